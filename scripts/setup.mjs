@@ -1,0 +1,101 @@
+// Makes `npm start` and `npm test` work on a fresh clone: installs what is missing, builds what is
+// stale, then hands over. Plain JavaScript without dependencies, because it runs before there are any.
+// npm's own pre/post hooks can't do this: .npmrc turns install scripts off, and the hooks with them.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const installStamp = join(root, 'node_modules', '.chairlift-installed');
+const buildStamp = join(root, 'dist', '.built-from');
+
+const [command = 'build', ...args] = process.argv.slice(2);
+
+checkNode();
+install();
+build();
+if (command === 'start') await start();
+if (command === 'test') test();
+
+function checkNode() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return;
+  fail(`Chairlift needs Node.js 20.19 or newer; this is ${process.version}.`);
+}
+
+function install() {
+  const wanted = hash(
+    [readFileSync(join(root, 'package-lock.json'))],
+    `${process.platform}-${process.arch}`,
+  );
+  if (readIfThere(installStamp) === wanted) return;
+  console.error('chairlift: installing packages (once; about 300 MB, most of it ONNX Runtime) ...');
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  writeFileSync(installStamp, wanted);
+}
+
+function build() {
+  const sources = ['package.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src')];
+  const wanted = hash(
+    sources.map((file) => readFileSync(join(root, file))),
+    sources.join('\n'),
+  );
+  if (readIfThere(buildStamp) === wanted) return;
+  console.error('chairlift: compiling TypeScript ...');
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
+  run(process.execPath, [
+    join(root, 'node_modules/typescript/bin/tsc'),
+    '-p',
+    'tsconfig.build.json',
+  ]);
+  mkdirSync(join(root, 'dist'), { recursive: true });
+  writeFileSync(buildStamp, wanted);
+}
+
+/** Runs the server in this very process, so that signals and the exit code are its own. */
+async function start() {
+  process.argv = [process.execPath, join(root, 'dist/cli/main.js'), 'serve', ...args];
+  await import('../dist/cli/main.js');
+}
+
+function test() {
+  run('npm', ['run', '-s', 'check']);
+  run(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...args]);
+}
+
+function filesBelow(folder) {
+  return readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+    .sort();
+}
+
+function hash(buffers, salt) {
+  const digest = createHash('sha256').update(salt);
+  for (const buffer of buffers) digest.update(buffer);
+  return digest.digest('hex');
+}
+
+function readIfThere(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : null;
+}
+
+function run(program, argv) {
+  // npm is a .cmd file on Windows, which only a shell can start.
+  const shell = process.platform === 'win32' && program === 'npm';
+  const { status, error, signal } = spawnSync(program, argv, {
+    cwd: root,
+    stdio: 'inherit',
+    shell,
+  });
+  if (error) fail(`could not run ${program}: ${error.message}`);
+  if (signal) fail(`${program} was ended by ${signal}`);
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

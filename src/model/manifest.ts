@@ -1,0 +1,28 @@
+/** Number formats that weights can be built in. */
+export type Precision = 'fp32';
+
+/**
+ * What the decoder graph in a build folder looks like: all that is needed to bind it.
+ * Stored beside the graph as `manifest.json`.
+ */
+export interface DecoderManifest {
+  /** Raised whenever the graph contract changes; an older build is then built again. */
+  readonly formatVersion: number;
+  /** Architecture family the graph was built from, such as `llama`. */
+  readonly family: string;
+  readonly precision: Precision;
+  readonly numLayers: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly vocabSize: number;
+  /** Longest sequence that the model's positions (rotary tables) reach, in tokens. */
+  readonly maxPositionEmbeddings: number;
+  readonly numParameters: number;
+}
+
+/** A graph on disk, ready to be opened. */
+export interface BuiltModel {
+  /** Absolute path of the ONNX file; its external data lies beside it. */
+  readonly graphPath: string;
+  readonly manifest: DecoderManifest;
+}
