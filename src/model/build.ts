@@ -1,0 +1,161 @@
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { parseDecoderConfig, type DecoderConfig } from './config.ts';
+import { contentHash, sha256 } from './content-hash.ts';
+import { buildDecoderGraph } from './decoder-graph.ts';
+import { ModelError } from './errors.ts';
+import type { BuiltModel, DecoderManifest, Precision } from './manifest.ts';
+import { readManifest, writeManifest } from './manifest-file.ts';
+import { inspectModelFolder, type HuggingFaceFolder } from './model-folder.ts';
+import { countParameters } from './parameter-count.ts';
+import { RandomWeights } from './random-weights.ts';
+import { SafetensorsWeights } from './safetensors.ts';
+import { createStagingDirectory, publish, removeStaleStaging } from './staging.ts';
+import type { WeightSource } from './weights.ts';
+
+/** Raised whenever the graph changes, so that builds of older versions are not used. */
+const FORMAT_VERSION = 1;
+
+const GRAPH_FILE = 'decoder.onnx';
+
+/** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
+export type ModelSource =
+  | { readonly kind: 'folder'; readonly path: string }
+  | { readonly kind: 'random'; readonly config: unknown; readonly seed: number };
+
+export interface BuildOptions {
+  readonly precision: Precision;
+  /** Where built models are kept, see defaultCacheDirectory. */
+  readonly cacheDirectory: string;
+  /** Called while building: bytes written, bytes in all, and the weight just written. */
+  readonly onProgress?: (done: number, total: number, label: string) => void;
+}
+
+/** A source, looked into. */
+interface ResolvedSource {
+  readonly config: DecoderConfig;
+  /** A string that is the same for two sources if and only if their weights are. */
+  readonly identity: () => Promise<string>;
+  readonly open: () => Promise<WeightSource>;
+}
+
+/**
+ * Builds a model's decoder graph, or finds it already built from the same configuration, weights
+ * and options. Several processes may do this at once.
+ * @throws {ModelError} if the model is missing, damaged or not supported, or the disk is full
+ */
+export async function prepareModel(
+  source: ModelSource,
+  options: BuildOptions,
+): Promise<BuiltModel> {
+  const resolved = await resolveSource(source, options.cacheDirectory);
+  const { config } = resolved;
+  const { precision } = options;
+  const weights = await resolved.identity();
+  const key = sha256(JSON.stringify({ FORMAT_VERSION, precision, config, weights }));
+  const builds = join(options.cacheDirectory, 'models');
+  const finalPath = join(builds, key);
+  if (!(await isUsable(finalPath))) {
+    await removeStaleStaging(builds);
+    try {
+      await buildInto(finalPath, resolved, weights, options);
+    } catch (error) {
+      throw explain(error, options.cacheDirectory);
+    }
+  }
+  return { graphPath: join(finalPath, GRAPH_FILE), manifest: await readManifest(finalPath) };
+}
+
+async function resolveSource(source: ModelSource, cacheDirectory: string): Promise<ResolvedSource> {
+  if (source.kind === 'folder') {
+    return resolveFolder(await inspectModelFolder(source.path), cacheDirectory);
+  }
+  return {
+    config: parseDecoderConfig(source.config, 'the configuration'),
+    identity: async () => `random ${source.seed}`,
+    open: async () => new RandomWeights(source.seed),
+  };
+}
+
+function resolveFolder(folder: HuggingFaceFolder, cacheDirectory: string): ResolvedSource {
+  const { config, weightFiles } = folder;
+  const index = join(cacheDirectory, 'content-hashes');
+  return {
+    config,
+    identity: async () => {
+      const hashes: string[] = [];
+      for (const file of weightFiles) {
+        hashes.push(await contentHash(file, index));
+      }
+      return hashes.join(' ');
+    },
+    open: () => SafetensorsWeights.open(weightFiles),
+  };
+}
+
+async function buildInto(
+  finalPath: string,
+  source: ResolvedSource,
+  identity: string,
+  options: BuildOptions,
+): Promise<void> {
+  const staging = await createStagingDirectory(finalPath);
+  try {
+    await writeBuild(staging, source, options);
+    if ((await source.identity()) !== identity) {
+      throw new ModelError('the weights changed while the model was being built: start again');
+    }
+    await publish(staging, finalPath, isUsable);
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function writeBuild(
+  folder: string,
+  { config, open }: ResolvedSource,
+  { precision, onProgress }: BuildOptions,
+): Promise<void> {
+  const weights = await open();
+  try {
+    await buildDecoderGraph(config, weights).write(join(folder, GRAPH_FILE), onProgress);
+  } finally {
+    await weights.close();
+  }
+  const manifest: DecoderManifest = {
+    formatVersion: FORMAT_VERSION,
+    family: config.family.modelType,
+    precision,
+    numLayers: config.numLayers,
+    numKvHeads: config.numKvHeads,
+    headDim: config.headDim,
+    vocabSize: config.vocabSize,
+    maxPositionEmbeddings: config.maxPositionEmbeddings,
+    numParameters: countParameters(config),
+  };
+  await writeManifest(folder, manifest);
+}
+
+/** Whether a build folder is there and complete. */
+async function isUsable(folder: string): Promise<boolean> {
+  try {
+    const { formatVersion } = await readManifest(folder);
+    await stat(join(folder, GRAPH_FILE));
+    return formatVersion === FORMAT_VERSION;
+  } catch {
+    return false;
+  }
+}
+
+function explain(error: unknown, cacheDirectory: string): unknown {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') {
+    return new ModelError(
+      `the disk is full: the built model does not fit into ${cacheDirectory} ` +
+        '(set CHAIRLIFT_CACHE to a folder on another disk)',
+      { cause: error },
+    );
+  }
+  return error;
+}

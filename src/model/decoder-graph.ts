@@ -1,0 +1,243 @@
+import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
+import type { DecoderConfig } from './config.ts';
+import { layerTensorNames } from './families.ts';
+import { emitLinear, emitLmHead, type LinearLayer } from './linear.ts';
+import { rotaryTables } from './rope.ts';
+import type { WeightSource } from './weights.ts';
+
+/** A normalized hidden state, and the sum of everything before it that the next layer adds to. */
+interface Stream {
+  readonly normalized: string;
+  readonly residual: string;
+}
+
+/**
+ * Describes a decoder as an ONNX graph. Weights are fetched when the graph is written.
+ *
+ * Inputs: `input_ids` int64 [batch, seq]; `seqlens_k` int32 [batch], each row's length after this
+ * step minus one; `total_sequence_length` int32 [], the longest of those lengths; `logits_index`
+ * int64 [batch, 1], the position in `input_ids` of each row whose logits are wanted; and
+ * `past_key_values.{layer}.key|value` float [batch, kv_heads, capacity, head_dim].
+ * Outputs: `logits` float [batch, vocab] and `present.{layer}.key|value`, shaped like the past:
+ * bound to the past's own buffers, they are appended to in place.
+ */
+export function buildDecoderGraph(config: DecoderConfig, weights: WeightSource): GraphBuilder {
+  return new DecoderEmitter(config, weights).emit();
+}
+
+class DecoderEmitter {
+  readonly #graph = new GraphBuilder('decoder');
+  readonly #config: DecoderConfig;
+  readonly #weights: WeightSource;
+
+  constructor(config: DecoderConfig, weights: WeightSource) {
+    this.#config = config;
+    this.#weights = weights;
+  }
+
+  emit(): GraphBuilder {
+    const graph = this.#graph;
+    const { numLayers, vocabSize, hiddenSize, tieWordEmbeddings, family } = this.#config;
+    this.#declareInputs();
+    this.#declareRotaryTables();
+
+    const embedding = this.#weight(family.tensors.embedding, [vocabSize, hiddenSize]);
+    let hidden = graph.node('embedding/Gather', 'Gather', [embedding, 'input_ids']);
+    let residual: string | undefined;
+    for (let layer = 0; layer < numLayers; layer++) {
+      const names = layerTensorNames(this.#config.family, layer);
+      const before = this.#norm(names.attentionNorm, hidden, residual);
+      const last = layer === numLayers - 1;
+      const attended = this.#pickWanted(this.#attention(layer, before), last);
+      const projected = this.#attentionOutput(layer, attended);
+      const after = this.#norm(names.mlpNorm, projected, this.#pickWanted(before.residual, last));
+      hidden = this.#mlp(layer, after.normalized);
+      ({ residual } = after);
+    }
+    const { normalized } = this.#norm(family.tensors.finalNorm, hidden, residual);
+    const lmHead = tieWordEmbeddings
+      ? embedding
+      : this.#weight(family.tensors.lmHead, [vocabSize, hiddenSize]);
+    emitLmHead(graph, normalized, lmHead, 'logits');
+    this.#declareOutputs();
+    return graph;
+  }
+
+  #declareInputs(): void {
+    const graph = this.#graph;
+    graph.input('input_ids', 'int64', ['batch', 'seq']);
+    graph.input('seqlens_k', 'int32', ['batch']);
+    graph.input('total_sequence_length', 'int32', []);
+    graph.input('logits_index', 'int64', ['batch', 1]);
+    for (const [past] of this.#cacheNames()) {
+      graph.input(past, 'float', this.#cacheDims());
+    }
+  }
+
+  #declareOutputs(): void {
+    this.#graph.output('logits', 'float', ['batch', this.#config.vocabSize]);
+    for (const [, present] of this.#cacheNames()) {
+      this.#graph.output(present, 'float', this.#cacheDims());
+    }
+  }
+
+  #cacheDims(): (string | number)[] {
+    return ['batch', this.#config.numKvHeads, 'capacity', this.#config.headDim];
+  }
+
+  /** Pairs of past and present names, key before value, layer by layer. */
+  #cacheNames(): [past: string, present: string][] {
+    return Array.from({ length: this.#config.numLayers }, (_, layer) =>
+      ['key', 'value'].map((kind): [string, string] => [
+        `past_key_values.${layer}.${kind}`,
+        `present.${layer}.${kind}`,
+      ]),
+    ).flat();
+  }
+
+  #declareRotaryTables(): void {
+    const { maxPositionEmbeddings, headDim } = this.#config;
+    const dims = [maxPositionEmbeddings, headDim / 2];
+    const { cos, sin } = rotaryTables(this.#config, maxPositionEmbeddings);
+    this.#graph.initializer('cos_cache', 'float', dims, cos);
+    this.#graph.initializer('sin_cache', 'float', dims, sin);
+  }
+
+  /** An initializer with a checkpoint tensor as it is. */
+  #weight(tensor: string, shape: readonly number[]): string {
+    const name = `${tensor}.weight`;
+    return this.#graph.initializer(name, 'float', shape, () => this.#weights.get(name, shape));
+  }
+
+  /** RMS normalization of `hidden`, added to `residual` first if there is one. */
+  #norm(tensor: string, hidden: string, residual: string | undefined): Stream {
+    const scale = this.#weight(tensor, [this.#config.hiddenSize]);
+    const epsilon = this.#config.rmsNormEps;
+    if (residual === undefined) {
+      const normalized = this.#graph.node(
+        `${tensor}/Norm`,
+        'SimplifiedLayerNormalization',
+        [hidden, scale],
+        { attributes: { epsilon, axis: -1n } },
+      );
+      return { normalized, residual: hidden };
+    }
+    const sum = `${tensor}/Sum`;
+    const normalized = this.#graph.node(
+      `${tensor}/Norm`,
+      'SkipSimplifiedLayerNormalization',
+      [residual, hidden, scale],
+      {
+        domain: MICROSOFT_DOMAIN,
+        outputs: [`${tensor}/Norm`, '', '', sum],
+        attributes: { epsilon },
+      },
+    );
+    return { normalized, residual: sum };
+  }
+
+  #attention(layer: number, { normalized }: Stream): string {
+    const { numHeads, numKvHeads, headDim, queryKeyValueBias } = this.#config;
+    const names = layerTensorNames(this.#config.family, layer);
+    const qkv = this.#linear(normalized, {
+      name: `layers.${layer}.attention.qkv`,
+      inFeatures: this.#config.hiddenSize,
+      parts: [
+        { tensor: names.query, outFeatures: numHeads * headDim },
+        { tensor: names.key, outFeatures: numKvHeads * headDim },
+        { tensor: names.value, outFeatures: numKvHeads * headDim },
+      ],
+      bias: queryKeyValueBias,
+    });
+    const name = `layers.${layer}.attention/GroupQueryAttention`;
+    return this.#graph.node(
+      name,
+      'GroupQueryAttention',
+      [
+        qkv,
+        // Key and value are packed into the query input.
+        '',
+        '',
+        `past_key_values.${layer}.key`,
+        `past_key_values.${layer}.value`,
+        'seqlens_k',
+        'total_sequence_length',
+        'cos_cache',
+        'sin_cache',
+      ],
+      {
+        domain: MICROSOFT_DOMAIN,
+        outputs: [name, `present.${layer}.key`, `present.${layer}.value`],
+        attributes: {
+          num_heads: BigInt(numHeads),
+          kv_num_heads: BigInt(numKvHeads),
+          do_rotary: 1n,
+        },
+      },
+    );
+  }
+
+  #attentionOutput(layer: number, attended: string): string {
+    const { numHeads, headDim, hiddenSize, attentionOutputBias } = this.#config;
+    return this.#linear(attended, {
+      name: `layers.${layer}.attention.output`,
+      inFeatures: numHeads * headDim,
+      parts: [
+        {
+          tensor: layerTensorNames(this.#config.family, layer).attentionOutput,
+          outFeatures: hiddenSize,
+        },
+      ],
+      bias: attentionOutputBias,
+    });
+  }
+
+  #mlp(layer: number, normalized: string): string {
+    const { hiddenSize, intermediateSize, mlpBias } = this.#config;
+    const names = layerTensorNames(this.#config.family, layer);
+    const prefix = `layers.${layer}.mlp`;
+    const gateUp = this.#linear(normalized, {
+      name: `${prefix}.gate_up`,
+      inFeatures: hiddenSize,
+      parts: [
+        { tensor: names.gate, outFeatures: intermediateSize },
+        { tensor: names.up, outFeatures: intermediateSize },
+      ],
+      bias: mlpBias,
+    });
+    const [gate, up] = [`${prefix}/gate`, `${prefix}/up`];
+    this.#graph.node(`${prefix}/Split`, 'Split', [gateUp], {
+      outputs: [gate, up],
+      attributes: { axis: -1n, num_outputs: 2n },
+    });
+    // With alpha 1 this is SiLU, in one kernel.
+    const activated = this.#graph.node(`${prefix}/SiLU`, 'QuickGelu', [gate], {
+      domain: MICROSOFT_DOMAIN,
+      attributes: { alpha: 1 },
+    });
+    const gated = this.#graph.node(`${prefix}/Mul`, 'Mul', [activated, up]);
+    return this.#linear(gated, {
+      name: `${prefix}.down`,
+      inFeatures: intermediateSize,
+      parts: [{ tensor: names.down, outFeatures: hiddenSize }],
+      bias: mlpBias,
+    });
+  }
+
+  /**
+   * In the last layer, keeps of each row only the position whose logits are wanted: what lies
+   * above the attention then costs the same for a prompt as for one token.
+   * [batch, seq, n] becomes [batch, n].
+   */
+  #pickWanted(value: string, last: boolean): string {
+    return last
+      ? this.#graph.node(`${value}/Wanted`, 'GatherND', [value, 'logits_index'], {
+          attributes: { batch_dims: 1n },
+        })
+      : value;
+  }
+
+  #linear(input: string, layer: LinearLayer): string {
+    return emitLinear(this.#graph, this.#weights, layer, input);
+  }
+}

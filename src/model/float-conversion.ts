@@ -1,0 +1,41 @@
+/** Bit patterns of every float16 value as float32, by the float16's bits; made at first use. */
+let float16Table: Uint32Array | undefined;
+
+/** Bits of the float32 equal to the float16 with these bits; a NaN keeps its payload. */
+function float16BitsToFloat32Bits(half: number): number {
+  const sign = (half & 0x8000) << 16;
+  const exponent = (half >> 10) & 0x1f;
+  const fraction = half & 0x3ff;
+  if (exponent === 0x1f) {
+    return sign | 0x7f80_0000 | (fraction << 13);
+  }
+  if (exponent !== 0) {
+    return sign | ((exponent + 112) << 23) | (fraction << 13);
+  }
+  if (fraction === 0) {
+    return sign;
+  }
+  // A subnormal: shift the leading one up to where the float32's implicit one is.
+  const shift = Math.clz32(fraction) - 21;
+  return sign | ((113 - shift) << 23) | ((fraction << (13 + shift)) & 0x7f_ffff);
+}
+
+/** Converts float16 bits to float32, exactly. `target` must be as long as `source`. */
+export function float16ToFloat32(source: Uint16Array, target: Float32Array): void {
+  float16Table ??= Uint32Array.from({ length: 0x1_0000 }, (_, half) =>
+    float16BitsToFloat32Bits(half),
+  );
+  const bits = new Uint32Array(target.buffer, target.byteOffset, target.length);
+  for (let i = 0; i < source.length; i++) {
+    // Always inside both arrays; the fallbacks are for the compiler.
+    bits[i] = float16Table[source[i] ?? 0] ?? 0;
+  }
+}
+
+/** Converts bfloat16 bits to float32, exactly. `target` must be as long as `source`. */
+export function bfloat16ToFloat32(source: Uint16Array, target: Float32Array): void {
+  const bits = new Uint32Array(target.buffer, target.byteOffset, target.length);
+  for (let i = 0; i < source.length; i++) {
+    bits[i] = (source[i] ?? 0) << 16;
+  }
+}

@@ -1,0 +1,98 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+
+import { parseDecoderConfig, type DecoderConfig } from './config.ts';
+import { ModelError } from './errors.ts';
+import { FAMILIES } from './families.ts';
+import { readJson } from './json-file.ts';
+import { readShardIndex } from './safetensors.ts';
+
+/** A Hugging Face checkpoint: config.json and safetensors weights. */
+export interface HuggingFaceFolder {
+  readonly kind: 'huggingface';
+  /** Absolute path. */
+  readonly path: string;
+  readonly config: DecoderConfig;
+  /** Absolute paths of the safetensors files, in order. */
+  readonly weightFiles: readonly string[];
+}
+
+/** A folder that `--model` can name. */
+export type ModelFolder = HuggingFaceFolder;
+
+const SINGLE_FILE = 'model.safetensors';
+const SHARD_INDEX = 'model.safetensors.index.json';
+
+const SUPPORTED =
+  'supported: a Hugging Face folder with config.json and safetensors weights ' +
+  `(${SINGLE_FILE}, or ${SHARD_INDEX} and its shards) ` +
+  `of a ${FAMILIES.map(({ modelType }) => modelType).join(', ')} model`;
+
+/** Names of a folder's content that an error lists. */
+const MAX_LISTED = 8;
+
+/**
+ * Finds out what kind of model a folder holds.
+ * @throws {ModelError} saying what was found and what is supported
+ */
+export async function inspectModelFolder(path: string): Promise<ModelFolder> {
+  const folder = resolve(path);
+  const names = await listFolder(folder);
+  if (!names.includes('config.json') || !hasSafetensors(names)) {
+    throw new ModelError(`${folder} ${await describe(folder, names)}; ${SUPPORTED}`);
+  }
+  const configPath = join(folder, 'config.json');
+  return {
+    kind: 'huggingface',
+    path: folder,
+    config: parseDecoderConfig(await readJson(configPath), configPath),
+    weightFiles: names.includes(SINGLE_FILE)
+      ? [join(folder, SINGLE_FILE)]
+      : await readShardIndex(join(folder, SHARD_INDEX)),
+  };
+}
+
+function hasSafetensors(names: readonly string[]): boolean {
+  return names.includes(SINGLE_FILE) || names.includes(SHARD_INDEX);
+}
+
+async function listFolder(folder: string): Promise<string[]> {
+  const stats = await stat(folder).catch((error: unknown) => {
+    throw new ModelError(`${folder} does not exist or cannot be read; ${SUPPORTED}`, {
+      cause: error,
+    });
+  });
+  if (!stats.isDirectory()) {
+    throw new ModelError(`${folder} is a file, not a folder; ${SUPPORTED}`);
+  }
+  return (await readdir(folder)).sort();
+}
+
+/** What a folder that is not supported holds, as the rest of a sentence about it. */
+async function describe(folder: string, names: readonly string[]): Promise<string> {
+  if (names.includes('genai_config.json')) {
+    return 'is a model made for ONNX Runtime GenAI, which this version does not support yet';
+  }
+  if (await holdsOnnx(folder, names)) {
+    return 'is an ONNX export, which this version does not support yet';
+  }
+  if (hasSafetensors(names)) {
+    return 'has safetensors weights but no config.json';
+  }
+  if (names.includes('config.json')) {
+    return `has a config.json but no ${SINGLE_FILE}; it holds ${list(names)}`;
+  }
+  return names.length === 0 ? 'is an empty folder' : `holds no model, only ${list(names)}`;
+}
+
+async function holdsOnnx(folder: string, names: readonly string[]): Promise<boolean> {
+  const inSubfolder = names.includes('onnx')
+    ? await readdir(join(folder, 'onnx')).catch(() => [])
+    : [];
+  return [...names, ...inSubfolder].some((name) => name.endsWith('.onnx'));
+}
+
+function list(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_LISTED).join(', ');
+  return names.length > MAX_LISTED ? `${shown} and ${names.length - MAX_LISTED} more` : shown;
+}

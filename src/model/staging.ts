@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+
+import { sha256 } from './content-hash.ts';
+
+/** `<final name>.building-<host>-<process id>-<random>`. */
+const STAGING_NAME = /\.building-(?<host>[0-9a-f]{8})-(?<pid>\d+)-[0-9a-f]+$/;
+
+/** A builder on another host cannot be asked whether it lives; after a day it surely does not. */
+const FOREIGN_BUILDER_LIFETIME = 24 * 60 * 60 * 1000;
+
+function hostId(): string {
+  return sha256(hostname()).slice(0, 8);
+}
+
+/** Makes an empty directory beside `finalPath`, to build in before it is published there. */
+export async function createStagingDirectory(finalPath: string): Promise<string> {
+  const owner = `${hostId()}-${process.pid}-${randomBytes(6).toString('hex')}`;
+  const path = `${finalPath}.building-${owner}`;
+  await mkdir(path, { recursive: true });
+  return path;
+}
+
+/**
+ * Moves a finished staging directory to `finalPath` in one step. If another builder was first and
+ * `isUsable(finalPath)` says so, that one stays and ours is dropped.
+ */
+export async function publish(
+  staging: string,
+  finalPath: string,
+  isUsable: (path: string) => Promise<boolean>,
+): Promise<void> {
+  try {
+    await rename(staging, finalPath);
+    return;
+  } catch (error) {
+    if (!(await exists(finalPath))) {
+      throw error;
+    }
+  }
+  if (!(await isUsable(finalPath))) {
+    await replace(staging, finalPath);
+  }
+  await rm(staging, { recursive: true, force: true });
+}
+
+/** Puts `staging` in the place of what is damaged there. */
+async function replace(staging: string, finalPath: string): Promise<void> {
+  const aside = join(await createStagingDirectory(finalPath), basename(finalPath));
+  await rename(finalPath, aside);
+  await rename(staging, finalPath);
+  await rm(dirname(aside), { recursive: true, force: true });
+}
+
+/** Removes what builders that died left behind in `parent`. */
+export async function removeStaleStaging(parent: string): Promise<void> {
+  const names = await readdir(parent).catch(() => []);
+  for (const name of names) {
+    const owner = STAGING_NAME.exec(name)?.groups;
+    if (owner === undefined) {
+      continue;
+    }
+    const path = join(parent, name);
+    if (await isAbandoned(path, owner['host'], Number(owner['pid']))) {
+      await rm(path, { recursive: true, force: true });
+    }
+  }
+}
+
+async function isAbandoned(path: string, host: string | undefined, pid: number): Promise<boolean> {
+  const stats = await stat(path).catch(() => undefined);
+  if (stats === undefined) {
+    return false;
+  }
+  if (host !== hostId()) {
+    return Date.now() - stats.mtimeMs > FOREIGN_BUILDER_LIFETIME;
+  }
+  if (pid === process.pid) {
+    // Made by an earlier process of the same id, as is usual when a container restarts.
+    return stats.mtimeMs < Date.now() - process.uptime() * 1000;
+  }
+  return !isAlive(pid);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}

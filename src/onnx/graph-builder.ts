@@ -1,0 +1,211 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { writeFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+
+import { attributeProto, type AttributeValue } from './attributes.ts';
+import type { ElementType } from './element-type.ts';
+import { ExternalDataWriter } from './external-data.ts';
+import {
+  checkedBytes,
+  initializerByteLength,
+  initializerBytes,
+  type Initializer,
+  type InitializerData,
+} from './initializer.ts';
+import {
+  GraphProtoSchema,
+  ModelProtoSchema,
+  NodeProtoSchema,
+  type NodeProto,
+  type TensorProto,
+  type ValueInfoProto,
+} from './onnx_pb.ts';
+import { externalTensor, inlineTensor, valueInfo, type Dimension } from './protos.ts';
+
+/** Domain of ONNX Runtime's own operators. */
+export const MICROSOFT_DOMAIN = 'com.microsoft';
+
+const IR_VERSION = 10n;
+const OPSET_VERSION = 21n;
+const MICROSOFT_OPSET_VERSION = 1n;
+
+/** Tensors up to this many bytes are stored in the graph file itself. */
+const MAX_INLINE_BYTES = 4096;
+
+export interface NodeOptions {
+  /** Names of the outputs; one, named after the node, if left out. An empty name skips one. */
+  readonly outputs?: readonly string[];
+  readonly domain?: string;
+  readonly attributes?: Readonly<Record<string, AttributeValue>>;
+}
+
+/** Called as bytes of external data are written; `name` is the initializer just written. */
+export type WriteProgress = (bytesWritten: number, bytesTotal: number, name: string) => void;
+
+/**
+ * Builds an ONNX model. Values are named by strings, as in ONNX itself: every method that makes a
+ * value returns its name, for use as an input of later nodes.
+ */
+export class GraphBuilder {
+  readonly #name: string;
+  readonly #inputs: ValueInfoProto[] = [];
+  readonly #outputs: ValueInfoProto[] = [];
+  readonly #nodes: NodeProto[] = [];
+  readonly #initializers: Initializer[] = [];
+  readonly #names = new Set<string>();
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Adds a graph input; returns its name. */
+  input(name: string, type: ElementType, dims: readonly Dimension[]): string {
+    this.#define(name);
+    this.#inputs.push(valueInfo(name, type, dims));
+    return name;
+  }
+
+  /** Declares the value `name`, which a node must make, as a graph output. */
+  output(name: string, type: ElementType, dims: readonly Dimension[]): void {
+    this.#outputs.push(valueInfo(name, type, dims));
+  }
+
+  /**
+   * Adds a constant tensor; returns its name. `data` is either at hand or a function that makes
+   * it when the model is written, so that big weights need not be in memory together.
+   */
+  initializer(
+    name: string,
+    type: ElementType,
+    dims: readonly number[],
+    data: InitializerData,
+  ): string {
+    this.#define(name);
+    const initializer: Initializer = { name, type, dims, data };
+    if (typeof data !== 'function') {
+      checkedBytes(initializer, data);
+    }
+    this.#initializers.push(initializer);
+    return name;
+  }
+
+  /**
+   * Adds a node; returns the name of its first output. An empty string among the inputs leaves
+   * out an optional one. Nodes must be added in an order in which inputs come before their use.
+   * @throws {Error} if an input is not defined yet, or an output already is
+   */
+  node(
+    name: string,
+    opType: string,
+    inputs: readonly string[],
+    { outputs = [name], domain = '', attributes = {} }: NodeOptions = {},
+  ): string {
+    const [first] = outputs;
+    if (first === undefined) {
+      throw new Error(`node "${name}" has no output`);
+    }
+    const missing = inputs.find((input) => input !== '' && !this.#names.has(input));
+    if (missing !== undefined) {
+      throw new Error(`node "${name}" uses "${missing}" before it is defined`);
+    }
+    for (const output of outputs) {
+      if (output !== '') {
+        this.#define(output);
+      }
+    }
+    this.#nodes.push(
+      create(NodeProtoSchema, {
+        name,
+        opType,
+        domain,
+        input: [...inputs],
+        output: [...outputs],
+        attribute: Object.entries(attributes).map(([key, value]) => attributeProto(key, value)),
+      }),
+    );
+    return first;
+  }
+
+  /**
+   * The whole model in one piece, with every initializer inside.
+   * @throws {Error} if an initializer's data is deferred: such a model must be written to files
+   */
+  toBytes(): Uint8Array {
+    return this.#serialize(
+      this.#initializers.map((initializer) => {
+        if (typeof initializer.data === 'function') {
+          throw new TypeError(
+            `the data of initializer "${initializer.name}" is deferred: use write()`,
+          );
+        }
+        return inlineTensor(initializer, checkedBytes(initializer, initializer.data));
+      }),
+    );
+  }
+
+  /**
+   * Writes the model to `graphPath`, and all but its smallest initializers to one external data
+   * file `graphPath + ".data"`, one at a time. Both files are flushed to the disk.
+   */
+  async write(graphPath: string, onProgress?: WriteProgress): Promise<void> {
+    const dataPath = `${graphPath}.data`;
+    const total = this.#initializers.reduce((sum, item) => sum + externalBytes(item), 0);
+    const tensors: TensorProto[] = [];
+    const data = await ExternalDataWriter.create(dataPath);
+    try {
+      let done = 0;
+      for (const initializer of this.#initializers) {
+        const bytes = await initializerBytes(initializer);
+        if (externalBytes(initializer) === 0) {
+          tensors.push(inlineTensor(initializer, bytes));
+          continue;
+        }
+        const span = await data.append(bytes);
+        tensors.push(externalTensor(initializer, basename(dataPath), span));
+        done += span.length;
+        onProgress?.(done, total, initializer.name);
+      }
+      await data.sync();
+    } finally {
+      await data.close();
+    }
+    await writeFile(graphPath, this.#serialize(tensors), { flush: true });
+  }
+
+  #serialize(initializer: TensorProto[]): Uint8Array {
+    const undefinedOutput = this.#outputs.find(({ name }) => !this.#names.has(name));
+    if (undefinedOutput !== undefined) {
+      throw new Error(`graph output "${undefinedOutput.name}" is made by no node`);
+    }
+    const graph = create(GraphProtoSchema, {
+      name: this.#name,
+      input: this.#inputs,
+      output: this.#outputs,
+      node: this.#nodes,
+      initializer,
+    });
+    const model = create(ModelProtoSchema, {
+      irVersion: IR_VERSION,
+      producerName: 'chairlift',
+      opsetImport: [
+        { domain: '', version: OPSET_VERSION },
+        { domain: MICROSOFT_DOMAIN, version: MICROSOFT_OPSET_VERSION },
+      ],
+      graph,
+    });
+    return toBinary(ModelProtoSchema, model);
+  }
+
+  #define(name: string): void {
+    if (this.#names.has(name)) {
+      throw new Error(`"${name}" is defined twice in graph "${this.#name}"`);
+    }
+    this.#names.add(name);
+  }
+}
+
+/** Bytes that an initializer takes in the external data file: 0 if it is stored inline. */
+function externalBytes(initializer: Initializer): number {
+  const bytes = initializerByteLength(initializer);
+  return bytes > MAX_INLINE_BYTES ? bytes : 0;
+}

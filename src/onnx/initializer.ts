@@ -1,0 +1,38 @@
+import { elementTypeInfo, type ElementType } from './element-type.ts';
+
+/** A typed array's bytes, or a function that makes them when they are written. */
+export type InitializerData = ArrayBufferView | (() => Promise<ArrayBufferView>);
+
+/** A constant tensor of a graph. */
+export interface Initializer {
+  readonly name: string;
+  readonly type: ElementType;
+  readonly dims: readonly number[];
+  readonly data: InitializerData;
+}
+
+/** Size of an initializer in bytes, from its type and shape. */
+export function initializerByteLength({ type, dims }: Initializer): number {
+  return dims.reduce((product, dim) => product * dim, elementTypeInfo(type).bytes);
+}
+
+/**
+ * The bytes of an initializer, computed now if they were deferred.
+ * @throws {RangeError} if they do not fill the declared shape exactly
+ */
+export async function initializerBytes(initializer: Initializer): Promise<Uint8Array> {
+  const { data } = initializer;
+  return checkedBytes(initializer, typeof data === 'function' ? await data() : data);
+}
+
+/** A view of the bytes of `data`, checked against the initializer's type and shape. */
+export function checkedBytes(initializer: Initializer, data: ArrayBufferView): Uint8Array {
+  const expected = initializerByteLength(initializer);
+  if (data.byteLength !== expected) {
+    throw new RangeError(
+      `initializer "${initializer.name}" (${initializer.type} [${initializer.dims.join(', ')}]) ` +
+        `takes ${expected} bytes, but was given ${data.byteLength}`,
+    );
+  }
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}

@@ -1,0 +1,174 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+import { expect, test } from 'vitest';
+
+import { prepareModel, type ModelSource } from '../../src/model/build.ts';
+import { ModelError } from '../../src/model/errors.ts';
+import { PRESETS } from '../../src/model/presets.ts';
+import { DecoderRun } from '../support/decoder-run.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+const TINY = { kind: 'random', config: PRESETS.tiny, seed: 1 } as const;
+const FOOTHILL = join('models', 'foothill');
+
+type Progress = (done: number, total: number, label: string) => void;
+
+const build = (
+  cacheDirectory: string,
+  source: ModelSource = TINY,
+  onProgress: Progress = () => undefined,
+) => prepareModel(source, { precision: 'fp32', cacheDirectory, onProgress });
+
+async function copyModel(): Promise<string> {
+  const folder = await temporaryDirectory();
+  for (const file of ['config.json', 'model.safetensors']) {
+    await copyFile(join(FOOTHILL, file), join(folder, file));
+  }
+  return folder;
+}
+
+test('a model is built once, with progress up to the end', async () => {
+  const cache = await temporaryDirectory();
+  const progress: number[] = [];
+  const first = await build(cache, TINY, (done, total) => progress.push(done / total));
+  expect(first.manifest).toEqual({
+    formatVersion: 1,
+    family: 'llama',
+    precision: 'fp32',
+    numLayers: 2,
+    numKvHeads: 2,
+    headDim: 16,
+    vocabSize: 512,
+    maxPositionEmbeddings: 256,
+    numParameters: 125_248,
+  });
+  expect(progress.at(-1)).toBe(1);
+  expect(progress).toEqual([...progress].sort((a, b) => a - b));
+
+  const second = await build(cache, TINY, () => expect.unreachable('built again'));
+  expect(second).toEqual(first);
+});
+
+test('shape and seed tell builds apart', async () => {
+  const cache = await temporaryDirectory();
+  const { graphPath } = await build(cache);
+  const other = await build(cache, { ...TINY, seed: 2 });
+  expect(other.graphPath).not.toBe(graphPath);
+  const data = await Promise.all(
+    [graphPath, other.graphPath].map((path) => readFile(`${path}.data`)),
+  );
+  expect(data[0]?.equals(data[1] ?? Buffer.alloc(0))).toBe(false);
+  const reshaped = { ...PRESETS.tiny, rope_theta: 5 };
+  expect((await build(cache, { ...TINY, config: reshaped })).graphPath).not.toBe(graphPath);
+});
+
+test('the same weights are one build wherever they lie, other weights another', async () => {
+  const cache = await temporaryDirectory();
+  const here = await build(cache, { kind: 'folder', path: FOOTHILL });
+  const folder = await copyModel();
+  expect(await build(cache, { kind: 'folder', path: folder })).toEqual(here);
+
+  const file = join(folder, 'model.safetensors');
+  const bytes = await readFile(file);
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
+  await writeFile(file, bytes);
+  const changed = await build(cache, { kind: 'folder', path: folder });
+  expect(changed.graphPath).not.toBe(here.graphPath);
+});
+
+test('a build that fails half way leaves nothing behind', async () => {
+  const cache = await temporaryDirectory();
+  const interrupted = build(cache, TINY, () => {
+    throw new Error('interrupted');
+  });
+  await expect(interrupted).rejects.toThrow('interrupted');
+  expect(await readdir(join(cache, 'models'))).toEqual([]);
+  const { graphPath, manifest } = await build(cache);
+  await (await DecoderRun.create(graphPath, manifest, 1, 8)).release();
+});
+
+test('what a killed builder leaves is neither used nor kept', async () => {
+  const cache = await temporaryDirectory();
+  const script = join('test', 'support', 'killed-builder.ts');
+  const { signal } = spawnSync(process.execPath, ['--import', 'tsx', script, cache]);
+  expect(signal).toBe('SIGKILL');
+  expect(await readdir(join(cache, 'models'))).toEqual([expect.stringContaining('.building-')]);
+
+  const { graphPath, manifest } = await build(cache);
+  expect(await readdir(join(cache, 'models'))).toEqual([expect.not.stringContaining('.building-')]);
+  await (await DecoderRun.create(graphPath, manifest, 1, 8)).release();
+});
+
+test('builders at the same time all succeed with one result', async () => {
+  const cache = await temporaryDirectory();
+  const built = await Promise.all([build(cache), build(cache), build(cache)]);
+  expect(new Set(built.map(({ graphPath }) => graphPath)).size).toBe(1);
+  expect(await readdir(join(cache, 'models'))).toHaveLength(1);
+});
+
+test('a build folder that was damaged is built again', async () => {
+  const cache = await temporaryDirectory();
+  const { graphPath } = await build(cache);
+  await rm(join(dirname(graphPath), 'manifest.json'));
+  let progressed = false;
+  expect((await build(cache, TINY, () => (progressed = true))).graphPath).toBe(graphPath);
+  expect(progressed).toBe(true);
+  expect(await readdir(join(cache, 'models'))).toHaveLength(1);
+});
+
+test('weights that change during the build are refused', async () => {
+  const cache = await temporaryDirectory();
+  const folder = await copyModel();
+  const file = join(folder, 'model.safetensors');
+  const building = build(cache, { kind: 'folder', path: folder }, (done) => {
+    const descriptor = openSync(file, 'r+');
+    writeSync(descriptor, Uint8Array.of(done % 256), 0, 1, 10_000);
+    closeSync(descriptor);
+  });
+  await expect(building).rejects.toThrow('the weights changed while the model was being built');
+  expect(await readdir(join(cache, 'models'))).toEqual([]);
+});
+
+test('a damaged checkpoint is refused by the name of file and tensor', async () => {
+  const cache = await temporaryDirectory();
+  const folder = await copyModel();
+  const file = join(folder, 'model.safetensors');
+  await writeFile(file, (await readFile(file)).subarray(0, -10));
+  const building = build(cache, { kind: 'folder', path: folder });
+  await expect(building).rejects.toThrow(ModelError);
+  await expect(building).rejects.toThrow(
+    /model\.safetensors: tensor "model\.[a-z.]+" ends at byte/,
+  );
+});
+
+test('a checkpoint of another shape is refused by the name of the tensor', async () => {
+  const folder = await copyModel();
+  const config: unknown = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8'));
+  const wrong = JSON.stringify({ ...Object(config), intermediate_size: 128 });
+  await writeFile(join(folder, 'config.json'), wrong);
+  const building = build(await temporaryDirectory(), { kind: 'folder', path: folder });
+  await expect(building).rejects.toThrow(
+    '"model.layers.0.mlp.gate_proj.weight" has shape [352, 128], expected [128, 128]',
+  );
+});
+
+test('a full disk is named as the cause', async () => {
+  const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+  const cache = await temporaryDirectory();
+  const building = build(cache, TINY, () => {
+    throw full;
+  });
+  await expect(building).rejects.toThrow(ModelError);
+  await expect(building).rejects.toThrow(
+    `the disk is full: the built model does not fit into ${cache}`,
+  );
+});
+
+test('a cache directory that is not there is made', async () => {
+  const cache = join(await temporaryDirectory(), 'a', 'b');
+  const { graphPath } = await build(cache);
+  expect(graphPath.startsWith(cache)).toBe(true);
+});
