@@ -1,0 +1,53 @@
+import { ort } from './api.ts';
+
+/** How a session is to be made; what is left out is ONNX Runtime's default. */
+export interface SessionOptions {
+  /** Threads that one operator may use; 0 lets ONNX Runtime choose. */
+  readonly intraOpThreads?: number;
+  /** Whether idle worker threads spin for a while before they sleep. */
+  readonly spinning?: boolean;
+  /** Providers in order of preference, before the CPU. */
+  readonly providers?: readonly ExecutionProvider[];
+  /** Writes a profile to a file beginning with this path; `Session.endProfiling` returns its name. */
+  readonly profilePrefix?: string;
+  /** Further `session.*` entries, see onnxruntime_session_options_config_keys.h. */
+  readonly config?: Readonly<Record<string, string>>;
+}
+
+export interface ExecutionProvider {
+  /** As in SessionOptionsAppendExecutionProvider, such as `WebGPU`. */
+  readonly name: string;
+  readonly options?: Readonly<Record<string, string>>;
+}
+
+const ENABLE_ALL_OPTIMIZATIONS = 99;
+
+/** Makes native session options, hands them to `use`, and releases them whatever happens. */
+export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bigint) => R): R {
+  const { api } = ort();
+  const pointer = api.CreateSessionOptions();
+  try {
+    api.SetSessionGraphOptimizationLevel(pointer, ENABLE_ALL_OPTIMIZATIONS);
+    api.SetIntraOpNumThreads(pointer, options.intraOpThreads ?? 0);
+    // One operator at a time: decoder graphs are chains.
+    api.SetInterOpNumThreads(pointer, 1);
+    // Memory patterns are kept per input shape, and a server sees ever new ones.
+    api.DisableMemPattern(pointer);
+    if (options.profilePrefix !== undefined) api.EnableProfiling(pointer, options.profilePrefix);
+    if (options.spinning !== undefined) {
+      const spin = options.spinning ? '1' : '0';
+      api.AddSessionConfigEntry(pointer, 'session.intra_op.allow_spinning', spin);
+    }
+    for (const [key, value] of Object.entries(options.config ?? {})) {
+      api.AddSessionConfigEntry(pointer, key, value);
+    }
+    for (const { name, options: entries = {} } of options.providers ?? []) {
+      const keys = Object.keys(entries);
+      const values = Object.values(entries);
+      api.SessionOptionsAppendExecutionProvider(pointer, name, keys, values, keys.length);
+    }
+    return use(pointer);
+  } finally {
+    api.ReleaseSessionOptions(pointer);
+  }
+}

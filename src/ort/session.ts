@@ -1,0 +1,127 @@
+import koffi from 'koffi';
+import { ort, type Pointer } from './api.ts';
+import { type ElementType, elementTypeOf } from './element-type.ts';
+import { ortEnvironment } from './environment.ts';
+import { Handle } from './handle.ts';
+import type { IoBinding } from './io-binding.ts';
+import type { RunOptions } from './run-options.ts';
+import { type SessionOptions, withSessionOptions } from './session-options.ts';
+import { defaultAllocator, takeString } from './strings.ts';
+
+/** An input or output of a graph. */
+export interface ValueInfo {
+  readonly name: string;
+  /** `undefined` for element types that we don't handle. */
+  readonly type: ElementType | undefined;
+  /** A number, or the name of a symbolic dimension ('' when it has none). */
+  readonly shape: readonly (number | string)[];
+}
+
+/** A loaded graph. Calls are synchronous, on the thread that made the session. */
+export class Session extends Handle {
+  readonly inputs: readonly ValueInfo[];
+  readonly outputs: readonly ValueInfo[];
+
+  /**
+   * @param model path of an ONNX file, or its bytes
+   * @throws OrtError when the graph can't be loaded
+   */
+  constructor(model: string | Uint8Array, options: SessionOptions = {}) {
+    super(
+      withSessionOptions(options, (native) =>
+        typeof model === 'string'
+          ? ort().api.CreateSession(ortEnvironment(), model, native)
+          : ort().api.CreateSessionFromArray(ortEnvironment(), model, model.byteLength, native),
+      ),
+    );
+    const { api } = ort();
+    this.inputs = valueInfos(
+      api.SessionGetInputCount(this.pointer),
+      (index) => api.SessionGetInputName(this.pointer, index, defaultAllocator()),
+      (index) => api.SessionGetInputTypeInfo(this.pointer, index),
+    );
+    this.outputs = valueInfos(
+      api.SessionGetOutputCount(this.pointer),
+      (index) => api.SessionGetOutputName(this.pointer, index, defaultAllocator()),
+      (index) => api.SessionGetOutputTypeInfo(this.pointer, index),
+    );
+  }
+
+  /**
+   * Runs the graph once over what is bound.
+   * @throws OrtError when the run fails; the session stays usable
+   */
+  run(binding: IoBinding, options?: RunOptions): void {
+    ort().api.RunWithBinding(this.pointer, options?.pointer ?? null, binding.pointer);
+  }
+
+  /** The value of a key in the model's metadata, or `undefined`. */
+  metadata(key: string): string | undefined {
+    return this.#withMetadata((metadata) => {
+      const value = ort().api.ModelMetadataLookupCustomMetadataMap(
+        metadata,
+        defaultAllocator(),
+        key,
+      );
+      return value === 0n ? undefined : takeString(value);
+    });
+  }
+
+  /** Who made the graph, as it says itself. */
+  get producerName(): string {
+    return this.#withMetadata((metadata) =>
+      takeString(ort().api.ModelMetadataGetProducerName(metadata, defaultAllocator())),
+    );
+  }
+
+  /** Ends profiling (see SessionOptions.profilePrefix); returns the profile's path. */
+  endProfiling(): string {
+    return takeString(ort().api.SessionEndProfiling(this.pointer, defaultAllocator()));
+  }
+
+  #withMetadata<R>(use: (metadata: Pointer) => R): R {
+    const metadata = ort().api.SessionGetModelMetadata(this.pointer);
+    try {
+      return use(metadata);
+    } finally {
+      ort().api.ReleaseModelMetadata(metadata);
+    }
+  }
+
+  protected override free(pointer: Pointer): void {
+    ort().api.ReleaseSession(pointer);
+  }
+}
+
+function valueInfos(
+  count: number,
+  nameAt: (index: number) => Pointer,
+  typeAt: (index: number) => Pointer,
+): ValueInfo[] {
+  return Array.from({ length: count }, (_, index) => {
+    const typeInfo = typeAt(index);
+    try {
+      return { name: takeString(nameAt(index)), ...tensorInfo(typeInfo) };
+    } finally {
+      ort().api.ReleaseTypeInfo(typeInfo);
+    }
+  });
+}
+
+function tensorInfo(typeInfo: Pointer): Omit<ValueInfo, 'name'> {
+  const { api } = ort();
+  // Part of typeInfo, so not released by itself; null for what is not a tensor.
+  const info = api.CastTypeInfoToTensorInfo(typeInfo);
+  if (info === 0n) return { type: undefined, shape: [] };
+  const type = elementTypeOf(api.GetTensorElementType(info));
+  const rank = api.GetDimensionsCount(info);
+  if (rank === 0) return { type, shape: [] };
+  const sizes = new BigInt64Array(rank);
+  const names = new BigUint64Array(rank);
+  api.GetDimensions(info, sizes, rank);
+  api.GetSymbolicDimensions(info, names, rank);
+  const shape = Array.from(sizes, (size, axis) =>
+    size >= 0n ? Number(size) : koffi.decode.string(names[axis]),
+  );
+  return { type, shape };
+}
