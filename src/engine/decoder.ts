@@ -1,0 +1,135 @@
+import type { BuiltModel } from '../model/manifest.ts';
+import { Session } from '../ort/session.ts';
+import type { SessionOptions } from '../ort/session-options.ts';
+import { KvStorage } from './kv-storage.ts';
+import { LogitsBuffer } from './logits-buffer.ts';
+import { RowBinding } from './row-binding.ts';
+import type { LogitsRow } from './sampler.ts';
+import type { DecodeRow, PrefillChunk, SequenceFailure, StepPlan } from './step-plan.ts';
+
+/** What running a plan gave: logits for every sequence that can now sample, and who failed. */
+export interface StepResult {
+  readonly rows: readonly LogitsRow[];
+  readonly failures: readonly SequenceFailure[];
+}
+
+/** Runs step plans. The engine's only view of the model. */
+export interface Decoder {
+  /** Never throws for what a single sequence can cause: that sequence is reported as failed. */
+  execute(plan: StepPlan): StepResult;
+  release(): void;
+}
+
+export interface DecoderOptions {
+  readonly maxNumSeqs: number;
+  readonly maxModelLen: number;
+  readonly session?: SessionOptions;
+}
+
+/** The decoder over an ONNX Runtime session on the CPU, with the KV cache appended to in place. */
+export class OnnxDecoder implements Decoder {
+  readonly storage: KvStorage;
+  readonly #session: Session;
+  readonly #logits: LogitsBuffer;
+  /** By first row and number of rows; made at first use, kept for good. */
+  readonly #bindings = new Map<string, RowBinding>();
+
+  constructor({ graphPath, manifest }: BuiltModel, options: DecoderOptions) {
+    this.#session = new Session(graphPath, options.session);
+    this.#logits = new LogitsBuffer(options.maxNumSeqs, manifest.vocabSize);
+    this.storage = new KvStorage({
+      numLayers: manifest.numLayers,
+      numKvHeads: manifest.numKvHeads,
+      headDim: manifest.headDim,
+      numRows: options.maxNumSeqs,
+      capacity: options.maxModelLen,
+    });
+  }
+
+  execute(plan: StepPlan): StepResult {
+    const rows: LogitsRow[] = [];
+    const failures: SequenceFailure[] = [];
+    for (const move of plan.moves) this.storage.move(move);
+    if (plan.decode.length > 0) this.#decode(0, plan.decode, rows, failures);
+    for (const chunk of plan.prefill) this.#prefill(chunk, rows, failures);
+    return { rows, failures };
+  }
+
+  /** One token for each of a range of rows. A run that fails is split, until only the culprit fails. */
+  #decode(
+    firstRow: number,
+    decode: readonly DecodeRow[],
+    rows: LogitsRow[],
+    failures: SequenceFailure[],
+  ): void {
+    const binding = this.#binding(firstRow, decode.length);
+    const inputIds = binding.inputIds(1);
+    for (const [index, { sequence, position }] of decode.entries()) {
+      const tokenId = sequence?.tokenIds(position, position + 1)[0] ?? 0;
+      inputIds[index] = BigInt(tokenId);
+      binding.seqlensK[index] = position;
+    }
+    const failure = attempt(() => binding.run(this.#session));
+    if (failure === null) {
+      for (const { sequence } of decode) {
+        if (sequence) rows.push({ sequence, logits: this.#logits.row(sequence.row) });
+      }
+    } else if (decode.length === 1) {
+      for (const { sequence } of decode)
+        if (sequence) failures.push({ sequence, message: failure });
+    } else {
+      const half = decode.length >> 1;
+      this.#decode(firstRow, decode.slice(0, half), rows, failures);
+      this.#decode(firstRow + half, decode.slice(half), rows, failures);
+    }
+  }
+
+  /** A chunk of one row's prompt; its logits count only if they are those of the last token. */
+  #prefill(
+    { sequence, start, length }: PrefillChunk,
+    rows: LogitsRow[],
+    failures: SequenceFailure[],
+  ): void {
+    const binding = this.#binding(sequence.row, 1);
+    const inputIds = binding.inputIds(length);
+    const tokenIds = sequence.tokenIds(start, start + length);
+    for (const [index, tokenId] of tokenIds.entries()) inputIds[index] = BigInt(tokenId);
+    binding.seqlensK[0] = start + length - 1;
+    binding.logitsIndex[0] = BigInt(length - 1);
+    const failure = attempt(() => binding.run(this.#session));
+    binding.logitsIndex[0] = 0n;
+    if (failure !== null) {
+      failures.push({ sequence, message: failure });
+    } else if (start + length === sequence.numTokens) {
+      rows.push({ sequence, logits: this.#logits.row(sequence.row) });
+    }
+  }
+
+  #binding(firstRow: number, numRows: number): RowBinding {
+    const key = `${firstRow}+${numRows}`;
+    let binding = this.#bindings.get(key);
+    if (!binding) {
+      binding = new RowBinding(this.#session, this.storage, this.#logits, firstRow, numRows);
+      this.#bindings.set(key, binding);
+    }
+    return binding;
+  }
+
+  release(): void {
+    for (const binding of this.#bindings.values()) binding.release();
+    this.#bindings.clear();
+    this.#session.release();
+    this.#logits.release();
+    this.storage.release();
+  }
+}
+
+/** Runs `action`; returns why it failed, or null. */
+function attempt(action: () => void): string | null {
+  try {
+    action();
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -1,0 +1,78 @@
+import { NativeMemory } from '../ort/native-memory.ts';
+import { Tensor } from '../ort/tensor.ts';
+import type { RowMove } from './step-plan.ts';
+
+export interface KvShape {
+  readonly numLayers: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly numRows: number;
+  /** Positions per row. */
+  readonly capacity: number;
+}
+
+const BYTES_PER_ELEMENT = Float32Array.BYTES_PER_ELEMENT;
+
+/**
+ * The memory of the KV cache: for each layer a key and a value tensor of
+ * [rows, kv_heads, capacity, head_dim]. It is reserved as address space; the operating system
+ * commits a page when a token first reaches it, so capacity costs nothing until it is used.
+ */
+export class KvStorage {
+  readonly shape: KvShape;
+  readonly #memory: NativeMemory;
+  readonly #headBytes: number;
+  readonly #rowBytes: number;
+  readonly #tensorBytes: number;
+
+  constructor(shape: KvShape) {
+    this.shape = shape;
+    this.#headBytes = shape.capacity * shape.headDim * BYTES_PER_ELEMENT;
+    this.#rowBytes = shape.numKvHeads * this.#headBytes;
+    this.#tensorBytes = shape.numRows * this.#rowBytes;
+    this.#memory = new NativeMemory(2 * shape.numLayers * this.#tensorBytes);
+  }
+
+  get byteLength(): number {
+    return this.#memory.byteLength;
+  }
+
+  /**
+   * Views of a contiguous range of rows, one tensor per layer and kind, in the order of `kvNames`.
+   * The caller releases them, before the storage.
+   */
+  view(firstRow: number, numRows: number): Tensor<'float'>[] {
+    const { numLayers, numKvHeads, capacity, headDim } = this.shape;
+    return Array.from({ length: 2 * numLayers }, (_, index) =>
+      Tensor.overNative(
+        'float',
+        [numRows, numKvHeads, capacity, headDim],
+        this.#memory,
+        index * this.#tensorBytes + firstRow * this.#rowBytes,
+      ),
+    );
+  }
+
+  /** Copies the first `length` positions of a row to another row, in every layer. */
+  move({ from, to, length }: RowMove): void {
+    const bytes = length * this.shape.headDim * BYTES_PER_ELEMENT;
+    for (let index = 0; index < 2 * this.shape.numLayers; index++) {
+      for (let head = 0; head < this.shape.numKvHeads; head++) {
+        const base = index * this.#tensorBytes + head * this.#headBytes;
+        this.#memory.copyWithin(base + to * this.#rowBytes, base + from * this.#rowBytes, bytes);
+      }
+    }
+  }
+
+  release(): void {
+    this.#memory.release();
+  }
+}
+
+/** Names of the cache's graph inputs or outputs, in the order of `KvStorage.view`. */
+export function kvNames(prefix: 'past_key_values' | 'present', numLayers: number): string[] {
+  return Array.from({ length: numLayers }, (_, layer) => [
+    `${prefix}.${layer}.key`,
+    `${prefix}.${layer}.value`,
+  ]).flat();
+}

@@ -1,0 +1,109 @@
+/** The engine process: commands in by IPC, one message out per iteration. */
+import { availableParallelism } from 'node:os';
+import { ortVersion } from '../ort/environment.ts';
+import { OnnxDecoder } from './decoder.ts';
+import { Engine } from './engine.ts';
+import { KvCache } from './kv-cache.ts';
+import type {
+  EngineCommand,
+  EngineInfo,
+  EngineMessage,
+  EngineOptions,
+  EngineRequest,
+  TokenOutput,
+} from './messages.ts';
+import { Sampler } from './sampler.ts';
+import { Scheduler } from './scheduler.ts';
+
+const commands: EngineCommand[] = [];
+/** Answers to requests that the engine would not take; they go out with the next message. */
+const refused: TokenOutput[] = [];
+let engine: Engine | undefined;
+let looping = false;
+
+process.on('message', (command: EngineCommand) => {
+  commands.push(command);
+  if (looping) return;
+  looping = true;
+  iterate();
+});
+// The front is gone: nobody is left to work for.
+process.on('disconnect', () => process.exit(0));
+// A terminal sends these to every process of the group, but the front decides when the engine ends.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+
+/** Drain commands, one step, post; again once the event loop has read what came in meanwhile. */
+function iterate(): void {
+  for (const command of commands.splice(0)) obey(command);
+  looping = false;
+  if (!engine) return;
+  const outputs = [...refused.splice(0), ...engine.step()];
+  post({ type: 'step', outputs, stats: engine.stats });
+  if (!engine.hasWork) return;
+  looping = true;
+  setImmediate(iterate);
+}
+
+function obey(command: EngineCommand): void {
+  switch (command.type) {
+    case 'start':
+      start(command.options);
+      break;
+    case 'add':
+      add(command.request);
+      break;
+    case 'abort':
+      engine?.abort(command.id);
+      break;
+    case 'shutdown':
+      process.exit(0);
+  }
+}
+
+function start(options: EngineOptions): void {
+  try {
+    const loaded = load(options);
+    engine = loaded.engine;
+    post({ type: 'ready', info: loaded.info });
+  } catch (error) {
+    post({ type: 'failed', message: messageOf(error) });
+  }
+}
+
+function load(options: EngineOptions): { engine: Engine; info: EngineInfo } {
+  const { model, maxNumSeqs, maxModelLen, maxNumBatchedTokens } = options;
+  const threads = options.threads || availableParallelism();
+  const session = { intraOpThreads: threads };
+  const decoder = new OnnxDecoder(model, { maxNumSeqs, maxModelLen, session });
+  const kvCache = new KvCache(maxNumSeqs, maxModelLen);
+  const scheduler = new Scheduler(kvCache, maxNumBatchedTokens);
+  const sampler = new Sampler(model.manifest.vocabSize);
+  const kvCacheBytes = decoder.storage.byteLength;
+  return {
+    engine: new Engine({ scheduler, kvCache, decoder, sampler }),
+    info: { runtimeVersion: ortVersion(), device: 'cpu', kvCacheBytes, threads },
+  };
+}
+
+function add(request: EngineRequest): void {
+  try {
+    if (!engine) throw new Error('the engine is not started');
+    engine.add(request);
+  } catch (error) {
+    refused.push({
+      id: request.id,
+      tokenId: -1,
+      finishReason: 'error',
+      error: messageOf(error),
+    });
+  }
+}
+
+function post(message: EngineMessage): void {
+  process.send?.(message);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

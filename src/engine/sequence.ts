@@ -1,0 +1,61 @@
+import type { EngineRequest, FinishReason } from './messages.ts';
+
+/** One request inside the engine: its tokens, and how far the KV cache has followed them. */
+export class Sequence {
+  readonly id: number;
+  readonly request: EngineRequest;
+  readonly numPromptTokens: number;
+  /** Tokens whose keys and values are in the cache. Advanced at commit only. */
+  numComputedTokens = 0;
+  /** Row of the KV cache, or -1 while it holds none. */
+  row = -1;
+  #tokenIds: Int32Array;
+  #numTokens: number;
+
+  constructor(request: EngineRequest) {
+    const { promptTokenIds, outputTokenIds } = request;
+    this.id = request.id;
+    this.request = request;
+    this.numPromptTokens = promptTokenIds.length;
+    this.#numTokens = promptTokenIds.length + outputTokenIds.length;
+    this.#tokenIds = new Int32Array(this.#numTokens + 64);
+    this.#tokenIds.set(promptTokenIds);
+    this.#tokenIds.set(outputTokenIds, promptTokenIds.length);
+  }
+
+  /** Prompt and output tokens together. */
+  get numTokens(): number {
+    return this.#numTokens;
+  }
+
+  get numOutputTokens(): number {
+    return this.#numTokens - this.numPromptTokens;
+  }
+
+  /** Tokens still to be run through the model before the next one can be sampled; at least 1. */
+  get numUncomputedTokens(): number {
+    return this.#numTokens - this.numComputedTokens;
+  }
+
+  /** A view of the token ids `start` to `end` (exclusive), valid until the next `append`. */
+  tokenIds(start = 0, end = this.#numTokens): Int32Array {
+    return this.#tokenIds.subarray(start, end);
+  }
+
+  append(tokenId: number): void {
+    if (this.#numTokens === this.#tokenIds.length) {
+      const grown = new Int32Array(this.#tokenIds.length * 2);
+      grown.set(this.#tokenIds);
+      this.#tokenIds = grown;
+    }
+    this.#tokenIds[this.#numTokens++] = tokenId;
+  }
+
+  /** Why the sequence ends with its last token, or null when it goes on. */
+  finishReason(): FinishReason | null {
+    const { stopTokenIds, maxTokens } = this.request;
+    const lastTokenId = this.#tokenIds[this.#numTokens - 1] ?? -1;
+    if (this.numOutputTokens > 0 && stopTokenIds.includes(lastTokenId)) return 'stop';
+    return this.numOutputTokens >= maxTokens ? 'length' : null;
+  }
+}

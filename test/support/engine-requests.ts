@@ -1,0 +1,29 @@
+import type { EngineRequest, SamplingParams } from '../../src/engine/messages.ts';
+
+export const GREEDY: SamplingParams = {
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  minP: 0,
+  repetitionPenalty: 1,
+  presencePenalty: 0,
+  frequencyPenalty: 0,
+  seed: 0n,
+};
+
+/** A greedy request for `maxTokens` tokens, with whatever is given changed. */
+export function engineRequest(
+  overrides: Partial<Omit<EngineRequest, 'sampling'>> & { sampling?: Partial<SamplingParams> } = {},
+): EngineRequest {
+  const { sampling, ...rest } = overrides;
+  return {
+    id: 1,
+    promptTokenIds: Int32Array.of(1, 2, 3),
+    outputTokenIds: new Int32Array(),
+    maxTokens: 8,
+    stopTokenIds: [],
+    minTokens: 0,
+    ...rest,
+    sampling: { ...GREEDY, ...sampling },
+  };
+}
