@@ -1,0 +1,54 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { EngineCommand, EngineMessage } from '../engine/messages.ts';
+
+const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
+const ENTRY = new URL(`../engine/main.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`, import.meta.url);
+
+export interface EngineProcessEvents {
+  readonly onMessage: (message: EngineMessage) => void;
+  /** Called once, however the process ended. @param description such as `signal SIGKILL` */
+  readonly onExit: (description: string) => void;
+}
+
+/** One engine process: native code can crash there without taking the front down. */
+export class EngineProcess {
+  readonly #child: ChildProcess;
+  #ended = false;
+
+  constructor({ onMessage, onExit }: EngineProcessEvents) {
+    this.#child = fork(fileURLToPath(ENTRY), [], {
+      // Typed arrays and bigints cross as they are.
+      serialization: 'advanced',
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
+    });
+    this.#child.on('message', (message) => onMessage(message as EngineMessage));
+    const end = (description: string) => {
+      if (this.#ended) return;
+      this.#ended = true;
+      onExit(description);
+    };
+    this.#child.once('exit', (code, signal) => end(signal ? `signal ${signal}` : `code ${code}`));
+    this.#child.once('error', (error) => end(error.message));
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Commands to a process that is going down are lost; its exit is reported all the same. */
+  send(command: EngineCommand): void {
+    if (this.#child.connected) this.#child.send(command, () => {});
+  }
+
+  /** Asks the process to end, and makes it end when it does not within `timeoutMs`. */
+  async stop(timeoutMs: number): Promise<void> {
+    if (this.#ended) return;
+    const exited = new Promise((resolve) => this.#child.once('exit', resolve));
+    this.send({ type: 'shutdown' });
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), timeoutMs);
+    await exited;
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { readJsonFile } from './tokenizer-files.ts';
+
+const generationConfig = z.looseObject({
+  temperature: z.number().min(0).nullish(),
+  top_k: z.int().nullish(),
+  top_p: z.number().gt(0).max(1).nullish(),
+  min_p: z.number().min(0).max(1).nullish(),
+  repetition_penalty: z.number().gt(0).nullish(),
+});
+
+/** Sampling values that a model's authors recommend; what is absent they left open. */
+export interface GenerationDefaults {
+  readonly temperature?: number;
+  readonly topK?: number;
+  readonly topP?: number;
+  readonly minP?: number;
+  readonly repetitionPenalty?: number;
+}
+
+/**
+ * Reads the sampling values of generation_config.json, if the model folder has one.
+ * @throws TokenizerError naming the file if it is damaged
+ */
+export async function readGenerationDefaults(folder: string): Promise<GenerationDefaults> {
+  const config = await readJsonFile(join(folder, 'generation_config.json'), generationConfig);
+  const values = {
+    temperature: config?.temperature,
+    topK: config?.top_k,
+    topP: config?.top_p,
+    minP: config?.min_p,
+    repetitionPenalty: config?.repetition_penalty,
+  };
+  return Object.fromEntries(
+    Object.entries(values).filter(([, value]) => value !== null && value !== undefined),
+  );
+}

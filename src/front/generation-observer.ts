@@ -1,0 +1,21 @@
+/** What happens to one request, for metrics and logs. */
+import type { GenerationRequest } from './generation.ts';
+
+/** `abort`: the client left or the signal aborted; `rejected`: never admitted. */
+export type GenerationOutcome = 'stop' | 'length' | 'abort' | 'error' | 'rejected';
+
+/**
+ * Told of one request's course; times are milliseconds of `performance.now()`. `queued` comes first,
+ * `finished` last, each exactly once; `admitted` and `tokens` only if it got that far. Time to first
+ * token runs from `queued` to the first `tokens`.
+ */
+export interface GenerationObserver {
+  queued(timeMs: number): void;
+  admitted(timeMs: number): void;
+  /** @param numTokens tokens that arrived together, at least 1 */
+  tokens(numTokens: number, timeMs: number): void;
+  finished(outcome: GenerationOutcome, timeMs: number): void;
+}
+
+/** Called once per request; its prompt length and parameters are in `request`. */
+export type ObserveGeneration = (request: GenerationRequest) => GenerationObserver;

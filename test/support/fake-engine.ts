@@ -1,0 +1,133 @@
+/** An `Engine` without a model or a process: a script says which tokens each request generates. */
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import type { EngineInfo, EngineRequest, EngineStats } from '../../src/engine/messages.ts';
+import {
+  EngineError,
+  type Engine,
+  type EngineState,
+  type TokenBatch,
+} from '../../src/front/engine.ts';
+
+type Request = Omit<EngineRequest, 'id'>;
+
+/**
+ * The tokens a request generates; may be endless, and may throw to fail the request. When it runs
+ * out, the request ends with its first stop token, or with reason `length` if it has none.
+ */
+export type Script = (promptTokenIds: Int32Array, request: Request) => Iterable<number>;
+
+export interface FakeEngineOptions {
+  /** Milliseconds before each batch; 0 still lets other work run between batches. */
+  readonly delayMs?: number;
+  /** Tokens delivered at once, as when the consumer fell behind. */
+  readonly tokensPerBatch?: number;
+}
+
+export class FakeEngine implements Engine {
+  /** Tests may set it, to play an engine that is starting or has failed. */
+  state: EngineState = 'ready';
+  readonly info: EngineInfo = {
+    runtimeVersion: 'fake',
+    device: 'cpu',
+    kvCacheBytes: 0,
+    threads: 1,
+  };
+  /** Requests in progress; 0 once every consumer has finished, broken off or aborted. */
+  running = 0;
+  /** Requests that ended with a finish reason. */
+  finished = 0;
+  /** Requests whose consumer broke off or aborted. */
+  aborted = 0;
+  /** Requests that ended with an error. */
+  failed = 0;
+  /** Every request as it came in. */
+  readonly requests: Request[] = [];
+  readonly #script: Script;
+  readonly #delayMs: number;
+  readonly #tokensPerBatch: number;
+  readonly #listeners = new Set<(stats: EngineStats) => void>();
+  #numSteps = 0;
+
+  constructor(script: Script, options: FakeEngineOptions = {}) {
+    this.#script = script;
+    this.#delayMs = options.delayMs ?? 0;
+    this.#tokensPerBatch = options.tokensPerBatch ?? 1;
+  }
+
+  get stats(): EngineStats {
+    return {
+      numRunning: this.running,
+      numWaiting: 0,
+      kvCacheUsage: 0,
+      numSteps: this.#numSteps,
+    };
+  }
+
+  onStep(listener: (stats: EngineStats) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  async *generate(request: Request, signal: AbortSignal): AsyncGenerator<TokenBatch, void> {
+    signal.throwIfAborted();
+    this.requests.push(request);
+    this.running++;
+    let outcome: 'aborted' | 'failed' | 'finished' = 'aborted';
+    try {
+      for (const batch of this.#batches(request)) {
+        await this.#pause(signal);
+        this.#numSteps++;
+        if (batch.finishReason !== null) outcome = 'finished';
+        for (const listener of this.#listeners) listener(this.stats);
+        yield batch;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      outcome = 'failed';
+      throw error instanceof EngineError ? error : new EngineError(String(error), { cause: error });
+    } finally {
+      this.running--;
+      this[outcome]++;
+    }
+  }
+
+  *#batches(request: Request): Generator<TokenBatch> {
+    const limit = request.maxTokens - request.outputTokenIds.length;
+    let tokenIds: number[] = [];
+    let numTokens = 0;
+    for (const tokenId of this.#scriptThenStop(request)) {
+      tokenIds.push(tokenId);
+      numTokens++;
+      const mayStop = numTokens > request.minTokens;
+      if (mayStop && request.stopTokenIds.includes(tokenId)) {
+        yield { tokenIds, finishReason: 'stop' };
+        return;
+      }
+      if (numTokens >= limit) break;
+      if (tokenIds.length === this.#tokensPerBatch) {
+        yield { tokenIds, finishReason: null };
+        tokenIds = [];
+      }
+    }
+    yield { tokenIds, finishReason: 'length' };
+  }
+
+  *#scriptThenStop(request: Request): Generator<number> {
+    yield* this.#script(request.promptTokenIds, request);
+    const stopTokenId = request.stopTokenIds[0];
+    if (stopTokenId !== undefined) yield stopTokenId;
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    try {
+      await (this.#delayMs > 0
+        ? setTimeout(this.#delayMs, undefined, { signal })
+        : setImmediate(undefined, { signal }));
+    } catch {
+      // The timers reject with their own AbortError; the contract asks for the signal's reason.
+      signal.throwIfAborted();
+    }
+  }
+}
