@@ -132,8 +132,6 @@ const SIGNATURES = {
   ReleaseIoBinding: unchecked(135, ['ptr']),
   BindInput: checked(136, ['ptr', 'str', 'ptr']),
   BindOutput: checked(137, ['ptr', 'str', 'ptr']),
-  BindOutputToDevice: checked(138, ['ptr', 'str', 'ptr']),
-  GetBoundOutputValues: checked(140, ['ptr', 'ptr', 'memory', 'memory']),
   ClearBoundInputs: unchecked(141, ['ptr']),
   ClearBoundOutputs: unchecked(142, ['ptr']),
   SynchronizeBoundInputs: checked(202, ['ptr']),

@@ -1,6 +1,5 @@
 import { ort, type Pointer } from './api.ts';
 import { Handle } from './handle.ts';
-import type { MemoryInfo } from './memory-info.ts';
 import type { Session } from './session.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -33,13 +32,6 @@ export class IoBinding extends Handle {
     requireName(this.#outputNames, 'output', name);
     ort().api.BindOutput(this.pointer, name, tensor.pointer);
     this.#bound.set(`out ${name}`, tensor);
-  }
-
-  /** Has ONNX Runtime allocate an output of yet unknown shape in the given memory. */
-  bindOutputTo(name: string, memoryInfo: MemoryInfo): void {
-    requireName(this.#outputNames, 'output', name);
-    ort().api.BindOutputToDevice(this.pointer, name, memoryInfo.pointer);
-    this.#bound.delete(`out ${name}`);
   }
 
   /** Waits until inputs have arrived on the device. */

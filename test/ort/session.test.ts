@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GraphBuilder } from '../../src/onnx/graph-builder.ts';
+import { Allocator } from '../../src/ort/allocator.ts';
 import { loadOrtLibrary } from '../../src/ort/api.ts';
 import { availableProviders, ortVersion } from '../../src/ort/environment.ts';
 import { OrtError } from '../../src/ort/error.ts';
@@ -109,15 +110,22 @@ describe('io binding', () => {
     for (const handle of [binding, total, y, session, memory]) handle.release();
   });
 
-  it('lets ONNX Runtime allocate an output', () => {
+  it('runs over tensors from an allocator, as device memory will be', () => {
     const session = new Session(addGraph());
-    const x = Tensor.over('float', shape, new Float32Array(4));
+    const allocator = new Allocator(session, MemoryInfo.cpu());
+    const x = Tensor.allocate('float', shape, allocator);
+    const sum = Tensor.allocate('float', shape, allocator);
+    x.data.set([1, 2, 3, 4]);
     const binding = new IoBinding(session);
     binding.bindInput('x', x);
     binding.bindInput('y', x);
-    binding.bindOutputTo('sum', MemoryInfo.cpu());
+    binding.bindOutput('sum', sum);
+    binding.synchronizeInputs();
     session.run(binding);
-    for (const handle of [binding, x, session]) handle.release();
+    binding.synchronizeOutputs();
+    expect([...sum.data]).toEqual([2, 4, 6, 8]);
+    for (const handle of [binding, x, sum, allocator, session]) handle.release();
+    expect(() => MemoryInfo.device('NoSuchMemory')).toThrow(OrtError);
   });
 
   it('refuses unknown names, wrong shapes and terminated runs, and goes on', () => {
