@@ -1,0 +1,169 @@
+/** Prometheus metrics under vLLM's names, with `chairlift_` for `vllm:`. */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Admission } from '../front/admission.ts';
+import type { Engine } from '../front/engine.ts';
+import type { GenerationObserver, GenerationOutcome } from '../front/generation-observer.ts';
+import type { GenerationRequest } from '../front/generation.ts';
+
+/** In seconds; vLLM's buckets, with finer ones in front for small models. */
+const TTFT_BUCKETS = [
+  0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20,
+  40, 80, 160,
+];
+const ITL_BUCKETS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5,
+  10,
+];
+const REQUEST_BUCKETS = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120,
+  240, 480, 960, 1920,
+];
+/** In tokens. */
+const LENGTH_BUCKETS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000,
+];
+
+/** Every outcome of an admitted request, so that each has a series from the start. */
+const FINISHED_REASONS = ['stop', 'length', 'abort', 'error'] as const;
+
+export interface MetricsOptions {
+  /** The value of the label `model_name`. */
+  readonly modelName: string;
+  readonly engine: Pick<Engine, 'stats'>;
+  readonly admission: Pick<Admission, 'waiting'>;
+  /** Also watch the process: CPU, memory, event loop, garbage collection. */
+  readonly withProcess: boolean;
+}
+
+/** One server's metrics, in a registry of their own. */
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #promptTokens: Counter;
+  readonly #generationTokens: Counter;
+  readonly #finished: Counter<'finished_reason'>;
+  readonly #rejected: Counter;
+  readonly #ttft: Histogram;
+  readonly #itl: Histogram;
+  readonly #e2e: Histogram;
+  readonly #queueTime: Histogram;
+  readonly #promptLength: Histogram;
+  readonly #generationLength: Histogram;
+
+  constructor(options: MetricsOptions) {
+    const { engine, admission } = options;
+    this.registry.setDefaultLabels({ model_name: options.modelName });
+    if (options.withProcess) collectDefaultMetrics({ register: this.registry });
+    this.#gauge('num_requests_running', 'Requests whose sequence is in the batch.', () => {
+      return engine.stats.numRunning;
+    });
+    this.#gauge('num_requests_waiting', 'Requests that wait for a place in the batch.', () => {
+      return engine.stats.numWaiting + admission.waiting;
+    });
+    this.#gauge('kv_cache_usage_perc', 'Share of the KV cache in use, 0 to 1.', () => {
+      return engine.stats.kvCacheUsage;
+    });
+    this.#promptTokens = this.#counter('prompt_tokens_total', 'Prompt tokens computed.');
+    this.#generationTokens = this.#counter('generation_tokens_total', 'Tokens generated.');
+    this.#finished = new Counter({
+      name: 'chairlift_request_success_total',
+      help: 'Requests ended, by how.',
+      labelNames: ['finished_reason'],
+      registers: [this.registry],
+    });
+    for (const reason of FINISHED_REASONS) this.#finished.inc({ finished_reason: reason }, 0);
+    this.#rejected = this.#counter('request_rejected_total', 'Requests that were never admitted.');
+    this.#ttft = this.#histogram(
+      'time_to_first_token_seconds',
+      'From arrival to the first token.',
+      TTFT_BUCKETS,
+    );
+    this.#itl = this.#histogram(
+      'inter_token_latency_seconds',
+      'Between one token and the next of a request.',
+      ITL_BUCKETS,
+    );
+    this.#e2e = this.#histogram(
+      'e2e_request_latency_seconds',
+      'From arrival to the last token.',
+      REQUEST_BUCKETS,
+    );
+    this.#queueTime = this.#histogram(
+      'request_queue_time_seconds',
+      'From arrival to admission.',
+      REQUEST_BUCKETS,
+    );
+    this.#promptLength = this.#histogram(
+      'request_prompt_tokens',
+      'Prompt tokens of a request.',
+      LENGTH_BUCKETS,
+    );
+    this.#generationLength = this.#histogram(
+      'request_generation_tokens',
+      'Tokens generated for a request.',
+      LENGTH_BUCKETS,
+    );
+  }
+
+  /** Follows one request; this is the text generator's `observe`. */
+  observe(request: GenerationRequest): GenerationObserver {
+    const numPromptTokens = request.promptTokenIds.length;
+    let queuedAt = 0;
+    let lastTokenAt: number | undefined;
+    let numTokens = 0;
+    return {
+      queued: (timeMs) => {
+        queuedAt = timeMs;
+      },
+      admitted: (timeMs) => {
+        this.#queueTime.observe((timeMs - queuedAt) / 1000);
+      },
+      tokens: (numNew, timeMs) => {
+        this.#generationTokens.inc(numNew);
+        numTokens += numNew;
+        if (lastTokenAt === undefined) {
+          this.#promptTokens.inc(numPromptTokens);
+          this.#ttft.observe((timeMs - queuedAt) / 1000);
+        } else {
+          // Tokens that arrived together share the time since the last.
+          const seconds = (timeMs - lastTokenAt) / 1000 / numNew;
+          for (let index = 0; index < numNew; index++) this.#itl.observe(seconds);
+        }
+        lastTokenAt = timeMs;
+      },
+      finished: (outcome, timeMs) => {
+        this.#count(outcome);
+        if (outcome !== 'stop' && outcome !== 'length') return;
+        this.#e2e.observe((timeMs - queuedAt) / 1000);
+        this.#promptLength.observe(numPromptTokens);
+        this.#generationLength.observe(numTokens);
+      },
+    };
+  }
+
+  #count(outcome: GenerationOutcome): void {
+    if (outcome === 'rejected') this.#rejected.inc();
+    else this.#finished.inc({ finished_reason: outcome });
+  }
+
+  #gauge(name: string, help: string, level: () => number): void {
+    const gauge: Gauge = new Gauge({
+      name: `chairlift_${name}`,
+      help,
+      registers: [this.registry],
+      collect: () => gauge.set(level()),
+    });
+  }
+
+  #counter(name: string, help: string): Counter {
+    return new Counter({ name: `chairlift_${name}`, help, registers: [this.registry] });
+  }
+
+  #histogram(name: string, help: string, buckets: number[]): Histogram {
+    return new Histogram({
+      name: `chairlift_${name}`,
+      help,
+      buckets,
+      registers: [this.registry],
+    });
+  }
+}

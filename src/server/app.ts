@@ -1,0 +1,53 @@
+/** Composes the HTTP surface. */
+import { Hono, type Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { methodNotAllowed as checkMethod } from 'hono/method-not-allowed';
+import { requestId } from 'hono/request-id';
+import { auth } from './auth.ts';
+import type { ServerContext, ServerEnv } from './context.ts';
+import { badRequest, methodNotAllowed, routeNotFound, type ApiError } from './errors.ts';
+import { healthRoutes } from './health.ts';
+import { metricsRoute } from './metrics-route.ts';
+import { modelRoutes } from './openai/models.ts';
+import { completionRoutes } from './openai/routes.ts';
+import { requestLog } from './request-log.ts';
+import { toApiError } from './to-api-error.ts';
+import { tokenizeRoutes } from './tokenize.ts';
+
+/** Needs Node's request and response: serve it with `listen`. */
+export function createApp(context: ServerContext): Hono<ServerEnv> {
+  const app = new Hono<ServerEnv>();
+  app.use(requestId());
+  app.use(requestLog(context));
+  app.use(async (c, next) => {
+    // Lets the client's connection go once it has its answer.
+    if (context.isDraining()) c.header('connection', 'close');
+    await next();
+  });
+  app.use(auth(context));
+  app.use(
+    checkMethod({
+      app,
+      onMethodNotAllowed: (c, methods) =>
+        toResponse(c, methodNotAllowed(c.req.method, c.req.path, methods.join(', '))),
+    }),
+  );
+  healthRoutes(app, context);
+  metricsRoute(app, context);
+  modelRoutes(app, context);
+  completionRoutes(app, context);
+  tokenizeRoutes(app, context);
+  app.notFound((c) => toResponse(c, routeNotFound(c.req.method, c.req.path)));
+  app.onError((error, c) => {
+    // The client is gone; what is answered reaches nobody.
+    if (c.req.raw.signal.aborted) return c.body(null, 408);
+    if (error instanceof HTTPException) return toResponse(c, badRequest(error.message));
+    return toResponse(c, toApiError(error, context.logger));
+  });
+  return app;
+}
+
+/** Keeps the headers that middlewares have set. */
+function toResponse(c: Context<ServerEnv>, error: ApiError): Response {
+  return c.json(error.toEnvelope(), error.status, error.headers);
+}

@@ -1,0 +1,118 @@
+/** Errors as clients see them: OpenAI's envelope, the same over HTTP, SSE and WebSocket. */
+
+/** Body of every error answer. */
+export interface ErrorEnvelope {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    /** Path of the field at fault, such as `messages.0.role`. */
+    readonly param: string | null;
+    readonly code: string | null;
+  };
+}
+
+export type ErrorStatus = 400 | 401 | 404 | 405 | 408 | 413 | 415 | 429 | 500 | 503;
+
+interface ApiErrorOptions {
+  readonly param?: string | null;
+  readonly code?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An error whose message is written for the client. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: ErrorStatus;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: ErrorStatus, type: string, message: string, options: ApiErrorOptions = {}) {
+    super(message);
+    this.status = status;
+    this.type = type;
+    this.param = options.param ?? null;
+    this.code = options.code ?? null;
+    this.headers = options.headers ?? {};
+  }
+
+  toEnvelope(): ErrorEnvelope {
+    return {
+      error: { message: this.message, type: this.type, param: this.param, code: this.code },
+    };
+  }
+}
+
+export function badRequest(
+  message: string,
+  param: string | null = null,
+  code: string | null = null,
+): ApiError {
+  return new ApiError(400, 'invalid_request_error', message, { param, code });
+}
+
+export function modelNotFound(model: string): ApiError {
+  return new ApiError(404, 'NotFoundError', `The model \`${model}\` does not exist.`, {
+    param: 'model',
+    code: 'model_not_found',
+  });
+}
+
+export function routeNotFound(method: string, path: string): ApiError {
+  return new ApiError(404, 'NotFoundError', `There is nothing at ${method} ${path}.`);
+}
+
+export function methodNotAllowed(method: string, path: string, allow: string): ApiError {
+  return new ApiError(405, 'invalid_request_error', `${path} takes ${allow}, not ${method}.`, {
+    code: 'method_not_allowed',
+    headers: { allow },
+  });
+}
+
+export function unauthorized(message: string): ApiError {
+  return new ApiError(401, 'authentication_error', message, {
+    code: 'invalid_api_key',
+    headers: { 'www-authenticate': 'Bearer' },
+  });
+}
+
+export function bodyTooLarge(limitBytes: number): ApiError {
+  return new ApiError(
+    413,
+    'invalid_request_error',
+    `The request body is larger than the limit of ${limitBytes} bytes.`,
+    { code: 'request_too_large' },
+  );
+}
+
+export function unsupportedMediaType(found: string | undefined): ApiError {
+  const what = found === undefined ? 'no Content-Type' : `Content-Type \`${found}\``;
+  return new ApiError(
+    415,
+    'invalid_request_error',
+    `The request has ${what}; expected \`application/json\`.`,
+    { code: 'unsupported_media_type' },
+  );
+}
+
+export function tooManyRequests(retryAfterSeconds: number): ApiError {
+  return new ApiError(429, 'rate_limit_error', 'The queue is full; try again later.', {
+    code: 'queue_full',
+    headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) },
+  });
+}
+
+/** Seconds after which a client should try again while the server starts, recovers or drains. */
+const UNAVAILABLE_RETRY_SECONDS = 5;
+
+export function unavailable(message: string): ApiError {
+  return new ApiError(503, 'service_unavailable', message, {
+    code: 'service_unavailable',
+    headers: { 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) },
+  });
+}
+
+export function internalError(message = 'The server hit an internal error.'): ApiError {
+  return new ApiError(500, 'server_error', message, { code: 'internal_error' });
+}

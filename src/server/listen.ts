@@ -1,0 +1,114 @@
+/** Opens the port, and closes it without dropping what is at work. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import type { Hono } from 'hono';
+import type { ServerEnv } from './context.ts';
+import { serveWithoutUpgrade } from './plain-upgrade.ts';
+import type { WebSocketHub } from './websocket/hub.ts';
+
+/** After this much silence TCP asks whether the peer is still there. */
+const TCP_PROBE_MS = 30_000;
+
+/** Longer than the 60 s after which common load balancers drop an idle connection: they must be first. */
+const IDLE_CONNECTION_MS = 75_000;
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly webSockets: WebSocketHub;
+}
+
+export interface Listener {
+  /** Such as `http://127.0.0.1:8000`. */
+  readonly url: string;
+  /**
+   * Stops accepting connections, lets running requests finish, and cuts what is left after
+   * `graceMs`. Resolves when every connection is closed.
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+/** The port can't be opened. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+}
+
+/** @throws ListenError in one line, such as for a port that is taken. */
+export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Promise<Listener> {
+  const { host, port, webSockets } = options;
+  const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  let isClosing = false;
+  const connections = {
+    keepAlive: true,
+    keepAliveInitialDelay: TCP_PROBE_MS,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+  };
+  const server = createServer(connections, (request, response) => {
+    response.on('close', () => {
+      // Its connection is idle only after this event.
+      if (isClosing) setImmediate(() => server.closeIdleConnections());
+    });
+    void handle(request, response);
+  });
+  server.on('upgrade', (request, socket, head) => {
+    if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+      webSockets.handleUpgrade(request, socket, head);
+    } else {
+      serveWithoutUpgrade(server, request, socket, head);
+    }
+  });
+  const address = await open(server, host, port);
+  return {
+    url: toUrl(host, address.port),
+    async close(graceMs) {
+      isClosing = true;
+      webSockets.drain();
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      const cut = setTimeout(() => {
+        webSockets.terminate();
+        server.closeAllConnections();
+      }, graceMs);
+      await closed;
+      clearTimeout(cut);
+      webSockets.terminate();
+    },
+  };
+}
+
+function open(server: Server, host: string, port: number): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new ListenError(explain(error, host, port), { cause: error }));
+    });
+    server.listen(port, host, () => {
+      const address = server.address();
+      if (address === null || typeof address === 'string') {
+        reject(new ListenError('the server listens on no TCP port'));
+      } else {
+        resolve(address);
+      }
+    });
+  });
+}
+
+function explain(error: NodeJS.ErrnoException, host: string, port: number): string {
+  switch (error.code ?? '') {
+    case 'EADDRINUSE':
+      return `port ${port} on ${host} is taken; stop what uses it or choose another with --port`;
+    case 'EACCES':
+      return `no permission to open port ${port} on ${host}; ports from 1024 on need none`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `this machine has no address ${host}; choose another with --host`;
+    default:
+      return `can't listen on ${host}:${port}: ${error.message}`;
+  }
+}
+
+function toUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,38 @@
+/** From a conversation to the tokens of its prompt. */
+import { ChatTemplateError, type ChatMessage } from '../../front/chat-message.ts';
+import type { ServerContext } from '../context.ts';
+import { badRequest } from '../errors.ts';
+import type { ChatPromptFields } from '../schemas/bodies.ts';
+
+/**
+ * The prompt of a conversation, opened for the assistant's answer unless `fields` say otherwise.
+ * @throws ApiError 400 when the model has no chat template or the template refuses the messages.
+ */
+export function encodeChat(
+  { chatTemplate, model, tokenizer }: ServerContext,
+  messages: readonly ChatMessage[],
+  fields: ChatPromptFields,
+): Int32Array {
+  if (chatTemplate === null) {
+    throw badRequest(
+      `The model \`${model.id}\` has no chat template; use /v1/completions.`,
+      'messages',
+      'chat_template_missing',
+    );
+  }
+  const continueFinalMessage = fields.continue_final_message ?? false;
+  try {
+    const prompt = chatTemplate.render(messages, {
+      addGenerationPrompt: fields.add_generation_prompt ?? !continueFinalMessage,
+      continueFinalMessage,
+      tools: fields.tool_choice === 'none' ? undefined : (fields.tools ?? undefined),
+      kwargs: fields.chat_template_kwargs ?? undefined,
+    });
+    // The template writes the special tokens itself.
+    return tokenizer.encode(prompt, { addSpecialTokens: false });
+  } catch (error) {
+    if (!(error instanceof ChatTemplateError)) throw error;
+    const reason = error.message.slice(0, 500);
+    throw badRequest(`The chat template refused the messages: ${reason}`, 'messages');
+  }
+}

@@ -1,0 +1,35 @@
+/** /v1/models: what is served here. */
+import type { Hono } from 'hono';
+import type { ServedModel, ServerContext, ServerEnv } from '../context.ts';
+import { modelNotFound } from '../errors.ts';
+import type { JsonObject } from './answer.ts';
+
+/**
+ * Accepts the served model's name, and its absence.
+ * @throws ApiError 404 for another name.
+ */
+export function requireServedModel(model: ServedModel, requested: string | null | undefined): void {
+  if (requested === undefined || requested === null || requested === model.id) return;
+  throw modelNotFound(requested.slice(0, 200));
+}
+
+export function modelRoutes(app: Hono<ServerEnv>, { model }: ServerContext): void {
+  app.get('/v1/models', (c) => c.json({ object: 'list', data: [describe(model)] }));
+  // Names may hold slashes, as those of the Hugging Face hub do.
+  app.get('/v1/models/:id{.+}', (c) => {
+    requireServedModel(model, c.req.param('id'));
+    return c.json(describe(model));
+  });
+}
+
+function describe(model: ServedModel): JsonObject {
+  return {
+    id: model.id,
+    object: 'model',
+    created: model.created,
+    owned_by: 'chairlift',
+    root: model.id,
+    parent: null,
+    max_model_len: model.maxModelLen,
+  };
+}

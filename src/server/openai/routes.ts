@@ -1,0 +1,46 @@
+/** The two completion routes: body in, JSON or an event stream out. */
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { Context, Hono } from 'hono';
+import type { ServerContext, ServerEnv } from '../context.ts';
+import { readJsonBody } from '../request-body.ts';
+import { writeEventStream } from '../sse.ts';
+import { requireServing, startGeneration } from '../start-generation.ts';
+import { toApiError } from '../to-api-error.ts';
+import { gather, type PreparedCompletion } from './answer.ts';
+import { prepareChatCompletion } from './chat-completions.ts';
+import { prepareCompletion } from './completions.ts';
+
+export type Prepare = (context: ServerContext, json: unknown) => PreparedCompletion;
+
+/** What each path of a completion API takes, over HTTP and WebSocket alike. */
+export const COMPLETION_PATHS: ReadonlyMap<string, Prepare> = new Map([
+  ['/v1/chat/completions', prepareChatCompletion],
+  ['/v1/completions', prepareCompletion],
+]);
+
+export function completionRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
+  for (const [path, prepare] of COMPLETION_PATHS) {
+    app.post(path, (c) => answer(c, context, prepare));
+  }
+}
+
+async function answer(
+  c: Context<ServerEnv>,
+  context: ServerContext,
+  prepare: Prepare,
+): Promise<Response> {
+  requireServing(context);
+  const { incoming, outgoing } = c.env;
+  const { signal } = c.req.raw;
+  const json = await readJsonBody(incoming, context.config.maxBodyBytes);
+  const completion = prepare(context, json);
+  const deltas = await startGeneration(context, completion.request, signal);
+  if (!completion.stream) return c.json(completion.whole(await gather(deltas)));
+  await writeEventStream(outgoing, deltas, completion.chunks(), {
+    pingMs: context.config.ssePingMs,
+    // A response never sent: it holds the headers that middlewares have set.
+    headers: c.body(null).headers,
+    toApiError: (error) => toApiError(error, context.logger),
+  });
+  return RESPONSE_ALREADY_SENT;
+}

@@ -1,0 +1,26 @@
+/** Requests that offer an upgrade to something else than WebSocket, and are served without it. */
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', 'http2-settings']);
+
+/**
+ * Node hands over every request with an `Upgrade` header once anything listens for upgrades, its
+ * body unread. Java's HTTP client offers HTTP/2 (`h2c`) with each of its requests, and may be
+ * answered as if it had not: this puts the request back before the server, the offer left out.
+ */
+export function serveWithoutUpgrade(
+  server: Server,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  const { rawHeaders } = request;
+  let text = `${request.method} ${request.url} HTTP/${request.httpVersion}\r\n`;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (!UPGRADE_HEADERS.has(name.toLowerCase())) text += `${name}: ${rawHeaders[index + 1]}\r\n`;
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, 'latin1'), head]));
+  server.emit('connection', socket);
+}

@@ -1,0 +1,73 @@
+/** The `messages` of chat, checked one by one. */
+import { z } from 'zod';
+import type { ChatMessage } from '../../front/chat-message.ts';
+import { badRequest } from '../errors.ts';
+import { boundedList } from './fields.ts';
+import { parseWith } from './parse.ts';
+
+const MAX_PARTS = 1024;
+
+const textPart = z.looseObject({
+  type: z.literal('text', { error: 'only content parts of type `text` are supported' }),
+  text: z.string(),
+});
+
+const toolCall = z.looseObject({
+  id: z.string().optional(),
+  type: z.string().optional(),
+  function: z.looseObject({ name: z.string(), arguments: z.unknown().optional() }),
+});
+
+const message = z.looseObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+  tool_calls: boundedList(toolCall, MAX_PARTS).nullish(),
+});
+
+const contentParts = boundedList(textPart, MAX_PARTS);
+
+/**
+ * The conversation, its shape checked. By hand where a list may be long, so that the first bad item
+ * ends it.
+ * @throws ApiError 400 naming the message and field, such as `messages.0.role`.
+ */
+export function parseMessages(value: unknown): ChatMessage[] {
+  if (value === undefined || value === null) {
+    throw badRequest('`messages` is required.', 'messages', 'missing_required_parameter');
+  }
+  if (!Array.isArray(value)) {
+    throw badRequest('`messages`: expected a list of messages.', 'messages', 'invalid_value');
+  }
+  if (value.length === 0) {
+    throw badRequest('`messages` must not be empty.', 'messages', 'invalid_value');
+  }
+  return value.map((item: unknown, index) => parseMessage(item, ['messages', index]));
+}
+
+function parseMessage(value: unknown, path: readonly PropertyKey[]): ChatMessage {
+  const parsed = parseWith(message, value, path);
+  const hasToolCalls = (parsed.tool_calls ?? []).length > 0;
+  return {
+    ...parsed,
+    content: parseContent(parsed['content'], [...path, 'content'], hasToolCalls),
+  };
+}
+
+/** @param mayBeAbsent for an assistant's message that only calls tools. */
+function parseContent(
+  content: unknown,
+  path: readonly PropertyKey[],
+  mayBeAbsent: boolean,
+): ChatMessage['content'] {
+  if (typeof content === 'string') return content;
+  if (Array.isArray(content)) return parseWith(contentParts, content, path);
+  const param = path.map(String).join('.');
+  if (content !== undefined && content !== null) {
+    throw badRequest(
+      `\`${param}\`: expected a string or a list of content parts.`,
+      param,
+      'invalid_value',
+    );
+  }
+  if (mayBeAbsent) return null;
+  throw badRequest(`\`${param}\` is required.`, param, 'missing_required_parameter');
+}

@@ -1,0 +1,28 @@
+/** What clients send over a WebSocket. */
+import { badRequest } from '../errors.ts';
+import { parseJson } from '../request-body.ts';
+
+const MAX_ID_LENGTH = 256;
+
+export type ClientFrame =
+  | { readonly type: 'cancel'; readonly requestId: string }
+  | { readonly type: 'request'; readonly requestId: string; readonly body: object };
+
+/** @throws ApiError 400 when the frame is not a JSON object with a `request_id`. */
+export function parseFrame(text: string): ClientFrame {
+  const json = parseJson(text);
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw badRequest('A frame must be a JSON object.', null, 'invalid_json');
+  }
+  const requestId = 'request_id' in json ? json.request_id : undefined;
+  if (typeof requestId !== 'string' || requestId === '' || requestId.length > MAX_ID_LENGTH) {
+    throw badRequest(
+      `\`request_id\`: expected a string of 1 to ${MAX_ID_LENGTH} characters, chosen by you.`,
+      'request_id',
+      requestId === undefined ? 'missing_required_parameter' : 'invalid_value',
+    );
+  }
+  if (!('type' in json)) return { type: 'request', requestId, body: json };
+  if (json.type === 'cancel') return { type: 'cancel', requestId };
+  throw badRequest('`type`: expected `cancel`, or none for a request.', 'type', 'invalid_value');
+}

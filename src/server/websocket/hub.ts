@@ -1,0 +1,94 @@
+/** All WebSockets of a server: who may open one, which are still alive, how they end. */
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { createKeyCheck, type KeyCheck } from '../auth.ts';
+import type { ServerContext } from '../context.ts';
+import { routeNotFound, unavailable, type ApiError } from '../errors.ts';
+import { COMPLETION_PATHS } from '../openai/routes.ts';
+import { toApiError } from '../to-api-error.ts';
+import { WebSocketSession } from './session.ts';
+
+export class WebSocketHub {
+  readonly #context: ServerContext;
+  readonly #checkKey: KeyCheck;
+  readonly #server: WebSocketServer;
+  readonly #sessions = new Map<WebSocket, WebSocketSession>();
+  /** Sockets that have answered since the last ping. */
+  readonly #alive = new WeakSet<WebSocket>();
+  readonly #heartbeat: NodeJS.Timeout;
+  #isDraining = false;
+
+  constructor(context: ServerContext) {
+    this.#context = context;
+    this.#checkKey = createKeyCheck(context.config.apiKeys);
+    this.#server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: context.config.maxBodyBytes,
+    });
+    this.#heartbeat = setInterval(() => this.#beat(), context.config.webSocketPingMs).unref();
+  }
+
+  /** Makes a WebSocket of the connection, or answers with an HTTP error. */
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    // Until the handshake is done nobody else listens.
+    socket.on('error', ignoreError);
+    const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+    try {
+      this.#checkKey(request.headers);
+      const prepare = COMPLETION_PATHS.get(path);
+      if (prepare === undefined) throw routeNotFound('WebSocket', path);
+      if (this.#isDraining || this.#context.isDraining()) {
+        throw unavailable('The server is shutting down.');
+      }
+      this.#server.handleUpgrade(request, socket, head, (webSocket) => {
+        socket.off('error', ignoreError);
+        this.#track(webSocket, new WebSocketSession(webSocket, this.#context, prepare));
+      });
+    } catch (error) {
+      refuseUpgrade(socket, toApiError(error, this.#context.logger));
+    }
+  }
+
+  /** Closes each socket with 1001 once its requests are done; none opens any more. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const session of this.#sessions.values()) session.drain();
+  }
+
+  /** Cuts what is still open. */
+  terminate(): void {
+    clearInterval(this.#heartbeat);
+    for (const socket of this.#sessions.keys()) socket.terminate();
+  }
+
+  #track(socket: WebSocket, session: WebSocketSession): void {
+    this.#sessions.set(socket, session);
+    this.#alive.add(socket);
+    socket.on('pong', () => this.#alive.add(socket));
+    socket.on('close', () => this.#sessions.delete(socket));
+  }
+
+  #beat(): void {
+    for (const socket of this.#sessions.keys()) {
+      if (this.#alive.delete(socket)) socket.ping();
+      else socket.terminate();
+    }
+  }
+}
+
+function ignoreError(): void {}
+
+function refuseUpgrade(socket: Duplex, error: ApiError): void {
+  const body = JSON.stringify(error.toEnvelope());
+  const headers = {
+    ...error.headers,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const reason = STATUS_CODES[error.status] ?? '';
+  socket.end(`HTTP/1.1 ${error.status} ${reason}\r\n${lines.join('')}\r\n${body}`);
+}

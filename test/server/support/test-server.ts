@@ -1,0 +1,170 @@
+/** A listening server over the fake engine, with a tokenizer of one token per byte. */
+import { pino } from 'pino';
+import { afterEach } from 'vitest';
+import type { EngineState } from '../../../src/front/engine.ts';
+import { Admission } from '../../../src/front/admission.ts';
+import type { Generator } from '../../../src/front/generation.ts';
+import { ChatTemplate } from '../../../src/front/chat-template.ts';
+import { TextGenerator } from '../../../src/front/text-generator.ts';
+import { TextTokenizer } from '../../../src/front/tokenizer.ts';
+import { Metrics } from '../../../src/observability/metrics.ts';
+import { createApp } from '../../../src/server/app.ts';
+import {
+  DEFAULT_SERVER_CONFIG,
+  type SamplingDefaults,
+  type ServerConfig,
+  type ServerContext,
+} from '../../../src/server/context.ts';
+import { listen } from '../../../src/server/listen.ts';
+import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
+import { FakeEngine, type FakeEngineOptions, type Script } from '../../support/fake-engine.ts';
+
+export const MODEL = 'org/fake-model';
+export const MAX_MODEL_LEN = 256;
+
+const EOS_TOKEN = '<|end|>';
+const TEMPLATE =
+  '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if tools %}tools: {{ tools | tojson }}\n{% endif %}{% if add_generation_prompt %}assistant: {% endif %}';
+
+/** Printable ASCII characters as ids 0 to 94, the line break, then the end of text. */
+const CHARACTERS = [
+  ...Array.from({ length: 95 }, (_, index) => String.fromCharCode(32 + index)),
+  '\n',
+];
+export const EOS_TOKEN_ID = CHARACTERS.length;
+export const VOCAB_SIZE = CHARACTERS.length + 1;
+
+export function tokensOf(text: string): number[] {
+  return Array.from(text, (character) => CHARACTERS.indexOf(character));
+}
+
+function createTokenizer(): TextTokenizer {
+  const vocab = Object.fromEntries(
+    CHARACTERS.map((character, id) => [byteLevel(character), id] as const),
+  );
+  return new TextTokenizer({
+    tokenizer: {
+      model: { type: 'BPE', vocab: { ...vocab, [EOS_TOKEN]: EOS_TOKEN_ID }, merges: [] },
+      normalizer: null,
+      post_processor: null,
+      pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: true },
+      decoder: { type: 'ByteLevel' },
+      added_tokens: [
+        {
+          id: EOS_TOKEN_ID,
+          content: EOS_TOKEN,
+          special: true,
+          single_word: false,
+          lstrip: false,
+          rstrip: false,
+          normalized: false,
+        },
+      ],
+    },
+    eosToken: EOS_TOKEN,
+  });
+}
+
+/** GPT-2's printable stand-ins for the two characters that are not printable. */
+function byteLevel(character: string): string {
+  if (character === ' ') return 'Ġ';
+  return character === '\n' ? 'Ċ' : character;
+}
+
+/** Says `text` and ends. */
+export function says(text: string): Script {
+  return () => tokensOf(text);
+}
+
+/** Says `x` for ever. */
+export function* babbles(): Iterable<number> {
+  const [tokenId] = tokensOf('x');
+  for (;;) yield tokenId ?? 0;
+}
+
+export interface TestServerOptions {
+  readonly script?: Script;
+  readonly engine?: FakeEngineOptions;
+  readonly config?: Partial<ServerConfig>;
+  readonly samplingDefaults?: SamplingDefaults;
+  readonly concurrency?: number;
+  readonly maxQueue?: number;
+  readonly maxModelLen?: number;
+  readonly state?: EngineState;
+  /** In place of the text generator over the fake engine. */
+  readonly generator?: Generator;
+}
+
+export interface TestServer {
+  readonly url: string;
+  readonly engine: FakeEngine;
+  readonly admission: Admission;
+  readonly context: ServerContext;
+  startDraining(): void;
+  close(graceMs?: number): Promise<void>;
+}
+
+export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const engine = new FakeEngine(options.script ?? says('Hello there!'), options.engine);
+  if (options.state !== undefined) engine.state = options.state;
+  const admission = new Admission({
+    concurrency: options.concurrency ?? 8,
+    maxQueue: options.maxQueue ?? 8,
+  });
+  const metrics = new Metrics({ modelName: MODEL, engine, admission, withProcess: false });
+  const tokenizer = createTokenizer();
+  let isDraining = false;
+  const context: ServerContext = {
+    generator:
+      options.generator ??
+      new TextGenerator({
+        engine,
+        tokenizer,
+        admission,
+        eosTokenIds: [EOS_TOKEN_ID],
+        observe: (request) => metrics.observe(request),
+      }),
+    engine,
+    tokenizer,
+    chatTemplate: new ChatTemplate(new Map([['default', TEMPLATE]]), {}),
+    model: {
+      id: MODEL,
+      created: 1_700_000_000,
+      maxModelLen: options.maxModelLen ?? MAX_MODEL_LEN,
+      vocabSize: VOCAB_SIZE,
+      samplingDefaults: options.samplingDefaults ?? {},
+    },
+    config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...options.config },
+    metrics,
+    logger: pino({ level: 'silent' }),
+    isDraining: () => isDraining,
+  };
+  const listener = await listen(createApp(context), {
+    host: '127.0.0.1',
+    port: 0,
+    webSockets: new WebSocketHub(context),
+  });
+  return {
+    url: listener.url,
+    engine,
+    admission,
+    context,
+    startDraining() {
+      isDraining = true;
+    },
+    close: (graceMs = 0) => listener.close(graceMs),
+  };
+}
+
+/** Starts servers, and closes each at the end of its test. */
+export function useServers(): (options?: TestServerOptions) => Promise<TestServer> {
+  const servers: TestServer[] = [];
+  afterEach(async () => {
+    await Promise.all(servers.splice(0).map((server) => server.close()));
+  });
+  return async (options) => {
+    const server = await startServer(options);
+    servers.push(server);
+    return server;
+  };
+}

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { errorOf, post } from './support/client.ts';
+import {
+  EOS_TOKEN_ID,
+  MAX_MODEL_LEN,
+  tokensOf,
+  useServers,
+  VOCAB_SIZE,
+} from './support/test-server.ts';
+
+const server = useServers();
+
+test('/tokenize of a prompt, with strings as the vocabulary spells them', async () => {
+  const body = { prompt: 'a b<|end|>', return_token_strs: true };
+  const response = await post(await server(), '/tokenize', body);
+  expect(await response.json()).toEqual({
+    count: 4,
+    max_model_len: MAX_MODEL_LEN,
+    tokens: [...tokensOf('a b'), EOS_TOKEN_ID],
+    token_strs: ['a', 'Ġ', 'b', '<|end|>'],
+  });
+});
+
+test.each([
+  [{}, 'user: Hi\nassistant: '],
+  [{ add_generation_prompt: false }, 'user: Hi\n'],
+  [{ continue_final_message: true }, 'user: Hi'],
+])('/tokenize of messages with %j', async (fields, prompt) => {
+  const body = { messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }], ...fields };
+  const response = await post(await server(), '/tokenize', body);
+  expect(await response.json()).toMatchObject({ tokens: tokensOf(prompt), token_strs: null });
+});
+
+test('tools reach the template unless tool_choice is none', async () => {
+  const tools = [{ type: 'function', function: { name: 'weather' } }];
+  const body = { messages: [{ role: 'user', content: 'Hi' }], tools };
+  const target = await server();
+  const textWith = async (fields: object) => {
+    const response = await post(target, '/tokenize', { ...body, ...fields });
+    const { tokens } = z.object({ tokens: z.array(z.number()) }).parse(await response.json());
+    return target.context.tokenizer.decode(tokens, { skipSpecialTokens: false });
+  };
+  expect(await textWith({})).toContain('"name": "weather"');
+  expect(await textWith({ tool_choice: 'none' })).not.toContain('weather');
+});
+
+test('/detokenize undoes /tokenize', async () => {
+  const tokens = [...tokensOf('a b'), EOS_TOKEN_ID];
+  const response = await post(await server(), '/detokenize', { tokens });
+  expect(await response.json()).toEqual({ prompt: 'a b<|end|>' });
+});
+
+test.each([
+  ['/tokenize', {}, 'prompt'],
+  ['/tokenize', { prompt: 5 }, 'prompt'],
+  ['/tokenize', { messages: [{ role: 'user' }] }, 'messages.0.content'],
+  ['/detokenize', {}, 'tokens'],
+  ['/detokenize', { tokens: 'abc' }, 'tokens'],
+  ['/detokenize', { tokens: [1, VOCAB_SIZE] }, 'tokens.1'],
+])('%s refuses %j', async (path, body, param) => {
+  expect(await errorOf(await post(await server(), path, body), 400)).toMatchObject({ param });
+});
+
+test('a template that refuses the messages is a 400 with its words', async () => {
+  const body = { messages: [{ role: 'user', content: 'Hi' }], continue_final_message: true };
+  const both = { ...body, add_generation_prompt: true };
+  const error = await errorOf(await post(await server(), '/tokenize', both), 400);
+  expect(error.message).toContain('exclude each other');
+});
