@@ -1,0 +1,73 @@
+import { OnnxDecoder } from '../../../src/engine/decoder.ts';
+import { Sequence } from '../../../src/engine/sequence.ts';
+import type { BuiltModel } from '../../../src/model/manifest.ts';
+
+/** The engine's decoder without the engine: the same runs, no scheduling and no sampling. */
+export class RawDecoder {
+  readonly #decoder: OnnxDecoder;
+  readonly #sequences: Sequence[];
+
+  /** @param context tokens that every row has cached before the first step */
+  constructor(
+    model: BuiltModel,
+    rows: number,
+    capacity: number,
+    context: number,
+    intraOpThreads: number,
+  ) {
+    this.#decoder = new OnnxDecoder(model, {
+      maxNumSeqs: rows,
+      maxModelLen: capacity,
+      session: { intraOpThreads },
+    });
+    this.#sequences = Array.from({ length: rows }, (_, row) => this.#prefilled(row, context));
+  }
+
+  /** One token for every row, behind the context: the same work every time. */
+  step(): void {
+    const decode = this.#sequences.map((sequence) => ({
+      sequence,
+      position: sequence.numComputedTokens,
+    }));
+    const { failures } = this.#decoder.execute({
+      moves: [],
+      decode,
+      prefill: [],
+      numBatchedTokens: decode.length,
+    });
+    if (failures[0]) throw new Error(failures[0].message);
+  }
+
+  release(): void {
+    this.#decoder.release();
+  }
+
+  #prefilled(row: number, context: number): Sequence {
+    const sequence = new Sequence({
+      id: row,
+      promptTokenIds: Int32Array.from(
+        { length: context + 1 },
+        (_, index) => 3 + ((row + index) % 200),
+      ),
+      outputTokenIds: new Int32Array(),
+      maxTokens: 1,
+      stopTokenIds: [],
+      minTokens: 0,
+      sampling: {
+        temperature: 0,
+        topK: 0,
+        topP: 1,
+        minP: 0,
+        repetitionPenalty: 1,
+        presencePenalty: 0,
+        frequencyPenalty: 0,
+        seed: 0n,
+      },
+    });
+    sequence.row = row;
+    const prefill = [{ sequence, start: 0, length: context }];
+    this.#decoder.execute({ moves: [], decode: [], prefill, numBatchedTokens: context });
+    sequence.numComputedTokens = context;
+    return sequence;
+  }
+}

@@ -1,0 +1,51 @@
+import type { EngineInfo } from '../engine/messages.ts';
+import type { DecoderManifest } from '../model/manifest.ts';
+import type { EngineLimits } from './engine-limits.ts';
+
+export interface BannerFacts {
+  readonly url: string;
+  readonly version: string;
+  readonly modelName: string;
+  readonly manifest: DecoderManifest;
+  readonly info: EngineInfo;
+  readonly limits: EngineLimits;
+  readonly canChat: boolean;
+  readonly needsKey: boolean;
+}
+
+/** What `serve` prints when it is ready. */
+export function banner(facts: BannerFacts): string {
+  const { url, version, modelName, manifest, info, limits } = facts;
+  const { maxNumSeqs, maxModelLen } = limits;
+  const rows = [
+    ['Chairlift', `${version} at ${url}`],
+    [
+      'model',
+      `${modelName} (${manifest.family}, ${formatCount(manifest.numParameters)} parameters)`,
+    ],
+    ['runs in', `${manifest.precision} on ${info.device}, ${info.threads} threads`],
+    ['KV cache', `${maxNumSeqs} rows x ${maxModelLen} positions`],
+    ['', `up to ${formatBytes(info.kvCacheBytes)}, taken as it fills`],
+  ];
+  const lines = rows.map(([label = '', value = '']) => `  ${label.padEnd(10)} ${value}`);
+  return ['', ...lines, '', exampleCall(facts), ''].join('\n');
+}
+
+function exampleCall({ url, canChat, needsKey }: BannerFacts): string {
+  const path = canChat ? 'chat/completions' : 'completions';
+  const body = canChat
+    ? '{"messages": [{"role": "user", "content": "What is 23 + 45?"}], "stream": true}'
+    : '{"prompt": "Hello", "max_tokens": 32, "stream": true}';
+  const key = needsKey ? ` -H 'authorization: Bearer KEY'` : '';
+  return `  curl -N ${url}/v1/${path}${key} -H 'content-type: application/json' \\\n    -d '${body}'`;
+}
+
+function formatCount(count: number): string {
+  return count >= 1e9 ? `${(count / 1e9).toFixed(1)}B` : `${(count / 1e6).toFixed(1)}M`;
+}
+
+function formatBytes(bytes: number): string {
+  return bytes >= 2 ** 30
+    ? `${(bytes / 2 ** 30).toFixed(1)} GiB`
+    : `${Math.ceil(bytes / 2 ** 20)} MiB`;
+}

@@ -1,0 +1,40 @@
+import { SingleBar, Presets } from 'cli-progress';
+import { type ModelSource, prepareModel } from '../model/build.ts';
+import { defaultCacheDirectory } from '../model/cache-directory.ts';
+import type { BuiltModel, Precision } from '../model/manifest.ts';
+
+/** Builds a model, or finds it built, with a progress bar on stderr while it takes time. */
+export async function buildWithProgress(
+  source: ModelSource,
+  precision: Precision,
+): Promise<BuiltModel> {
+  const bar = new SingleBar(
+    {
+      format: 'building the model |{bar}| {percentage}% {value}/{total} MiB',
+      // Without a terminal, a line now and then.
+      noTTYOutput: true,
+      notTTYSchedule: 5000,
+      hideCursor: true,
+      clearOnComplete: true,
+    },
+    Presets.shades_classic,
+  );
+  let started = false;
+  try {
+    return await prepareModel(source, {
+      precision,
+      cacheDirectory: defaultCacheDirectory(),
+      onProgress(done, total) {
+        if (!started) bar.start(toMebibytes(total), 0);
+        started = true;
+        bar.update(toMebibytes(done));
+      },
+    });
+  } finally {
+    if (started) bar.stop();
+  }
+}
+
+function toMebibytes(bytes: number): number {
+  return Math.round(bytes / 2 ** 20);
+}

@@ -1,0 +1,21 @@
+import { Command } from 'commander';
+import { dirname } from 'node:path';
+import { buildWithProgress } from './build-model.ts';
+import { chooseModel } from './model-source.ts';
+import { addOptions, readOptions } from './options.ts';
+
+const NAMES = ['model', 'precision', 'randomWeights'] as const;
+
+/** `chairlift build`: makes the ONNX graph ahead of the first `serve`. */
+export function buildCommand(): Command {
+  const command = new Command('build').description(
+    'build the ONNX graph of a model into the cache, and print where it is',
+  );
+  return addOptions(command, NAMES).action(async () => {
+    const { source } = await chooseModel(readOptions<(typeof NAMES)[number]>(command));
+    const { graphPath, manifest } = await buildWithProgress(source, 'fp32');
+    const millions = (manifest.numParameters / 1e6).toFixed(1);
+    console.log(`${manifest.family}, ${millions}M parameters, ${manifest.precision}`);
+    console.log(dirname(graphPath));
+  });
+}

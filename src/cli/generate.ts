@@ -1,0 +1,84 @@
+import { Command } from 'commander';
+import { text as readAll } from 'node:stream/consumers';
+import { z } from 'zod';
+import { Admission } from '../front/admission.ts';
+import { EngineClient } from '../front/engine-client.ts';
+import { TextGenerator } from '../front/text-generator.ts';
+import { toGenerationRequest } from '../server/parameters.ts';
+import { buildWithProgress } from './build-model.ts';
+import { engineLimits } from './engine-limits.ts';
+import { UsageError } from './errors.ts';
+import { chooseModel } from './model-source.ts';
+import { addOptions, type OptionName, readOptions } from './options.ts';
+import { loadTextModel, type TextModel } from './text-model.ts';
+
+const NAMES: readonly OptionName[] = ['model', 'maxModelLen', 'threads', 'randomWeights'];
+
+const ownOptions = z.object({
+  maxTokens: z.coerce.number().pipe(z.int().min(1)).optional(),
+  temperature: z.coerce.number().min(0).max(2).optional(),
+  seed: z.coerce.number().pipe(z.int()).optional(),
+  system: z.string().optional(),
+  raw: z.boolean().default(false),
+});
+
+/** `chairlift generate`: one answer on stdout, without a server. */
+export function generateCommand(): Command {
+  const command = new Command('generate')
+    .description('print the answer to one prompt, without a server')
+    .argument('[prompt]', 'what to say; read from stdin if left out')
+    .option('--max-tokens <n>', 'most tokens to generate (default: what fits)')
+    .option('--temperature <t>', "0 is greedy (default: the model's own)")
+    .option('--seed <n>', 'for an answer that can be repeated')
+    .option('--system <text>', 'system message')
+    .option('--raw', 'complete the prompt as it is, without the chat template');
+  return addOptions(command, NAMES).action((prompt?: string) => generate(command, prompt));
+}
+
+async function generate(command: Command, argument: string | undefined): Promise<void> {
+  const own = ownOptions.safeParse(command.opts());
+  if (!own.success) throw new UsageError(z.prettifyError(own.error));
+  const options = readOptions(command);
+  const chosen = await chooseModel(options);
+  const limits = engineLimits({ ...options, maxNumSeqs: 1 }, chosen.config);
+  const text = await loadTextModel(chosen);
+  const { tokenizer, generationDefaults } = text;
+  const promptText = argument ?? (await readAll(process.stdin));
+  const { maxTokens, temperature, seed } = own.data;
+  const request = toGenerationRequest(
+    { max_tokens: maxTokens, temperature, seed },
+    encodePrompt(text, promptText, own.data),
+    { requested: maxTokens ?? null, param: '--max-tokens', promptParam: 'prompt', fallback: null },
+    {
+      id: chosen.name,
+      created: 0,
+      maxModelLen: limits.maxModelLen,
+      vocabSize: chosen.config.vocabSize,
+      samplingDefaults: generationDefaults,
+    },
+  );
+
+  const engine = new EngineClient();
+  const model = await buildWithProgress(chosen.source, 'fp32');
+  await engine.start({ model, ...limits, threads: options.threads });
+  const admission = new Admission({ concurrency: 1, maxQueue: 0 });
+  const { eosTokenIds } = tokenizer;
+  const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds });
+  for await (const delta of generator.generate(request, new AbortController().signal)) {
+    process.stdout.write(delta.text);
+  }
+  process.stdout.write('\n');
+  await engine.stop();
+}
+
+function encodePrompt(
+  { tokenizer, chatTemplate }: TextModel,
+  prompt: string,
+  { raw, system }: { raw: boolean; system?: string | undefined },
+): Int32Array {
+  if (raw || chatTemplate === null) return tokenizer.encode(prompt, { addSpecialTokens: true });
+  const user = { role: 'user', content: prompt };
+  const messages = system === undefined ? [user] : [{ role: 'system', content: system }, user];
+  const chat = chatTemplate.render(messages, { addGenerationPrompt: true });
+  return tokenizer.encode(chat, { addSpecialTokens: false });
+}

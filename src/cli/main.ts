@@ -1,0 +1,35 @@
+#!/usr/bin/env node
+import { Command } from 'commander';
+import { TokenizerError } from '../front/tokenizer-files.ts';
+import { EngineError } from '../front/engine.ts';
+import { ModelError } from '../model/errors.ts';
+import { ListenError } from '../server/listen.ts';
+import { buildCommand } from './build.ts';
+import { UsageError } from './errors.ts';
+import { generateCommand } from './generate.ts';
+import { serveCommand } from './serve.ts';
+import { packageVersion } from './version.ts';
+
+/** Failures that the user can do something about: the message says all, a stack would hide it. */
+const EXPECTED_ERRORS = [ModelError, TokenizerError, ListenError, EngineError, UsageError];
+
+const program = new Command('chairlift')
+  .description('A continuous-batching token server for ONNX language models.')
+  .version(await packageVersion(), '-V, --version')
+  .addCommand(serveCommand())
+  .addCommand(generateCommand())
+  .addCommand(buildCommand())
+  .addHelpText(
+    'after',
+    `
+Every flag can also be set in the environment: --max-num-seqs is CHAIRLIFT_MAX_NUM_SEQS.
+Built models are kept in CHAIRLIFT_CACHE (default: the user's cache folder).`,
+  );
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  const expected = EXPECTED_ERRORS.some((type) => error instanceof type);
+  console.error(expected && error instanceof Error ? `chairlift: ${error.message}` : error);
+  process.exit(1);
+}

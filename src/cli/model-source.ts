@@ -1,0 +1,74 @@
+import { readFile, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type DecoderConfig, parseDecoderConfig } from '../model/config.ts';
+import type { ModelSource } from '../model/build.ts';
+import { ModelError } from '../model/errors.ts';
+import { inspectModelFolder } from '../model/model-folder.ts';
+import { PRESETS } from '../model/presets.ts';
+import type { Options } from './options.ts';
+
+const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/summit', import.meta.url));
+
+/** What `--model` and `--random-weights` mean. */
+export interface ChosenModel {
+  readonly name: string;
+  readonly source: ModelSource;
+  readonly config: DecoderConfig;
+  /** Where tokenizer and chat template are; null for a bare shape, which has neither. */
+  readonly textFolder: string | null;
+}
+
+/** @throws ModelError saying what was found and what is supported */
+export async function chooseModel({
+  model,
+  randomWeights,
+}: Options<'model' | 'randomWeights'>): Promise<ChosenModel> {
+  if (randomWeights !== undefined) return chooseShape(model ?? 'smollm2-135m', randomWeights);
+  const { path, config } = await inspectModelFolder(model ?? EMBEDDED_MODEL);
+  return { name: basename(path), source: { kind: 'folder', path }, config, textFolder: path };
+}
+
+async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
+  const preset = Object.entries(PRESETS).find(([name]) => name === model)?.[1];
+  if (preset) {
+    const config = parseDecoderConfig(preset, `preset ${model}`);
+    return {
+      name: model,
+      source: { kind: 'random', config: preset, seed },
+      config,
+      textFolder: null,
+    };
+  }
+  const path = resolve(model);
+  const file = (await isFolder(path)) ? join(path, 'config.json') : path;
+  const json = await readConfig(file);
+  const folder = dirname(file);
+  return {
+    name: basename(folder),
+    source: { kind: 'random', config: json, seed },
+    config: parseDecoderConfig(json, file),
+    textFolder: (await exists(join(folder, 'tokenizer.json'))) ? folder : null,
+  };
+}
+
+async function readConfig(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ModelError(
+      `--random-weights needs a shape: a preset (${Object.keys(PRESETS).join(', ')}), ` +
+        `a config.json or a folder with one. ${file} is none: ${reason}`,
+      { cause: error },
+    );
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null))?.isDirectory() ?? false;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}

@@ -1,0 +1,176 @@
+/**
+ * Every flag of every command, in one place: its environment variable, default, meaning and check.
+ * Names follow vLLM's where one exists.
+ */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { z } from 'zod';
+import { LOG_LEVELS } from '../observability/logger.ts';
+
+const BYTES_PER_UNIT: Readonly<Record<string, number>> = {
+  '': 1,
+  k: 2 ** 10,
+  m: 2 ** 20,
+  g: 2 ** 30,
+};
+
+/** Such as `8m`, `512k` or `1048576`. */
+const byteSize = z
+  .string()
+  .regex(/^\d+(\.\d+)?\s*([kmg]i?b?|b)?$/i, 'expected a size such as 8m, 512k or 1048576')
+  .transform((text) => {
+    const unit = /[kmg]/i.exec(text)?.[0].toLowerCase() ?? '';
+    return Math.floor(Number.parseFloat(text) * (BYTES_PER_UNIT[unit] ?? 1));
+  });
+
+const count = (min: number) => z.coerce.number().pipe(z.int().min(min));
+
+interface OptionSpec {
+  readonly flags: string;
+  readonly description: string;
+  readonly schema: z.ZodType;
+  readonly default?: unknown;
+  /** Shown in place of the default's value. */
+  readonly defaultText?: string;
+  /** Leave the value out of help texts. */
+  readonly secret?: boolean;
+}
+
+const OPTIONS = {
+  model: {
+    flags: '--model <folder>',
+    description: 'Hugging Face folder to serve; with --random-weights also a preset or config.json',
+    schema: z.string().min(1).optional(),
+    defaultText: 'the embedded model, summit',
+  },
+  servedModelName: {
+    flags: '--served-model-name <name>',
+    description: 'what clients call the model',
+    schema: z.string().min(1).optional(),
+    defaultText: "the folder's name",
+  },
+  randomWeights: {
+    flags: '--random-weights <seed>',
+    description: 'make weights up instead of reading them, for tests and benchmarks',
+    schema: count(0).optional(),
+  },
+  host: {
+    flags: '--host <address>',
+    description: 'address to listen on; 0.0.0.0 is every one',
+    schema: z.string().min(1),
+    default: '127.0.0.1',
+  },
+  port: {
+    flags: '--port <number>',
+    description: 'port to listen on; 0 takes a free one',
+    schema: count(0).pipe(z.number().max(65_535)),
+    default: 8000,
+  },
+  device: {
+    flags: '--device <name>',
+    description: 'what computes: auto or cpu',
+    schema: z.enum(['auto', 'cpu']),
+    default: 'auto',
+  },
+  precision: {
+    flags: '--precision <name>',
+    description: 'number format of the weights: auto or fp32',
+    schema: z.enum(['auto', 'fp32']),
+    default: 'auto',
+  },
+  maxNumSeqs: {
+    flags: '--max-num-seqs <n>',
+    description: 'sequences that run at once: rows of the KV cache',
+    schema: count(1),
+    default: 32,
+  },
+  maxModelLen: {
+    flags: '--max-model-len <tokens>',
+    description: 'longest prompt plus output',
+    schema: count(2).optional(),
+    defaultText: "the model's own limit",
+  },
+  maxNumBatchedTokens: {
+    flags: '--max-num-batched-tokens <n>',
+    description: 'most tokens that one iteration computes; longer prompts take several',
+    schema: count(1).optional(),
+    defaultText: '512, or --max-num-seqs if larger',
+  },
+  maxQueue: {
+    flags: '--max-queue <n>',
+    description: 'requests that may wait for a row; further ones get 429',
+    schema: count(0),
+    default: 256,
+  },
+  maxBody: {
+    flags: '--max-body <size>',
+    description: 'largest request body or WebSocket frame',
+    schema: byteSize,
+    default: 8 * 2 ** 20,
+    defaultText: '8m',
+  },
+  apiKey: {
+    flags: '--api-key <key>',
+    description: 'key that clients must send; several are separated by commas',
+    schema: z
+      .string()
+      .transform((text) => text.split(',').filter((key) => key !== ''))
+      .pipe(z.array(z.string()).min(1, 'expected at least one key'))
+      .optional(),
+    secret: true,
+  },
+  shutdownTimeout: {
+    flags: '--shutdown-timeout <seconds>',
+    description: 'how long running requests may take to finish after SIGTERM',
+    schema: z.coerce.number().min(0),
+    default: 30,
+  },
+  threads: {
+    flags: '--threads <n>',
+    description: 'CPU threads of the model; 0 takes one per core',
+    schema: count(0),
+    default: 0,
+  },
+  logLevel: {
+    flags: '--log-level <level>',
+    description: `one of ${LOG_LEVELS.join(', ')}`,
+    schema: z.enum(LOG_LEVELS),
+    default: 'info',
+  },
+} satisfies Record<string, OptionSpec>;
+
+export type OptionName = keyof typeof OPTIONS;
+export type Options<N extends OptionName = OptionName> = {
+  readonly [K in N]: z.output<(typeof OPTIONS)[K]['schema']>;
+};
+
+/** Adds flags to a command; each can also be set by `CHAIRLIFT_` and its name in capitals. */
+export function addOptions(command: Command, names: readonly OptionName[]): Command {
+  for (const name of names) {
+    const spec: OptionSpec = OPTIONS[name];
+    const option = new Option(spec.flags, spec.description)
+      .env(`CHAIRLIFT_${toScreamingCase(name)}`)
+      .argParser((text) => check(spec.schema, text));
+    if (spec.default !== undefined || spec.defaultText !== undefined) {
+      option.default(spec.default, spec.defaultText);
+    }
+    command.addOption(option);
+  }
+  return command;
+}
+
+/** The checked values of a command's flags: the flag, else the environment, else the default. */
+export function readOptions<N extends OptionName>(command: Command): Options<N> {
+  return command.opts();
+}
+
+function check(schema: z.ZodType, text: string): unknown {
+  const result = schema.safeParse(text);
+  if (result.success) return result.data;
+  throw new InvalidArgumentError(
+    `${result.error.issues.map(({ message }) => message).join('; ')}.`,
+  );
+}
+
+function toScreamingCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+}

@@ -1,0 +1,123 @@
+import { Command } from 'commander';
+import { Admission } from '../front/admission.ts';
+import { EngineClient } from '../front/engine-client.ts';
+import { TextGenerator } from '../front/text-generator.ts';
+import { createLogger } from '../observability/logger.ts';
+import { Metrics } from '../observability/metrics.ts';
+import { createApp } from '../server/app.ts';
+import { DEFAULT_SERVER_CONFIG, type ServerContext } from '../server/context.ts';
+import { listen } from '../server/listen.ts';
+import { WebSocketHub } from '../server/websocket/hub.ts';
+import { banner } from './banner.ts';
+import { buildWithProgress } from './build-model.ts';
+import { engineLimits } from './engine-limits.ts';
+import { chooseModel } from './model-source.ts';
+import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
+import { onShutdownSignal } from './shutdown.ts';
+import { loadTextModel } from './text-model.ts';
+import { packageVersion } from './version.ts';
+
+const NAMES: readonly OptionName[] = [
+  'model',
+  'servedModelName',
+  'host',
+  'port',
+  'device',
+  'precision',
+  'maxNumSeqs',
+  'maxModelLen',
+  'maxNumBatchedTokens',
+  'maxQueue',
+  'maxBody',
+  'apiKey',
+  'shutdownTimeout',
+  'threads',
+  'randomWeights',
+  'logLevel',
+];
+
+/** `chairlift serve`: the server. */
+export function serveCommand(): Command {
+  const command = new Command('serve').description('serve a model over HTTP and WebSocket');
+  return addOptions(command, NAMES).action(() => serve(readOptions(command)));
+}
+
+async function serve(options: Options): Promise<void> {
+  const logger = createLogger(options.logLevel);
+  const chosen = await chooseModel(options);
+  const limits = engineLimits(options, chosen.config);
+  const { tokenizer, chatTemplate, generationDefaults } = await loadTextModel(chosen);
+  const modelName = options.servedModelName ?? chosen.name;
+  const version = await packageVersion();
+
+  const engine = new EngineClient((description, unfinished) =>
+    logger.error({ description, unfinished }, 'the engine process died; starting another'),
+  );
+  const admission = new Admission({
+    concurrency: limits.maxNumSeqs + aheadOfRows(limits.maxNumSeqs),
+    maxQueue: options.maxQueue,
+  });
+  const metrics = new Metrics({ modelName, engine, admission, withProcess: true });
+  const { eosTokenIds } = tokenizer;
+  const observe = metrics.observe.bind(metrics);
+  const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
+
+  let draining = false;
+  const context: ServerContext = {
+    generator,
+    engine,
+    tokenizer,
+    chatTemplate,
+    model: {
+      id: modelName,
+      created: Math.floor(Date.now() / 1000),
+      maxModelLen: limits.maxModelLen,
+      vocabSize: chosen.config.vocabSize,
+      samplingDefaults: generationDefaults,
+    },
+    config: {
+      ...DEFAULT_SERVER_CONFIG,
+      apiKeys: options.apiKey ?? [],
+      maxBodyBytes: options.maxBody,
+      version,
+    },
+    metrics,
+    logger,
+    isDraining: () => draining,
+  };
+  // Before the model is built, which can take long: a taken port is told at once, and probes get 503.
+  const webSockets = new WebSocketHub(context);
+  const { host, port } = options;
+  const listener = await listen(createApp(context), { host, port, webSockets });
+
+  onShutdownSignal(async () => {
+    draining = true;
+    admission.close();
+    const deadline = performance.now() + options.shutdownTimeout * 1000;
+    // Until the last request is done the port stays open: probes must see that we are draining.
+    await Promise.race([admission.onIdle(), after(options.shutdownTimeout * 1000)]);
+    await listener.close(Math.max(0, deadline - performance.now()));
+    await engine.stop();
+  });
+
+  const model = await buildWithProgress(chosen.source, 'fp32');
+  await engine.start({ model, ...limits, threads: options.threads });
+  const { manifest } = model;
+  const { info } = engine;
+  const canChat = chatTemplate !== null;
+  const needsKey = options.apiKey !== undefined;
+  const { url } = listener;
+  console.log(banner({ url, version, modelName, manifest, info, limits, canChat, needsKey }));
+}
+
+/**
+ * Requests that the engine holds beyond its rows: when a row is freed the next sequence is there
+ * already, and need not cross from the front while the row idles.
+ */
+function aheadOfRows(maxNumSeqs: number): number {
+  return Math.ceil(maxNumSeqs / 8);
+}
+
+function after(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

@@ -1,0 +1,137 @@
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { stream } from '../support/http-client.ts';
+import { runToEnd, startServer } from '../support/server-process.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+
+const cache = await temporaryCache();
+afterAll(() => cache.remove());
+
+async function copyOfSummit(name: string): Promise<string> {
+  const folder = join(cache.path, name);
+  await cp('models/summit', folder, { recursive: true });
+  return folder;
+}
+
+/** One paragraph, no stack trace, exit code 1. */
+function expectFailure({ code, output }: { code: unknown; output: string }, message: RegExp) {
+  expect(output).toMatch(message);
+  expect(output.trim().split('\n')).toHaveLength(1);
+  expect(code).toBe(1);
+}
+
+describe('help', () => {
+  it('lists the commands and every flag with its environment variable and default', async () => {
+    const { code, output } = await runToEnd(['--help']);
+    expect(code).toBe(0);
+    for (const command of ['serve', 'generate', 'build']) expect(output).toContain(command);
+    const serve = (await runToEnd(['serve', '--help'])).output.replaceAll(/\s+/g, ' ');
+    expect(serve).toContain('--max-num-seqs <n>');
+    expect(serve).toContain('(default: 32, env: CHAIRLIFT_MAX_NUM_SEQS)');
+  });
+});
+
+describe('bad input', () => {
+  it('a missing model folder', async () => {
+    const result = await runToEnd(['serve', '--model', join(cache.path, 'nowhere')]);
+    expectFailure(result, /nowhere does not exist .*supported: a Hugging Face folder/);
+  });
+
+  it('a model of an unsupported kind', async () => {
+    const folder = await copyOfSummit('mamba');
+    const config = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8'));
+    await writeFile(
+      join(folder, 'config.json'),
+      JSON.stringify({ ...config, model_type: 'mamba' }),
+    );
+    expectFailure(await runToEnd(['serve', '--model', folder]), /mamba.*llama/);
+  });
+
+  it('a corrupt weight file, naming file and tensor', async () => {
+    const folder = await copyOfSummit('cut');
+    const weights = await readFile('models/summit/model.safetensors');
+    await writeFile(join(folder, 'model.safetensors'), weights.subarray(0, weights.length - 100));
+    const result = await runToEnd(['build', '--model', folder], cache.env);
+    expectFailure(result, /model\.safetensors.*(model\.|lm_head)\S+/);
+  });
+
+  it('a missing tokenizer', async () => {
+    const folder = await copyOfSummit('mute');
+    await rm(join(folder, 'tokenizer.json'));
+    expectFailure(await runToEnd(['serve', '--model', folder]), /tokenizer\.json is missing/);
+  });
+
+  it('a port that is taken', async () => {
+    const blocker = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => blocker.once('listening', resolve));
+    const address = blocker.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    const result = await runToEnd(['serve', '--port', String(port)], cache.env);
+    blocker.close();
+    expectFailure(result, new RegExp(`port ${port} on 127.0.0.1 is taken`));
+  });
+
+  it.each([
+    [['serve', '--port', 'eighty'], /--port.*eighty/],
+    [['serve', '--precision', 'int3'], /--precision.*int3/],
+    [['serve', '--max-num-seqs', '0'], /--max-num-seqs/],
+    [
+      ['serve', '--max-num-seqs', '64', '--max-num-batched-tokens', '32'],
+      /below --max-num-seqs 64/,
+    ],
+    [['serve', '--max-model-len', '4096'], /--max-model-len 4096 is past .* 2048 positions/],
+    [['serve', '--max-body', 'huge'], /size such as 8m/],
+  ])('%j', async (args, message) => {
+    expectFailure(await runToEnd(args), message);
+  });
+
+  it('a bad environment variable', async () => {
+    const result = await runToEnd(['serve'], { CHAIRLIFT_PORT: '99999' });
+    expectFailure(result, /CHAIRLIFT_PORT/);
+  });
+});
+
+describe('generate', () => {
+  it('prints an answer', async () => {
+    const args = ['generate', 'What is 23 + 45?', '--temperature', '0'];
+    expect(await runToEnd(args, cache.env)).toEqual({
+      code: 0,
+      output: expect.stringContaining('68'),
+    });
+  });
+
+  it('completes a raw prompt, the same for the same seed', async () => {
+    const args = ['generate', 'Once upon a', '--raw', '--max-tokens', '12', '--seed', '5'];
+    const first = await runToEnd(args, cache.env);
+    expect(first.code).toBe(0);
+    expect(await runToEnd(args, cache.env)).toEqual(first);
+  });
+});
+
+describe('build', () => {
+  it('builds once; the second time it only says where', async () => {
+    await mkdir(join(cache.path, 'other'));
+    const env = { CHAIRLIFT_CACHE: join(cache.path, 'other') };
+    const args = ['build', '--model', 'tiny', '--random-weights', '7'];
+    const first = await runToEnd(args, env);
+    expect(first.output).toContain('building the model');
+    const second = await runToEnd(args, env);
+    expect(second.code).toBe(0);
+    expect(second.output).not.toContain('building the model');
+    expect(first.output.endsWith(second.output)).toBe(true);
+  });
+});
+
+describe('a bare shape', () => {
+  it('is served with a placeholder tokenizer', async () => {
+    const args = ['--model', 'tiny', '--random-weights', '1', '--served-model-name', 'shape'];
+    const server = await startServer(args, cache.env);
+    const body = { model: 'shape', prompt: [5, 6, 7], max_tokens: 9, ignore_eos: true };
+    const { finishReason, done, text } = await stream(`${server.url}/v1/completions`, body);
+    expect({ finishReason, done }).toEqual({ finishReason: 'length', done: true });
+    expect(text).not.toBe('');
+    expect(await server.stop()).toBe(0);
+  });
+});

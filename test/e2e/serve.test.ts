@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { metric, post, stream } from '../support/http-client.ts';
+import { childrenOf, until } from '../support/processes.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+
+const cache = await temporaryCache();
+afterAll(() => cache.remove());
+
+const question = { messages: [{ role: 'user', content: 'What is 23 + 45?' }], temperature: 0 };
+const story = (topic: string) => ({
+  messages: [{ role: 'user', content: `Tell me a story about ${topic}.` }],
+  temperature: 0,
+  max_tokens: 200,
+  ignore_eos: true,
+});
+
+const engineOf = (server: ServerProcess): number => {
+  const [pid] = childrenOf(server.child.pid);
+  if (pid === undefined) throw new Error('the server has no engine process');
+  return pid;
+};
+
+describe('a server', () => {
+  let server: ServerProcess;
+  let chat: string;
+
+  beforeAll(async () => {
+    server = await startServer([], cache.env);
+    chat = `${server.url}/v1/chat/completions`;
+  });
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  it('says what it serves, and how to talk to it', () => {
+    expect(server.output()).toContain('summit (llama, 5.5M parameters)');
+    expect(server.output()).toContain(`curl -N ${chat}`);
+  });
+
+  it('streams an answer that is right', async () => {
+    const { text, finishReason, done } = await stream(chat, question);
+    expect(text).toContain('68');
+    expect({ finishReason, done }).toEqual({ finishReason: 'stop', done: true });
+  });
+
+  it('gives 32 requests at once the text each gets alone, cancelled ones beside them', async () => {
+    const topics = ['a fox', 'a lamp', 'rain', 'two friends', 'a boat', 'bread', 'a hill', 'snow'];
+    const bodies = Array.from({ length: 32 }, (_, index) => ({
+      ...story(topics[index % topics.length] ?? ''),
+      max_tokens: 5 + ((index * 7) % 60),
+    }));
+    const alone = new Map<string, string>();
+    for (const body of bodies) {
+      const key = JSON.stringify(body);
+      if (!alone.has(key)) alone.set(key, (await stream(chat, body)).text);
+    }
+    const together = bodies.map(async (body, index) => {
+      await sleep(index * 15);
+      if (index % 4 === 3) {
+        const leaving = post(chat, { ...story('haste'), stream: true }, AbortSignal.timeout(60));
+        await leaving.then((response) => response.text()).catch(() => {});
+      }
+      return stream(chat, body);
+    });
+    for (const [index, { text, done }] of (await Promise.all(together)).entries()) {
+      expect(done).toBe(true);
+      expect(text).toBe(alone.get(JSON.stringify(bodies[index])));
+    }
+  });
+
+  it('forgets 200 dropped streams within two seconds, and answers the next at once', async () => {
+    const dropped = Array.from({ length: 200 }, async () => {
+      const body = { ...story('a storm'), max_tokens: 1500, stream: true };
+      const response = await post(chat, body, AbortSignal.timeout(500)).catch(() => null);
+      await response?.text().catch(() => {});
+    });
+    await Promise.all(dropped);
+    const idle = async () =>
+      (await metric(server.url, 'chairlift_num_requests_running')) === 0 &&
+      (await metric(server.url, 'chairlift_num_requests_waiting')) === 0;
+    await until(idle, 2000, 'running and waiting at 0');
+    expect((await stream(chat, question)).text).toContain('68');
+  });
+
+  it('goes on with every stream when the engine is killed', async () => {
+    const bodies = Array.from({ length: 8 }, (_, index) => ({
+      ...story(`number ${index}`),
+      ...(index % 2 === 1 ? { temperature: 0.9, seed: index } : {}),
+      max_tokens: 300,
+    }));
+    const undisturbed = await Promise.all(bodies.map((body) => stream(chat, body)));
+    const before = engineOf(server);
+    let pieces = 0;
+    const disturbed = bodies.map((body) =>
+      stream(chat, body, () => {
+        if (++pieces === 300) process.kill(before, 'SIGKILL');
+      }),
+    );
+    expect(await Promise.all(disturbed)).toEqual(undisturbed);
+    expect(engineOf(server)).not.toBe(before);
+    expect(server.output()).toContain('SIGKILL');
+  });
+});
+
+describe('shutdown', () => {
+  it('lets running streams finish, refuses new ones, and exits with 0', async () => {
+    const server = await startServer([], cache.env);
+    const chat = `${server.url}/v1/chat/completions`;
+    let firstTokens = 0;
+    const streams = Array.from({ length: 16 }, (_, index) =>
+      stream(chat, story(`the number ${index}`), () => firstTokens++),
+    );
+    await until(() => firstTokens >= 16, 20_000, 'every stream under way');
+    const stopped = server.stop('SIGTERM');
+    await until(async () => (await fetch(`${server.url}/ready`)).status === 503, 2000, '503');
+    const refused = await post(chat, question);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+    for (const { done, finishReason } of await Promise.all(streams)) {
+      expect({ done, finishReason }).toEqual({ done: true, finishReason: 'length' });
+    }
+    expect(await stopped).toBe(0);
+  });
+
+  it('cuts what takes longer than --shutdown-timeout', async () => {
+    const server = await startServer(['--shutdown-timeout', '0'], cache.env);
+    const chat = `${server.url}/v1/chat/completions`;
+    const running = stream(chat, { ...story('for ever'), max_tokens: 1900 }).catch(() => null);
+    await until(
+      async () => (await metric(server.url, 'chairlift_num_requests_running')) === 1,
+      5000,
+      'a running request',
+    );
+    expect(await server.stop('SIGTERM')).toBe(0);
+    await running;
+  });
+});

@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Ids of a process's children. Linux and macOS. */
+export function childrenOf(pid: number | undefined): number[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=']).toString().trim().split('\n');
+  return lines
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .filter(([, parent]) => parent === pid)
+    .map(([child = 0]) => child);
+}
+
+/** Tries until it holds, or throws after `timeoutMs`. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  timeoutMs: number,
+  what: string,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`${what} did not happen in ${timeoutMs} ms`);
+    await sleep(25);
+  }
+}

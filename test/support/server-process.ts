@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+const STARTED = /at (http:\/\/\S+)/;
+
+export interface ServerProcess {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** Everything printed so far. */
+  output(): string;
+  /** Sends a signal and resolves to the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Runs the command line as users do: the compiled one, in its own process. */
+export function runCli(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+  return spawn(process.execPath, ['dist/cli/main.js', ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+/** Runs a command that is expected to end by itself. */
+export async function runToEnd(args: readonly string[], env?: NodeJS.ProcessEnv) {
+  const child = runCli(args, env);
+  const output = collect(child);
+  const [code] = await once(child, 'close');
+  return { code, output: output() };
+}
+
+/** Starts `chairlift serve` on a free port and waits until it is ready. */
+export async function startServer(
+  args: readonly string[],
+  env?: NodeJS.ProcessEnv,
+): Promise<ServerProcess> {
+  const child = runCli(['serve', '--port', '0', '--log-level', 'warn', ...args], env);
+  const output = collect(child);
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout?.on('data', () => {
+      const match = STARTED.exec(output());
+      if (match?.[1]) resolve(match[1]);
+    });
+    child.once('close', (code) => reject(new Error(`serve ended with ${code}:\n${output()}`)));
+  });
+  return {
+    url,
+    child,
+    output,
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+      const closed = once(child, 'close');
+      child.kill(signal);
+      const [code] = await closed;
+      return code;
+    },
+  };
+}
+
+function collect(child: ChildProcess): () => string {
+  let text = '';
+  const append = (chunk: Buffer) => (text += chunk.toString());
+  child.stdout?.on('data', append);
+  child.stderr?.on('data', append);
+  return () => text;
+}
