@@ -40,7 +40,7 @@ async function generate(command: Command, argument: string | undefined): Promise
   if (!own.success) throw new UsageError(z.prettifyError(own.error));
   const options = readOptions(command);
   const chosen = await chooseModel(options);
-  const limits = engineLimits({ ...options, maxNumSeqs: 1 }, chosen.config);
+  const limits = engineLimits({ ...options, maxNumSeqs: 1, prefixCaching: false }, chosen.config);
   const text = await loadTextModel(chosen);
   const { tokenizer, generationDefaults } = text;
   const promptText = argument ?? (await readAll(process.stdin));
@@ -60,7 +60,7 @@ async function generate(command: Command, argument: string | undefined): Promise
 
   const engine = new EngineClient();
   const model = await buildWithProgress(chosen.source, 'fp32');
-  await engine.start({ model, ...limits, threads: options.threads });
+  await engine.start({ model, ...limits });
   const admission = new Admission({ concurrency: 1, maxQueue: 0 });
   const { eosTokenIds } = tokenizer;
   const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds });

@@ -95,6 +95,23 @@ const OPTIONS = {
     schema: count(1).optional(),
     defaultText: '512, or --max-num-seqs if larger',
   },
+  kvCacheMemory: {
+    flags: '--kv-cache-memory <size>',
+    description: 'physical memory that the KV cache may use',
+    schema: byteSize.optional(),
+    defaultText: 'half of what is free',
+  },
+  prefixCaching: {
+    flags: '--no-prefix-caching',
+    description: 'compute every prompt from its first token, though an earlier one began alike',
+    schema: z.boolean(),
+  },
+  targetItlMs: {
+    flags: '--target-itl-ms <ms>',
+    description: 'inter-token latency that prefill of other requests must keep to',
+    schema: z.coerce.number().gt(0).optional(),
+    defaultText: '1.4 times the decode time of the moment',
+  },
   maxQueue: {
     flags: '--max-queue <n>',
     description: 'requests that may wait for a row; further ones get 429',
@@ -108,6 +125,13 @@ const OPTIONS = {
     default: 8 * 2 ** 20,
     defaultText: '8m',
   },
+  responseStoreSize: {
+    flags: '--response-store-size <size>',
+    description: 'memory for responses of /v1/responses that clients come back to; 0 keeps none',
+    schema: byteSize,
+    default: 64 * 2 ** 20,
+    defaultText: '64m',
+  },
   apiKey: {
     flags: '--api-key <key>',
     description: 'key that clients must send; several are separated by commas',
@@ -117,6 +141,16 @@ const OPTIONS = {
       .pipe(z.array(z.string()).min(1, 'expected at least one key'))
       .optional(),
     secret: true,
+  },
+  corsOrigin: {
+    flags: '--cors-origin <origins>',
+    description: 'web pages that may use the server, such as https://chat.example; * is all',
+    schema: z
+      .string()
+      .transform((text) => text.split(',').map((origin) => origin.trim().replace(/\/$/, '')))
+      .pipe(z.array(z.string().regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^/]+|null)$/i, 'expected origins such as https://chat.example')))
+      .optional(),
+    defaultText: 'none but its own',
   },
   shutdownTimeout: {
     flags: '--shutdown-timeout <seconds>',
@@ -148,7 +182,7 @@ export function addOptions(command: Command, names: readonly OptionName[]): Comm
   for (const name of names) {
     const spec: OptionSpec = OPTIONS[name];
     const option = new Option(spec.flags, spec.description)
-      .env(`CHAIRLIFT_${toScreamingCase(name)}`)
+      .env(environmentName(spec.flags))
       .argParser((text) => check(spec.schema, text));
     if (spec.default !== undefined || spec.defaultText !== undefined) {
       option.default(spec.default, spec.defaultText);
@@ -171,6 +205,8 @@ function check(schema: z.ZodType, text: string): unknown {
   );
 }
 
-function toScreamingCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+/** `--max-num-seqs <n>` is CHAIRLIFT_MAX_NUM_SEQS. */
+function environmentName(flags: string): string {
+  const [flag = ''] = flags.split(' ');
+  return flag.replace('--', 'CHAIRLIFT_').replaceAll('-', '_').toUpperCase();
 }

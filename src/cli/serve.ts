@@ -6,6 +6,7 @@ import { createLogger } from '../observability/logger.ts';
 import { Metrics } from '../observability/metrics.ts';
 import { createApp } from '../server/app.ts';
 import { DEFAULT_SERVER_CONFIG, type ServerContext } from '../server/context.ts';
+import { ResponseStore } from '../server/responses/store.ts';
 import { listen } from '../server/listen.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
 import { banner } from './banner.ts';
@@ -27,9 +28,14 @@ const NAMES: readonly OptionName[] = [
   'maxNumSeqs',
   'maxModelLen',
   'maxNumBatchedTokens',
+  'kvCacheMemory',
+  'prefixCaching',
+  'targetItlMs',
   'maxQueue',
   'maxBody',
+  'responseStoreSize',
   'apiKey',
+  'corsOrigin',
   'shutdownTimeout',
   'threads',
   'randomWeights',
@@ -75,9 +81,11 @@ async function serve(options: Options): Promise<void> {
       vocabSize: chosen.config.vocabSize,
       samplingDefaults: generationDefaults,
     },
+    responses: new ResponseStore(options.responseStoreSize),
     config: {
       ...DEFAULT_SERVER_CONFIG,
       apiKeys: options.apiKey ?? [],
+      corsOrigins: options.corsOrigin ?? [],
       maxBodyBytes: options.maxBody,
       version,
     },
@@ -101,7 +109,7 @@ async function serve(options: Options): Promise<void> {
   });
 
   const model = await buildWithProgress(chosen.source, 'fp32');
-  await engine.start({ model, ...limits, threads: options.threads });
+  await engine.start({ model, ...limits });
   const { manifest } = model;
   const { info } = engine;
   const canChat = chatTemplate !== null;

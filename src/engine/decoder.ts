@@ -1,16 +1,19 @@
 import type { BuiltModel } from '../model/manifest.ts';
 import { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
+import type { StepTimings } from './cost-model.ts';
 import { KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
+import { BLOCK_SIZE } from './prefix-index.ts';
 import { RowBinding } from './row-binding.ts';
 import type { LogitsRow } from './sampler.ts';
-import type { DecodeRow, PrefillChunk, SequenceFailure, StepPlan } from './step-plan.ts';
+import type { DecodeRow, PrefillRun, SequenceFailure, StepPlan } from './step-plan.ts';
 
 /** What running a plan gave: logits for every sequence that can now sample, and who failed. */
 export interface StepResult {
   readonly rows: readonly LogitsRow[];
   readonly failures: readonly SequenceFailure[];
+  readonly timings: StepTimings;
 }
 
 /** Runs step plans. The engine's only view of the model. */
@@ -21,7 +24,8 @@ export interface Decoder {
 }
 
 export interface DecoderOptions {
-  readonly maxNumSeqs: number;
+  /** Rows of the KV cache. */
+  readonly numRows: number;
   readonly maxModelLen: number;
   readonly session?: SessionOptions;
 }
@@ -36,23 +40,26 @@ export class OnnxDecoder implements Decoder {
 
   constructor({ graphPath, manifest }: BuiltModel, options: DecoderOptions) {
     this.#session = new Session(graphPath, options.session);
-    this.#logits = new LogitsBuffer(options.maxNumSeqs, manifest.vocabSize);
+    this.#logits = new LogitsBuffer(options.numRows, manifest.vocabSize);
     this.storage = new KvStorage({
       numLayers: manifest.numLayers,
       numKvHeads: manifest.numKvHeads,
       headDim: manifest.headDim,
-      numRows: options.maxNumSeqs,
-      capacity: options.maxModelLen,
+      numRows: options.numRows,
+      // Whole blocks, so that heads begin at page boundaries.
+      capacity: Math.ceil(options.maxModelLen / BLOCK_SIZE) * BLOCK_SIZE,
     });
   }
 
   execute(plan: StepPlan): StepResult {
     const rows: LogitsRow[] = [];
     const failures: SequenceFailure[] = [];
-    for (const move of plan.moves) this.storage.move(move);
-    if (plan.decode.length > 0) this.#decode(0, plan.decode, rows, failures);
-    for (const chunk of plan.prefill) this.#prefill(chunk, rows, failures);
-    return { rows, failures };
+    for (const operation of plan.cacheOperations) this.storage.apply(operation);
+    const decodeMs = elapsed(() => {
+      if (plan.decode.length > 0) this.#decode(0, plan.decode, rows, failures);
+    });
+    const prefillMs = plan.prefill.map((run) => elapsed(() => this.#prefill(run, rows, failures)));
+    return { rows, failures, timings: { decodeMs, prefillMs } };
   }
 
   /** One token for each of a range of rows. A run that fails is split, until only the culprit fails. */
@@ -84,24 +91,30 @@ export class OnnxDecoder implements Decoder {
     }
   }
 
-  /** A chunk of one row's prompt; its logits count only if they are those of the last token. */
-  #prefill(
-    { sequence, start, length }: PrefillChunk,
-    rows: LogitsRow[],
-    failures: SequenceFailure[],
-  ): void {
-    const binding = this.#binding(sequence.row, 1);
-    const inputIds = binding.inputIds(length);
-    const tokenIds = sequence.tokenIds(start, start + length);
-    for (const [index, tokenId] of tokenIds.entries()) inputIds[index] = BigInt(tokenId);
-    binding.seqlensK[0] = start + length - 1;
-    binding.logitsIndex[0] = BigInt(length - 1);
+  /** Chunks of prompts; logits count only if they are those of a sequence's last token. */
+  #prefill(run: PrefillRun, rows: LogitsRow[], failures: SequenceFailure[]): void {
+    const firstRow = Math.min(...run.map(({ sequence }) => sequence.row));
+    const width = Math.max(...run.map(({ length }) => length));
+    const binding = this.#binding(firstRow, run.length);
+    const inputIds = binding.inputIds(width).fill(0n);
+    for (const [index, { sequence, start, length }] of run.entries()) {
+      const tokenIds = sequence.tokenIds(start, start + length);
+      for (const [at, tokenId] of tokenIds.entries())
+        inputIds[index * width + at] = BigInt(tokenId);
+      binding.seqlensK[index] = start + length - 1;
+      binding.logitsIndex[index] = BigInt(length - 1);
+    }
     const failure = attempt(() => binding.run(this.#session));
-    binding.logitsIndex[0] = 0n;
-    if (failure !== null) {
-      failures.push({ sequence, message: failure });
-    } else if (start + length === sequence.numTokens) {
-      rows.push({ sequence, logits: this.#logits.row(sequence.row) });
+    binding.logitsIndex.fill(0n);
+    if (failure !== null && run.length > 1) {
+      for (const chunk of run) this.#prefill([chunk], rows, failures);
+      return;
+    }
+    for (const { sequence, start, length } of run) {
+      if (failure !== null) failures.push({ sequence, message: failure });
+      else if (start + length === sequence.numTokens) {
+        rows.push({ sequence, logits: this.#logits.row(sequence.row) });
+      }
     }
   }
 
@@ -122,6 +135,13 @@ export class OnnxDecoder implements Decoder {
     this.#logits.release();
     this.storage.release();
   }
+}
+
+/** Runs `action`; returns how long it took, in milliseconds. */
+function elapsed(action: () => void): number {
+  const start = performance.now();
+  action();
+  return performance.now() - start;
 }
 
 /** Runs `action`; returns why it failed, or null. */

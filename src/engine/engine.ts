@@ -1,3 +1,4 @@
+import type { CostModel } from './cost-model.ts';
 import type { Decoder } from './decoder.ts';
 import type { KvCache } from './kv-cache.ts';
 import type { EngineRequest, EngineStats, TokenOutput } from './messages.ts';
@@ -10,6 +11,7 @@ export interface EngineParts {
   readonly kvCache: KvCache;
   readonly decoder: Decoder;
   readonly sampler: Sampler;
+  readonly costs: CostModel;
 }
 
 /** The continuous batch: sequences get on and off at every step. */
@@ -18,23 +20,25 @@ export class Engine {
   readonly #kvCache: KvCache;
   readonly #decoder: Decoder;
   readonly #sampler: Sampler;
+  readonly #costs: CostModel;
   #numSteps = 0;
 
-  constructor({ scheduler, kvCache, decoder, sampler }: EngineParts) {
+  constructor({ scheduler, kvCache, decoder, sampler, costs }: EngineParts) {
     this.#scheduler = scheduler;
     this.#kvCache = kvCache;
     this.#decoder = decoder;
     this.#sampler = sampler;
+    this.#costs = costs;
   }
 
   /** @throws RangeError when the request is empty or could never fit a row */
   add(request: EngineRequest): void {
     const { promptTokenIds, maxTokens } = request;
     if (promptTokenIds.length === 0) throw new RangeError('the prompt is empty');
-    if (promptTokenIds.length + maxTokens > this.#kvCache.capacity) {
+    if (promptTokenIds.length + maxTokens > this.#kvCache.maxTokens) {
       throw new RangeError(
-        `${promptTokenIds.length} prompt tokens and ${maxTokens} more do not fit ` +
-          `${this.#kvCache.capacity} positions`,
+        `${promptTokenIds.length} prompt tokens and ${maxTokens} more do not fit the KV cache: ` +
+          `a sequence has ${this.#kvCache.maxTokens} positions at most`,
       );
     }
     this.#scheduler.add(new Sequence(request));
@@ -52,7 +56,8 @@ export class Engine {
   step(): TokenOutput[] {
     const plan = this.#scheduler.plan();
     if (!plan) return [];
-    const { rows, failures } = this.#decoder.execute(plan);
+    const { rows, failures, timings } = this.#decoder.execute(plan);
+    this.#costs.observe(plan, timings);
     const { sampled, failures: unsampled } = this.#sampler.sample(rows);
     this.#numSteps += 1;
     return this.#scheduler.commit(plan, sampled, [...failures, ...unsampled]);
@@ -64,6 +69,7 @@ export class Engine {
       numWaiting: this.#scheduler.waiting.length,
       kvCacheUsage: this.#kvCache.usage,
       numSteps: this.#numSteps,
+      ...this.#scheduler.counters,
     };
   }
 }

@@ -1,79 +1,337 @@
+import { BLOCK_SIZE, PrefixIndex } from './prefix-index.ts';
 import type { Sequence } from './sequence.ts';
-import type { RowMove } from './step-plan.ts';
+import type { CacheOperation } from './step-plan.ts';
 
-/**
- * Which sequence owns which row of the KV cache. Bookkeeping alone: the memory is KvStorage's.
- *
- * A run binds a contiguous range of rows, so rows are handed out from the lowest, and
- * `compact` closes the holes that finished sequences leave.
- */
-export class KvCache {
+export interface KvCacheOptions {
   readonly numRows: number;
   /** Positions per row. */
   readonly capacity: number;
-  readonly #owners: (Sequence | null)[];
+  /** Memory to use at most, in blocks of 16 positions of one row; all rows' worth if left out. */
+  readonly maxBlocks?: number;
+  /** Keep what finished sequences computed, for prompts that begin alike. */
+  readonly prefixCaching?: boolean;
+}
 
-  constructor(numRows: number, capacity: number) {
+/** What a finished sequence left in its row. */
+interface CachedText {
+  readonly tokenIds: Int32Array;
+  readonly salt: string;
+  lastUsed: number;
+}
+
+interface Row {
+  readonly index: number;
+  owner: Sequence | null;
+  cached: CachedText | null;
+  /** Blocks that its owner or its text needs. */
+  liveBlocks: number;
+  /** Blocks that may be backed by memory: at least the live ones. */
+  residentBlocks: number;
+}
+
+interface Prefix {
+  readonly row: Row;
+  /** Tokens in common. */
+  readonly length: number;
+}
+
+/**
+ * Which row of the KV cache holds what: the running sequences in the lowest rows (a run binds a
+ * contiguous range), and above them texts of finished ones, kept for reuse until their row or memory
+ * is needed. Bookkeeping alone; `takeOperations` says what to do to the memory.
+ */
+export class KvCache {
+  readonly numRows: number;
+  readonly capacity: number;
+  readonly maxBlocks: number;
+  readonly #prefixCaching: boolean;
+  readonly #rows: readonly Row[];
+  readonly #index = new PrefixIndex();
+  #operations: CacheOperation[] = [];
+  #numResidentBlocks = 0;
+  /** Advances with every use of a cached text: the order of eviction. */
+  #clock = 0;
+
+  constructor({ numRows, capacity, maxBlocks, prefixCaching = true }: KvCacheOptions) {
     this.numRows = numRows;
     this.capacity = capacity;
-    this.#owners = Array.from({ length: numRows }, () => null);
+    this.maxBlocks = maxBlocks ?? numRows * blocksOf(capacity);
+    this.#prefixCaching = prefixCaching;
+    this.#rows = Array.from({ length: numRows }, (_, index) => ({
+      index,
+      owner: null,
+      cached: null,
+      liveBlocks: 0,
+      residentBlocks: 0,
+    }));
   }
 
-  get numFreeRows(): number {
-    return this.#owners.filter((owner) => owner === null).length;
-  }
-
-  /** One more than the highest owned row. */
+  /** One more than the highest running row. */
   get extent(): number {
-    return this.#owners.findLastIndex((owner) => owner !== null) + 1;
+    return this.#rows.findLastIndex(({ owner }) => owner !== null) + 1;
+  }
+
+  get numCachedRows(): number {
+    return this.#rows.filter(({ cached }) => cached !== null).length;
+  }
+
+  /** Blocks that may be backed by memory. */
+  get numResidentBlocks(): number {
+    return this.#numResidentBlocks;
+  }
+
+  /** Blocks of running sequences as a share of the budget, 0 to 1. */
+  get usage(): number {
+    const running = this.#rows.filter(({ owner }) => owner !== null);
+    return running.reduce((sum, { liveBlocks }) => sum + liveBlocks, 0) / this.maxBlocks;
   }
 
   ownerOf(row: number): Sequence | null {
-    return this.#owners[row] ?? null;
+    return this.#rows[row]?.owner ?? null;
   }
 
-  /** Live positions as a share of all, 0 to 1. */
-  get usage(): number {
-    const live = this.#owners.reduce((sum, owner) => sum + (owner?.numComputedTokens ?? 0), 0);
-    return live / (this.numRows * this.capacity);
+  /** The tokens that an idle row is kept for, or null. */
+  cachedTokenIds(row: number): Int32Array | null {
+    return this.#rows[row]?.cached?.tokenIds ?? null;
   }
 
-  /** Gives the sequence the lowest free row; false when there is none. */
-  reserve(sequence: Sequence): boolean {
-    const row = this.#owners.indexOf(null);
-    if (row === -1) return false;
-    this.#owners[row] = sequence;
-    sequence.row = row;
-    return true;
-  }
-
-  /** Frees the sequence's row. What it holds is void from here on. */
-  release(sequence: Sequence): void {
-    if (this.#owners[sequence.row] !== sequence) {
-      throw new Error(`sequence ${sequence.id} does not own row ${sequence.row}`);
-    }
-    this.#owners[sequence.row] = null;
-    sequence.row = -1;
+  /** The longest sequence that could ever run: a row's positions, or what the budget holds. */
+  get maxTokens(): number {
+    return Math.min(this.capacity, this.maxBlocks * BLOCK_SIZE);
   }
 
   /**
-   * Moves the highest rows into the holes below them, until the owned rows are contiguous.
-   * A hole would cost a dead row in every decode run; moving costs one copy of the row's content.
-   * @returns the copies to make, in order, before anything runs
+   * Gives the sequence the lowest idle row, memory for all its tokens, and the longest prefix that
+   * any row has of them: its computed length starts there.
+   * @param spareBlocks to leave for others to grow
+   * @returns false, and changes nothing, when there is no row or not enough memory
    */
-  compact(): RowMove[] {
-    const moves: RowMove[] = [];
-    for (;;) {
-      const to = this.#owners.indexOf(null);
-      const from = this.extent - 1;
-      const sequence = this.ownerOf(from);
-      if (to === -1 || from < to || sequence === null) return moves;
-      this.#owners[from] = null;
-      this.#owners[to] = sequence;
-      sequence.row = to;
-      if (sequence.numComputedTokens > 0) {
-        moves.push({ from, to, length: sequence.numComputedTokens });
-      }
+  reserve(sequence: Sequence, spareBlocks: number): boolean {
+    const row = this.#rows.find(({ owner }) => owner === null);
+    if (!row) return false;
+    const liveBlocks = blocksOf(sequence.numTokens);
+    const needed = liveBlocks - row.residentBlocks + spareBlocks;
+    // Holding on to the text to copy from may be what memory lacks: then it is recomputed.
+    const found = this.#longestPrefix(sequence);
+    const prefix = found && this.#hasRoom(needed, [row, found.row]) ? found : null;
+    if (!this.#hasRoom(needed, prefix ? [row, prefix.row] : [row])) return false;
+    if (prefix?.row.cached) prefix.row.cached.lastUsed = ++this.#clock;
+
+    if (prefix?.row === row) this.#index.remove(row.index, Math.floor(prefix.length / BLOCK_SIZE));
+    else this.#vacate(row, prefix?.row ?? row);
+    row.cached = null;
+    row.owner = sequence;
+    sequence.row = row.index;
+    sequence.numComputedTokens = prefix?.length ?? 0;
+    this.#makeRoom(needed, prefix ? [row, prefix.row] : [row]);
+    this.#setLive(row, liveBlocks);
+    if (prefix && prefix.row !== row) this.#copyPrefix(prefix, row);
+    this.#indexOwned(row);
+    return true;
+  }
+
+  /**
+   * Makes sure of memory for `length` positions of a running sequence, at the cost of cached texts.
+   * @returns false when only running sequences are left to take it from
+   */
+  grow(sequence: Sequence, length: number): boolean {
+    const row = this.#rowOf(sequence);
+    const liveBlocks = blocksOf(length);
+    if (!this.#makeRoom(liveBlocks - row.residentBlocks, [row])) return false;
+    this.#setLive(row, Math.max(row.liveBlocks, liveBlocks));
+    return true;
+  }
+
+  /** Makes what a commit computed findable for prompts that begin alike. */
+  advanced(sequence: Sequence): void {
+    this.#indexOwned(this.#rowOf(sequence));
+  }
+
+  /**
+   * Frees a sequence's row.
+   * @param keep leave what it computed for reuse, for as long as nobody needs the memory
+   */
+  release(sequence: Sequence, keep: boolean): void {
+    const row = this.#rowOf(sequence);
+    const length = sequence.numComputedTokens;
+    row.owner = null;
+    sequence.row = -1;
+    if (keep && this.#prefixCaching && length >= BLOCK_SIZE) {
+      const tokenIds = sequence.tokenIds(0, length).slice();
+      row.cached = { tokenIds, salt: sequence.request.cacheSalt, lastUsed: ++this.#clock };
+      row.liveBlocks = blocksOf(length);
+    } else {
+      this.#drop(row);
     }
   }
+
+  /**
+   * Moves the highest running rows into the holes below them, until the running rows are
+   * contiguous. A hole costs a dead row in every decode run; moving costs one copy.
+   */
+  compact(): void {
+    for (;;) {
+      const hole = this.#rows.find(({ owner }) => owner === null);
+      const last = this.#rows[this.extent - 1];
+      if (!hole || !last || last.index < hole.index) return;
+      this.#vacate(hole, last);
+      // During the copy the content is there twice. Without memory for that the hole stays.
+      if (!this.#makeRoom(last.liveBlocks - hole.residentBlocks, [hole, last])) break;
+      this.#move(last, hole);
+    }
+    // What stays between running rows is run as a dead row, which writes to its first position.
+    for (const row of this.#rows.slice(0, this.extent)) {
+      if (!row.owner) this.#drop(row);
+    }
+  }
+
+  /** What has to be done to the memory since the last call, in order. */
+  takeOperations(): CacheOperation[] {
+    const operations = this.#operations;
+    this.#operations = [];
+    return operations;
+  }
+
+  #rowOf(sequence: Sequence): Row {
+    const row = this.#rows[sequence.row];
+    if (row?.owner !== sequence) {
+      throw new Error(`sequence ${sequence.id} does not own row ${sequence.row}`);
+    }
+    return row;
+  }
+
+  /** The row with the most leading tokens in common; one token is always left to compute. */
+  #longestPrefix(sequence: Sequence): Prefix | null {
+    if (!this.#prefixCaching) return null;
+    const { cacheSalt } = sequence.request;
+    const wanted = sequence.tokenIds(0, sequence.numTokens - 1);
+    let best: Prefix | null = null;
+    for (const index of this.#index.longestMatches(cacheSalt, wanted)) {
+      const row = this.#rows[index];
+      if (!row || saltOf(row) !== cacheSalt) continue;
+      const length = commonLength(wanted, tokenIdsOf(row));
+      if (length >= BLOCK_SIZE && length > (best?.length ?? 0)) best = { row, length };
+    }
+    return best;
+  }
+
+  /** Whether `blocks` more could be resident without touching what runs, or the rows in `kept`. */
+  #hasRoom(blocks: number, kept: readonly Row[]): boolean {
+    let room = this.maxBlocks - this.#numResidentBlocks;
+    for (const row of this.#rows) {
+      if (!kept.includes(row)) room += row.residentBlocks - (row.owner ? row.liveBlocks : 0);
+    }
+    return blocks <= room;
+  }
+
+  /**
+   * Gives memory back until `blocks` more fit the budget: first what nobody needs, then the texts
+   * that were not used for longest.
+   * @returns false, and changes nothing, when that is not enough
+   */
+  #makeRoom(blocks: number, kept: readonly Row[]): boolean {
+    const missing = () => blocks - (this.maxBlocks - this.#numResidentBlocks);
+    if (missing() <= 0) return true;
+    if (!this.#hasRoom(blocks, kept)) return false;
+    const others = this.#rows.filter((row) => !kept.includes(row));
+    for (const row of others) {
+      if (missing() > 0) this.#trim(row);
+    }
+    const cached = others.filter((row) => row.cached !== null);
+    cached.sort((a, b) => (a.cached?.lastUsed ?? 0) - (b.cached?.lastUsed ?? 0));
+    for (const row of cached) {
+      if (missing() <= 0) break;
+      this.#drop(row);
+      this.#trim(row);
+    }
+    return true;
+  }
+
+  /** Makes an idle row's place free: its text moves to an empty row above, or is given up. */
+  #vacate(row: Row, kept: Row): void {
+    if (!row.cached) return;
+    const empty = this.#rows.findLast(
+      (other) => other !== kept && !other.owner && !other.cached && other.index > row.index,
+    );
+    const room = this.maxBlocks - this.#numResidentBlocks;
+    if (empty && row.liveBlocks - empty.residentBlocks <= room) this.#move(row, empty);
+    else this.#drop(row);
+  }
+
+  /** Moves owner or text to a row that has none. Its former place keeps its memory, as nobody's. */
+  #move(from: Row, to: Row): void {
+    this.#setLive(to, from.liveBlocks);
+    to.owner = from.owner;
+    to.cached = from.cached;
+    if (to.owner) to.owner.row = to.index;
+    const tokenIds = tokenIdsOf(to);
+    this.#copy(from, to, tokenIds.length);
+    this.#index.extend(to.index, saltOf(to), tokenIds, tokenIds.length);
+    from.owner = null;
+    this.#drop(from);
+  }
+
+  #copyPrefix({ row: from, length }: Prefix, to: Row): void {
+    this.#copy(from, to, length);
+    // The new sequence carries the whole text on: it need not be kept twice.
+    if (from.cached && length >= from.cached.tokenIds.length - 1) this.#drop(from);
+  }
+
+  /** Forgets an idle row's text. */
+  #drop(row: Row): void {
+    row.cached = null;
+    row.liveBlocks = 0;
+    this.#index.remove(row.index);
+  }
+
+  /** Gives back the memory that a row holds and does not need. */
+  #trim(row: Row): void {
+    if (row.residentBlocks === row.liveBlocks) return;
+    const start = row.liveBlocks * BLOCK_SIZE;
+    const end = Math.min(row.residentBlocks * BLOCK_SIZE, this.capacity);
+    this.#operations.push({ type: 'discard', row: row.index, start, end });
+    this.#numResidentBlocks -= row.residentBlocks - row.liveBlocks;
+    row.residentBlocks = row.liveBlocks;
+  }
+
+  #setLive(row: Row, liveBlocks: number): void {
+    row.liveBlocks = liveBlocks;
+    if (row.residentBlocks >= liveBlocks) return;
+    this.#numResidentBlocks += liveBlocks - row.residentBlocks;
+    row.residentBlocks = liveBlocks;
+  }
+
+  #copy(from: Row, to: Row, length: number): void {
+    if (length === 0) return;
+    this.#operations.push({ type: 'copy', from: from.index, to: to.index, length });
+  }
+
+  #indexOwned(row: Row): void {
+    const { owner } = row;
+    if (!owner || !this.#prefixCaching) return;
+    const { cacheSalt } = owner.request;
+    this.#index.extend(row.index, cacheSalt, owner.tokenIds(), owner.numComputedTokens);
+  }
+}
+
+/** Blocks that hold that many tokens. */
+function blocksOf(numTokens: number): number {
+  return Math.ceil(numTokens / BLOCK_SIZE);
+}
+
+/** The tokens whose keys and values a row holds. */
+function tokenIdsOf({ owner, cached }: Row): Int32Array {
+  if (owner) return owner.tokenIds(0, owner.numComputedTokens);
+  return cached?.tokenIds ?? new Int32Array();
+}
+
+function saltOf({ owner, cached }: Row): string {
+  return owner?.request.cacheSalt ?? cached?.salt ?? '';
+}
+
+function commonLength(a: Int32Array, b: Int32Array): number {
+  const length = Math.min(a.length, b.length);
+  let index = 0;
+  while (index < length && a[index] === b[index]) index++;
+  return index;
 }

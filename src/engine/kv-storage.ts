@@ -1,6 +1,6 @@
 import { NativeMemory } from '../ort/native-memory.ts';
 import { Tensor } from '../ort/tensor.ts';
-import type { RowMove } from './step-plan.ts';
+import type { CacheOperation } from './step-plan.ts';
 
 export interface KvShape {
   readonly numLayers: number;
@@ -21,20 +21,23 @@ const BYTES_PER_ELEMENT = Float32Array.BYTES_PER_ELEMENT;
 export class KvStorage {
   readonly shape: KvShape;
   readonly #memory: NativeMemory;
+  readonly #positionBytes: number;
   readonly #headBytes: number;
   readonly #rowBytes: number;
   readonly #tensorBytes: number;
 
   constructor(shape: KvShape) {
     this.shape = shape;
-    this.#headBytes = shape.capacity * shape.headDim * BYTES_PER_ELEMENT;
+    this.#positionBytes = shape.headDim * BYTES_PER_ELEMENT;
+    this.#headBytes = shape.capacity * this.#positionBytes;
     this.#rowBytes = shape.numKvHeads * this.#headBytes;
     this.#tensorBytes = shape.numRows * this.#rowBytes;
     this.#memory = new NativeMemory(2 * shape.numLayers * this.#tensorBytes);
   }
 
-  get byteLength(): number {
-    return this.#memory.byteLength;
+  /** Physical memory that a position of a row takes, in all layers. */
+  get bytesPerPosition(): number {
+    return 2 * this.shape.numLayers * this.shape.numKvHeads * this.#positionBytes;
   }
 
   /**
@@ -53,13 +56,38 @@ export class KvStorage {
     );
   }
 
-  /** Copies the first `length` positions of a row to another row, in every layer. */
-  move({ from, to, length }: RowMove): void {
-    const bytes = length * this.shape.headDim * BYTES_PER_ELEMENT;
+  /** Carries out what the cache's bookkeeping asks for. */
+  apply(operation: CacheOperation): void {
+    if (operation.type === 'copy') this.#copy(operation.from, operation.to, operation.length);
+    else this.#discard(operation.row, operation.start, operation.end);
+  }
+
+  #copy(from: number, to: number, length: number): void {
+    const bytes = length * this.#positionBytes;
+    this.#forEachHead((base) => {
+      this.#memory.copyWithin(base + to * this.#rowBytes, base + from * this.#rowBytes, bytes);
+    });
+  }
+
+  #discard(row: number, start: number, end: number): void {
+    if (start === 0) {
+      for (let index = 0; index < 2 * this.shape.numLayers; index++) {
+        this.#memory.discard(index * this.#tensorBytes + row * this.#rowBytes, this.#rowBytes);
+      }
+      return;
+    }
+    const bytes = (end - start) * this.#positionBytes;
+    this.#forEachHead((base) => {
+      const offset = base + row * this.#rowBytes + start * this.#positionBytes;
+      this.#memory.discard(offset, bytes);
+    });
+  }
+
+  /** Calls back with the offset, in row 0, of every head of every tensor. */
+  #forEachHead(visit: (byteOffset: number) => void): void {
     for (let index = 0; index < 2 * this.shape.numLayers; index++) {
       for (let head = 0; head < this.shape.numKvHeads; head++) {
-        const base = index * this.#tensorBytes + head * this.#headBytes;
-        this.#memory.copyWithin(base + to * this.#rowBytes, base + from * this.#rowBytes, bytes);
+        visit(index * this.#tensorBytes + head * this.#headBytes);
       }
     }
   }

@@ -1,19 +1,13 @@
 /** The engine process: commands in by IPC, one message out per iteration. */
-import { availableParallelism } from 'node:os';
-import { ortVersion } from '../ort/environment.ts';
-import { OnnxDecoder } from './decoder.ts';
-import { Engine } from './engine.ts';
-import { KvCache } from './kv-cache.ts';
+import type { Engine } from './engine.ts';
 import type {
   EngineCommand,
-  EngineInfo,
   EngineMessage,
   EngineOptions,
   EngineRequest,
   TokenOutput,
 } from './messages.ts';
-import { Sampler } from './sampler.ts';
-import { Scheduler } from './scheduler.ts';
+import { openEngine } from './open-engine.ts';
 
 const commands: EngineCommand[] = [];
 /** Answers to requests that the engine would not take; they go out with the next message. */
@@ -63,27 +57,12 @@ function obey(command: EngineCommand): void {
 
 function start(options: EngineOptions): void {
   try {
-    const loaded = load(options);
-    engine = loaded.engine;
-    post({ type: 'ready', info: loaded.info });
+    const opened = openEngine(options);
+    ({ engine } = opened);
+    post({ type: 'ready', info: opened.info });
   } catch (error) {
     post({ type: 'failed', message: messageOf(error) });
   }
-}
-
-function load(options: EngineOptions): { engine: Engine; info: EngineInfo } {
-  const { model, maxNumSeqs, maxModelLen, maxNumBatchedTokens } = options;
-  const threads = options.threads || availableParallelism();
-  const session = { intraOpThreads: threads };
-  const decoder = new OnnxDecoder(model, { maxNumSeqs, maxModelLen, session });
-  const kvCache = new KvCache(maxNumSeqs, maxModelLen);
-  const scheduler = new Scheduler(kvCache, maxNumBatchedTokens);
-  const sampler = new Sampler(model.manifest.vocabSize);
-  const kvCacheBytes = decoder.storage.byteLength;
-  return {
-    engine: new Engine({ scheduler, kvCache, decoder, sampler }),
-    info: { runtimeVersion: ortVersion(), device: 'cpu', kvCacheBytes, threads },
-  };
 }
 
 function add(request: EngineRequest): void {

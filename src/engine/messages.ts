@@ -22,6 +22,16 @@ export interface SamplingParams {
   readonly frequencyPenalty: number;
   /** 64 bits. Randomness is a function of (seed, position) alone. */
   readonly seed: bigint;
+  /** What is added to the logits of single tokens; null when nothing is. */
+  readonly logitBias: LogitBias | null;
+  /** The only tokens that may be sampled; null allows all. */
+  readonly allowedTokenIds: Int32Array | null;
+}
+
+export interface LogitBias {
+  readonly tokenIds: Int32Array;
+  /** Of the same length as `tokenIds`. */
+  readonly biases: Float32Array;
 }
 
 export interface EngineRequest {
@@ -36,7 +46,19 @@ export interface EngineRequest {
   readonly stopTokenIds: readonly number[];
   /** No stop token may be sampled before this many tokens were generated. */
   readonly minTokens: number;
+  /** Lower goes first, as in vLLM; usually 0. */
+  readonly priority: number;
+  /** When the request arrived, in milliseconds of any clock that all requests share. */
+  readonly arrivalMs: number;
+  /** Cached prefixes are shared only among requests with the same salt. */
+  readonly cacheSalt: string;
   readonly sampling: SamplingParams;
+  /** Token sequences that the output must not contain. */
+  readonly badWords: readonly Int32Array[];
+  /** Report each output token's log-probability and those of this many likeliest; null reports none. */
+  readonly logprobs: number | null;
+  /** The same for the tokens of the prompt, which is then computed token by token. */
+  readonly promptLogprobs: number | null;
 }
 
 export type FinishReason = 'stop' | 'length' | 'error';
@@ -51,6 +73,14 @@ export interface EngineOptions {
   readonly maxNumBatchedTokens: number;
   /** Intra-op threads of ONNX Runtime; 0 lets it choose. */
   readonly threads: number;
+  /** Bytes of physical memory that the KV cache may use. */
+  readonly kvCacheMemory: number;
+  /** Reuse what earlier requests computed of a prompt's beginning. */
+  readonly prefixCaching: boolean;
+  /** Longest iteration to aim at while sequences decode; null follows the decode run's own time. */
+  readonly targetItlMs: number | null;
+  /** `static` admits only into an empty batch: what continuous batching is measured against. */
+  readonly batching: 'continuous' | 'static';
 }
 
 export type EngineCommand =
@@ -58,6 +88,19 @@ export type EngineCommand =
   | { readonly type: 'add'; readonly request: EngineRequest }
   | { readonly type: 'abort'; readonly id: number }
   | { readonly type: 'shutdown' };
+
+/**
+ * Log-probabilities at consecutive positions: the log-softmax of the model's logits, before penalties,
+ * bans and temperature change them (vLLM's `raw_logprobs`).
+ */
+export interface Logprobs {
+  /** [positions, 1 + k]: the token that is there, then the k likeliest in order. */
+  readonly tokenIds: Int32Array;
+  /** [positions, 1 + k] */
+  readonly logprobs: Float32Array;
+  /** [positions]: the rank of the token that is there, 1 for the likeliest. */
+  readonly ranks: Int32Array;
+}
 
 /** One generated token of one sequence. */
 export interface TokenOutput {
@@ -67,15 +110,26 @@ export interface TokenOutput {
   readonly finishReason: FinishReason | null;
   /** Set with finishReason `error`. */
   readonly error?: string;
+  /** Prompt tokens that were not computed but found in the cache; comes with the first token. */
+  readonly numCachedTokens?: number;
+  /** Of the token, when the request asks for it. */
+  readonly logprobs?: Logprobs;
+  /** Of every prompt token but the first, when the request asks for it; comes with the first token. */
+  readonly promptLogprobs?: Logprobs;
 }
 
 /** The engine's state after an iteration; gauges are levels, the rest counts since start. */
 export interface EngineStats {
   readonly numRunning: number;
   readonly numWaiting: number;
-  /** Share of the KV cache's positions that hold live tokens, 0 to 1. */
+  /** Share of the KV cache's memory that running sequences hold, 0 to 1. */
   readonly kvCacheUsage: number;
   readonly numSteps: number;
+  /** Times that a running sequence gave up its row for want of memory. */
+  readonly numPreemptions: number;
+  /** Tokens looked up in the prefix cache, and found there. */
+  readonly prefixCacheQueries: number;
+  readonly prefixCacheHits: number;
 }
 
 export type EngineMessage =
@@ -92,7 +146,7 @@ export interface EngineInfo {
   readonly runtimeVersion: string;
   /** What runs the graph, such as `cpu`. */
   readonly device: string;
-  /** Bytes of address space the KV cache reserves; physical memory follows use. */
+  /** Physical memory that the KV cache may grow to, in bytes. */
   readonly kvCacheBytes: number;
   readonly threads: number;
 }

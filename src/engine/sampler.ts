@@ -1,11 +1,15 @@
+import { processLogits } from './logit-processors.ts';
+import { LogprobsTable } from './logprobs.ts';
 import type { SamplingParams } from './messages.ts';
-import { applyPenalties } from './penalties.ts';
 import { uniform } from './random.ts';
 import type { Sequence } from './sequence.ts';
 import type { SampledToken, SequenceFailure } from './step-plan.ts';
 import { TokenFilter } from './token-filter.ts';
 
-/** The logits from which a sequence's next token is drawn; the sampler may overwrite them. */
+/**
+ * The logits from which a sequence's next token is drawn, or, while it scores its prompt, those of
+ * the prompt's next token. The sampler may overwrite them.
+ */
 export interface LogitsRow {
   readonly sequence: Sequence;
   /** [vocab] */
@@ -20,31 +24,48 @@ export class Sampler {
   readonly #filter: TokenFilter;
   /** Unnormalised probabilities of the row at hand, [vocab]. */
   readonly #weights: Float32Array;
+  /** The logits of the row at hand as the model gave them, if it reports log-probabilities; [vocab]. */
+  readonly #rawLogits: Float32Array;
 
   constructor(vocabSize: number) {
     this.#filter = new TokenFilter(vocabSize);
     this.#weights = new Float32Array(vocabSize);
+    this.#rawLogits = new Float32Array(vocabSize);
   }
 
-  /** A row whose logits are not numbers fails alone. */
+  /** A row whose logits are not numbers fails alone; one that scores its prompt draws nothing. */
   sample(rows: readonly LogitsRow[]): { sampled: SampledToken[]; failures: SequenceFailure[] } {
     const sampled: SampledToken[] = [];
     const failures: SequenceFailure[] = [];
     for (const { sequence, logits } of rows) {
-      const tokenId = this.#sampleRow(sequence, logits);
-      if (tokenId === -1)
-        failures.push({ sequence, message: 'the model computed no valid logits' });
-      else sampled.push({ sequence, tokenId });
+      if (sequence.scoresPrompt) {
+        scorePrompt(sequence, logits);
+        continue;
+      }
+      const token = this.#sampleRow(sequence, logits);
+      if (token) sampled.push(token);
+      else failures.push({ sequence, message: 'the model computed no valid logits' });
     }
     return { sampled, failures };
   }
 
-  #sampleRow(sequence: Sequence, logits: Float32Array): number {
-    const { sampling, minTokens, stopTokenIds } = sequence.request;
-    applyPenalties(logits, sequence);
-    if (sequence.numOutputTokens < minTokens) {
-      for (const tokenId of stopTokenIds) logits[tokenId] = -Infinity;
+  #sampleRow(sequence: Sequence, logits: Float32Array): SampledToken | null {
+    const { logprobs } = sequence.request;
+    if (logprobs === null) {
+      const tokenId = this.#sampleToken(sequence, logits);
+      return tokenId === -1 ? null : withPromptLogprobs({ sequence, tokenId });
     }
+    this.#rawLogits.set(logits);
+    const tokenId = this.#sampleToken(sequence, logits);
+    if (tokenId === -1) return null;
+    const table = new LogprobsTable(1, logprobs);
+    table.set(0, this.#rawLogits, tokenId);
+    return withPromptLogprobs({ sequence, tokenId, logprobs: table.toMessage() });
+  }
+
+  #sampleToken(sequence: Sequence, logits: Float32Array): number {
+    const { sampling } = sequence.request;
+    processLogits(logits, sequence);
     const best = argmax(logits);
     if (sampling.temperature === 0 || best === -1) return best;
     return this.#draw(logits, best, sampling, uniform(sampling.seed, sequence.numTokens));
@@ -72,6 +93,20 @@ export class Sampler {
     // Rounding can leave a crumb behind the last token.
     return last;
   }
+}
+
+/** The logits are those after the last computed token and the one that this step computes. */
+function scorePrompt(sequence: Sequence, logits: Float32Array): void {
+  const position = sequence.numComputedTokens;
+  const [tokenId = -1] = sequence.tokenIds(position + 1, position + 2);
+  sequence.promptLogprobs?.set(position, logits, tokenId);
+}
+
+/** Adds what the prompt was scored with to its first token. */
+function withPromptLogprobs(token: SampledToken): SampledToken {
+  const { sequence } = token;
+  if (sequence.promptLogprobs === null || sequence.numOutputTokens > 0) return token;
+  return { ...token, promptLogprobs: sequence.promptLogprobs.toMessage() };
 }
 
 /** @returns the lowest id of the highest logit, or -1 when no logit is a finite number */

@@ -1,37 +1,52 @@
+import type { CostModel } from './cost-model.ts';
 import type { KvCache } from './kv-cache.ts';
 import type { TokenOutput } from './messages.ts';
+import { planPrefill } from './prefill-planner.ts';
 import type { Sequence } from './sequence.ts';
-import type {
-  DecodeRow,
-  PrefillChunk,
-  SampledToken,
-  SequenceFailure,
-  StepPlan,
-} from './step-plan.ts';
+import type { DecodeRow, SampledToken, SequenceFailure, StepPlan } from './step-plan.ts';
+
+export interface SchedulerOptions {
+  /** Sequences that run at once. */
+  readonly maxNumSeqs: number;
+  /** Tokens that one step computes at most; at least `maxNumSeqs`, so that all can decode. */
+  readonly maxNumBatchedTokens: number;
+  /** See EngineOptions. */
+  readonly targetItlMs: number | null;
+  readonly batching: 'continuous' | 'static';
+}
+
+/** How many others may get a row while a sequence's memory is not yet to be had. */
+const MAX_OVERTAKEN = 32;
 
 /**
  * Decides what each iteration computes: every sequence with one token to compute decodes, then
- * prefill chunks fill the token budget, first come first served.
+ * prefill takes what the token budget and the inter-token target leave. Rows are given in order of
+ * arrival, priority weighed in.
  *
  * `plan` reserves rows and otherwise changes nothing; `commit` publishes what an executed plan gave.
  */
 export class Scheduler {
   readonly #kvCache: KvCache;
-  readonly #maxNumBatchedTokens: number;
-  /** Without a row, in order of arrival. */
-  #waiting: Sequence[] = [];
-  /** With a row, in order of admission. */
-  #running: Sequence[] = [];
+  readonly #costs: CostModel;
+  readonly #options: SchedulerOptions;
+  /** Without a row, in order. */
+  readonly #waiting: Sequence[] = [];
+  /** With a row, in order. */
+  readonly #running: Sequence[] = [];
+  #numPreemptions = 0;
+  #prefixQueries = 0;
+  #prefixHits = 0;
 
-  /** @param maxNumBatchedTokens at least the cache's rows, so that every sequence can decode */
-  constructor(kvCache: KvCache, maxNumBatchedTokens: number) {
-    if (maxNumBatchedTokens < kvCache.numRows) {
+  constructor(kvCache: KvCache, costs: CostModel, options: SchedulerOptions) {
+    const { maxNumSeqs, maxNumBatchedTokens } = options;
+    if (maxNumBatchedTokens < maxNumSeqs) {
       throw new RangeError(
-        `maxNumBatchedTokens (${maxNumBatchedTokens}) is below the number of rows (${kvCache.numRows})`,
+        `maxNumBatchedTokens (${maxNumBatchedTokens}) is below maxNumSeqs (${maxNumSeqs})`,
       );
     }
     this.#kvCache = kvCache;
-    this.#maxNumBatchedTokens = maxNumBatchedTokens;
+    this.#costs = costs;
+    this.#options = options;
   }
 
   get waiting(): readonly Sequence[] {
@@ -46,30 +61,48 @@ export class Scheduler {
     return this.#running.length > 0 || this.#waiting.length > 0;
   }
 
+  get counters() {
+    return {
+      numPreemptions: this.#numPreemptions,
+      prefixCacheQueries: this.#prefixQueries,
+      prefixCacheHits: this.#prefixHits,
+    };
+  }
+
   add(sequence: Sequence): void {
-    this.#waiting.push(sequence);
+    insertInOrder(this.#waiting, sequence);
   }
 
   /** Forgets a sequence and frees its row at once. Unknown ids (already finished) are ignored. */
   abort(id: number): void {
-    this.#waiting = this.#waiting.filter((sequence) => sequence.id !== id);
+    const waiting = this.#waiting.findIndex((sequence) => sequence.id === id);
+    if (waiting !== -1) this.#waiting.splice(waiting, 1);
     const running = this.#running.find((sequence) => sequence.id === id);
-    if (running) this.#finish(running);
+    if (running) this.#finish(running, true);
   }
 
   /** The next iteration, or null when there is nothing to do. */
   plan(): StepPlan | null {
     if (!this.hasWork) return null;
+    this.#growDecoding();
     this.#admit();
-    const moves = this.#kvCache.compact();
-    const decoding = this.#running.filter(isDecoding);
-    const prefill = this.#planPrefill(this.#maxNumBatchedTokens - decoding.length);
-    const numPrefillTokens = prefill.reduce((sum, chunk) => sum + chunk.length, 0);
+    this.#kvCache.compact();
+    const decode = this.#planDecode();
+    const numDecoding = decode.filter(({ sequence }) => sequence !== null).length;
+    const prefill = planPrefill({
+      sequences: this.#running.filter((sequence) => !isDecoding(sequence)),
+      decode,
+      maxTokens: this.#options.maxNumBatchedTokens - numDecoding,
+      targetItlMs: this.#options.targetItlMs,
+      costs: this.#costs,
+      grow: (sequence, length) => this.#kvCache.grow(sequence, length),
+    });
+    const numPrefillTokens = prefill.flat().reduce((sum, { length }) => sum + length, 0);
     return {
-      moves,
-      decode: this.#planDecode(),
+      cacheOperations: this.#kvCache.takeOperations(),
+      decode,
       prefill,
-      numBatchedTokens: decoding.length + numPrefillTokens,
+      numBatchedTokens: numDecoding + numPrefillTokens,
     };
   }
 
@@ -84,36 +117,85 @@ export class Scheduler {
   ): TokenOutput[] {
     const failed = new Set(failures.map((failure) => failure.sequence));
     for (const { sequence } of plan.decode) {
-      if (sequence && !failed.has(sequence)) sequence.numComputedTokens += 1;
+      if (sequence && !failed.has(sequence)) this.#advance(sequence, 1);
     }
-    for (const { sequence, length } of plan.prefill) {
-      if (!failed.has(sequence)) sequence.numComputedTokens += length;
+    for (const { sequence, length } of plan.prefill.flat()) {
+      if (!failed.has(sequence)) this.#advance(sequence, length);
     }
     const outputs: TokenOutput[] = [];
     for (const { sequence, tokenId } of sampled) {
+      const isFirst = sequence.numTokens === numGivenTokens(sequence);
       sequence.append(tokenId);
       const finishReason = sequence.finishReason();
-      if (finishReason) this.#finish(sequence);
-      outputs.push({ id: sequence.id, tokenId, finishReason });
+      if (finishReason) this.#finish(sequence, true);
+      const output = { id: sequence.id, tokenId, finishReason };
+      outputs.push(isFirst ? { ...output, numCachedTokens: sequence.numCachedTokens } : output);
     }
     for (const { sequence, message } of failures) {
-      this.#finish(sequence);
+      this.#finish(sequence, false);
       outputs.push({ id: sequence.id, tokenId: -1, finishReason: 'error', error: message });
     }
     return outputs;
   }
 
-  /** Rows go to the longest waiting, as long as there is a row and budget for its first token. */
-  #admit(): void {
-    let budget = this.#maxNumBatchedTokens;
-    for (const sequence of this.#running) budget -= sequence.numUncomputedTokens;
-    while (budget > 0) {
-      const [head] = this.#waiting;
-      if (!head || !this.#kvCache.reserve(head)) return;
-      this.#waiting.shift();
-      this.#running.push(head);
-      budget -= head.numUncomputedTokens;
+  #advance(sequence: Sequence, numTokens: number): void {
+    sequence.numComputedTokens += numTokens;
+    this.#kvCache.advanced(sequence);
+  }
+
+  /** Memory for everybody's next token; where it lacks, the last in order give up their rows. */
+  #growDecoding(): void {
+    for (const sequence of this.#running.filter(isDecoding)) {
+      // Preempted for the sake of one before it.
+      if (sequence.row === -1) continue;
+      while (!this.#kvCache.grow(sequence, sequence.numTokens)) {
+        const last = this.#running.at(-1) ?? sequence;
+        this.#preempt(last);
+        if (last === sequence) break;
+      }
     }
+  }
+
+  /** Takes a sequence's row. Its tokens stay; their keys and values are computed again later. */
+  #preempt(sequence: Sequence): void {
+    this.#finish(sequence, false);
+    sequence.numComputedTokens = 0;
+    this.#numPreemptions++;
+    insertInOrder(this.#waiting, sequence);
+  }
+
+  /**
+   * Rows go to the first in order, as long as there is a row and budget for its first token. One
+   * that finds no memory is overtaken by those that do, but not for ever.
+   */
+  #admit(): void {
+    const { maxNumSeqs, maxNumBatchedTokens, batching } = this.#options;
+    const isStatic = batching === 'static';
+    if (isStatic && this.#running.length > 0) return;
+    let budget = maxNumBatchedTokens;
+    for (const sequence of this.#running) budget -= sequence.numUncomputedTokens;
+    const blocked: Sequence[] = [];
+    for (const sequence of [...this.#waiting]) {
+      if (this.#running.length === maxNumSeqs || (budget <= 0 && !isStatic)) return;
+      // A block for each of the others: admitting must not force a preemption at once.
+      if (this.#kvCache.reserve(sequence, this.#running.length)) {
+        this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
+        insertInOrder(this.#running, sequence);
+        this.#countPrefix(sequence);
+        budget -= sequence.numUncomputedTokens;
+        for (const other of blocked) other.timesOvertaken++;
+      } else {
+        if (sequence.timesOvertaken >= MAX_OVERTAKEN) return;
+        blocked.push(sequence);
+      }
+    }
+  }
+
+  #countPrefix(sequence: Sequence): void {
+    if (sequence.numCachedTokens !== -1) return;
+    sequence.numCachedTokens = sequence.numComputedTokens;
+    this.#prefixQueries += sequence.numTokens;
+    this.#prefixHits += sequence.numComputedTokens;
   }
 
   #planDecode(): DecodeRow[] {
@@ -129,20 +211,8 @@ export class Scheduler {
     return rows.slice(0, rows.findLastIndex(({ sequence }) => sequence !== null) + 1);
   }
 
-  #planPrefill(budget: number): PrefillChunk[] {
-    const chunks: PrefillChunk[] = [];
-    for (const sequence of this.#running) {
-      if (budget <= 0) break;
-      if (isDecoding(sequence)) continue;
-      const length = Math.min(sequence.numUncomputedTokens, budget);
-      chunks.push({ sequence, start: sequence.numComputedTokens, length });
-      budget -= length;
-    }
-    return chunks;
-  }
-
-  #finish(sequence: Sequence): void {
-    this.#kvCache.release(sequence);
+  #finish(sequence: Sequence, keep: boolean): void {
+    this.#kvCache.release(sequence, keep);
     this.#running.splice(this.#running.indexOf(sequence), 1);
   }
 }
@@ -150,4 +220,19 @@ export class Scheduler {
 /** One token to compute fits the batched decode run, be it sampled or the last of a prompt. */
 function isDecoding(sequence: Sequence): boolean {
   return sequence.numUncomputedTokens === 1;
+}
+
+/** What the request came with: its prompt, and tokens of an earlier life. */
+function numGivenTokens({ request }: Sequence): number {
+  return request.promptTokenIds.length + request.outputTokenIds.length;
+}
+
+function insertInOrder(sequences: Sequence[], sequence: Sequence): void {
+  const after = sequences.findLastIndex((other) => precedes(other, sequence));
+  sequences.splice(after + 1, 0, sequence);
+}
+
+/** Of two that arrived at the same time, the one with the lower id was there first. */
+function precedes(a: Sequence, b: Sequence): boolean {
+  return a.order < b.order || (a.order === b.order && a.id < b.id);
 }

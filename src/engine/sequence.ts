@@ -1,4 +1,8 @@
+import { LogprobsTable } from './logprobs.ts';
 import type { EngineRequest, FinishReason } from './messages.ts';
+
+/** Waiting this long weighs as much as one level of priority, so that nothing waits for ever. */
+const AGING_MS = 10_000;
 
 /** One request inside the engine: its tokens, and how far the KV cache has followed them. */
 export class Sequence {
@@ -9,6 +13,14 @@ export class Sequence {
   numComputedTokens = 0;
   /** Row of the KV cache, or -1 while it holds none. */
   row = -1;
+  /** Who goes first, and who gives way last: the lowest. */
+  readonly order: number;
+  /** Prompt tokens found in the cache when it first got a row; -1 before. */
+  numCachedTokens = -1;
+  /** How often another sequence got a row that this one could not use. */
+  timesOvertaken = 0;
+  /** Of the prompt's tokens but the first, as far as they are known; null when not asked for. */
+  readonly promptLogprobs: LogprobsTable | null;
   #tokenIds: Int32Array;
   #numTokens: number;
 
@@ -16,7 +28,11 @@ export class Sequence {
     const { promptTokenIds, outputTokenIds } = request;
     this.id = request.id;
     this.request = request;
+    this.order = request.arrivalMs + request.priority * AGING_MS;
     this.numPromptTokens = promptTokenIds.length;
+    const { promptLogprobs } = request;
+    this.promptLogprobs =
+      promptLogprobs === null ? null : new LogprobsTable(promptTokenIds.length - 1, promptLogprobs);
     this.#numTokens = promptTokenIds.length + outputTokenIds.length;
     this.#tokenIds = new Int32Array(this.#numTokens + 64);
     this.#tokenIds.set(promptTokenIds);
@@ -35,6 +51,15 @@ export class Sequence {
   /** Tokens still to be run through the model before the next one can be sampled; at least 1. */
   get numUncomputedTokens(): number {
     return this.#numTokens - this.numComputedTokens;
+  }
+
+  /**
+   * Whether its next step computes one token of the prompt for the log-probabilities of the token
+   * after it, and samples nothing.
+   */
+  get scoresPrompt(): boolean {
+    const isWanted = this.request.promptLogprobs !== null && this.numOutputTokens === 0;
+    return isWanted && this.numUncomputedTokens > 1;
   }
 
   /** A view of the token ids `start` to `end` (exclusive), valid until the next `append`. */

@@ -1,3 +1,4 @@
+import type { Logprobs } from './messages.ts';
 import type { Sequence } from './sequence.ts';
 
 /** A stretch of one sequence's tokens to run through the model, on top of what is cached. */
@@ -9,13 +10,28 @@ export interface PrefillChunk {
   readonly length: number;
 }
 
-/** Cached positions that move to another row before anything runs. */
-export interface RowMove {
-  readonly from: number;
-  readonly to: number;
-  /** Positions to move. */
-  readonly length: number;
-}
+/**
+ * Chunks that are run together: one chunk, or several whole fresh prompts (start 0) in consecutive
+ * rows, padded to the longest.
+ */
+export type PrefillRun = readonly PrefillChunk[];
+
+/** Work on the cache's memory, done in order before anything runs. */
+export type CacheOperation =
+  | {
+      /** Copies the first `length` positions of a row to another. */
+      readonly type: 'copy';
+      readonly from: number;
+      readonly to: number;
+      readonly length: number;
+    }
+  | {
+      /** Gives back the memory of a row's positions from `start` on: their content is void. */
+      readonly type: 'discard';
+      readonly row: number;
+      readonly start: number;
+      readonly end: number;
+    };
 
 /**
  * One row of the decode run. A row without a sequence to advance is dead: it lies between live rows,
@@ -29,10 +45,10 @@ export interface DecodeRow {
 
 /** What one iteration does. A plain value: planning reserves rows, nothing is visible before commit. */
 export interface StepPlan {
-  readonly moves: readonly RowMove[];
+  readonly cacheOperations: readonly CacheOperation[];
   /** Index = row of the KV cache, from row 0. Empty when nothing decodes. */
   readonly decode: readonly DecodeRow[];
-  readonly prefill: readonly PrefillChunk[];
+  readonly prefill: readonly PrefillRun[];
   /** Live tokens computed: decoding sequences plus prefill chunks. */
   readonly numBatchedTokens: number;
 }
@@ -41,6 +57,9 @@ export interface StepPlan {
 export interface SampledToken {
   readonly sequence: Sequence;
   readonly tokenId: number;
+  /** See TokenOutput. */
+  readonly logprobs?: Logprobs;
+  readonly promptLogprobs?: Logprobs;
 }
 
 /** A sequence that its run, or its logits, failed. */

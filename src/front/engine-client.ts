@@ -16,6 +16,16 @@ const MAX_CRASHES_PER_REQUEST = 2;
 const MAX_CRASHES_IN_A_ROW = 3;
 const STOP_TIMEOUT_MS = 2000;
 
+const IDLE_STATS: EngineStats = {
+  numRunning: 0,
+  numWaiting: 0,
+  kvCacheUsage: 0,
+  numSteps: 0,
+  numPreemptions: 0,
+  prefixCacheQueries: 0,
+  prefixCacheHits: 0,
+};
+
 interface LiveRequest {
   readonly request: EngineRequest;
   readonly stream: TokenStream;
@@ -40,7 +50,7 @@ export class EngineClient implements Engine {
   #process: EngineProcess | undefined;
   #state: EngineState = 'starting';
   #info: EngineInfo | undefined;
-  #stats: EngineStats = { numRunning: 0, numWaiting: 0, kvCacheUsage: 0, numSteps: 0 };
+  #stats: EngineStats = IDLE_STATS;
   #nextId = 1;
   #crashesInARow = 0;
   #started: { resolve(): void; reject(error: Error): void } | undefined;

@@ -1,5 +1,6 @@
 /** Runs one request from prompt tokens to text: admission, engine, detokenizer, stop strings. */
 import { type Admission, QueueFullError, type Release, ShuttingDownError } from './admission.ts';
+import { encodeBadWords } from './bad-words.ts';
 import { CompletionAssembler } from './completion-assembler.ts';
 import { type Engine, EngineError } from './engine.ts';
 import type { GenerationOutcome, ObserveGeneration } from './generation-observer.ts';
@@ -29,6 +30,7 @@ export class TextGenerator implements Generator {
   async *generate(
     request: GenerationRequest,
     signal: AbortSignal,
+    mayStart?: Promise<void>,
   ): AsyncGenerator<GenerationDelta, void> {
     const { admission, engine, tokenizer, observe } = this.#options;
     const observer = observe?.(request);
@@ -40,6 +42,7 @@ export class TextGenerator implements Generator {
       const assembler = new CompletionAssembler(tokenizer, request);
       release = await admission.acquire(signal);
       observer?.admitted(performance.now());
+      if (mayStart) await mayStart;
       // Leaving this loop early, by a stop string or by the consumer, frees the engine's row.
       for await (const batch of engine.generate(this.#toEngineRequest(request), signal)) {
         if (batch.tokenIds.length > 0) observer?.tokens(batch.tokenIds.length, performance.now());
@@ -69,8 +72,14 @@ export class TextGenerator implements Generator {
       outputTokenIds: new Int32Array(),
       maxTokens: request.maxTokens,
       minTokens: request.minTokens,
+      priority: request.priority ?? 0,
+      arrivalMs: performance.now(),
+      cacheSalt: request.cacheSalt ?? '',
       stopTokenIds: [...new Set([...eosTokenIds, ...request.stopTokenIds])],
       sampling: request.sampling,
+      badWords: encodeBadWords(this.#options.tokenizer, request.badWords),
+      logprobs: request.logprobs,
+      promptLogprobs: request.promptLogprobs,
     };
   }
 }

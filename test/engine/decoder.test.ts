@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { OnnxDecoder } from '../../src/engine/decoder.ts';
-import { Engine } from '../../src/engine/engine.ts';
-import { KvCache } from '../../src/engine/kv-cache.ts';
-import type { EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
-import { Sampler } from '../../src/engine/sampler.ts';
-import { Scheduler } from '../../src/engine/scheduler.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type {
+  EngineOptions,
+  EngineRequest,
+  EngineStats,
+  TokenOutput,
+} from '../../src/engine/messages.ts';
+import { type OpenedEngine, openEngine } from '../../src/engine/open-engine.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
@@ -25,15 +28,19 @@ interface Reference {
 const models = await builtModels();
 afterAll(() => models.remove());
 
-function openEngine(
-  model: BuiltModel,
-  { maxNumSeqs = 8, maxModelLen = 256, maxNumBatchedTokens = 256 } = {},
-) {
-  const decoder = new OnnxDecoder(model, { maxNumSeqs, maxModelLen });
-  const kvCache = new KvCache(maxNumSeqs, maxModelLen);
-  const scheduler = new Scheduler(kvCache, maxNumBatchedTokens);
-  const sampler = new Sampler(model.manifest.vocabSize);
-  return { decoder, kvCache, engine: new Engine({ scheduler, kvCache, decoder, sampler }) };
+function open(model: BuiltModel, options: Partial<EngineOptions> = {}): OpenedEngine {
+  return openEngine({
+    model,
+    maxNumSeqs: 8,
+    maxModelLen: 256,
+    maxNumBatchedTokens: 256,
+    threads: 0,
+    kvCacheMemory: 2 ** 30,
+    prefixCaching: false,
+    targetItlMs: null,
+    batching: 'continuous',
+    ...options,
+  });
 }
 
 /** Runs requests to their end; `before` is called ahead of every step. */
@@ -61,13 +68,13 @@ describe.each(['summit', 'foothill'])('%s, against its reference', (name) => {
 
   it('computes the same logits', async () => {
     const model = await models.get(name);
-    const decoder = new OnnxDecoder(model, { maxNumSeqs: 1, maxModelLen: 256 });
+    const decoder = new OnnxDecoder(model, { numRows: 1, maxModelLen: 256 });
     let worst = 0;
     for (const { ids, top_ids, top_logits } of prompts) {
       const sequence = new Sequence(engineRequest({ promptTokenIds: Int32Array.from(ids) }));
       sequence.row = 0;
-      const prefill = [{ sequence, start: 0, length: ids.length }];
-      const plan = { moves: [], decode: [], prefill, numBatchedTokens: ids.length };
+      const prefill = [[{ sequence, start: 0, length: ids.length }]];
+      const plan = { cacheOperations: [], decode: [], prefill, numBatchedTokens: ids.length };
       const logits = decoder.execute(plan).rows[0]?.logits ?? new Float32Array();
       const best = [...logits.keys()].sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0));
       expect(best.slice(0, 10)).toEqual(top_ids);
@@ -81,7 +88,7 @@ describe.each(['summit', 'foothill'])('%s, against its reference', (name) => {
   });
 
   it('continues all prompts, in one batch, with the same 48 tokens', async () => {
-    const { engine, decoder } = openEngine(await models.get(name), { maxNumSeqs: 12 });
+    const { engine, decoder } = open(await models.get(name), { maxNumSeqs: 12 });
     const requests = prompts.map(({ ids }, id) =>
       engineRequest({ id, promptTokenIds: Int32Array.from(ids), maxTokens: 48 }),
     );
@@ -125,13 +132,13 @@ describe('continuous batching', () => {
     async (_, sampling) => {
       const model = await models.get('summit');
       const requests = mixedRequests(32, sampling);
-      const alone = openEngine(model, { maxNumSeqs: 1 });
+      const alone = open(model, { maxNumSeqs: 1 });
       const expected = requests.map((request) =>
         tokensOf(run(alone.engine, [request]).get(request.id)),
       );
       alone.decoder.release();
 
-      const together = openEngine(model, { maxNumSeqs: 6, maxNumBatchedTokens: 24 });
+      const together = open(model, { maxNumSeqs: 6, maxNumBatchedTokens: 24 });
       const cancelled = new Set([3, 11, 20, 27]);
       const outputs = run(together.engine, requests.slice(0, 8), (step) => {
         // One arrival every other step, and four that leave in the middle of their text.
@@ -149,12 +156,33 @@ describe('continuous batching', () => {
       );
       expect(unfinished.length).toBeLessThanOrEqual(cancelled.size);
       expect(unfinished.every(({ id }) => cancelled.has(id))).toBe(true);
-      expect(together.kvCache.numFreeRows).toBe(6);
+      expect(together.kvCache.extent).toBe(0);
     },
   );
 
+  it.each<[string, Partial<EngineOptions>, keyof EngineStats | null]>([
+    ['prefixes from the cache', { prefixCaching: true }, 'prefixCacheHits'],
+    ['memory for a third of them', { kvCacheMemory: 2.2 * 2 ** 20 }, 'numPreemptions'],
+    ['both', { kvCacheMemory: 2.2 * 2 ** 20, prefixCaching: true }, 'numPreemptions'],
+    ['prompts in small chunks', { maxNumBatchedTokens: 9 }, null],
+    ['prompts joined into padded runs', { maxNumBatchedTokens: 4096 }, null],
+  ])('gives the same text with %s', async (_, options, counter) => {
+    const model = await models.get('summit');
+    const requests = mixedRequests(24, seeded);
+    const plain = open(model, { maxNumSeqs: 1, maxModelLen: 224, maxNumBatchedTokens: 4096 });
+    const expected = requests.map((request) =>
+      tokensOf(run(plain.engine, [request]).get(request.id)),
+    );
+    plain.decoder.release();
+    const { engine, decoder } = open(model, { maxModelLen: 224, ...options });
+    const outputs = run(engine, requests);
+    for (const { id } of requests) expect(tokensOf(outputs.get(id))).toEqual(expected[id]);
+    expect(counter === null || engine.stats[counter] > 0).toBe(true);
+    decoder.release();
+  });
+
   it('goes on after a restart with the same tokens', async () => {
-    const { engine, decoder } = openEngine(await models.get('summit'));
+    const { engine, decoder } = open(await models.get('summit'));
     const [request] = mixedRequests(1, seeded);
     if (!request) throw new Error('no request');
     const whole = tokensOf(run(engine, [{ ...request, maxTokens: 30 }]).get(0));
@@ -165,7 +193,7 @@ describe('continuous batching', () => {
   });
 
   it('fails only the sequence that the model refuses', async () => {
-    const { engine, decoder } = openEngine(await models.get('summit'));
+    const { engine, decoder } = open(await models.get('summit'));
     const requests = mixedRequests(4, greedy);
     const expected = run(engine, requests);
     const outside = engineRequest({ id: 99, promptTokenIds: Int32Array.of(1, 1_000_000, 2) });
@@ -187,7 +215,7 @@ describe('continuous batching', () => {
   });
 
   it('fills a row to its last position', async () => {
-    const { engine, decoder } = openEngine(await models.get('summit'), { maxModelLen: 64 });
+    const { engine, decoder } = open(await models.get('summit'), { maxModelLen: 64 });
     const promptTokenIds = Int32Array.from({ length: 30 }, (_, index) => 10 + index);
     const outputs = run(engine, [engineRequest({ promptTokenIds, maxTokens: 34 })]);
     decoder.release();
@@ -198,7 +226,7 @@ describe('continuous batching', () => {
 
 it('runs shapes with random weights', async () => {
   const model = await prepareModel(...models.randomTiny);
-  const { engine, decoder } = openEngine(model, { maxModelLen: 64 });
+  const { engine, decoder } = open(model, { maxModelLen: 64 });
   const outputs = run(engine, [engineRequest({ maxTokens: 5 })]);
   decoder.release();
   expect(outputs.get(1)).toHaveLength(5);

@@ -9,6 +9,8 @@ export const GREEDY: SamplingParams = {
   presencePenalty: 0,
   frequencyPenalty: 0,
   seed: 0n,
+  logitBias: null,
+  allowedTokenIds: null,
 };
 
 /** A greedy request for `maxTokens` tokens, with whatever is given changed. */
@@ -23,6 +25,12 @@ export function engineRequest(
     maxTokens: 8,
     stopTokenIds: [],
     minTokens: 0,
+    priority: 0,
+    arrivalMs: 0,
+    cacheSalt: '',
+    badWords: [],
+    logprobs: null,
+    promptLogprobs: null,
     ...rest,
     sampling: { ...GREEDY, ...sampling },
   };

@@ -1,6 +1,7 @@
 import type { Decoder, StepResult } from '../../src/engine/decoder.ts';
 import type { LogitsRow } from '../../src/engine/sampler.ts';
-import type { SequenceFailure, StepPlan } from '../../src/engine/step-plan.ts';
+import type { Sequence } from '../../src/engine/sequence.ts';
+import type { CacheOperation, SequenceFailure, StepPlan } from '../../src/engine/step-plan.ts';
 
 export const FAKE_VOCAB_SIZE = 97;
 
@@ -30,27 +31,55 @@ export class FakeDecoder implements Decoder {
   execute(plan: StepPlan): StepResult {
     const rows: LogitsRow[] = [];
     const failures: SequenceFailure[] = [];
-    for (const { from, to, length } of plan.moves) {
-      this.rows[to] = this.#row(from).slice(0, length);
-      this.rows[from] = [];
-    }
+    for (const operation of plan.cacheOperations) this.#apply(operation);
     for (const [row, { sequence, position }] of plan.decode.entries()) {
       const tokenId = sequence ? (sequence.tokenIds(position, position + 1)[0] ?? -1) : -1;
       this.#write(row, position, [tokenId]);
       if (!sequence) continue;
       if (sequence.row !== row)
         throw new Error(`row ${row} decodes the sequence of ${sequence.row}`);
-      if (this.failing.has(sequence.id)) failures.push({ sequence, message: 'made to fail' });
-      else rows.push({ sequence, logits: this.#logits(row, position + 1) });
+      this.#finishRun(sequence, position + 1, rows, failures);
     }
-    for (const { sequence, start, length } of plan.prefill) {
-      this.#write(sequence.row, start, [...sequence.tokenIds(start, start + length)]);
-      if (this.failing.has(sequence.id)) failures.push({ sequence, message: 'made to fail' });
-      else if (start + length === sequence.numTokens) {
-        rows.push({ sequence, logits: this.#logits(sequence.row, start + length) });
+    for (const run of plan.prefill) {
+      const width = Math.max(...run.map(({ length }) => length));
+      for (const [index, { sequence, start, length }] of run.entries()) {
+        if (sequence.row !== (run[0]?.sequence.row ?? 0) + index)
+          throw new Error('rows not adjacent');
+        if (run.length > 1 && start !== 0) throw new Error('only fresh prompts run together');
+        const padding = Array.from({ length: width - length }, () => -2);
+        const tokenIds = [...sequence.tokenIds(start, start + length), ...padding];
+        this.#write(sequence.row, start, tokenIds);
+        this.#finishRun(sequence, start + length, rows, failures);
       }
     }
-    return { rows, failures };
+    return { rows, failures, timings: { decodeMs: 1, prefillMs: plan.prefill.map(() => 1) } };
+  }
+
+  /** Blocks of 16 positions that hold anything. */
+  get touchedBlocks(): number {
+    return this.rows.reduce((sum, cells) => sum + Math.ceil(cells.length / 16), 0);
+  }
+
+  #finishRun(
+    sequence: Sequence,
+    length: number,
+    rows: LogitsRow[],
+    failures: SequenceFailure[],
+  ): void {
+    if (this.failing.has(sequence.id)) failures.push({ sequence, message: 'made to fail' });
+    else if (length === sequence.numTokens) {
+      rows.push({ sequence, logits: this.#logits(sequence.row, length) });
+    }
+  }
+
+  #apply(operation: CacheOperation): void {
+    if (operation.type === 'discard') {
+      this.#row(operation.row).splice(operation.start);
+      return;
+    }
+    const copied = this.#row(operation.from).slice(0, operation.length);
+    if (copied.length < operation.length) throw new Error(`row ${operation.from} is too short`);
+    this.#row(operation.to).splice(0, operation.length, ...copied);
   }
 
   release(): void {}
@@ -63,7 +92,9 @@ export class FakeDecoder implements Decoder {
 
   #write(row: number, position: number, tokenIds: number[]): void {
     if (position + tokenIds.length > this.capacity) throw new Error(`row ${row} overflows`);
-    this.#row(row).splice(position, tokenIds.length, ...tokenIds);
+    const cells = this.#row(row);
+    if (position > cells.length) throw new Error(`row ${row} has a gap before ${position}`);
+    cells.splice(position, tokenIds.length, ...tokenIds);
   }
 
   #logits(row: number, length: number): Float32Array {

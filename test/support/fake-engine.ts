@@ -60,6 +60,9 @@ export class FakeEngine implements Engine {
       numWaiting: 0,
       kvCacheUsage: 0,
       numSteps: this.#numSteps,
+      numPreemptions: 0,
+      prefixCacheQueries: 0,
+      prefixCacheHits: 0,
     };
   }
 

@@ -5,6 +5,8 @@ const NEWLINE = 10;
 /** Events behind the last token: the one with the finish reason, and `[DONE]`. */
 const CLOSING_EVENTS = 2;
 
+const SILENCE_TIMEOUT_MS = 60_000;
+
 /**
  * POSTs a streamed completion and notes when each event arrived: on the machine that it measures, so
  * it looks for the ends of events and parses nothing.
@@ -32,11 +34,13 @@ export function timeEvents(url: URL, agent: Agent, body: object): Promise<number
       });
       response.on('error', reject);
       response.on('end', () => {
-        if (last.includes('[DONE]')) resolve(times.slice(0, -CLOSING_EVENTS));
-        else reject(new Error(`the answer (${response.statusCode}) ended without [DONE]: ${last}`));
+        const isWhole = last.includes('[DONE]') && !last.includes('"error":');
+        if (isWhole) resolve(times.slice(0, -CLOSING_EVENTS));
+        else reject(new Error(`the stream (${response.statusCode}) broke off: ${last}`));
       });
     });
     post.on('error', reject);
+    post.setTimeout(SILENCE_TIMEOUT_MS, () => post.destroy(new Error('the stream fell silent')));
     post.end(payload);
   });
 }

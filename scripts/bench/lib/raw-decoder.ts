@@ -1,5 +1,6 @@
 import { OnnxDecoder } from '../../../src/engine/decoder.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
+import { engineRequest } from '../../../test/support/engine-requests.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
 
 /** The engine's decoder without the engine: the same runs, no scheduling and no sampling. */
@@ -16,7 +17,7 @@ export class RawDecoder {
     intraOpThreads: number,
   ) {
     this.#decoder = new OnnxDecoder(model, {
-      maxNumSeqs: rows,
+      numRows: rows,
       maxModelLen: capacity,
       session: { intraOpThreads },
     });
@@ -30,7 +31,7 @@ export class RawDecoder {
       position: sequence.numComputedTokens,
     }));
     const { failures } = this.#decoder.execute({
-      moves: [],
+      cacheOperations: [],
       decode,
       prefill: [],
       numBatchedTokens: decode.length,
@@ -43,30 +44,14 @@ export class RawDecoder {
   }
 
   #prefilled(row: number, context: number): Sequence {
-    const sequence = new Sequence({
-      id: row,
-      promptTokenIds: Int32Array.from(
-        { length: context + 1 },
-        (_, index) => 3 + ((row + index) % 200),
-      ),
-      outputTokenIds: new Int32Array(),
-      maxTokens: 1,
-      stopTokenIds: [],
-      minTokens: 0,
-      sampling: {
-        temperature: 0,
-        topK: 0,
-        topP: 1,
-        minP: 0,
-        repetitionPenalty: 1,
-        presencePenalty: 0,
-        frequencyPenalty: 0,
-        seed: 0n,
-      },
-    });
+    const promptTokenIds = Int32Array.from(
+      { length: context + 1 },
+      (_, index) => 3 + ((row + index) % 200),
+    );
+    const sequence = new Sequence(engineRequest({ id: row, promptTokenIds, maxTokens: 1 }));
     sequence.row = row;
-    const prefill = [{ sequence, start: 0, length: context }];
-    this.#decoder.execute({ moves: [], decode: [], prefill, numBatchedTokens: context });
+    const prefill = [[{ sequence, start: 0, length: context }]];
+    this.#decoder.execute({ cacheOperations: [], decode: [], prefill, numBatchedTokens: context });
     sequence.numComputedTokens = context;
     return sequence;
   }

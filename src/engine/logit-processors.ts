@@ -1,0 +1,53 @@
+import { applyPenalties } from './penalties.ts';
+import type { Sequence } from './sequence.ts';
+
+/**
+ * Applies to a row of logits, in place, all that a request says about single tokens, in vLLM's
+ * order: allowed tokens, bans, bias, penalties. A request that says nothing costs nothing.
+ * @param logits [vocab]
+ */
+export function processLogits(logits: Float32Array, sequence: Sequence): void {
+  const { allowedTokenIds, logitBias } = sequence.request.sampling;
+  if (allowedTokenIds) keepOnly(logits, allowedTokenIds);
+  banTokens(logits, sequence);
+  if (logitBias) {
+    for (const [index, tokenId] of logitBias.tokenIds.entries()) {
+      logits[tokenId] = (logits[tokenId] ?? 0) + (logitBias.biases[index] ?? 0);
+    }
+  }
+  applyPenalties(logits, sequence);
+}
+
+function keepOnly(logits: Float32Array, tokenIds: Int32Array): void {
+  const kept = Float32Array.from(tokenIds, (tokenId) => logits[tokenId] ?? -Infinity);
+  logits.fill(-Infinity);
+  for (const [index, tokenId] of tokenIds.entries()) logits[tokenId] = kept[index] ?? -Infinity;
+}
+
+/** Where the bans would leave none of the allowed tokens, they give way: something must come next. */
+function banTokens(logits: Float32Array, sequence: Sequence): void {
+  const { allowedTokenIds } = sequence.request.sampling;
+  const banned = bannedTokens(sequence);
+  if (allowedTokenIds?.every((tokenId) => banned.includes(tokenId)) === true) return;
+  for (const tokenId of banned) logits[tokenId] = -Infinity;
+}
+
+/** Stop tokens before the least length, and the last token of each bad word that is almost there. */
+function bannedTokens(sequence: Sequence): readonly number[] {
+  const { badWords, minTokens, stopTokenIds } = sequence.request;
+  const banned = sequence.numOutputTokens < minTokens ? stopTokenIds : [];
+  if (badWords.length === 0) return banned;
+  const output = sequence.tokenIds(sequence.numPromptTokens);
+  const words = badWords.filter((word) => endsWith(output, word, word.length - 1));
+  return [...banned, ...words.flatMap((word) => word[word.length - 1] ?? [])];
+}
+
+/** Whether `tokenIds` ends with the first `length` tokens of `word`. */
+function endsWith(tokenIds: Int32Array, word: Int32Array, length: number): boolean {
+  const start = tokenIds.length - length;
+  if (start < 0) return false;
+  for (let index = 0; index < length; index++) {
+    if (tokenIds[start + index] !== word[index]) return false;
+  }
+  return true;
+}

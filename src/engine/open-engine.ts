@@ -1,0 +1,58 @@
+import { availableParallelism } from 'node:os';
+import { ortVersion } from '../ort/environment.ts';
+import { CostModel } from './cost-model.ts';
+import { OnnxDecoder } from './decoder.ts';
+import { Engine } from './engine.ts';
+import { KvCache } from './kv-cache.ts';
+import type { EngineInfo, EngineOptions } from './messages.ts';
+import { BLOCK_SIZE } from './prefix-index.ts';
+import { Sampler } from './sampler.ts';
+import { Scheduler } from './scheduler.ts';
+
+/** An engine and the parts of it that own something. */
+export interface OpenedEngine {
+  readonly engine: Engine;
+  readonly kvCache: KvCache;
+  /** To be released when the engine is done with. */
+  readonly decoder: OnnxDecoder;
+  readonly info: EngineInfo;
+}
+
+/**
+ * Loads a model and puts an engine together around it.
+ * @throws OrtError when the graph can't be loaded; Error when the cache's memory is too small
+ */
+export function openEngine(options: EngineOptions): OpenedEngine {
+  const { model, maxNumSeqs, maxModelLen } = options;
+  const threads = options.threads || availableParallelism();
+  // Rows are address space: the spare ones keep finished texts while every sequence runs.
+  const numRows = options.prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
+  const session = { intraOpThreads: threads };
+  const decoder = new OnnxDecoder(model, { numRows, maxModelLen, session });
+  const blockBytes = decoder.storage.bytesPerPosition * BLOCK_SIZE;
+  const wholeBlocks = numRows * Math.ceil(maxModelLen / BLOCK_SIZE);
+  const budgetBlocks = Math.floor(options.kvCacheMemory / blockBytes);
+  const kvCache = new KvCache({
+    numRows,
+    capacity: maxModelLen,
+    // A block for each sequence is set aside: a dead row has to write somewhere.
+    maxBlocks: Math.min(wholeBlocks, budgetBlocks - maxNumSeqs),
+    prefixCaching: options.prefixCaching,
+  });
+  if (kvCache.maxTokens < 2 * BLOCK_SIZE) {
+    throw new Error(
+      `${options.kvCacheMemory} bytes are too few for a KV cache: 16 tokens of one sequence take ` +
+        `${blockBytes}, and ${maxNumSeqs} sequences are to run at once`,
+    );
+  }
+  const costs = new CostModel();
+  const scheduler = new Scheduler(kvCache, costs, options);
+  const sampler = new Sampler(model.manifest.vocabSize);
+  const kvCacheBytes = kvCache.maxBlocks * blockBytes;
+  return {
+    engine: new Engine({ scheduler, kvCache, decoder, sampler, costs }),
+    kvCache,
+    decoder,
+    info: { runtimeVersion: ortVersion(), device: 'cpu', kvCacheBytes, threads },
+  };
+}

@@ -1,0 +1,69 @@
+/** Tokens per block: the unit of prefix hashing and of the memory budget, as in vLLM. */
+export const BLOCK_SIZE = 16;
+
+/**
+ * Finds rows of the KV cache that begin with the same tokens as a prompt.
+ *
+ * Each full block of a row's text has a hash that covers everything before it too (vLLM's automatic
+ * prefix caching), so that a lookup is one map access per block. Hashes only propose: the caller
+ * compares tokens, so a collision costs a miss and never a wrong answer.
+ */
+export class PrefixIndex {
+  readonly #rowsByHash = new Map<number, Set<number>>();
+  readonly #hashesByRow: number[][] = [];
+
+  /** Extends what is known of a row's text by its full blocks up to `length` tokens. */
+  extend(row: number, salt: string, tokenIds: Int32Array, length: number): void {
+    const hashes = (this.#hashesByRow[row] ??= []);
+    while ((hashes.length + 1) * BLOCK_SIZE <= length) {
+      const hash = blockHash(hashes.at(-1) ?? saltHash(salt), tokenIds, hashes.length);
+      hashes.push(hash);
+      const rows = this.#rowsByHash.get(hash);
+      if (rows) rows.add(row);
+      else this.#rowsByHash.set(hash, new Set([row]));
+    }
+  }
+
+  /** Forgets a row's text, from block `keptBlocks` on. */
+  remove(row: number, keptBlocks = 0): void {
+    for (const hash of this.#hashesByRow[row]?.splice(keptBlocks) ?? []) {
+      const rows = this.#rowsByHash.get(hash);
+      rows?.delete(row);
+      if (rows?.size === 0) this.#rowsByHash.delete(hash);
+    }
+  }
+
+  /** The rows that share the most full blocks with the text; empty when none shares any. */
+  longestMatches(salt: string, tokenIds: Int32Array): readonly number[] {
+    let best: Set<number> | undefined;
+    let hash = saltHash(salt);
+    for (let block = 0; (block + 1) * BLOCK_SIZE <= tokenIds.length; block++) {
+      hash = blockHash(hash, tokenIds, block);
+      const rows = this.#rowsByHash.get(hash);
+      if (!rows) break;
+      best = rows;
+    }
+    return best ? [...best] : [];
+  }
+}
+
+/** A 53-bit hash of a block's tokens and the hash before it: two FNV-1a lanes with other primes. */
+function blockHash(previous: number, tokenIds: Int32Array, block: number): number {
+  let low = (previous % 2 ** 32) ^ 0x811c9dc5;
+  let high = Math.floor(previous / 2 ** 32) ^ 0x9e3779b9;
+  for (let index = block * BLOCK_SIZE; index < (block + 1) * BLOCK_SIZE; index++) {
+    const tokenId = tokenIds[index] ?? 0;
+    low = Math.imul(low ^ tokenId, 0x01000193);
+    high = Math.imul(high ^ tokenId, 0x85ebca6b);
+    high ^= high >>> 15;
+  }
+  return (low >>> 0) + ((high >>> 0) % 2 ** 21) * 2 ** 32;
+}
+
+function saltHash(salt: string): number {
+  let hash = 0;
+  for (let index = 0; index < salt.length; index++) {
+    hash = Math.imul(hash ^ salt.charCodeAt(index), 0x01000193) + index;
+  }
+  return hash >>> 0;
+}
