@@ -1,0 +1,54 @@
+# syntax=docker/dockerfile:1
+
+# Chairlift with its embedded model:
+#
+#   docker build -t chairlift .
+#   docker run --init --rm -p 8000:8000 chairlift
+#
+# Another model comes in as a volume, flags as environment variables (CHAIRLIFT_ and the flag's
+# name); a volume for the cache keeps built models from one container to the next:
+#
+#   docker run --init --rm -p 8000:8000 \
+#     -v /path/to/model:/model:ro -e CHAIRLIFT_MODEL=/model \
+#     -v chairlift-cache:/var/cache/chairlift chairlift
+#
+# Give a stop more time than the longest generation takes (docker stop --time).
+
+# Not Alpine: ONNX Runtime needs glibc.
+FROM node:24-bookworm-slim AS base
+# onnxruntime-node's install script would download CUDA libraries.
+ENV ONNXRUNTIME_NODE_INSTALL=skip
+WORKDIR /app
+
+FROM base AS build
+COPY package.json package-lock.json .npmrc tsconfig.json tsconfig.build.json ./
+COPY scripts/setup.mjs scripts/
+COPY src src
+RUN --mount=type=cache,target=/root/.npm node scripts/setup.mjs build
+
+FROM base AS dependencies
+COPY package.json package-lock.json .npmrc ./
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev
+# onnxruntime-node brings the libraries of all platforms, 290 MB; one is enough.
+RUN cd node_modules/onnxruntime-node/bin/napi-v6 \
+    && rm -rf darwin win32 \
+    && find linux -mindepth 1 -maxdepth 1 ! -name "$(node -p process.arch)" -exec rm -rf {} +
+
+FROM base
+LABEL org.opencontainers.image.title="Chairlift" \
+      org.opencontainers.image.description="A continuous-batching token server for ONNX language models" \
+      org.opencontainers.image.licenses="Apache-2.0"
+ENV NODE_ENV=production \
+    CHAIRLIFT_HOST=0.0.0.0 \
+    CHAIRLIFT_CACHE=/var/cache/chairlift
+RUN install -d -o node -g node /var/cache/chairlift
+COPY package.json LICENSE ./
+COPY --from=dependencies /app/node_modules node_modules
+COPY models/summit models/summit
+COPY --from=build /app/dist dist
+USER node
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
+    CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CHAIRLIFT_PORT ?? 8000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/cli/main.js", "serve"]
