@@ -5,10 +5,15 @@
 import koffi from 'koffi';
 import type { Pointer } from './api.ts';
 
+/** Granularity of `discard`; a multiple of the page size on every platform that has one this small. */
+const PAGE_BYTES = 4096;
+
 interface PageMapper {
   /** Address space whose pages are zero and take no physical memory until first touched. */
   reserve(byteLength: number): Pointer;
   release(address: Pointer, byteLength: number): void;
+  /** Gives whole pages back; they read as zeros or as before. */
+  discard(address: Pointer, byteLength: number): void;
 }
 
 const pageMapper = process.platform === 'win32' ? windowsPageMapper() : posixPageMapper();
@@ -51,6 +56,17 @@ export class NativeMemory {
     memmove(this.address + BigInt(toOffset), this.address + BigInt(fromOffset), byteLength);
   }
 
+  /**
+   * Gives physical pages back that lie wholly within the range; its content is void. Does nothing
+   * on Windows, where memory only goes back as a whole.
+   */
+  discard(byteOffset: number, byteLength: number): void {
+    this.#checkRange(byteOffset, byteLength);
+    const start = Math.ceil(byteOffset / PAGE_BYTES) * PAGE_BYTES;
+    const end = Math.floor((byteOffset + byteLength) / PAGE_BYTES) * PAGE_BYTES;
+    if (end > start) pageMapper.discard(this.address + BigInt(start), end - start);
+  }
+
   /** Gives the memory back. Calling it again does nothing. */
   release(): void {
     if (this.#released) return;
@@ -85,6 +101,8 @@ function posixPageMapper(): PageMapper {
   const readWrite = 0x1 | 0x2;
   const privateAnonymousNoReserve = linux ? 0x2 | 0x20 | 0x4000 : 0x2 | 0x1000 | 0x40;
   const noHugePages = 15;
+  // MADV_DONTNEED; on macOS only MADV_FREE lets go of the pages.
+  const notNeeded = linux ? 4 : 5;
   return {
     reserve(byteLength) {
       const address = BigInt(mmap(0, byteLength, readWrite, privateAnonymousNoReserve, -1, 0));
@@ -97,6 +115,9 @@ function posixPageMapper(): PageMapper {
     },
     release(address, byteLength) {
       munmap(address, byteLength);
+    },
+    discard(address, byteLength) {
+      madvise(address, byteLength, notNeeded);
     },
   };
 }
@@ -122,5 +143,6 @@ function windowsPageMapper(): PageMapper {
     release(address) {
       virtualFree(address, 0, memRelease);
     },
+    discard() {},
   };
 }
