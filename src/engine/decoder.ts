@@ -1,13 +1,19 @@
-import type { BuiltModel } from '../model/manifest.ts';
+import type { BuiltModel, DecoderManifest } from '../model/manifest.ts';
 import { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import type { StepTimings } from './cost-model.ts';
-import { KvStorage } from './kv-storage.ts';
+import { type KvShape, KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
 import { BLOCK_SIZE } from './prefix-index.ts';
 import { RowBinding } from './row-binding.ts';
 import type { LogitsRow } from './sampler.ts';
-import type { DecodeRow, PrefillRun, SequenceFailure, StepPlan } from './step-plan.ts';
+import type {
+  CacheOperation,
+  DecodeRow,
+  PrefillRun,
+  SequenceFailure,
+  StepPlan,
+} from './step-plan.ts';
 
 /** What running a plan gave: logits for every sequence that can now sample, and who failed. */
 export interface StepResult {
@@ -18,6 +24,8 @@ export interface StepResult {
 
 /** Runs step plans. The engine's only view of the model. */
 export interface Decoder {
+  /** Rearranges the KV cache's memory; before `execute`. */
+  rearrange(operations: readonly CacheOperation[]): void;
   /** Never throws for what a single sequence can cause: that sequence is reported as failed. */
   execute(plan: StepPlan): StepResult;
   release(): void;
@@ -27,6 +35,8 @@ export interface DecoderOptions {
   /** Rows of the KV cache. */
   readonly numRows: number;
   readonly maxModelLen: number;
+  /** Descriptor of shared memory to keep the KV cache in; see kvShape. */
+  readonly sharedMemory?: number | null;
   readonly session?: SessionOptions;
 }
 
@@ -41,20 +51,17 @@ export class OnnxDecoder implements Decoder {
   constructor({ graphPath, manifest }: BuiltModel, options: DecoderOptions) {
     this.#session = new Session(graphPath, options.session);
     this.#logits = new LogitsBuffer(options.numRows, manifest.vocabSize);
-    this.storage = new KvStorage({
-      numLayers: manifest.numLayers,
-      numKvHeads: manifest.numKvHeads,
-      headDim: manifest.headDim,
-      numRows: options.numRows,
-      // Whole blocks, so that heads begin at page boundaries.
-      capacity: Math.ceil(options.maxModelLen / BLOCK_SIZE) * BLOCK_SIZE,
-    });
+    const shape = kvShape(manifest, options.numRows, options.maxModelLen);
+    this.storage = new KvStorage(shape, options.sharedMemory ?? null);
+  }
+
+  rearrange(operations: readonly CacheOperation[]): void {
+    for (const operation of operations) this.storage.apply(operation);
   }
 
   execute(plan: StepPlan): StepResult {
     const rows: LogitsRow[] = [];
     const failures: SequenceFailure[] = [];
-    for (const operation of plan.cacheOperations) this.storage.apply(operation);
     const decodeMs = elapsed(() => {
       if (plan.decode.length > 0) this.#decode(0, plan.decode, rows, failures);
     });
@@ -135,6 +142,18 @@ export class OnnxDecoder implements Decoder {
     this.#logits.release();
     this.storage.release();
   }
+}
+
+/** The KV cache's shape for a model. */
+export function kvShape(manifest: DecoderManifest, numRows: number, maxModelLen: number): KvShape {
+  return {
+    numLayers: manifest.numLayers,
+    numKvHeads: manifest.numKvHeads,
+    headDim: manifest.headDim,
+    numRows,
+    // Whole blocks, so that heads begin at page boundaries.
+    capacity: Math.ceil(maxModelLen / BLOCK_SIZE) * BLOCK_SIZE,
+  };
 }
 
 /** Runs `action`; returns how long it took, in milliseconds. */

@@ -131,6 +131,29 @@ export class KvCache {
   }
 
   /**
+   * Gives a sequence the row that holds its first `length` positions already, from an earlier
+   * process. Before anything else is reserved.
+   */
+  adopt(sequence: Sequence, rowIndex: number, length: number): void {
+    const row = this.#rows[rowIndex];
+    if (!row || row.owner) throw new Error(`row ${rowIndex} can not be adopted`);
+    row.owner = sequence;
+    sequence.row = rowIndex;
+    // The last token's logits are lost with the process: it is computed once more.
+    sequence.numComputedTokens = Math.min(length, sequence.numTokens - 1);
+    sequence.numCachedTokens = sequence.numComputedTokens;
+    this.#setLive(row, blocksOf(sequence.numTokens));
+    this.#indexOwned(row);
+  }
+
+  /** Gives back whatever memory idle rows have of an earlier process. */
+  discardIdle(): void {
+    for (const { owner, index: row } of this.#rows) {
+      if (!owner) this.#operations.push({ type: 'discard', row, start: 0, end: this.capacity });
+    }
+  }
+
+  /**
    * Makes sure of memory for `length` positions of a running sequence, at the cost of cached texts.
    * @returns false when only running sequences are left to take it from
    */
@@ -202,7 +225,8 @@ export class KvCache {
 
   /** The row with the most leading tokens in common; one token is always left to compute. */
   #longestPrefix(sequence: Sequence): Prefix | null {
-    if (!this.#prefixCaching) return null;
+    // A prompt that is scored needs the logits of all its tokens, not only their keys and values.
+    if (!this.#prefixCaching || sequence.scoresPrompt) return null;
     const { cacheSalt } = sequence.request;
     const wanted = sequence.tokenIds(0, sequence.numTokens - 1);
     let best: Prefix | null = null;

@@ -1,5 +1,6 @@
 import { NativeMemory } from '../ort/native-memory.ts';
 import { Tensor } from '../ort/tensor.ts';
+import { KvJournal } from './kv-journal.ts';
 import type { CacheOperation } from './step-plan.ts';
 
 export interface KvShape {
@@ -26,13 +27,27 @@ export class KvStorage {
   readonly #rowBytes: number;
   readonly #tensorBytes: number;
 
-  constructor(shape: KvShape) {
+  /** Only of a durable cache. */
+  readonly journal: KvJournal | null;
+
+  /** @param descriptor of shared memory of `KvStorage.byteLength`; private memory if null */
+  constructor(shape: KvShape, descriptor: number | null = null) {
     this.shape = shape;
     this.#positionBytes = shape.headDim * BYTES_PER_ELEMENT;
     this.#headBytes = shape.capacity * this.#positionBytes;
     this.#rowBytes = shape.numKvHeads * this.#headBytes;
     this.#tensorBytes = shape.numRows * this.#rowBytes;
-    this.#memory = new NativeMemory(2 * shape.numLayers * this.#tensorBytes);
+    const kvBytes = 2 * shape.numLayers * this.#tensorBytes;
+    const journalBytes = KvJournal.byteLength(shape.numRows);
+    this.#memory = new NativeMemory(kvBytes + journalBytes, descriptor);
+    const journalMemory = this.#memory.view(kvBytes, journalBytes);
+    this.journal = descriptor === null ? null : new KvJournal(shape.numRows, journalMemory);
+  }
+
+  /** Address space that a cache takes, journal included. */
+  static byteLength({ numLayers, numKvHeads, headDim, numRows, capacity }: KvShape): number {
+    const perTensor = numRows * numKvHeads * capacity * headDim * BYTES_PER_ELEMENT;
+    return 2 * numLayers * perTensor + KvJournal.byteLength(numRows);
   }
 
   /** Physical memory that a position of a row takes, in all layers. */

@@ -1,17 +1,23 @@
 /** Bounds how many requests run and wait, so that overload is answered at once and not by delay. */
 import PQueue from 'p-queue';
+import { FairQueue, type FairQueueOptions } from './fair-queue.ts';
 import { CompletionRate } from './completion-rate.ts';
 
 const MAX_RETRY_AFTER_SECONDS = 60;
 
-/** Too many requests wait already. */
+/** Which of the queue's bounds is reached. */
+export type QueueBound = 'requests' | 'tokens';
+
+/** Too many requests, or too long prompts, wait already. */
 export class QueueFullError extends Error {
   override readonly name = 'QueueFullError';
+  readonly bound: QueueBound;
   /** When it may be worth to try again, 1 to 60. */
   readonly retryAfterSeconds: number;
 
-  constructor(retryAfterSeconds: number) {
-    super('too many requests are waiting');
+  constructor(bound: QueueBound, retryAfterSeconds: number) {
+    super(`too many ${bound === 'tokens' ? 'prompt tokens' : 'requests'} are waiting`);
+    this.bound = bound;
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
@@ -33,24 +39,42 @@ export interface AdmissionOptions {
   readonly concurrency: number;
   /** Requests that may wait for one of those to end; 0 refuses what can't start at once. */
   readonly maxQueue: number;
+  /** Prompt tokens that may wait; a single request is always let in. No bound if left out. */
+  readonly maxQueueTokens?: number;
   /** A clock in milliseconds; for tests. */
   readonly now?: () => number;
 }
 
+/** What a request brings to the queue. */
+export interface AdmissionRequest {
+  /** Lower goes first. */
+  readonly priority?: number;
+  /** Whose it is: clients wait for their own requests before they wait for others'. */
+  readonly client?: string;
+  readonly numPromptTokens?: number;
+  /** Most tokens that it may generate. */
+  readonly maxTokens?: number;
+}
+
 export class Admission {
-  readonly #queue: PQueue;
+  readonly #queue: PQueue<FairQueue, FairQueueOptions>;
   readonly #capacity: number;
+  readonly #maxQueueTokens: number;
   readonly #rate: CompletionRate;
   // p-queue lowers its own counts some microtasks after a task has ended. A request that comes in
   // between would be refused though there is a place.
   #running = 0;
   #waiting = 0;
+  #waitingTokens = 0;
+  readonly #numRefused: Record<QueueBound, number> = { requests: 0, tokens: 0 };
+  #nextId = 0;
   #isClosed = false;
 
   constructor(options: AdmissionOptions) {
     // p-queue's `timeout` runs from the start of a task and does not end it: deadlines are left to
     // the request's signal.
-    this.#queue = new PQueue({ concurrency: options.concurrency });
+    this.#queue = new PQueue({ concurrency: options.concurrency, queueClass: FairQueue });
+    this.#maxQueueTokens = options.maxQueueTokens ?? Infinity;
     this.#capacity = options.concurrency + options.maxQueue;
     this.#rate = new CompletionRate(options.now ?? (() => performance.now()));
   }
@@ -63,26 +87,47 @@ export class Admission {
     return this.#waiting;
   }
 
+  /** Prompt tokens of the requests that wait. */
+  get waitingTokens(): number {
+    return this.#waitingTokens;
+  }
+
+  /** Requests refused since the start, by the bound that was reached. */
+  get numRefused(): Readonly<Record<QueueBound, number>> {
+    return this.#numRefused;
+  }
+
+  /**
+   * For the start of a request, before work is spent on it: that the queue has room for one more.
+   * @param numPromptTokens or a low estimate
+   * @throws QueueFullError, ShuttingDownError
+   */
+  requireRoom(numPromptTokens: number): void {
+    if (this.#isClosed) throw new ShuttingDownError();
+    if (this.#running + this.#waiting >= this.#capacity) this.#refuse('requests');
+    const isOver = this.#waitingTokens + numPromptTokens > this.#maxQueueTokens;
+    if (this.#waiting > 0 && isOver) this.#refuse('tokens');
+  }
+
   /**
    * Waits for a place, which is held until `Release` is called. Aborting leaves the queue at once;
    * it does not give back a place already held.
-   * @param priority lower goes first; in order of arrival among equals
    * @throws QueueFullError, ShuttingDownError at once; the signal's reason on abort.
    */
-  async acquire(signal: AbortSignal, priority = 0): Promise<Release> {
+  async acquire(signal: AbortSignal, request: AdmissionRequest = {}): Promise<Release> {
+    const { priority = 0, client = '', numPromptTokens = 0, maxTokens = 0 } = request;
     signal.throwIfAborted();
-    if (this.#isClosed) throw new ShuttingDownError();
     // Not `onSizeLessThan`: it waits for room in the queue, which makes a queue of its own.
-    if (this.#running + this.#waiting >= this.#capacity) {
-      throw new QueueFullError(this.#retryAfterSeconds());
-    }
+    this.requireRoom(numPromptTokens);
     this.#rate.setBusy(true);
     this.#waiting++;
+    this.#waitingTokens += numPromptTokens;
     // p-queue gives a task's place to the next one as soon as the task's signal aborts, though it may
     // still run. This one is cut off from the request's signal once it has started.
     const inQueue = new AbortController();
     const leave = (): void => {
       this.#waiting--;
+      this.#waitingTokens -= numPromptTokens;
       this.#settle();
       inQueue.abort(signal.reason);
     };
@@ -91,14 +136,22 @@ export class Admission {
       const hold = async (): Promise<void> => {
         signal.removeEventListener('abort', leave);
         this.#waiting--;
+        this.#waitingTokens -= numPromptTokens;
         this.#running++;
         await new Promise<void>((release) => {
           admit(this.#once(release));
         });
       };
-      // p-queue's order is the other way round.
-      const options = { priority: -priority, signal: inQueue.signal };
-      this.#queue.add(hold, options).catch(refuse);
+      this.#queue
+        .add(hold, {
+          signal: inQueue.signal,
+          // By its id p-queue takes an aborted request out of the queue.
+          id: String(this.#nextId++),
+          level: priority,
+          client,
+          cost: numPromptTokens + maxTokens + 1,
+        })
+        .catch(refuse);
     });
   }
 
@@ -127,6 +180,11 @@ export class Admission {
 
   #settle(): void {
     if (this.#running + this.#waiting === 0) this.#rate.setBusy(false);
+  }
+
+  #refuse(bound: QueueBound): never {
+    this.#numRefused[bound]++;
+    throw new QueueFullError(bound, this.#retryAfterSeconds());
   }
 
   /** How long those that wait now will take to start, by the recent rate. */

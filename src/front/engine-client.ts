@@ -1,3 +1,4 @@
+import { closeSync } from 'node:fs';
 import type {
   EngineInfo,
   EngineMessage,
@@ -6,14 +7,22 @@ import type {
   EngineStats,
   TokenOutput,
 } from '../engine/messages.ts';
-import { type Engine, EngineError, type EngineState, type TokenBatch } from './engine.ts';
-import { EngineProcess } from './engine-process.ts';
+import { CrashBreaker } from './crash-breaker.ts';
+import {
+  type Engine,
+  EngineError,
+  type EngineState,
+  EngineUnavailableError,
+  SlowReaderError,
+  type TokenBatch,
+} from './engine.ts';
+import { EngineProcess, INHERITED_FD } from './engine-process.ts';
 import { TokenStream } from './token-stream.ts';
 
 /** A request that caused, or happened to be in, this many crashes in a row is failed. */
 const MAX_CRASHES_PER_REQUEST = 2;
-/** As many crashes without a single token in between mean that starting again is no use. */
-const MAX_CRASHES_IN_A_ROW = 3;
+/** How often the watchdog looks. */
+const WATCH_MS = 500;
 const STOP_TIMEOUT_MS = 2000;
 
 const IDLE_STATS: EngineStats = {
@@ -34,8 +43,12 @@ interface LiveRequest {
   crashes: number;
 }
 
-/** Told when the engine process ends unasked: how, and how many requests go on in the next one. */
-export type OnCrash = (description: string, numUnfinished: number) => void;
+export interface EngineClientOptions {
+  /** Told when the engine process ends unasked: how, and how many requests go on in the next one. */
+  readonly onCrash?: (description: string, numUnfinished: number) => void;
+  /** An engine with work that is silent for so long hangs: it is killed. Never if left out. */
+  readonly stepTimeoutMs?: number;
+}
 
 /**
  * The engine in its own process. When that dies, a new one takes its place and unfinished requests
@@ -43,7 +56,8 @@ export type OnCrash = (description: string, numUnfinished: number) => void;
  * sampling is a function of seed and position, the text goes on as it would have.
  */
 export class EngineClient implements Engine {
-  readonly #onCrash: OnCrash | undefined;
+  readonly #clientOptions: EngineClientOptions;
+  readonly #breaker = new CrashBreaker();
   readonly #live = new Map<number, LiveRequest>();
   readonly #listeners = new Set<(stats: EngineStats) => void>();
   #options: EngineOptions | undefined;
@@ -52,11 +66,19 @@ export class EngineClient implements Engine {
   #info: EngineInfo | undefined;
   #stats: EngineStats = IDLE_STATS;
   #nextId = 1;
-  #crashesInARow = 0;
+  #numCrashes = 0;
+  /** When the engine last said something, or was given work while idle. */
+  #heardAt = 0;
+  #watchdog: NodeJS.Timeout | undefined;
+  /** Runs out when the breaker half-opens. */
+  #pause: NodeJS.Timeout | undefined;
+  #retryAt = 0;
+  /** Holds a durable KV cache's memory while no engine process does. */
+  #sharedMemory: number | undefined;
   #started: { resolve(): void; reject(error: Error): void } | undefined;
 
-  constructor(onCrash?: OnCrash) {
-    this.#onCrash = onCrash;
+  constructor(options: EngineClientOptions = {}) {
+    this.#clientOptions = options;
   }
 
   get state(): EngineState {
@@ -70,6 +92,10 @@ export class EngineClient implements Engine {
 
   get stats(): EngineStats {
     return this.#stats;
+  }
+
+  get numCrashes(): number {
+    return this.#numCrashes;
   }
 
   /** Of the engine process, for tests and logs. */
@@ -89,6 +115,10 @@ export class EngineClient implements Engine {
   async start(options: EngineOptions): Promise<void> {
     this.#options = options;
     const started = new Promise<void>((resolve, reject) => (this.#started = { resolve, reject }));
+    const { stepTimeoutMs } = this.#clientOptions;
+    if (stepTimeoutMs !== undefined) {
+      this.#watchdog = setInterval(() => this.#watch(stepTimeoutMs), WATCH_MS).unref();
+    }
     this.#spawn();
     await started;
   }
@@ -96,8 +126,11 @@ export class EngineClient implements Engine {
   /** Ends the process; requests still under way fail. */
   async stop(): Promise<void> {
     this.#state = 'stopped';
+    clearInterval(this.#watchdog);
+    clearTimeout(this.#pause);
     this.#failAll(new EngineError('the engine was stopped'));
     await this.#process?.stop(STOP_TIMEOUT_MS);
+    this.#dropSharedMemory();
   }
 
   async *generate(
@@ -105,17 +138,16 @@ export class EngineClient implements Engine {
     signal: AbortSignal,
   ): AsyncGenerator<TokenBatch, void> {
     signal.throwIfAborted();
-    if (this.#state === 'failed' || this.#state === 'stopped') {
-      throw new EngineError(`the engine is ${this.#state}`);
-    }
+    this.#requireAvailable();
     const id = this.#nextId++;
     const stream = new TokenStream();
     const live = { request: { ...request, id }, stream, outputTokenIds: [], crashes: 0 };
     const abort = () => stream.abort(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
+    if (this.#live.size === 0) this.#heardAt = performance.now();
     this.#live.set(id, live);
     // While the engine is not ready the request is only kept: readiness submits all that is live.
-    if (this.#state === 'ready') this.#submit(live);
+    if (this.#state === 'ready') this.#process?.send({ type: 'add', request: live.request });
     try {
       yield* stream.batches();
     } finally {
@@ -125,7 +157,7 @@ export class EngineClient implements Engine {
   }
 
   #spawn(): void {
-    const engineProcess = new EngineProcess({
+    const engineProcess = new EngineProcess(this.#sharedMemory, {
       onMessage: (message) => {
         if (engineProcess === this.#process) this.#receive(message);
       },
@@ -134,26 +166,35 @@ export class EngineClient implements Engine {
       },
     });
     this.#process = engineProcess;
-    if (this.#options) engineProcess.send({ type: 'start', options: this.#options });
+    const sharedMemory = this.#sharedMemory === undefined ? null : INHERITED_FD;
+    if (this.#options) engineProcess.send({ type: 'start', options: this.#options, sharedMemory });
   }
 
-  #submit({ request, outputTokenIds }: LiveRequest): void {
-    const resumed = { ...request, outputTokenIds: Int32Array.from(outputTokenIds) };
-    this.#process?.send({ type: 'add', request: resumed });
+  #ready(info: EngineInfo): void {
+    this.#info = info;
+    this.#state = 'ready';
+    this.#heardAt = performance.now();
+    if (info.sharedMemory !== null && this.#sharedMemory === undefined) {
+      this.#sharedMemory = this.#process?.openDescriptor(info.sharedMemory);
+    }
+    const requests = [...this.#live.values()].map(({ request, outputTokenIds }) => ({
+      ...request,
+      outputTokenIds: Int32Array.from(outputTokenIds),
+    }));
+    this.#process?.send({ type: 'resume', requests });
+    this.#started?.resolve();
   }
 
   #receive(message: EngineMessage): void {
     switch (message.type) {
       case 'ready':
-        this.#info = message.info;
-        this.#state = 'ready';
-        this.#started?.resolve();
-        for (const live of this.#live.values()) this.#submit(live);
+        this.#ready(message.info);
         break;
       case 'failed':
-        this.#fail(new EngineError(message.message));
+        this.#loadFailed(message.message);
         break;
       case 'step':
+        this.#heardAt = performance.now();
         this.#stats = message.stats;
         for (const output of message.outputs) this.#deliver(output);
         for (const listener of this.#listeners) listener(message.stats);
@@ -161,7 +202,8 @@ export class EngineClient implements Engine {
     }
   }
 
-  #deliver({ id, tokenId, finishReason, error }: TokenOutput): void {
+  #deliver(output: TokenOutput): void {
+    const { id, tokenId, finishReason, error } = output;
     const live = this.#live.get(id);
     // Aborted while its last step ran.
     if (!live) return;
@@ -170,28 +212,65 @@ export class EngineClient implements Engine {
       live.stream.fail(new EngineError(error ?? 'the engine failed the request'));
       return;
     }
-    this.#crashesInARow = 0;
+    this.#breaker.progressed();
     live.crashes = 0;
     live.outputTokenIds.push(tokenId);
-    live.stream.push(tokenId, finishReason);
+    if (live.stream.push(output)) return;
+    this.#live.delete(id);
+    this.#process?.send({ type: 'abort', id });
+    live.stream.abort(new SlowReaderError());
   }
 
   #exited(description: string): void {
     if (this.#state === 'stopped' || this.#state === 'failed') return;
-    this.#onCrash?.(description, this.#live.size);
-    this.#crashesInARow += 1;
-    if (this.#state === 'starting' || this.#crashesInARow >= MAX_CRASHES_IN_A_ROW) {
+    this.#numCrashes++;
+    this.#clientOptions.onCrash?.(description, this.#live.size);
+    if (this.#state === 'starting') {
       this.#fail(new EngineError(`the engine process ended with ${description}`));
       return;
     }
-    this.#state = 'recovering';
     for (const [id, live] of this.#live) {
       live.crashes += 1;
       if (live.crashes < MAX_CRASHES_PER_REQUEST) continue;
       this.#live.delete(id);
       live.stream.fail(new EngineError('the engine crashed twice in a row on this request'));
     }
+    const pauseMs = this.#breaker.crashed();
+    if (pauseMs > 0) this.#pauseFor(pauseMs);
+    else this.#recover();
+  }
+
+  #recover(): void {
+    this.#state = 'recovering';
     this.#spawn();
+  }
+
+  /** Opens the breaker: nothing is accepted until it is worth another try. */
+  #pauseFor(pauseMs: number): void {
+    this.#fail(new EngineUnavailableError(pauseMs / 1000));
+    this.#retryAt = performance.now() + pauseMs;
+    this.#pause = setTimeout(() => this.#recover(), pauseMs);
+  }
+
+  /** The first time there is no use in another try; later the machine may only be short of memory. */
+  #loadFailed(message: string): void {
+    if (this.#state === 'starting') {
+      this.#fail(new EngineError(message));
+      return;
+    }
+    // A process that could not load stays about, idle.
+    this.#process?.kill();
+  }
+
+  #watch(stepTimeoutMs: number): void {
+    const isSilent = performance.now() - this.#heardAt > stepTimeoutMs;
+    if (this.#state === 'ready' && this.#live.size > 0 && isSilent) this.#process?.kill();
+  }
+
+  #requireAvailable(): void {
+    if (this.#state === 'stopped') throw new EngineError('the engine was stopped');
+    if (this.#state !== 'failed') return;
+    throw new EngineUnavailableError((this.#retryAt - performance.now()) / 1000);
   }
 
   #fail(error: EngineError): void {
@@ -203,5 +282,10 @@ export class EngineClient implements Engine {
   #failAll(error: EngineError): void {
     for (const { stream } of this.#live.values()) stream.fail(error);
     this.#live.clear();
+  }
+
+  #dropSharedMemory(): void {
+    if (this.#sharedMemory !== undefined) closeSync(this.#sharedMemory);
+    this.#sharedMemory = undefined;
   }
 }

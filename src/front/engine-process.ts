@@ -1,9 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { EngineCommand, EngineMessage } from '../engine/messages.ts';
 
 const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
 const ENTRY = new URL(`../engine/main.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`, import.meta.url);
+
+/** The first descriptor behind stdin, stdout, stderr and the message channel. */
+export const INHERITED_FD = 4;
 
 export interface EngineProcessEvents {
   readonly onMessage: (message: EngineMessage) => void;
@@ -16,11 +20,12 @@ export class EngineProcess {
   readonly #child: ChildProcess;
   #ended = false;
 
-  constructor({ onMessage, onExit }: EngineProcessEvents) {
+  /** @param sharedMemory file descriptor to hand down, if any; the process has it as INHERITED_FD */
+  constructor(sharedMemory: number | undefined, { onMessage, onExit }: EngineProcessEvents) {
     this.#child = fork(fileURLToPath(ENTRY), [], {
       // Typed arrays and bigints cross as they are.
       serialization: 'advanced',
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc', sharedMemory ?? 'ignore'],
       execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
     });
     this.#child.on('message', (message) => onMessage(message as EngineMessage));
@@ -37,6 +42,20 @@ export class EngineProcess {
     return this.#child.pid;
   }
 
+  /**
+   * Opens a file that the process has open, such as anonymous shared memory, so that it outlives
+   * the process. Linux.
+   * @returns our own descriptor of it
+   */
+  openDescriptor(descriptor: number): number {
+    return openSync(`/proc/${this.#child.pid}/fd/${descriptor}`, 'r+');
+  }
+
+  /** As a crash would. */
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
   /** Commands to a process that is going down are lost; its exit is reported all the same. */
   send(command: EngineCommand): void {
     if (this.#child.connected) this.#child.send(command, () => {});
@@ -47,7 +66,7 @@ export class EngineProcess {
     if (this.#ended) return;
     const exited = new Promise((resolve) => this.#child.once('exit', resolve));
     this.send({ type: 'shutdown' });
-    const timer = setTimeout(() => this.#child.kill('SIGKILL'), timeoutMs);
+    const timer = setTimeout(() => this.kill(), timeoutMs);
     await exited;
     clearTimeout(timer);
   }

@@ -1,11 +1,23 @@
 /** The engine as the rest of the front sees it; `engine-client.ts` implements it over a process. */
-import type { EngineInfo, EngineRequest, EngineStats, FinishReason } from '../engine/messages.ts';
+import type {
+  EngineInfo,
+  EngineRequest,
+  EngineStats,
+  FinishReason,
+  Logprobs,
+} from '../engine/messages.ts';
 
 /** Tokens that arrived since the consumer last looked: one per iteration, more when it fell behind. */
 export interface TokenBatch {
   readonly tokenIds: readonly number[];
   /** Set on the last batch. */
   readonly finishReason: Exclude<FinishReason, 'error'> | null;
+  /** One for each token, if the request asks for them. */
+  readonly logprobs?: readonly Logprobs[];
+  /** Of the prompt's tokens but the first, with the first token, if the request asks for them. */
+  readonly promptLogprobs?: Logprobs;
+  /** Prompt tokens found in the cache; known with the first token. */
+  readonly numCachedTokens?: number;
 }
 
 export type EngineState = 'starting' | 'ready' | 'recovering' | 'failed' | 'stopped';
@@ -15,11 +27,33 @@ export class EngineError extends Error {
   override readonly name = 'EngineError';
 }
 
+/** The engine crashes again and again and takes nothing for now. */
+export class EngineUnavailableError extends EngineError {
+  /** When the next try will have been made, at least 1. */
+  readonly retryAfterSeconds: number;
+
+  constructor(retryAfterSeconds: number) {
+    super('the engine is not available');
+    this.retryAfterSeconds = Math.max(1, Math.ceil(retryAfterSeconds));
+  }
+}
+
+/** A client took so long to read its answer that the rest was given up. */
+export class SlowReaderError extends Error {
+  override readonly name = 'SlowReaderError';
+
+  constructor() {
+    super('the client reads too slowly; the generation was cancelled');
+  }
+}
+
 export interface Engine {
   readonly state: EngineState;
   /** Known once `state` has been `ready`. */
   readonly info: EngineInfo;
   readonly stats: EngineStats;
+  /** Times that the engine process ended unasked. */
+  readonly numCrashes: number;
   /** Calls `listener` after every iteration; returns a function that stops it. */
   onStep(listener: (stats: EngineStats) => void): () => void;
   /**

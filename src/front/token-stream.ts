@@ -1,20 +1,25 @@
-import type { FinishReason } from '../engine/messages.ts';
+import type { FinishReason, TokenOutput } from '../engine/messages.ts';
 import { EngineError, type TokenBatch } from './engine.ts';
+
+/** So far may a consumer fall behind. Sockets buffer on top of that. */
+const MAX_PENDING_TOKENS = 1024;
 
 /**
  * The tokens of one request on their way from the engine to its consumer. The engine never waits:
  * what the consumer has not yet taken collects here, and is taken as one batch.
  */
 export class TokenStream {
-  #pending: number[] = [];
+  #pending: TokenOutput[] = [];
   #finishReason: FinishReason | null = null;
   #error: unknown;
   #wake: (() => void) | undefined;
 
-  push(tokenId: number, finishReason: FinishReason | null): void {
-    if (tokenId >= 0) this.#pending.push(tokenId);
-    this.#finishReason = finishReason;
+  /** @returns false when the consumer is too far behind: the request is to be given up */
+  push(output: TokenOutput): boolean {
+    if (output.tokenId >= 0) this.#pending.push(output);
+    this.#finishReason = output.finishReason;
     this.#wake?.();
+    return this.#pending.length <= MAX_PENDING_TOKENS;
   }
 
   /** Ends the stream: the consumer gets what is pending, then the error. */
@@ -38,14 +43,14 @@ export class TokenStream {
   async *batches(): AsyncGenerator<TokenBatch, void> {
     for (;;) {
       if (this.#pending.length === 0 && !this.ended) await this.#arrival();
-      const tokenIds = this.#pending;
+      const outputs = this.#pending;
       const finishReason = this.#finishReason;
       this.#pending = [];
       if (finishReason === 'error') {
-        if (tokenIds.length > 0) yield { tokenIds, finishReason: null };
+        if (outputs.length > 0) yield toBatch(outputs, null);
         throw this.#error ?? new EngineError('the engine failed the request');
       }
-      yield { tokenIds, finishReason };
+      yield toBatch(outputs, finishReason);
       if (finishReason !== null) return;
     }
   }
@@ -58,4 +63,21 @@ export class TokenStream {
       };
     });
   }
+}
+
+function toBatch(
+  outputs: readonly TokenOutput[],
+  finishReason: TokenBatch['finishReason'],
+): TokenBatch {
+  const [first] = outputs;
+  const { numCachedTokens, promptLogprobs } = first ?? {};
+  return {
+    tokenIds: outputs.map(({ tokenId }) => tokenId),
+    finishReason,
+    ...(first?.logprobs === undefined
+      ? {}
+      : { logprobs: outputs.flatMap(({ logprobs }) => logprobs ?? []) }),
+    ...(numCachedTokens === undefined ? {} : { numCachedTokens }),
+    ...(promptLogprobs === undefined ? {} : { promptLogprobs }),
+  };
 }

@@ -9,11 +9,14 @@ import type { Pointer } from './api.ts';
 const PAGE_BYTES = 4096;
 
 interface PageMapper {
-  /** Address space whose pages are zero and take no physical memory until first touched. */
-  reserve(byteLength: number): Pointer;
+  /**
+   * Address space whose pages are zero and take no physical memory until first touched.
+   * @param descriptor of shared memory to map; private memory if null
+   */
+  reserve(byteLength: number, descriptor: number | null): Pointer;
   release(address: Pointer, byteLength: number): void;
   /** Gives whole pages back; they read as zeros or as before. */
-  discard(address: Pointer, byteLength: number): void;
+  discard(address: Pointer, byteLength: number, isShared: boolean): void;
 }
 
 const pageMapper = process.platform === 'win32' ? windowsPageMapper() : posixPageMapper();
@@ -27,12 +30,17 @@ const memmove = (process.platform === 'win32' ? koffi.load('ucrtbase.dll') : kof
 export class NativeMemory {
   readonly byteLength: number;
   readonly #address: Pointer;
+  readonly #isShared: boolean;
   #released = false;
 
-  /** @throws Error when the address space can't be had */
-  constructor(byteLength: number) {
+  /**
+   * @param descriptor from `createSharedMemory`, of at least as many bytes; private memory if null
+   * @throws Error when the address space can't be had
+   */
+  constructor(byteLength: number, descriptor: number | null = null) {
     this.byteLength = byteLength;
-    this.#address = pageMapper.reserve(byteLength);
+    this.#isShared = descriptor !== null;
+    this.#address = pageMapper.reserve(byteLength, descriptor);
   }
 
   get address(): Pointer {
@@ -64,7 +72,7 @@ export class NativeMemory {
     this.#checkRange(byteOffset, byteLength);
     const start = Math.ceil(byteOffset / PAGE_BYTES) * PAGE_BYTES;
     const end = Math.floor((byteOffset + byteLength) / PAGE_BYTES) * PAGE_BYTES;
-    if (end > start) pageMapper.discard(this.address + BigInt(start), end - start);
+    if (end > start) pageMapper.discard(this.address + BigInt(start), end - start, this.#isShared);
   }
 
   /** Gives the memory back. Calling it again does nothing. */
@@ -78,6 +86,23 @@ export class NativeMemory {
     if (offset >= 0 && length >= 0 && offset + length <= this.byteLength) return;
     throw new RangeError(`bytes ${offset}+${length} lie outside of ${this.byteLength} bytes`);
   }
+}
+
+/**
+ * Makes anonymous memory that lives as long as any process has a descriptor or a mapping of it.
+ * @returns a file descriptor
+ * @throws Error where that can't be had: anywhere but on Linux
+ */
+export function createSharedMemory(byteLength: number): number {
+  if (process.platform !== 'linux') throw new Error('shared memory needs Linux');
+  const libc = koffi.load(null);
+  const memfdCreate = libc.func('memfd_create', 'int', ['str', 'uint32_t']);
+  const ftruncate = libc.func('ftruncate', 'int', ['int', 'int64_t']);
+  const descriptor: number = memfdCreate('chairlift', 0);
+  if (descriptor < 0 || ftruncate(descriptor, byteLength) !== 0) {
+    throw new Error(`could not make ${byteLength} bytes of shared memory (errno ${koffi.errno()})`);
+  }
+  return descriptor;
 }
 
 /** Address of a typed array's data: stable, and valid as long as the array is referenced. */
@@ -103,9 +128,13 @@ function posixPageMapper(): PageMapper {
   const noHugePages = 15;
   // MADV_DONTNEED; on macOS only MADV_FREE lets go of the pages.
   const notNeeded = linux ? 4 : 5;
+  // MADV_REMOVE: pages of shared memory belong to the file, not to the mapping.
+  const remove = 9;
+  const sharedNoReserve = 0x1 | 0x4000;
   return {
-    reserve(byteLength) {
-      const address = BigInt(mmap(0, byteLength, readWrite, privateAnonymousNoReserve, -1, 0));
+    reserve(byteLength, descriptor) {
+      const flags = descriptor === null ? privateAnonymousNoReserve : sharedNoReserve;
+      const address = BigInt(mmap(0, byteLength, readWrite, flags, descriptor ?? -1, 0));
       if (address === -1n) {
         throw new Error(`could not reserve ${byteLength} bytes (errno ${koffi.errno()})`);
       }
@@ -116,8 +145,8 @@ function posixPageMapper(): PageMapper {
     release(address, byteLength) {
       munmap(address, byteLength);
     },
-    discard(address, byteLength) {
-      madvise(address, byteLength, notNeeded);
+    discard(address, byteLength, isShared) {
+      madvise(address, byteLength, isShared ? remove : notNeeded);
     },
   };
 }

@@ -91,7 +91,7 @@ describe('Admission', () => {
       ['d', 1],
     ] as const;
     const all = requests.map(async ([name, priority]) => {
-      const done = await admission.acquire(never, priority);
+      const done = await admission.acquire(never, { priority });
       order.push(name);
       done();
     });

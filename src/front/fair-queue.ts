@@ -1,0 +1,115 @@
+import type { Queue, QueueAddOptions } from 'p-queue';
+
+type Run = () => Promise<unknown>;
+
+export interface FairQueueOptions extends QueueAddOptions {
+  /** Whose request it is; requests without one share a place. */
+  readonly client?: string;
+  /** What serving it takes, in tokens. */
+  readonly cost?: number;
+  /** Lower goes first, as in vLLM. */
+  readonly level?: number;
+}
+
+interface Entry {
+  readonly run: Run;
+  readonly id: string | undefined;
+  readonly level: number;
+  readonly arrivedAt: number;
+  /** Virtual time at which it would start if every client had its share. */
+  readonly startTag: number;
+}
+
+/** Waiting this long makes up for one level of priority, so that nothing waits for ever. */
+export const AGING_MS = 10_000;
+
+/**
+ * The order in which waiting requests get a place: by priority, and among equals each client by
+ * turns, weighed by the tokens its requests take, so that a client's flood delays its own requests
+ * and not those of others.
+ *
+ * Start-time fair queueing (Goyal, Vin, Cheng: "Start-time fair queuing: a scheduling algorithm for
+ * integrated services packet switching networks", SIGCOMM '96), as a queue class for p-queue.
+ */
+export class FairQueue implements Queue<Run, FairQueueOptions> {
+  /** Each client's entries, by level and then in order of arrival. */
+  readonly #byClient = new Map<string, Entry[]>();
+  /** Virtual time at which a client's last request would end. */
+  readonly #finishTags = new Map<string, number>();
+  readonly #now: () => number;
+  /** The start tag of the request that left last. */
+  #virtualTime = 0;
+  #size = 0;
+
+  /** @param now a clock in milliseconds; p-queue makes its queue without one */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  enqueue(run: Run, options: Partial<FairQueueOptions> = {}): void {
+    const { client = '', cost = 1, level = 0, id } = options;
+    const startTag = Math.max(this.#virtualTime, this.#finishTags.get(client) ?? 0);
+    this.#finishTags.set(client, startTag + cost);
+    const entries = this.#byClient.get(client) ?? [];
+    const entry = { run, id, level, arrivedAt: this.#now(), startTag };
+    entries.splice(entries.findLastIndex((other) => other.level <= level) + 1, 0, entry);
+    this.#byClient.set(client, entries);
+    this.#size++;
+  }
+
+  dequeue(): Run | undefined {
+    const now = this.#now();
+    const heads = [...this.#byClient].flatMap(([client, [head]]) =>
+      head ? [{ client, head }] : [],
+    );
+    // Age lifts a request up to the best level that waits, and not past it.
+    const best = Math.min(...heads.map(({ head }) => head.level));
+    const rank = ({ level, arrivedAt }: Entry) =>
+      Math.max(best, level - Math.floor((now - arrivedAt) / AGING_MS));
+    const [first] = heads.sort(
+      (a, b) => rank(a.head) - rank(b.head) || a.head.startTag - b.head.startTag,
+    );
+    if (!first) return undefined;
+    this.#virtualTime = Math.max(this.#virtualTime, first.head.startTag);
+    this.#take(first.client, 0);
+    return first.head.run;
+  }
+
+  /** How p-queue takes out a request that was aborted while it waited. */
+  remove(id: string): void {
+    for (const [client, entries] of this.#byClient) {
+      const index = entries.findIndex((entry) => entry.id === id);
+      if (index !== -1) this.#take(client, index);
+    }
+  }
+
+  filter(): Run[] {
+    return [...this.#byClient.values()].flat().map(({ run }) => run);
+  }
+
+  setPriority(): never {
+    throw new Error('a waiting request keeps its place');
+  }
+
+  #take(client: string, index: number): void {
+    const entries = this.#byClient.get(client) ?? [];
+    entries.splice(index, 1);
+    this.#size--;
+    if (entries.length > 0) return;
+    this.#byClient.delete(client);
+    this.#forgetIdleClients();
+  }
+
+  /** A client whose share is not overdrawn is like one never seen. */
+  #forgetIdleClients(): void {
+    for (const [client, finishTag] of this.#finishTags) {
+      if (finishTag <= this.#virtualTime && !this.#byClient.has(client)) {
+        this.#finishTags.delete(client);
+      }
+    }
+  }
+}
