@@ -7,6 +7,8 @@ export interface BannerFacts {
   readonly version: string;
   readonly modelName: string;
   readonly manifest: DecoderManifest;
+  /** Why this precision; null when it was asked for. */
+  readonly precisionReason: string | null;
   readonly info: EngineInfo;
   readonly limits: EngineLimits;
   readonly canChat: boolean;
@@ -15,7 +17,7 @@ export interface BannerFacts {
 
 /** What `serve` prints when it is ready. */
 export function banner(facts: BannerFacts): string {
-  const { url, version, modelName, manifest, info, limits } = facts;
+  const { url, version, modelName, manifest, precisionReason, info, limits } = facts;
   const { maxNumSeqs, maxModelLen } = limits;
   const rows = [
     ['Chairlift', `${version} at ${url}`],
@@ -24,6 +26,7 @@ export function banner(facts: BannerFacts): string {
       `${modelName} (${manifest.family}, ${formatCount(manifest.numParameters)} parameters)`,
     ],
     ['runs in', `${manifest.precision} on ${info.device}, ${info.threads} threads`],
+    ...(precisionReason === null ? [] : [['', precisionReason]]),
     ['KV cache', `${maxNumSeqs} rows x ${maxModelLen} positions`],
     ['', `up to ${formatBytes(info.kvCacheBytes)}, taken as it fills`],
   ];

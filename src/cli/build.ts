@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { buildWithProgress } from './build-model.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, readOptions } from './options.ts';
+import { resolvePrecision } from './precision.ts';
 
 const NAMES = ['model', 'precision', 'randomWeights'] as const;
 
@@ -12,8 +13,10 @@ export function buildCommand(): Command {
     'build the ONNX graph of a model into the cache, and print where it is',
   );
   return addOptions(command, NAMES).action(async () => {
-    const { source } = await chooseModel(readOptions<(typeof NAMES)[number]>(command));
-    const { graphPath, manifest } = await buildWithProgress(source, 'fp32');
+    const options = readOptions<(typeof NAMES)[number]>(command);
+    const { source, config } = await chooseModel(options);
+    const { precision } = resolvePrecision(options.precision, 'auto', config);
+    const { graphPath, manifest } = await buildWithProgress(source, precision);
     const millions = (manifest.numParameters / 1e6).toFixed(1);
     console.log(`${manifest.family}, ${millions}M parameters, ${manifest.precision}`);
     console.log(dirname(graphPath));

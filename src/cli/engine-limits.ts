@@ -15,6 +15,7 @@ type LimitOptions = Options<
   | 'prefixCaching'
   | 'targetItlMs'
   | 'threads'
+  | 'durableKv'
 >;
 
 /** Large enough for efficient matrix products, small enough that decoding streams keep flowing. */
@@ -35,6 +36,9 @@ export function engineLimits(
     );
   }
   const { maxNumBatchedTokens = Math.max(DEFAULT_BATCHED_TOKENS, maxNumSeqs) } = options;
+  if (options.durableKv === true && process.platform !== 'linux') {
+    throw new UsageError(`--durable-kv needs Linux; this is ${process.platform}`);
+  }
   if (maxNumBatchedTokens < maxNumSeqs) {
     throw new UsageError(
       `--max-num-batched-tokens ${maxNumBatchedTokens} is below --max-num-seqs ${maxNumSeqs}: ` +
@@ -50,6 +54,7 @@ export function engineLimits(
     targetItlMs: options.targetItlMs ?? null,
     threads: options.threads,
     batching: 'continuous',
+    durableKv: options.durableKv ?? false,
   };
 }
 

@@ -10,9 +10,16 @@ import { engineLimits } from './engine-limits.ts';
 import { UsageError } from './errors.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
+import { resolvePrecision } from './precision.ts';
 import { loadTextModel, type TextModel } from './text-model.ts';
 
-const NAMES: readonly OptionName[] = ['model', 'maxModelLen', 'threads', 'randomWeights'];
+const NAMES: readonly OptionName[] = [
+  'model',
+  'precision',
+  'maxModelLen',
+  'threads',
+  'randomWeights',
+];
 
 const ownOptions = z.object({
   maxTokens: z.coerce.number().pipe(z.int().min(1)).optional(),
@@ -59,7 +66,8 @@ async function generate(command: Command, argument: string | undefined): Promise
   );
 
   const engine = new EngineClient();
-  const model = await buildWithProgress(chosen.source, 'fp32');
+  const { precision } = resolvePrecision(options.precision, 'auto', chosen.config);
+  const model = await buildWithProgress(chosen.source, precision);
   await engine.start({ model, ...limits });
   const admission = new Admission({ concurrency: 1, maxQueue: 0 });
   const { eosTokenIds } = tokenizer;

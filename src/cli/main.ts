@@ -2,16 +2,28 @@
 import { Command } from 'commander';
 import { TokenizerError } from '../front/tokenizer-files.ts';
 import { EngineError } from '../front/engine.ts';
+import { EvalFileError } from '../eval/eval-file.ts';
 import { ModelError } from '../model/errors.ts';
 import { ListenError } from '../server/listen.ts';
+import { BenchError } from '../bench/errors.ts';
+import { benchCommand } from './bench.ts';
 import { buildCommand } from './build.ts';
+import { evalCommand } from './eval.ts';
 import { UsageError } from './errors.ts';
 import { generateCommand } from './generate.ts';
 import { serveCommand } from './serve.ts';
 import { packageVersion } from './version.ts';
 
 /** Failures that the user can do something about: the message says all, a stack would hide it. */
-const EXPECTED_ERRORS = [ModelError, TokenizerError, ListenError, EngineError, UsageError];
+const EXPECTED_ERRORS = [
+  ModelError,
+  TokenizerError,
+  ListenError,
+  EngineError,
+  EvalFileError,
+  UsageError,
+  BenchError,
+];
 
 const program = new Command('chairlift')
   .description('A continuous-batching token server for ONNX language models.')
@@ -19,6 +31,8 @@ const program = new Command('chairlift')
   .addCommand(serveCommand())
   .addCommand(generateCommand())
   .addCommand(buildCommand())
+  .addCommand(benchCommand())
+  .addCommand(evalCommand())
   .addHelpText(
     'after',
     `

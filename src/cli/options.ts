@@ -4,6 +4,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { PRECISIONS } from '../model/manifest.ts';
 import { LOG_LEVELS } from '../observability/logger.ts';
 
 const BYTES_PER_UNIT: Readonly<Record<string, number>> = {
@@ -22,6 +23,14 @@ const byteSize = z
     return Math.floor(Number.parseFloat(text) * (BYTES_PER_UNIT[unit] ?? 1));
   });
 
+/** A file opened in a browser has the origin `null`. */
+const ORIGIN = /^(\*|null|[a-z][a-z0-9+.-]*:\/\/[^/]+)$/i;
+
+const originList = z
+  .string()
+  .transform((text) => text.split(',').map((origin) => origin.trim().replace(/\/$/, '')))
+  .pipe(z.array(z.string().regex(ORIGIN, 'expected origins such as https://chat.example')));
+
 const count = (min: number) => z.coerce.number().pipe(z.int().min(min));
 
 interface OptionSpec {
@@ -31,8 +40,6 @@ interface OptionSpec {
   readonly default?: unknown;
   /** Shown in place of the default's value. */
   readonly defaultText?: string;
-  /** Leave the value out of help texts. */
-  readonly secret?: boolean;
 }
 
 const OPTIONS = {
@@ -73,8 +80,8 @@ const OPTIONS = {
   },
   precision: {
     flags: '--precision <name>',
-    description: 'number format of the weights: auto or fp32',
-    schema: z.enum(['auto', 'fp32']),
+    description: `number format of the weights: auto, ${PRECISIONS.join(', ')}`,
+    schema: z.enum(['auto', ...PRECISIONS]),
     default: 'auto',
   },
   maxNumSeqs: {
@@ -108,15 +115,38 @@ const OPTIONS = {
   },
   targetItlMs: {
     flags: '--target-itl-ms <ms>',
-    description: 'inter-token latency that prefill of other requests must keep to',
+    description: 'inter-token latency that prefill beside running streams must keep to',
     schema: z.coerce.number().gt(0).optional(),
-    defaultText: '1.4 times the decode time of the moment',
+    defaultText: '1.4 times the decode time, more when many prompts wait',
   },
   maxQueue: {
     flags: '--max-queue <n>',
     description: 'requests that may wait for a row; further ones get 429',
     schema: count(0),
     default: 256,
+  },
+  maxQueueTokens: {
+    flags: '--max-queue-tokens <n>',
+    description: 'prompt tokens that may wait; further requests get 429',
+    schema: count(1).optional(),
+    defaultText: 'no limit',
+  },
+  requestTimeout: {
+    flags: '--request-timeout <seconds>',
+    description: 'longest that a request may take, waiting included',
+    schema: z.coerce.number().gt(0).optional(),
+    defaultText: 'no limit',
+  },
+  stepTimeout: {
+    flags: '--step-timeout <seconds>',
+    description: 'an engine that is silent for longer, with work to do, is killed and replaced',
+    schema: z.coerce.number().gt(0),
+    default: 60,
+  },
+  durableKv: {
+    flags: '--durable-kv',
+    description: 'keep the KV cache through a crash of the engine (Linux; steps get slower)',
+    schema: z.boolean().optional(),
   },
   maxBody: {
     flags: '--max-body <size>',
@@ -140,16 +170,23 @@ const OPTIONS = {
       .transform((text) => text.split(',').filter((key) => key !== ''))
       .pipe(z.array(z.string()).min(1, 'expected at least one key'))
       .optional(),
-    secret: true,
+  },
+  toolCallParser: {
+    flags: '--tool-call-parser <name>',
+    description: 'how the model writes tool calls: auto, none, hermes, llama3_json or mistral',
+    schema: z.enum(['auto', 'none', 'hermes', 'llama3_json', 'mistral']),
+    default: 'auto',
+  },
+  reasoningParser: {
+    flags: '--reasoning-parser <name>',
+    description: 'split <think>...</think> from the answer: auto, none or think',
+    schema: z.enum(['auto', 'none', 'think']),
+    default: 'auto',
   },
   corsOrigin: {
     flags: '--cors-origin <origins>',
     description: 'web pages that may use the server, such as https://chat.example; * is all',
-    schema: z
-      .string()
-      .transform((text) => text.split(',').map((origin) => origin.trim().replace(/\/$/, '')))
-      .pipe(z.array(z.string().regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^/]+|null)$/i, 'expected origins such as https://chat.example')))
-      .optional(),
+    schema: originList.optional(),
     defaultText: 'none but its own',
   },
   shutdownTimeout: {
@@ -181,12 +218,15 @@ export type Options<N extends OptionName = OptionName> = {
 export function addOptions(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {
     const spec: OptionSpec = OPTIONS[name];
-    const option = new Option(spec.flags, spec.description)
+    // Commander names no default for a flag that has no value by default.
+    const isOpen = spec.default === undefined && spec.defaultText !== undefined;
+    const description = isOpen
+      ? `${spec.description} (default: ${spec.defaultText})`
+      : spec.description;
+    const option = new Option(spec.flags, description)
       .env(environmentName(spec.flags))
       .argParser((text) => check(spec.schema, text));
-    if (spec.default !== undefined || spec.defaultText !== undefined) {
-      option.default(spec.default, spec.defaultText);
-    }
+    if (spec.default !== undefined) option.default(spec.default, spec.defaultText);
     command.addOption(option);
   }
   return command;

@@ -1,6 +1,10 @@
 import { Command } from 'commander';
 import { Admission } from '../front/admission.ts';
+import { chatFormatOf } from '../front/chat-format.ts';
 import { EngineClient } from '../front/engine-client.ts';
+import { GrammarChecker } from '../front/grammar-checker.ts';
+import { grammarVocabulary } from '../front/grammar-vocabulary.ts';
+import { observeAll } from '../front/observe-all.ts';
 import { TextGenerator } from '../front/text-generator.ts';
 import { createLogger } from '../observability/logger.ts';
 import { Metrics } from '../observability/metrics.ts';
@@ -8,12 +12,14 @@ import { createApp } from '../server/app.ts';
 import { DEFAULT_SERVER_CONFIG, type ServerContext } from '../server/context.ts';
 import { ResponseStore } from '../server/responses/store.ts';
 import { listen } from '../server/listen.ts';
+import { ServerTimings } from '../server/server-timing.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
 import { banner } from './banner.ts';
 import { buildWithProgress } from './build-model.ts';
 import { engineLimits } from './engine-limits.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
+import { resolvePrecision } from './precision.ts';
 import { onShutdownSignal } from './shutdown.ts';
 import { loadTextModel } from './text-model.ts';
 import { packageVersion } from './version.ts';
@@ -31,10 +37,16 @@ const NAMES: readonly OptionName[] = [
   'kvCacheMemory',
   'prefixCaching',
   'targetItlMs',
+  'durableKv',
   'maxQueue',
+  'maxQueueTokens',
+  'requestTimeout',
+  'stepTimeout',
   'maxBody',
   'responseStoreSize',
   'apiKey',
+  'toolCallParser',
+  'reasoningParser',
   'corsOrigin',
   'shutdownTimeout',
   'threads',
@@ -56,24 +68,34 @@ async function serve(options: Options): Promise<void> {
   const modelName = options.servedModelName ?? chosen.name;
   const version = await packageVersion();
 
-  const engine = new EngineClient((description, unfinished) =>
-    logger.error({ description, unfinished }, 'the engine process died; starting another'),
-  );
+  const engine = new EngineClient({
+    stepTimeoutMs: options.stepTimeout * 1000,
+    onCrash: (description, unfinished) =>
+      logger.error({ description, unfinished }, 'the engine process died; starting another'),
+  });
   const admission = new Admission({
     concurrency: limits.maxNumSeqs + aheadOfRows(limits.maxNumSeqs),
     maxQueue: options.maxQueue,
+    ...(options.maxQueueTokens === undefined ? {} : { maxQueueTokens: options.maxQueueTokens }),
   });
   const metrics = new Metrics({ modelName, engine, admission, withProcess: true });
   const { eosTokenIds } = tokenizer;
-  const observe = metrics.observe.bind(metrics);
+  const timings = new ServerTimings();
+  const observe = observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings));
   const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
+
+  const vocabulary = grammarVocabulary(tokenizer, chosen.config.vocabSize);
+  const grammars = new GrammarChecker({ vocabulary });
 
   let draining = false;
   const context: ServerContext = {
     generator,
     engine,
+    admission,
     tokenizer,
     chatTemplate,
+    chatFormat: chatFormatOf(chatTemplate?.text ?? '', options),
+    grammars,
     model: {
       id: modelName,
       created: Math.floor(Date.now() / 1000),
@@ -87,9 +109,12 @@ async function serve(options: Options): Promise<void> {
       apiKeys: options.apiKey ?? [],
       corsOrigins: options.corsOrigin ?? [],
       maxBodyBytes: options.maxBody,
+      maxSequencesPerRequest: limits.maxNumSeqs + aheadOfRows(limits.maxNumSeqs) + options.maxQueue,
+      requestTimeoutMs: options.requestTimeout ? options.requestTimeout * 1000 : null,
       version,
     },
     metrics,
+    timings,
     logger,
     isDraining: () => draining,
   };
@@ -105,17 +130,22 @@ async function serve(options: Options): Promise<void> {
     // Until the last request is done the port stays open: probes must see that we are draining.
     await Promise.race([admission.onIdle(), after(options.shutdownTimeout * 1000)]);
     await listener.close(Math.max(0, deadline - performance.now()));
+    grammars.close();
     await engine.stop();
   });
 
-  const model = await buildWithProgress(chosen.source, 'fp32');
-  await engine.start({ model, ...limits });
+  const choice = resolvePrecision(options.precision, options.device, chosen.config);
+  const model = await buildWithProgress(chosen.source, choice.precision);
+  await engine.start({ model, ...limits, grammarVocabulary: vocabulary });
   const { manifest } = model;
+  const precisionReason = choice.reason;
   const { info } = engine;
   const canChat = chatTemplate !== null;
   const needsKey = options.apiKey !== undefined;
   const { url } = listener;
-  console.log(banner({ url, version, modelName, manifest, info, limits, canChat, needsKey }));
+  console.log(
+    banner({ url, version, modelName, manifest, precisionReason, info, limits, canChat, needsKey }),
+  );
 }
 
 /**

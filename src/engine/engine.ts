@@ -1,8 +1,10 @@
 import type { CostModel } from './cost-model.ts';
 import type { Decoder } from './decoder.ts';
 import type { KvCache } from './kv-cache.ts';
+import type { ConstrainedRows, GrammarMatchers } from './grammar-matchers.ts';
+import type { KvJournal } from './kv-journal.ts';
 import type { EngineRequest, EngineStats, TokenOutput } from './messages.ts';
-import type { Sampler } from './sampler.ts';
+import type { LogitsRow, Sampler } from './sampler.ts';
 import type { Scheduler } from './scheduler.ts';
 import { Sequence } from './sequence.ts';
 
@@ -12,6 +14,10 @@ export interface EngineParts {
   readonly decoder: Decoder;
   readonly sampler: Sampler;
   readonly costs: CostModel;
+  /** Null where no request can have a grammar. */
+  readonly grammars?: GrammarMatchers | null;
+  /** Of a KV cache that outlives the process. */
+  readonly journal?: KvJournal | null;
 }
 
 /** The continuous batch: sequences get on and off at every step. */
@@ -21,14 +27,27 @@ export class Engine {
   readonly #decoder: Decoder;
   readonly #sampler: Sampler;
   readonly #costs: CostModel;
+  readonly #grammars: GrammarMatchers | null;
+  readonly #journal: KvJournal | null;
   #numSteps = 0;
 
-  constructor({ scheduler, kvCache, decoder, sampler, costs }: EngineParts) {
+  constructor({ scheduler, kvCache, decoder, sampler, costs, grammars, journal }: EngineParts) {
     this.#scheduler = scheduler;
     this.#kvCache = kvCache;
     this.#decoder = decoder;
     this.#sampler = sampler;
     this.#costs = costs;
+    this.#grammars = grammars ?? null;
+    this.#journal = journal ?? null;
+  }
+
+  /**
+   * Has to be done before a request with this grammar is added.
+   * @throws GrammarError when it can't be compiled
+   */
+  async compileGrammar(ebnf: string): Promise<void> {
+    if (this.#grammars === null) throw new Error('this engine takes no grammars');
+    await this.#grammars.compile(ebnf);
   }
 
   /** @throws RangeError when the request is empty or could never fit a row */
@@ -41,11 +60,36 @@ export class Engine {
           `a sequence has ${this.#kvCache.maxTokens} positions at most`,
       );
     }
-    this.#scheduler.add(new Sequence(request));
+    const sequence = new Sequence(request);
+    this.#grammars?.open(sequence);
+    this.#scheduler.add(sequence);
+  }
+
+  /**
+   * Takes up rows of an earlier process's durable KV cache. Has to come before any other request.
+   * @returns the requests that have no row there, to be added like new ones
+   */
+  adopt(requests: readonly EngineRequest[]): EngineRequest[] {
+    const rows = this.#journal?.read() ?? new Map();
+    const others: EngineRequest[] = [];
+    for (const request of requests) {
+      const held = rows.get(request.id);
+      // A grammar's or a scored prompt's progress is not in the cache.
+      if (!held || request.grammar !== null || request.promptLogprobs !== null) {
+        others.push(request);
+        continue;
+      }
+      const sequence = new Sequence(request);
+      this.#kvCache.adopt(sequence, held.row, held.length);
+      this.#scheduler.adopt(sequence);
+    }
+    if (this.#journal) this.#kvCache.discardIdle();
+    return others;
   }
 
   abort(id: number): void {
     this.#scheduler.abort(id);
+    this.#grammars?.close(id);
   }
 
   get hasWork(): boolean {
@@ -56,11 +100,24 @@ export class Engine {
   step(): TokenOutput[] {
     const plan = this.#scheduler.plan();
     if (!plan) return [];
+    this.#journal?.invalidate(plan.cacheOperations);
+    this.#decoder.rearrange(plan.cacheOperations);
+    this.#journal?.record(this.#scheduler.running);
     const { rows, failures, timings } = this.#decoder.execute(plan);
     this.#costs.observe(plan, timings);
-    const { sampled, failures: unsampled } = this.#sampler.sample(rows);
+    const {
+      ready,
+      pending,
+      failures: stuck,
+    } = this.#grammars?.constrain(rows) ?? unconstrained(rows);
+    const { sampled, failures: unsampled } = this.#sampler.sample(ready);
     this.#numSteps += 1;
-    return this.#scheduler.commit(plan, sampled, [...failures, ...unsampled]);
+    const failed = [...failures, ...stuck, ...unsampled];
+    const outputs = this.#scheduler.commit(plan, sampled, failed, pending);
+    this.#journal?.record(this.#scheduler.running);
+    for (const { id, finishReason } of outputs) if (finishReason) this.#grammars?.close(id);
+    this.#grammars?.accept(sampled);
+    return outputs;
   }
 
   get stats(): EngineStats {
@@ -72,4 +129,8 @@ export class Engine {
       ...this.#scheduler.counters,
     };
   }
+}
+
+function unconstrained(rows: readonly LogitsRow[]): ConstrainedRows {
+  return { ready: rows, pending: [], failures: [] };
 }

@@ -1,13 +1,15 @@
 import { applyPenalties } from './penalties.ts';
 import type { Sequence } from './sequence.ts';
+import { allowsOthers, applyTokenMask } from './token-mask.ts';
 
 /**
  * Applies to a row of logits, in place, all that a request says about single tokens, in vLLM's
- * order: allowed tokens, bans, bias, penalties. A request that says nothing costs nothing.
+ * order: grammar, allowed tokens, bans, bias, penalties. A request that says nothing costs nothing.
  * @param logits [vocab]
  */
 export function processLogits(logits: Float32Array, sequence: Sequence): void {
   const { allowedTokenIds, logitBias } = sequence.request.sampling;
+  if (sequence.tokenMask) applyTokenMask(logits, sequence.tokenMask);
   if (allowedTokenIds) keepOnly(logits, allowedTokenIds);
   banTokens(logits, sequence);
   if (logitBias) {
@@ -29,6 +31,8 @@ function banTokens(logits: Float32Array, sequence: Sequence): void {
   const { allowedTokenIds } = sequence.request.sampling;
   const banned = bannedTokens(sequence);
   if (allowedTokenIds?.every((tokenId) => banned.includes(tokenId)) === true) return;
+  const { tokenMask } = sequence;
+  if (tokenMask && banned.length > 0 && !allowsOthers(tokenMask, banned)) return;
   for (const tokenId of banned) logits[tokenId] = -Infinity;
 }
 

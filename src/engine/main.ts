@@ -12,20 +12,48 @@ import { openEngine } from './open-engine.ts';
 const commands: EngineCommand[] = [];
 /** Answers to requests that the engine would not take; they go out with the next message. */
 const refused: TokenOutput[] = [];
+/** Requests whose grammars are being compiled. */
+const compiling = new Set<number>();
 let engine: Engine | undefined;
 let looping = false;
 
 process.on('message', (command: EngineCommand) => {
-  commands.push(command);
-  if (looping) return;
-  looping = true;
-  iterate();
+  if (command.type === 'abort') compiling.delete(command.id);
+  receive(command);
 });
 // The front is gone: nobody is left to work for.
 process.on('disconnect', () => process.exit(0));
 // A terminal sends these to every process of the group, but the front decides when the engine ends.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
+
+function receive(command: EngineCommand): void {
+  commands.push(command);
+  wake();
+}
+
+function wake(): void {
+  if (looping) return;
+  looping = true;
+  iterate();
+}
+
+/** The loop runs on meanwhile. Never rejects. */
+async function addOnceCompiled(request: EngineRequest, ebnf: string): Promise<void> {
+  compiling.add(request.id);
+  try {
+    if (!engine) throw new Error('the engine is not started');
+    await engine.compileGrammar(ebnf);
+    // Else it was aborted meanwhile.
+    if (!compiling.delete(request.id)) return;
+    add(request);
+    wake();
+  } catch (error) {
+    if (!compiling.delete(request.id)) return;
+    refuse(request.id, error);
+    wake();
+  }
+}
 
 /** Drain commands, one step, post; again once the event loop has read what came in meanwhile. */
 function iterate(): void {
@@ -42,10 +70,13 @@ function iterate(): void {
 function obey(command: EngineCommand): void {
   switch (command.type) {
     case 'start':
-      start(command.options);
+      start(command.options, command.sharedMemory);
+      break;
+    case 'resume':
+      for (const request of engine?.adopt(command.requests) ?? []) take(request);
       break;
     case 'add':
-      add(command.request);
+      take(command.request);
       break;
     case 'abort':
       engine?.abort(command.id);
@@ -55,9 +86,9 @@ function obey(command: EngineCommand): void {
   }
 }
 
-function start(options: EngineOptions): void {
+function start(options: EngineOptions, sharedMemory: number | null): void {
   try {
-    const opened = openEngine(options);
+    const opened = openEngine(options, sharedMemory);
     ({ engine } = opened);
     post({ type: 'ready', info: opened.info });
   } catch (error) {
@@ -65,18 +96,23 @@ function start(options: EngineOptions): void {
   }
 }
 
+/** A request with a grammar joins once that is compiled. */
+function take(request: EngineRequest): void {
+  if (request.grammar) void addOnceCompiled(request, request.grammar.ebnf);
+  else add(request);
+}
+
 function add(request: EngineRequest): void {
   try {
     if (!engine) throw new Error('the engine is not started');
     engine.add(request);
   } catch (error) {
-    refused.push({
-      id: request.id,
-      tokenId: -1,
-      finishReason: 'error',
-      error: messageOf(error),
-    });
+    refuse(request.id, error);
   }
+}
+
+function refuse(id: number, error: unknown): void {
+  refused.push({ id, tokenId: -1, finishReason: 'error', error: messageOf(error) });
 }
 
 function post(message: EngineMessage): void {

@@ -2,6 +2,7 @@
  * What crosses the border between the front and the engine process, as structured clones.
  * One command per request or abort in, one step message per iteration out.
  */
+import type { GrammarSpec, GrammarVocabulary } from '../grammar/grammar-spec.ts';
 import type { BuiltModel } from '../model/manifest.ts';
 
 /** How the next token is drawn from the logits. Every field is set; the front fills in defaults. */
@@ -53,6 +54,8 @@ export interface EngineRequest {
   /** Cached prefixes are shared only among requests with the same salt. */
   readonly cacheSalt: string;
   readonly sampling: SamplingParams;
+  /** What the output must look like; null leaves it free. Its end needs an end-of-sequence token. */
+  readonly grammar: GrammarSpec | null;
   /** Token sequences that the output must not contain. */
   readonly badWords: readonly Int32Array[];
   /** Report each output token's log-probability and those of this many likeliest; null reports none. */
@@ -79,12 +82,23 @@ export interface EngineOptions {
   readonly prefixCaching: boolean;
   /** Longest iteration to aim at while sequences decode; null follows the decode run's own time. */
   readonly targetItlMs: number | null;
+  /** For requests with a grammar; without it they are refused. */
+  readonly grammarVocabulary?: GrammarVocabulary | null;
+  /** Keep the KV cache in shared memory that outlives the process (Linux). */
+  readonly durableKv?: boolean;
   /** `static` admits only into an empty batch: what continuous batching is measured against. */
   readonly batching: 'continuous' | 'static';
 }
 
 export type EngineCommand =
-  | { readonly type: 'start'; readonly options: EngineOptions }
+  | {
+      readonly type: 'start';
+      readonly options: EngineOptions;
+      /** Descriptor of an earlier process's durable KV cache, to go on with. */
+      readonly sharedMemory: number | null;
+    }
+  /** First after every start: what an earlier process left unfinished. */
+  | { readonly type: 'resume'; readonly requests: readonly EngineRequest[] }
   | { readonly type: 'add'; readonly request: EngineRequest }
   | { readonly type: 'abort'; readonly id: number }
   | { readonly type: 'shutdown' };
@@ -149,4 +163,6 @@ export interface EngineInfo {
   /** Physical memory that the KV cache may grow to, in bytes. */
   readonly kvCacheBytes: number;
   readonly threads: number;
+  /** The process's descriptor of a durable KV cache. */
+  readonly sharedMemory: number | null;
 }

@@ -1,9 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { ortVersion } from '../ort/environment.ts';
+import { createSharedMemory } from '../ort/native-memory.ts';
 import { CostModel } from './cost-model.ts';
-import { OnnxDecoder } from './decoder.ts';
+import { kvShape, OnnxDecoder } from './decoder.ts';
 import { Engine } from './engine.ts';
+import { GrammarMatchers } from './grammar-matchers.ts';
 import { KvCache } from './kv-cache.ts';
+import { KvStorage } from './kv-storage.ts';
 import type { EngineInfo, EngineOptions } from './messages.ts';
 import { BLOCK_SIZE } from './prefix-index.ts';
 import { Sampler } from './sampler.ts';
@@ -20,15 +23,23 @@ export interface OpenedEngine {
 
 /**
  * Loads a model and puts an engine together around it.
+ * @param inheritedMemory descriptor of the durable KV cache of an earlier engine, same options
  * @throws OrtError when the graph can't be loaded; Error when the cache's memory is too small
  */
-export function openEngine(options: EngineOptions): OpenedEngine {
+export function openEngine(
+  options: EngineOptions,
+  inheritedMemory: number | null = null,
+): OpenedEngine {
   const { model, maxNumSeqs, maxModelLen } = options;
   const threads = options.threads || availableParallelism();
   // Rows are address space: the spare ones keep finished texts while every sequence runs.
   const numRows = options.prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
   const session = { intraOpThreads: threads };
-  const decoder = new OnnxDecoder(model, { numRows, maxModelLen, session });
+  const sharedMemory = options.durableKv
+    ? (inheritedMemory ??
+      createSharedMemory(KvStorage.byteLength(kvShape(model.manifest, numRows, maxModelLen))))
+    : null;
+  const decoder = new OnnxDecoder(model, { numRows, maxModelLen, sharedMemory, session });
   const blockBytes = decoder.storage.bytesPerPosition * BLOCK_SIZE;
   const wholeBlocks = numRows * Math.ceil(maxModelLen / BLOCK_SIZE);
   const budgetBlocks = Math.floor(options.kvCacheMemory / blockBytes);
@@ -48,11 +59,14 @@ export function openEngine(options: EngineOptions): OpenedEngine {
   const costs = new CostModel();
   const scheduler = new Scheduler(kvCache, costs, options);
   const sampler = new Sampler(model.manifest.vocabSize);
+  const { grammarVocabulary: vocabulary } = options;
+  const grammars = vocabulary ? new GrammarMatchers({ vocabulary }) : null;
+  const { journal } = decoder.storage;
   const kvCacheBytes = kvCache.maxBlocks * blockBytes;
   return {
-    engine: new Engine({ scheduler, kvCache, decoder, sampler, costs }),
+    engine: new Engine({ scheduler, kvCache, decoder, sampler, costs, grammars, journal }),
     kvCache,
     decoder,
-    info: { runtimeVersion: ortVersion(), device: 'cpu', kvCacheBytes, threads },
+    info: { runtimeVersion: ortVersion(), device: 'cpu', kvCacheBytes, threads, sharedMemory },
   };
 }

@@ -2,13 +2,20 @@ import type { CostModel } from './cost-model.ts';
 import type { Sequence } from './sequence.ts';
 import type { DecodeRow, PrefillChunk, PrefillRun } from './step-plan.ts';
 
-/**
- * Without a target of the user's, an iteration with prefill may take this many times as long as its
- * decode run alone.
- */
-const DEFAULT_STRETCH = 1.4;
-/** Prefill never stands still: the first in line computes at least so many tokens a step. */
-const MIN_CHUNK = 16;
+/** How much prefill an iteration takes beside its decode run. */
+export interface PrefillPolicy {
+  /**
+   * Without a target of the user's, each prompt that waits for its prefill may lengthen an iteration
+   * by this share of its decode run: one new prompt hardly disturbs the others, and many are not
+   * starved.
+   */
+  readonly stretchPerPrompt: number;
+  /** Prefill never stands still: the first in line computes at least so many tokens a step. */
+  readonly minChunk: number;
+}
+
+/** Chosen with scripts/simulate; see docs/scheduling.md. */
+export const DEFAULT_PREFILL_POLICY: PrefillPolicy = { stretchPerPrompt: 0.4, minChunk: 16 };
 
 export interface PrefillRequest {
   /** With a row and more than one token to compute, in order. */
@@ -17,6 +24,7 @@ export interface PrefillRequest {
   readonly decode: readonly DecodeRow[];
   readonly maxTokens: number;
   readonly targetItlMs: number | null;
+  readonly policy: PrefillPolicy;
   readonly costs: CostModel;
   /** Asks for memory; see KvCache.grow. */
   readonly grow: (sequence: Sequence, length: number) => boolean;
@@ -32,16 +40,16 @@ export function planPrefill(request: PrefillRequest): PrefillRun[] {
 }
 
 function planChunks(request: PrefillRequest): PrefillChunk[] {
-  const { sequences, decode, maxTokens, targetItlMs, costs } = request;
+  const { sequences, decode, maxTokens, targetItlMs, policy, costs } = request;
   const decodeMs = costs.decodeMs(decode);
-  const target = targetItlMs ?? decodeMs * DEFAULT_STRETCH;
+  const target = targetItlMs ?? decodeMs * (1 + policy.stretchPerPrompt * sequences.length);
   let budgetMs = decode.length > 0 ? target - decodeMs : Infinity;
   let budgetTokens = maxTokens;
   const chunks: PrefillChunk[] = [];
   for (const sequence of sequences) {
     const start = sequence.numComputedTokens;
     const wanted = Math.min(sequence.numUncomputedTokens, budgetTokens);
-    const atLeast = chunks.length === 0 ? Math.min(MIN_CHUNK, wanted) : 0;
+    const atLeast = chunks.length === 0 ? Math.min(policy.minChunk, wanted) : 0;
     const length = Math.max(atLeast, costs.prefillTokensWithin(budgetMs, start, wanted));
     if (length <= 0) break;
     const chunk = { sequence, start, length };

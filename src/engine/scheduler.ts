@@ -1,7 +1,7 @@
 import type { CostModel } from './cost-model.ts';
 import type { KvCache } from './kv-cache.ts';
 import type { TokenOutput } from './messages.ts';
-import { planPrefill } from './prefill-planner.ts';
+import { DEFAULT_PREFILL_POLICY, planPrefill, type PrefillPolicy } from './prefill-planner.ts';
 import type { Sequence } from './sequence.ts';
 import type { DecodeRow, SampledToken, SequenceFailure, StepPlan } from './step-plan.ts';
 
@@ -12,6 +12,7 @@ export interface SchedulerOptions {
   readonly maxNumBatchedTokens: number;
   /** See EngineOptions. */
   readonly targetItlMs: number | null;
+  readonly prefillPolicy?: PrefillPolicy;
   readonly batching: 'continuous' | 'static';
 }
 
@@ -73,6 +74,11 @@ export class Scheduler {
     insertInOrder(this.#waiting, sequence);
   }
 
+  /** Takes up a sequence that has a row already. */
+  adopt(sequence: Sequence): void {
+    insertInOrder(this.#running, sequence);
+  }
+
   /** Forgets a sequence and frees its row at once. Unknown ids (already finished) are ignored. */
   abort(id: number): void {
     const waiting = this.#waiting.findIndex((sequence) => sequence.id === id);
@@ -94,6 +100,7 @@ export class Scheduler {
       decode,
       maxTokens: this.#options.maxNumBatchedTokens - numDecoding,
       targetItlMs: this.#options.targetItlMs,
+      policy: this.#options.prefillPolicy ?? DEFAULT_PREFILL_POLICY,
       costs: this.#costs,
       grow: (sequence, length) => this.#kvCache.grow(sequence, length),
     });
@@ -109,26 +116,28 @@ export class Scheduler {
   /**
    * Makes an executed plan visible: advances what was computed, appends what was sampled, frees what
    * has ended.
+   * @param pending sequences that could not sample yet: their last token is computed once more
    */
   commit(
     plan: StepPlan,
     sampled: readonly SampledToken[],
     failures: readonly SequenceFailure[],
+    pending: readonly Sequence[] = [],
   ): TokenOutput[] {
     const failed = new Set(failures.map((failure) => failure.sequence));
-    for (const { sequence } of plan.decode) {
-      if (sequence && !failed.has(sequence)) this.#advance(sequence, 1);
-    }
-    for (const { sequence, length } of plan.prefill.flat()) {
-      if (!failed.has(sequence)) this.#advance(sequence, length);
-    }
+    const advance = (sequence: Sequence, length: number) => {
+      if (failed.has(sequence)) return;
+      this.#advance(sequence, pending.includes(sequence) ? length - 1 : length);
+    };
+    for (const { sequence } of plan.decode) if (sequence) advance(sequence, 1);
+    for (const { sequence, length } of plan.prefill.flat()) advance(sequence, length);
     const outputs: TokenOutput[] = [];
-    for (const { sequence, tokenId } of sampled) {
+    for (const { sequence, tokenId, ...logprobs } of sampled) {
       const isFirst = sequence.numTokens === numGivenTokens(sequence);
       sequence.append(tokenId);
       const finishReason = sequence.finishReason();
       if (finishReason) this.#finish(sequence, true);
-      const output = { id: sequence.id, tokenId, finishReason };
+      const output = { id: sequence.id, tokenId, finishReason, ...logprobs };
       outputs.push(isFirst ? { ...output, numCachedTokens: sequence.numCachedTokens } : output);
     }
     for (const { sequence, message } of failures) {
@@ -173,16 +182,16 @@ export class Scheduler {
     const isStatic = batching === 'static';
     if (isStatic && this.#running.length > 0) return;
     let budget = maxNumBatchedTokens;
-    for (const sequence of this.#running) budget -= sequence.numUncomputedTokens;
+    for (const sequence of this.#running) budget -= numWantedTokens(sequence);
     const blocked: Sequence[] = [];
-    for (const sequence of [...this.#waiting]) {
+    for (const sequence of this.#waiting.slice()) {
       if (this.#running.length === maxNumSeqs || (budget <= 0 && !isStatic)) return;
       // A block for each of the others: admitting must not force a preemption at once.
       if (this.#kvCache.reserve(sequence, this.#running.length)) {
         this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
         insertInOrder(this.#running, sequence);
         this.#countPrefix(sequence);
-        budget -= sequence.numUncomputedTokens;
+        budget -= numWantedTokens(sequence);
         for (const other of blocked) other.timesOvertaken++;
       } else {
         if (sequence.timesOvertaken >= MAX_OVERTAKEN) return;
@@ -200,7 +209,8 @@ export class Scheduler {
 
   #planDecode(): DecodeRow[] {
     const rows: DecodeRow[] = [];
-    for (let row = 0; row < this.#kvCache.extent; row++) {
+    const { extent } = this.#kvCache;
+    for (let row = 0; row < extent; row++) {
       const owner = this.#kvCache.ownerOf(row);
       // A dead row writes behind what its owner has cached, where the owner's next chunk goes anyway.
       rows.push({
@@ -217,9 +227,17 @@ export class Scheduler {
   }
 }
 
-/** One token to compute fits the batched decode run, be it sampled or the last of a prompt. */
+/**
+ * One token to compute fits the batched decode run, be it sampled or the last of a prompt. So does a
+ * prompt that is scored: it needs the logits of every token, and goes one by one.
+ */
 function isDecoding(sequence: Sequence): boolean {
-  return sequence.numUncomputedTokens === 1;
+  return sequence.numUncomputedTokens === 1 || sequence.scoresPrompt;
+}
+
+/** What it would compute in one step, given the budget. */
+function numWantedTokens(sequence: Sequence): number {
+  return isDecoding(sequence) ? 1 : sequence.numUncomputedTokens;
 }
 
 /** What the request came with: its prompt, and tokens of an earlier life. */

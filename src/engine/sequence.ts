@@ -2,7 +2,7 @@ import { LogprobsTable } from './logprobs.ts';
 import type { EngineRequest, FinishReason } from './messages.ts';
 
 /** Waiting this long weighs as much as one level of priority, so that nothing waits for ever. */
-const AGING_MS = 10_000;
+export const AGING_MS = 10_000;
 
 /** One request inside the engine: its tokens, and how far the KV cache has followed them. */
 export class Sequence {
@@ -21,6 +21,8 @@ export class Sequence {
   timesOvertaken = 0;
   /** Of the prompt's tokens but the first, as far as they are known; null when not asked for. */
   readonly promptLogprobs: LogprobsTable | null;
+  /** What its grammar allows next, a bit per token; null without a grammar. */
+  tokenMask: Int32Array | null = null;
   #tokenIds: Int32Array;
   #numTokens: number;
 

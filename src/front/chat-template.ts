@@ -26,6 +26,10 @@ export class ChatTemplate {
   readonly #templates: ReadonlyMap<string, Template>;
   readonly #specialTokens: Readonly<Record<string, string>>;
   readonly #style: MessageStyle;
+  /** Whether there is anything in the templates for OpenAI's newer name of the system role. */
+  readonly #knowsDeveloper: boolean;
+  /** The Jinja texts, one after the other. */
+  readonly text: string;
 
   /**
    * @param sources Jinja texts by name; `tool_use`, if there, is taken for chats with tools and
@@ -40,6 +44,8 @@ export class ChatTemplate {
     const parsed = [...sources].map(([name, source]) => [name, parse(name, source)] as const);
     this.#templates = new Map(parsed);
     this.#specialTokens = specialTokens;
+    this.text = [...sources.values()].join('\n');
+    this.#knowsDeveloper = [...sources.values()].some((source) => source.includes('developer'));
     this.#style = {
       textAsParts: !this.#showsText(false) && this.#showsText(true),
       argumentsAsText: !this.#showsArguments(false) && this.#showsArguments(true),
@@ -69,7 +75,7 @@ export class ChatTemplate {
   render(messages: readonly ChatMessage[], options: ChatRenderOptions): string {
     if (messages.length === 0) throw new ChatTemplateError('messages must not be empty');
     const plain = messages.map((message, i) =>
-      toTemplateMessage(message, this.#style, `messages[${i}]`),
+      toTemplateMessage(this.#withKnownRole(message), this.#style, `messages[${i}]`),
     );
     if (options.continueFinalMessage !== true) return this.#run(plain, options);
     if (options.addGenerationPrompt) {
@@ -78,6 +84,11 @@ export class ChatTemplate {
       );
     }
     return this.#runUntilMark(plain, options);
+  }
+
+  #withKnownRole(message: ChatMessage): ChatMessage {
+    if (message.role !== 'developer' || this.#knowsDeveloper) return message;
+    return { ...message, role: 'system' };
   }
 
   #run(messages: readonly object[], options: ChatRenderOptions): string {

@@ -2,16 +2,20 @@
 import { Detokenizer } from './detokenizer.ts';
 import type { TokenBatch } from './engine.ts';
 import type { GenerationDelta, GenerationRequest } from './generation.ts';
+import { LogprobAssembler, scorePrompt } from './logprob-assembler.ts';
 import { StopStrings, type StopStringsOutput } from './stop-strings.ts';
 import type { TextTokenizer } from './tokenizer.ts';
 
 export class CompletionAssembler {
+  readonly #tokenizer: TextTokenizer;
   readonly #request: GenerationRequest;
   readonly #detokenizer: Detokenizer;
   readonly #stopStrings: StopStrings;
+  readonly #logprobs = new LogprobAssembler();
   #numTokens = 0;
 
   constructor(tokenizer: TextTokenizer, request: GenerationRequest) {
+    this.#tokenizer = tokenizer;
     this.#request = request;
     this.#detokenizer = new Detokenizer(tokenizer, request);
     this.#stopStrings = new StopStrings(request.stop, {
@@ -25,12 +29,31 @@ export class CompletionAssembler {
    * @returns the last delta, with a finish reason, when a stop string was found or the batch ends it.
    */
   push(batch: TokenBatch): GenerationDelta {
+    const delta = this.#pushTokens(batch);
+    const { promptLogprobs, numCachedTokens } = batch;
+    return {
+      ...delta,
+      ...(batch.logprobs === undefined ? {} : { logprobs: this.#logprobs.take() }),
+      ...(numCachedTokens === undefined ? {} : { numCachedTokens }),
+      ...(promptLogprobs === undefined
+        ? {}
+        : { promptLogprobs: scorePrompt(promptLogprobs, this.#tokenizer, this.#request) }),
+    };
+  }
+
+  #pushTokens(batch: TokenBatch): GenerationDelta {
     const { tokenIds, finishReason } = batch;
     let text = '';
     for (const [index, tokenId] of tokenIds.entries()) {
       const isStopToken = finishReason === 'stop' && index === tokenIds.length - 1;
-      if (isStopToken && !this.#request.includeStopStrInOutput) break;
-      const output = this.#check(this.#detokenizer.push([tokenId]));
+      const isShown = !isStopToken || this.#request.includeStopStrInOutput;
+      const piece = isShown ? this.#detokenizer.push([tokenId]) : '';
+      const logprobs = batch.logprobs?.[index];
+      if (logprobs) {
+        this.#logprobs.add(logprobs, piece, isShown && this.#detokenizer.isShown(tokenId));
+      }
+      if (!isShown) break;
+      const output = this.#check(piece);
       text += output.text;
       if (output.stopped !== null) {
         return finish(text, tokenIds.slice(0, index + 1), 'stop', output.stopped);

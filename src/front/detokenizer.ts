@@ -31,7 +31,7 @@ export class Detokenizer {
     this.#skipSpecialTokens = options.skipSpecialTokens;
     const { ignoreBOM, stripCount } = tokenizer.pieces;
     this.#utf8 = new TextDecoder('utf-8', { ignoreBOM });
-    const continues = options.promptTokenIds.some((id) => this.#isShown(id));
+    const continues = options.promptTokenIds.some((id) => this.isShown(id));
     this.#numToStrip = continues ? 0 : stripCount;
   }
 
@@ -39,7 +39,7 @@ export class Detokenizer {
   push(tokenIds: Iterable<number>): string {
     let text = '';
     for (const id of tokenIds) {
-      if (!this.#isShown(id)) continue;
+      if (!this.isShown(id)) continue;
       const piece = this.#tokenizer.pieces.get(id);
       if (piece === undefined) continue;
       text +=
@@ -55,7 +55,8 @@ export class Detokenizer {
     return this.#strip(this.#utf8.decode());
   }
 
-  #isShown(id: number): boolean {
+  /** Whether a token can add to the text. */
+  isShown(id: number): boolean {
     return !(this.#skipSpecialTokens && this.#tokenizer.isSpecial(id));
   }
 

@@ -1,5 +1,6 @@
 /** What the server asks of the front for one completion, and what it gets back as the text grows. */
 import type { SamplingParams } from '../engine/messages.ts';
+import type { GrammarSpec } from '../grammar/grammar-spec.ts';
 import type { TokenLogprob } from './token-logprob.ts';
 
 export interface GenerationRequest {
@@ -14,6 +15,8 @@ export interface GenerationRequest {
   /** Leave special tokens such as `<|im_end|>` out of the text. */
   readonly skipSpecialTokens: boolean;
   readonly sampling: SamplingParams;
+  /** What the output must look like; it was checked. Free if left out. */
+  readonly grammar?: GrammarSpec;
   /** Texts that the output must not contain. */
   readonly badWords: readonly string[];
   /** Report each token's log-probability and those of this many likeliest; null reports none. */
@@ -22,6 +25,10 @@ export interface GenerationRequest {
   readonly promptLogprobs: number | null;
   /** Lower goes first, as in vLLM; 0 if left out. */
   readonly priority?: number;
+  /** Whose request it is; clients share the server evenly. */
+  readonly client?: string;
+  /** Longest that it may take, waiting included; the server's own limit if null or left out. */
+  readonly timeoutMs?: number | null;
   /** Share cached prefixes only with requests of the same salt. */
   readonly cacheSalt?: string;
 }

@@ -40,7 +40,12 @@ export class TextGenerator implements Generator {
     let last: GenerationDelta | undefined;
     try {
       const assembler = new CompletionAssembler(tokenizer, request);
-      release = await admission.acquire(signal);
+      release = await admission.acquire(signal, {
+        priority: request.priority ?? 0,
+        client: request.client ?? '',
+        numPromptTokens: request.promptTokenIds.length,
+        maxTokens: request.maxTokens,
+      });
       observer?.admitted(performance.now());
       if (mayStart) await mayStart;
       // Leaving this loop early, by a stop string or by the consumer, frees the engine's row.
@@ -66,7 +71,10 @@ export class TextGenerator implements Generator {
   }
 
   #toEngineRequest(request: GenerationRequest): Parameters<Engine['generate']>[0] {
-    const eosTokenIds = request.ignoreEos ? [] : this.#options.eosTokenIds;
+    const { grammar = null } = request;
+    // A grammar's end can be told in no other way.
+    const ignoresEos = request.ignoreEos && grammar === null;
+    const eosTokenIds = ignoresEos ? [] : this.#options.eosTokenIds;
     return {
       promptTokenIds: request.promptTokenIds,
       outputTokenIds: new Int32Array(),
@@ -77,6 +85,7 @@ export class TextGenerator implements Generator {
       cacheSalt: request.cacheSalt ?? '',
       stopTokenIds: [...new Set([...eosTokenIds, ...request.stopTokenIds])],
       sampling: request.sampling,
+      grammar,
       badWords: encodeBadWords(this.#options.tokenizer, request.badWords),
       logprobs: request.logprobs,
       promptLogprobs: request.promptLogprobs,

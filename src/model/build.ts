@@ -120,7 +120,8 @@ async function writeBuild(
 ): Promise<void> {
   const weights = await open();
   try {
-    await buildDecoderGraph(config, weights).write(join(folder, GRAPH_FILE), onProgress);
+    const graph = buildDecoderGraph(config, weights, precision);
+    await graph.write(join(folder, GRAPH_FILE), onProgress);
   } finally {
     await weights.close();
   }

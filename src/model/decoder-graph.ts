@@ -1,8 +1,11 @@
 import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import { layerTensorNames } from './families.ts';
-import { emitLinear, emitLmHead, type LinearLayer } from './linear.ts';
+import { emitLinear, type LinearLayer } from './linear.ts';
+import type { Precision } from './manifest.ts';
 import { rotaryTables } from './rope.ts';
+import { vocabularyMatrix, type VocabularyMatrix } from './vocabulary-matrix.ts';
+import { WEIGHT_FORMATS, type WeightFormats } from './weight-format.ts';
 import type { WeightSource } from './weights.ts';
 
 /** A normalized hidden state, and the sum of everything before it that the next layer adds to. */
@@ -21,28 +24,34 @@ interface Stream {
  * Outputs: `logits` float [batch, vocab] and `present.{layer}.key|value`, shaped like the past:
  * bound to the past's own buffers, they are appended to in place.
  */
-export function buildDecoderGraph(config: DecoderConfig, weights: WeightSource): GraphBuilder {
-  return new DecoderEmitter(config, weights).emit();
+export function buildDecoderGraph(
+  config: DecoderConfig,
+  weights: WeightSource,
+  precision: Precision,
+): GraphBuilder {
+  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision]).emit();
 }
 
 class DecoderEmitter {
   readonly #graph = new GraphBuilder('decoder');
   readonly #config: DecoderConfig;
   readonly #weights: WeightSource;
+  readonly #formats: WeightFormats;
 
-  constructor(config: DecoderConfig, weights: WeightSource) {
+  constructor(config: DecoderConfig, weights: WeightSource, formats: WeightFormats) {
     this.#config = config;
     this.#weights = weights;
+    this.#formats = formats;
   }
 
   emit(): GraphBuilder {
     const graph = this.#graph;
-    const { numLayers, vocabSize, hiddenSize, tieWordEmbeddings, family } = this.#config;
+    const { numLayers, tieWordEmbeddings, family } = this.#config;
     this.#declareInputs();
     this.#declareRotaryTables();
 
-    const embedding = this.#weight(family.tensors.embedding, [vocabSize, hiddenSize]);
-    let hidden = graph.node('embedding/Gather', 'Gather', [embedding, 'input_ids']);
+    const embedding = this.#vocabularyMatrix(family.tensors.embedding);
+    let hidden = embedding.embed('input_ids');
     let residual: string | undefined;
     for (let layer = 0; layer < numLayers; layer++) {
       const names = layerTensorNames(this.#config.family, layer);
@@ -55,10 +64,8 @@ class DecoderEmitter {
       ({ residual } = after);
     }
     const { normalized } = this.#norm(family.tensors.finalNorm, hidden, residual);
-    const lmHead = tieWordEmbeddings
-      ? embedding
-      : this.#weight(family.tensors.lmHead, [vocabSize, hiddenSize]);
-    emitLmHead(graph, normalized, lmHead, 'logits');
+    const lmHead = tieWordEmbeddings ? embedding : this.#vocabularyMatrix(family.tensors.lmHead);
+    lmHead.project(normalized, 'logits');
     this.#declareOutputs();
     return graph;
   }
@@ -238,6 +245,12 @@ class DecoderEmitter {
   }
 
   #linear(input: string, layer: LinearLayer): string {
-    return emitLinear(this.#graph, this.#weights, layer, input);
+    return emitLinear(this.#graph, this.#weights, layer, input, this.#formats.linear);
+  }
+
+  #vocabularyMatrix(tensor: string): VocabularyMatrix {
+    const { vocabSize, hiddenSize } = this.#config;
+    const shape = [vocabSize, hiddenSize] as const;
+    return vocabularyMatrix(this.#graph, this.#weights, tensor, shape, this.#formats.vocabulary);
   }
 }

@@ -1,5 +1,8 @@
 import type { GraphBuilder } from '../onnx/graph-builder.ts';
+import { BlockMatrix } from './block-matrix.ts';
+import { castToFloat, floatInitializer } from './float-matrix.ts';
 import { transposeInto } from './transpose.ts';
+import type { WeightFormat } from './weight-format.ts';
 import type { WeightSource } from './weights.ts';
 
 /** One checkpoint tensor that makes up a linear layer, or a slice of one that is fused. */
@@ -26,38 +29,39 @@ export function emitLinear(
   weights: WeightSource,
   layer: LinearLayer,
   input: string,
+  format: WeightFormat,
 ): string {
-  const outFeatures = totalOutFeatures(layer);
-  const weight = graph.initializer(
-    `${layer.name}.weight`,
-    'float',
-    [layer.inFeatures, outFeatures],
-    () => loadTransposed(weights, layer),
-  );
-  const product = graph.node(`${layer.name}/MatMul`, 'MatMul', [input, weight]);
+  const product = emitProduct(graph, weights, layer, input, format);
   if (!layer.bias) {
     return product;
   }
-  const bias = graph.initializer(`${layer.name}.bias`, 'float', [outFeatures], () =>
+  const bias = graph.initializer(`${layer.name}.bias`, 'float', [totalOutFeatures(layer)], () =>
     loadBias(weights, layer),
   );
   return graph.node(`${layer.name}/Add`, 'Add', [product, bias]);
 }
 
-/**
- * Adds the projection of hidden states [rows, hidden] to logits [rows, vocab], made as `logits`.
- * `weight` is an initializer [vocab, hidden], which may be the embedding's own.
- */
-export function emitLmHead(
+function emitProduct(
   graph: GraphBuilder,
-  hidden: string,
-  weight: string,
-  logits: string,
-): void {
-  graph.node('lm_head/Gemm', 'Gemm', [hidden, weight], {
-    outputs: [logits],
-    attributes: { transB: 1n },
-  });
+  weights: WeightSource,
+  layer: LinearLayer,
+  input: string,
+  format: WeightFormat,
+): string {
+  const { name, inFeatures, parts } = layer;
+  if (format.kind === 'blocks') {
+    const tensors = parts.map(({ tensor, outFeatures }) => ({
+      name: `${tensor}.weight`,
+      rows: outFeatures,
+    }));
+    const matrix = new BlockMatrix(graph, weights, { name, tensors, columns: inFeatures }, format);
+    return matrix.multiply(`${name}/MatMul`, input);
+  }
+  const shape = [inFeatures, totalOutFeatures(layer)];
+  const stored = floatInitializer(graph, `${name}.weight`, shape, format, () =>
+    loadTransposed(weights, layer),
+  );
+  return graph.node(`${name}/MatMul`, 'MatMul', [input, castToFloat(graph, stored, format)]);
 }
 
 /** All parts' weights, checkpoint order [out, in], as one [inFeatures, sum of outFeatures]. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 
 import { readJson } from './json-file.ts';
-import type { DecoderManifest } from './manifest.ts';
+import { type DecoderManifest, PRECISIONS } from './manifest.ts';
 
 const MANIFEST_FILE = 'manifest.json';
 
@@ -12,7 +12,7 @@ const size = z.int().positive();
 const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   formatVersion: size,
   family: z.string(),
-  precision: z.literal('fp32'),
+  precision: z.enum(PRECISIONS),
   numLayers: size,
   numKvHeads: size,
   headDim: size,

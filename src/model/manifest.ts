@@ -1,5 +1,6 @@
 /** Number formats that weights can be built in. */
-export type Precision = 'fp32';
+export const PRECISIONS = ['fp32', 'fp16', 'int8', 'int4'] as const;
+export type Precision = (typeof PRECISIONS)[number];
 
 /**
  * What the decoder graph in a build folder looks like: all that is needed to bind it.

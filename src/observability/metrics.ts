@@ -1,9 +1,8 @@
 /** Prometheus metrics under vLLM's names, with `chairlift_` for `vllm:`. */
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Admission } from '../front/admission.ts';
-import type { Engine } from '../front/engine.ts';
+import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import type { GenerationObserver, GenerationOutcome } from '../front/generation-observer.ts';
 import type { GenerationRequest } from '../front/generation.ts';
+import { type ObservedState, registerStateMetrics } from './state-metrics.ts';
 
 /** In seconds; vLLM's buckets, with finer ones in front for small models. */
 const TTFT_BUCKETS = [
@@ -26,11 +25,9 @@ const LENGTH_BUCKETS = [
 /** Every outcome of an admitted request, so that each has a series from the start. */
 const FINISHED_REASONS = ['stop', 'length', 'abort', 'error'] as const;
 
-export interface MetricsOptions {
+export interface MetricsOptions extends ObservedState {
   /** The value of the label `model_name`. */
   readonly modelName: string;
-  readonly engine: Pick<Engine, 'stats'>;
-  readonly admission: Pick<Admission, 'waiting'>;
   /** Also watch the process: CPU, memory, event loop, garbage collection. */
   readonly withProcess: boolean;
 }
@@ -41,7 +38,6 @@ export class Metrics {
   readonly #promptTokens: Counter;
   readonly #generationTokens: Counter;
   readonly #finished: Counter<'finished_reason'>;
-  readonly #rejected: Counter;
   readonly #ttft: Histogram;
   readonly #itl: Histogram;
   readonly #e2e: Histogram;
@@ -50,18 +46,9 @@ export class Metrics {
   readonly #generationLength: Histogram;
 
   constructor(options: MetricsOptions) {
-    const { engine, admission } = options;
     this.registry.setDefaultLabels({ model_name: options.modelName });
     if (options.withProcess) collectDefaultMetrics({ register: this.registry });
-    this.#gauge('num_requests_running', 'Requests whose sequence is in the batch.', () => {
-      return engine.stats.numRunning;
-    });
-    this.#gauge('num_requests_waiting', 'Requests that wait for a place in the batch.', () => {
-      return engine.stats.numWaiting + admission.waiting;
-    });
-    this.#gauge('kv_cache_usage_perc', 'Share of the KV cache in use, 0 to 1.', () => {
-      return engine.stats.kvCacheUsage;
-    });
+    registerStateMetrics(this.registry, options);
     this.#promptTokens = this.#counter('prompt_tokens_total', 'Prompt tokens computed.');
     this.#generationTokens = this.#counter('generation_tokens_total', 'Tokens generated.');
     this.#finished = new Counter({
@@ -71,7 +58,6 @@ export class Metrics {
       registers: [this.registry],
     });
     for (const reason of FINISHED_REASONS) this.#finished.inc({ finished_reason: reason }, 0);
-    this.#rejected = this.#counter('request_rejected_total', 'Requests that were never admitted.');
     this.#ttft = this.#histogram(
       'time_to_first_token_seconds',
       'From arrival to the first token.',
@@ -141,17 +127,8 @@ export class Metrics {
   }
 
   #count(outcome: GenerationOutcome): void {
-    if (outcome === 'rejected') this.#rejected.inc();
-    else this.#finished.inc({ finished_reason: outcome });
-  }
-
-  #gauge(name: string, help: string, level: () => number): void {
-    const gauge: Gauge = new Gauge({
-      name: `chairlift_${name}`,
-      help,
-      registers: [this.registry],
-      collect: () => gauge.set(level()),
-    });
+    // Counted by the admission, which refuses most before they come this far.
+    if (outcome !== 'rejected') this.#finished.inc({ finished_reason: outcome });
   }
 
   #counter(name: string, help: string): Counter {

@@ -3,14 +3,21 @@ import { Hono, type Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { methodNotAllowed as checkMethod } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
+import { isAnthropicPath, toAnthropicEnvelope } from './anthropic/errors.ts';
+import { messageRoutes } from './anthropic/routes.ts';
 import { auth } from './auth.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
+import { allowOrigins } from './cors.ts';
 import { badRequest, methodNotAllowed, routeNotFound, type ApiError } from './errors.ts';
 import { healthRoutes } from './health.ts';
 import { metricsRoute } from './metrics-route.ts';
+import { embeddingRoutes } from './openai/embeddings.ts';
 import { modelRoutes } from './openai/models.ts';
+import { renderRoutes } from './openai/render.ts';
 import { completionRoutes } from './openai/routes.ts';
+import { documentRoutes } from './openapi/routes.ts';
 import { requestLog } from './request-log.ts';
+import { responseRoutes } from './responses/routes.ts';
 import { toApiError } from './to-api-error.ts';
 import { tokenizeRoutes } from './tokenize.ts';
 
@@ -19,6 +26,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
   app.use(requestId());
   app.use(requestLog(context));
+  if (context.config.corsOrigins.length > 0) app.use(allowOrigins(context.config));
   app.use(async (c, next) => {
     // Lets the client's connection go once it has its answer.
     if (context.isDraining()) c.header('connection', 'close');
@@ -36,7 +44,12 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   metricsRoute(app, context);
   modelRoutes(app, context);
   completionRoutes(app, context);
+  responseRoutes(app, context);
+  messageRoutes(app, context);
+  embeddingRoutes(app, context);
+  renderRoutes(app, context);
   tokenizeRoutes(app, context);
+  documentRoutes(app, context);
   app.notFound((c) => toResponse(c, routeNotFound(c.req.method, c.req.path)));
   app.onError((error, c) => {
     // The client is gone; what is answered reaches nobody.
@@ -49,5 +62,8 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
 
 /** Keeps the headers that middlewares have set. */
 function toResponse(c: Context<ServerEnv>, error: ApiError): Response {
-  return c.json(error.toEnvelope(), error.status, error.headers);
+  const body = isAnthropicPath(c.req.path)
+    ? toAnthropicEnvelope(error, c.get('requestId'))
+    : error.toEnvelope();
+  return c.json(body, error.status, error.headers);
 }

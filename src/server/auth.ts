@@ -5,7 +5,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { ServerContext, ServerEnv } from './context.ts';
 import { unauthorized } from './errors.ts';
 
-/** Probes and scrapers come without a key. */
+/** Probes and scrapers come without a key, and what is documented is no secret. */
 const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/health',
   '/ready',
@@ -13,6 +13,9 @@ const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/readyz',
   '/version',
   '/metrics',
+  '/models',
+  '/openapi.json',
+  '/docs',
 ]);
 
 export type KeyCheck = (headers: IncomingHttpHeaders) => void;
@@ -46,6 +49,16 @@ export function auth(context: ServerContext): MiddlewareHandler<ServerEnv> {
     if (!OPEN_PATHS.has(c.req.path)) check(c.env.incoming.headers);
     await next();
   };
+}
+
+/**
+ * Names the client that a request comes from, for fair shares: by its key, if the server has keys;
+ * else empty. The key itself is not kept.
+ */
+export function clientOf(context: ServerContext, headers: IncomingHttpHeaders): string {
+  const key = presentedKey(headers);
+  if (context.config.apiKeys.length === 0 || key === undefined) return '';
+  return digestOf(key).toString('base64');
 }
 
 function presentedKey(headers: IncomingHttpHeaders): string | undefined {

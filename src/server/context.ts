@@ -2,10 +2,15 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
 import type { ChatTemplate } from '../front/chat-template.ts';
+import type { Admission } from '../front/admission.ts';
+import type { ChatFormat } from '../front/chat-format.ts';
 import type { Engine } from '../front/engine.ts';
 import type { Generator } from '../front/generation.ts';
+import type { GrammarChecker } from '../front/grammar-checker.ts';
 import type { TextTokenizer } from '../front/tokenizer.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import type { ResponseStore } from './responses/store.ts';
+import type { ServerTimings } from './server-timing.ts';
 
 /** Sampling values of the model's generation_config.json; what is absent has OpenAI's default. */
 export interface SamplingDefaults {
@@ -30,8 +35,14 @@ export interface ServedModel {
 export interface ServerConfig {
   /** Keys that open the API; empty leaves it open to all. */
   readonly apiKeys: readonly string[];
+  /** Web pages that may use this server, such as `https://chat.example`; `*` is all. */
+  readonly corsOrigins: readonly string[];
   /** Largest request body and WebSocket frame, in bytes. */
   readonly maxBodyBytes: number;
+  /** Sequences (prompts times choices) that one request may have: what can run and wait at most. */
+  readonly maxSequencesPerRequest: number;
+  /** Longest that a request may take, waiting included, in milliseconds; null is no limit. */
+  readonly requestTimeoutMs: number | null;
   /** Milliseconds of silence on an event stream before a comment line is sent. */
   readonly ssePingMs: number;
   /** Milliseconds between WebSocket pings; a socket that missed one is cut. */
@@ -42,7 +53,10 @@ export interface ServerConfig {
 
 export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
   apiKeys: [],
+  corsOrigins: [],
   maxBodyBytes: 10 * 1024 * 1024,
+  maxSequencesPerRequest: 128,
+  requestTimeoutMs: null,
   ssePingMs: 15_000,
   webSocketPingMs: 30_000,
 };
@@ -50,12 +64,20 @@ export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
 export interface ServerContext {
   readonly generator: Generator;
   readonly engine: Engine;
-  readonly tokenizer: Pick<TextTokenizer, 'encode' | 'decode' | 'idToToken'>;
+  readonly admission: Pick<Admission, 'requireRoom'>;
+  readonly tokenizer: Pick<TextTokenizer, 'encode' | 'decode' | 'idToToken' | 'pieces'>;
   /** Null when the model has none; chat is refused then. */
   readonly chatTemplate: Pick<ChatTemplate, 'render'> | null;
+  /** How the model writes tool calls and thoughts. */
+  readonly chatFormat: ChatFormat;
+  readonly grammars: Pick<GrammarChecker, 'check'>;
   readonly model: ServedModel;
+  /** Responses that clients may come back to. */
+  readonly responses: ResponseStore;
   readonly config: ServerConfig;
   readonly metrics: Metrics;
+  /** Fed by the generator's `observe`. */
+  readonly timings: ServerTimings;
   readonly logger: Logger;
   /** True once shutdown began: running requests finish, new ones are refused. */
   isDraining(): boolean;

@@ -11,7 +11,20 @@ export interface ErrorEnvelope {
   };
 }
 
-export type ErrorStatus = 400 | 401 | 404 | 405 | 408 | 413 | 415 | 429 | 500 | 503;
+export type ErrorStatus =
+  | 400
+  | 401
+  | 403
+  | 404
+  | 405
+  | 408
+  | 413
+  | 415
+  | 429
+  | 500
+  | 501
+  | 503
+  | 504;
 
 interface ApiErrorOptions {
   readonly param?: string | null;
@@ -77,6 +90,11 @@ export function unauthorized(message: string): ApiError {
   });
 }
 
+export function originRefused(origin: string): ApiError {
+  const message = `Pages of ${origin.slice(0, 200)} may not use this server; see --cors-origin.`;
+  return new ApiError(403, 'permission_error', message, { code: 'origin_not_allowed' });
+}
+
 export function bodyTooLarge(limitBytes: number): ApiError {
   return new ApiError(
     413,
@@ -103,13 +121,26 @@ export function tooManyRequests(retryAfterSeconds: number): ApiError {
   });
 }
 
+export function notImplemented(message: string): ApiError {
+  return new ApiError(501, 'not_implemented', message, { code: 'not_implemented' });
+}
+
 /** Seconds after which a client should try again while the server starts, recovers or drains. */
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
-export function unavailable(message: string): ApiError {
+export function unavailable(
+  message: string,
+  retryAfterSeconds = UNAVAILABLE_RETRY_SECONDS,
+): ApiError {
   return new ApiError(503, 'service_unavailable', message, {
     code: 'service_unavailable',
-    headers: { 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) },
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  });
+}
+
+export function requestTimedOut(): ApiError {
+  return new ApiError(504, 'timeout_error', 'The request took longer than its timeout.', {
+    code: 'request_timeout',
   });
 }
 

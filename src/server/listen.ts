@@ -1,6 +1,6 @@
 /** Opens the port, and closes it without dropping what is at work. */
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { ServerEnv } from './context.ts';
@@ -45,14 +45,22 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
     keepAliveInitialDelay: TCP_PROBE_MS,
     keepAliveTimeout: IDLE_CONNECTION_MS,
   };
+  /** Connections without a request so far, as browsers and Node's `fetch` open ahead of need. */
+  const unused = new Set<Socket>();
   const server = createServer(connections, (request, response) => {
+    unused.delete(request.socket);
     response.on('close', () => {
       // Its connection is idle only after this event.
       if (isClosing) setImmediate(() => server.closeIdleConnections());
     });
     void handle(request, response);
   });
+  server.on('connection', (socket) => {
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
+  });
   server.on('upgrade', (request, socket, head) => {
+    unused.delete(request.socket);
     if (request.headers.upgrade?.toLowerCase() === 'websocket') {
       webSockets.handleUpgrade(request, socket, head);
     } else {
@@ -68,6 +76,8 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
+      // Node takes them for busy: a request may be on its way.
+      for (const socket of unused) socket.destroy();
       const cut = setTimeout(() => {
         webSockets.terminate();
         server.closeAllConnections();

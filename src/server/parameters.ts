@@ -1,10 +1,14 @@
 /** From a checked body and its prompt to what the generator takes: defaults and limits. */
 import { randomBytes } from 'node:crypto';
-import type { SamplingParams } from '../engine/messages.ts';
+import type { LogitBias, SamplingParams } from '../engine/messages.ts';
 import type { GenerationRequest } from '../front/generation.ts';
-import type { SamplingDefaults, ServedModel } from './context.ts';
+import type { ServedModel } from './context.ts';
 import { badRequest } from './errors.ts';
 import type { GenerationFields } from './schemas/fields.ts';
+
+const MAX_BIAS = 100;
+/** vLLM's word for no seed. */
+const RANDOM_SEED = -1n;
 
 export interface OutputLimit {
   /** What the client asked for; null when it left that open. */
@@ -32,7 +36,8 @@ export function toGenerationRequest(
     const { promptParam } = limit;
     throw badRequest(`\`${promptParam}\` comes to no tokens at all.`, promptParam, 'invalid_value');
   }
-  const maxTokens = resolveMaxTokens(promptTokenIds.length, limit, model.maxModelLen);
+  const prompt = truncate(promptTokenIds, fields.truncate_prompt_tokens, limit, model.maxModelLen);
+  const maxTokens = resolveMaxTokens(prompt.length, limit, model.maxModelLen);
   const minTokens = fields.min_tokens ?? 0;
   if (minTokens > maxTokens) {
     throw badRequest(
@@ -44,7 +49,7 @@ export function toGenerationRequest(
   const stopTokenIds = fields.stop_token_ids ?? [];
   requireInVocabulary(stopTokenIds, 'stop_token_ids', model.vocabSize);
   return {
-    promptTokenIds,
+    promptTokenIds: prompt,
     maxTokens,
     minTokens,
     stop: fields.stop ?? [],
@@ -52,7 +57,14 @@ export function toGenerationRequest(
     stopTokenIds,
     ignoreEos: fields.ignore_eos ?? false,
     skipSpecialTokens: fields.skip_special_tokens ?? true,
-    sampling: toSamplingParams(fields, model.samplingDefaults),
+    sampling: toSamplingParams(fields, model),
+    badWords: fields.bad_words ?? [],
+    logprobs: null,
+    promptLogprobs: fields.prompt_logprobs ?? null,
+    priority: fields.priority ?? 0,
+    cacheSalt: fields.cache_salt ?? '',
+    client: fields.user ?? '',
+    timeoutMs: fields.timeout ? fields.timeout * 1000 : null,
   };
 }
 
@@ -93,7 +105,27 @@ function resolveMaxTokens(numPrompt: number, limit: OutputLimit, maxModelLen: nu
   );
 }
 
-function toSamplingParams(fields: GenerationFields, defaults: SamplingDefaults): SamplingParams {
+/** The prompt's last tokens, as many as `truncate_prompt_tokens` says. */
+function truncate(
+  promptTokenIds: Int32Array,
+  numKept: number | null | undefined,
+  { requested, fallback }: OutputLimit,
+  maxModelLen: number,
+): Int32Array {
+  if (numKept === null || numKept === undefined) return promptTokenIds;
+  if (numKept === 0 || numKept > maxModelLen) {
+    throw badRequest(
+      `\`truncate_prompt_tokens\`: expected -1 or a number from 1 to the model's context length of ${maxModelLen}.`,
+      'truncate_prompt_tokens',
+      'invalid_value',
+    );
+  }
+  const room = Math.max(1, maxModelLen - (requested ?? fallback ?? 1));
+  return promptTokenIds.slice(-(numKept === -1 ? room : numKept));
+}
+
+function toSamplingParams(fields: GenerationFields, model: ServedModel): SamplingParams {
+  const defaults = model.samplingDefaults;
   return {
     temperature: fields.temperature ?? defaults.temperature ?? 1,
     topK: Math.max(0, fields.top_k ?? defaults.topK ?? 0),
@@ -103,11 +135,42 @@ function toSamplingParams(fields: GenerationFields, defaults: SamplingDefaults):
     presencePenalty: fields.presence_penalty ?? 0,
     frequencyPenalty: fields.frequency_penalty ?? 0,
     seed: toSeed(fields.seed),
+    logitBias: toLogitBias(fields.logit_bias ?? {}, model.vocabSize),
+    allowedTokenIds: toAllowed(fields.allowed_token_ids ?? null, model.vocabSize),
   };
 }
 
-/** Negative seeds keep their bits: -1 and 2^64 - 1 are one seed. */
-function toSeed(seed: number | null | undefined): bigint {
-  if (seed === null || seed === undefined) return randomBytes(8).readBigUInt64LE();
+function toAllowed(tokenIds: readonly number[] | null, vocabSize: number): Int32Array | null {
+  if (tokenIds === null) return null;
+  requireInVocabulary(tokenIds, 'allowed_token_ids', vocabSize);
+  return Int32Array.from(new Set(tokenIds));
+}
+
+function toLogitBias(
+  biases: Readonly<Record<string, number>>,
+  vocabSize: number,
+): LogitBias | null {
+  const entries = Object.entries(biases);
+  if (entries.length === 0) return null;
+  for (const [key] of entries) {
+    if (/^\d+$/.test(key) && Number(key) < vocabSize) continue;
+    throw badRequest(
+      `\`logit_bias\`: \`${key.slice(0, 50)}\` is not a token id of the vocabulary of ${vocabSize} tokens.`,
+      'logit_bias',
+      'invalid_value',
+    );
+  }
+  return {
+    tokenIds: Int32Array.from(entries, ([key]) => Number(key)),
+    // Clamped as vLLM does.
+    biases: Float32Array.from(entries, ([, bias]) => Math.min(MAX_BIAS, Math.max(-MAX_BIAS, bias))),
+  };
+}
+
+/** Other negative seeds keep their bits: -2 and 2^64 - 2 are one seed. */
+function toSeed(seed: number | bigint | null | undefined): bigint {
+  if (seed === null || seed === undefined || BigInt(seed) === RANDOM_SEED) {
+    return randomBytes(8).readBigUInt64LE();
+  }
   return BigInt.asUintN(64, BigInt(seed));
 }

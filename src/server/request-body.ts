@@ -1,6 +1,7 @@
 /** Reads a JSON request body, bounded, straight from Node's request. */
 import type { IncomingMessage } from 'node:http';
 import { ApiError, badRequest, bodyTooLarge, unsupportedMediaType } from './errors.ts';
+import { withExactSeed } from './schemas/exact-seed.ts';
 
 /**
  * The parsed JSON body of `incoming`.
@@ -18,10 +19,13 @@ export async function readJsonBody(
   return parseJson(body.toString('utf8'));
 }
 
-/** @throws ApiError 400 when `text` is not JSON. */
+/**
+ * The value of a JSON text; its `seed` may be a bigint.
+ * @throws ApiError 400 when `text` is not JSON.
+ */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return withExactSeed(JSON.parse(text), text);
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 200) : String(error);
     throw badRequest(`The request is not valid JSON: ${reason}.`, null, 'invalid_json');

@@ -15,9 +15,11 @@ export interface EventStreamOptions {
   readonly headers: Headers;
   /** What the client gets to see of a failure. */
   toApiError(error: unknown): ApiError;
+  /** What a `Server-Timing` header would say, told by a comment at the end; null when unknown. */
+  timing(): string | null;
 }
 
-const SSE_HEADERS = {
+export const SSE_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
   // Keeps nginx from collecting the answer.
@@ -39,23 +41,24 @@ export async function writeEventStream(
   response.writeHead(200, { ...Object.fromEntries(options.headers), ...SSE_HEADERS });
   response.flushHeaders();
   const pinger = new Pinger(response, options.pingMs);
+  let ending = '';
   try {
     for await (const delta of deltas) {
-      let events = toEvents(shape.push(delta));
-      if (delta.finishReason !== null) events += toEvents(shape.end());
+      const events = toEvents(shape.push(delta));
       if (events === '') continue;
       pinger.wrote();
       if (!response.write(events)) await drained(response);
       if (response.destroyed) break;
     }
+    ending = toEvents(shape.end());
+    const timing = options.timing();
+    if (timing !== null) ending += `: server-timing ${timing}\n\n`;
   } catch (error) {
-    if (!response.destroyed) {
-      response.write(toEvents([{ ...options.toApiError(error).toEnvelope() }]));
-    }
+    if (!response.destroyed) ending = toEvents([{ ...options.toApiError(error).toEnvelope() }]);
   } finally {
     pinger.stop();
   }
-  if (!response.destroyed) response.end('data: [DONE]\n\n');
+  if (!response.destroyed) response.end(`${ending}data: [DONE]\n\n`);
 }
 
 function toEvents(chunks: readonly JsonObject[]): string {
@@ -65,7 +68,7 @@ function toEvents(chunks: readonly JsonObject[]): string {
 }
 
 /** Resolves when the response takes more, or never will. */
-function drained(response: ServerResponse): Promise<void> {
+export function drained(response: ServerResponse): Promise<void> {
   if (response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const settle = (): void => {
@@ -77,7 +80,7 @@ function drained(response: ServerResponse): Promise<void> {
 }
 
 /** One timer per stream, set anew only when it fires: a token costs a look at the clock. */
-class Pinger {
+export class Pinger {
   readonly #response: ServerResponse;
   readonly #pingMs: number;
   #wroteAt = performance.now();

@@ -1,8 +1,10 @@
 /** Starts a generation and learns at once whether it was admitted. */
 import { setImmediate } from 'node:timers/promises';
-import type { GenerationDelta, GenerationRequest } from '../front/generation.ts';
+import { fanOut, type FanOutRequest } from '../front/fan-out.ts';
+import type { GenerationDelta } from '../front/generation.ts';
 import type { ServerContext } from './context.ts';
 import { unavailable } from './errors.ts';
+import { requireCompiled } from './structured-outputs.ts';
 
 /** @throws ApiError 503 when no new request can be taken. */
 export function requireServing(context: ServerContext): void {
@@ -11,25 +13,37 @@ export function requireServing(context: ServerContext): void {
   if (state === 'failed' || state === 'stopped' || state === 'starting') {
     throw unavailable(`The engine is ${state}.`);
   }
+  // Before work is spent on the request: templates and tokenizers are not free.
+  context.admission.requireRoom(0);
 }
 
 /**
- * Queues `request`. A refusal (queue full, shutting down) throws here, while the answer's status
+ * Queues `request`. A refusal (bad grammar, queue full, shutting down) throws here, while the answer's status
  * can still be chosen; whatever happens later, the wait for the first token included, is met in
- * the deltas.
+ * the deltas. Past its deadline the generation ends with a TimeoutError.
+ * @param client whose request it is, by its key; else its `user` field tells
  */
 export async function startGeneration(
   context: ServerContext,
-  request: GenerationRequest,
+  request: FanOutRequest,
   signal: AbortSignal,
+  client = '',
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
   requireServing(context);
-  const deltas = context.generator.generate(request, signal);
+  await requireCompiled(context, request.prompts[0]?.grammar, signal);
+  const timeoutMs = request.prompts[0]?.timeoutMs ?? context.config.requestTimeoutMs;
+  const deadline = timeoutMs === null ? [] : [AbortSignal.timeout(timeoutMs)];
+  const owned = client === '' ? request : ownedBy(client, request);
+  const deltas = fanOut(context.generator, owned, AbortSignal.any([signal, ...deadline]));
   const first = deltas.next();
   // The generator decides on admission before it waits for anything, so a refusal is here within
   // this turn of the event loop.
   await Promise.race([first, setImmediate()]);
   return withFirst(first, deltas);
+}
+
+function ownedBy(client: string, request: FanOutRequest): FanOutRequest {
+  return { ...request, prompts: request.prompts.map((prompt) => ({ ...prompt, client })) };
 }
 
 /** `deltas` with its first result already asked for; adds no promise per delta. */

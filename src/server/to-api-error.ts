@@ -1,8 +1,14 @@
 /** Turns whatever was thrown into what a client may see. */
 import type { Logger } from 'pino';
 import { QueueFullError, ShuttingDownError } from '../front/admission.ts';
-import { EngineError } from '../front/engine.ts';
-import { ApiError, internalError, tooManyRequests, unavailable } from './errors.ts';
+import { EngineError, EngineUnavailableError, SlowReaderError } from '../front/engine.ts';
+import {
+  ApiError,
+  internalError,
+  requestTimedOut,
+  tooManyRequests,
+  unavailable,
+} from './errors.ts';
 
 /**
  * The error a client gets for `error`. What was not written for clients is logged in full and
@@ -11,6 +17,15 @@ import { ApiError, internalError, tooManyRequests, unavailable } from './errors.
 export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof QueueFullError) return tooManyRequests(error.retryAfterSeconds);
+  if (error instanceof EngineUnavailableError) {
+    return unavailable('The engine is not available.', error.retryAfterSeconds);
+  }
+  if (error instanceof DOMException && error.name === 'TimeoutError') return requestTimedOut();
+  if (error instanceof SlowReaderError) {
+    return new ApiError(408, 'invalid_request_error', 'The answer was read too slowly.', {
+      code: 'slow_reader',
+    });
+  }
   if (error instanceof ShuttingDownError) return unavailable('The server is shutting down.');
   logger.error({ err: error }, 'request failed');
   if (error instanceof EngineError) {

@@ -147,6 +147,66 @@ describe('the sampler', () => {
   });
 });
 
+describe('log-probabilities', () => {
+  const sample = (logits: number[], request: Parameters<typeof engineRequest>[0]) => {
+    const sequence = new Sequence(engineRequest(request));
+    const rows = [{ sequence, logits: Float32Array.from(logits) }];
+    const [token] = new Sampler(logits.length).sample(rows).sampled;
+    return { token, sequence };
+  };
+
+  it('come from the logits as they were before bans, penalties and temperature', () => {
+    const probabilities = [0.5, 0.25, 0.15, 0.1];
+    const { token } = sample(probabilities.map(Math.log), {
+      logprobs: 2,
+      stopTokenIds: [0],
+      minTokens: 1,
+      sampling: { temperature: 0.01, frequencyPenalty: 2, topK: 1 },
+    });
+    expect(token?.tokenId).toBe(1);
+    expect([...(token?.logprobs?.tokenIds ?? [])]).toEqual([1, 0, 1]);
+    const expected = [0.25, 0.5, 0.25].map(Math.log);
+    for (const [column, logprob] of (token?.logprobs?.logprobs ?? []).entries()) {
+      expect(logprob).toBeCloseTo(expected[column] ?? NaN, 5);
+    }
+    expect([...(token?.logprobs?.ranks ?? [])]).toEqual([2]);
+  });
+
+  it('are not there unless asked for', () => {
+    const { token } = sample([1, 2], {});
+    expect(token && 'logprobs' in token).toBe(false);
+    expect(token && 'promptLogprobs' in token).toBe(false);
+  });
+
+  it('of a prompt come token by token, and with the first token drawn', () => {
+    const prompt = [2, 0, 1];
+    const sequence = new Sequence(
+      engineRequest({ promptTokenIds: Int32Array.from(prompt), promptLogprobs: 1 }),
+    );
+    const sampler = new Sampler(3);
+    const steps = [
+      [0.7, 0.2, 0.1],
+      [0.1, 0.6, 0.3],
+      [0.3, 0.1, 0.6],
+    ];
+    const results = steps.map((probabilities) => {
+      const logits = Float32Array.from(probabilities, Math.log);
+      const { sampled } = sampler.sample([{ sequence, logits }]);
+      sequence.numComputedTokens++;
+      return sampled;
+    });
+    expect(results.map((sampled) => sampled.length)).toEqual([0, 0, 1]);
+    const { tokenId, promptLogprobs } = results[2]?.[0] ?? {};
+    expect(tokenId).toBe(2);
+    expect([...(promptLogprobs?.tokenIds ?? [])]).toEqual([0, 0, 1, 1]);
+    expect(promptLogprobs?.logprobs[0]).toBeCloseTo(Math.log(0.7), 5);
+    expect(promptLogprobs?.logprobs[2]).toBeCloseTo(Math.log(0.6), 5);
+    sequence.append(2);
+    const [next] = sampler.sample([{ sequence, logits: Float32Array.of(1, 2, 3) }]).sampled;
+    expect(next && 'promptLogprobs' in next).toBe(false);
+  });
+});
+
 describe('the token filter', () => {
   const logits = fc.array(
     fc.oneof(fc.integer({ min: -40, max: 0 }), fc.float({ min: -50, max: 0, noNaN: true })),

@@ -132,6 +132,14 @@ describe('ChatTemplate', () => {
     expect(strict.render([user('ok')], PLAIN)).toBe('ok');
   });
 
+  it('takes the role developer for system unless the template knows it', () => {
+    const messages = [{ role: 'developer', content: 'Be brief.' }, user('Hi')];
+    const roles = '{% for m in messages %}{{ m.role }} {% endfor %}';
+    expect(template(roles).render(messages, PLAIN)).toBe('system user ');
+    const known = template(`${roles}{% if messages[0].role == 'developer' %}!{% endif %}`);
+    expect(known.render(messages, PLAIN)).toBe('developer user !');
+  });
+
   it('gives templates special tokens, further variables, and null for no tools', () => {
     const source =
       '{{ bos_token }}{{ messages[0].content }}{% if think %}<think>{% endif %}' +

@@ -38,7 +38,12 @@ function requestOf(fields: Partial<GenerationRequest> = {}): GenerationRequest {
       presencePenalty: 0,
       frequencyPenalty: 0,
       seed: 0n,
+      logitBias: null,
+      allowedTokenIds: null,
     },
+    badWords: [],
+    logprobs: null,
+    promptLogprobs: null,
     ...fields,
   };
 }
@@ -125,15 +130,24 @@ describe('TextGenerator', () => {
     const setup = setUp(() => []);
     const request = requestOf({ stopTokenIds: [7, EOS], maxTokens: 5, minTokens: 0 });
     await complete(setup, request);
-    expect(setup.engine.requests[0]).toEqual({
+    expect(setup.engine.requests[0]).toMatchObject({
       promptTokenIds: request.promptTokenIds,
       outputTokenIds: new Int32Array(),
       maxTokens: 5,
       minTokens: 0,
       stopTokenIds: [2, 0, 7],
       sampling: request.sampling,
+      badWords: [],
+      logprobs: null,
+      promptLogprobs: null,
     });
-    await complete(setup, { stopTokenIds: [7], ignoreEos: true });
+    const rules = { badWords: ['the'], logprobs: 3, promptLogprobs: 1 };
+    await complete(setup, { stopTokenIds: [7], ignoreEos: true, ...rules });
+    expect(setup.engine.requests[1]).toMatchObject({
+      badWords: [Int32Array.from(encode('the')), Int32Array.from(encode(' the'))],
+      logprobs: 3,
+      promptLogprobs: 1,
+    });
     expect(setup.engine.requests[1]?.stopTokenIds).toEqual([7]);
   });
 

@@ -1,6 +1,11 @@
-import { expect, test } from 'vitest';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 
-import { bfloat16ToFloat32, float16ToFloat32 } from '../../src/model/float-conversion.ts';
+import {
+  bfloat16ToFloat32,
+  float16ToFloat32,
+  float32ToFloat16,
+} from '../../src/model/float-conversion.ts';
 
 const ALL = Uint16Array.from({ length: 0x1_0000 }, (_, bits) => bits);
 
@@ -35,4 +40,45 @@ test('a part of an array is written where it lies', () => {
   float16ToFloat32(Uint16Array.of(0x3c00), target.subarray(2, 3));
   bfloat16ToFloat32(Uint16Array.of(0x4000), target.subarray(3, 4));
   expect(target).toEqual(Float32Array.of(0, 0, 1, 2));
+});
+
+describe('float32 to float16', () => {
+  /** Every float16 but NaNs, as float32. */
+  const halves = Uint16Array.from({ length: 0x1_0000 }, (_, half) => half).filter(
+    (half) => (half & 0x7fff) <= 0x7c00,
+  );
+  const values = new Float32Array(halves.length);
+  float16ToFloat32(halves, values);
+
+  test('every float16 comes back as it was', () => {
+    expect(float32ToFloat16(values)).toEqual(halves);
+  });
+
+  test('halfway between two float16 is rounded to the even one', () => {
+    const positive = values.subarray(0, 0x7c00);
+    const middles = positive.subarray(1).map((value, i) => (value + (positive[i] ?? NaN)) / 2);
+    const even = Uint16Array.from(middles, (_, i) => i + (i % 2));
+    expect(float32ToFloat16(middles)).toEqual(even);
+  });
+
+  test('any other value goes to the nearest', () => {
+    fc.assert(
+      fc.property(fc.float({ min: -65504, max: 65504, noNaN: true }), (value) => {
+        const [half = 0] = float32ToFloat16(Float32Array.of(value));
+        const near = new Float32Array(3);
+        float16ToFloat32(Uint16Array.of(half, half - 1, half + 1), near);
+        const [error = NaN, below = NaN, above = NaN] = near.map((other) =>
+          Math.abs(other - value),
+        );
+        for (const other of [below, above].filter((each) => Number.isFinite(each))) {
+          expect(error < other || (error === other && half % 2 === 0)).toBe(true);
+        }
+      }),
+    );
+  });
+
+  test('what is too large becomes infinite, and what is not a number stays so', () => {
+    const source = Float32Array.of(65519, 65520, -1e30, Infinity, NaN);
+    expect([...float32ToFloat16(source)]).toEqual([0x7bff, 0x7c00, 0xfc00, 0x7c00, 0x7e00]);
+  });
 });

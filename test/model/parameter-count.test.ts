@@ -35,6 +35,8 @@ test.each([
 ])('the count is what the graph takes: %o', async (changes) => {
   const config = parseDecoderConfig({ ...PRESETS.tiny, ...changes }, 'tiny');
   const weights = new CountingWeights();
-  await buildDecoderGraph(config, weights).write(`${await temporaryDirectory()}/decoder.onnx`);
+  await buildDecoderGraph(config, weights, 'fp32').write(
+    `${await temporaryDirectory()}/decoder.onnx`,
+  );
   expect(countParameters(config)).toBe(weights.total);
 });

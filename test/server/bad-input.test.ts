@@ -4,6 +4,8 @@ import { MAX_MODEL_LEN, useServers, VOCAB_SIZE } from './support/test-server.ts'
 
 const server = useServers();
 
+const tool = { type: 'function', function: { name: 'add' } };
+const named = (name: string) => ({ type: 'function', function: { name } });
 const user = { role: 'user', content: 'Hi' };
 
 describe.each([
@@ -38,12 +40,37 @@ describe.each([
     ['stream', { stream: 'yes' }],
     ['stream_options.include_usage', { stream: true, stream_options: { include_usage: 1 } }],
     ['model', { model: 5 }],
-    ['n', { n: 2 }],
-    ['logit_bias', { logit_bias: { 5: -100 } }],
-    ['response_format', { response_format: { type: 'json_object' } }],
-    ['logprobs', { logprobs: path === '/v1/completions' ? 3 : true }],
+    ['n', { n: 0 }],
+    ['n', { n: 129 }],
+    ['n', { n: 101 }],
+    ['best_of', { n: 2, best_of: 101 }],
+    ['best_of', { n: 2, best_of: 1 }],
+    ['best_of', { best_of: 2, stream: true }],
+    ['logit_bias', { logit_bias: [1] }],
+    ['logit_bias', { logit_bias: { [VOCAB_SIZE]: 1 } }],
+    ['logit_bias', { logit_bias: { '-1': 1 } }],
+    ['logit_bias', { logit_bias: { word: 1 } }],
+    ['logit_bias.5', { logit_bias: { 5: 'much' } }],
+    ['allowed_token_ids', { allowed_token_ids: [] }],
+    ['allowed_token_ids', { allowed_token_ids: [1, -1] }],
+    ['allowed_token_ids.1', { allowed_token_ids: [1, VOCAB_SIZE] }],
+    ['bad_words.0', { bad_words: [''] }],
+    ['bad_words', { bad_words: 'word' }],
+    ['prompt_logprobs', { prompt_logprobs: 21 }],
+    ['prompt_logprobs', { prompt_logprobs: 1, stream: true }],
+    ['truncate_prompt_tokens', { truncate_prompt_tokens: -2 }],
+    ['truncate_prompt_tokens', { truncate_prompt_tokens: 0 }],
+    ['truncate_prompt_tokens', { truncate_prompt_tokens: MAX_MODEL_LEN + 1 }],
+    ['response_format.type', { response_format: { type: 'xml' } }],
+    ['response_format.json_schema', { response_format: { type: 'json_schema' } }],
+    ['structured_outputs.choice', { structured_outputs: { choice: [] } }],
+    ['guided_regex', { guided_regex: 'a', structured_outputs: { choice: ['a'] } }],
+    ['structured_outputs.structural_tag', { structured_outputs: { structural_tag: {} } }],
+    ['structured_outputs.json', { structured_outputs: { json: { type: 'strin' } } }],
+    ['structured_outputs.regex', { structured_outputs: { regex: '(' } }],
+    ['logprobs', { logprobs: path === '/v1/completions' ? 21 : 3 }],
   ])('a bad %s: %j', async (param, fields) => {
-    const { url } = await server();
+    const { url } = await server({ config: { maxSequencesPerRequest: 100 } });
     const response = await post({ url }, path, { ...valid, ...fields });
     const error = await errorOf(response, 400);
     expect(error).toMatchObject({ type: 'invalid_request_error', param });
@@ -114,16 +141,20 @@ describe('/v1/completions refuses', () => {
     ['prompt', {}],
     ['prompt', { prompt: '' }],
     ['prompt', { prompt: [] }],
-    ['prompt', { prompt: [''] }],
+    ['prompt.0', { prompt: [''] }],
+    ['prompt.1', { prompt: ['a', ''] }],
     ['prompt.0', { prompt: [[]] }],
     ['prompt', { prompt: 5 }],
-    ['prompt', { prompt: [true] }],
+    ['prompt.0', { prompt: [true] }],
+    ['prompt.1', { prompt: ['a', 5] }],
+    ['prompt.1.0', { prompt: [[1], [-1]] }],
+    ['prompt.1.1', { prompt: [[1], [1, VOCAB_SIZE]] }],
     ['prompt.1', { prompt: [1, -1] }],
     ['prompt.1', { prompt: [1, 1.5] }],
     ['prompt.2', { prompt: [1, 2, VOCAB_SIZE] }],
-    ['prompt', { prompt: ['a', 'b'] }],
-    ['prompt', { prompt: [[1], [2]] }],
-    ['echo', { prompt: 'a', echo: true }],
+    ['prompt', { prompt: Array.from({ length: 129 }, () => 'a') }],
+    ['echo', { prompt: 'a', echo: 'yes' }],
+    ['max_tokens', { prompt: 'a', max_tokens: 0 }],
     ['suffix', { prompt: 'a', suffix: 'b' }],
   ])('a bad %s: %j', async (param, body) => {
     const error = await errorOf(await post(await server(), '/v1/completions', body), 400);
@@ -146,7 +177,13 @@ describe('/v1/chat/completions refuses', () => {
     ['max_completion_tokens', { messages: [user], max_completion_tokens: 0 }],
     ['max_completion_tokens', { messages: [user], max_completion_tokens: 5000 }],
     ['tools.0.type', { messages: [user], tools: [{ type: 'code', function: { name: 'f' } }] }],
+    ['top_logprobs', { messages: [user], top_logprobs: 2 }],
+    ['top_logprobs', { messages: [user], logprobs: true, top_logprobs: 21 }],
     ['tool_choice', { messages: [user], tool_choice: 'required' }],
+    ['tool_choice', { messages: [user], tool_choice: 'sometimes' }],
+    ['tool_choice', { messages: [user], tools: [tool], tool_choice: named('other') }],
+    // The model of these tests has no format of tool calls.
+    ['tool_choice', { messages: [user], tools: [tool], tool_choice: named('add') }],
   ])('a bad %s: %j', async (param, body) => {
     const error = await errorOf(await post(await server(), '/v1/chat/completions', body), 400);
     expect(error).toMatchObject({ type: 'invalid_request_error', param });

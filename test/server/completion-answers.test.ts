@@ -30,6 +30,7 @@ function usageOf(promptTokenIds: readonly number[], numTokens: number) {
     prompt_tokens: promptTokenIds.length,
     completion_tokens: numTokens,
     total_tokens: promptTokenIds.length + numTokens,
+    prompt_tokens_details: { cached_tokens: 0 },
   };
 }
 

@@ -47,6 +47,15 @@ test('close lets running requests finish, and keeps no idle connection', async (
   await closed;
 });
 
+test('close ends a connection that was opened ahead of need', async () => {
+  const target = await server();
+  const socket = createConnection(Number(new URL(target.url).port), '127.0.0.1');
+  await once(socket, 'connect');
+  // Answered on another connection: by then the server has accepted the first.
+  await (await fetch(`${target.url}/health`)).text();
+  await expect(target.close(60_000)).resolves.toBeUndefined();
+});
+
 test('close ends a connection that its client would keep, once its request is done', async () => {
   const target = await server(slow);
   const json = JSON.stringify(body);

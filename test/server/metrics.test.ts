@@ -30,7 +30,7 @@ test('ten requests move counters and histograms by exact amounts', async () => {
     generation_tokens_total: 50,
     'request_success_total{finished_reason="length"}': 10,
     'request_success_total{finished_reason="stop"}': 0,
-    request_rejected_total: 0,
+    'request_rejected_total{reason="requests"}': 0,
     time_to_first_token_seconds_count: 10,
     inter_token_latency_seconds_count: 40,
     e2e_request_latency_seconds_count: 10,
@@ -61,7 +61,10 @@ test('gauges follow what runs and waits; aborted and refused requests are counte
   expect(Object.fromEntries(await samplesOf(target))).toMatchObject({
     num_requests_running: 1,
     num_requests_waiting: 1,
-    request_rejected_total: 1,
+    'num_requests_waiting_by_reason{reason="capacity"}': 1,
+    num_prompt_tokens_waiting: 2,
+    'request_rejected_total{reason="requests"}': 1,
+    'request_rejected_total{reason="tokens"}': 0,
   });
   abort.abort();
   await vi.waitFor(async () => {

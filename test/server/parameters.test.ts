@@ -1,14 +1,19 @@
 import { expect, test } from 'vitest';
 import type { GenerationRequest } from '../../src/front/generation.ts';
-import { answerOf, post } from './support/client.ts';
-import { MAX_MODEL_LEN, useServers, type TestServerOptions } from './support/test-server.ts';
+import { answerOf, errorOf, post } from './support/client.ts';
+import {
+  MAX_MODEL_LEN,
+  tokensOf,
+  useServers,
+  type TestServerOptions,
+} from './support/test-server.ts';
 
 const server = useServers();
 
 /** The request that `body` becomes. */
 async function requestOf(
   path: string,
-  body: object,
+  body: object | string,
   options: TestServerOptions = {},
 ): Promise<GenerationRequest> {
   const requests: GenerationRequest[] = [];
@@ -71,9 +76,17 @@ test('every field reaches the generator', async () => {
     stop_token_ids: [7],
     ignore_eos: true,
     skip_special_tokens: false,
+    logit_bias: { 5: -300, 7: 1.5 },
+    allowed_token_ids: [5, 7, 9, 5],
+    bad_words: ['no'],
+    logprobs: 3,
+    prompt_logprobs: 2,
+    truncate_prompt_tokens: 2,
+    priority: -1,
+    cache_salt: 'mine',
   };
-  expect(await requestOf(COMPLETIONS, body)).toEqual({
-    promptTokenIds: Int32Array.from([1, 2, 3]),
+  expect(await requestOf(COMPLETIONS, body)).toMatchObject({
+    promptTokenIds: Int32Array.from([2, 3]),
     maxTokens: 9,
     minTokens: 2,
     stop: ['end'],
@@ -90,7 +103,14 @@ test('every field reaches the generator', async () => {
       presencePenalty: -1,
       frequencyPenalty: 1.5,
       seed: 42n,
+      logitBias: { tokenIds: Int32Array.of(5, 7), biases: Float32Array.of(-100, 1.5) },
+      allowedTokenIds: Int32Array.of(5, 7, 9),
     },
+    badWords: ['no'],
+    logprobs: 3,
+    promptLogprobs: 2,
+    priority: -1,
+    cacheSalt: 'mine',
   });
 });
 
@@ -108,12 +128,50 @@ test('the model’s own defaults stand behind the request’s fields', async () 
 });
 
 test.each([
-  [-1, 2n ** 64n - 1n],
-  [0, 0n],
-  [-(2 ** 63), 2n ** 63n],
-])('seed %d keeps its 64 bits', async (seed, bits) => {
-  const { sampling } = await requestOf(COMPLETIONS, { prompt: 'Hi', seed });
+  ['-2', 2n ** 64n - 2n],
+  ['0', 0n],
+  ['9007199254740993', 2n ** 53n + 1n],
+  ['9223372036854775807', 2n ** 63n - 1n],
+  ['-9223372036854775808', 2n ** 63n],
+])('seed %s keeps its 64 bits', async (seed, bits) => {
+  const decoys = '"metadata": {"seed": 5}, "no\\"seed": 9007199254740992';
+  const body = `{"prompt": "Hi", ${decoys}, "seed" : ${seed}}`;
+  const { sampling } = await requestOf(COMPLETIONS, body);
   expect(sampling.seed).toBe(bits);
+});
+
+test.each(['9223372036854775808', '-9223372036854775809', '1e19', '1e400', '"1"'])(
+  'seed %s is refused',
+  async (seed) => {
+    const body = `{"prompt": "Hi", "seed": ${seed}}`;
+    const error = await errorOf(await post(await server(), COMPLETIONS, body), 400);
+    expect(error.param).toBe('seed');
+  },
+);
+
+test('seed -1 is a random one', async () => {
+  const seeds = new Set<bigint>();
+  for (let index = 0; index < 4; index++) {
+    seeds.add((await requestOf(COMPLETIONS, { prompt: 'Hi', seed: -1 })).sampling.seed);
+  }
+  expect(seeds.size).toBe(4);
+});
+
+test.each([
+  [4, 'abcd'.slice(-4)],
+  [2, 'cd'],
+  [-1, 'abcd'],
+])('truncate_prompt_tokens %d keeps the end', async (numKept, rest) => {
+  const body = { prompt: 'abcd', truncate_prompt_tokens: numKept };
+  const { promptTokenIds } = await requestOf(COMPLETIONS, body);
+  expect([...promptTokenIds]).toEqual(tokensOf(rest));
+});
+
+test('truncate_prompt_tokens -1 keeps what leaves room for the output', async () => {
+  const prompt = 'x'.repeat(MAX_MODEL_LEN + 50);
+  const body = { prompt, truncate_prompt_tokens: -1, max_tokens: 6 };
+  const { promptTokenIds, maxTokens } = await requestOf(COMPLETIONS, body);
+  expect([promptTokenIds.length, maxTokens]).toEqual([MAX_MODEL_LEN - 6, 6]);
 });
 
 test('without a seed each request has its own', async () => {

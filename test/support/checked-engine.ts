@@ -57,6 +57,7 @@ export class CheckedEngine {
       sampler: new Sampler(FAKE_VOCAB_SIZE),
       costs,
       decoder: {
+        rearrange: (operations) => fake.rearrange(operations),
         execute: (plan) => {
           this.#checkPlan(plan);
           return fake.execute(plan);

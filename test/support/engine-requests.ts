@@ -28,6 +28,7 @@ export function engineRequest(
     priority: 0,
     arrivalMs: 0,
     cacheSalt: '',
+    grammar: null,
     badWords: [],
     logprobs: null,
     promptLogprobs: null,

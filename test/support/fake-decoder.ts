@@ -28,10 +28,13 @@ export class FakeDecoder implements Decoder {
     this.capacity = capacity;
   }
 
+  rearrange(operations: readonly CacheOperation[]): void {
+    for (const operation of operations) this.#apply(operation);
+  }
+
   execute(plan: StepPlan): StepResult {
     const rows: LogitsRow[] = [];
     const failures: SequenceFailure[] = [];
-    for (const operation of plan.cacheOperations) this.#apply(operation);
     for (const [row, { sequence, position }] of plan.decode.entries()) {
       const tokenId = sequence ? (sequence.tokenIds(position, position + 1)[0] ?? -1) : -1;
       this.#write(row, position, [tokenId]);
@@ -67,7 +70,7 @@ export class FakeDecoder implements Decoder {
     failures: SequenceFailure[],
   ): void {
     if (this.failing.has(sequence.id)) failures.push({ sequence, message: 'made to fail' });
-    else if (length === sequence.numTokens) {
+    else if (length === sequence.numTokens || sequence.scoresPrompt) {
       rows.push({ sequence, logits: this.#logits(sequence.row, length) });
     }
   }

@@ -1,6 +1,11 @@
 /** An `Engine` without a model or a process: a script says which tokens each request generates. */
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import type { EngineInfo, EngineRequest, EngineStats } from '../../src/engine/messages.ts';
+import type {
+  EngineInfo,
+  EngineRequest,
+  EngineStats,
+  Logprobs,
+} from '../../src/engine/messages.ts';
 import {
   EngineError,
   type Engine,
@@ -21,6 +26,8 @@ export interface FakeEngineOptions {
   readonly delayMs?: number;
   /** Tokens delivered at once, as when the consumer fell behind. */
   readonly tokensPerBatch?: number;
+  /** What every request finds in the prefix cache; none unless told. */
+  readonly numCachedTokens?: number;
 }
 
 export class FakeEngine implements Engine {
@@ -31,7 +38,9 @@ export class FakeEngine implements Engine {
     device: 'cpu',
     kvCacheBytes: 0,
     threads: 1,
+    sharedMemory: null,
   };
+  readonly numCrashes = 0;
   /** Requests in progress; 0 once every consumer has finished, broken off or aborted. */
   running = 0;
   /** Requests that ended with a finish reason. */
@@ -45,6 +54,7 @@ export class FakeEngine implements Engine {
   readonly #script: Script;
   readonly #delayMs: number;
   readonly #tokensPerBatch: number;
+  readonly #numCachedTokens: number;
   readonly #listeners = new Set<(stats: EngineStats) => void>();
   #numSteps = 0;
 
@@ -52,6 +62,7 @@ export class FakeEngine implements Engine {
     this.#script = script;
     this.#delayMs = options.delayMs ?? 0;
     this.#tokensPerBatch = options.tokensPerBatch ?? 1;
+    this.#numCachedTokens = options.numCachedTokens ?? 0;
   }
 
   get stats(): EngineStats {
@@ -97,6 +108,21 @@ export class FakeEngine implements Engine {
   }
 
   *#batches(request: Request): Generator<TokenBatch> {
+    let rest = this.#firstFields(request);
+    for (const batch of this.#tokens(request)) {
+      yield { ...withLogprobs(batch, request), ...rest };
+      rest = {};
+    }
+  }
+
+  #firstFields({ promptTokenIds, promptLogprobs }: Request): Partial<TokenBatch> {
+    const numCachedTokens = this.#numCachedTokens;
+    if (promptLogprobs === null) return { numCachedTokens };
+    const scored = fakeLogprobs(promptTokenIds.slice(1), promptLogprobs);
+    return { numCachedTokens: 0, promptLogprobs: scored };
+  }
+
+  *#tokens(request: Request): Generator<TokenBatch> {
     const limit = request.maxTokens - request.outputTokenIds.length;
     let tokenIds: number[] = [];
     let numTokens = 0;
@@ -133,4 +159,25 @@ export class FakeEngine implements Engine {
       signal.throwIfAborted();
     }
   }
+}
+
+/** Of a token, whatever the request: the higher its id, the less likely. */
+export function fakeLogprob(tokenId: number): number {
+  return -(tokenId + 1) / 8;
+}
+
+/** The tokens at consecutive positions, with the `numTop` lowest ids as the likeliest. */
+function fakeLogprobs(tokenIds: Iterable<number>, numTop: number): Logprobs {
+  const top = Array.from({ length: numTop }, (_, id) => id);
+  const rows = Array.from(tokenIds, (tokenId) => [tokenId, ...top]).flat();
+  return {
+    tokenIds: Int32Array.from(rows),
+    logprobs: Float32Array.from(rows, fakeLogprob),
+    ranks: Int32Array.from(tokenIds, (tokenId) => tokenId + 1),
+  };
+}
+
+function withLogprobs(batch: TokenBatch, { logprobs }: Request): TokenBatch {
+  if (logprobs === null) return batch;
+  return { ...batch, logprobs: batch.tokenIds.map((id) => fakeLogprobs([id], logprobs)) };
 }

@@ -39,9 +39,9 @@ export class RawDecoderProcess {
   }
 
   async close(): Promise<void> {
-    const closed = once(this.#child, 'close');
+    const exited = once(this.#child, 'exit');
     this.#child.disconnect();
-    await closed;
+    await exited;
   }
 
   /** Resolves to the milliseconds that it took. */
@@ -49,9 +49,9 @@ export class RawDecoderProcess {
     return new Promise((resolve, reject) => {
       const failed = (code: number | null) =>
         reject(new Error(`the raw decoder's process ended with ${code}`));
-      this.#child.once('close', failed);
+      this.#child.once('exit', failed);
       this.#child.once('message', (ms: number) => {
-        this.#child.off('close', failed);
+        this.#child.off('exit', failed);
         resolve(ms);
       });
       this.#child.send(command);

@@ -6,27 +6,33 @@ const CLI = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url));
 const READY = /at (http:\/\/\S+)/;
 
 export interface ServerProcess {
-  readonly url: URL;
-  stop(): Promise<void>;
+  readonly url: string;
+  readonly pid: number | undefined;
+  /** Has it finish what is running, and end. */
+  close(): Promise<void>;
 }
 
-/** Starts `chairlift serve` from source, in a process of its own, on a free port. */
+/**
+ * Starts `chairlift serve` in a process of its own, on a free port. From source, like the code that it
+ * is measured beside: a stale build would compare two versions.
+ */
 export async function startServer(args: readonly string[]): Promise<ServerProcess> {
   const argv = [...process.execArgv, CLI, 'serve', '--port', '0', '--log-level', 'warn', ...args];
   const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
   const closed = once(child, 'close');
   let printed = '';
-  const url = await new Promise<URL>((resolve, reject) => {
+  const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', (chunk: Buffer) => {
       printed += chunk.toString();
       const match = READY.exec(printed);
-      if (match?.[1] !== undefined) resolve(new URL(match[1]));
+      if (match?.[1] !== undefined) resolve(match[1]);
     });
     child.once('close', (code) => reject(new Error(`serve ended with ${code}`)));
   });
   return {
     url,
-    async stop() {
+    pid: child.pid,
+    async close() {
       child.kill('SIGTERM');
       await closed;
     },

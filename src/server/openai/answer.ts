@@ -1,7 +1,10 @@
 /** What the two completion APIs share: the parts of an answer that don't depend on its shape. */
 import { randomUUID } from 'node:crypto';
-import type { GenerationDelta, GenerationRequest } from '../../front/generation.ts';
+import type { FanOutRequest } from '../../front/fan-out.ts';
+import type { GenerationDelta } from '../../front/generation.ts';
+import type { TokenLogprob } from '../../front/token-logprob.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
+import type { UsageCounter } from './usage.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -20,30 +23,35 @@ export interface AnswerOptions {
   readonly returnTokenIds: boolean;
 }
 
-/** Turns the deltas of one generation into the chunks of one API; knows nothing of transports. */
+/** Turns the deltas of a generation into the chunks of one API; knows nothing of transports. */
 export interface ChunkShape {
   /** The chunks that `delta` becomes, in order; none when it has nothing to show. */
   push(delta: GenerationDelta): JsonObject[];
-  /** The chunks that follow the last delta. */
+  /** The chunks that follow the last delta of the last choice. */
   end(): JsonObject[];
 }
 
-/** A whole generation, gathered for an answer in one piece. */
+/** One choice of a generation, gathered for an answer in one piece. */
 export interface GatheredAnswer {
   readonly text: string;
   readonly tokenIds: readonly number[];
+  /** One for each of `tokenIds`; empty when not asked for. */
+  readonly logprobs: readonly TokenLogprob[];
+  /** One for each prompt token but the first; empty when not asked for. */
+  readonly promptLogprobs: readonly TokenLogprob[];
+  readonly numCachedTokens: number;
   readonly finishReason: 'stop' | 'length';
   readonly stopReason: string | number | null;
 }
 
 /** One checked request, ready to run over any transport. */
 export interface PreparedCompletion {
-  readonly request: GenerationRequest;
+  readonly request: FanOutRequest;
   readonly stream: boolean;
   /** A fresh shape, for one streamed answer. */
   chunks(): ChunkShape;
-  /** The answer in one piece. */
-  whole(answer: GatheredAnswer): JsonObject;
+  /** The answer in one piece. @param answers one for each sequence of the request, in order */
+  whole(answers: readonly GatheredAnswer[]): JsonObject;
 }
 
 export function createHead(prefix: 'chatcmpl' | 'cmpl', model: string): AnswerHead {
@@ -64,33 +72,54 @@ export function answerOptions(fields: GenerationFields): AnswerOptions {
   };
 }
 
-export function usage(numPromptTokens: number, numCompletionTokens: number): JsonObject {
-  return {
-    prompt_tokens: numPromptTokens,
-    completion_tokens: numCompletionTokens,
-    total_tokens: numPromptTokens + numCompletionTokens,
-  };
-}
-
 /** The `usage` field of a chunk before the last: running, null, or left out. */
-export function chunkUsage(
-  options: AnswerOptions,
-  numPromptTokens: number,
-  numCompletionTokens: number,
-): JsonObject {
-  if (options.continuousUsage) return { usage: usage(numPromptTokens, numCompletionTokens) };
+export function chunkUsage(options: AnswerOptions, counter: UsageCounter): JsonObject {
+  if (options.continuousUsage) return { usage: counter.usage };
   return options.includeUsage ? { usage: null } : {};
 }
 
-/** Runs a generation to its end. */
-export async function gather(deltas: AsyncIterable<GenerationDelta>): Promise<GatheredAnswer> {
-  let text = '';
-  const tokenIds: number[] = [];
+/** Runs all choices of a generation to their ends; they come in order. */
+export async function gather(
+  deltas: AsyncIterable<GenerationDelta>,
+  { prompts, numChoices }: FanOutRequest,
+): Promise<GatheredAnswer[]> {
+  const answers = Array.from({ length: prompts.length * numChoices }, () => new AnswerGatherer());
+  let numFinished = 0;
   for await (const delta of deltas) {
-    text += delta.text;
-    for (const tokenId of delta.tokenIds) tokenIds.push(tokenId);
-    const { finishReason, stopReason } = delta;
-    if (finishReason !== null) return { text, tokenIds, finishReason, stopReason };
+    answers[delta.choice ?? 0]?.add(delta);
+    if (delta.finishReason !== null && ++numFinished === answers.length) break;
   }
-  throw new Error('the generation ended without a finish reason');
+  return answers.map((answer) => answer.finish());
+}
+
+class AnswerGatherer {
+  #text = '';
+  readonly #tokenIds: number[] = [];
+  readonly #logprobs: TokenLogprob[] = [];
+  #promptLogprobs: readonly TokenLogprob[] = [];
+  #numCachedTokens = 0;
+  #last: GenerationDelta | undefined;
+
+  add(delta: GenerationDelta): void {
+    this.#text += delta.text;
+    for (const tokenId of delta.tokenIds) this.#tokenIds.push(tokenId);
+    for (const logprob of delta.logprobs ?? []) this.#logprobs.push(logprob);
+    this.#promptLogprobs = delta.promptLogprobs ?? this.#promptLogprobs;
+    this.#numCachedTokens += delta.numCachedTokens ?? 0;
+    this.#last = delta;
+  }
+
+  finish(): GatheredAnswer {
+    const { finishReason = null, stopReason = null } = this.#last ?? {};
+    if (finishReason === null) throw new Error('the generation ended without a finish reason');
+    return {
+      text: this.#text,
+      tokenIds: this.#tokenIds,
+      logprobs: this.#logprobs,
+      promptLogprobs: this.#promptLogprobs,
+      numCachedTokens: this.#numCachedTokens,
+      finishReason,
+      stopReason,
+    };
+  }
 }

@@ -9,10 +9,22 @@ import type { ChatPromptFields } from '../schemas/bodies.ts';
  * @throws ApiError 400 when the model has no chat template or the template refuses the messages.
  */
 export function encodeChat(
-  { chatTemplate, model, tokenizer }: ServerContext,
+  context: ServerContext,
   messages: readonly ChatMessage[],
   fields: ChatPromptFields,
 ): Int32Array {
+  // The template writes the special tokens itself.
+  return context.tokenizer.encode(renderChat(context, messages, fields), {
+    addSpecialTokens: false,
+  });
+}
+
+/** The same as text. @throws ApiError 400 as `encodeChat`. */
+export function renderChat(
+  { chatTemplate, model }: ServerContext,
+  messages: readonly ChatMessage[],
+  fields: ChatPromptFields,
+): string {
   if (chatTemplate === null) {
     throw badRequest(
       `The model \`${model.id}\` has no chat template; use /v1/completions.`,
@@ -22,14 +34,12 @@ export function encodeChat(
   }
   const continueFinalMessage = fields.continue_final_message ?? false;
   try {
-    const prompt = chatTemplate.render(messages, {
+    return chatTemplate.render(messages, {
       addGenerationPrompt: fields.add_generation_prompt ?? !continueFinalMessage,
       continueFinalMessage,
       tools: fields.tool_choice === 'none' ? undefined : (fields.tools ?? undefined),
       kwargs: fields.chat_template_kwargs ?? undefined,
     });
-    // The template writes the special tokens itself.
-    return tokenizer.encode(prompt, { addSpecialTokens: false });
   } catch (error) {
     if (!(error instanceof ChatTemplateError)) throw error;
     const reason = error.message.slice(0, 500);

@@ -1,24 +1,19 @@
-/** /v1/completions: from its body to a prepared generation, and the shape of its answers. */
-import type { GenerationDelta } from '../../front/generation.ts';
+/** /v1/completions: from its body to a prepared generation. */
+import type { GenerationRequest } from '../../front/generation.ts';
 import type { ServerContext } from '../context.ts';
+import { badRequest } from '../errors.ts';
 import { requireInVocabulary, toGenerationRequest } from '../parameters.ts';
 import { completionBody } from '../schemas/bodies.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { parsePrompt } from '../schemas/prompt.ts';
+import { parsePrompts, type Prompt } from '../schemas/prompt.ts';
 import { refuseUnsupportedInCompletion } from '../schemas/unsupported.ts';
-import {
-  answerOptions,
-  chunkUsage,
-  createHead,
-  usage,
-  type AnswerHead,
-  type AnswerOptions,
-  type ChunkShape,
-  type GatheredAnswer,
-  type JsonObject,
-  type PreparedCompletion,
-} from './answer.ts';
+import { grammarOf } from '../structured-outputs.ts';
+import { answerOptions, createHead, type PreparedCompletion } from './answer.ts';
+import { toFanOut } from './choices.ts';
+import { CompletionChunks, completion, type CompletionForm } from './completion-form.ts';
+import { LogprobsFormat } from './logprobs.ts';
 import { requireServedModel } from './models.ts';
+import { promptLogprobsOf } from './prompt-logprobs.ts';
 
 /** OpenAI's default for this API. */
 const DEFAULT_MAX_TOKENS = 16;
@@ -28,138 +23,80 @@ export function prepareCompletion(context: ServerContext, json: unknown): Prepar
   const body = parseWith(completionBody, json);
   requireServedModel(context.model, body.model);
   refuseUnsupportedInCompletion(body);
-  const promptTokenIds = encodePrompt(context, body['prompt'], body.add_special_tokens ?? true);
-  const request = toGenerationRequest(
-    body,
-    promptTokenIds,
-    {
-      requested: body.max_tokens ?? null,
+  const isEcho = body.echo ?? false;
+  // As with OpenAI: the prompt is scored, and what would follow is left out.
+  const isEchoOnly = body.max_tokens === 0;
+  if (isEchoOnly && !isEcho) {
+    throw badRequest('`max_tokens` may be 0 only with `echo`.', 'max_tokens', 'invalid_value');
+  }
+  const prompts = parsePrompts(body['prompt']);
+  const logprobs = body.logprobs ?? null;
+  const grammar = grammarOf(body);
+  const extras = {
+    logprobs,
+    promptLogprobs: promptLogprobsOf(body, isEcho ? logprobs : null),
+    ...(grammar === null ? {} : { grammar }),
+  };
+  const echoes: string[] = [];
+  const requests = prompts.map((prompt) => {
+    const tokenIds = encodePrompt(context, prompt, body.add_special_tokens ?? true);
+    const limit = {
+      requested: isEchoOnly ? 1 : (body.max_tokens ?? null),
       param: 'max_tokens',
       promptParam: 'prompt',
       fallback: DEFAULT_MAX_TOKENS,
-    },
-    context.model,
-  );
-  const head = createHead('cmpl', context.model.id);
-  const options = answerOptions(body);
+    };
+    const request = toGenerationRequest(body, tokenIds, limit, context.model);
+    const isTruncated = request.promptTokenIds.length < tokenIds.length;
+    if (isEcho) echoes.push(echoOf(context, prompt, request, isTruncated));
+    return withExtras(request, extras);
+  });
+  const request = toFanOut(requests, body, context.config);
+  const form: CompletionForm = {
+    head: createHead('cmpl', context.model.id),
+    options: answerOptions(body),
+    request,
+    n: body.n ?? 1,
+    echoes,
+    showsOutput: !isEchoOnly,
+    numTop: logprobs,
+    numPromptTop: body.prompt_logprobs ?? null,
+    format: new LogprobsFormat(context.tokenizer, body.return_tokens_as_token_ids ?? false),
+  };
   return {
     request,
     stream: body.stream ?? false,
-    chunks: () => new CompletionChunks(head, options, promptTokenIds),
-    whole: (answer) => completion(head, options, promptTokenIds, answer),
+    chunks: () => new CompletionChunks(form),
+    whole: (answers) => completion(form, answers),
   };
 }
 
 function encodePrompt(
   context: ServerContext,
-  value: unknown,
+  prompt: Prompt,
   addSpecialTokens: boolean,
 ): Int32Array {
-  const prompt = parsePrompt(value);
   if ('tokenIds' in prompt) {
-    requireInVocabulary(prompt.tokenIds, 'prompt', context.model.vocabSize);
+    requireInVocabulary(prompt.tokenIds, prompt.param, context.model.vocabSize);
     return Int32Array.from(prompt.tokenIds);
   }
   return context.tokenizer.encode(prompt.text, { addSpecialTokens });
 }
 
-class CompletionChunks implements ChunkShape {
-  readonly #head: AnswerHead;
-  readonly #options: AnswerOptions;
-  readonly #promptTokenIds: Int32Array;
-  #hasBegun = false;
-  #numTokens = 0;
-
-  constructor(head: AnswerHead, options: AnswerOptions, promptTokenIds: Int32Array) {
-    this.#head = head;
-    this.#options = options;
-    this.#promptTokenIds = promptTokenIds;
-  }
-
-  push(delta: GenerationDelta): JsonObject[] {
-    const { text, tokenIds, finishReason, stopReason } = delta;
-    this.#numTokens += tokenIds.length;
-    const { returnTokenIds } = this.#options;
-    const hasTokensToShow = returnTokenIds && tokenIds.length > 0 && finishReason === null;
-    const hasContent = text !== '' || hasTokensToShow;
-    const chunks: JsonObject[] = [];
-    if (hasContent) {
-      chunks.push(
-        this.#chunk({
-          index: 0,
-          text,
-          logprobs: null,
-          finish_reason: null,
-          ...this.#tokenIdFields(tokenIds),
-        }),
-      );
-    }
-    if (finishReason !== null) {
-      chunks.push(
-        this.#chunk({
-          index: 0,
-          text: '',
-          logprobs: null,
-          finish_reason: finishReason,
-          stop_reason: stopReason,
-          ...this.#tokenIdFields(hasContent ? [] : tokenIds),
-        }),
-      );
-    }
-    return chunks;
-  }
-
-  end(): JsonObject[] {
-    if (!this.#options.includeUsage) return [];
-    const total = usage(this.#promptTokenIds.length, this.#numTokens);
-    return [{ ...this.#envelope(), choices: [], usage: total }];
-  }
-
-  /** The prompt's ids come once, with the first chunk. */
-  #tokenIdFields(tokenIds: readonly number[]): JsonObject {
-    if (!this.#options.returnTokenIds) return {};
-    if (this.#hasBegun) return { token_ids: tokenIds };
-    this.#hasBegun = true;
-    return { prompt_token_ids: [...this.#promptTokenIds], token_ids: tokenIds };
-  }
-
-  #chunk(choice: JsonObject): JsonObject {
-    return {
-      ...this.#envelope(),
-      choices: [choice],
-      ...chunkUsage(this.#options, this.#promptTokenIds.length, this.#numTokens),
-    };
-  }
-
-  #envelope(): JsonObject {
-    const { id, created, model } = this.#head;
-    return { id, object: 'text_completion', created, model };
-  }
+function withExtras(
+  request: GenerationRequest,
+  extras: Partial<GenerationRequest>,
+): GenerationRequest {
+  return { ...request, ...extras };
 }
 
-function completion(
-  head: AnswerHead,
-  { returnTokenIds }: AnswerOptions,
-  promptTokenIds: Int32Array,
-  answer: GatheredAnswer,
-): JsonObject {
-  return {
-    id: head.id,
-    object: 'text_completion',
-    created: head.created,
-    model: head.model,
-    choices: [
-      {
-        index: 0,
-        text: answer.text,
-        logprobs: null,
-        finish_reason: answer.finishReason,
-        stop_reason: answer.stopReason,
-        ...(returnTokenIds
-          ? { prompt_token_ids: [...promptTokenIds], token_ids: answer.tokenIds }
-          : {}),
-      },
-    ],
-    usage: usage(promptTokenIds.length, answer.tokenIds.length),
-  };
+/** What is echoed: the text that was given, or that of the token ids given. */
+function echoOf(
+  { tokenizer }: ServerContext,
+  prompt: Prompt,
+  { promptTokenIds, skipSpecialTokens }: GenerationRequest,
+  isTruncated: boolean,
+): string {
+  if ('text' in prompt && !isTruncated) return prompt.text;
+  return tokenizer.decode(promptTokenIds, { skipSpecialTokens });
 }

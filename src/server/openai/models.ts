@@ -14,7 +14,10 @@ export function requireServedModel(model: ServedModel, requested: string | null 
 }
 
 export function modelRoutes(app: Hono<ServerEnv>, { model }: ServerContext): void {
-  app.get('/v1/models', (c) => c.json({ object: 'list', data: [describe(model)] }));
+  // The second, llama.cpp's, is open to all, so that a page can tell what is served here.
+  for (const path of ['/v1/models', '/models']) {
+    app.get(path, (c) => c.json({ object: 'list', data: [describe(model)] }));
+  }
   // Names may hold slashes, as those of the Hugging Face hub do.
   app.get('/v1/models/:id{.+}', (c) => {
     requireServedModel(model, c.req.param('id'));

@@ -1,6 +1,7 @@
 /** The two completion routes: body in, JSON or an event stream out. */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
+import { clientOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { readJsonBody } from '../request-body.ts';
 import { writeEventStream } from '../sse.ts';
@@ -34,13 +35,30 @@ async function answer(
   const { signal } = c.req.raw;
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
   const completion = prepare(context, json);
-  const deltas = await startGeneration(context, completion.request, signal);
-  if (!completion.stream) return c.json(completion.whole(await gather(deltas)));
+  const deltas = await startGeneration(
+    context,
+    completion.request,
+    signal,
+    clientOf(context, incoming.headers),
+  );
+  if (!completion.stream) {
+    const whole = completion.whole(await gather(deltas, completion.request));
+    const timing = timingOf(context, completion);
+    if (timing !== null) c.header('server-timing', timing);
+    return c.json(whole);
+  }
   await writeEventStream(outgoing, deltas, completion.chunks(), {
     pingMs: context.config.ssePingMs,
     // A response never sent: it holds the headers that middlewares have set.
     headers: c.body(null).headers,
     toApiError: (error) => toApiError(error, context.logger),
+    timing: () => timingOf(context, completion),
   });
   return RESPONSE_ALREADY_SENT;
+}
+
+/** Where the time went; of several prompts, that of the first. */
+function timingOf(context: ServerContext, { request }: PreparedCompletion): string | null {
+  const [first] = request.prompts;
+  return first === undefined ? null : context.timings.header(first.promptTokenIds);
 }

@@ -1,18 +1,13 @@
 /** The request bodies. Unknown fields are accepted; `prompt` and `messages` have their own parsers. */
 import { z } from 'zod';
-import { boundedList, generationFields } from './fields.ts';
-
-const MAX_TOOLS = 1024;
-
-const tools = boundedList(
-  z.looseObject({ type: z.literal('function'), function: z.looseObject({ name: z.string() }) }),
-  MAX_TOOLS,
-).nullish();
+import { generationFields, MAX_LOGPROBS } from './fields.ts';
+import { structuredFields } from './structured.ts';
+import { toolChoice, tools } from './tools.ts';
 
 /** What shapes the prompt of a conversation. */
 const chatPromptFields = {
   tools,
-  tool_choice: z.unknown().optional(),
+  tool_choice: toolChoice,
   /** True unless the last message is to be continued. */
   add_generation_prompt: z.boolean().nullish(),
   continue_final_message: z.boolean().nullish(),
@@ -26,12 +21,27 @@ export type ChatPromptFields = z.infer<typeof chatPromptBody>;
 
 export const completionBody = z.looseObject({
   ...generationFields,
+  ...structuredFields,
   add_special_tokens: z.boolean().nullish(),
+  /** 0 together with `echo` only: the prompt is scored, and nothing shown after it. */
+  max_tokens: z.int().min(0).nullish(),
+  /** Begin the answer with the prompt. */
+  echo: z.boolean().nullish(),
+  /** Log-probabilities of each token and so many of the likeliest. */
+  logprobs: z.int().min(0).max(MAX_LOGPROBS).nullish(),
 });
 
 export const chatCompletionBody = z.looseObject({
   ...generationFields,
+  ...structuredFields,
+  /** Whether an answer may hold more than one tool call; true unless said otherwise. */
+  parallel_tool_calls: z.boolean().nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
+  /** Begin the answer with the last message, if it is the assistant's. */
+  echo: z.boolean().nullish(),
+  logprobs: z.boolean().nullish(),
+  /** With `logprobs`: so many of the likeliest tokens beside each. */
+  top_logprobs: z.int().min(0).max(MAX_LOGPROBS).nullish(),
   ...chatPromptFields,
 });
 

@@ -1,11 +1,14 @@
 /** Fields that completions and chat share. All are optional, and null means absent, as with OpenAI. */
 import { z } from 'zod';
 
-/** JSON numbers are doubles: 2^63 is what the largest 64-bit seeds parse to. */
-const SEED_LIMIT = 2 ** 63;
-
 const MAX_STOP_STRINGS = 16;
 const MAX_STOP_TOKEN_IDS = 256;
+const MAX_BAD_WORDS = 1024;
+const MAX_BIASES = 65_536;
+/** Sequences of one prompt. */
+const MAX_CHOICES = 128;
+/** Likeliest tokens of one place that are reported. */
+export const MAX_LOGPROBS = 20;
 
 /**
  * A list that is measured before its items are looked at: checked the other way round, a hostile
@@ -26,6 +29,34 @@ const stop = z.preprocess(
   boundedList(stopString, MAX_STOP_STRINGS).nullish(),
 );
 
+const SEED_RANGE = { error: 'expected a whole number of at most 64 bits' };
+
+/** JSON numbers beyond 2^53 come as bigints; see exact-seed.ts. */
+const seed = z
+  .union([z.int(), z.bigint()], SEED_RANGE)
+  .refine((value) => BigInt.asIntN(64, BigInt(value)) === BigInt(value), SEED_RANGE);
+
+/** One fault for the whole list: it may be as long as the vocabulary. */
+const tokenIds = z.custom<readonly number[]>(
+  (value) =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((item: unknown) => Number.isInteger(item) && Number(item) >= 0),
+  { error: 'expected a list of token ids that is not empty' },
+);
+
+/** By token id. Measured before its entries are looked at, as `boundedList`. */
+const logitBias = z
+  .custom<object>(
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value) &&
+      Object.keys(value).length <= MAX_BIASES,
+    { error: `expected an object of at most ${MAX_BIASES} entries` },
+  )
+  .pipe(z.record(z.string(), z.number()));
+
 const tokenId = z.int().nonnegative('a token id must not be negative');
 
 export const generationFields = {
@@ -40,12 +71,8 @@ export const generationFields = {
   repetition_penalty: z.number().gt(0).max(10).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
-  seed: z
-    .number()
-    .refine((seed) => Number.isInteger(seed) && Math.abs(seed) <= SEED_LIMIT, {
-      error: 'expected a whole number of at most 64 bits',
-    })
-    .nullish(),
+  /** -1 asks for a random one, as in vLLM. */
+  seed: seed.nullish(),
   /** One string stands for a list of one. */
   stop,
   include_stop_str_in_output: z.boolean().nullish(),
@@ -53,6 +80,30 @@ export const generationFields = {
   ignore_eos: z.boolean().nullish(),
   skip_special_tokens: z.boolean().nullish(),
   return_token_ids: z.boolean().nullish(),
+  /** Lower goes first. */
+  priority: z.int().nullish(),
+  /** Seconds that the request may take, waiting included. */
+  timeout: z.number().positive().max(86_400).nullish(),
+  /** Clients without a key of their own share the server evenly by this. */
+  user: z.string().nullish(),
+  /** Cached prefixes are shared only among requests with the same salt. */
+  cache_salt: z.string().min(1).nullish(),
+  /** How many answers to give, each a choice of its own. */
+  n: z.int().min(1).max(MAX_CHOICES).nullish(),
+  /** Generate so many and answer with the `n` likeliest by mean log-probability. */
+  best_of: z.int().min(1).max(MAX_CHOICES).nullish(),
+  /** By token id, from -100 to 100. */
+  logit_bias: logitBias.nullish(),
+  allowed_token_ids: tokenIds.nullish(),
+  bad_words: boundedList(
+    z.string().min(1, 'a bad word must not be empty'),
+    MAX_BAD_WORDS,
+  ).nullish(),
+  prompt_logprobs: z.int().min(0).max(MAX_LOGPROBS).nullish(),
+  /** Show tokens as `token_id:123` in log-probabilities. */
+  return_tokens_as_token_ids: z.boolean().nullish(),
+  /** Keep so many tokens of the prompt's end; -1 keeps what fits. */
+  truncate_prompt_tokens: z.int().min(-1).nullish(),
   stream: z.boolean().nullish(),
   /** Without `stream` it has no meaning, and is let pass: some clients always send it. */
   stream_options: z

@@ -18,12 +18,12 @@ const toolCall = z.looseObject({
   function: z.looseObject({ name: z.string(), arguments: z.unknown().optional() }),
 });
 
-const message = z.looseObject({
+export const message = z.looseObject({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
   tool_calls: boundedList(toolCall, MAX_PARTS).nullish(),
 });
 
-const contentParts = boundedList(textPart, MAX_PARTS);
+export const contentParts = boundedList(textPart, MAX_PARTS);
 
 /**
  * The conversation, its shape checked. By hand where a list may be long, so that the first bad item

@@ -1,32 +1,40 @@
-/** The `prompt` of completions: a text or a list of token ids, alone or as the one item of a list. */
+/** The `prompt` of completions: a text or a list of token ids, or a list of those. */
 import { badRequest } from '../errors.ts';
 
-export type Prompt = { readonly text: string } | { readonly tokenIds: readonly number[] };
+export type Prompt =
+  | { readonly text: string }
+  | {
+      readonly tokenIds: readonly number[];
+      /** Where in the body they are. */
+      readonly param: string;
+    };
 
 /**
- * Checked by hand: such a list may hold a hundred thousand ids, and the first bad one ends it.
- * @throws ApiError 400 when empty, of another shape, or of more than one prompt.
+ * The prompts of a request, at least one. Checked by hand: a list may hold a hundred thousand ids,
+ * and the first bad one ends it.
+ * @throws ApiError 400 when empty or of another shape.
  */
-export function parsePrompt(value: unknown, param = 'prompt'): Prompt {
+export function parsePrompts(value: unknown, param = 'prompt'): Prompt[] {
   if (value === undefined || value === null) {
     throw badRequest(`\`${param}\` is required.`, param, 'missing_required_parameter');
   }
-  if (typeof value === 'string') return { text: requireText(value, param) };
-  if (!Array.isArray(value)) throw wrongShape(param);
+  if (!Array.isArray(value) || typeof value[0] === 'number') return [parsePrompt(value, param)];
   const items: readonly unknown[] = value;
-  const first = items[0];
-  if (first === undefined) throw emptyPrompt(param);
-  if (typeof first === 'number') return { tokenIds: parseTokenIds(items, param) };
-  if (items.length > 1) {
-    throw badRequest(
-      `\`${param}\`: more than one prompt in a request is not supported yet; got ${items.length}.`,
-      param,
-      'unsupported_parameter',
-    );
+  if (items.length === 0) throw emptyPrompt(param);
+  return items.map((item, index) => parsePrompt(item, `${param}.${index}`));
+}
+
+function parsePrompt(value: unknown, param: string): Prompt {
+  if (typeof value === 'string') {
+    if (value === '') throw emptyPrompt(param);
+    return { text: value };
   }
-  if (typeof first === 'string') return { text: requireText(first, param) };
-  if (Array.isArray(first)) return { tokenIds: parseTokenIds(first, `${param}.0`) };
-  throw wrongShape(param);
+  if (Array.isArray(value)) return { tokenIds: parseTokenIds(value, param), param };
+  throw badRequest(
+    `\`${param}\`: expected a string or a list of token ids.`,
+    param,
+    'invalid_value',
+  );
 }
 
 /** @throws ApiError 400 when not a list of whole numbers from 0, or empty. */
@@ -45,19 +53,6 @@ export function parseTokenIds(value: unknown, param: string): number[] {
   });
 }
 
-function requireText(text: string, param: string): string {
-  if (text === '') throw emptyPrompt(param);
-  return text;
-}
-
 function emptyPrompt(param: string) {
   return badRequest(`\`${param}\` must not be empty.`, param, 'invalid_value');
-}
-
-function wrongShape(param: string) {
-  return badRequest(
-    `\`${param}\`: expected a string or a list of token ids.`,
-    param,
-    'invalid_value',
-  );
 }

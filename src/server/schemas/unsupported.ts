@@ -9,50 +9,34 @@ type Neutral = (value: unknown) => boolean;
 const isOff: Neutral = (value) => value === false;
 const isEmpty: Neutral = (value) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-const isOne: Neutral = (value) => value === 1;
-const isZero: Neutral = (value) => value === 0;
 const never: Neutral = () => false;
 
 const COMMON: Readonly<Record<string, Neutral>> = {
-  n: isOne,
-  best_of: isOne,
-  logit_bias: isEmpty,
-  prompt_logprobs: never,
-  allowed_token_ids: isEmpty,
-  bad_words: isEmpty,
   use_beam_search: isOff,
-  truncate_prompt_tokens: never,
   logits_processors: isEmpty,
-  structured_outputs: isEmpty,
-  guided_json: never,
-  guided_regex: never,
-  guided_choice: never,
-  guided_grammar: never,
-  response_format: (value) =>
-    typeof value === 'object' && value !== null && 'type' in value && value.type === 'text',
 };
 
 const COMPLETION_ONLY: Readonly<Record<string, Neutral>> = {
   ...COMMON,
-  echo: isOff,
   suffix: (value) => value === '',
-  logprobs: never,
   prompt_embeds: never,
 };
 
 const CHAT_ONLY: Readonly<Record<string, Neutral>> = {
   ...COMMON,
-  logprobs: isOff,
-  top_logprobs: isZero,
   functions: isEmpty,
   function_call: (value) => value === 'none' || value === 'auto',
-  tool_choice: (value) => value === 'none' || value === 'auto',
   audio: never,
   modalities: (value) => Array.isArray(value) && value.every((item) => item === 'text'),
   web_search_options: never,
   chat_template: never,
   documents: isEmpty,
   thinking_token_budget: never,
+};
+
+/** Where there is more to say than that it is not supported. */
+const REASONS: Readonly<Record<string, string>> = {
+  suffix: 'needs a model that was trained to fill in the middle, which this one was not',
 };
 
 type Body = Readonly<Record<string, unknown>>;
@@ -71,10 +55,7 @@ function refuse(body: Body, table: Readonly<Record<string, Neutral>>): void {
   for (const [field, isNeutral] of Object.entries(table)) {
     const value = body[field];
     if (value === undefined || value === null || isNeutral(value)) continue;
-    throw badRequest(
-      `\`${field}\` with this value is not supported yet.`,
-      field,
-      'unsupported_parameter',
-    );
+    const reason = REASONS[field] ?? 'with this value is not supported yet';
+    throw badRequest(`\`${field}\` ${reason}.`, field, 'unsupported_parameter');
   }
 }

@@ -1,4 +1,5 @@
 /** What clients send over a WebSocket. */
+import type { RawData } from 'ws';
 import { badRequest } from '../errors.ts';
 import { parseJson } from '../request-body.ts';
 
@@ -25,4 +26,9 @@ export function parseFrame(text: string): ClientFrame {
   if (!('type' in json)) return { type: 'request', requestId, body: json };
   if (json.type === 'cancel') return { type: 'cancel', requestId };
   throw badRequest('`type`: expected `cancel`, or none for a request.', 'type', 'invalid_value');
+}
+
+export function textOf(data: RawData): string {
+  if (Array.isArray(data)) return Buffer.concat(data).toString('utf8');
+  return Buffer.from(data instanceof ArrayBuffer ? new Uint8Array(data) : data).toString('utf8');
 }

@@ -4,16 +4,33 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { createKeyCheck, type KeyCheck } from '../auth.ts';
 import type { ServerContext } from '../context.ts';
+import { requireAllowedOrigin } from '../cors.ts';
 import { routeNotFound, unavailable, type ApiError } from '../errors.ts';
 import { COMPLETION_PATHS } from '../openai/routes.ts';
+import { ResponsesSession } from '../responses/web-socket.ts';
 import { toApiError } from '../to-api-error.ts';
 import { WebSocketSession } from './session.ts';
+
+/** What talks over one socket. */
+interface Session {
+  drain(): void;
+}
+
+/** What is spoken on each path; undefined where there is no WebSocket. */
+function sessionOf(
+  path: string,
+): ((socket: WebSocket, context: ServerContext) => Session) | undefined {
+  if (path === '/v1/responses') return (socket, context) => new ResponsesSession(socket, context);
+  const prepare = COMPLETION_PATHS.get(path);
+  if (prepare === undefined) return undefined;
+  return (socket, context) => new WebSocketSession(socket, context, prepare);
+}
 
 export class WebSocketHub {
   readonly #context: ServerContext;
   readonly #checkKey: KeyCheck;
   readonly #server: WebSocketServer;
-  readonly #sessions = new Map<WebSocket, WebSocketSession>();
+  readonly #sessions = new Map<WebSocket, Session>();
   /** Sockets that have answered since the last ping. */
   readonly #alive = new WeakSet<WebSocket>();
   readonly #heartbeat: NodeJS.Timeout;
@@ -36,15 +53,16 @@ export class WebSocketHub {
     socket.on('error', ignoreError);
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     try {
+      requireAllowedOrigin(request, this.#context.config);
       this.#checkKey(request.headers);
-      const prepare = COMPLETION_PATHS.get(path);
-      if (prepare === undefined) throw routeNotFound('WebSocket', path);
+      const createSession = sessionOf(path);
+      if (createSession === undefined) throw routeNotFound('WebSocket', path);
       if (this.#isDraining || this.#context.isDraining()) {
         throw unavailable('The server is shutting down.');
       }
       this.#server.handleUpgrade(request, socket, head, (webSocket) => {
         socket.off('error', ignoreError);
-        this.#track(webSocket, new WebSocketSession(webSocket, this.#context, prepare));
+        this.#track(webSocket, createSession(webSocket, this.#context));
       });
     } catch (error) {
       refuseUpgrade(socket, toApiError(error, this.#context.logger));
@@ -63,7 +81,7 @@ export class WebSocketHub {
     for (const socket of this.#sessions.keys()) socket.terminate();
   }
 
-  #track(socket: WebSocket, session: WebSocketSession): void {
+  #track(socket: WebSocket, session: Session): void {
     this.#sessions.set(socket, session);
     this.#alive.add(socket);
     socket.on('pong', () => this.#alive.add(socket));

@@ -6,13 +6,8 @@ import { gather, type JsonObject } from '../openai/answer.ts';
 import type { Prepare } from '../openai/routes.ts';
 import { requireServing, startGeneration } from '../start-generation.ts';
 import { toApiError } from '../to-api-error.ts';
-import { parseFrame, type ClientFrame } from './frames.ts';
-
-/**
- * Bytes waiting in a socket from which on each of its requests sends one frame at a time. The
- * tokens of a paused request gather in the front, so that it goes on with fewer, larger frames.
- */
-const HIGH_WATER_BYTES = 1024 * 1024;
+import { FrameWriter } from './frame-writer.ts';
+import { parseFrame, textOf, type ClientFrame } from './frames.ts';
 
 const GOING_AWAY = 1001;
 
@@ -23,6 +18,7 @@ const GOING_AWAY = 1001;
  */
 export class WebSocketSession {
   readonly #socket: WebSocket;
+  readonly #writer: FrameWriter;
   readonly #context: ServerContext;
   readonly #prepare: Prepare;
   readonly #live = new Map<string, AbortController>();
@@ -30,6 +26,7 @@ export class WebSocketSession {
 
   constructor(socket: WebSocket, context: ServerContext, prepare: Prepare) {
     this.#socket = socket;
+    this.#writer = new FrameWriter(socket);
     this.#context = context;
     this.#prepare = prepare;
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
@@ -78,7 +75,7 @@ export class WebSocketSession {
       if (!signal.aborted) this.#sendError(requestId, toApiError(error, this.#context.logger));
     }
     this.#live.delete(requestId);
-    this.#transmit({ request_id: requestId, type: 'done' });
+    this.#writer.post({ request_id: requestId, type: 'done' });
     this.#closeIfDrained();
   }
 
@@ -87,7 +84,7 @@ export class WebSocketSession {
     const completion = this.#prepare(this.#context, body);
     const deltas = await startGeneration(this.#context, completion.request, signal);
     if (!completion.stream) {
-      await this.#send(requestId, completion.whole(await gather(deltas)));
+      await this.#send(requestId, completion.whole(await gather(deltas, completion.request)));
       return;
     }
     const shape = completion.chunks();
@@ -97,29 +94,12 @@ export class WebSocketSession {
     for (const chunk of shape.end()) await this.#send(requestId, chunk);
   }
 
-  /** Returns at once while the socket keeps up, else when this frame has left. */
   #send(requestId: string, answer: JsonObject): Promise<void> | undefined {
-    const frame = { ...answer, request_id: requestId };
-    if (this.#socket.bufferedAmount < HIGH_WATER_BYTES) {
-      this.#transmit(frame);
-      return undefined;
-    }
-    return new Promise((resolve) => {
-      this.#transmit(frame, () => resolve());
-    });
+    return this.#writer.write({ ...answer, request_id: requestId });
   }
 
   #sendError(requestId: string | null, error: ApiError): void {
-    this.#transmit({ ...error.toEnvelope(), request_id: requestId });
-  }
-
-  /** @param onSent called also when the socket closes before the frame has left. */
-  #transmit(frame: JsonObject, onSent?: () => void): void {
-    if (this.#socket.readyState === this.#socket.OPEN) {
-      this.#socket.send(JSON.stringify(frame), onSent);
-    } else {
-      onSent?.();
-    }
+    this.#writer.post({ ...error.toEnvelope(), request_id: requestId });
   }
 
   #closeIfDrained(): void {
@@ -131,9 +111,4 @@ export class WebSocketSession {
   #abortAll(): void {
     for (const controller of this.#live.values()) controller.abort(new Error('socket closed'));
   }
-}
-
-function textOf(data: RawData): string {
-  if (Array.isArray(data)) return Buffer.concat(data).toString('utf8');
-  return Buffer.from(data instanceof ArrayBuffer ? new Uint8Array(data) : data).toString('utf8');
 }

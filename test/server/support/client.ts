@@ -53,6 +53,7 @@ const usage = z.object({
   prompt_tokens: z.number(),
   completion_tokens: z.number(),
   total_tokens: z.number(),
+  prompt_tokens_details: z.object({ cached_tokens: z.number() }).optional(),
 });
 
 export const choice = z.looseObject({

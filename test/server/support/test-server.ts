@@ -3,8 +3,10 @@ import { pino } from 'pino';
 import { afterEach } from 'vitest';
 import type { EngineState } from '../../../src/front/engine.ts';
 import { Admission } from '../../../src/front/admission.ts';
+import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat-format.ts';
 import type { Generator } from '../../../src/front/generation.ts';
 import { ChatTemplate } from '../../../src/front/chat-template.ts';
+import { observeAll } from '../../../src/front/observe-all.ts';
 import { TextGenerator } from '../../../src/front/text-generator.ts';
 import { TextTokenizer } from '../../../src/front/tokenizer.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
@@ -15,6 +17,8 @@ import {
   type ServerConfig,
   type ServerContext,
 } from '../../../src/server/context.ts';
+import { ResponseStore } from '../../../src/server/responses/store.ts';
+import { ServerTimings } from '../../../src/server/server-timing.ts';
 import { listen } from '../../../src/server/listen.ts';
 import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
 import { FakeEngine, type FakeEngineOptions, type Script } from '../../support/fake-engine.ts';
@@ -90,7 +94,10 @@ export interface TestServerOptions {
   readonly concurrency?: number;
   readonly maxQueue?: number;
   readonly maxModelLen?: number;
+  readonly responseStoreBytes?: number;
   readonly state?: EngineState;
+  readonly chatFormat?: ChatFormat;
+  readonly grammars?: ServerContext['grammars'];
   /** In place of the text generator over the fake engine. */
   readonly generator?: Generator;
 }
@@ -112,6 +119,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     maxQueue: options.maxQueue ?? 8,
   });
   const metrics = new Metrics({ modelName: MODEL, engine, admission, withProcess: false });
+  const timings = new ServerTimings();
   const tokenizer = createTokenizer();
   let isDraining = false;
   const context: ServerContext = {
@@ -122,11 +130,14 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         tokenizer,
         admission,
         eosTokenIds: [EOS_TOKEN_ID],
-        observe: (request) => metrics.observe(request),
+        observe: observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings)),
       }),
     engine,
+    admission,
     tokenizer,
     chatTemplate: new ChatTemplate(new Map([['default', TEMPLATE]]), {}),
+    chatFormat: options.chatFormat ?? PLAIN_CHAT,
+    grammars: options.grammars ?? { check: async () => {} },
     model: {
       id: MODEL,
       created: 1_700_000_000,
@@ -134,8 +145,10 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       vocabSize: VOCAB_SIZE,
       samplingDefaults: options.samplingDefaults ?? {},
     },
+    responses: new ResponseStore(options.responseStoreBytes ?? 2 ** 20),
     config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...options.config },
     metrics,
+    timings,
     logger: pino({ level: 'silent' }),
     isDraining: () => isDraining,
   };

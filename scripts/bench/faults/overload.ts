@@ -1,0 +1,107 @@
+/**
+ * 500 requests at once with a queue limit of 64: how many complete, how fast the others are turned
+ * away; then a second client's single request during another's flood of 200.
+ *
+ *   npm run build && npx tsx scripts/bench/faults/overload.ts [--json]
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { post, stream } from '../../../test/support/http-client.ts';
+import { machineShape } from '../lib/machine.ts';
+import { percentile } from '../lib/random.ts';
+import { startServer } from '../../../test/support/server-process.ts';
+import { printTable } from '../lib/table.ts';
+
+const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
+const body = { prompt: 'Once upon a time', max_tokens: 64, ignore_eos: true, temperature: 0 };
+
+async function burst(url: string) {
+  const start = performance.now();
+  const answers = await Promise.all(
+    Array.from({ length: 500 }, async () => {
+      const response = await post(`${url}/v1/completions`, body);
+      const ms = performance.now() - start;
+      const retryAfter = response.headers.get('retry-after');
+      await response.text();
+      return { status: response.status, ms, retryAfter };
+    }),
+  );
+  const refused = answers.filter(({ status }) => status === 429);
+  return {
+    completed: answers.filter(({ status }) => status === 200).length,
+    refused: refused.length,
+    refusedWithRetryAfter: refused.filter(({ retryAfter }) => Number(retryAfter) >= 1).length,
+    refusedP50Ms: percentile(
+      refused.map(({ ms }) => ms),
+      0.5,
+    ),
+    refusedMaxMs: Math.max(...refused.map(({ ms }) => ms)),
+  };
+}
+
+async function fairness(url: string) {
+  const timed = async (user: string) => {
+    const start = performance.now();
+    await stream(`${url}/v1/completions`, { ...body, user });
+    return performance.now() - start;
+  };
+  const flood = Array.from({ length: 200 }, () => timed('flood'));
+  // Let the flood fill rows and queue.
+  await sleep(300);
+  const single = await timed('single');
+  const all = await Promise.all(flood);
+  return { singleMs: single, floodP50Ms: percentile(all, 0.5), floodMaxMs: Math.max(...all) };
+}
+
+const server = await startServer(['--max-num-seqs=16', '--max-queue=64']);
+await stream(`${server.url}/v1/completions`, body);
+const bursts = await burst(server.url);
+await server.stop();
+const roomy = await startServer(['--max-num-seqs=16', '--max-queue=256']);
+await stream(`${roomy.url}/v1/completions`, body);
+// A request's time while the server is full: what the single one is compared with.
+const loaded = Array.from({ length: 16 }, async () => {
+  const start = performance.now();
+  await stream(`${roomy.url}/v1/completions`, body);
+  return performance.now() - start;
+});
+const requestMs = percentile(await Promise.all(loaded), 0.5);
+const fair = await fairness(roomy.url);
+await roomy.stop();
+
+if (values.json) {
+  console.log(JSON.stringify({ machine: machineShape(), bursts, requestMs, fair }));
+} else {
+  console.log(`${machineShape()}; summit, 16 rows\n`);
+  printTable(
+    ['completed', 'refused', 'with Retry-After', 'refused p50, ms', 'max, ms'],
+    [
+      [
+        String(bursts.completed),
+        String(bursts.refused),
+        String(bursts.refusedWithRetryAfter),
+        bursts.refusedP50Ms.toFixed(0),
+        bursts.refusedMaxMs.toFixed(0),
+      ],
+    ],
+  );
+  console.log();
+  printTable(
+    [
+      'a request in a full batch, ms',
+      "single during another's 200, ms",
+      'in requests',
+      'flood p50, ms',
+      'flood max, ms',
+    ],
+    [
+      [
+        requestMs.toFixed(0),
+        fair.singleMs.toFixed(0),
+        (fair.singleMs / requestMs).toFixed(2),
+        fair.floodP50Ms.toFixed(0),
+        fair.floodMaxMs.toFixed(0),
+      ],
+    ],
+  );
+}

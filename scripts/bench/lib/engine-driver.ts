@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EngineOptions, EngineRequest } from '../../../src/engine/messages.ts';
+import { type OpenedEngine, openEngine } from '../../../src/engine/open-engine.ts';
+import { prepareModel } from '../../../src/model/build.ts';
+import { defaultCacheDirectory } from '../../../src/model/cache-directory.ts';
+import type { Precision } from '../../../src/model/manifest.ts';
+import { PRESETS } from '../../../src/model/presets.ts';
+
+/** A request and when it comes, in milliseconds from the start. */
+export interface Arrival {
+  readonly atMs: number;
+  readonly request: EngineRequest;
+}
+
+/** What one request got. */
+export interface Served {
+  readonly tokenIds: readonly number[];
+  /** Arrival times of its tokens, in milliseconds from the start. */
+  readonly tokenMs: readonly number[];
+  readonly ttftMs: number;
+  readonly numCachedTokens: number;
+}
+
+/** An engine over the SmolLM2-135M shape (random weights), in this process. */
+export async function openBenchEngine(
+  options: Partial<EngineOptions> = {},
+  precision: Precision = 'fp32',
+): Promise<OpenedEngine> {
+  const model = await prepareModel(
+    { kind: 'random', config: PRESETS['smollm2-135m'], seed: 1 },
+    { precision, cacheDirectory: defaultCacheDirectory() },
+  );
+  return openEngine({
+    model,
+    maxNumSeqs: 16,
+    maxModelLen: 2048,
+    maxNumBatchedTokens: 512,
+    threads: 0,
+    kvCacheMemory: 8 * 2 ** 30,
+    prefixCaching: false,
+    targetItlMs: null,
+    batching: 'continuous',
+    ...options,
+  });
+}
+
+/** Serves requests as they come, in real time, until all are done. */
+export async function serve(
+  { engine }: OpenedEngine,
+  arrivals: readonly Arrival[],
+): Promise<Map<number, Served>> {
+  const pending = [...arrivals].sort((a, b) => a.atMs - b.atMs);
+  const cameAt = new Map(arrivals.map(({ request, atMs }) => [request.id, atMs]));
+  const served = new Map<number, { tokenIds: number[]; tokenMs: number[]; cached: number }>();
+  const start = performance.now();
+  while (pending.length > 0 || engine.hasWork) {
+    const now = performance.now() - start;
+    while (pending[0] && pending[0].atMs <= now) engine.add(takeFirst(pending).request);
+    if (!engine.hasWork) await sleep(Math.max(0, (pending[0]?.atMs ?? 0) - now));
+    for (const { id, tokenId, error, numCachedTokens } of engine.step()) {
+      if (error !== undefined) throw new Error(error);
+      const entry = served.get(id) ?? { tokenIds: [], tokenMs: [], cached: 0 };
+      entry.tokenIds.push(tokenId);
+      entry.tokenMs.push(performance.now() - start);
+      entry.cached += numCachedTokens ?? 0;
+      served.set(id, entry);
+    }
+  }
+  return new Map(
+    [...served].map(([id, { tokenIds, tokenMs, cached }]) => [
+      id,
+      {
+        tokenIds,
+        tokenMs,
+        ttftMs: (tokenMs[0] ?? NaN) - (cameAt.get(id) ?? 0),
+        numCachedTokens: cached,
+      },
+    ]),
+  );
+}
+
+/** Times between one token and the next, of all requests, within a span. */
+export function interTokenMs(
+  served: Iterable<Served>,
+  fromMs = 0,
+  toMs = Number.POSITIVE_INFINITY,
+): number[] {
+  return [...served].flatMap(({ tokenMs }) =>
+    tokenMs.slice(1).flatMap((at, index) => {
+      const before = tokenMs[index] ?? at;
+      return before >= fromMs && before <= toMs ? [at - before] : [];
+    }),
+  );
+}
+
+function takeFirst(pending: Arrival[]): Arrival {
+  const [first] = pending.splice(0, 1);
+  if (!first) throw new Error('nothing is pending');
+  return first;
+}

@@ -1,0 +1,81 @@
+/**
+ * Continuous against static batching: the same engine on the same trace, once as it is and once told
+ * to admit only into an empty batch. Lognormal output lengths, all requests there from the start.
+ *
+ *   npx tsx scripts/bench/scheduling/continuous.ts [--requests 96] [--rounds 2] [--json]
+ */
+import { parseArgs } from 'node:util';
+import { engineRequest } from '../../../test/support/engine-requests.ts';
+import { type Arrival, openBenchEngine, serve } from '../lib/engine-driver.ts';
+import { machineShape } from '../lib/machine.ts';
+import { Draws, percentile } from '../lib/random.ts';
+import { median, printTable } from '../lib/table.ts';
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '96' },
+    rounds: { type: 'string', default: '2' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const draws = new Draws(7);
+const trace: Arrival[] = Array.from({ length: Number(values.requests) }, (_, index) => ({
+  atMs: 0,
+  request: engineRequest({
+    id: index + 1,
+    promptTokenIds: draws.tokenIds(draws.lognormal(32, 0.6, 8, 128)),
+    maxTokens: draws.lognormal(48, 1, 4, 512),
+  }),
+}));
+const outputTokens = trace.reduce((sum, { request }) => sum + request.maxTokens, 0);
+
+interface Run {
+  readonly batching: 'continuous' | 'static';
+  readonly tokensPerSecond: number;
+  readonly ttftP50: number;
+  readonly ttftP99: number;
+}
+
+async function run(batching: Run['batching']): Promise<Run> {
+  const opened = await openBenchEngine({ batching });
+  const start = performance.now();
+  const served = await serve(opened, trace);
+  const seconds = (performance.now() - start) / 1000;
+  opened.decoder.release();
+  const ttfts = [...served.values()].map(({ ttftMs }) => ttftMs);
+  return {
+    batching,
+    tokensPerSecond: outputTokens / seconds,
+    ttftP50: percentile(ttfts, 0.5),
+    ttftP99: percentile(ttfts, 0.99),
+  };
+}
+
+const runs: Run[] = [];
+for (let round = 0; round < Number(values.rounds); round++) {
+  runs.push(await run('continuous'), await run('static'));
+}
+const of = (batching: string, field: 'tokensPerSecond' | 'ttftP50' | 'ttftP99') =>
+  median(runs.filter((r) => r.batching === batching).map((r) => r[field]));
+
+if (values.json) {
+  console.log(JSON.stringify({ machine: machineShape(), outputTokens, runs }));
+} else {
+  console.log(
+    `${machineShape()}; ${trace.length} requests, ${outputTokens} output tokens, 16 rows\n`,
+  );
+  const row = (name: string, field: 'tokensPerSecond' | 'ttftP50' | 'ttftP99') => [
+    name,
+    of('continuous', field).toFixed(0),
+    of('static', field).toFixed(0),
+    `${(of('continuous', field) / of('static', field)).toFixed(2)}x`,
+  ];
+  printTable(
+    ['', 'continuous', 'static', 'ratio'],
+    [
+      row('output tokens/s', 'tokensPerSecond'),
+      row('TTFT p50, ms', 'ttftP50'),
+      row('TTFT p99, ms', 'ttftP99'),
+    ],
+  );
+}

@@ -1,0 +1,158 @@
+/**
+ * Measures what steps cost on this machine and fits the simulator's linear costs to them.
+ *
+ *   npm run simulate:calibrate -- [--preset smollm2-135m] [--precision fp32] [--rounds 8] [--threads 2]
+ *
+ * Every configuration is run once a round and its fastest time counts: what disturbs a run makes it
+ * slower and never faster. Prints the measured and the fitted times, and the costs as JSON.
+ */
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { OnnxDecoder } from '../../src/engine/decoder.ts';
+import { RunningFit } from '../../src/engine/running-fit.ts';
+import { Sequence } from '../../src/engine/sequence.ts';
+import type { StepPlan } from '../../src/engine/step-plan.ts';
+import { prepareModel } from '../../src/model/build.ts';
+import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
+import { PRECISIONS } from '../../src/model/manifest.ts';
+import { PRESETS } from '../../src/model/presets.ts';
+import { engineRequest } from '../../test/support/engine-requests.ts';
+import { machineShape } from '../bench/lib/machine.ts';
+import { printTable } from '../bench/lib/table.ts';
+
+const ROWS = [1, 2, 4, 8, 16, 32];
+const DECODE_POSITIONS = [64, 512, 1024];
+const CHUNKS = [16, 64, 128, 256, 512];
+const CHUNK_STARTS = [0, 512, 1024];
+const NUM_ROWS = Math.max(...ROWS);
+const MODEL_LEN = 2048;
+const COPIED_TOKENS = 1024;
+/** How often the samples are given to the fit, which starts from a guess that then fades. */
+const FIT_PASSES = 20;
+
+const { values } = parseArgs({
+  options: {
+    preset: { type: 'string', default: 'smollm2-135m' },
+    precision: { type: 'string', default: 'fp32' },
+    rounds: { type: 'string', default: '8' },
+    threads: { type: 'string', default: String(availableParallelism()) },
+  },
+});
+const preset = z.enum(['smollm2-135m', 'tiny']).parse(values.preset);
+const precision = z.enum(PRECISIONS).parse(values.precision);
+const rounds = Number(values.rounds);
+
+const model = await prepareModel(
+  { kind: 'random', config: PRESETS[preset], seed: 1 },
+  { precision, cacheDirectory: defaultCacheDirectory() },
+);
+const decoder = new OnnxDecoder(model, {
+  numRows: NUM_ROWS,
+  maxModelLen: MODEL_LEN,
+  session: { intraOpThreads: Number(values.threads) },
+});
+
+interface Sample {
+  readonly kind: 'decode' | 'prefill';
+  /** Rows of a decode run, tokens of a prefill run. */
+  readonly size: number;
+  readonly position: number;
+  readonly features: readonly number[];
+  readonly plan: StepPlan;
+  bestMs: number;
+}
+
+const promptTokenIds = Int32Array.from({ length: MODEL_LEN }, (_, index) => 3 + (index % 200));
+const sequences = Array.from({ length: NUM_ROWS }, (_, row) => {
+  const sequence = new Sequence(engineRequest({ id: row, promptTokenIds }));
+  sequence.row = row;
+  return sequence;
+});
+const [firstSequence] = sequences;
+if (!firstSequence) throw new Error('there are no rows');
+
+function decodeSample(rows: number, position: number): Sample {
+  const decode = sequences.slice(0, rows).map((sequence) => ({ sequence, position }));
+  const plan = { cacheOperations: [], decode, prefill: [], numBatchedTokens: rows };
+  const features = [1, rows, rows * position];
+  return { kind: 'decode', size: rows, position, features, plan, bestMs: Infinity };
+}
+
+function prefillSample(sequence: Sequence, length: number, start: number): Sample {
+  const prefill = [[{ sequence, start, length }]];
+  const plan = { cacheOperations: [], decode: [], prefill, numBatchedTokens: length };
+  const features = [1, length, length * (start + length / 2)];
+  return { kind: 'prefill', size: length, position: start, features, plan, bestMs: Infinity };
+}
+
+function fit(samples: readonly Sample[], guess: readonly number[]): number[] {
+  const costs = new RunningFit(guess);
+  for (let pass = 0; pass < FIT_PASSES; pass++) {
+    // Divided by the time, so that short runs count as much as long ones.
+    for (const { features, bestMs } of samples) {
+      costs.add(
+        features.map((feature) => feature / bestMs),
+        1,
+      );
+    }
+  }
+  return guess.map((_, index) => costs.predict(guess.map((_unused, at) => (at === index ? 1 : 0))));
+}
+
+/** Fills every row: memory that was never written would be read from one and the same page. */
+function fillRows(sequence: Sequence): void {
+  for (let start = 0; start < COPIED_TOKENS * 2 - 512; start += 512) {
+    decoder.execute(prefillSample(sequence, 512, start).plan);
+  }
+  const length = COPIED_TOKENS + 512;
+  decoder.rearrange(
+    sequences.slice(1).map((_, index) => ({ type: 'copy', from: 0, to: index + 1, length })),
+  );
+}
+
+function copyMsPerToken(): number {
+  let best = Infinity;
+  for (let row = 1; row < NUM_ROWS; row++) {
+    const start = performance.now();
+    decoder.rearrange([{ type: 'copy', from: row - 1, to: row, length: COPIED_TOKENS }]);
+    best = Math.min(best, performance.now() - start);
+  }
+  return best / COPIED_TOKENS;
+}
+
+fillRows(firstSequence);
+const samples = [
+  ...ROWS.flatMap((rows) => DECODE_POSITIONS.map((position) => decodeSample(rows, position))),
+  ...CHUNKS.flatMap((length) =>
+    CHUNK_STARTS.map((start) => prefillSample(firstSequence, length, start)),
+  ),
+];
+for (let round = 0; round < rounds; round++) {
+  for (const sample of samples) {
+    const { failures, timings } = decoder.execute(sample.plan);
+    if (failures[0]) throw new Error(failures[0].message);
+    sample.bestMs = Math.min(sample.bestMs, timings.decodeMs + (timings.prefillMs[0] ?? 0));
+  }
+}
+const decode = fit(
+  samples.filter(({ kind }) => kind === 'decode'),
+  [10, 1, 0.001],
+);
+const prefill = fit(
+  samples.filter(({ kind }) => kind === 'prefill'),
+  [10, 0.5, 0.0001],
+);
+const perCopiedToken = copyMsPerToken();
+decoder.release();
+
+console.log(`${preset} ${precision} on ${machineShape()}, ${values.threads} threads\n`);
+printTable(
+  ['run', 'rows or tokens', 'position', 'ms', 'fitted ms'],
+  samples.map(({ kind, size, position, bestMs, features }) => {
+    const weights = kind === 'decode' ? decode : prefill;
+    const fitted = features.reduce((sum, x, index) => sum + x * (weights[index] ?? 0), 0);
+    return [kind, String(size), String(position), bestMs.toFixed(1), fitted.toFixed(1)];
+  }),
+);
+console.log(`\n${JSON.stringify({ decode, prefill, perCopiedToken })}`);

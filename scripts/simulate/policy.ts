@@ -1,0 +1,36 @@
+import { DEFAULT_PREFILL_POLICY, type PrefillPolicy } from '../../src/engine/prefill-planner.ts';
+import { AGING_MS } from '../../src/engine/sequence.ts';
+
+/** What can be chosen about serving, beside the machine. */
+export interface Policy {
+  readonly batching: 'continuous' | 'static';
+  readonly prefixCaching: boolean;
+  readonly targetItlMs: number | null;
+  readonly prefill: PrefillPolicy;
+  /** The machine's own if null. */
+  readonly maxNumBatchedTokens: number | null;
+  /** Rows for finished texts, as a share of the sequences that run at once. */
+  readonly spareRows: number;
+  /** Of the machine's memory for the KV cache. */
+  readonly kvCacheShare: number;
+  /** How long a request waits to make up for one level of priority. */
+  readonly agingMs: number;
+  /** Turns by client, or first come, first served. */
+  readonly queue: 'fair' | 'fifo';
+  /** Requests that the engine holds beyond its rows, as a share of them. */
+  readonly lookahead: number;
+}
+
+/** As the server runs when nothing is said. */
+export const DEFAULT_POLICY: Policy = {
+  batching: 'continuous',
+  prefixCaching: true,
+  targetItlMs: null,
+  prefill: DEFAULT_PREFILL_POLICY,
+  maxNumBatchedTokens: null,
+  spareRows: 1,
+  kvCacheShare: 1,
+  agingMs: AGING_MS,
+  queue: 'fair',
+  lookahead: 1 / 8,
+};

@@ -1,0 +1,130 @@
+import { CostModel } from '../../src/engine/cost-model.ts';
+import { KvCache } from '../../src/engine/kv-cache.ts';
+import type { EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
+import { BLOCK_SIZE } from '../../src/engine/prefix-index.ts';
+import { Scheduler } from '../../src/engine/scheduler.ts';
+import { Sequence } from '../../src/engine/sequence.ts';
+import type { SampledToken, StepPlan } from '../../src/engine/step-plan.ts';
+import type { Random } from '../../src/bench/random.ts';
+import { type Machine, stepDurations } from './machine.ts';
+import { madeUpToken } from './made-up-tokens.ts';
+import type { Policy } from './policy.ts';
+
+/** Steps scatter about what they should take, in terms of it. */
+const NOISE = 0.03;
+
+export interface SimulatedStep {
+  readonly outputs: readonly TokenOutput[];
+  readonly durationMs: number;
+}
+
+/** The engine's own scheduler, cache and cost model; only the model's work is a sum. */
+export class SimulatedEngine {
+  readonly #machine: Machine;
+  readonly #random: Random;
+  readonly #kvCache: KvCache;
+  readonly #costs = new CostModel();
+  readonly #scheduler: Scheduler;
+  readonly #priorityScale: number;
+  #numSteps = 0;
+  #numSampled = 0;
+  #numComputed = 0;
+  #maxResidentBlocks = 0;
+
+  constructor(machine: Machine, policy: Policy, priorityScale: number, random: Random) {
+    this.#machine = machine;
+    this.#random = random;
+    this.#priorityScale = priorityScale;
+    const { maxNumSeqs, maxModelLen: capacity } = machine;
+    const spareRows = policy.prefixCaching ? Math.round(policy.spareRows * maxNumSeqs) : 0;
+    const numRows = maxNumSeqs + spareRows;
+    const budget = Math.floor((machine.kvCacheTokens * policy.kvCacheShare) / BLOCK_SIZE);
+    this.#kvCache = new KvCache({
+      numRows,
+      capacity,
+      maxBlocks: Math.min(budget, numRows * Math.ceil(capacity / BLOCK_SIZE)),
+      prefixCaching: policy.prefixCaching,
+    });
+    this.#scheduler = new Scheduler(this.#kvCache, this.#costs, {
+      maxNumSeqs,
+      maxNumBatchedTokens: policy.maxNumBatchedTokens ?? machine.maxNumBatchedTokens,
+      targetItlMs: policy.targetItlMs,
+      prefillPolicy: policy.prefill,
+      batching: policy.batching,
+    });
+  }
+
+  get hasWork(): boolean {
+    return this.#scheduler.hasWork;
+  }
+
+  get counters() {
+    return {
+      ...this.#scheduler.counters,
+      numSteps: this.#numSteps,
+      numSampled: this.#numSampled,
+      numComputed: this.#numComputed,
+      maxResidentBlocks: this.#maxResidentBlocks,
+      maxBlocks: this.#kvCache.maxBlocks,
+    };
+  }
+
+  add(request: EngineRequest): void {
+    const priority = request.priority * this.#priorityScale;
+    this.#scheduler.add(new Sequence({ ...request, priority }));
+  }
+
+  abort(id: number): void {
+    this.#scheduler.abort(id);
+  }
+
+  /** One iteration: the engine's own loop without a model. Null when there is nothing to do. */
+  step(): SimulatedStep | null {
+    const plan = this.#scheduler.plan();
+    if (!plan) return null;
+    const { copyMs, decodeMs, prefillMs } = stepDurations(this.#machine.costs, plan);
+    const timings = {
+      decodeMs: decodeMs * this.#noise(),
+      prefillMs: prefillMs.map((ms) => ms * this.#noise()),
+    };
+    this.#costs.observe(plan, timings);
+    const sampled = sample(plan);
+    const outputs = this.#scheduler.commit(plan, sampled, []);
+    this.#numSteps++;
+    this.#numSampled += sampled.length;
+    this.#numComputed += plan.numBatchedTokens;
+    this.#maxResidentBlocks = Math.max(this.#maxResidentBlocks, this.#kvCache.numResidentBlocks);
+    const prefillSum = timings.prefillMs.reduce((sum, ms) => sum + ms, 0);
+    return { outputs, durationMs: copyMs + timings.decodeMs + prefillSum };
+  }
+
+  /** @throws Error when anything is left of requests that are all done */
+  checkEmpty(): void {
+    const { extent, usage, numResidentBlocks, maxBlocks } = this.#kvCache;
+    if (this.hasWork || extent !== 0 || usage !== 0 || numResidentBlocks > maxBlocks) {
+      throw new Error(
+        `the engine is not empty: ${extent} rows, usage ${usage}, ${numResidentBlocks} blocks`,
+      );
+    }
+  }
+
+  #noise(): number {
+    return 1 + NOISE * (2 * this.#random.uniform() - 1);
+  }
+}
+
+/** Whoever's last token was computed gets the next one. */
+function sample({ decode, prefill }: StepPlan): SampledToken[] {
+  const sampled: SampledToken[] = [];
+  for (const { sequence } of decode) if (sequence) sampled.push(nextToken(sequence));
+  for (const run of prefill) {
+    for (const { sequence, start, length } of run) {
+      if (start + length === sequence.numTokens) sampled.push(nextToken(sequence));
+    }
+  }
+  return sampled;
+}
+
+function nextToken(sequence: Sequence): SampledToken {
+  return { sequence, tokenId: madeUpToken(sequence.id, sequence.numOutputTokens) };
+}

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { BenchError } from './errors.ts';
+
+export interface ServerInfo {
+  readonly model: string;
+  /** Whether it is Chairlift, which takes token ids and `ignore_eos`. */
+  readonly isChairlift: boolean;
+  /** Tokens that a prompt and its answer may have together; null when the server does not say. */
+  readonly maxModelLen: number | null;
+}
+
+const models = z.object({
+  data: z.array(
+    z.object({
+      id: z.string(),
+      owned_by: z.string().nullish(),
+      max_model_len: z.number().nullish(),
+    }),
+  ),
+});
+
+/**
+ * Asks a server for its models.
+ * @param wanted which of them to use; the first if undefined
+ * @throws {BenchError} if there is no server, or it has no model
+ */
+export async function askServer(
+  baseUrl: URL,
+  headers: Readonly<Record<string, string>>,
+  wanted: string | undefined,
+): Promise<ServerInfo> {
+  const url = joinUrl(baseUrl, '/v1/models');
+  const found = await listModels(url, headers).catch((error: unknown) => {
+    // Without a list of models a server can still be tested, if we are told what to ask for.
+    if (wanted !== undefined && !isUnreachable(error)) return [];
+    throw new BenchError(
+      `${url.href} does not list models (${reasonOf(error)}): is the server up?`,
+      {
+        cause: error,
+      },
+    );
+  });
+  const model = found.find(({ id }) => id === wanted) ?? found[0];
+  const id = wanted ?? model?.id;
+  if (id === undefined) throw new BenchError(`${url.href} lists no model: give --model`);
+  return {
+    model: id,
+    isChairlift: model?.owned_by === 'chairlift',
+    maxModelLen: model?.max_model_len ?? null,
+  };
+}
+
+/** An endpoint below a base address that may end in a slash or have a path of its own. */
+export function joinUrl(baseUrl: URL, endpoint: string): URL {
+  const base = baseUrl.href.replace(/\/+$/, '');
+  return new URL(`${base}/${endpoint.replace(/^\/+/, '')}`);
+}
+
+async function listModels(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+): Promise<z.output<typeof models>['data']> {
+  const response = await fetch(url, { headers });
+  if (!response.ok) throw new Error(`HTTP ${response.status}`);
+  return models.parse(await response.json()).data;
+}
+
+/** `fetch` throws a TypeError when no connection came about, with the reason as its cause. */
+function isUnreachable(error: unknown): boolean {
+  return error instanceof TypeError;
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

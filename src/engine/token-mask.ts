@@ -1,0 +1,28 @@
+/**
+ * Takes what a grammar forbids out of the running.
+ * @param logits [vocab]; overwritten
+ * @param mask [vocab / 32, rounded up] a bit per token, set for those allowed
+ */
+export function applyTokenMask(logits: Float32Array, mask: Int32Array): void {
+  for (const [index, word] of mask.entries()) {
+    if (word === -1) continue;
+    const start = index * 32;
+    if (word === 0) {
+      logits.fill(-Infinity, start, start + 32);
+      continue;
+    }
+    const end = Math.min(start + 32, logits.length);
+    for (let id = start; id < end; id++) {
+      if (((word >>> (id - start)) & 1) === 0) logits[id] = -Infinity;
+    }
+  }
+}
+
+/** Whether `mask` allows some token beyond `tokenIds`. */
+export function allowsOthers(mask: Int32Array, tokenIds: readonly number[]): boolean {
+  const rest = mask.slice();
+  for (const tokenId of tokenIds) {
+    rest[tokenId >> 5] = (rest[tokenId >> 5] ?? 0) & ~(1 << (tokenId & 31));
+  }
+  return rest.some((word) => word !== 0);
+}

@@ -1,0 +1,74 @@
+import { KvStorage } from '../engine/kv-storage.ts';
+import { LogitsBuffer } from '../engine/logits-buffer.ts';
+import { RowBinding } from '../engine/row-binding.ts';
+import type { BuiltModel } from '../model/manifest.ts';
+import { Session } from '../ort/session.ts';
+
+/** What a row computes in a step: one token, behind `position` others. */
+export interface RowInput {
+  readonly tokenId: number;
+  readonly position: number;
+}
+
+/** Computes one token for each of the first rows, and gives every row's logits. */
+export interface Lockstep {
+  /** @throws {Error} if the run fails */
+  step(inputs: readonly RowInput[]): void;
+  /** [vocab], of the last step. */
+  logits(row: number): Float32Array;
+}
+
+export interface LockstepOptions {
+  readonly numRows: number;
+  /** Positions per row. */
+  readonly capacity: number;
+  readonly threads: number;
+}
+
+/** `Lockstep` over the decoder graph that serves, with nothing of the engine around it. */
+export class LockstepDecoder implements Lockstep {
+  readonly #session: Session;
+  readonly #storage: KvStorage;
+  readonly #logits: LogitsBuffer;
+  /** By number of rows. */
+  readonly #bindings = new Map<number, RowBinding>();
+
+  constructor({ graphPath, manifest }: BuiltModel, options: LockstepOptions) {
+    const { numRows, capacity, threads } = options;
+    const { numLayers, numKvHeads, headDim, vocabSize } = manifest;
+    this.#session = new Session(graphPath, { intraOpThreads: threads });
+    this.#storage = new KvStorage({ numLayers, numKvHeads, headDim, numRows, capacity });
+    this.#logits = new LogitsBuffer(numRows, vocabSize);
+  }
+
+  step(inputs: readonly RowInput[]): void {
+    const binding = this.#binding(inputs.length);
+    const inputIds = binding.inputIds(1);
+    for (const [row, { tokenId, position }] of inputs.entries()) {
+      inputIds[row] = BigInt(tokenId);
+      binding.seqlensK[row] = position;
+    }
+    binding.run(this.#session);
+  }
+
+  logits(row: number): Float32Array {
+    return this.#logits.row(row);
+  }
+
+  release(): void {
+    for (const binding of this.#bindings.values()) binding.release();
+    this.#bindings.clear();
+    this.#session.release();
+    this.#logits.release();
+    this.#storage.release();
+  }
+
+  #binding(numRows: number): RowBinding {
+    let binding = this.#bindings.get(numRows);
+    if (!binding) {
+      binding = new RowBinding(this.#session, this.#storage, this.#logits, 0, numRows);
+      this.#bindings.set(numRows, binding);
+    }
+    return binding;
+  }
+}

@@ -1,0 +1,33 @@
+/** The process that measures one model: a job in by IPC, progress and a result out. It ends when the
+ * parent, having read them, lets go of the channel. */
+import { availableParallelism } from 'node:os';
+import { LockstepDecoder } from './lockstep-decoder.ts';
+import { measureModel } from './measure.ts';
+import type { EvalJob, EvalMessage } from './messages.ts';
+
+process.once('message', (job: EvalJob) => {
+  try {
+    post({ type: 'done', result: run(job) });
+  } catch (error) {
+    post({ type: 'failed', message: error instanceof Error ? error.message : String(error) });
+  }
+});
+
+function run(job: EvalJob) {
+  const start = performance.now();
+  const decoder = new LockstepDecoder(job.model, {
+    numRows: job.maxNumSeqs,
+    capacity: job.maxModelLen,
+    threads: job.threads || availableParallelism(),
+  });
+  const loadMs = performance.now() - start;
+  try {
+    return { loadMs, ...measureModel(decoder, job, (done) => post({ type: 'progress', done })) };
+  } finally {
+    decoder.release();
+  }
+}
+
+function post(message: EvalMessage): void {
+  process.send?.(message);
+}

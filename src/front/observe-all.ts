@@ -1,0 +1,22 @@
+import type { ObserveGeneration } from './generation-observer.ts';
+
+/** Tells every observer of each request. */
+export function observeAll(...observes: readonly ObserveGeneration[]): ObserveGeneration {
+  return (request) => {
+    const observers = observes.map((observe) => observe(request));
+    return {
+      queued(timeMs) {
+        for (const observer of observers) observer.queued(timeMs);
+      },
+      admitted(timeMs) {
+        for (const observer of observers) observer.admitted(timeMs);
+      },
+      tokens(numTokens, timeMs) {
+        for (const observer of observers) observer.tokens(numTokens, timeMs);
+      },
+      finished(outcome, timeMs) {
+        for (const observer of observers) observer.finished(outcome, timeMs);
+      },
+    };
+  };
+}

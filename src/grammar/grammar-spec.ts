@@ -1,0 +1,26 @@
+/** What a generated text must look like, as plain values that cross threads and processes. */
+
+/** A grammar can't be used; the message is for the client. */
+export class GrammarError extends Error {
+  override readonly name = 'GrammarError';
+}
+
+export interface GrammarSpec {
+  /** In xgrammar's notation; the whole text is what `root` describes. */
+  readonly ebnf: string;
+  /** The request's field it came from, for errors. */
+  readonly field: string;
+}
+
+/** The tokens of a model, as far as grammars need to know them. */
+export interface GrammarVocabulary {
+  /**
+   * Index = token id. Each byte of a token's text is a character, mapped as GPT-2 does; empty for
+   * tokens that no grammar may use, such as special ones.
+   */
+  readonly tokens: readonly string[];
+  /** Length of the model's logits, at least the number of tokens. */
+  readonly vocabSize: number;
+  /** Allowed where the grammar may end, and only there. */
+  readonly eosTokenIds: readonly number[];
+}

@@ -1,0 +1,128 @@
+/** JSON Schemas: what of them can be enforced, and how their parts are put together. */
+import { GrammarError } from './grammar-spec.ts';
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** Keywords that change which values are valid, and that a grammar of bounded size can't keep. */
+const UNSUPPORTED = [
+  'not',
+  'if',
+  'then',
+  'else',
+  'contains',
+  'minContains',
+  'maxContains',
+  'multipleOf',
+  'dependentRequired',
+  'dependentSchemas',
+  'dependencies',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  '$dynamicRef',
+  '$recursiveRef',
+];
+
+export function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A fault of a schema, with the place it is at, such as `#/properties/age`. */
+export function schemaFault(path: string, reason: string): GrammarError {
+  return new GrammarError(`JSON schema at ${path}: ${reason}`);
+}
+
+/** @throws GrammarError for keywords that would have to be ignored. */
+export function refuseUnsupported(schema: Schema, path: string): void {
+  const keyword = UNSUPPORTED.find((name) => schema[name] !== undefined && schema[name] !== false);
+  if (keyword !== undefined) throw schemaFault(path, `\`${keyword}\` is not supported`);
+  if (schema['uniqueItems'] === true) throw schemaFault(path, '`uniqueItems` is not supported');
+}
+
+/** What both schemas ask for. @throws GrammarError when they say different things about one keyword. */
+export function mergeSchemas(first: Schema, second: Schema, path: string): Schema {
+  const merged: Record<string, unknown> = { ...first };
+  for (const [keyword, value] of Object.entries(second)) {
+    const present = merged[keyword];
+    if (present === undefined || ANNOTATIONS.has(keyword)) merged[keyword] = value;
+    else merged[keyword] = mergeKeyword(keyword, present, value, path);
+  }
+  return merged;
+}
+
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  'title',
+  'description',
+  'default',
+  'examples',
+  '$comment',
+  '$defs',
+  'definitions',
+]);
+
+function mergeKeyword(keyword: string, first: unknown, second: unknown, path: string): unknown {
+  if (keyword === 'required' && Array.isArray(first) && Array.isArray(second)) {
+    return [...new Set<unknown>([...first, ...second])];
+  }
+  if (keyword === 'properties' && isSchema(first) && isSchema(second)) {
+    return mergeSchemas(first, second, path);
+  }
+  if (JSON.stringify(first) === JSON.stringify(second)) return first;
+  // The stricter of the two.
+  if (keyword === 'additionalProperties' && (first === false || second === false)) return false;
+  throw schemaFault(path, `\`${keyword}\` is given twice in ways that can't be put together`);
+}
+
+/** The part of `root` that a reference such as `#/$defs/City` means. */
+export function resolveReference(root: unknown, reference: string, path: string): unknown {
+  if (reference !== '#' && !reference.startsWith('#/')) {
+    throw schemaFault(
+      path,
+      `\`$ref\` must start with \`#/\`; found \`${reference.slice(0, 100)}\``,
+    );
+  }
+  let value = root;
+  for (const escaped of reference.split('/').slice(1)) {
+    const step = decodeURIComponentSafely(escaped).replaceAll('~1', '/').replaceAll('~0', '~');
+    const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, step);
+    if (!isThere) throw schemaFault(path, `\`$ref\`: there is no \`${reference.slice(0, 100)}\``);
+    value = (value as Record<string, unknown>)[step];
+  }
+  return value;
+}
+
+function decodeURIComponentSafely(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** @throws GrammarError when it is there and no whole number from 0. */
+export function countOf(schema: Schema, keyword: string, path: string): number | undefined {
+  const value = schema[keyword];
+  if (value === undefined) return undefined;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value;
+  throw schemaFault(path, `\`${keyword}\` must be a whole number from 0`);
+}
+
+/** @throws GrammarError when it is there and no number. */
+export function numberOf(schema: Schema, keyword: string, path: string): number | undefined {
+  const value = schema[keyword];
+  if (value === undefined || typeof value === 'number') return value;
+  throw schemaFault(path, `\`${keyword}\` must be a number`);
+}
+
+/** @throws GrammarError when it is there and no string. */
+export function textOf(schema: Schema, keyword: string, path: string): string | undefined {
+  const value = schema[keyword];
+  if (value === undefined || typeof value === 'string') return value;
+  throw schemaFault(path, `\`${keyword}\` must be a string`);
+}
+
+/** @throws GrammarError when it is there and no list. */
+export function listOf(schema: Schema, keyword: string, path: string): unknown[] | undefined {
+  const value = schema[keyword];
+  if (value === undefined || Array.isArray(value)) return value;
+  throw schemaFault(path, `\`${keyword}\` must be a list`);
+}

@@ -1,0 +1,228 @@
+/** Regular expressions, as far as they describe regular languages, as EBNF. */
+import { anyOf, type CharacterRange, characterClass, literal, repeat } from './ebnf.ts';
+import { GrammarError } from './grammar-spec.ts';
+
+/** Deeper nesting is nobody's honest pattern, and would overflow the stack. */
+const MAX_DEPTH = 100;
+const MAX_REPEAT = 10_000;
+
+const LINE_BREAKS: readonly CharacterRange[] = [
+  [0x0a, 0x0a],
+  [0x0d, 0x0d],
+];
+const DIGITS: CharacterRange = [0x30, 0x39];
+const SHORTHANDS: Readonly<Record<string, readonly CharacterRange[]>> = {
+  d: [DIGITS],
+  w: [DIGITS, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]],
+  s: [
+    [0x09, 0x0d],
+    [0x20, 0x20],
+  ],
+};
+
+const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v' };
+
+/** What an expression's characters become; a JSON string must write some of them otherwise. */
+export interface CharacterRules {
+  /** One given character. */
+  one(character: string): string;
+  /** One character within the ranges, or outside of all. */
+  class(ranges: readonly CharacterRange[], negated: boolean): string;
+}
+
+export const PLAIN_CHARACTERS: CharacterRules = {
+  one: literal,
+  class: characterClass,
+};
+
+/**
+ * The texts that `pattern` matches from their first to their last character, as an EBNF expression.
+ * @throws GrammarError saying what about the pattern is wrong or not supported.
+ */
+export function regexToEbnf(pattern: string, characters: CharacterRules): string {
+  return new RegexParser(pattern, characters).parse();
+}
+
+class RegexParser {
+  readonly #pattern: readonly string[];
+  readonly #characters: CharacterRules;
+  #at = 0;
+  #depth = 0;
+
+  constructor(pattern: string, characters: CharacterRules) {
+    this.#pattern = Array.from(pattern);
+    this.#characters = characters;
+  }
+
+  parse(): string {
+    this.#take('^');
+    const expression = this.#alternatives();
+    if (this.#at < this.#pattern.length) throw this.#fault('there is no `(` for this `)`');
+    return expression;
+  }
+
+  #alternatives(): string {
+    if (++this.#depth > MAX_DEPTH) throw this.#fault('groups are nested too deeply');
+    const alternatives = [this.#sequence()];
+    while (this.#take('|')) alternatives.push(this.#sequence());
+    this.#depth--;
+    return anyOf(alternatives);
+  }
+
+  #sequence(): string {
+    const items: string[] = [];
+    for (;;) {
+      const next = this.#peek();
+      if (next === undefined || next === '|' || next === ')') break;
+      if (next === '$' && this.#at === this.#pattern.length - 1) {
+        this.#at++;
+        break;
+      }
+      items.push(this.#quantified(this.#atom()));
+    }
+    return items.length === 0 ? '""' : items.join(' ');
+  }
+
+  #atom(): string {
+    const character = this.#next();
+    switch (character) {
+      case '(':
+        return this.#group();
+      case '[':
+        return this.#class();
+      case '.':
+        return this.#characters.class(LINE_BREAKS, true);
+      case '\\':
+        return this.#escape();
+      case '^':
+      case '$':
+        throw this.#fault(`\`${character}\` is supported at the ends of a pattern only`);
+      case '*':
+      case '+':
+      case '?':
+        throw this.#fault(`there is nothing to repeat before \`${character}\``);
+      default:
+        return this.#characters.one(character);
+    }
+  }
+
+  #group(): string {
+    if (this.#take('?') && !this.#take(':')) {
+      const named = this.#rest(/^P?<[A-Za-z_]\w*>/);
+      if (named === null) throw this.#fault('look-around and flags are not supported');
+      this.#at += named.length;
+    }
+    const expression = this.#alternatives();
+    if (!this.#take(')')) throw this.#fault('a `)` is missing');
+    return `(${expression})`;
+  }
+
+  #class(): string {
+    const negated = this.#take('^');
+    const ranges: CharacterRange[] = [];
+    while (!this.#take(']')) {
+      const low = this.#classItem();
+      const isRange = this.#peek() === '-' && this.#pattern[this.#at + 1] !== ']';
+      if (typeof low !== 'number') {
+        ranges.push(...low);
+      } else if (isRange) {
+        this.#at++;
+        const high = this.#classItem();
+        if (typeof high !== 'number' || low > high) {
+          throw this.#fault('a range of characters is out of order');
+        }
+        ranges.push([low, high]);
+      } else {
+        ranges.push([low, low]);
+      }
+    }
+    if (ranges.length === 0) throw this.#fault('a class of characters is empty');
+    return this.#characters.class(ranges, negated);
+  }
+
+  /** A character's code point, or the ranges of a shorthand such as `\\d`. */
+  #classItem(): number | readonly CharacterRange[] {
+    let character = this.#next();
+    if (character === '\\') {
+      const shorthand = SHORTHANDS[this.#peek() ?? ''];
+      if (shorthand !== undefined) {
+        this.#at++;
+        return shorthand;
+      }
+      character = this.#take('b') ? '\b' : this.#escapedCharacter();
+    }
+    return character.codePointAt(0) ?? 0;
+  }
+
+  #escape(): string {
+    const letter = this.#peek() ?? '';
+    const shorthand = SHORTHANDS[letter.toLowerCase()];
+    if (shorthand === undefined) return this.#characters.one(this.#escapedCharacter());
+    this.#at++;
+    return this.#characters.class(shorthand, letter !== letter.toLowerCase());
+  }
+
+  #escapedCharacter(): string {
+    const letter = this.#next();
+    const control = CONTROLS[letter];
+    if (control !== undefined) return control;
+    if (letter === 'x' || letter === 'u') {
+      const digits = this.#rest(letter === 'x' ? /^[\da-fA-F]{2}/ : /^[\da-fA-F]{4}/);
+      if (digits === null) throw this.#fault(`\`\\${letter}\` needs hexadecimal digits`);
+      this.#at += digits.length;
+      return String.fromCharCode(Number.parseInt(digits, 16));
+    }
+    if (/[A-Za-z0-9]/.test(letter)) throw this.#fault(`\`\\${letter}\` is not supported`);
+    return letter;
+  }
+
+  #quantified(atom: string): string {
+    const range = this.#range();
+    if (range === null) return atom;
+    // Lazy or greedy makes no difference to what matches.
+    this.#take('?');
+    const [min, max] = range;
+    if (Math.max(min, max ?? 0) > MAX_REPEAT) {
+      throw this.#fault(`more than ${MAX_REPEAT} repetitions are not supported`);
+    }
+    if (max !== null && max < min)
+      throw this.#fault('the numbers of a repetition are out of order');
+    return repeat(atom, min, max);
+  }
+
+  #range(): [number, number | null] | null {
+    if (this.#take('*')) return [0, null];
+    if (this.#take('+')) return [1, null];
+    if (this.#take('?')) return [0, 1];
+    const braces = this.#rest(/^\{\d{1,9}(,\d{0,9})?\}/);
+    if (braces === null) return null;
+    this.#at += braces.length;
+    const [min = '', max] = braces.slice(1, -1).split(',');
+    if (max === undefined) return [Number(min), Number(min)];
+    return [Number(min), max === '' ? null : Number(max)];
+  }
+
+  #peek(): string | undefined {
+    return this.#pattern[this.#at];
+  }
+
+  #next(): string {
+    const character = this.#pattern[this.#at++];
+    if (character === undefined) throw this.#fault('it ends in the middle');
+    return character;
+  }
+
+  #take(character: string): boolean {
+    if (this.#peek() !== character) return false;
+    this.#at++;
+    return true;
+  }
+
+  #rest(expression: RegExp): string | null {
+    return expression.exec(this.#pattern.slice(this.#at, this.#at + 64).join(''))?.[0] ?? null;
+  }
+
+  #fault(reason: string): GrammarError {
+    return new GrammarError(`regular expression, character ${this.#at}: ${reason}`);
+  }
+}

@@ -1,0 +1,122 @@
+import { MICROSOFT_DOMAIN, type GraphBuilder } from '../onnx/graph-builder.ts';
+import {
+  BLOCK_SIZE,
+  blockBytes,
+  blocksPerRow,
+  emptyBlocks,
+  quantizeRows,
+  type QuantizedBlocks,
+} from './quantize-blocks.ts';
+import type { BlockFormat } from './weight-format.ts';
+import type { WeightSource } from './weights.ts';
+
+/** Checkpoint tensors [rows, columns] that lie below each other in one matrix. */
+export interface MatrixSource {
+  readonly name: string;
+  readonly tensors: readonly { readonly name: string; readonly rows: number }[];
+  readonly columns: number;
+}
+
+/** Products with 8-bit activations, scaled per row and block: no row depends on another. */
+const INT8_ACTIVATIONS = 4n;
+
+/** A matrix of a graph that is stored in quantized blocks. */
+export class BlockMatrix {
+  readonly #graph: GraphBuilder;
+  readonly #rows: number;
+  readonly #columns: number;
+  readonly #bits: 4 | 8;
+  readonly #packed: string;
+  readonly #scales: string;
+
+  constructor(
+    graph: GraphBuilder,
+    weights: WeightSource,
+    source: MatrixSource,
+    { bits }: BlockFormat,
+  ) {
+    const { name, columns } = source;
+    const rows = source.tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
+    const blocks = blocksPerRow(columns);
+    // The graph is written in the order of its initializers: packed values, then their scales.
+    let quantized: QuantizedBlocks | undefined;
+    this.#graph = graph;
+    this.#rows = rows;
+    this.#columns = columns;
+    this.#bits = bits;
+    this.#packed = graph.initializer(
+      `${name}.weight_blocks`,
+      'uint8',
+      [rows, blocks, blockBytes(bits)],
+      async () => {
+        quantized = await quantize(weights, source, rows, bits);
+        return quantized.packed;
+      },
+    );
+    this.#scales = graph.initializer(`${name}.weight_scales`, 'float', [rows, blocks], async () => {
+      const { scales } = quantized ?? (await quantize(weights, source, rows, bits));
+      quantized = undefined;
+      return scales;
+    });
+  }
+
+  /** Adds `output = input W^T`; [..., columns] becomes [..., rows]. */
+  multiply(output: string, input: string): string {
+    return this.#graph.node(output, 'MatMulNBits', [input, this.#packed, this.#scales], {
+      domain: MICROSOFT_DOMAIN,
+      attributes: {
+        K: BigInt(this.#columns),
+        N: BigInt(this.#rows),
+        bits: BigInt(this.#bits),
+        block_size: BigInt(BLOCK_SIZE),
+        accuracy_level: INT8_ACTIVATIONS,
+      },
+    });
+  }
+
+  /** Adds a lookup of rows; `indices` [batch, seq] become float [batch, seq, columns]. */
+  gather(output: string, indices: string): string {
+    const graph = this.#graph;
+    const lastAxis = graph.initializer(`${output}/axes`, 'int64', [1], BigInt64Array.of(2n));
+    // The two operators want the same scales in different shapes.
+    const scales = graph.node(`${output}/Scales`, 'Unsqueeze', [this.#scales, lastAxis]);
+    const blocks = graph.node(
+      `${output}/Blocks`,
+      'GatherBlockQuantized',
+      [this.#packed, indices, scales],
+      {
+        domain: MICROSOFT_DOMAIN,
+        attributes: {
+          bits: BigInt(this.#bits),
+          block_size: BigInt(BLOCK_SIZE),
+          gather_axis: 0n,
+          quantize_axis: 2n,
+        },
+      },
+    );
+    const shape = graph.initializer(`${output}/shape`, 'int64', [3], BigInt64Array.of(0n, 0n, -1n));
+    if (this.#columns % BLOCK_SIZE === 0) {
+      return graph.node(output, 'Reshape', [blocks, shape]);
+    }
+    const padded = graph.node(`${output}/Padded`, 'Reshape', [blocks, shape]);
+    const start = graph.initializer(`${output}/start`, 'int64', [1], BigInt64Array.of(0n));
+    const end = BigInt64Array.of(BigInt(this.#columns));
+    const width = graph.initializer(`${output}/end`, 'int64', [1], end);
+    return graph.node(output, 'Slice', [padded, start, width, lastAxis]);
+  }
+}
+
+async function quantize(
+  weights: WeightSource,
+  { tensors, columns }: MatrixSource,
+  totalRows: number,
+  bits: 4 | 8,
+): Promise<QuantizedBlocks> {
+  const quantized = emptyBlocks(totalRows, columns, bits);
+  let firstRow = 0;
+  for (const { name, rows } of tensors) {
+    quantizeRows(await weights.get(name, [rows, columns]), columns, bits, quantized, firstRow);
+    firstRow += rows;
+  }
+  return quantized;
+}

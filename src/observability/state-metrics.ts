@@ -1,0 +1,81 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Admission } from '../front/admission.ts';
+import type { Engine } from '../front/engine.ts';
+
+export interface ObservedState {
+  readonly engine: Pick<Engine, 'stats' | 'numCrashes'>;
+  readonly admission: Pick<Admission, 'waiting' | 'waitingTokens' | 'numRefused'>;
+}
+
+/** Metrics that are read from the engine and the queue whenever somebody asks. */
+export function registerStateMetrics(registry: Registry, { engine, admission }: ObservedState) {
+  const registers = [registry];
+  const gauge = (name: string, help: string, level: () => number): void => {
+    const metric: Gauge = new Gauge({
+      name: `chairlift_${name}`,
+      help,
+      registers,
+      collect: () => metric.set(level()),
+    });
+  };
+  /** The count starts again with every engine process, which Prometheus takes as a reset. */
+  const counter = (name: string, help: string, count: () => number): void => {
+    const metric: Counter = new Counter({
+      name: `chairlift_${name}`,
+      help,
+      registers,
+      collect() {
+        metric.reset();
+        metric.inc(count());
+      },
+    });
+  };
+
+  gauge('num_requests_running', 'Requests whose sequence is in the batch.', () => {
+    return engine.stats.numRunning;
+  });
+  gauge('num_requests_waiting', 'Requests that wait for a place in the batch.', () => {
+    return engine.stats.numWaiting + admission.waiting;
+  });
+  const byReason: Gauge<'reason'> = new Gauge({
+    name: 'chairlift_num_requests_waiting_by_reason',
+    help: 'Waiting requests: `capacity` in the queue, `deferred` in the engine for a row or memory.',
+    labelNames: ['reason'],
+    registers,
+    collect() {
+      byReason.set({ reason: 'capacity' }, admission.waiting);
+      byReason.set({ reason: 'deferred' }, engine.stats.numWaiting);
+    },
+  });
+  gauge('num_prompt_tokens_waiting', 'Prompt tokens of the requests in the queue.', () => {
+    return admission.waitingTokens;
+  });
+  const rejected: Counter<'reason'> = new Counter({
+    name: 'chairlift_request_rejected_total',
+    help: 'Requests turned away, by the bound of the queue that was reached.',
+    labelNames: ['reason'],
+    registers,
+    collect() {
+      rejected.reset();
+      for (const [reason, count] of Object.entries(admission.numRefused)) {
+        rejected.inc({ reason }, count);
+      }
+    },
+  });
+  gauge('kv_cache_usage_perc', "Share of the KV cache's memory in use, 0 to 1.", () => {
+    return engine.stats.kvCacheUsage;
+  });
+  counter('num_preemptions_total', 'Times that a sequence gave up its row for memory.', () => {
+    return engine.stats.numPreemptions;
+  });
+  counter('prefix_cache_queries_total', 'Tokens looked up in the prefix cache.', () => {
+    return engine.stats.prefixCacheQueries;
+  });
+  counter('prefix_cache_hits_total', 'Tokens found in the prefix cache.', () => {
+    return engine.stats.prefixCacheHits;
+  });
+  counter('engine_steps_total', 'Iterations of the engine.', () => engine.stats.numSteps);
+  counter('engine_crashes_total', 'Times that the engine process ended unasked.', () => {
+    return engine.numCrashes;
+  });
+}

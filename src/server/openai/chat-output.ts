@@ -1,0 +1,105 @@
+/** What a chat's answer may hold besides text, and the grammar that sees to it. */
+import type { ChatOutputOptions } from '../../front/chat-output.ts';
+import { opensThinking, ReasoningSplitter } from '../../front/reasoning.ts';
+import type { ToolCallFormat } from '../../front/tool-calls/formats.ts';
+import { toolCallEbnf, type ToolDefinition } from '../../front/tool-calls/tool-grammar.ts';
+import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
+import { afterThinking } from '../../grammar/thinking.ts';
+import type { ServerContext } from '../context.ts';
+import { badRequest } from '../errors.ts';
+import type { ToolChoice } from '../schemas/tools.ts';
+import type { StructuredFields } from '../schemas/structured.ts';
+import { grammarOf, toGrammar } from '../structured-outputs.ts';
+
+export interface ChatOutputForm {
+  /** Left out when the text is free. */
+  readonly grammar?: GrammarSpec;
+  /** Tool calls begin with a special token, which must be shown to be found. */
+  readonly showsSpecialTokens: boolean;
+  /** For one choice; null when its text is content and nothing else. */
+  readonly createOptions: () => ChatOutputOptions | null;
+}
+
+interface ChatOutputFields extends StructuredFields {
+  readonly tools?: readonly ToolDefinition[] | null | undefined;
+  readonly tool_choice?: ToolChoice | null | undefined;
+  readonly parallel_tool_calls?: boolean | null | undefined;
+}
+
+/**
+ * @param prompt the rendered chat
+ * @throws ApiError 400 when tools and their choice don't go together, when this model's tool calls
+ *   are not known, or when the form asked for can't be enforced.
+ */
+export function chatOutputForm(
+  { chatFormat }: Pick<ServerContext, 'chatFormat'>,
+  body: ChatOutputFields,
+  prompt: string,
+): ChatOutputForm {
+  const tools = body.tools ?? [];
+  const choice = body.tool_choice ?? (tools.length > 0 ? 'auto' : 'none');
+  const required = requiredTools(tools, choice);
+  const format = chatFormat.toolCalls;
+  const grammar =
+    required === null
+      ? grammarOf(body)
+      : toolGrammar(requireFormat(format), required, choice, body.parallel_tool_calls ?? true);
+  const calls =
+    format === null || tools.length === 0 || choice === 'none'
+      ? null
+      : { format, names: new Set(tools.map((tool) => tool.function.name)) };
+  const isOpen = opensThinking(prompt);
+  const thinks = chatFormat.reasoning && !prompt.trimEnd().endsWith('</think>');
+  return {
+    ...(grammar === null ? {} : { grammar: thinks ? behindThought(grammar, isOpen) : grammar }),
+    showsSpecialTokens: calls?.format.hasSpecialMarker ?? false,
+    createOptions: () =>
+      thinks || calls !== null
+        ? { reasoning: thinks ? new ReasoningSplitter(isOpen) : null, toolCalls: calls }
+        : null,
+  };
+}
+
+/** The tools of which one must be called; null when none has to. */
+function requiredTools(
+  tools: readonly ToolDefinition[],
+  choice: ToolChoice,
+): readonly ToolDefinition[] | null {
+  if (choice === 'none' || choice === 'auto') return null;
+  if (tools.length === 0) {
+    throw badRequest('`tool_choice` asks for a call, but there are no `tools`.', 'tool_choice');
+  }
+  if (choice === 'required') return tools;
+  const { name } = choice.function;
+  const named = tools.filter((tool) => tool.function.name === name);
+  if (named.length > 0) return named.slice(0, 1);
+  throw badRequest(
+    `\`tool_choice\` names \`${name.slice(0, 100)}\`, which is not among the \`tools\`.`,
+    'tool_choice',
+    'invalid_value',
+  );
+}
+
+function toolGrammar(
+  format: ToolCallFormat,
+  tools: readonly ToolDefinition[],
+  choice: ToolChoice,
+  isParallel: boolean,
+): GrammarSpec {
+  const parallel = isParallel && choice === 'required';
+  return toGrammar('tools', () => toolCallEbnf(format, tools, { parallel }));
+}
+
+function requireFormat(format: ToolCallFormat | null): ToolCallFormat {
+  if (format !== null) return format;
+  throw badRequest(
+    "This model's chat template shows no format of tool calls that is known here, so that a call " +
+      'can not be enforced; see --tool-call-parser.',
+    'tool_choice',
+    'unsupported_parameter',
+  );
+}
+
+function behindThought({ ebnf, field }: GrammarSpec, isOpen: boolean): GrammarSpec {
+  return { ebnf: afterThinking(ebnf, isOpen), field };
+}

@@ -1,0 +1,125 @@
+/** Log-probabilities in the forms of the two completion APIs. */
+import { TextDecoder } from 'node:util';
+import type { TokenLogprob } from '../../front/token-logprob.ts';
+import type { ServerContext } from '../context.ts';
+import type { JsonObject } from './answer.ts';
+
+/** JSON has no infinity; the same stand-in as vLLM's. */
+const LOWEST_LOGPROB = -9999;
+
+/** The `logprobs` of a completion's choice. */
+export interface CompletionLogprobs {
+  readonly text_offset: number[];
+  readonly token_logprobs: (number | null)[];
+  readonly tokens: string[];
+  readonly top_logprobs: (Readonly<Record<string, number>> | null)[];
+}
+
+type TokenValue = Pick<TokenLogprob, 'tokenId' | 'logprob'>;
+
+interface TokenText {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Spells tokens out: by their text, or by their id for clients that want them told apart. */
+export class LogprobsFormat {
+  readonly #pieces: ServerContext['tokenizer']['pieces'];
+  readonly #asTokenIds: boolean;
+  readonly #utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+  constructor({ pieces }: Pick<ServerContext['tokenizer'], 'pieces'>, asTokenIds: boolean) {
+    this.#pieces = pieces;
+    this.#asTokenIds = asTokenIds;
+  }
+
+  /**
+   * Each token with the `numTop` likeliest, and itself where it is none of them.
+   * @param offset characters of the choice's text before that of the tokens
+   */
+  completion(entries: readonly TokenLogprob[], numTop: number, offset: number): CompletionLogprobs {
+    return {
+      text_offset: entries.map(({ textOffset }) => offset + textOffset),
+      token_logprobs: entries.map(({ logprob }) => finite(logprob)),
+      tokens: entries.map(({ tokenId }) => this.#spell(tokenId).text),
+      top_logprobs: entries.map((entry) => {
+        const likeliest = entry.top.slice(0, numTop);
+        const byText = new Map<string, number>();
+        for (const { tokenId, logprob } of [entry, ...likeliest]) {
+          const { text } = this.#spell(tokenId);
+          // Of tokens that are spelled alike the first is the likelier, or the one in question.
+          if (!byText.has(text)) byText.set(text, finite(logprob));
+        }
+        return Object.fromEntries(byText);
+      }),
+    };
+  }
+
+  /** The prompt of an echo: its first token follows nothing, and has no log-probability. */
+  echo(first: number, entries: readonly TokenLogprob[], numTop: number): CompletionLogprobs {
+    const rest = this.completion(entries, numTop, 0);
+    return {
+      text_offset: [0, ...rest.text_offset],
+      token_logprobs: [null, ...rest.token_logprobs],
+      tokens: [this.#spell(first).text, ...rest.tokens],
+      top_logprobs: [null, ...rest.top_logprobs],
+    };
+  }
+
+  /** The `logprobs` of a chat's choice. */
+  chat(entries: readonly TokenLogprob[], numTop: number): JsonObject {
+    const content = entries.map((entry) => ({
+      ...this.#chatToken(entry),
+      top_logprobs: entry.top.slice(0, numTop).map((token) => this.#chatToken(token)),
+    }));
+    return { content, refusal: null };
+  }
+
+  /** vLLM's `prompt_logprobs`: by token id, null for the first token. */
+  prompt(entries: readonly TokenLogprob[], numTop: number): (JsonObject | null)[] {
+    return [null, ...entries.map((entry) => this.#promptToken(entry, numTop))];
+  }
+
+  #promptToken({ tokenId, logprob, rank, top }: TokenLogprob, numTop: number): JsonObject {
+    const byId = new Map(
+      top.slice(0, numTop).map((token, index) => [token.tokenId, this.#ranked(token, index + 1)]),
+    );
+    byId.set(tokenId, this.#ranked({ tokenId, logprob }, rank));
+    return Object.fromEntries(byId);
+  }
+
+  #ranked({ tokenId, logprob }: TokenValue, rank: number): JsonObject {
+    return { logprob: finite(logprob), rank, decoded_token: this.#textOf(tokenId).text };
+  }
+
+  #chatToken({ tokenId, logprob }: TokenValue): JsonObject {
+    const { text, bytes } = this.#spell(tokenId);
+    return { token: text, logprob: finite(logprob), bytes: [...bytes] };
+  }
+
+  #spell(tokenId: number): TokenText {
+    const token = this.#textOf(tokenId);
+    return this.#asTokenIds ? { ...token, text: `token_id:${tokenId}` } : token;
+  }
+
+  #textOf(tokenId: number): TokenText {
+    const piece = this.#pieces.get(tokenId) ?? '';
+    return typeof piece === 'string'
+      ? { text: piece, bytes: Buffer.from(piece) }
+      : { text: this.#utf8.decode(piece), bytes: piece };
+  }
+}
+
+function finite(logprob: number): number {
+  return logprob > LOWEST_LOGPROB ? logprob : LOWEST_LOGPROB;
+}
+
+/** One after the other. */
+export function joinLogprobs(parts: readonly CompletionLogprobs[]): CompletionLogprobs {
+  return {
+    text_offset: parts.flatMap((part) => part.text_offset),
+    token_logprobs: parts.flatMap((part) => part.token_logprobs),
+    tokens: parts.flatMap((part) => part.tokens),
+    top_logprobs: parts.flatMap((part) => part.top_logprobs),
+  };
+}

@@ -1,0 +1,41 @@
+/** The request bodies as they are documented: the schemas that check them, whole. */
+import { z } from 'zod';
+import { anthropicMessage, countTokensBody, messagesBody } from '../schemas/anthropic.ts';
+import {
+  chatCompletionBody,
+  completionBody,
+  detokenizeBody,
+  tokenizeBody,
+} from '../schemas/bodies.ts';
+import { contentParts, message } from '../schemas/messages.ts';
+import { responseBody } from '../schemas/responses.ts';
+import { inputSchema } from '../responses/input.ts';
+
+// What is parsed by hand, item by item, is put together here from the schemas of its items.
+const tokenIds = z.array(z.int().nonnegative());
+
+const prompt = z.union([z.string(), tokenIds, z.array(z.union([z.string(), tokenIds]))]);
+
+const messages = z.array(
+  message.extend({ content: z.union([z.string(), contentParts]).nullish() }),
+);
+
+/** Fields that are changed on their way in, or checked as a whole. */
+const sampling = {
+  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+  seed: z.int().nullish(),
+};
+
+const generation = { ...sampling, allowed_token_ids: tokenIds.nullish() };
+
+const anthropicMessages = z.array(anthropicMessage).min(1);
+
+export const documentedBodies = {
+  completions: completionBody.extend({ prompt, ...generation }),
+  chatCompletions: chatCompletionBody.extend({ messages: messages.min(1), ...generation }),
+  responses: responseBody.extend({ input: inputSchema, ...sampling }),
+  messages: messagesBody.extend({ messages: anthropicMessages }),
+  countTokens: countTokensBody.extend({ messages: anthropicMessages }),
+  tokenize: tokenizeBody.extend({ messages: messages.optional() }),
+  detokenize: detokenizeBody.extend({ tokens: tokenIds }),
+} satisfies Readonly<Record<string, z.ZodObject>>;

@@ -1,0 +1,222 @@
+/** One response from its body to its events, whatever carries them. */
+import type { ServerContext } from '../context.ts';
+import { ApiError, badRequest } from '../errors.ts';
+import type { JsonObject } from '../openai/answer.ts';
+import {
+  prepareChat,
+  type ChatDelta,
+  type ChatUsage,
+  type PreparedChat,
+} from '../openai/chat-run.ts';
+import { requireServedModel } from '../openai/models.ts';
+import { parseWith } from '../schemas/parse.ts';
+import { responseBody, type ResponseBody } from '../schemas/responses.ts';
+import { toApiError } from '../to-api-error.ts';
+import { parseInput } from './input.ts';
+import { createId, type Item } from './items.ts';
+import type { EventFields } from './output-items.ts';
+import { Output } from './output.ts';
+import {
+  INITIAL_STATE,
+  toResponseObject,
+  type ResponseHead,
+  type ResponseState,
+} from './response-object.ts';
+import { conversationOf, Turn, type StoredResponse } from './store.ts';
+import { fromChatError, requireCallsOfOutputs, toChatBody } from './to-chat.ts';
+
+export type ResponseEvent = EventFields & { readonly sequence_number: number };
+
+/** Finds the conversation that a response id stands for. */
+export type FindTurn = (responseId: string) => Turn | undefined;
+
+/** A checked response, to be started once. */
+export class PreparedResponse {
+  readonly body: ResponseBody;
+  readonly id = createId('resp');
+  /** The conversation after this response; null before it has ended well. */
+  turn: Turn | null = null;
+  /** What made it fail. */
+  error: ApiError | null = null;
+  readonly #context: ServerContext;
+  readonly #head: ResponseHead;
+  readonly #input: readonly Item[];
+  readonly #previous: Turn | null;
+  readonly #chat: PreparedChat;
+  readonly #output = new Output();
+  #state: ResponseState = INITIAL_STATE;
+  #numEvents = 0;
+
+  /** @throws ApiError 4xx when the body can't be served. */
+  constructor(context: ServerContext, json: unknown, findTurn: FindTurn) {
+    const body = parseWith(responseBody, json);
+    requireServedModel(context.model, body.model);
+    refuseUnsupported(body);
+    this.#context = context;
+    this.body = body;
+    this.#input = parseInput(body['input'], (id) => context.responses.findItem(id));
+    this.#previous = previousTurn(body, findTurn);
+    const isStored = (body.store ?? true) && context.responses.isEnabled;
+    this.#head = { id: this.id, createdAt: Math.floor(Date.now() / 1000), isStored };
+    const items = [...conversationOf(this.#previous), ...this.#input];
+    requireCallsOfOutputs(items);
+    this.#chat = prepareFitting(context, body, items);
+  }
+
+  /** What a `Server-Timing` header says of it; null before it has ended. */
+  get timing(): string | null {
+    return this.#context.timings.header(this.#chat.promptTokenIds);
+  }
+
+  get response(): JsonObject {
+    return toResponseObject(this.#head, this.body, this.#context.model, this.#state);
+  }
+
+  /**
+   * Queues it.
+   * @returns its events. A failure is the last of them; only an abort makes the iteration throw.
+   * @throws ApiError 429 or 503 when it can't be queued.
+   */
+  async start(
+    signal: AbortSignal,
+    cancel: (() => void) | null = null,
+  ): Promise<AsyncGenerator<readonly ResponseEvent[], void>> {
+    const deltas = await this.#chat.start(signal);
+    if (this.#head.isStored) this.#context.responses.put(this.#toStored(cancel));
+    return this.#run(deltas, signal);
+  }
+
+  /** Keeps it as a conversation to go on with, without generating anything. */
+  skip(): readonly ResponseEvent[] {
+    this.turn = new Turn(this.#previous, this.#input);
+    this.#state = { ...INITIAL_STATE, status: 'completed', completedAt: now() };
+    const created = this.#tell('response.created', { ...this.response, status: 'in_progress' });
+    if (this.#head.isStored) this.#context.responses.put(this.#toStored(null));
+    return [created, this.#tell('response.completed', this.response)];
+  }
+
+  async *#run(
+    deltas: AsyncIterable<ChatDelta>,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly ResponseEvent[], void> {
+    try {
+      yield [
+        this.#tell('response.created', this.response),
+        this.#tell('response.in_progress', this.response),
+      ];
+      let finishReason: string | null = null;
+      let usage: ChatUsage | null = null;
+      for await (const delta of deltas) {
+        finishReason ??= delta.finishReason;
+        usage ??= delta.usage;
+        const events = this.#output.push(delta);
+        if (events.length > 0) yield events.map((event) => this.#number(event));
+      }
+      // Kept before its end is told: the client may go on with it at once.
+      yield this.#finish(finishReason === 'length', usage);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.error = toApiError(error, this.#context.logger);
+      this.#end({ status: 'failed', error: this.error.toEnvelope().error });
+      yield [this.#tell('response.failed', this.response)];
+    } finally {
+      if (this.#state.status === 'in_progress') this.#end({ status: 'cancelled' });
+    }
+  }
+
+  #finish(isCutShort: boolean, usage: ChatUsage | null): ResponseEvent[] {
+    const status = isCutShort ? 'incomplete' : 'completed';
+    const events = this.#output.end(status).map((event) => this.#number(event));
+    const output = this.#output.items(status);
+    this.turn = new Turn(this.#previous, [...this.#input, ...output]);
+    this.#end({ status, usage, completedAt: isCutShort ? null : now() });
+    return [...events, this.#tell(`response.${status}`, this.response)];
+  }
+
+  #end(state: Partial<ResponseState>): void {
+    const output = this.#output.items('incomplete');
+    this.#state = { ...this.#state, output, ...state };
+    this.#context.responses.update(this.#toStored(null));
+  }
+
+  #toStored(cancel: (() => void) | null): StoredResponse {
+    const { id, response, turn } = this;
+    return { id, response, input: this.#input, turn, cancel };
+  }
+
+  #tell(type: string, response: JsonObject): ResponseEvent {
+    return this.#number({ type, response });
+  }
+
+  #number(event: EventFields): ResponseEvent {
+    const { type, ...fields } = event;
+    return { type, sequence_number: this.#numEvents++, ...fields };
+  }
+}
+
+function previousTurn(body: ResponseBody, findTurn: FindTurn): Turn | null {
+  const { previous_response_id: id } = body;
+  if (id === undefined || id === null) return null;
+  const turn = findTurn(id);
+  if (turn !== undefined) return turn;
+  throw badRequest(
+    `Previous response with id '${id.slice(0, 100)}' not found.`,
+    'previous_response_id',
+    'previous_response_not_found',
+  );
+}
+
+/** Fields that would change the answer and that nothing here acts on. */
+function refuseUnsupported(body: ResponseBody): void {
+  for (const field of ['conversation', 'prompt', 'max_tool_calls', 'context_management']) {
+    if (body[field] === undefined || body[field] === null) continue;
+    throw badRequest(`\`${field}\` is not supported.`, field, 'unsupported_parameter');
+  }
+}
+
+/**
+ * With `truncation: auto` as few of the oldest items are dropped as lets the rest fit; found by
+ * halving, because each try renders and encodes the conversation.
+ */
+function prepareFitting(
+  context: ServerContext,
+  body: ResponseBody,
+  items: readonly Item[],
+): PreparedChat {
+  const attempt = (numDropped: number): PreparedChat => {
+    try {
+      return prepareChat(context, toChatBody(body, items.slice(numDropped)));
+    } catch (error) {
+      throw fromChatError(error);
+    }
+  };
+  try {
+    return attempt(0);
+  } catch (error) {
+    if (body.truncation !== 'auto' || !isTooLong(error)) throw error;
+    let tooFew = 0;
+    let enough = Math.max(0, items.length - 1);
+    // The last item is never dropped: if it does not fit alone, that is the client's to know.
+    let prepared = attempt(enough);
+    while (enough - tooFew > 1) {
+      const middle = Math.floor((tooFew + enough) / 2);
+      try {
+        prepared = attempt(middle);
+        enough = middle;
+      } catch (failure) {
+        if (!isTooLong(failure)) throw failure;
+        tooFew = middle;
+      }
+    }
+    return prepared;
+  }
+}
+
+function isTooLong(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'context_length_exceeded';
+}
+
+/** Unix time in seconds. */
+function now(): number {
+  return Math.floor(Date.now() / 1000);
+}

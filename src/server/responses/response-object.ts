@@ -1,0 +1,100 @@
+/** The `response` object: what was asked, what came of it. */
+import type { ServedModel } from '../context.ts';
+import type { ErrorEnvelope } from '../errors.ts';
+import type { JsonObject } from '../openai/answer.ts';
+import type { ChatUsage } from '../openai/chat-run.ts';
+import type { ResponseBody } from '../schemas/responses.ts';
+import type { OutputItem } from './items.ts';
+
+export type ResponseStatus =
+  | 'queued'
+  | 'in_progress'
+  | 'completed'
+  | 'incomplete'
+  | 'failed'
+  | 'cancelled';
+
+/** What of a response changes while it runs. */
+export interface ResponseState {
+  readonly status: ResponseStatus;
+  readonly output: readonly OutputItem[];
+  readonly usage: ChatUsage | null;
+  readonly error: ErrorEnvelope['error'] | null;
+  /** Unix time in seconds; null before it completed. */
+  readonly completedAt: number | null;
+}
+
+export const INITIAL_STATE: ResponseState = {
+  status: 'in_progress',
+  output: [],
+  usage: null,
+  error: null,
+  completedAt: null,
+};
+
+export interface ResponseHead {
+  readonly id: string;
+  /** Unix time in seconds. */
+  readonly createdAt: number;
+  readonly isStored: boolean;
+}
+
+/** Fields that tell what was asked, with the defaults that took effect. */
+export function toResponseObject(
+  head: ResponseHead,
+  body: ResponseBody,
+  model: ServedModel,
+  state: ResponseState,
+): JsonObject {
+  const { samplingDefaults: defaults } = model;
+  return {
+    id: head.id,
+    object: 'response',
+    created_at: head.createdAt,
+    completed_at: state.completedAt,
+    status: state.status,
+    background: body.background ?? false,
+    error: toResponseError(state.error),
+    incomplete_details: state.status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: null,
+    model: model.id,
+    output: state.output,
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: body.previous_response_id ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    reasoning: {
+      effort: body.reasoning?.effort ?? null,
+      summary: body.reasoning?.summary ?? null,
+    },
+    safety_identifier: body.safety_identifier ?? null,
+    service_tier: body.service_tier ?? 'default',
+    store: head.isStored,
+    temperature: body.temperature ?? defaults.temperature ?? 1,
+    text: { ...body.text, format: body.text?.format ?? { type: 'text' } },
+    tool_choice: body.tool_choice ?? 'auto',
+    tools: body.tools ?? [],
+    top_logprobs: body.top_logprobs ?? 0,
+    top_p: body.top_p ?? defaults.topP ?? 1,
+    truncation: body.truncation ?? 'disabled',
+    usage: toUsage(state.usage),
+    user: body.user ?? null,
+    metadata: body.metadata ?? {},
+  };
+}
+
+function toResponseError(error: ErrorEnvelope['error'] | null): JsonObject | null {
+  return error === null ? null : { code: 'server_error', message: error.message };
+}
+
+function toUsage(usage: ChatUsage | null): JsonObject | null {
+  if (usage === null) return null;
+  return {
+    input_tokens: usage.numPromptTokens,
+    input_tokens_details: { cached_tokens: usage.numCachedTokens },
+    output_tokens: usage.numOutputTokens,
+    output_tokens_details: { reasoning_tokens: usage.numReasoningTokens },
+    total_tokens: usage.numPromptTokens + usage.numOutputTokens,
+  };
+}

@@ -1,0 +1,115 @@
+/** /v1/responses over HTTP: create, get, list the input of, cancel, delete. */
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { Context, Hono } from 'hono';
+import type { ServerContext, ServerEnv } from '../context.ts';
+import { ApiError, badRequest } from '../errors.ts';
+import type { JsonObject } from '../openai/answer.ts';
+import { writeNamedEvents } from '../named-events.ts';
+import { readJsonBody } from '../request-body.ts';
+import { requireServing } from '../start-generation.ts';
+import { PreparedResponse } from './create.ts';
+import { listItems } from './list-items.ts';
+import type { StoredResponse } from './store.ts';
+
+export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
+  app.post('/v1/responses', (c) => create(c, context));
+  app.get('/v1/responses/:id', (c) => {
+    if (c.req.query('stream') === 'true') {
+      throw badRequest(
+        'A response can be streamed while it is created, not afterwards.',
+        'stream',
+        'unsupported_parameter',
+      );
+    }
+    return c.json(find(context, c.req.param('id')).response);
+  });
+  app.get('/v1/responses/:id/input_items', (c) => {
+    const { input } = find(context, c.req.param('id'));
+    return c.json(listItems(input, c.req.query()));
+  });
+  app.post('/v1/responses/:id/cancel', (c) => c.json(cancel(context, c.req.param('id'))));
+  app.delete('/v1/responses/:id', (c) => {
+    const { id, cancel: end } = find(context, c.req.param('id'));
+    end?.();
+    context.responses.delete(id);
+    return c.json({ id, object: 'response', deleted: true });
+  });
+}
+
+async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Response> {
+  requireServing(context);
+  const { incoming, outgoing } = c.env;
+  const json = await readJsonBody(incoming, context.config.maxBodyBytes);
+  const prepared = new PreparedResponse(
+    context,
+    json,
+    (id) => context.responses.get(id)?.turn ?? undefined,
+  );
+  const { body } = prepared;
+  if (body.background === true) return c.json(await createInBackground(prepared, context));
+  const events = await prepared.start(c.req.raw.signal);
+  if (body.stream === true) {
+    await writeNamedEvents(outgoing, events, {
+      pingMs: context.config.ssePingMs,
+      // A response never sent: it holds the headers that middlewares have set.
+      headers: c.body(null).headers,
+    });
+    return RESPONSE_ALREADY_SENT;
+  }
+  for await (const _ of events);
+  if (prepared.error !== null) throw prepared.error;
+  if (prepared.timing !== null) c.header('server-timing', prepared.timing);
+  return c.json(prepared.response);
+}
+
+/** Lets it run beyond its request; it is found in the store. */
+async function createInBackground(
+  prepared: PreparedResponse,
+  context: ServerContext,
+): Promise<JsonObject> {
+  const { body } = prepared;
+  if (body.store === false || !context.responses.isEnabled) {
+    const message = 'A background response must be stored, and this one would not be.';
+    throw badRequest(message, 'background', 'invalid_value');
+  }
+  if (body.stream === true) {
+    const message = 'A background response can be polled, not streamed.';
+    throw badRequest(message, 'stream', 'unsupported_parameter');
+  }
+  const controller = new AbortController();
+  const events = await prepared.start(controller.signal, () => {
+    controller.abort(new Error('cancelled by the client'));
+  });
+  const answer = prepared.response;
+  void drain(events, context);
+  return answer;
+}
+
+/** Never rejects. */
+async function drain(events: AsyncIterable<unknown>, context: ServerContext): Promise<void> {
+  try {
+    for await (const _ of events);
+  } catch (error) {
+    context.logger.debug({ err: error }, 'background response cancelled');
+  }
+}
+
+function cancel(context: ServerContext, id: string): JsonObject {
+  const { cancel: end, response } = find(context, id);
+  if (response['background'] !== true) {
+    const message = 'Only responses created with `background: true` can be cancelled.';
+    throw badRequest(message, null, 'invalid_value');
+  }
+  if (end === null) return response;
+  end();
+  // The generation notices within an iteration.
+  return { ...response, status: 'cancelled' };
+}
+
+function find(context: ServerContext, id: string): StoredResponse {
+  const stored = context.responses.get(id);
+  if (stored !== undefined) return stored;
+  throw new ApiError(404, 'NotFoundError', `Response with id '${id.slice(0, 100)}' not found.`, {
+    code: 'response_not_found',
+  });
+}

@@ -1,0 +1,90 @@
+/** The body of /v1/messages. `messages` has its own parser. Unknown fields are accepted. */
+import { z } from 'zod';
+import { boundedList, generationFields } from './fields.ts';
+
+const MAX_TOOLS = 1024;
+const MAX_BLOCKS = 1024;
+const MAX_STOP_SEQUENCES = 16;
+
+const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });
+
+const textOnly = z.union([z.string(), boundedList(textBlock, MAX_BLOCKS)], {
+  error: 'expected a string or a list of `text` blocks',
+});
+
+const block = z.discriminatedUnion(
+  'type',
+  [
+    textBlock,
+    z.looseObject({
+      type: z.literal('tool_use'),
+      id: z.string().min(1),
+      name: z.string().min(1),
+      input: z.looseObject({}),
+    }),
+    z.looseObject({
+      type: z.literal('tool_result'),
+      tool_use_id: z.string().min(1),
+      content: textOnly.nullish(),
+      is_error: z.boolean().nullish(),
+    }),
+    z.looseObject({ type: z.literal('thinking'), thinking: z.string() }),
+    z.looseObject({ type: z.literal('redacted_thinking') }),
+  ],
+  {
+    error: 'expected a block of type `text`, `tool_use`, `tool_result` or `thinking`',
+  },
+);
+
+export type Block = z.infer<typeof block>;
+
+export const anthropicMessage = z.looseObject({
+  role: z.enum(['user', 'assistant']),
+  content: z.union([z.string(), boundedList(block, MAX_BLOCKS)]),
+});
+
+export type AnthropicMessage = z.infer<typeof anthropicMessage>;
+
+const tool = z.looseObject({
+  type: z.literal('custom', { error: 'only tools of your own are supported' }).nullish(),
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  input_schema: z.looseObject({}),
+});
+
+const toolChoice = z.discriminatedUnion(
+  'type',
+  [
+    z.looseObject({ type: z.literal('auto') }),
+    z.looseObject({ type: z.literal('any') }),
+    z.looseObject({ type: z.literal('none') }),
+    z.looseObject({ type: z.literal('tool'), name: z.string() }),
+  ],
+  { error: 'expected `auto`, `any`, `none` or `tool`' },
+);
+
+/** What shapes the prompt; all that counting tokens needs. */
+const promptFields = {
+  model: generationFields.model,
+  system: textOnly.nullish(),
+  tools: boundedList(tool, MAX_TOOLS).nullish(),
+  tool_choice: toolChoice.nullish(),
+  thinking: z.looseObject({ type: z.string() }).nullish(),
+};
+
+export const countTokensBody = z.looseObject(promptFields);
+
+export type CountTokensBody = z.infer<typeof countTokensBody>;
+
+export const messagesBody = z.looseObject({
+  ...promptFields,
+  max_tokens: z.int().min(1),
+  stop_sequences: boundedList(z.string().min(1), MAX_STOP_SEQUENCES).nullish(),
+  stream: z.boolean().nullish(),
+  temperature: generationFields.temperature,
+  top_p: generationFields.top_p,
+  top_k: generationFields.top_k,
+  metadata: z.looseObject({ user_id: z.string().nullish() }).nullish(),
+});
+
+export type MessagesBody = z.infer<typeof messagesBody>;

@@ -1,0 +1,20 @@
+/** Seeds beyond what a JSON number holds exactly in JavaScript. */
+
+const SEEDS = /(?<!\\)"seed"\s*:\s*(-?\d+)\s*[,}]/g;
+
+/**
+ * The `seed` of a body as a bigint where JSON.parse has rounded it: 64-bit seeds need more than a
+ * double's 53 bits. Its digits are looked up in the body's own text.
+ * @param body what `text` was parsed to
+ */
+export function withExactSeed(body: unknown, text: string): unknown {
+  if (typeof body !== 'object' || body === null || !('seed' in body)) return body;
+  const { seed } = body;
+  if (typeof seed !== 'number' || !Number.isInteger(seed) || Number.isSafeInteger(seed)) {
+    return body;
+  }
+  for (const [, digits = ''] of text.matchAll(SEEDS)) {
+    if (Number(digits) === seed) return { ...body, seed: BigInt(digits) };
+  }
+  return { ...body, seed: BigInt(seed) };
+}

@@ -1,0 +1,33 @@
+/** Tools, and whether one is to be called. */
+import { z } from 'zod';
+import { boundedList } from './fields.ts';
+
+const MAX_TOOLS = 1024;
+const MAX_NAME_LENGTH = 256;
+
+const name = z.string().min(1).max(MAX_NAME_LENGTH);
+
+export const tools = boundedList(
+  z.looseObject({
+    type: z.literal('function'),
+    function: z.looseObject({
+      name,
+      description: z.string().nullish(),
+      parameters: z.record(z.string(), z.unknown()).nullish(),
+      strict: z.boolean().nullish(),
+    }),
+  }),
+  MAX_TOOLS,
+).nullish();
+
+export const toolChoice = z
+  .union(
+    [
+      z.enum(['none', 'auto', 'required']),
+      z.looseObject({ type: z.literal('function'), function: z.looseObject({ name }) }),
+    ],
+    { error: 'expected `none`, `auto`, `required` or a function to call' },
+  )
+  .nullish();
+
+export type ToolChoice = NonNullable<z.infer<typeof toolChoice>>;

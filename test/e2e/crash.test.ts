@@ -1,0 +1,112 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { metric, post, stream, type StreamedCompletion } from '../support/http-client.ts';
+import { childrenOf, until } from '../support/processes.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+
+const cache = await temporaryCache();
+afterAll(() => cache.remove());
+
+const question = { messages: [{ role: 'user', content: 'What is 23 + 45?' }], temperature: 0 };
+
+/** Half greedy, half seeded. */
+const stories = Array.from({ length: 16 }, (_, index) => ({
+  messages: [{ role: 'user', content: `Tell me a story about the number ${index}.` }],
+  max_tokens: 240,
+  ignore_eos: true,
+  ...(index % 2 === 0 ? { temperature: 0 } : { temperature: 0.9, seed: index }),
+}));
+
+function engineOf(server: ServerProcess): number {
+  const [pid] = childrenOf(server.child.pid);
+  if (pid === undefined) throw new Error('the server has no engine process');
+  return pid;
+}
+
+/** Streams all stories; `disturb` is called after every so many pieces of text. */
+async function streamAll(
+  server: ServerProcess,
+  every = Infinity,
+  disturb: () => void = () => {},
+): Promise<StreamedCompletion[]> {
+  let pieces = 0;
+  const chat = `${server.url}/v1/chat/completions`;
+  return Promise.all(
+    stories.map((body) =>
+      stream(chat, body, () => {
+        if (++pieces % every === 0) disturb();
+      }),
+    ),
+  );
+}
+
+const complete = { finishReason: 'length', done: true, error: undefined };
+
+const ways: { name: string; flags: string[] }[] = [{ name: 'by computing again', flags: [] }];
+if (process.platform === 'linux') {
+  ways.push({ name: 'from a durable KV cache', flags: ['--durable-kv'] });
+} else {
+  console.warn('skipped: --durable-kv needs Linux');
+}
+
+describe.each(ways)('three kills in a run, survived $name', ({ flags }) => {
+  it('change no text', async () => {
+    const server = await startServer(flags, cache.env);
+    const undisturbed = await streamAll(server);
+    for (const result of undisturbed) expect(result).toMatchObject(complete);
+    const killed = new Set<number>();
+    const disturbed = await streamAll(server, 700, () => {
+      if (killed.size === 3) return;
+      const pid = engineOf(server);
+      killed.add(pid);
+      process.kill(pid, 'SIGKILL');
+    });
+    expect(killed.size).toBe(3);
+    expect(disturbed).toEqual(undisturbed);
+    expect((await stream(`${server.url}/v1/chat/completions`, question)).text).toContain('68');
+    expect(await metric(server.url, 'chairlift_engine_crashes_total')).toBe(3);
+    await server.stop();
+  });
+});
+
+describe('an engine that hangs', () => {
+  it('is replaced after --step-timeout', async () => {
+    const server = await startServer(['--step-timeout', '1.5'], cache.env);
+    const undisturbed = await streamAll(server);
+    let stopped = 0;
+    const disturbed = await streamAll(server, 900, () => {
+      if (stopped++ === 0) process.kill(engineOf(server), 'SIGSTOP');
+    });
+    expect(stopped).toBeGreaterThan(0);
+    expect(disturbed).toEqual(undisturbed);
+    await server.stop();
+  });
+});
+
+describe('an engine that crashes again and again', () => {
+  it('fails requests in flight, turns new ones away for a while, and recovers', async () => {
+    const server = await startServer([], cache.env);
+    const chat = `${server.url}/v1/chat/completions`;
+    const running = stream(chat, { ...stories[0], max_tokens: 1500 });
+    await until(
+      async () => (await metric(server.url, 'chairlift_num_requests_running')) === 1,
+      5000,
+      'a running request',
+    );
+    for (let kill = 0; kill < 3; kill++) {
+      const pid = engineOf(server);
+      process.kill(pid, 'SIGKILL');
+      await until(() => childrenOf(server.child.pid)[0] !== pid, 5000, 'the end of the process');
+      if (kill < 2) await until(() => childrenOf(server.child.pid).length === 1, 5000, 'a new one');
+    }
+    const { error, done } = await running;
+    expect({ error: typeof error, done }).toEqual({ error: 'string', done: true });
+    const refused = await post(chat, question);
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect((await fetch(`${server.url}/ready`)).status).toBe(503);
+    await until(async () => (await fetch(`${server.url}/ready`)).ok, 10_000, 'recovery');
+    expect((await stream(chat, question)).text).toContain('68');
+    await server.stop();
+  });
+});

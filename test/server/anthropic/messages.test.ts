@@ -1,0 +1,179 @@
+import { describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { post } from '../support/client.ts';
+import { namedEventsOf } from '../support/named-events.ts';
+import { babbles, MODEL, says, useServers, type TestServer } from '../support/test-server.ts';
+
+const server = useServers();
+const PATH = '/v1/messages';
+const hello = { max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }] };
+
+async function create(target: TestServer, body: object) {
+  const response = await post(target, PATH, body);
+  expect(response.status).toBe(200);
+  return z.looseObject({}).parse(await response.json());
+}
+
+const envelope = z.strictObject({
+  type: z.literal('error'),
+  error: z.strictObject({ type: z.string(), message: z.string().min(1) }),
+  request_id: z.string(),
+});
+
+async function errorOf(response: Response, status: number) {
+  const { error } = envelope.parse(await response.json());
+  expect({ status: response.status, error }).toMatchObject({ status });
+  return error;
+}
+
+function promptOf({ engine, context }: TestServer): string {
+  const promptTokenIds = engine.requests.at(-1)?.promptTokenIds ?? [];
+  return context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
+}
+
+describe('/v1/messages', () => {
+  test('in one piece', async () => {
+    const answer = await create(await server(), hello);
+    expect(answer).toMatchObject({
+      id: expect.stringMatching(/^msg_/),
+      type: 'message',
+      role: 'assistant',
+      model: MODEL,
+      content: [{ type: 'text', text: 'Hello there!' }],
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      usage: { input_tokens: 'user: Hi\nassistant: '.length, output_tokens: 13 },
+    });
+  });
+
+  test('streamed: the events and their order', async () => {
+    const target = await server({ script: says('Hi!') });
+    const events = await namedEventsOf(await post(target, PATH, { ...hello, stream: true }));
+    expect(events).toMatchObject([
+      { type: 'message_start', message: { content: [], stop_reason: null } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'ping' },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'H' } },
+      { type: 'content_block_delta', delta: { text: 'i' } },
+      { type: 'content_block_delta', delta: { text: '!' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 4 } },
+      { type: 'message_stop' },
+    ]);
+  });
+
+  test.each([
+    [
+      { ...hello, max_tokens: 3 },
+      { stop_reason: 'max_tokens', stop_sequence: null },
+    ],
+    [
+      { ...hello, stop_sequences: ['xx'] },
+      { stop_reason: 'stop_sequence', stop_sequence: 'xx' },
+    ],
+  ])('ends %j', async (body, end) => {
+    expect(await create(await server({ script: babbles }), body)).toMatchObject(end);
+  });
+
+  test('an answer without text has an empty one', async () => {
+    const answer = await create(await server({ script: says('') }), hello);
+    expect(answer).toMatchObject({ content: [{ type: 'text', text: '' }] });
+  });
+
+  test('blocks become messages', async () => {
+    const target = await server();
+    await create(target, {
+      ...hello,
+      system: [{ type: 'text', text: 'A.' }],
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'B?' }] },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'text', text: 'C.' },
+            { type: 'tool_use', id: 't1', name: 'look', input: { at: 1 } },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 't1', content: [{ type: 'text', text: 'D' }] },
+            { type: 'text', text: 'E?' },
+          ],
+        },
+      ],
+      tools: [{ name: 'look', input_schema: { type: 'object' } }],
+    });
+    expect(promptOf(target)).toContain('system: A.\nuser: B?\nassistant: C.\ntool: D\nuser: E?\n');
+    expect(promptOf(target)).toContain('"function": {"name": "look"');
+  });
+
+  test('an answer that was begun is gone on with', async () => {
+    const target = await server();
+    const begun = { role: 'assistant', content: 'Well' };
+    await create(target, { ...hello, messages: [...hello.messages, begun] });
+    expect(promptOf(target)).toBe('user: Hi\nassistant: Well');
+  });
+
+  test('a failure in mid-stream is an error event', async () => {
+    const target = await server({
+      *script() {
+        yield 5;
+        throw new Error('engine trouble');
+      },
+    });
+    const events = await namedEventsOf(await post(target, PATH, { ...hello, stream: true }));
+    expect(events.at(-1)).toMatchObject({ type: 'error', error: { type: 'api_error' } });
+    expect(JSON.stringify(events)).not.toContain('engine trouble');
+  });
+
+  test('a client that goes away frees the row', async () => {
+    const { url, engine } = await server({ script: babbles, engine: { delayMs: 5 } });
+    const abort = new AbortController();
+    const body = { ...hello, stream: true };
+    const response = await post({ url }, PATH, body, { signal: abort.signal });
+    await response.body?.getReader().read();
+    abort.abort();
+    await vi.waitFor(() => expect(engine).toMatchObject({ running: 0, aborted: 1 }));
+  });
+
+  test.each([
+    [{ messages: hello.messages }, 'max_tokens'],
+    [{ max_tokens: 5 }, 'messages'],
+    [{ ...hello, messages: [] }, 'messages'],
+    [{ ...hello, messages: [{ role: 'system', content: 'x' }] }, 'messages.0.role'],
+    [
+      { ...hello, messages: [{ role: 'user', content: [{ type: 'image' }] }] },
+      'messages.0.content',
+    ],
+    [{ ...hello, tools: [{ type: 'bash_20250124', name: 'bash' }] }, 'tools.0'],
+    [{ ...hello, max_tokens: 9999 }, 'max_tokens'],
+  ])('refuses %j', async (body, field) => {
+    const error = await errorOf(await post(await server(), PATH, body), 400);
+    expect(error.type).toBe('invalid_request_error');
+    expect(error.message).toContain(`\`${field}`);
+  });
+
+  test('errors of other kinds have the envelope too', async () => {
+    const target = await server({ config: { apiKeys: ['key'] } });
+    expect(await errorOf(await post(target, PATH, hello), 401)).toMatchObject({
+      type: 'authentication_error',
+    });
+    const headers = { 'x-api-key': 'key' };
+    const unknown = await post(target, PATH, { ...hello, model: 'other' }, { headers });
+    expect(await errorOf(unknown, 404)).toMatchObject({ type: 'not_found_error' });
+    expect(await errorOf(await post(target, PATH, '{', { headers }), 400)).toMatchObject({
+      type: 'invalid_request_error',
+    });
+  });
+});
+
+test('count_tokens counts what would be the prompt', async () => {
+  const target = await server();
+  const body = { system: 'A.', messages: hello.messages };
+  const response = await post(target, `${PATH}/count_tokens`, body);
+  expect(await response.json()).toEqual({
+    input_tokens: 'system: A.\nuser: Hi\nassistant: '.length,
+  });
+  expect(target.engine.requests).toHaveLength(0);
+});

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { createApp } from '../../src/server/app.ts';
+import { documentedBodies } from '../../src/server/openapi/bodies.ts';
+import { OPERATIONS } from '../../src/server/openapi/operations.ts';
+import { errorOf, post } from './support/client.ts';
+import { MODEL, useServers } from './support/test-server.ts';
+
+const server = useServers();
+
+const document = z.looseObject({
+  openapi: z.string(),
+  paths: z.record(
+    z.string(),
+    z.record(z.string(), z.looseObject({ requestBody: z.unknown().optional() })),
+  ),
+});
+
+test('every route is documented, and nothing else', async () => {
+  const { context } = await server();
+  const served = createApp(context)
+    .routes.filter(({ method }) => method !== 'ALL')
+    .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)(\{.+?\})?/g, '{$1}')}`);
+  const documented = OPERATIONS.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+  expect(documented.toSorted()).toEqual([...new Set(served)].toSorted());
+});
+
+test('/openapi.json, without a key', async () => {
+  const { url } = await server({ config: { apiKeys: ['key'] } });
+  const response = await fetch(`${url}/openapi.json`);
+  expect(response.headers.get('content-type')).toContain('application/json');
+  const { openapi, paths } = document.parse(await response.json());
+  expect(openapi).toMatch(/^3\.1\./);
+  expect(JSON.stringify(paths['/v1/chat/completions']?.['post']?.requestBody)).toMatch(
+    /"temperature":\{"anyOf":\[\{"type":"number","minimum":0,"maximum":2\},\{"type":"null"\}\],"description":"Randomness/,
+  );
+});
+
+test('every example is taken', async () => {
+  const target = await server();
+  const asked = OPERATIONS.filter(({ example }) => example !== undefined);
+  expect(asked.length).toBeGreaterThan(5);
+  for (const { path, example = {}, body } of asked) {
+    expect(body?.safeParse(example).success).toBe(true);
+    const response = await post(target, path, example);
+    // The tokens of the example are those of another model.
+    expect({ path, status: response.status }).toEqual({
+      path,
+      status: path === '/detokenize' ? 400 : 200,
+    });
+    await response.text();
+  }
+});
+
+test('bodies list what is parsed by hand too', () => {
+  expect(Object.keys(documentedBodies.chatCompletions.shape)).toContain('messages');
+  expect(
+    documentedBodies.responses.safeParse({ input: [{ role: 'user', content: 'Hi' }] }),
+  ).toEqual(expect.objectContaining({ success: true }));
+});
+
+test('/docs is one page, without scripts, that names the model', async () => {
+  const { url } = await server();
+  const response = await fetch(`${url}/docs`);
+  expect(response.headers.get('content-type')).toContain('text/html');
+  expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+  const text = await response.text();
+  expect(text).toContain(MODEL);
+  for (const { path } of OPERATIONS) expect(text).toContain(path);
+  expect(text).not.toMatch(/<script|src=|https:/);
+  expect(text).toContain(`curl ${url}/v1/responses`);
+});
+
+test.each(['/v1/chat/completions/render', '/apply-template'])('%s', async (path) => {
+  const target = await server();
+  const response = await post(target, path, { messages: [{ role: 'user', content: 'Hi' }] });
+  const prompt = 'user: Hi\nassistant: ';
+  expect(await response.json()).toEqual({
+    prompt,
+    token_ids: [...target.context.tokenizer.encode(prompt, { addSpecialTokens: false })],
+    count: prompt.length,
+    max_model_len: 256,
+  });
+  expect(target.engine.requests).toHaveLength(0);
+});
+
+test('/v1/embeddings says why not', async () => {
+  const response = await post(await server(), '/v1/embeddings', { input: 'Hi' });
+  expect(await errorOf(response, 501)).toMatchObject({ type: 'not_implemented' });
+});
+
+test('/models is open, /v1/models is not', async () => {
+  const { url } = await server({ config: { apiKeys: ['key'] } });
+  expect((await fetch(`${url}/models`)).status).toBe(200);
+  await errorOf(await fetch(`${url}/v1/models`), 401);
+});

@@ -1,0 +1,354 @@
+import { OpenAI } from 'openai';
+import { describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { errorOf, post } from '../support/client.ts';
+import { babbles, MODEL, says, useServers, type TestServer } from '../support/test-server.ts';
+import { namedEventsOf } from '../support/named-events.ts';
+
+const server = useServers();
+const PATH = '/v1/responses';
+
+function clientOf({ url }: TestServer): OpenAI {
+  return new OpenAI({ baseURL: `${url}/v1`, apiKey: 'key', maxRetries: 0 });
+}
+
+const responseObject = z.looseObject({ id: z.string(), status: z.string() });
+
+async function create(target: TestServer, body: object) {
+  const response = await post(target, PATH, body);
+  expect(response.status).toBe(200);
+  return responseObject.parse(await response.json());
+}
+
+/** What the model was asked, as the test tokenizer and template put it. */
+function promptsOf({ engine, context }: TestServer): string[] {
+  return engine.requests.map(({ promptTokenIds }) =>
+    context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false }),
+  );
+}
+
+describe('create', () => {
+  test('in one piece', async () => {
+    const response = await clientOf(await server()).responses.create({ model: MODEL, input: 'Hi' });
+    expect(response).toMatchObject({
+      object: 'response',
+      status: 'completed',
+      model: MODEL,
+      error: null,
+      incomplete_details: null,
+      output_text: 'Hello there!',
+      output: [
+        {
+          type: 'message',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'Hello there!', annotations: [] }],
+        },
+      ],
+      usage: { output_tokens: 13, input_tokens_details: { cached_tokens: 0 } },
+    });
+    const { input_tokens: input = 0, total_tokens: total } = response.usage ?? {};
+    expect(total).toBe(input + 13);
+  });
+
+  test('streamed: the events, their order and their numbers', async () => {
+    const target = await server({ script: says('Hi!') });
+    const events = await namedEventsOf(await post(target, PATH, { input: 'Hi', stream: true }));
+    expect(events.map(({ type }) => type)).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.output_text.delta',
+      'response.output_text.delta',
+      'response.output_text.delta',
+      'response.output_text.done',
+      'response.content_part.done',
+      'response.output_item.done',
+      'response.completed',
+    ]);
+    expect(events.map((event) => event['sequence_number'])).toEqual(events.map((_, i) => i));
+    expect(events[0]).toMatchObject({ response: { status: 'in_progress', output: [] } });
+    expect(events[7]).toMatchObject({ text: 'Hi!', output_index: 0, content_index: 0 });
+    const item = { content: [{ text: 'Hi!' }], status: 'completed' };
+    expect(events[9]).toMatchObject({ item });
+    expect(events[10]).toMatchObject({ response: { status: 'completed', output: [item] } });
+  });
+
+  test('streamed through the helper of the official client', async () => {
+    const stream = clientOf(await server()).responses.stream({ model: MODEL, input: 'Hi' });
+    let text = '';
+    stream.on('response.output_text.delta', (event) => (text += event.delta));
+    const response = await stream.finalResponse();
+    expect(text).toBe('Hello there!');
+    expect(response.output_text).toBe('Hello there!');
+  });
+
+  test('cut short by max_output_tokens', async () => {
+    const target = await server({ script: babbles });
+    const body = { input: 'Hi', max_output_tokens: 3 };
+    expect(await create(target, body)).toMatchObject({
+      status: 'incomplete',
+      incomplete_details: { reason: 'max_output_tokens' },
+      output: [{ status: 'incomplete', content: [{ text: 'xxx' }] }],
+    });
+    const events = await namedEventsOf(await post(target, PATH, { ...body, stream: true }));
+    expect(events.at(-1)).toMatchObject({ type: 'response.incomplete' });
+  });
+
+  test('an answer without any text is an empty message', async () => {
+    const target = await server({ script: says('') });
+    const events = await namedEventsOf(await post(target, PATH, { input: 'Hi', stream: true }));
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.completed',
+      response: { output: [{ type: 'message', content: [{ text: '' }] }] },
+    });
+    expect(events.map(({ type }) => type)).toContain('response.output_text.done');
+  });
+
+  test('a failure in mid-stream is the last event', async () => {
+    const target = await server({
+      *script() {
+        yield 5;
+        throw new Error('engine trouble');
+      },
+    });
+    const events = await namedEventsOf(await post(target, PATH, { input: 'Hi', stream: true }));
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.failed',
+      response: { status: 'failed', error: { code: 'server_error' } },
+    });
+    expect(JSON.stringify(events)).not.toContain('engine trouble');
+    await errorOf(await post(target, PATH, { input: 'Hi' }), 500);
+  });
+
+  test('a client that goes away frees the row', async () => {
+    const target = await server({ script: babbles, engine: { delayMs: 5 } });
+    const stream = await clientOf(target).responses.create({
+      model: MODEL,
+      input: 'Hi',
+      stream: true,
+    });
+    let id = '';
+    for await (const event of stream) {
+      if (event.type === 'response.created') ({ id } = event.response);
+      if (event.type === 'response.output_text.delta') break;
+    }
+    await vi.waitFor(() => expect(target.engine).toMatchObject({ running: 0, aborted: 1 }));
+    const kept = target.context.responses.get(id);
+    expect(kept?.response).toMatchObject({ status: 'cancelled' });
+  });
+
+  test('fields come back', async () => {
+    const asked = {
+      input: 'Hi',
+      instructions: 'Be brief.',
+      temperature: 0.5,
+      top_p: 0.9,
+      metadata: { trip: 'one' },
+      user: 'someone',
+      reasoning: { effort: 'low', summary: null },
+      text: { format: { type: 'text' } },
+      store: false,
+      truncation: 'auto',
+      parallel_tool_calls: false,
+    };
+    const { input: _, ...echoed } = asked;
+    const target = await server();
+    expect(await create(target, asked)).toMatchObject(echoed);
+    expect(target.engine.requests[0]?.sampling).toMatchObject({ temperature: 0.5, topP: 0.9 });
+  });
+});
+
+describe('input', () => {
+  test('items become messages: system first, calls and text of one turn together', async () => {
+    const target = await server();
+    await create(target, {
+      instructions: 'A.',
+      input: [
+        { role: 'developer', content: 'B.' },
+        { role: 'user', content: [{ type: 'input_text', text: 'C?' }] },
+        { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'hm' }] },
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'D.' }] },
+        { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'c1', output: 'E' },
+      ],
+    });
+    expect(promptsOf(target)).toEqual([
+      'system: A.\n\nB.\nuser: C?\nassistant: D.\ntool: E\nassistant: ',
+    ]);
+  });
+
+  test('function tools reach the template in their chat form', async () => {
+    const target = await server();
+    const tools = [{ type: 'function', name: 'look', parameters: { type: 'object' } }];
+    expect(await create(target, { input: 'Hi', tools })).toMatchObject({ tools });
+    expect(promptsOf(target)[0]).toContain('"function": {"name": "look"');
+  });
+
+  test.each([
+    [{}, 'input', 'missing_required_parameter'],
+    [{ input: 5 }, 'input', 'invalid_value'],
+    [{ input: [] }, 'input', 'invalid_value'],
+    [{ input: [{ role: 'robot', content: 'Hi' }] }, 'input.0.role', 'invalid_value'],
+    [{ input: [{ type: 'odd' }] }, 'input.0.type', 'invalid_value'],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] },
+      'input.0.content',
+      'invalid_value',
+    ],
+    [
+      { input: [{ type: 'function_call_output', call_id: 'c9', output: 'x' }] },
+      'input',
+      'invalid_value',
+    ],
+    [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input.0.id', 'item_not_found'],
+    [{ input: 'Hi', tools: [{ type: 'web_search' }] }, 'tools.0.type', 'invalid_value'],
+    [{ input: 'Hi', tool_choice: 'maybe' }, 'tool_choice', 'invalid_value'],
+    [{ input: 'Hi', text: { format: { type: 'xml' } } }, 'text.format.type', 'invalid_value'],
+    [{ input: 'Hi', metadata: { a: 1 } }, 'metadata.a', 'invalid_value'],
+    [{ input: 'Hi', max_output_tokens: 0 }, 'max_output_tokens', 'invalid_value'],
+    [{ input: 'Hi', max_output_tokens: 999_999 }, 'max_output_tokens', 'context_length_exceeded'],
+    [{ input: 'x'.repeat(999) }, 'input', 'context_length_exceeded'],
+    [{ input: 'Hi', conversation: 'c' }, 'conversation', 'unsupported_parameter'],
+    [
+      { input: 'Hi', previous_response_id: 'resp_0' },
+      'previous_response_id',
+      'previous_response_not_found',
+    ],
+    [{ input: 'Hi', background: true, stream: true }, 'stream', 'unsupported_parameter'],
+    [{ input: 'Hi', background: true, store: false }, 'background', 'invalid_value'],
+  ])('refuses %j', async (body, param, code) => {
+    const response = await post(await server(), PATH, body);
+    expect(await errorOf(response, 400)).toMatchObject({ param, code });
+  });
+});
+
+describe('a conversation', () => {
+  test('goes on from a response, without its instructions', async () => {
+    const target = await server({ script: says('Yes.') });
+    const first = await create(target, { input: 'One?', instructions: 'Be brief.' });
+    const second = await create(target, { input: 'Two?', previous_response_id: first.id });
+    await create(target, { input: 'Three?', previous_response_id: second.id });
+    expect(promptsOf(target).at(-1)).toBe(
+      'user: One?\nassistant: Yes.\nuser: Two?\nassistant: Yes.\nuser: Three?\nassistant: ',
+    );
+  });
+
+  test('outlives the deletion of its responses', async () => {
+    const target = await server({ script: says('Yes.') });
+    const first = await create(target, { input: 'One?' });
+    const second = await create(target, { input: 'Two?', previous_response_id: first.id });
+    await clientOf(target).responses.delete(first.id);
+    await create(target, { input: 'Three?', previous_response_id: second.id });
+    expect(promptsOf(target).at(-1)).toContain('user: One?');
+  });
+
+  test('may refer to an item by its id', async () => {
+    const target = await server({ script: says('Yes.') });
+    const first = await clientOf(target).responses.create({ model: MODEL, input: 'One?' });
+    const id = first.output[0]?.id;
+    await create(target, {
+      input: [
+        { type: 'item_reference', id },
+        { role: 'user', content: 'Two?' },
+      ],
+    });
+    expect(promptsOf(target).at(-1)).toBe('assistant: Yes.\nuser: Two?\nassistant: ');
+  });
+
+  test('that was not stored can not be gone on with', async () => {
+    const target = await server();
+    const { id } = await create(target, { input: 'Hi', store: false });
+    const response = await post(target, PATH, { input: 'Hi', previous_response_id: id });
+    expect(await errorOf(response, 400)).toMatchObject({ code: 'previous_response_not_found' });
+  });
+
+  test('that is too long loses its oldest items with truncation auto', async () => {
+    const target = await server({ script: says('Yes.') });
+    const input = Array.from({ length: 60 }, (_, index) => ({
+      role: 'user',
+      content: `Number ${index}`,
+    }));
+    await errorOf(await post(target, PATH, { input }), 400);
+    await create(target, { input, truncation: 'auto' });
+    const [prompt = ''] = promptsOf(target);
+    expect(prompt).toContain('user: Number 59\nassistant: ');
+    expect(prompt).not.toContain('Number 30');
+    expect(prompt.length).toBeGreaterThan(200);
+  });
+});
+
+describe('kept responses', () => {
+  test('are got, their input listed, and deleted', async () => {
+    const target = await server();
+    const { responses } = clientOf(target);
+    const input = ['One', 'Two', 'Three'].map((content) => ({ role: 'user' as const, content }));
+    const made = await responses.create({ model: MODEL, input });
+    const { _request_id: _, ...got } = await responses.retrieve(made.id);
+    expect(made).toMatchObject(got);
+    const listed: string[] = [];
+    for await (const item of responses.inputItems.list(made.id, { limit: 2, order: 'asc' })) {
+      listed.push(JSON.stringify(item));
+    }
+    expect(listed).toHaveLength(3);
+    expect(listed[2]).toContain('Three');
+    await responses.delete(made.id);
+    await expect(responses.retrieve(made.id)).rejects.toMatchObject({ status: 404 });
+    await expect(responses.delete(made.id)).rejects.toMatchObject({ status: 404 });
+  });
+
+  test('in the background are polled', async () => {
+    const { responses } = clientOf(await server({ engine: { delayMs: 2 } }));
+    const made = await responses.create({ model: MODEL, input: 'Hi', background: true });
+    expect(made.status).toBe('in_progress');
+    await vi.waitFor(async () => {
+      expect(await responses.retrieve(made.id)).toMatchObject({
+        status: 'completed',
+        output_text: 'Hello there!',
+      });
+    });
+  });
+
+  test('in the background are cancelled, and stay so', async () => {
+    const target = await server({ script: babbles, engine: { delayMs: 2 } });
+    const { responses } = clientOf(target);
+    const made = await responses.create({ model: MODEL, input: 'Hi', background: true });
+    await vi.waitFor(() => expect(target.engine.running).toBe(1));
+    expect((await responses.cancel(made.id)).status).toBe('cancelled');
+    await vi.waitFor(() => expect(target.engine).toMatchObject({ running: 0, aborted: 1 }));
+    await vi.waitFor(async () => {
+      expect((await responses.retrieve(made.id)).status).toBe('cancelled');
+    });
+  });
+
+  test('deleted while at work end, and do not come back', async () => {
+    const target = await server({ script: babbles, engine: { delayMs: 2 } });
+    const { responses } = clientOf(target);
+    const made = await responses.create({ model: MODEL, input: 'Hi', background: true });
+    await vi.waitFor(() => expect(target.engine.running).toBe(1));
+    await responses.delete(made.id);
+    await vi.waitFor(() => expect(target.engine.running).toBe(0));
+    expect(target.context.responses.size).toBe(0);
+  });
+
+  test('not in the background can not be cancelled', async () => {
+    const target = await server();
+    const { id } = await create(target, { input: 'Hi' });
+    const refused = await errorOf(await post(target, `${PATH}/${id}/cancel`, {}), 400);
+    expect(refused.message).toContain('background');
+  });
+
+  test.each(['', '/input_items'])('that are not there are 404: %s', async (suffix) => {
+    const { url } = await server();
+    const missing = await errorOf(await fetch(`${url}${PATH}/resp_0${suffix}`), 404);
+    expect(missing.code).toBe('response_not_found');
+  });
+
+  test('can be turned off', async () => {
+    const target = await server({ responseStoreBytes: 0 });
+    const made = await create(target, { input: 'Hi' });
+    expect(made['store']).toBe(false);
+    await errorOf(await fetch(`${target.url}${PATH}/${made.id}`), 404);
+  });
+});

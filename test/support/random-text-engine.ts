@@ -1,0 +1,83 @@
+import { setImmediate } from 'node:timers/promises';
+import { CostModel } from '../../src/engine/cost-model.ts';
+import type { Decoder, StepResult } from '../../src/engine/decoder.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import { GrammarMatchers } from '../../src/engine/grammar-matchers.ts';
+import { KvCache } from '../../src/engine/kv-cache.ts';
+import type { EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
+import type { LogitsRow } from '../../src/engine/sampler.ts';
+import { Sampler } from '../../src/engine/sampler.ts';
+import { Scheduler } from '../../src/engine/scheduler.ts';
+import type { StepPlan } from '../../src/engine/step-plan.ts';
+import { VOCABULARY } from './grammar-vocabulary.ts';
+
+const NUM_ROWS = 16;
+const CAPACITY = 2048;
+
+/** A model that finds every token equally likely: all sense in its texts is the grammar's. */
+class FlatDecoder implements Decoder {
+  /** Steps so far that computed each sequence. */
+  readonly stepsOf = new Map<number, number>();
+
+  rearrange(): void {}
+
+  execute({ decode, prefill }: StepPlan): StepResult {
+    const rows: LogitsRow[] = [];
+    const live = decode.flatMap(({ sequence }) => (sequence ? [sequence] : []));
+    for (const sequence of [...live, ...prefill.flat().map((chunk) => chunk.sequence)]) {
+      this.stepsOf.set(sequence.id, (this.stepsOf.get(sequence.id) ?? 0) + 1);
+      rows.push({ sequence, logits: new Float32Array(VOCABULARY.vocabSize) });
+    }
+    return { rows, failures: [], timings: { decodeMs: 1, prefillMs: prefill.map(() => 1) } };
+  }
+
+  release(): void {}
+}
+
+/** An engine over a model without preferences, with grammars. */
+export class RandomTextEngine {
+  readonly decoder = new FlatDecoder();
+  readonly grammars: GrammarMatchers;
+  readonly engine: Engine;
+  readonly outputs = new Map<number, TokenOutput[]>();
+
+  constructor(timeoutMs?: number) {
+    this.grammars = new GrammarMatchers({
+      vocabulary: VOCABULARY,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    });
+    const kvCache = new KvCache({ numRows: NUM_ROWS, capacity: CAPACITY, prefixCaching: false });
+    const costs = new CostModel();
+    const scheduler = new Scheduler(kvCache, costs, {
+      maxNumSeqs: NUM_ROWS,
+      maxNumBatchedTokens: 512,
+      targetItlMs: null,
+      batching: 'continuous',
+    });
+    const sampler = new Sampler(VOCABULARY.vocabSize);
+    const { decoder, grammars } = this;
+    this.engine = new Engine({ scheduler, kvCache, decoder, sampler, costs, grammars });
+  }
+
+  /** As the engine process does it: the grammar first. */
+  async add(request: EngineRequest): Promise<void> {
+    if (request.grammar) await this.engine.compileGrammar(request.grammar.ebnf);
+    this.engine.add(request);
+  }
+
+  /** One iteration, then what came in meanwhile. */
+  async step(): Promise<void> {
+    for (const output of this.engine.step()) {
+      this.outputs.set(output.id, [...(this.outputs.get(output.id) ?? []), output]);
+    }
+    await setImmediate();
+  }
+
+  async runToEnd(): Promise<void> {
+    while (this.engine.hasWork) await this.step();
+  }
+
+  tokensOf(id: number): number[] {
+    return (this.outputs.get(id) ?? []).map(({ tokenId }) => tokenId);
+  }
+}
