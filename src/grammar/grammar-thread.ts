@@ -26,7 +26,7 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** One thread of `grammar-worker.ts`. Keeps no process alive. */
+/** One thread of `grammar-worker.ts`. Keeps the process alive only while it compiles. */
 export class GrammarThread {
   readonly #worker: Worker;
   readonly #options: GrammarThreadOptions;
@@ -67,6 +67,7 @@ export class GrammarThread {
       reject = onReject;
     });
     this.#pending.set(ebnf, { promise, resolve, reject });
+    this.#worker.ref();
     if (this.#pending.size === 1) this.#startTimer();
     this.post({ type: 'compile', ebnf });
     return promise;
@@ -98,6 +99,7 @@ export class GrammarThread {
   #startTimer(): void {
     clearTimeout(this.#timer);
     const [first] = this.#pending.values();
+    if (first === undefined) this.#worker.unref();
     if (first === undefined || !this.#isReady) return;
     this.#timer = setTimeout(() => {
       first.reject(new GrammarError('the grammar takes too long to compile'));

@@ -2,8 +2,8 @@
 import { anyOf } from './ebnf.ts';
 import { GrammarError } from './grammar-spec.ts';
 
-/** Largest bound, after scaling by the decimals: above, doubles are no exact integers. */
-const MAX_SCALED = 10 ** 15;
+/** Largest bound, after scaling by the decimals: fifteen digits are what doubles hold exactly. */
+const MAX_SCALED = 10 ** 15 - 1;
 const MAX_DECIMALS = 6;
 /** Decimals that a bound gets which must not itself be reached, so that one can come close to it. */
 const DECIMALS_OF_EXCLUSIVE = 2;
@@ -87,11 +87,23 @@ function signed(low: number, high: number, unsigned: (from: number, to: number) 
 function unsignedRange(from: number, to: number, decimals: number): string {
   const width = (value: number) => Math.max(String(value).length, decimals + 1);
   const parts: string[] = [];
+  /** Widths of which every number is within. */
+  const whole: number[] = [];
   for (let digits = width(from); digits <= width(to); digits++) {
-    const low = Math.max(from, digits === decimals + 1 ? 0 : 10 ** (digits - 1));
-    const high = Math.min(to, 10 ** digits - 1);
+    const low = digits === decimals + 1 ? 0 : 10 ** (digits - 1);
+    const high = 10 ** digits - 1;
+    if (low > 0 && from <= low && high <= to) {
+      whole.push(digits - decimals);
+      continue;
+    }
     const pad = (value: number) => String(value).padStart(digits, '0');
-    parts.push(fixedWidth(pad(low), pad(high), decimals));
+    parts.push(fixedWidth(pad(Math.max(from, low)), pad(Math.min(to, high)), decimals));
+  }
+  const [first, last] = [whole[0], whole.at(-1)];
+  if (first !== undefined && last !== undefined) {
+    const fraction = decimals === 0 ? '' : ` "." [0-9]{${decimals}}`;
+    // One path for all: apart they would be followed side by side, digit by digit.
+    parts.push(`[1-9] [0-9]{${first - 1},${last - 1}}${fraction}`);
   }
   return anyOf(parts);
 }

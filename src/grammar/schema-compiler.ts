@@ -8,7 +8,7 @@
  */
 import { anyOf, EbnfRules, literal, repeat } from './ebnf.ts';
 import { GrammarError } from './grammar-spec.ts';
-import { STRING, stringEbnf } from './json-strings.ts';
+import { addStringRules, stringEbnf } from './json-strings.ts';
 import {
   countOf,
   isSchema,
@@ -29,7 +29,7 @@ const COMMA = '", "';
 
 /** Sets the rules of any JSON value, `value`, and `object`, `array`, `string` with it. */
 function addJsonRules(rules: EbnfRules): void {
-  rules.set('string', STRING);
+  addStringRules(rules);
   rules.set('integer', INTEGER);
   rules.set('number', NUMBER);
   rules.set('array', `"[" (value (${COMMA} value)*)? "]"`);
@@ -180,13 +180,13 @@ class SchemaCompiler {
         return type === 'integer' ? integerEbnf(bounds) : numberEbnf(bounds);
       }
       case 'string': {
-        const text = stringEbnf({
+        const text = stringEbnf(this.#rules, {
           minLength: countOf(schema, 'minLength', path),
           maxLength: countOf(schema, 'maxLength', path),
           pattern: textOf(schema, 'pattern', path),
           format: textOf(schema, 'format', path),
         });
-        return text === STRING ? 'string' : this.#rules.add(text);
+        return text === 'string' ? text : this.#rules.add(text);
       }
       case 'array':
         return this.#array(schema, path, depth);

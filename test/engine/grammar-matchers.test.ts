@@ -72,6 +72,12 @@ describe('constrained sequences', () => {
     expect(new Set(texts)).toEqual(new Set(choices));
   });
 
+  it('write what patterns match as JSON has it', async () => {
+    const pattern = '^[^a-zA-Z0-9]{8}.{4}[ -~]{4}"$';
+    const texts = await generate(schemaToEbnf({ type: 'string', pattern }), 12);
+    for (const text of texts) expect(JSON.parse(text)).toMatch(new RegExp(pattern));
+  });
+
   it('write constants of any kind in one layout', async () => {
     const ebnf = schemaToEbnf({ enum: [{ kind: 'fixed', value: [1, 2] }, [], { a: {} }] });
     const texts = new Set(await generate(ebnf, 16));
