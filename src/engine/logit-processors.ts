@@ -1,6 +1,6 @@
 import { applyPenalties } from './penalties.ts';
 import type { Sequence } from './sequence.ts';
-import { allowsOthers, applyTokenMask } from './token-mask.ts';
+import { applyTokenMask } from './token-mask.ts';
 
 /**
  * Applies to a row of logits, in place, all that a request says about single tokens, in vLLM's
@@ -20,20 +20,22 @@ export function processLogits(logits: Float32Array, sequence: Sequence): void {
   applyPenalties(logits, sequence);
 }
 
+/** Where a grammar leaves none of them it wins: something must come next. */
 function keepOnly(logits: Float32Array, tokenIds: Int32Array): void {
   const kept = Float32Array.from(tokenIds, (tokenId) => logits[tokenId] ?? -Infinity);
+  if (kept.every((logit) => logit === -Infinity)) return;
   logits.fill(-Infinity);
   for (const [index, tokenId] of tokenIds.entries()) logits[tokenId] = kept[index] ?? -Infinity;
 }
 
-/** Where the bans would leave none of the allowed tokens, they give way: something must come next. */
+/** Where the bans would leave none of the allowed tokens, they give way. */
 function banTokens(logits: Float32Array, sequence: Sequence): void {
-  const { allowedTokenIds } = sequence.request.sampling;
-  const banned = bannedTokens(sequence);
-  if (allowedTokenIds?.every((tokenId) => banned.includes(tokenId)) === true) return;
-  const { tokenMask } = sequence;
-  if (tokenMask && banned.length > 0 && !allowsOthers(tokenMask, banned)) return;
+  const banned = new Set(bannedTokens(sequence));
+  if (banned.size === 0) return;
+  const before = Array.from(banned, (tokenId) => [tokenId, logits[tokenId] ?? 0] as const);
   for (const tokenId of banned) logits[tokenId] = -Infinity;
+  if (logits.some((logit) => logit > -Infinity)) return;
+  for (const [tokenId, logit] of before) logits[tokenId] = logit;
 }
 
 /** Stop tokens before the least length, and the last token of each bad word that is almost there. */

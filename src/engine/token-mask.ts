@@ -17,12 +17,3 @@ export function applyTokenMask(logits: Float32Array, mask: Int32Array): void {
     }
   }
 }
-
-/** Whether `mask` allows some token beyond `tokenIds`. */
-export function allowsOthers(mask: Int32Array, tokenIds: readonly number[]): boolean {
-  const rest = mask.slice();
-  for (const tokenId of tokenIds) {
-    rest[tokenId >> 5] = (rest[tokenId >> 5] ?? 0) & ~(1 << (tokenId & 31));
-  }
-  return rest.some((word) => word !== 0);
-}

@@ -33,6 +33,9 @@ const IDLE_STATS: EngineStats = {
   numPreemptions: 0,
   prefixCacheQueries: 0,
   prefixCacheHits: 0,
+  numDrafts: 0,
+  numDraftTokens: 0,
+  numAcceptedTokens: 0,
 };
 
 interface LiveRequest {

@@ -1,4 +1,5 @@
 /** Runs the many sequences of one request (several prompts, n choices of each) as one stream. */
+import { setMaxListeners } from 'node:events';
 import { choiceSeed } from './choice-seed.ts';
 import type { GenerationDelta, GenerationRequest, Generator } from './generation.ts';
 import { mergeStreams } from './merge-streams.ts';
@@ -38,6 +39,8 @@ async function* runMany(
 ): AsyncGenerator<GenerationDelta, void> {
   const ending = new AbortController();
   const any = AbortSignal.any([signal, ending.signal]);
+  // Every choice listens; Node would take more than ten for a leak.
+  setMaxListeners(0, any);
   const streams = prompts.flatMap((prompt) => choicesOf(generator, prompt, numChoices, any));
   try {
     for await (const { index, value } of mergeStreams(streams)) yield { ...value, choice: index };

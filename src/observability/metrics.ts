@@ -106,14 +106,15 @@ export class Metrics {
       tokens: (numNew, timeMs) => {
         this.#generationTokens.inc(numNew);
         numTokens += numNew;
-        if (lastTokenAt === undefined) {
+        const isFirst = lastTokenAt === undefined;
+        if (isFirst) {
           this.#promptTokens.inc(numPromptTokens);
           this.#ttft.observe((timeMs - queuedAt) / 1000);
-        } else {
-          // Tokens that arrived together share the time since the last.
-          const seconds = (timeMs - lastTokenAt) / 1000 / numNew;
-          for (let index = 0; index < numNew; index++) this.#itl.observe(seconds);
         }
+        // Tokens that arrived together share the time since the last.
+        const numGaps = isFirst ? numNew - 1 : numNew;
+        const seconds = (timeMs - (lastTokenAt ?? timeMs)) / 1000 / Math.max(1, numGaps);
+        for (let index = 0; index < numGaps; index++) this.#itl.observe(seconds);
         lastTokenAt = timeMs;
       },
       finished: (outcome, timeMs) => {

@@ -74,6 +74,15 @@ export function registerStateMetrics(registry: Registry, { engine, admission }: 
   counter('prefix_cache_hits_total', 'Tokens found in the prefix cache.', () => {
     return engine.stats.prefixCacheHits;
   });
+  counter('spec_decode_num_drafts_total', 'Drafts of coming tokens that were verified.', () => {
+    return engine.stats.numDrafts;
+  });
+  counter('spec_decode_num_draft_tokens_total', 'Tokens of those drafts.', () => {
+    return engine.stats.numDraftTokens;
+  });
+  counter('spec_decode_num_accepted_tokens_total', 'Draft tokens that came true.', () => {
+    return engine.stats.numAcceptedTokens;
+  });
   counter('engine_steps_total', 'Iterations of the engine.', () => engine.stats.numSteps);
   counter('engine_crashes_total', 'Times that the engine process ended unasked.', () => {
     return engine.numCrashes;

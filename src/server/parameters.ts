@@ -64,7 +64,8 @@ export function toGenerationRequest(
     priority: fields.priority ?? 0,
     cacheSalt: fields.cache_salt ?? '',
     client: fields.user ?? '',
-    timeoutMs: fields.timeout ? fields.timeout * 1000 : null,
+    // Timers take whole milliseconds.
+    timeoutMs: fields.timeout ? Math.ceil(fields.timeout * 1000) : null,
   };
 }
 

@@ -39,10 +39,24 @@ afterAll(async () => {
   await cache.remove();
 });
 
-describe('errors', () => errors(target));
-describe('answers', () => answers(target));
-describe('streams', () => streams(target));
-describe('log-probabilities', () => logprobs(target));
-describe('choices', () => choices(target));
-describe('load', () => load(target));
-describe.skipIf(givenUrl !== undefined)('the process', () => ownProcess(cache.env));
+describe('errors', () => {
+  errors(target);
+});
+describe('answers', () => {
+  answers(target);
+});
+describe('streams', () => {
+  streams(target);
+});
+describe('log-probabilities', () => {
+  logprobs(target);
+});
+describe('choices', () => {
+  choices(target);
+});
+describe('load', () => {
+  load(target);
+});
+describe.skipIf(givenUrl !== undefined)('the process', () => {
+  ownProcess(cache.env);
+});

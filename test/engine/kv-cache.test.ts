@@ -14,18 +14,16 @@ function sequenceOf(
 
 function cacheOf(options: Partial<KvCacheOptions> = {}) {
   const cache = new KvCache({ numRows: 4, capacity: 64, ...options });
-  return {
-    cache,
-    /** A sequence that ran and left its text behind. */
-    leave(tokenIds: Int32Array, overrides: { cacheSalt?: string } = {}): void {
-      const sequence = sequenceOf(tokenIds, overrides);
-      expect(cache.reserve(sequence, 0)).toBe(true);
-      sequence.numComputedTokens = tokenIds.length;
-      cache.advanced(sequence);
-      cache.release(sequence, true);
-      cache.takeOperations();
-    },
+  /** A sequence that ran and left its text behind. */
+  const leave = (tokenIds: Int32Array, overrides: { cacheSalt?: string } = {}): void => {
+    const sequence = sequenceOf(tokenIds, overrides);
+    if (!cache.reserve(sequence, 0)) throw new Error('no row for the text to be left');
+    sequence.numComputedTokens = tokenIds.length;
+    cache.advanced(sequence);
+    cache.release(sequence, true);
+    cache.takeOperations();
   };
+  return { cache, leave };
 }
 
 describe('prefix reuse', () => {
@@ -67,6 +65,41 @@ describe('prefix reuse', () => {
     cache.reserve(whole, 0);
     expect(whole.numComputedTokens).toBe(40);
     expect(cache.cachedTokenIds(3)).toBeNull();
+  });
+
+  it('keeps the rest of a text of which only the beginning is shared', () => {
+    const { cache, leave } = cacheOf();
+    leave(text(48));
+    // The text is in the row that comes next, where another conversation is to go.
+    const branch = sequenceOf(Int32Array.of(...text(32), 99), { id: 2 });
+    cache.reserve(branch, 0);
+    expect(branch).toMatchObject({ row: 0, numComputedTokens: 32 });
+    expect(cache.cachedTokenIds(3)).toEqual(text(48));
+    const next = sequenceOf(text(60), { id: 3 });
+    cache.reserve(next, 0);
+    expect(next.numComputedTokens).toBe(48);
+  });
+
+  it('gives up the text unused for longest, and not the one in its way', () => {
+    const { cache, leave } = cacheOf({ numRows: 2 });
+    const [older, newer] = [text(40, 100), text(40, 200)];
+    leave(older);
+    leave(newer);
+    expect(cache.cachedTokenIds(0)).toEqual(newer);
+    cache.reserve(sequenceOf(text(20), { id: 9 }), 0);
+    expect(cache.cachedTokenIds(1)).toEqual(newer);
+  });
+
+  it('gives memory to texts by age too when rows change places', () => {
+    const { cache, leave } = cacheOf({ numRows: 3, maxBlocks: 6 });
+    const [older, newer] = [text(40, 100), text(40, 200)];
+    leave(older);
+    leave(newer);
+    // Three blocks each: with one more the budget is spent.
+    cache.reserve(sequenceOf(text(16), { id: 9 }), 0);
+    const kept = [1, 2].map((row) => cache.cachedTokenIds(row));
+    expect(kept).toEqual([newer, null]);
+    expect(cache.numResidentBlocks).toBeLessThanOrEqual(6);
   });
 
   it('never crosses salts, and can be turned off', () => {

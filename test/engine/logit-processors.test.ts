@@ -123,3 +123,30 @@ describe('processLogits', () => {
     expect(logits[8]).toBe(-Infinity);
   });
 });
+
+describe('a grammar and bans that leave nothing', () => {
+  /** Allows tokens 3 and 4. */
+  const tokenMask = Int32Array.of((1 << 3) | (1 << 4));
+
+  function allowedAfter(overrides: Parameters<typeof engineRequest>[0]): number[] {
+    const sequence = new Sequence(engineRequest(overrides));
+    sequence.tokenMask = tokenMask;
+    const logits = new Float32Array(VOCAB_SIZE);
+    processLogits(logits, sequence);
+    return [...logits.keys()].filter((id) => logits[id] !== -Infinity);
+  }
+
+  it('is decided for the grammar', () => {
+    expect(allowedAfter({ sampling: { allowedTokenIds: Int32Array.of(0, 1) } })).toEqual([3, 4]);
+    const badWords = [Int32Array.of(3), Int32Array.of(4)];
+    expect(allowedAfter({ badWords })).toEqual([3, 4]);
+    expect(allowedAfter({ badWords, sampling: { allowedTokenIds: Int32Array.of(3) } })).toEqual([
+      3,
+    ]);
+  });
+
+  it('is not touched where something is left', () => {
+    expect(allowedAfter({ sampling: { allowedTokenIds: Int32Array.of(0, 4) } })).toEqual([4]);
+    expect(allowedAfter({ badWords: [Int32Array.of(3)] })).toEqual([4]);
+  });
+});

@@ -130,7 +130,7 @@ test('int4: a row computes nearly the same alone and in a batch', async () => {
     for (const [row, steps] of decode(decoder, ROWS.slice(0, numRows)).entries()) {
       for (const [step, logits] of steps.entries()) {
         const others = together[row]?.[step] ?? [];
-        // Leftover rows go through another kernel: 0.1 was measured, where logits reach 25.
+        // Leftover rows go through another kernel: 0.1 was measured, where the likeliest logits reach 22.
         const near = logits.every((logit, id) => Math.abs(logit - (others[id] ?? NaN)) < 0.5);
         expect(near).toBe(true);
       }

@@ -60,7 +60,11 @@ export class DecoderRun {
         [batch],
       ),
       total_sequence_length: new Tensor('int32', Int32Array.of(Math.max(...lengths)), []),
-      logits_index: new Tensor('int64', BigInt64Array.from(index.map(BigInt)), [batch, 1]),
+      logits_index: new Tensor(
+        'int64',
+        BigInt64Array.from(index.flatMap((position, row) => [BigInt(row), BigInt(position)])),
+        [batch, 2],
+      ),
     };
     for (const [name, tensor] of Object.entries(this.#cache)) {
       feeds[`past_key_values.${name}`] = tensor;

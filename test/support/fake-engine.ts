@@ -74,6 +74,9 @@ export class FakeEngine implements Engine {
       numPreemptions: 0,
       prefixCacheQueries: 0,
       prefixCacheHits: 0,
+      numDrafts: 0,
+      numDraftTokens: 0,
+      numAcceptedTokens: 0,
     };
   }
 

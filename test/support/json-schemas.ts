@@ -28,8 +28,7 @@ export const JSON_SCHEMAS: Readonly<Record<string, object>> = {
     },
     required: ['user'],
   },
-  enumeration: { type: 'string', enum: ['red', 'green', 'say "blue"', 'tab\there', 'é'] },
-  mixedEnumeration: { enum: [1, 'two', null, -2.5, true] },
+  enumeration: { enum: [1, null, -2.5, true, 'red', 'say "blue"', 'tab\there', 'é'] },
   constant: { const: 'it says "\\"' },
   listOfNumbers: { type: 'array', items: { type: 'number' }, minItems: 2, maxItems: 5 },
   tuple: {
@@ -56,6 +55,11 @@ export const JSON_SCHEMAS: Readonly<Record<string, object>> = {
   nullable: { type: ['string', 'null'], maxLength: 5 },
   probability: { type: 'number', minimum: 0, maximum: 1 },
   temperature: { type: 'number', minimum: -12.5, maximum: 40.25 },
+  safeIntegers: {
+    type: 'array',
+    items: { type: 'integer', minimum: -9007199254740991, maximum: 9007199254740991 },
+    maxItems: 3,
+  },
   largeRange: { type: 'integer', minimum: -987, maximum: 123_456 },
   pattern: { type: 'string', pattern: '^[A-Z]{2,3}-\\d{4}("[^x]")?\\\\?$' },
   formats: {

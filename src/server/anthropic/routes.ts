@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
+import { clientOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { writeNamedEvents } from '../named-events.ts';
 import type { JsonObject } from '../openai/answer.ts';
@@ -40,7 +41,11 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
     context.model.id,
     chat.promptTokenIds.length,
   );
-  const deltas = await chat.start(signal);
+  const deltas = await chat
+    .start(signal, clientOf(context, incoming.headers))
+    .catch((error: unknown) => {
+      throw fromChatError(error);
+    });
   if (body.stream === true) {
     const events = eventsOf(answer, deltas, (error) =>
       toAnthropicEnvelope(toApiError(error, context.logger), c.get('requestId')),

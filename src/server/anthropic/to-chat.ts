@@ -3,6 +3,7 @@ import { ApiError, badRequest } from '../errors.ts';
 import type { JsonObject } from '../openai/answer.ts';
 import {
   anthropicMessage,
+  blocks,
   type AnthropicMessage,
   type Block,
   type CountTokensBody,
@@ -66,9 +67,13 @@ function parseMessages(value: unknown): AnthropicMessage[] {
   if (!Array.isArray(value) || value.length === 0) {
     throw badRequest('`messages`: expected a list of messages.', 'messages', 'invalid_value');
   }
-  return value.map((item: unknown, index) =>
-    parseWith(anthropicMessage, item, ['messages', index]),
-  );
+  return value.map((item: unknown, index) => {
+    const path = ['messages', index];
+    const content: unknown = Object(item).content;
+    // On their own first: of a union zod can't tell which part of it is wrong.
+    if (Array.isArray(content)) parseWith(blocks, content, [...path, 'content']);
+    return parseWith(anthropicMessage, item, path);
+  });
 }
 
 /** A user's turn may hold results of tools, which are messages of their own in a chat. */

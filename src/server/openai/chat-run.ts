@@ -82,9 +82,10 @@ export interface PreparedChat {
   readonly promptTokenIds: Int32Array;
   /**
    * Queues it; a refusal throws here, what happens later is met in the deltas.
-   * @throws ApiError 429 or 503.
+   * @param client whose request it is
+   * @throws ApiError 400 for a grammar that can't be enforced, 429, 503.
    */
-  start(signal: AbortSignal): Promise<AsyncIterable<ChatDelta>>;
+  start(signal: AbortSignal, client: string): Promise<AsyncIterable<ChatDelta>>;
 }
 
 /**
@@ -100,8 +101,8 @@ export function prepareChat(context: ServerContext, body: JsonObject): PreparedC
   });
   return {
     promptTokenIds: completion.request.prompts[0]?.promptTokenIds ?? new Int32Array(),
-    async start(signal) {
-      const deltas = await startGeneration(context, completion.request, signal);
+    async start(signal, client) {
+      const deltas = await startGeneration(context, completion.request, signal, client);
       const shape = completion.chunks();
       return (async function* chunks() {
         for await (const delta of deltas) yield* shape.push(delta).map(toChatDelta);

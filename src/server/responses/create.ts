@@ -30,6 +30,11 @@ export type ResponseEvent = EventFields & { readonly sequence_number: number };
 /** Finds the conversation that a response id stands for. */
 export type FindTurn = (responseId: string) => Turn | undefined;
 
+export interface Caller {
+  readonly client: string;
+  readonly cancel?: (() => void) | null;
+}
+
 /** A checked response, to be started once. */
 export class PreparedResponse {
   readonly body: ResponseBody;
@@ -74,14 +79,18 @@ export class PreparedResponse {
 
   /**
    * Queues it.
+   * @param caller.client whose request it is
+   * @param caller.cancel ends it, for later requests to do so
    * @returns its events. A failure is the last of them; only an abort makes the iteration throw.
-   * @throws ApiError 429 or 503 when it can't be queued.
+   * @throws ApiError 400 for a format that can't be enforced, 429 or 503 when it can't be queued.
    */
   async start(
     signal: AbortSignal,
-    cancel: (() => void) | null = null,
+    { client, cancel = null }: Caller,
   ): Promise<AsyncGenerator<readonly ResponseEvent[], void>> {
-    const deltas = await this.#chat.start(signal);
+    const deltas = await this.#chat.start(signal, client).catch((error: unknown) => {
+      throw fromChatError(error);
+    });
     if (this.#head.isStored) this.#context.responses.put(this.#toStored(cancel));
     return this.#run(deltas, signal);
   }

@@ -8,20 +8,23 @@ import { createId, type ContentPart, type Item, type ItemStatus } from './items.
 const MAX_PARTS = 1024;
 
 const textPart = z.looseObject({
-  type: z.enum(['input_text', 'output_text', 'text'], {
-    error: 'only text parts (`input_text`, `output_text`) are supported',
-  }),
+  type: z.enum(['input_text', 'output_text', 'text']),
   text: z.string(),
 });
 
 const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() });
 
-const parts = boundedList(z.union([textPart, refusalPart]), MAX_PARTS);
+const parts = boundedList(
+  z.discriminatedUnion('type', [textPart, refusalPart], {
+    error: 'only text parts (`input_text`, `output_text`) are supported',
+  }),
+  MAX_PARTS,
+);
 
 const status = z.enum(['in_progress', 'completed', 'incomplete']).nullish();
 
 const content = z.union([z.string(), parts], {
-  error: 'expected a string or a list of text parts; images, files and audio are not supported',
+  error: 'expected a string or a list of text parts',
 });
 
 const message = z.looseObject({
@@ -93,6 +96,7 @@ function parseItem(value: unknown, index: number, findItem: FindItem): Item {
   const path = ['input', index];
   switch (typeOf(value)) {
     case 'message':
+      requireParts(value, 'content', path);
       return toMessage(parseWith(message, value, path));
     case 'function_call': {
       const call = parseWith(functionCall, value, path);
@@ -106,6 +110,7 @@ function parseItem(value: unknown, index: number, findItem: FindItem): Item {
       };
     }
     case 'function_call_output': {
+      requireParts(value, 'output', path);
       const answer = parseWith(functionCallOutput, value, path);
       return {
         id: answer.id ?? createId('fco'),
@@ -142,6 +147,12 @@ function parseItem(value: unknown, index: number, findItem: FindItem): Item {
         'invalid_value',
       );
   }
+}
+
+/** A list on its own first: of a union zod can't tell which part of it is wrong. */
+function requireParts(item: unknown, field: string, path: readonly PropertyKey[]): void {
+  const list: unknown = Object(item)[field];
+  if (Array.isArray(list)) parseWith(parts, list, [...path, field]);
 }
 
 /** Messages and references may come without a type. */

@@ -1,6 +1,7 @@
 /** /v1/responses over HTTP: create, get, list the input of, cancel, delete. */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
+import { clientOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import type { JsonObject } from '../openai/answer.ts';
@@ -27,7 +28,7 @@ export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
     const { input } = find(context, c.req.param('id'));
     return c.json(listItems(input, c.req.query()));
   });
-  app.post('/v1/responses/:id/cancel', (c) => c.json(cancel(context, c.req.param('id'))));
+  app.post('/v1/responses/:id/cancel', (c) => c.json(cancelResponse(context, c.req.param('id'))));
   app.delete('/v1/responses/:id', (c) => {
     const { id, cancel: end } = find(context, c.req.param('id'));
     end?.();
@@ -46,8 +47,9 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
     (id) => context.responses.get(id)?.turn ?? undefined,
   );
   const { body } = prepared;
-  if (body.background === true) return c.json(await createInBackground(prepared, context));
-  const events = await prepared.start(c.req.raw.signal);
+  const client = clientOf(context, incoming.headers);
+  if (body.background === true) return c.json(await createInBackground(prepared, context, client));
+  const events = await prepared.start(c.req.raw.signal, { client });
   if (body.stream === true) {
     await writeNamedEvents(outgoing, events, {
       pingMs: context.config.ssePingMs,
@@ -66,6 +68,7 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
 async function createInBackground(
   prepared: PreparedResponse,
   context: ServerContext,
+  client: string,
 ): Promise<JsonObject> {
   const { body } = prepared;
   if (body.store === false || !context.responses.isEnabled) {
@@ -77,9 +80,8 @@ async function createInBackground(
     throw badRequest(message, 'stream', 'unsupported_parameter');
   }
   const controller = new AbortController();
-  const events = await prepared.start(controller.signal, () => {
-    controller.abort(new Error('cancelled by the client'));
-  });
+  const cancel = (): void => controller.abort(new Error('cancelled by the client'));
+  const events = await prepared.start(controller.signal, { client, cancel });
   const answer = prepared.response;
   void drain(events, context);
   return answer;
@@ -94,7 +96,7 @@ async function drain(events: AsyncIterable<unknown>, context: ServerContext): Pr
   }
 }
 
-function cancel(context: ServerContext, id: string): JsonObject {
+function cancelResponse(context: ServerContext, id: string): JsonObject {
   const { cancel: end, response } = find(context, id);
   if (response['background'] !== true) {
     const message = 'Only responses created with `background: true` can be cancelled.';

@@ -147,9 +147,14 @@ function toToolFields(body: ResponseBody): JsonObject {
     return chatChoice === 'none' || chatChoice === 'auto' ? {} : { tool_choice: chatChoice };
   }
   return {
-    tools: tools.map(({ type, ...definition }) => ({ type, function: definition })),
+    tools: tools.map(({ type, ...definition }) => ({ type, function: withoutNulls(definition) })),
     tool_choice: chatChoice,
   };
+}
+
+/** Templates show what is there. */
+function withoutNulls(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
 function toResponseFormat({ text }: ResponseBody): JsonObject | undefined {

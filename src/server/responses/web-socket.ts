@@ -23,6 +23,7 @@ const MAX_PENDING = 16;
 export class ResponsesSession {
   readonly #socket: WebSocket;
   readonly #context: ServerContext;
+  readonly #client: string;
   readonly #writer: FrameWriter;
   readonly #closed = new AbortController();
   readonly #pending: string[] = [];
@@ -30,9 +31,11 @@ export class ResponsesSession {
   #isDraining = false;
   #last: { readonly id: string; readonly turn: Turn } | null = null;
 
-  constructor(socket: WebSocket, context: ServerContext) {
+  /** @param client whose socket it is */
+  constructor(socket: WebSocket, context: ServerContext, client: string) {
     this.#socket = socket;
     this.#context = context;
+    this.#client = client;
     this.#writer = new FrameWriter(socket);
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
     socket.on('close', () => this.#closed.abort(new Error('socket closed')));
@@ -81,7 +84,7 @@ export class ResponsesSession {
     if (prepared.body['generate'] === false) {
       for (const event of prepared.skip()) await this.#writer.write(event);
     } else {
-      const batches = await prepared.start(this.#closed.signal);
+      const batches = await prepared.start(this.#closed.signal, { client: this.#client });
       for await (const events of batches) {
         for (const event of events) await this.#writer.write(event);
       }

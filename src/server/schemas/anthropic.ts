@@ -38,9 +38,11 @@ const block = z.discriminatedUnion(
 
 export type Block = z.infer<typeof block>;
 
+export const blocks = boundedList(block, MAX_BLOCKS);
+
 export const anthropicMessage = z.looseObject({
   role: z.enum(['user', 'assistant']),
-  content: z.union([z.string(), boundedList(block, MAX_BLOCKS)]),
+  content: z.union([z.string(), blocks], { error: 'expected a string or a list of blocks' }),
 });
 
 export type AnthropicMessage = z.infer<typeof anthropicMessage>;

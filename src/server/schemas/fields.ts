@@ -68,7 +68,8 @@ export const generationFields = {
   /** 0 and -1 keep all tokens. */
   top_k: z.int().min(-1).nullish(),
   min_p: z.number().min(0).max(1).nullish(),
-  repetition_penalty: z.number().gt(0).max(10).nullish(),
+  /** Above what would make a float of every logit infinite. */
+  repetition_penalty: z.number().min(0.01).max(10).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   /** -1 asks for a random one, as in vLLM. */

@@ -2,7 +2,7 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { createKeyCheck, type KeyCheck } from '../auth.ts';
+import { clientOf, createKeyCheck, type KeyCheck } from '../auth.ts';
 import type { ServerContext } from '../context.ts';
 import { requireAllowedOrigin } from '../cors.ts';
 import { routeNotFound, unavailable, type ApiError } from '../errors.ts';
@@ -19,11 +19,11 @@ interface Session {
 /** What is spoken on each path; undefined where there is no WebSocket. */
 function sessionOf(
   path: string,
-): ((socket: WebSocket, context: ServerContext) => Session) | undefined {
-  if (path === '/v1/responses') return (socket, context) => new ResponsesSession(socket, context);
+): ((socket: WebSocket, context: ServerContext, client: string) => Session) | undefined {
+  if (path === '/v1/responses') return (...of) => new ResponsesSession(...of);
   const prepare = COMPLETION_PATHS.get(path);
   if (prepare === undefined) return undefined;
-  return (socket, context) => new WebSocketSession(socket, context, prepare);
+  return (...of) => new WebSocketSession(...of, prepare);
 }
 
 export class WebSocketHub {
@@ -55,6 +55,7 @@ export class WebSocketHub {
     try {
       requireAllowedOrigin(request, this.#context.config);
       this.#checkKey(request.headers);
+      const client = clientOf(this.#context, request.headers);
       const createSession = sessionOf(path);
       if (createSession === undefined) throw routeNotFound('WebSocket', path);
       if (this.#isDraining || this.#context.isDraining()) {
@@ -62,7 +63,7 @@ export class WebSocketHub {
       }
       this.#server.handleUpgrade(request, socket, head, (webSocket) => {
         socket.off('error', ignoreError);
-        this.#track(webSocket, createSession(webSocket, this.#context));
+        this.#track(webSocket, createSession(webSocket, this.#context, client));
       });
     } catch (error) {
       refuseUpgrade(socket, toApiError(error, this.#context.logger));

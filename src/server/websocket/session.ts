@@ -20,14 +20,17 @@ export class WebSocketSession {
   readonly #socket: WebSocket;
   readonly #writer: FrameWriter;
   readonly #context: ServerContext;
+  readonly #client: string;
   readonly #prepare: Prepare;
   readonly #live = new Map<string, AbortController>();
   #isDraining = false;
 
-  constructor(socket: WebSocket, context: ServerContext, prepare: Prepare) {
+  /** @param client whose socket it is */
+  constructor(socket: WebSocket, context: ServerContext, client: string, prepare: Prepare) {
     this.#socket = socket;
     this.#writer = new FrameWriter(socket);
     this.#context = context;
+    this.#client = client;
     this.#prepare = prepare;
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
     socket.on('close', () => this.#abortAll());
@@ -82,7 +85,8 @@ export class WebSocketSession {
   async #answer(requestId: string, body: object, signal: AbortSignal): Promise<void> {
     requireServing(this.#context);
     const completion = this.#prepare(this.#context, body);
-    const deltas = await startGeneration(this.#context, completion.request, signal);
+    const { request } = completion;
+    const deltas = await startGeneration(this.#context, request, signal, this.#client);
     if (!completion.stream) {
       await this.#send(requestId, completion.whole(await gather(deltas, completion.request)));
       return;

@@ -15,7 +15,7 @@ export function choices(target: () => Target): void {
       .flatMap((chunk) => chunk.choices)
       .filter(({ finish_reason: reason }) => reason !== null)
       .map(({ index }) => index);
-    expect(ended.toSorted()).toEqual([0, 1, 2]);
+    expect(ended.toSorted((a, b) => a - b)).toEqual([0, 1, 2]);
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
   });
 

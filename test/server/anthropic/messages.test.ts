@@ -144,7 +144,7 @@ describe('/v1/messages', () => {
     [{ ...hello, messages: [{ role: 'system', content: 'x' }] }, 'messages.0.role'],
     [
       { ...hello, messages: [{ role: 'user', content: [{ type: 'image' }] }] },
-      'messages.0.content',
+      'messages.0.content.0.type',
     ],
     [{ ...hello, tools: [{ type: 'bash_20250124', name: 'bash' }] }, 'tools.0'],
     [{ ...hello, max_tokens: 9999 }, 'max_tokens'],

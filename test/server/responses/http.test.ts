@@ -194,7 +194,7 @@ describe('input', () => {
     [{ input: [{ type: 'odd' }] }, 'input.0.type', 'invalid_value'],
     [
       { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] },
-      'input.0.content',
+      'input.0.content.0.type',
       'invalid_value',
     ],
     [

@@ -1,0 +1,98 @@
+/**
+ * Random, mutated and garbled bodies for every endpoint that takes one: never a 5xx, never a hang,
+ * every error in its envelope, and the next good request is served.
+ *
+ * CHAIRLIFT_FUZZ_RUNS is how many of each kind and endpoint; CHAIRLIFT_FUZZ_URL sends them to a
+ * running server in place of one over a fake engine.
+ */
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { documentedBodies } from '../../src/server/openapi/bodies.ts';
+import { toBodySchema } from '../../src/server/openapi/document.ts';
+import { startServer, type TestServer } from '../server/support/test-server.ts';
+import { expectCalm } from './support/expectations.ts';
+import { garbled, mutated } from './support/mutations.ts';
+import { valuesOf } from './support/schema-arbitrary.ts';
+
+const NUM_RUNS = Number(process.env['CHAIRLIFT_FUZZ_RUNS'] ?? 20);
+/** Generous, for runs of thousands against a model. */
+const TIMEOUT_MS = 60_000 + NUM_RUNS * 1000;
+
+const user = [{ role: 'user', content: 'Hi' }];
+
+/** What is always there, so that no answer gets long, and a body that is right. */
+const ENDPOINTS = [
+  ['/v1/completions', 'completions', { max_tokens: 4 }, { prompt: 'Hi' }],
+  ['/v1/chat/completions', 'chatCompletions', { max_tokens: 4 }, { messages: user }],
+  ['/v1/responses', 'responses', { max_output_tokens: 4 }, { input: 'Hi' }],
+  ['/v1/messages', 'messages', { max_tokens: 4 }, { messages: user }],
+  ['/v1/messages/count_tokens', 'countTokens', {}, { messages: user }],
+  ['/v1/chat/completions/render', 'chatCompletions', {}, { messages: user }],
+  ['/tokenize', 'tokenize', {}, { prompt: 'Hi' }],
+  ['/detokenize', 'detokenize', {}, { tokens: [1] }],
+] as const;
+
+const givenUrl = process.env['CHAIRLIFT_FUZZ_URL'];
+let server: TestServer | undefined;
+const url = (): string => givenUrl ?? server?.url ?? '';
+const numByStatus = new Map<number, number>();
+
+beforeAll(async () => {
+  if (givenUrl === undefined) server = await startServer();
+});
+
+afterAll(async () => {
+  await server?.close();
+  const counts = [...numByStatus]
+    .toSorted(([a], [b]) => a - b)
+    .map(([status, count]) => `${status}: ${count}`);
+  console.log(`bodies by status: ${counts.join(', ')}`);
+});
+
+describe.each(ENDPOINTS)('%s', (path, name, limits, good) => {
+  const right = { ...limits, ...good };
+  const random = valuesOf(toBodySchema(documentedBodies[name]));
+  const bodies = fc.oneof(
+    { weight: 4, arbitrary: random.map((value): unknown => withLimits(plain(value), limits)) },
+    { weight: 1, arbitrary: fc.constant<unknown>(right) },
+  );
+
+  const kinds: readonly (readonly [string, fc.Arbitrary<string | Uint8Array>])[] = [
+    ['as the schema says', bodies.map((body) => JSON.stringify(body))],
+    ['mutated', mutated(bodies).map((body) => JSON.stringify(body))],
+    ['garbled', garbled(bodies)],
+    ['of raw bytes', fc.uint8Array({ maxLength: 64 })],
+  ];
+
+  test.each(kinds)(
+    '%s',
+    async (_kind, arbitrary) => {
+      const property = fc.asyncProperty(arbitrary, async (body) => {
+        const status = await expectCalm(url(), path, toBody(body));
+        numByStatus.set(status, (numByStatus.get(status) ?? 0) + 1);
+      });
+      await fc.assert(property, { numRuns: NUM_RUNS });
+      expect(await expectCalm(url(), path, JSON.stringify(right))).toBe(200);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** Null leaves a limit open. */
+function withLimits(body: Readonly<Record<string, unknown>>, limits: object): object {
+  const open = Object.entries(limits).filter(([name]) => typeof body[name] !== 'number');
+  return { ...body, ...Object.fromEntries(open) };
+}
+
+/** Random names of models are all refused alike, and what is timed out is answered with a 504. */
+function plain(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return {};
+  const fields = Object.entries(value).filter(
+    ([name, field]) => name !== 'model' && name !== 'timeout' && field !== undefined,
+  );
+  return Object.fromEntries(fields);
+}
+
+function toBody(body: string | Uint8Array): string | Uint8Array<ArrayBuffer> {
+  return typeof body === 'string' ? body : new Uint8Array(body);
+}

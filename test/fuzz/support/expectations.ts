@@ -1,0 +1,46 @@
+/** What must hold whatever was sent. */
+import { expect } from 'vitest';
+import { z } from 'zod';
+
+/** Longer than any of the short answers that are asked for takes. */
+const HANG_MS = 20_000;
+
+const openAiError = z.strictObject({
+  error: z.strictObject({
+    message: z.string().min(1),
+    type: z.string().min(1),
+    param: z.string().nullable(),
+    code: z.string().nullable(),
+  }),
+});
+
+const anthropicError = z.strictObject({
+  type: z.literal('error'),
+  error: z.strictObject({ type: z.string().min(1), message: z.string().min(1) }),
+  request_id: z.string(),
+});
+
+/** Sends `body`, and checks that what comes is an answer, or an error in its envelope. */
+export async function expectCalm(
+  url: string,
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+): Promise<number> {
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+    signal: AbortSignal.timeout(HANG_MS),
+  });
+  const text = await response.text();
+  if (response.status >= 500) throw new Error(`${response.status}: ${text.slice(0, 500)}`);
+  if (response.status >= 400) {
+    const envelope = path.startsWith('/v1/messages') ? anthropicError : openAiError;
+    envelope.parse(JSON.parse(text));
+    expect(text.length).toBeLessThan(32_000);
+  } else if (response.headers.get('content-type')?.includes('event-stream') === true) {
+    // A failure after the headers have gone.
+    expect(text).not.toMatch(/"(server_error|api_error|internal_error)"/);
+  }
+  return response.status;
+}
