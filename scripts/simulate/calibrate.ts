@@ -1,7 +1,7 @@
 /**
  * Measures what steps cost on this machine and fits the simulator's linear costs to them.
  *
- *   npm run simulate:calibrate -- [--preset smollm2-135m] [--precision fp32] [--rounds 8] [--threads 2]
+ *   npx tsx scripts/simulate/calibrate.ts [--preset smollm2-135m] [--precision fp32] [--rounds 8] [--threads 2]
  *
  * Every configuration is run once a round and its fastest time counts: what disturbs a run makes it
  * slower and never faster. Prints the measured and the fitted times, and the costs as JSON.

@@ -1,3 +1,4 @@
+import type { ServiceLevel } from './metrics.ts';
 import type { DecodeRow, PrefillRun, StepPlan } from '../../src/engine/step-plan.ts';
 
 /** What a machine takes for each part of a step, in milliseconds. */
@@ -28,6 +29,8 @@ export interface Machine {
   readonly maxModelLen: number;
   /** Memory of the KV cache, in tokens. */
   readonly kvCacheTokens: number;
+  /** What its users expect. */
+  readonly serviceLevel: ServiceLevel;
 }
 
 export interface StepDurations {

@@ -69,7 +69,12 @@ export class SimulatedEngine {
     };
   }
 
+  /** @throws RangeError when the request could never run; the server refuses it too */
   add(request: EngineRequest): void {
+    const length = request.promptTokenIds.length + request.maxTokens;
+    if (length > this.#kvCache.maxTokens) {
+      throw new RangeError(`${length} tokens do not fit the KV cache's ${this.#kvCache.maxTokens}`);
+    }
     const priority = request.priority * this.#priorityScale;
     this.#scheduler.add(new Sequence({ ...request, priority }));
   }

@@ -7,6 +7,8 @@ export interface StepTimings {
   readonly decodeMs: number;
   /** Of each prefill run, in the plan's order. */
   readonly prefillMs: readonly number[];
+  /** Of each verify run, in the plan's order. */
+  readonly verifyMs?: readonly number[];
 }
 
 /** A run this many times slower than expected was interrupted: it says nothing about its cost. */
@@ -15,22 +17,34 @@ const WARM_UP_SAMPLES = 8;
 
 /**
  * What steps cost on this machine, learned from the steps themselves. Decode runs cost by row and by
- * cached position; prefill runs by run, by token and by token times position.
+ * cached position; prefill runs by run, by token and by token times position; verify runs, by draft
+ * token, as much as some decode runs of one row in the same place.
  */
 export class CostModel {
   readonly #decode = new RunningFit([5, 1, 0.001]);
   readonly #prefill = new RunningFit([5, 0.5, 0.0001]);
+  readonly #verify = new RunningFit([1, 0.2]);
   #numSamples = 0;
 
-  observe(plan: StepPlan, { decodeMs, prefillMs }: StepTimings): void {
+  observe(plan: StepPlan, { decodeMs, prefillMs, verifyMs }: StepTimings): void {
     if (plan.decode.length > 0) this.#add(this.#decode, decodeFeatures(plan.decode), decodeMs);
     for (const [index, run] of plan.prefill.entries()) {
       this.#add(this.#prefill, prefillFeatures(run), prefillMs[index] ?? 0);
+    }
+    for (const [index, { sequence, draftTokenIds }] of (plan.verify ?? []).entries()) {
+      const oneRowMs = this.decodeMs([{ position: sequence.numComputedTokens }]);
+      const ms = verifyMs?.[index] ?? 0;
+      if (oneRowMs > 0) this.#add(this.#verify, [1, draftTokenIds.length], ms / oneRowMs);
     }
   }
 
   decodeMs(rows: readonly { readonly position: number }[]): number {
     return rows.length === 0 ? 0 : this.#decode.predict(decodeFeatures(rows));
+  }
+
+  /** One sequence's last token at `position` and that many draft tokens after it. */
+  verifyMs(position: number, numDraftTokens: number): number {
+    return this.decodeMs([{ position }]) * this.#verify.predict([1, numDraftTokens]);
   }
 
   prefillMs(chunks: readonly { readonly start: number; readonly length: number }[]): number {

@@ -5,19 +5,32 @@ import type { StepTimings } from './cost-model.ts';
 import { type KvShape, KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
 import { BLOCK_SIZE } from './prefix-index.ts';
-import { RowBinding } from './row-binding.ts';
+import { RowBinding, type WantedLogits } from './row-binding.ts';
 import type { LogitsRow } from './sampler.ts';
-import type {
-  CacheOperation,
-  DecodeRow,
-  PrefillRun,
-  SequenceFailure,
-  StepPlan,
+import type { Sequence } from './sequence.ts';
+import {
+  type CacheOperation,
+  type DecodeRow,
+  MAX_VERIFY_RUNS,
+  type PrefillRun,
+  type SequenceFailure,
+  type StepPlan,
+  type VerifyRun,
 } from './step-plan.ts';
+
+/** What a verify run computed beyond the logits of the sequence's next token. */
+export interface VerifiedDraft {
+  readonly sequence: Sequence;
+  readonly draftTokenIds: Int32Array;
+  /** [drafts][vocab]: the logits behind each draft token. The sampler may overwrite them. */
+  readonly logits: readonly Float32Array[];
+}
 
 /** What running a plan gave: logits for every sequence that can now sample, and who failed. */
 export interface StepResult {
   readonly rows: readonly LogitsRow[];
+  /** Of the plan's verify runs that did not fail. */
+  readonly verified?: readonly VerifiedDraft[];
   readonly failures: readonly SequenceFailure[];
   readonly timings: StepTimings;
 }
@@ -37,6 +50,8 @@ export interface DecoderOptions {
   readonly maxModelLen: number;
   /** Descriptor of shared memory to keep the KV cache in; see kvShape. */
   readonly sharedMemory?: number | null;
+  /** Longest draft that plans have; 0 if left out. */
+  readonly maxDraftTokens?: number;
   readonly session?: SessionOptions;
 }
 
@@ -45,12 +60,17 @@ export class OnnxDecoder implements Decoder {
   readonly storage: KvStorage;
   readonly #session: Session;
   readonly #logits: LogitsBuffer;
-  /** By first row and number of rows; made at first use, kept for good. */
+  readonly #numRows: number;
+  readonly #maxDraftTokens: number;
+  /** By rows and wanted logits; made at first use, kept for good. */
   readonly #bindings = new Map<string, RowBinding>();
 
   constructor({ graphPath, manifest }: BuiltModel, options: DecoderOptions) {
     this.#session = new Session(graphPath, options.session);
-    this.#logits = new LogitsBuffer(options.numRows, manifest.vocabSize);
+    this.#numRows = options.numRows;
+    this.#maxDraftTokens = options.maxDraftTokens ?? 0;
+    const numLogits = this.#verifyLogitsRow(this.#maxDraftTokens > 0 ? MAX_VERIFY_RUNS : 0);
+    this.#logits = new LogitsBuffer(numLogits, manifest.vocabSize);
     const shape = kvShape(manifest, options.numRows, options.maxModelLen);
     this.storage = new KvStorage(shape, options.sharedMemory ?? null);
   }
@@ -61,12 +81,16 @@ export class OnnxDecoder implements Decoder {
 
   execute(plan: StepPlan): StepResult {
     const rows: LogitsRow[] = [];
+    const verified: VerifiedDraft[] = [];
     const failures: SequenceFailure[] = [];
     const decodeMs = elapsed(() => {
       if (plan.decode.length > 0) this.#decode(0, plan.decode, rows, failures);
     });
     const prefillMs = plan.prefill.map((run) => elapsed(() => this.#prefill(run, rows, failures)));
-    return { rows, failures, timings: { decodeMs, prefillMs } };
+    const verifyMs = (plan.verify ?? []).map((run, index) =>
+      elapsed(() => this.#verify(run, index, rows, verified, failures)),
+    );
+    return { rows, verified, failures, timings: { decodeMs, prefillMs, verifyMs } };
   }
 
   /** One token for each of a range of rows. A run that fails is split, until only the culprit fails. */
@@ -109,10 +133,10 @@ export class OnnxDecoder implements Decoder {
       for (const [at, tokenId] of tokenIds.entries())
         inputIds[index * width + at] = BigInt(tokenId);
       binding.seqlensK[index] = start + length - 1;
-      binding.logitsIndex[index] = BigInt(length - 1);
+      binding.wantLogits(index, length - 1);
     }
     const failure = attempt(() => binding.run(this.#session));
-    binding.logitsIndex.fill(0n);
+    for (const index of run.keys()) binding.wantLogits(index, 0);
     if (failure !== null && run.length > 1) {
       for (const chunk of run) this.#prefill([chunk], rows, failures);
       return;
@@ -125,11 +149,47 @@ export class OnnxDecoder implements Decoder {
     }
   }
 
-  #binding(firstRow: number, numRows: number): RowBinding {
-    const key = `${firstRow}+${numRows}`;
+  /** A sequence's last token and its draft, with the logits of every position. */
+  #verify(
+    { sequence, draftTokenIds }: VerifyRun,
+    index: number,
+    rows: LogitsRow[],
+    verified: VerifiedDraft[],
+    failures: SequenceFailure[],
+  ): void {
+    const position = sequence.numComputedTokens;
+    const perRow = 1 + draftTokenIds.length;
+    const logitsRow = this.#verifyLogitsRow(index);
+    const binding = this.#binding(sequence.row, 1, { perRow, logitsRow });
+    const inputIds = binding.inputIds(perRow);
+    inputIds[0] = BigInt(sequence.tokenIds(position, position + 1)[0] ?? 0);
+    for (const [at, tokenId] of draftTokenIds.entries()) inputIds[at + 1] = BigInt(tokenId);
+    binding.seqlensK[0] = position + draftTokenIds.length;
+    const failure = attempt(() => binding.run(this.#session));
+    if (failure !== null) {
+      failures.push({ sequence, message: failure });
+      return;
+    }
+    rows.push({ sequence, logits: this.#logits.row(logitsRow) });
+    const logits = Array.from(draftTokenIds, (_, at) => this.#logits.row(logitsRow + at + 1));
+    verified.push({ sequence, draftTokenIds, logits });
+  }
+
+  /** Where the logits of a step's verify runs begin, behind those of the cache's rows. */
+  #verifyLogitsRow(index: number): number {
+    return this.#numRows + index * (1 + this.#maxDraftTokens);
+  }
+
+  #binding(
+    firstRow: number,
+    numRows: number,
+    wanted: WantedLogits = { perRow: 1, logitsRow: firstRow },
+  ): RowBinding {
+    const key = `${firstRow}+${numRows}, ${wanted.perRow} at ${wanted.logitsRow}`;
     let binding = this.#bindings.get(key);
     if (!binding) {
-      binding = new RowBinding(this.#session, this.storage, this.#logits, firstRow, numRows);
+      const { storage } = this;
+      binding = new RowBinding(this.#session, storage, this.#logits, firstRow, numRows, wanted);
       this.#bindings.set(key, binding);
     }
     return binding;

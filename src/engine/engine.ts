@@ -1,5 +1,5 @@
 import type { CostModel } from './cost-model.ts';
-import type { Decoder } from './decoder.ts';
+import type { Decoder, VerifiedDraft } from './decoder.ts';
 import type { KvCache } from './kv-cache.ts';
 import type { ConstrainedRows, GrammarMatchers } from './grammar-matchers.ts';
 import type { KvJournal } from './kv-journal.ts';
@@ -7,6 +7,7 @@ import type { EngineRequest, EngineStats, TokenOutput } from './messages.ts';
 import type { LogitsRow, Sampler } from './sampler.ts';
 import type { Scheduler } from './scheduler.ts';
 import { Sequence } from './sequence.ts';
+import type { Speculator } from './speculator.ts';
 
 export interface EngineParts {
   readonly scheduler: Scheduler;
@@ -18,7 +19,11 @@ export interface EngineParts {
   readonly grammars?: GrammarMatchers | null;
   /** Of a KV cache that outlives the process. */
   readonly journal?: KvJournal | null;
+  /** Without it every step gives a sequence one token at most. */
+  readonly speculator?: Speculator | null;
 }
+
+const NO_DRAFTS = { numDrafts: 0, numDraftTokens: 0, numAcceptedTokens: 0 };
 
 /** The continuous batch: sequences get on and off at every step. */
 export class Engine {
@@ -29,16 +34,18 @@ export class Engine {
   readonly #costs: CostModel;
   readonly #grammars: GrammarMatchers | null;
   readonly #journal: KvJournal | null;
+  readonly #speculator: Speculator | null;
   #numSteps = 0;
 
-  constructor({ scheduler, kvCache, decoder, sampler, costs, grammars, journal }: EngineParts) {
-    this.#scheduler = scheduler;
-    this.#kvCache = kvCache;
-    this.#decoder = decoder;
-    this.#sampler = sampler;
-    this.#costs = costs;
-    this.#grammars = grammars ?? null;
-    this.#journal = journal ?? null;
+  constructor(parts: EngineParts) {
+    this.#scheduler = parts.scheduler;
+    this.#kvCache = parts.kvCache;
+    this.#decoder = parts.decoder;
+    this.#sampler = parts.sampler;
+    this.#costs = parts.costs;
+    this.#grammars = parts.grammars ?? null;
+    this.#journal = parts.journal ?? null;
+    this.#speculator = parts.speculator ?? null;
   }
 
   /**
@@ -98,12 +105,13 @@ export class Engine {
 
   /** One iteration; returns the tokens it made, in no particular order. */
   step(): TokenOutput[] {
-    const plan = this.#scheduler.plan();
-    if (!plan) return [];
+    const planned = this.#scheduler.plan();
+    if (!planned) return [];
+    const plan = this.#speculator?.speculate(planned) ?? planned;
     this.#journal?.invalidate(plan.cacheOperations);
     this.#decoder.rearrange(plan.cacheOperations);
     this.#journal?.record(this.#scheduler.running);
-    const { rows, failures, timings } = this.#decoder.execute(plan);
+    const { rows, verified, failures, timings } = this.#decoder.execute(plan);
     this.#costs.observe(plan, timings);
     const {
       ready,
@@ -114,9 +122,24 @@ export class Engine {
     this.#numSteps += 1;
     const failed = [...failures, ...stuck, ...unsampled];
     const outputs = this.#scheduler.commit(plan, sampled, failed, pending);
+    for (const draft of verified ?? []) outputs.push(...this.#follow(draft));
     this.#journal?.record(this.#scheduler.running);
     for (const { id, finishReason } of outputs) if (finishReason) this.#grammars?.close(id);
     this.#grammars?.accept(sampled);
+    return outputs;
+  }
+
+  /** Samples behind each draft token that came true, in order, until one did not. */
+  #follow({ sequence, draftTokenIds, logits }: VerifiedDraft): TokenOutput[] {
+    const outputs: TokenOutput[] = [];
+    for (const [index, behind] of logits.entries()) {
+      // A sequence that has ended gave up its row.
+      if (sequence.lastTokenId !== draftTokenIds[index]) break;
+      this.#speculator?.countAccepted();
+      if (sequence.row === -1) break;
+      const { sampled, failures } = this.#sampler.sample([{ sequence, logits: behind }]);
+      outputs.push(...this.#scheduler.commitAccepted(sampled, failures));
+    }
     return outputs;
   }
 
@@ -127,6 +150,7 @@ export class Engine {
       kvCacheUsage: this.#kvCache.usage,
       numSteps: this.#numSteps,
       ...this.#scheduler.counters,
+      ...(this.#speculator?.counters ?? NO_DRAFTS),
     };
   }
 }

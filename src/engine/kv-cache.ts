@@ -113,12 +113,17 @@ export class KvCache {
     const needed = liveBlocks - row.residentBlocks + spareBlocks;
     // Holding on to the text to copy from may be what memory lacks: then it is recomputed.
     const found = this.#longestPrefix(sequence);
-    const prefix = found && this.#hasRoom(needed, [row, found.row]) ? found : null;
+    let prefix = found && this.#hasRoom(needed, [row, found.row]) ? found : null;
     if (!this.#hasRoom(needed, prefix ? [row, prefix.row] : [row])) return false;
     if (prefix?.row.cached) prefix.row.cached.lastUsed = ++this.#clock;
 
+    // Of a text of which it shares only the beginning, such as a system prompt, the rest is kept too.
+    if (prefix?.row === row && !isWholeText(prefix)) {
+      const moved = this.#moveAway(row, row, needed);
+      if (moved) prefix = { row: moved, length: prefix.length };
+    }
     if (prefix?.row === row) this.#index.remove(row.index, Math.floor(prefix.length / BLOCK_SIZE));
-    else this.#vacate(row, prefix?.row ?? row);
+    else this.#vacate(row, prefix?.row ?? row, needed);
     row.cached = null;
     row.owner = sequence;
     sequence.row = row.index;
@@ -160,8 +165,9 @@ export class KvCache {
   grow(sequence: Sequence, length: number): boolean {
     const row = this.#rowOf(sequence);
     const liveBlocks = blocksOf(length);
+    if (liveBlocks <= row.liveBlocks) return true;
     if (!this.#makeRoom(liveBlocks - row.residentBlocks, [row])) return false;
-    this.#setLive(row, Math.max(row.liveBlocks, liveBlocks));
+    this.#setLive(row, liveBlocks);
     return true;
   }
 
@@ -197,9 +203,10 @@ export class KvCache {
       const hole = this.#rows.find(({ owner }) => owner === null);
       const last = this.#rows[this.extent - 1];
       if (!hole || !last || last.index < hole.index) return;
-      this.#vacate(hole, last);
+      const needed = last.liveBlocks - hole.residentBlocks;
+      this.#vacate(hole, last, needed);
       // During the copy the content is there twice. Without memory for that the hole stays.
-      if (!this.#makeRoom(last.liveBlocks - hole.residentBlocks, [hole, last])) break;
+      if (!this.#makeRoom(needed, [hole, last])) break;
       this.#move(last, hole);
     }
     // What stays between running rows is run as a dead row, which writes to its first position.
@@ -271,15 +278,36 @@ export class KvCache {
     return true;
   }
 
-  /** Makes an idle row's place free: its text moves to an empty row above, or is given up. */
-  #vacate(row: Row, kept: Row): void {
-    if (!row.cached) return;
-    const empty = this.#rows.findLast(
-      (other) => other !== kept && !other.owner && !other.cached && other.index > row.index,
-    );
-    const room = this.maxBlocks - this.#numResidentBlocks;
-    if (empty && row.liveBlocks - empty.residentBlocks <= room) this.#move(row, empty);
-    else this.#drop(row);
+  /** Makes an idle row's place free: its text moves to a row above, or is given up. */
+  #vacate(row: Row, kept: Row, needed: number): void {
+    if (row.cached && !this.#moveAway(row, kept, needed)) this.#drop(row);
+  }
+
+  /**
+   * Moves an idle row's text to a row above, at the cost of the texts that were not used for longest.
+   * @param needed blocks to have room for besides
+   * @returns the text's new row; null, and nothing is changed, when there is none or no memory
+   */
+  #moveAway(row: Row, kept: Row, needed: number): Row | null {
+    const place = this.#placeAbove(row, kept);
+    if (!place) return null;
+    const blocks = Math.max(0, needed) + Math.max(0, row.liveBlocks - place.residentBlocks);
+    const untouched = [row, place, kept];
+    if (!this.#hasRoom(blocks, untouched)) return null;
+    this.#drop(place);
+    this.#makeRoom(blocks, untouched);
+    this.#move(row, place);
+    return place;
+  }
+
+  /** For a text to move to: an empty row, or else that of the text unused for longest, if longer. */
+  #placeAbove({ index, cached }: Row, kept: Row): Row | null {
+    const idle = this.#rows.filter((row) => row.index > index && !row.owner && row !== kept);
+    const empty = idle.findLast((row) => !row.cached);
+    if (empty) return empty;
+    const lastUsed = (row: Row) => row.cached?.lastUsed ?? 0;
+    const [oldest] = idle.sort((a, b) => lastUsed(a) - lastUsed(b));
+    return oldest && lastUsed(oldest) < (cached?.lastUsed ?? 0) ? oldest : null;
   }
 
   /** Moves owner or text to a row that has none. Its former place keeps its memory, as nobody's. */
@@ -295,10 +323,10 @@ export class KvCache {
     this.#drop(from);
   }
 
-  #copyPrefix({ row: from, length }: Prefix, to: Row): void {
-    this.#copy(from, to, length);
+  #copyPrefix(prefix: Prefix, to: Row): void {
+    this.#copy(prefix.row, to, prefix.length);
     // The new sequence carries the whole text on: it need not be kept twice.
-    if (from.cached && length >= from.cached.tokenIds.length - 1) this.#drop(from);
+    if (isWholeText(prefix)) this.#drop(prefix.row);
   }
 
   /** Forgets an idle row's text. */
@@ -338,6 +366,11 @@ export class KvCache {
   }
 }
 
+/** Of an idle row; but for a last token that the prefix can't have, since one is left to compute. */
+function isWholeText({ row: { cached }, length }: Prefix): boolean {
+  return cached !== null && length >= cached.tokenIds.length - 1;
+}
+
 /** Blocks that hold that many tokens. */
 function blocksOf(numTokens: number): number {
   return Math.ceil(numTokens / BLOCK_SIZE);
@@ -353,7 +386,8 @@ function saltOf({ owner, cached }: Row): string {
   return owner?.request.cacheSalt ?? cached?.salt ?? '';
 }
 
-function commonLength(a: Int32Array, b: Int32Array): number {
+/** Leading tokens that two texts have in common. */
+export function commonLength(a: Int32Array, b: Int32Array): number {
   const length = Math.min(a.length, b.length);
   let index = 0;
   while (index < length && a[index] === b[index]) index++;

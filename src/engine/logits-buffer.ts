@@ -2,8 +2,9 @@ import { NativeMemory } from '../ort/native-memory.ts';
 import { Tensor } from '../ort/tensor.ts';
 
 /**
- * Where every run leaves its logits: [rows, vocab], one place for each row of the KV cache. A row is
- * computed once in a step (a dead row's rubbish comes before its prefill), so runs never collide.
+ * Where every run leaves its logits: [rows, vocab]. First comes one row for each row of the KV
+ * cache: that is computed once in a step (a dead row's rubbish comes before its prefill), so runs
+ * never collide. Behind them may be rows for runs that want more than one position's logits.
  */
 export class LogitsBuffer {
   readonly #memory: NativeMemory;

@@ -17,10 +17,7 @@ const compiling = new Set<number>();
 let engine: Engine | undefined;
 let looping = false;
 
-process.on('message', (command: EngineCommand) => {
-  if (command.type === 'abort') compiling.delete(command.id);
-  receive(command);
-});
+process.on('message', receive);
 // The front is gone: nobody is left to work for.
 process.on('disconnect', () => process.exit(0));
 // A terminal sends these to every process of the group, but the front decides when the engine ends.
@@ -79,6 +76,7 @@ function obey(command: EngineCommand): void {
       take(command.request);
       break;
     case 'abort':
+      compiling.delete(command.id);
       engine?.abort(command.id);
       break;
     case 'shutdown':

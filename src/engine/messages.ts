@@ -86,8 +86,17 @@ export interface EngineOptions {
   readonly grammarVocabulary?: GrammarVocabulary | null;
   /** Keep the KV cache in shared memory that outlives the process (Linux). */
   readonly durableKv?: boolean;
+  /** Drafts for streams that decode alone, or nearly so; null or left out: none. */
+  readonly speculative?: SpeculativeOptions | null;
   /** `static` admits only into an empty batch: what continuous batching is measured against. */
   readonly batching: 'continuous' | 'static';
+}
+
+export interface SpeculativeOptions {
+  /** Makes the drafts; null takes them from the text so far. It has the same tokenizer. */
+  readonly draftModel: BuiltModel | null;
+  /** Longest draft. */
+  readonly maxTokens: number;
 }
 
 export type EngineCommand =
@@ -144,6 +153,10 @@ export interface EngineStats {
   /** Tokens looked up in the prefix cache, and found there. */
   readonly prefixCacheQueries: number;
   readonly prefixCacheHits: number;
+  /** Drafts verified, their tokens, and how many of those came true. */
+  readonly numDrafts: number;
+  readonly numDraftTokens: number;
+  readonly numAcceptedTokens: number;
 }
 
 export type EngineMessage =

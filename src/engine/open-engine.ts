@@ -1,16 +1,22 @@
 import { availableParallelism } from 'node:os';
 import { ortVersion } from '../ort/environment.ts';
 import { createSharedMemory } from '../ort/native-memory.ts';
+import type { SessionOptions } from '../ort/session-options.ts';
 import { CostModel } from './cost-model.ts';
 import { kvShape, OnnxDecoder } from './decoder.ts';
+import type { DraftSource } from './draft-source.ts';
 import { Engine } from './engine.ts';
 import { GrammarMatchers } from './grammar-matchers.ts';
 import { KvCache } from './kv-cache.ts';
 import { KvStorage } from './kv-storage.ts';
-import type { EngineInfo, EngineOptions } from './messages.ts';
+import type { EngineInfo, EngineOptions, SpeculativeOptions } from './messages.ts';
+import { ModelDrafts } from './model-drafts.ts';
+import { NgramDrafts } from './ngram-drafts.ts';
 import { BLOCK_SIZE } from './prefix-index.ts';
 import { Sampler } from './sampler.ts';
 import { Scheduler } from './scheduler.ts';
+import { Speculator } from './speculator.ts';
+import { MAX_VERIFY_RUNS } from './step-plan.ts';
 
 /** An engine and the parts of it that own something. */
 export interface OpenedEngine {
@@ -18,6 +24,8 @@ export interface OpenedEngine {
   readonly kvCache: KvCache;
   /** To be released when the engine is done with. */
   readonly decoder: OnnxDecoder;
+  /** Likewise. */
+  readonly speculator: Speculator | null;
   readonly info: EngineInfo;
 }
 
@@ -39,7 +47,15 @@ export function openEngine(
     ? (inheritedMemory ??
       createSharedMemory(KvStorage.byteLength(kvShape(model.manifest, numRows, maxModelLen))))
     : null;
-  const decoder = new OnnxDecoder(model, { numRows, maxModelLen, sharedMemory, session });
+  const { speculative = null } = options;
+  const maxDraftTokens = speculative?.maxTokens ?? 0;
+  const decoder = new OnnxDecoder(model, {
+    numRows,
+    maxModelLen,
+    sharedMemory,
+    maxDraftTokens,
+    session,
+  });
   const blockBytes = decoder.storage.bytesPerPosition * BLOCK_SIZE;
   const wholeBlocks = numRows * Math.ceil(maxModelLen / BLOCK_SIZE);
   const budgetBlocks = Math.floor(options.kvCacheMemory / blockBytes);
@@ -59,14 +75,45 @@ export function openEngine(
   const costs = new CostModel();
   const scheduler = new Scheduler(kvCache, costs, options);
   const sampler = new Sampler(model.manifest.vocabSize);
+  const speculator =
+    speculative &&
+    new Speculator({
+      source: draftSource(speculative, options, session),
+      kvCache,
+      costs,
+      maxTokens: maxDraftTokens,
+      maxNumBatchedTokens: options.maxNumBatchedTokens,
+    });
   const { grammarVocabulary: vocabulary } = options;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary }) : null;
   const { journal } = decoder.storage;
   const kvCacheBytes = kvCache.maxBlocks * blockBytes;
+  const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, journal, speculator };
   return {
-    engine: new Engine({ scheduler, kvCache, decoder, sampler, costs, grammars, journal }),
+    engine: new Engine(parts),
     kvCache,
     decoder,
+    speculator,
     info: { runtimeVersion: ortVersion(), device: 'cpu', kvCacheBytes, threads, sharedMemory },
   };
+}
+
+function draftSource(
+  { draftModel, maxTokens }: SpeculativeOptions,
+  { model, maxModelLen }: EngineOptions,
+  session: SessionOptions,
+): DraftSource {
+  if (draftModel === null) return new NgramDrafts();
+  const { vocabSize, maxPositionEmbeddings } = draftModel.manifest;
+  if (vocabSize !== model.manifest.vocabSize) {
+    throw new Error(
+      `the draft model has ${vocabSize} tokens and the model ${model.manifest.vocabSize}: ` +
+        'they must have the same tokenizer',
+    );
+  }
+  // Drafts may reach past the longest sequence.
+  const capacity = Math.min(maxModelLen + maxTokens, maxPositionEmbeddings);
+  const options = { numRows: MAX_VERIFY_RUNS, maxModelLen: capacity, session };
+  const decoder = new OnnxDecoder(draftModel, options);
+  return new ModelDrafts({ decoder, vocabSize, numRows: MAX_VERIFY_RUNS, capacity });
 }

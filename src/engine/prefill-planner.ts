@@ -20,6 +20,8 @@ export const DEFAULT_PREFILL_POLICY: PrefillPolicy = { stretchPerPrompt: 0.4, mi
 export interface PrefillRequest {
   /** With a row and more than one token to compute, in order. */
   readonly sequences: readonly Sequence[];
+  /** Prompts yet to be computed: besides those, the ones that could have a row and have none yet. */
+  readonly numPrompts: number;
   /** The iteration's decode run. */
   readonly decode: readonly DecodeRow[];
   readonly maxTokens: number;
@@ -40,9 +42,9 @@ export function planPrefill(request: PrefillRequest): PrefillRun[] {
 }
 
 function planChunks(request: PrefillRequest): PrefillChunk[] {
-  const { sequences, decode, maxTokens, targetItlMs, policy, costs } = request;
+  const { sequences, numPrompts, decode, maxTokens, targetItlMs, policy, costs } = request;
   const decodeMs = costs.decodeMs(decode);
-  const target = targetItlMs ?? decodeMs * (1 + policy.stretchPerPrompt * sequences.length);
+  const target = targetItlMs ?? decodeMs * (1 + policy.stretchPerPrompt * numPrompts);
   let budgetMs = decode.length > 0 ? target - decodeMs : Infinity;
   let budgetTokens = maxTokens;
   const chunks: PrefillChunk[] = [];

@@ -4,6 +4,14 @@ import { Tensor } from '../ort/tensor.ts';
 import { kvNames, type KvStorage } from './kv-storage.ts';
 import type { LogitsBuffer } from './logits-buffer.ts';
 
+/** Which logits a run gives, and where they go. */
+export interface WantedLogits {
+  /** Positions of each row, from its first token on. */
+  readonly perRow: number;
+  /** Row of the logits buffer that the first one goes to; the others follow. */
+  readonly logitsRow: number;
+}
+
 /**
  * A range of KV cache rows bound to the decoder graph once, to be run many times: a step only
  * rewrites the contents of a few small arrays.
@@ -14,29 +22,36 @@ import type { LogitsBuffer } from './logits-buffer.ts';
 export class RowBinding {
   /** [rows] positions before this run's tokens, plus its tokens, minus 1. */
   readonly seqlensK: Int32Array<ArrayBuffer>;
-  /** [rows] which token of each row feeds the LM head. */
-  readonly logitsIndex: BigInt64Array<ArrayBuffer>;
+  /** [rows x perRow, 2] the places whose logits are wanted: row, and which of its tokens. */
+  readonly #logitsIndex: BigInt64Array<ArrayBuffer>;
   readonly #totalSequenceLength = new Int32Array(1);
   readonly #binding: IoBinding;
   readonly #tensors: Tensor[];
   readonly #numRows: number;
   #inputIds: { data: BigInt64Array; tensor: Tensor } | undefined;
 
+  /** @param wanted the first token of each row if left out, in the row of the same number */
   constructor(
     session: Session,
     storage: KvStorage,
     logits: LogitsBuffer,
     firstRow: number,
     numRows: number,
+    { perRow, logitsRow }: WantedLogits = { perRow: 1, logitsRow: firstRow },
   ) {
     this.#numRows = numRows;
+    const numWanted = numRows * perRow;
     this.seqlensK = new Int32Array(numRows);
-    this.logitsIndex = new BigInt64Array(numRows);
+    this.#logitsIndex = new BigInt64Array(numWanted * 2);
+    for (let index = 0; index < numWanted; index++) {
+      this.#logitsIndex[index * 2] = BigInt(Math.floor(index / perRow));
+      this.#logitsIndex[index * 2 + 1] = BigInt(index % perRow);
+    }
     const kv = storage.view(firstRow, numRows);
     const seqlensK = Tensor.over('int32', [numRows], this.seqlensK);
     const total = Tensor.over('int32', [], this.#totalSequenceLength);
-    const logitsIndex = Tensor.over('int64', [numRows, 1], this.logitsIndex);
-    const logitsOut = logits.tensor(firstRow, numRows);
+    const logitsIndex = Tensor.over('int64', [numWanted, 2], this.#logitsIndex);
+    const logitsOut = logits.tensor(logitsRow, numWanted);
     this.#tensors = [...kv, seqlensK, total, logitsIndex, logitsOut];
 
     this.#binding = new IoBinding(session);
@@ -50,6 +65,11 @@ export class RowBinding {
       this.#binding.bindInput(pastNames[index] ?? '', tensor);
       this.#binding.bindOutput(presentNames[index] ?? '', tensor);
     }
+  }
+
+  /** Which token of a row feeds the LM head, where only one does. */
+  wantLogits(row: number, token: number): void {
+    this.#logitsIndex[row * 2 + 1] = BigInt(token);
   }
 
   /**

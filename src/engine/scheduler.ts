@@ -95,8 +95,11 @@ export class Scheduler {
     this.#kvCache.compact();
     const decode = this.#planDecode();
     const numDecoding = decode.filter(({ sequence }) => sequence !== null).length;
+    const sequences = this.#running.filter((sequence) => !isDecoding(sequence));
+    const numFreeRows = this.#options.maxNumSeqs - this.#running.length;
     const prefill = planPrefill({
-      sequences: this.#running.filter((sequence) => !isDecoding(sequence)),
+      sequences,
+      numPrompts: sequences.length + Math.min(this.#waiting.length, numFreeRows),
       decode,
       maxTokens: this.#options.maxNumBatchedTokens - numDecoding,
       targetItlMs: this.#options.targetItlMs,
@@ -131,6 +134,23 @@ export class Scheduler {
     };
     for (const { sequence } of plan.decode) if (sequence) advance(sequence, 1);
     for (const { sequence, length } of plan.prefill.flat()) advance(sequence, length);
+    for (const { sequence } of plan.verify ?? []) advance(sequence, 1);
+    return this.#publish(sampled, failures);
+  }
+
+  /**
+   * Makes visible what was sampled behind an accepted draft token, whose keys and values the same
+   * step has computed.
+   */
+  commitAccepted(
+    sampled: readonly SampledToken[],
+    failures: readonly SequenceFailure[],
+  ): TokenOutput[] {
+    for (const { sequence } of sampled) this.#advance(sequence, 1);
+    return this.#publish(sampled, failures);
+  }
+
+  #publish(sampled: readonly SampledToken[], failures: readonly SequenceFailure[]): TokenOutput[] {
     const outputs: TokenOutput[] = [];
     for (const { sequence, tokenId, ...logprobs } of sampled) {
       const isFirst = sequence.numTokens === numGivenTokens(sequence);

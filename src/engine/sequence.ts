@@ -69,6 +69,10 @@ export class Sequence {
     return this.#tokenIds.subarray(start, end);
   }
 
+  get lastTokenId(): number {
+    return this.#tokenIds[this.#numTokens - 1] ?? -1;
+  }
+
   append(tokenId: number): void {
     if (this.#numTokens === this.#tokenIds.length) {
       const grown = new Int32Array(this.#tokenIds.length * 2);
@@ -81,8 +85,7 @@ export class Sequence {
   /** Why the sequence ends with its last token, or null when it goes on. */
   finishReason(): FinishReason | null {
     const { stopTokenIds, maxTokens } = this.request;
-    const lastTokenId = this.#tokenIds[this.#numTokens - 1] ?? -1;
-    if (this.numOutputTokens > 0 && stopTokenIds.includes(lastTokenId)) return 'stop';
+    if (this.numOutputTokens > 0 && stopTokenIds.includes(this.lastTokenId)) return 'stop';
     return this.numOutputTokens >= maxTokens ? 'length' : null;
   }
 }

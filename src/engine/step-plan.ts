@@ -43,13 +43,28 @@ export interface DecodeRow {
   readonly position: number;
 }
 
+/**
+ * A decoding sequence's last token and draft tokens after it, run together for the logits behind
+ * each. What is written to the cache for a wrong draft token is written again later.
+ */
+export interface VerifyRun {
+  readonly sequence: Sequence;
+  /** At least 1. */
+  readonly draftTokenIds: Int32Array;
+}
+
+/** Verify runs that a step has at most. */
+export const MAX_VERIFY_RUNS = 4;
+
 /** What one iteration does. A plain value: planning reserves rows, nothing is visible before commit. */
 export interface StepPlan {
   readonly cacheOperations: readonly CacheOperation[];
   /** Index = row of the KV cache, from row 0. Empty when nothing decodes. */
   readonly decode: readonly DecodeRow[];
   readonly prefill: readonly PrefillRun[];
-  /** Live tokens computed: decoding sequences plus prefill chunks. */
+  /** In place of a decode run. */
+  readonly verify?: readonly VerifyRun[];
+  /** Live tokens computed: decoding sequences, prefill chunks and drafts. */
   readonly numBatchedTokens: number;
 }
 

@@ -14,6 +14,7 @@ export interface FairQueueOptions extends QueueAddOptions {
 interface Entry {
   readonly run: Run;
   readonly id: string | undefined;
+  readonly client: string;
   readonly level: number;
   readonly arrivedAt: number;
   /** Virtual time at which it would start if every client had its share. */
@@ -32,8 +33,8 @@ export const AGING_MS = 10_000;
  * integrated services packet switching networks", SIGCOMM '96), as a queue class for p-queue.
  */
 export class FairQueue implements Queue<Run, FairQueueOptions> {
-  /** Each client's entries, by level and then in order of arrival. */
-  readonly #byClient = new Map<string, Entry[]>();
+  /** By level and client: entries in order of arrival, never none. */
+  readonly #lines = new Map<string, Entry[]>();
   /** Virtual time at which a client's last request would end. */
   readonly #finishTags = new Map<string, number>();
   readonly #now: () => number;
@@ -54,62 +55,61 @@ export class FairQueue implements Queue<Run, FairQueueOptions> {
     const { client = '', cost = 1, level = 0, id } = options;
     const startTag = Math.max(this.#virtualTime, this.#finishTags.get(client) ?? 0);
     this.#finishTags.set(client, startTag + cost);
-    const entries = this.#byClient.get(client) ?? [];
-    const entry = { run, id, level, arrivedAt: this.#now(), startTag };
-    entries.splice(entries.findLastIndex((other) => other.level <= level) + 1, 0, entry);
-    this.#byClient.set(client, entries);
+    const entry = { run, id, client, level, arrivedAt: this.#now(), startTag };
+    const line = this.#lines.get(lineOf(entry));
+    if (line) line.push(entry);
+    else this.#lines.set(lineOf(entry), [entry]);
     this.#size++;
   }
 
   dequeue(): Run | undefined {
     const now = this.#now();
-    const heads = [...this.#byClient].flatMap(([client, [head]]) =>
-      head ? [{ client, head }] : [],
-    );
+    const heads = [...this.#lines.values()].flatMap(([head]) => (head ? [head] : []));
     // Age lifts a request up to the best level that waits, and not past it.
-    const best = Math.min(...heads.map(({ head }) => head.level));
+    const best = Math.min(...heads.map(({ level }) => level));
     const rank = ({ level, arrivedAt }: Entry) =>
       Math.max(best, level - Math.floor((now - arrivedAt) / AGING_MS));
-    const [first] = heads.sort(
-      (a, b) => rank(a.head) - rank(b.head) || a.head.startTag - b.head.startTag,
-    );
+    const [first] = heads.sort((a, b) => rank(a) - rank(b) || a.startTag - b.startTag);
     if (!first) return undefined;
-    this.#virtualTime = Math.max(this.#virtualTime, first.head.startTag);
-    this.#take(first.client, 0);
-    return first.head.run;
+    this.#virtualTime = Math.max(this.#virtualTime, first.startTag);
+    this.#take(lineOf(first), 0);
+    return first.run;
   }
 
   /** How p-queue takes out a request that was aborted while it waited. */
   remove(id: string): void {
-    for (const [client, entries] of this.#byClient) {
-      const index = entries.findIndex((entry) => entry.id === id);
-      if (index !== -1) this.#take(client, index);
+    for (const [key, line] of this.#lines) {
+      const index = line.findIndex((entry) => entry.id === id);
+      if (index !== -1) this.#take(key, index);
     }
   }
 
   filter(): Run[] {
-    return [...this.#byClient.values()].flat().map(({ run }) => run);
+    return [...this.#lines.values()].flat().map(({ run }) => run);
   }
 
   setPriority(): never {
     throw new Error('a waiting request keeps its place');
   }
 
-  #take(client: string, index: number): void {
-    const entries = this.#byClient.get(client) ?? [];
-    entries.splice(index, 1);
+  #take(key: string, index: number): void {
+    const line = this.#lines.get(key) ?? [];
+    line.splice(index, 1);
     this.#size--;
-    if (entries.length > 0) return;
-    this.#byClient.delete(client);
+    if (line.length > 0) return;
+    this.#lines.delete(key);
     this.#forgetIdleClients();
   }
 
   /** A client whose share is not overdrawn is like one never seen. */
   #forgetIdleClients(): void {
+    const waiting = new Set([...this.#lines.values()].map(([head]) => head?.client));
     for (const [client, finishTag] of this.#finishTags) {
-      if (finishTag <= this.#virtualTime && !this.#byClient.has(client)) {
-        this.#finishTags.delete(client);
-      }
+      if (finishTag <= this.#virtualTime && !waiting.has(client)) this.#finishTags.delete(client);
     }
   }
+}
+
+function lineOf({ level, client }: Pick<Entry, 'level' | 'client'>): string {
+  return `${level} ${client}`;
 }

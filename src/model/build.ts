@@ -15,7 +15,7 @@ import { createStagingDirectory, publish, removeStaleStaging } from './staging.t
 import type { WeightSource } from './weights.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 2;
 
 const GRAPH_FILE = 'decoder.onnx';
 

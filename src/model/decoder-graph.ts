@@ -19,9 +19,9 @@ interface Stream {
  *
  * Inputs: `input_ids` int64 [batch, seq]; `seqlens_k` int32 [batch], each row's length after this
  * step minus one; `total_sequence_length` int32 [], the longest of those lengths; `logits_index`
- * int64 [batch, 1], the position in `input_ids` of each row whose logits are wanted; and
- * `past_key_values.{layer}.key|value` float [batch, kv_heads, capacity, head_dim].
- * Outputs: `logits` float [batch, vocab] and `present.{layer}.key|value`, shaped like the past:
+ * int64 [wanted, 2], the places in `input_ids` whose logits are wanted, each as row and position;
+ * and `past_key_values.{layer}.key|value` float [batch, kv_heads, capacity, head_dim].
+ * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, shaped like the past:
  * bound to the past's own buffers, they are appended to in place.
  */
 export function buildDecoderGraph(
@@ -75,14 +75,14 @@ class DecoderEmitter {
     graph.input('input_ids', 'int64', ['batch', 'seq']);
     graph.input('seqlens_k', 'int32', ['batch']);
     graph.input('total_sequence_length', 'int32', []);
-    graph.input('logits_index', 'int64', ['batch', 1]);
+    graph.input('logits_index', 'int64', ['wanted', 2]);
     for (const [past] of this.#cacheNames()) {
       graph.input(past, 'float', this.#cacheDims());
     }
   }
 
   #declareOutputs(): void {
-    this.#graph.output('logits', 'float', ['batch', this.#config.vocabSize]);
+    this.#graph.output('logits', 'float', ['wanted', this.#config.vocabSize]);
     for (const [, present] of this.#cacheNames()) {
       this.#graph.output(present, 'float', this.#cacheDims());
     }
@@ -232,16 +232,11 @@ class DecoderEmitter {
   }
 
   /**
-   * In the last layer, keeps of each row only the position whose logits are wanted: what lies
-   * above the attention then costs the same for a prompt as for one token.
-   * [batch, seq, n] becomes [batch, n].
+   * In the last layer, keeps only the places whose logits are wanted: what lies above the attention
+   * then costs the same for a prompt as for one token. [batch, seq, n] becomes [wanted, n].
    */
   #pickWanted(value: string, last: boolean): string {
-    return last
-      ? this.#graph.node(`${value}/Wanted`, 'GatherND', [value, 'logits_index'], {
-          attributes: { batch_dims: 1n },
-        })
-      : value;
+    return last ? this.#graph.node(`${value}/Wanted`, 'GatherND', [value, 'logits_index']) : value;
   }
 
   #linear(input: string, layer: LinearLayer): string {

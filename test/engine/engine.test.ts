@@ -4,6 +4,7 @@ import type { EngineRequest } from '../../src/engine/messages.ts';
 import { CheckedEngine } from '../support/checked-engine.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { FAKE_VOCAB_SIZE, fakeNextToken } from '../support/fake-decoder.ts';
+import { RandomDrafts } from '../support/random-drafts.ts';
 
 /** What the request gives on an engine of its own. */
 function expectedTokens({
@@ -31,14 +32,16 @@ const shapes = fc
     prefixCaching: fc.boolean(),
     // From just enough for the longest sequence to enough for most.
     budget: fc.option(fc.integer({ min: 6, max: 8 }), { nil: undefined }),
+    drafts: fc.option(fc.record({ seed: fc.nat(), isFree: fc.boolean() }), { nil: undefined }),
   })
-  .map(({ numRows, extraTokens, spareRows, prefixCaching, budget }) => ({
+  .map(({ numRows, extraTokens, spareRows, prefixCaching, budget, drafts }) => ({
     numRows,
     capacity: 96,
     maxNumBatchedTokens: numRows + extraTokens,
     spareRows,
     prefixCaching,
     ...(budget === undefined ? {} : { maxBlocks: budget }),
+    ...(drafts === undefined ? {} : { drafts: new RandomDrafts(drafts.seed, drafts.isFree) }),
   }));
 
 const requests = fc.record({
@@ -72,7 +75,16 @@ const operations = fc.oneof(
 
 describe('the engine over a fake decoder', () => {
   it('gives every request its own text, whatever else comes and goes', () => {
-    const seen = { preemptions: 0, prefixHits: 0, joinedRuns: 0, copies: 0, discards: 0 };
+    const seen = {
+      preemptions: 0,
+      prefixHits: 0,
+      joinedRuns: 0,
+      copies: 0,
+      discards: 0,
+      verifyRuns: 0,
+      acceptedTokens: 0,
+      rejectedTokens: 0,
+    };
     fc.assert(
       fc.property(
         shapes,
@@ -134,6 +146,10 @@ describe('the engine over a fake decoder', () => {
           seen.joinedRuns += checked.numJoinedRuns;
           seen.copies += checked.numCopies;
           seen.discards += checked.numDiscards;
+          const { numDraftTokens, numAcceptedTokens } = checked.engine.stats;
+          seen.verifyRuns += checked.numVerifyRuns;
+          seen.acceptedTokens += numAcceptedTokens;
+          seen.rejectedTokens += numDraftTokens - numAcceptedTokens;
         },
       ),
       { numRuns: 400 },

@@ -7,7 +7,7 @@ import { DEFAULT_POLICY, type Policy } from '../../scripts/simulate/policy.ts';
 import { simulate } from '../../scripts/simulate/simulation.ts';
 import { arrivals, impatient, shareGptRequest } from '../../scripts/simulate/traffic.ts';
 
-const MACHINE = { ...MACHINES['smollm2-135m-cpu-fp32'], maxNumSeqs: 8, kvCacheTokens: 8192 };
+const MACHINE = { ...MACHINES['smollm2-135m-cpu-fp32'], maxNumSeqs: 8, kvCacheTokens: 16_384 };
 
 function run(policy: Partial<Policy>, { count = 150, perSecond = 0.5, givesUp = 0 } = {}) {
   const random = new Random(3);
@@ -35,7 +35,7 @@ describe('a simulation', () => {
   });
 
   it('finishes every request when memory is short, by preemption', () => {
-    const { metrics, counters } = run({ kvCacheShare: 0.3 });
+    const { metrics, counters } = run({ kvCacheShare: 0.15 });
     expect(metrics.numFinished).toBe(150);
     expect(counters.numPreemptions).toBeGreaterThan(0);
     expect(counters.maxResidentBlocks).toBeLessThanOrEqual(counters.maxBlocks);

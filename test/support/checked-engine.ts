@@ -1,11 +1,13 @@
 import { expect } from 'vitest';
 import { CostModel } from '../../src/engine/cost-model.ts';
+import type { DraftSource } from '../../src/engine/draft-source.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { KvCache } from '../../src/engine/kv-cache.ts';
 import type { TokenOutput } from '../../src/engine/messages.ts';
 import { Sampler } from '../../src/engine/sampler.ts';
 import { Scheduler } from '../../src/engine/scheduler.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
+import { Speculator } from '../../src/engine/speculator.ts';
 import type { StepPlan } from '../../src/engine/step-plan.ts';
 import { FAKE_VOCAB_SIZE, FakeDecoder } from './fake-decoder.ts';
 
@@ -17,6 +19,8 @@ export interface EngineShape {
   spareRows?: number;
   maxBlocks?: number;
   prefixCaching?: boolean;
+  /** Speculation with these drafts wherever it can be. */
+  drafts?: DraftSource;
 }
 
 /** An engine over the fake decoder that checks the invariants around every step. */
@@ -29,6 +33,7 @@ export class CheckedEngine {
   numJoinedRuns = 0;
   numCopies = 0;
   numDiscards = 0;
+  numVerifyRuns = 0;
   readonly #shape: EngineShape;
   #admitted: number[] = [];
 
@@ -56,6 +61,16 @@ export class CheckedEngine {
       kvCache: this.kvCache,
       sampler: new Sampler(FAKE_VOCAB_SIZE),
       costs,
+      speculator: shape.drafts
+        ? new Speculator({
+            source: shape.drafts,
+            kvCache: this.kvCache,
+            costs,
+            maxTokens: 6,
+            maxNumBatchedTokens,
+            minGain: 0,
+          })
+        : null,
       decoder: {
         rearrange: (operations) => fake.rearrange(operations),
         execute: (plan) => {
@@ -87,24 +102,38 @@ export class CheckedEngine {
     this.#checkState();
   }
 
-  #checkPlan({ cacheOperations, decode, prefill: runs, numBatchedTokens }: StepPlan): void {
+  #checkPlan({ cacheOperations, decode, prefill: runs, verify = [], ...plan }: StepPlan): void {
+    const { numBatchedTokens } = plan;
+    this.numVerifyRuns += verify.length;
     this.numJoinedRuns += runs.filter((run) => run.length > 1).length;
     this.numCopies += cacheOperations.filter(({ type }) => type === 'copy').length;
     this.numDiscards += cacheOperations.filter(({ type }) => type === 'discard').length;
     const prefill = runs.flat();
     const decoding = decode.flatMap(({ sequence }) => (sequence ? [sequence] : []));
-    const live = [...decoding, ...prefill.map(({ sequence }) => sequence)];
+    const verified = verify.map(({ sequence }) => sequence);
+    const live = [...decoding, ...prefill.map(({ sequence }) => sequence), ...verified];
     expect(new Set(live).size).toBe(live.length);
     expect(live.length).toBeGreaterThan(0);
     const prefillTokens = prefill.reduce((sum, { length }) => sum + length, 0);
-    expect(decoding.length + prefillTokens).toBe(numBatchedTokens);
+    const verifyTokens = verify.reduce(
+      (sum, { draftTokenIds }) => sum + 1 + draftTokenIds.length,
+      0,
+    );
+    expect(decoding.length + prefillTokens + verifyTokens).toBe(numBatchedTokens);
     expect(numBatchedTokens).toBeLessThanOrEqual(this.#shape.maxNumBatchedTokens);
     // Decode first: whoever has one token to compute is in the batch.
     for (const sequence of this.scheduler.running) {
-      if (sequence.numUncomputedTokens === 1) expect(decoding).toContain(sequence);
+      if (sequence.numUncomputedTokens === 1)
+        expect([...decoding, ...verified]).toContain(sequence);
     }
     expect(decode.at(-1)?.sequence ?? null).toBe(decode.length > 0 ? decoding.at(-1) : null);
     for (const { position } of decode) expect(position).toBeLessThan(this.#shape.capacity);
+    for (const { sequence, draftTokenIds } of verify) {
+      expect(sequence.numUncomputedTokens).toBe(1);
+      expect(draftTokenIds.length).toBeGreaterThan(0);
+      const numLeft = sequence.request.maxTokens - sequence.numOutputTokens;
+      expect(draftTokenIds.length).toBeLessThan(numLeft);
+    }
     for (const { start, sequence, length } of prefill) {
       expect(start).toBe(sequence.numComputedTokens);
       expect(length).toBeGreaterThan(0);

@@ -1,7 +1,12 @@
-import type { Decoder, StepResult } from '../../src/engine/decoder.ts';
+import type { Decoder, StepResult, VerifiedDraft } from '../../src/engine/decoder.ts';
 import type { LogitsRow } from '../../src/engine/sampler.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
-import type { CacheOperation, SequenceFailure, StepPlan } from '../../src/engine/step-plan.ts';
+import type {
+  CacheOperation,
+  SequenceFailure,
+  StepPlan,
+  VerifyRun,
+} from '../../src/engine/step-plan.ts';
 
 export const FAKE_VOCAB_SIZE = 97;
 
@@ -55,7 +60,30 @@ export class FakeDecoder implements Decoder {
         this.#finishRun(sequence, start + length, rows, failures);
       }
     }
-    return { rows, failures, timings: { decodeMs: 1, prefillMs: plan.prefill.map(() => 1) } };
+    const verify = plan.verify ?? [];
+    const verified = verify.flatMap((run) => this.#verify(run, rows, failures));
+    const prefillMs = plan.prefill.map(() => 1);
+    return {
+      rows,
+      verified,
+      failures,
+      timings: { decodeMs: 1, prefillMs, verifyMs: verify.map(() => 1) },
+    };
+  }
+
+  #verify(
+    { sequence, draftTokenIds }: VerifyRun,
+    rows: LogitsRow[],
+    failures: SequenceFailure[],
+  ): VerifiedDraft[] {
+    const start = sequence.numComputedTokens;
+    this.#write(sequence.row, start, [sequence.lastTokenId, ...draftTokenIds]);
+    this.#finishRun(sequence, start + 1, rows, failures);
+    if (this.failing.has(sequence.id)) return [];
+    const logits = Array.from(draftTokenIds, (_, index) =>
+      this.#logits(sequence.row, start + 2 + index),
+    );
+    return [{ sequence, draftTokenIds, logits }];
   }
 
   /** Blocks of 16 positions that hold anything. */

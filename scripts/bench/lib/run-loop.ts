@@ -57,7 +57,11 @@ export class RunLoop {
       input_ids: new ort.Tensor('int64', new BigInt64Array(rows).fill(5n), [rows, 1]),
       seqlens_k: new ort.Tensor('int32', new Int32Array(rows).fill(position), [rows]),
       total_sequence_length: new ort.Tensor('int32', Int32Array.of(position + 1), []),
-      logits_index: new ort.Tensor('int64', new BigInt64Array(rows), [rows, 1]),
+      logits_index: new ort.Tensor(
+        'int64',
+        BigInt64Array.from({ length: 2 * rows }, (_, at) => BigInt(at % 2 === 0 ? at / 2 : 0)),
+        [rows, 2],
+      ),
     };
     const fetches: Record<string, ort.Tensor> = { logits: this.#logits };
     for (const [index, name] of this.#kvNames.entries()) {

@@ -55,7 +55,7 @@ export function linePlot(spec: PlotSpec): string {
     `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeHtml(title)}">`,
     grid(x, y, frame),
     axisLabels(spec, frame, height),
-    ...(spec.markers ?? []).map((marker) => markerLine(marker, x, frame)),
+    ...(spec.markers ?? []).map((marker, index) => markerLine(marker, index, x, frame)),
     ...series.map((one) => seriesLine(one, x, y)),
     '</svg>',
   ].join('\n');
@@ -101,13 +101,13 @@ function axisLabels({ xLabel, yLabel }: PlotSpec, frame: Frame, height: number):
   );
 }
 
-function markerLine({ x: value, label }: Marker, x: Scale, frame: Frame): string {
+function markerLine({ x: value, label }: Marker, index: number, x: Scale, frame: Frame): string {
   const { left, right, top, bottom } = frame;
   const at = round(x.at(value));
   const isFarRight = at > (left + right) / 2;
   const side = isFarRight ? `x="${at - 4}" text-anchor="end"` : `x="${at + 4}"`;
-  // Where the curve is not: low on the right, high on the left.
-  const y = isFarRight ? bottom - 8 : top + 12;
+  // Where the curve is not: low on the right, high on the left; and no two on one line.
+  const y = isFarRight ? bottom - 8 - 14 * index : top + 12 + 14 * index;
   return (
     `<line class="marker" x1="${at}" x2="${at}" y1="${top}" y2="${bottom}"/>` +
     `<text class="marker-label" ${side} y="${y}">${escapeHtml(label)}</text>`

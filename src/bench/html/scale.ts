@@ -46,10 +46,10 @@ function logTicks(min: number, max: number): number[] {
   return ticks;
 }
 
-/** The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `rough`. */
+/** The smallest of 1, 2 and 5 times a power of ten that is at least `rough`. */
 function niceStep(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(rough));
-  const multiple = [1, 2, 2.5, 5, 10].find((candidate) => candidate * power >= rough * 0.999) ?? 10;
+  const multiple = [1, 2, 5, 10].find((candidate) => candidate * power >= rough * 0.999) ?? 10;
   return multiple * power;
 }
 

@@ -24,9 +24,9 @@ body {
 h1 { font-size: 24px; margin: 0 0 4px; }
 h2 { font-size: 17px; margin: 36px 0 12px; }
 .facts { color: var(--muted); margin: 0; overflow-wrap: anywhere; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 12px; margin: 24px 0 0; padding: 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(240px, 1fr)); gap: 12px; margin: 24px 0 0; padding: 0; }
 .tiles div, figure, .table { background: var(--card); border: 1px solid var(--border); border-radius: 8px; }
-.tiles div { padding: 12px; }
+.tiles div { padding: 12px 14px; }
 .tiles dt { color: var(--muted); font-size: 13px; }
 .tiles dd { margin: 2px 0 0; font-size: 22px; font-weight: 600; font-variant-numeric: tabular-nums; }
 .tiles small { font-size: 13px; font-weight: 400; color: var(--muted); }

@@ -1,0 +1,13 @@
+import { prepareModel } from '../../../src/model/build.ts';
+import { defaultCacheDirectory } from '../../../src/model/cache-directory.ts';
+import type { BuiltModel, Precision } from '../../../src/model/manifest.ts';
+import { PRESETS } from '../../../src/model/presets.ts';
+import type { Setup } from './contender.ts';
+
+/** Chairlift's own graph of the shape. */
+export function builtModel({ preset, seed }: Setup, precision: Precision): Promise<BuiltModel> {
+  return prepareModel(
+    { kind: 'random', config: PRESETS[preset], seed },
+    { precision, cacheDirectory: defaultCacheDirectory() },
+  );
+}

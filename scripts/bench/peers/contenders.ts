@@ -1,0 +1,29 @@
+/** Everything that can be compared, by name. */
+import type { OpenContender, Setup } from './contender.ts';
+
+export interface Entry {
+  readonly name: string;
+  readonly precision: Setup['precision'];
+  /** Loaded in the contender's own process. */
+  readonly load: () => Promise<OpenContender>;
+}
+
+const chairlift = () => import('./contenders/chairlift.ts').then(({ open }) => open);
+const chairliftStatic = () =>
+  import('./contenders/chairlift.ts').then(({ openStatic }) => openStatic);
+const llama = () => import('./contenders/node-llama-cpp.ts').then(({ open }) => open);
+const transformers = () => import('./contenders/transformers.ts').then(({ open }) => open);
+const runLoop = () => import('./contenders/onnxruntime-node.ts').then(({ open }) => open);
+
+export const ENTRIES: readonly Entry[] = [
+  { name: 'chairlift fp32', precision: 'fp32', load: chairlift },
+  { name: 'chairlift int8', precision: 'int8', load: chairlift },
+  { name: 'chairlift int4', precision: 'int4', load: chairlift },
+  { name: 'chairlift static fp32', precision: 'fp32', load: chairliftStatic },
+  { name: 'chairlift static int8', precision: 'int8', load: chairliftStatic },
+  { name: 'node-llama-cpp q8_0', precision: 'q8_0', load: llama },
+  { name: 'node-llama-cpp q4_0', precision: 'q4_0', load: llama },
+  { name: 'transformers.js fp32', precision: 'fp32', load: transformers },
+  { name: 'transformers.js int8', precision: 'int8', load: transformers },
+  { name: 'onnxruntime-node fp32', precision: 'fp32', load: runLoop },
+];

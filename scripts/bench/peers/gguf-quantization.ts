@@ -1,0 +1,61 @@
+import { float32ToFloat16 } from '../../../src/model/float-conversion.ts';
+
+/** Weights that share a scale, in both formats. */
+const BLOCK = 32;
+
+export const GGUF_TYPES = ['q8_0', 'q4_0'] as const;
+export type GgufType = (typeof GGUF_TYPES)[number];
+
+/** Bytes of a block: a float16 scale, then 8 or 4 bits a weight. */
+const BLOCK_BYTES: Readonly<Record<GgufType, number>> = { q8_0: 34, q4_0: 18 };
+
+export function quantizedBytes(type: GgufType, numValues: number): number {
+  return (numValues / BLOCK) * BLOCK_BYTES[type];
+}
+
+/** llama.cpp's reference quantization. @param values a multiple of 32 of them */
+export function quantize(type: GgufType, values: Float32Array): Uint8Array {
+  const bytes = new Uint8Array(quantizedBytes(type, values.length));
+  const numBlocks = values.length / BLOCK;
+  const scales = new Float32Array(numBlocks);
+  for (let block = 0; block < numBlocks; block++) {
+    const weights = values.subarray(block * BLOCK, (block + 1) * BLOCK);
+    const scale = type === 'q8_0' ? scaleOf8(weights) : scaleOf4(weights);
+    scales[block] = scale;
+    const start = block * BLOCK_BYTES[type] + 2;
+    const target = bytes.subarray(start, start + BLOCK_BYTES[type] - 2);
+    if (type === 'q8_0') write8(weights, scale, target);
+    else write4(weights, scale, target);
+  }
+  const view = new DataView(bytes.buffer);
+  for (const [block, half] of float32ToFloat16(scales).entries()) {
+    view.setUint16(block * BLOCK_BYTES[type], half, true);
+  }
+  return bytes;
+}
+
+function scaleOf8(weights: Float32Array): number {
+  return weights.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127;
+}
+
+/** The weight that is farthest from 0 becomes -8, so the scale has a sign. */
+function scaleOf4(weights: Float32Array): number {
+  return weights.reduce((far, value) => (Math.abs(value) > Math.abs(far) ? value : far), 0) / -8;
+}
+
+function write8(weights: Float32Array, scale: number, target: Uint8Array): void {
+  for (const [index, value] of weights.entries()) {
+    target[index] = scale === 0 ? 0 : Math.round(value / scale);
+  }
+}
+
+/** The first half of a block in the low nibbles, the second in the high ones. */
+function write4(weights: Float32Array, scale: number, target: Uint8Array): void {
+  const level = (value: number) =>
+    scale === 0 ? 8 : Math.min(15, Math.floor(value / scale + 8.5));
+  for (let index = 0; index < BLOCK / 2; index++) {
+    const low = level(weights[index] ?? 0);
+    const high = level(weights[index + BLOCK / 2] ?? 0);
+    target[index] = low | (high << 4);
+  }
+}

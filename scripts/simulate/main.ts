@@ -1,0 +1,90 @@
+/**
+ * Serving policies side by side, on a virtual clock: the real scheduler, cache, cost model and queue,
+ * with a machine's step costs in place of a model.
+ *
+ *   npm run simulate -- <experiment> [--machine <name>] [--requests <n>] [--load <x>] [--seed <n>]
+ *                       [--svg <file>]
+ *   npm run simulate -- soak [--machine <name>] [--seconds 7200]
+ *
+ * Without arguments it lists experiments and machines.
+ */
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { type Experiment, EXPERIMENTS } from './experiments.ts';
+import type { Machine } from './machine.ts';
+import { type MachineName, MACHINES } from './machines.ts';
+import { plotSvg } from './plot.ts';
+import { printResults, type Result } from './report.ts';
+import { simulate } from './simulation.ts';
+import { soak } from './soak.ts';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    machine: { type: 'string', default: 'smollm2-135m-cpu-fp32' },
+    requests: { type: 'string', default: '5000' },
+    load: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '7200' },
+    svg: { type: 'string' },
+  },
+});
+
+const isMachineName = (name: string): name is MachineName => name in MACHINES;
+const isExperimentName = (name: string): name is keyof typeof EXPERIMENTS => name in EXPERIMENTS;
+const count = z.coerce.number().pipe(z.int().min(1));
+
+function run(experiment: Experiment, machine: Machine): Result[] {
+  const numRequests = count.parse(values.requests);
+  const load = z.coerce
+    .number()
+    .positive()
+    .parse(values.load ?? experiment.load);
+  const seed = count.parse(values.seed);
+  return experiment.variants(machine).map(({ name, policy }) => {
+    const traffic = experiment.traffic({ machine, numRequests, load, seed });
+    const start = performance.now();
+    const outcome = simulate({ machine, policy, traffic, seed });
+    const seconds = ((performance.now() - start) / 1000).toFixed(1);
+    process.stderr.write(`${name}: ${(outcome.elapsedMs / 1000).toFixed(0)} s in ${seconds} s\n`);
+    return { name, outcome };
+  });
+}
+
+function svgOf(title: string, results: readonly Result[]): string {
+  const series = (of: 'ttft' | 'itl') =>
+    results.map(({ name, outcome }) => ({ name, points: outcome.metrics[of].cumulative() }));
+  const panels = [
+    { label: 'time to first token (ms)', series: series('ttft') },
+    { label: 'inter-token latency (ms)', series: series('itl') },
+  ];
+  return plotSvg({ title, panels });
+}
+
+function listNames(): void {
+  console.log('experiments:');
+  for (const [name, { title }] of Object.entries(EXPERIMENTS)) console.log(`  ${name}: ${title}`);
+  console.log('  soak: mixed load with clients that give up; checks counters, tokens and memory');
+  console.log('machines:');
+  for (const [name, { description }] of Object.entries(MACHINES)) {
+    console.log(`  ${name}: ${description}`);
+  }
+}
+
+const [name = ''] = positionals;
+if (!isMachineName(values.machine)) throw new Error(`there is no machine ${values.machine}`);
+const machine: Machine = MACHINES[values.machine];
+if (name === 'soak') {
+  soak({ machine, seconds: count.parse(values.seconds), seed: count.parse(values.seed) });
+} else if (isExperimentName(name)) {
+  const { title } = EXPERIMENTS[name];
+  const results = run(EXPERIMENTS[name], machine);
+  console.log(`\n${title}; ${machine.description}\n`);
+  printResults(machine, results);
+  if (values.svg !== undefined) {
+    await writeFile(values.svg, svgOf(`${title}; ${values.machine}`, results));
+  }
+} else {
+  listNames();
+}

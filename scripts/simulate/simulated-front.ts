@@ -1,0 +1,165 @@
+import type { EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
+import { AGING_MS, FairQueue } from '../../src/front/fair-queue.ts';
+import { engineRequest } from '../../test/support/engine-requests.ts';
+import type { EventQueue } from './event-queue.ts';
+import { madeUpToken } from './made-up-tokens.ts';
+import type { Metrics, Timeline } from './metrics.ts';
+import type { Policy } from './policy.ts';
+import type { SimulatedRequest, Traffic } from './traffic.ts';
+
+/** From one process to the other: what is decided on a step's outcome misses the next step. */
+const MESSAGE_MS = 0.3;
+/** The bound on the output that clients give who don't know how long it will be. */
+const ASKED_TOKENS = 1024;
+
+/** What the front asks of the engine. */
+export interface EnginePort {
+  add(request: EngineRequest): void;
+  abort(id: number): void;
+}
+
+interface Live {
+  readonly request: SimulatedRequest;
+  readonly timeline: Timeline;
+  numTokens: number;
+  holdsPlace: boolean;
+}
+
+/** Queue, places and clients: lets requests into the engine and checks every token that comes back. */
+export class SimulatedFront {
+  readonly #events: EventQueue;
+  readonly #engine: EnginePort;
+  readonly #metrics: Metrics;
+  readonly #policy: Policy;
+  readonly #numPlaces: number;
+  readonly #queue: FairQueue;
+  readonly #live = new Map<number, Live>();
+  #numTaken = 0;
+  #nextId = 1;
+  /** Arrived, and neither done nor given up. */
+  #numOutstanding = 0;
+  #numDropped = 0;
+
+  constructor(
+    events: EventQueue,
+    engine: EnginePort,
+    metrics: Metrics,
+    policy: Policy,
+    maxNumSeqs: number,
+  ) {
+    this.#events = events;
+    this.#engine = engine;
+    this.#metrics = metrics;
+    this.#policy = policy;
+    this.#numPlaces = maxNumSeqs + Math.ceil(policy.lookahead * maxNumSeqs);
+    // The queue's own aging time is a constant: another one is the same at another pace.
+    this.#queue = new FairQueue(() => (events.nowMs * AGING_MS) / policy.agingMs);
+  }
+
+  /** Tokens that came for requests already given up. */
+  get numDropped(): number {
+    return this.#numDropped;
+  }
+
+  /** Schedules the next request of the traffic, which then schedules the one after it. */
+  play(traffic: Traffic): void {
+    const remaining = traffic[Symbol.iterator]();
+    const scheduleNext = (): void => {
+      const { value, done } = remaining.next();
+      if (done === true) return;
+      this.#events.schedule(value.atMs, () => {
+        this.#arrive(value.request);
+        scheduleNext();
+      });
+    };
+    scheduleNext();
+  }
+
+  /** @throws Error when a token was lost, doubled or changed */
+  deliver(outputs: readonly TokenOutput[]): void {
+    const now = this.#events.nowMs;
+    for (const { id, tokenId, finishReason } of outputs) {
+      const live = this.#live.get(id);
+      if (!live) {
+        this.#numDropped++;
+        continue;
+      }
+      const { request, timeline } = live;
+      const isLast = live.numTokens + 1 === request.outputTokens;
+      if (tokenId !== madeUpToken(id, live.numTokens) || isLast !== (finishReason !== null)) {
+        throw new Error(`request ${id} got a wrong token at ${live.numTokens}: ${tokenId}`);
+      }
+      live.numTokens++;
+      this.#metrics.token(timeline, now);
+      if (isLast) this.#finish(id, live);
+    }
+    this.#admit();
+  }
+
+  /** @throws Error when anything is left of requests that are all done */
+  checkEmpty(): void {
+    if (this.#live.size + this.#queue.size + this.#numTaken + this.#numOutstanding === 0) return;
+    throw new Error(
+      `the front is not empty: ${this.#live.size} live, ${this.#queue.size} waiting, ` +
+        `${this.#numTaken} places taken, ${this.#numOutstanding} outstanding`,
+    );
+  }
+
+  #arrive(request: SimulatedRequest): void {
+    const id = this.#nextId++;
+    const timeline = this.#metrics.arrived(request.group, this.#events.nowMs);
+    const live = { request, timeline, numTokens: 0, holdsPlace: false };
+    this.#live.set(id, live);
+    this.#numOutstanding++;
+    this.#queue.enqueue(() => Promise.resolve(this.#submit(id, live)), {
+      id: String(id),
+      client: this.#policy.queue === 'fair' ? request.client : '',
+      level: this.#policy.queue === 'fair' ? request.priority : 0,
+      cost: request.promptTokenIds.length + ASKED_TOKENS,
+    });
+    if (request.patienceMs !== undefined) {
+      this.#events.schedule(this.#events.nowMs + request.patienceMs, () => this.#giveUp(id));
+    }
+    this.#admit();
+  }
+
+  #admit(): void {
+    while (this.#numTaken < this.#numPlaces && this.#queue.size > 0) void this.#queue.dequeue()?.();
+  }
+
+  #submit(id: number, live: Live): void {
+    const { promptTokenIds, outputTokens: maxTokens, priority } = live.request;
+    live.holdsPlace = true;
+    this.#numTaken++;
+    const arrivalMs = this.#events.nowMs;
+    const request = engineRequest({ id, promptTokenIds, maxTokens, priority, arrivalMs });
+    this.#events.schedule(arrivalMs + MESSAGE_MS, () => this.#engine.add(request));
+  }
+
+  #finish(id: number, live: Live): void {
+    this.#metrics.finished(live.timeline);
+    this.#leave(id, live);
+    const next = live.request.followUp?.(id);
+    if (!next) return;
+    this.#events.schedule(this.#events.nowMs + next.afterMs, () => this.#arrive(next.request));
+  }
+
+  #giveUp(id: number): void {
+    const live = this.#live.get(id);
+    if (!live) return;
+    this.#metrics.cancelled();
+    if (live.holdsPlace) {
+      this.#events.schedule(this.#events.nowMs + MESSAGE_MS, () => this.#engine.abort(id));
+    } else {
+      this.#queue.remove(String(id));
+    }
+    this.#leave(id, live);
+    this.#admit();
+  }
+
+  #leave(id: number, live: Live): void {
+    this.#live.delete(id);
+    this.#numOutstanding--;
+    if (live.holdsPlace) this.#numTaken--;
+  }
+}

@@ -1,0 +1,185 @@
+import { AcceptanceRate } from './acceptance-rate.ts';
+import type { CostModel } from './cost-model.ts';
+import { DraftRecord } from './draft-record.ts';
+import type { Draft, DraftSource } from './draft-source.ts';
+import type { KvCache } from './kv-cache.ts';
+import type { Sequence } from './sequence.ts';
+import { MAX_VERIFY_RUNS, type StepPlan, type VerifyRun } from './step-plan.ts';
+
+/** Tokens per second must be expected to rise by this factor. */
+const DEFAULT_MIN_GAIN = 1.1;
+/** Drafts that cost something are tried again after so many steps without one. */
+const PROBE_STEPS = 48;
+/** About the last hundred tokens of all sequences count for a new one. */
+const DECAY = 0.99;
+
+export interface SpeculatorOptions {
+  readonly source: DraftSource;
+  readonly kvCache: KvCache;
+  readonly costs: CostModel;
+  /** Longest draft. */
+  readonly maxTokens: number;
+  /** Tokens that one step computes at most. */
+  readonly maxNumBatchedTokens: number;
+  readonly minGain?: number;
+}
+
+/** What a sequence's next step could be. */
+interface Prospect {
+  readonly sequence: Sequence;
+  readonly record: DraftRecord;
+  /** Made already, where that costs nothing. */
+  readonly draft: Draft | null;
+  /** Tokens of the draft to verify; 0 when there is nothing to go by. */
+  readonly length: number;
+  /** Tokens that it is expected to gain by that, the one it gets anyway included. */
+  readonly numExpected: number;
+  /** Of draft and verify run together. */
+  readonly ms: number;
+}
+
+/**
+ * Speculative decoding: where few sequences decode, and nothing else is to be done, guesses how they
+ * go on and has all guesses computed in one run each. A token that was guessed right is the one that
+ * would have been sampled anyway, so texts stay the same; only their pace changes.
+ *
+ * The length of a draft follows from how often drafts came true, for this sequence above all, and
+ * from what verify runs and decode runs have been measured to cost. Nobody is slowed down for
+ * another's sake: every decoding sequence has to gain, or all decode plainly.
+ */
+export class Speculator {
+  readonly #options: SpeculatorOptions;
+  readonly #minGain: number;
+  readonly #records = new WeakMap<Sequence, DraftRecord>();
+  /** By kind of draft, of all sequences. */
+  readonly #rates = new Map<number, AcceptanceRate>();
+  #numDrafts = 0;
+  #numDraftTokens = 0;
+  #numAcceptedTokens = 0;
+
+  constructor(options: SpeculatorOptions) {
+    this.#options = options;
+    this.#minGain = options.minGain ?? DEFAULT_MIN_GAIN;
+  }
+
+  get counters() {
+    return {
+      numDrafts: this.#numDrafts,
+      numDraftTokens: this.#numDraftTokens,
+      numAcceptedTokens: this.#numAcceptedTokens,
+    };
+  }
+
+  countAccepted(): void {
+    this.#numAcceptedTokens++;
+  }
+
+  /** The plan, with its decode run replaced by verify runs where that pays. */
+  speculate(plan: StepPlan): StepPlan {
+    const { decode, prefill } = plan;
+    const sequences = decode.flatMap(({ sequence }) => sequence ?? []);
+    for (const sequence of sequences) this.#recordOf(sequence).score(sequence);
+    const isDecodeOnly = prefill.length === 0 && sequences.length === decode.length;
+    const areFew = sequences.length > 0 && sequences.length <= MAX_VERIFY_RUNS;
+    if (!isDecodeOnly || !areFew || !sequences.every(canSpeculate)) return plan;
+    const prospects = sequences.map((sequence) => this.#prospect(sequence, sequences.length));
+    const verify = this.#pays(prospects, decode) ? this.#draft(prospects) : [];
+    if (verify.length === 0) {
+      this.#watch(prospects);
+      return plan;
+    }
+    const numDraftTokens = verify.reduce((sum, { draftTokenIds }) => sum + draftTokenIds.length, 0);
+    this.#numDrafts += verify.length;
+    this.#numDraftTokens += numDraftTokens;
+    return {
+      // Memory for the drafts may have been taken from texts kept for reuse.
+      cacheOperations: [...plan.cacheOperations, ...this.#options.kvCache.takeOperations()],
+      decode: [],
+      prefill,
+      verify,
+      numBatchedTokens: sequences.length + numDraftTokens,
+    };
+  }
+
+  release(): void {
+    this.#options.source.release();
+  }
+
+  /** The length of draft that promises the most tokens per second. */
+  #prospect(sequence: Sequence, numSequences: number): Prospect {
+    const { source, costs, maxTokens, maxNumBatchedTokens } = this.#options;
+    const record = this.#recordOf(sequence);
+    // The step gives one token more than it drafts, and must not pass the request's limit.
+    const numLeft = sequence.request.maxTokens - sequence.numOutputTokens - 1;
+    const numFree = Math.floor(maxNumBatchedTokens / numSequences) - 1;
+    const longest = Math.max(0, Math.min(maxTokens, numLeft, numFree));
+    const draft = source.isFree ? source.draft(sequence, longest, record.rate) : null;
+    let best: Prospect = { sequence, record, draft, length: 0, numExpected: 1, ms: Infinity };
+    let [numExpected, chance] = [1, 1];
+    for (let length = 1; length <= (draft?.tokenIds.length ?? longest); length++) {
+      chance *= record.rate(draft?.kinds[length - 1] ?? 0);
+      numExpected += chance;
+      const ms = costs.verifyMs(sequence.numComputedTokens, length) + source.costMs(length);
+      if (numExpected / ms > best.numExpected / best.ms) {
+        best = { ...best, length, numExpected, ms };
+      }
+    }
+    return best;
+  }
+
+  #pays(prospects: readonly Prospect[], decode: StepPlan['decode']): boolean {
+    if (prospects.some(({ length }) => length === 0)) return false;
+    // What costs something to try says nothing of itself unless it is tried.
+    const isDue = prospects.every(({ record }) => record.numStepsWithout >= PROBE_STEPS);
+    if (isDue && !this.#options.source.isFree) return true;
+    const plainMs = this.#options.costs.decodeMs(decode);
+    const ms = prospects.reduce((sum, prospect) => sum + prospect.ms, 0);
+    return prospects.every(({ numExpected }) => numExpected * plainMs >= this.#minGain * ms);
+  }
+
+  /** Drafts for all, or none when there is no draft or no memory for one of them. */
+  #draft(prospects: readonly Prospect[]): VerifyRun[] {
+    const { kvCache, source } = this.#options;
+    const verify: VerifyRun[] = [];
+    for (const { sequence, record, draft: made, length } of prospects) {
+      if (!kvCache.grow(sequence, sequence.numTokens + length)) return [];
+      const draft = made ?? source.draft(sequence, length, record.rate);
+      const draftTokenIds = draft.tokenIds.slice(0, length);
+      if (draftTokenIds.length === 0) return [];
+      record.remember(sequence, draft);
+      verify.push({ sequence, draftTokenIds });
+    }
+    return verify;
+  }
+
+  /** A draft that is there all the same shows what it is worth without being verified. */
+  #watch(prospects: readonly Prospect[]): void {
+    for (const { sequence, record, draft } of prospects) {
+      if (draft) record.remember(sequence, draft);
+      else record.numStepsWithout++;
+    }
+  }
+
+  #recordOf(sequence: Sequence): DraftRecord {
+    let record = this.#records.get(sequence);
+    if (!record) {
+      record = new DraftRecord((kind) => this.#rateOf(kind));
+      this.#records.set(sequence, record);
+    }
+    return record;
+  }
+
+  #rateOf(kind: number): AcceptanceRate {
+    let rate = this.#rates.get(kind);
+    if (!rate) {
+      rate = new AcceptanceRate(() => this.#options.source.priorRate(kind), DECAY);
+      this.#rates.set(kind, rate);
+    }
+    return rate;
+  }
+}
+
+/** A grammar's matcher goes token by token, and so does a prompt that is scored. */
+function canSpeculate(sequence: Sequence): boolean {
+  return sequence.request.grammar === null && !sequence.scoresPrompt;
+}
