@@ -154,7 +154,17 @@ export const EXPERIMENTS = {
     title: 'Static and continuous batching, more asked than can be served',
     load: 2,
     traffic: shareGpt,
-    variants: () => BATCHING,
+    variants: () => [
+      ...BATCHING,
+      ...[32, 64, 128].map((minChunk) =>
+        variant(`continuous, chunk ${minChunk}`, {
+          prefill: { ...DEFAULT_POLICY.prefill, minChunk },
+        }),
+      ),
+      variant('continuous, no limit', {
+        prefill: { ...DEFAULT_POLICY.prefill, stretchPerPrompt: Infinity },
+      }),
+    ],
   },
   stretch: {
     title: 'Prefill beside decoding: by how much each prompt may lengthen an iteration',
@@ -162,7 +172,7 @@ export const EXPERIMENTS = {
     traffic: withDocuments,
     variants: ({ serviceLevel: { itlMs } }: Machine) => [
       ...[0.1, 0.2, 0.4, 0.7, 1, 2, 4, Infinity].map((stretchPerPrompt) =>
-        variant(`stretch ${stretchPerPrompt}`, {
+        variant(stretchPerPrompt === Infinity ? 'no limit' : `stretch ${stretchPerPrompt}`, {
           prefill: { ...DEFAULT_POLICY.prefill, stretchPerPrompt },
         }),
       ),
@@ -231,7 +241,7 @@ export const EXPERIMENTS = {
   },
   aging: {
     title: 'How long a request waits to make up for a level of priority',
-    load: 1,
+    load: 0.9,
     traffic: priorities,
     variants: () => [
       ...[3, 10, 30, 60, 120].map((seconds) =>

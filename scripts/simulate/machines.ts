@@ -6,9 +6,9 @@ export const MACHINES = {
     description: 'SmolLM2-135M, fp32, on 2 cores',
     isMeasured: true,
     costs: {
-      decode: { perRun: 14, perRow: 1.08, perPosition: 0.0012 },
-      prefill: { perRun: 8, perToken: 0.55, perTokenPosition: 0.00012 },
-      perCopiedToken: 0.005,
+      decode: { perRun: 14, perRow: 0.95, perPosition: 0.001 },
+      prefill: { perRun: 10, perToken: 0.55, perTokenPosition: 0.00005 },
+      perCopiedToken: 0.004,
     },
     maxNumSeqs: 32,
     maxNumBatchedTokens: 512,

@@ -3,7 +3,7 @@
  * with a machine's step costs in place of a model.
  *
  *   npm run simulate -- <experiment> [--machine <name>] [--requests <n>] [--load <x>] [--seed <n>]
- *                       [--svg <file>]
+ *                       [--policy <name>] [--svg <file>]
  *   npm run simulate -- soak [--machine <name>] [--seconds 7200]
  *
  * Without arguments it lists experiments and machines.
@@ -27,6 +27,7 @@ const { values, positionals } = parseArgs({
     load: { type: 'string' },
     seed: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '7200' },
+    policy: { type: 'string' },
     svg: { type: 'string' },
   },
 });
@@ -42,7 +43,12 @@ function run(experiment: Experiment, machine: Machine): Result[] {
     .positive()
     .parse(values.load ?? experiment.load);
   const seed = count.parse(values.seed);
-  return experiment.variants(machine).map(({ name, policy }) => {
+  const variants = experiment.variants(machine);
+  const chosen = variants.filter((each) => each.name === (values.policy ?? each.name));
+  if (chosen.length === 0) {
+    throw new Error(`the policies are ${variants.map((each) => each.name).join(', ')}`);
+  }
+  return chosen.map(({ name, policy }) => {
     const traffic = experiment.traffic({ machine, numRequests, load, seed });
     const start = performance.now();
     const outcome = simulate({ machine, policy, traffic, seed });

@@ -32,5 +32,5 @@ export const DEFAULT_POLICY: Policy = {
   kvCacheShare: 1,
   agingMs: AGING_MS,
   queue: 'fair',
-  lookahead: 1 / 8,
+  lookahead: 1 / 32,
 };

@@ -30,9 +30,8 @@ export async function runLoad(
   const records: Promise<RequestRecord>[] = [];
   for (const [index, item] of items.entries()) {
     const dueMs = arrivals[index] ?? 0;
-    const waitMs = dueMs - now();
-    // Timers count whole milliseconds: one that is due within half of one is due.
-    if (waitMs > 0.5) await sleep(waitMs);
+    // Timers count whole milliseconds and may go off early: one due within half of one is due.
+    while (dueMs - now() > 0.5) await sleep(dueMs - now());
     records.push(
       queue.add(async () => {
         const record = await send(item, new RequestRecorder(now, dueMs, item.promptTokens));

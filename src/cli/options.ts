@@ -143,6 +143,24 @@ const OPTIONS = {
     schema: z.coerce.number().gt(0),
     default: 60,
   },
+  speculative: {
+    flags: '--speculative <name>',
+    description:
+      'guess coming tokens where few streams decode: auto, off, ngram (from texts) or draft (from --draft-model)',
+    schema: z.enum(['auto', 'off', 'ngram', 'draft']),
+    default: 'auto',
+  },
+  speculativeTokens: {
+    flags: '--speculative-tokens <n>',
+    description: 'most tokens to guess at a time',
+    schema: count(1).pipe(z.number().max(32)),
+    default: 8,
+  },
+  draftModel: {
+    flags: '--draft-model <folder>',
+    description: 'smaller model with the same tokenizer, to guess with',
+    schema: z.string().min(1).optional(),
+  },
   durableKv: {
     flags: '--durable-kv',
     description: 'keep the KV cache through a crash of the engine (Linux; steps get slower)',

@@ -21,6 +21,7 @@ import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 import { onShutdownSignal } from './shutdown.ts';
+import { speculation } from './speculation.ts';
 import { loadTextModel } from './text-model.ts';
 import { packageVersion } from './version.ts';
 
@@ -37,6 +38,9 @@ const NAMES: readonly OptionName[] = [
   'kvCacheMemory',
   'prefixCaching',
   'targetItlMs',
+  'speculative',
+  'speculativeTokens',
+  'draftModel',
   'durableKv',
   'maxQueue',
   'maxQueueTokens',
@@ -136,7 +140,8 @@ async function serve(options: Options): Promise<void> {
 
   const choice = resolvePrecision(options.precision, options.device, chosen.config);
   const model = await buildWithProgress(chosen.source, choice.precision);
-  await engine.start({ model, ...limits, grammarVocabulary: vocabulary });
+  const speculative = await speculation(options, choice.precision, chosen.config);
+  await engine.start({ model, ...limits, speculative, grammarVocabulary: vocabulary });
   const { manifest } = model;
   const precisionReason = choice.reason;
   const { info } = engine;
@@ -150,10 +155,11 @@ async function serve(options: Options): Promise<void> {
 
 /**
  * Requests that the engine holds beyond its rows: when a row is freed the next sequence is there
- * already, and need not cross from the front while the row idles.
+ * already, and need not cross from the front while the row idles. They are past the fair queue:
+ * whoever comes next waits for them, so they are few.
  */
 function aheadOfRows(maxNumSeqs: number): number {
-  return Math.ceil(maxNumSeqs / 8);
+  return Math.ceil(maxNumSeqs / 32);
 }
 
 function after(ms: number): Promise<void> {

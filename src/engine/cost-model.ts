@@ -13,28 +13,31 @@ export interface StepTimings {
 
 /** A run this many times slower than expected was interrupted: it says nothing about its cost. */
 const OUTLIER = 3;
+/** The same for verify runs, which are judged against decode runs: rare interruptions must not tell. */
+const SHARP_OUTLIER = 1.5;
 const WARM_UP_SAMPLES = 8;
 
 /**
  * What steps cost on this machine, learned from the steps themselves. Decode runs cost by row and by
- * cached position; prefill runs by run, by token and by token times position; verify runs, by draft
- * token, as much as some decode runs of one row in the same place.
+ * cached position; prefill runs by run, by token and by token times position; verify runs so many
+ * times a decode run of one row in the same place, by draft token.
  */
 export class CostModel {
   readonly #decode = new RunningFit([5, 1, 0.001]);
   readonly #prefill = new RunningFit([5, 0.5, 0.0001]);
-  readonly #verify = new RunningFit([1, 0.2]);
+  /** Relative to `#decode`; a decode run of one row is one without draft tokens. */
+  readonly #verify = new RunningFit([1, 0.1, 0.2]);
   #numSamples = 0;
 
   observe(plan: StepPlan, { decodeMs, prefillMs, verifyMs }: StepTimings): void {
+    if (plan.decode.length === 1) this.#addVerify(plan.decode, 0, decodeMs);
     if (plan.decode.length > 0) this.#add(this.#decode, decodeFeatures(plan.decode), decodeMs);
     for (const [index, run] of plan.prefill.entries()) {
       this.#add(this.#prefill, prefillFeatures(run), prefillMs[index] ?? 0);
     }
     for (const [index, { sequence, draftTokenIds }] of (plan.verify ?? []).entries()) {
-      const oneRowMs = this.decodeMs([{ position: sequence.numComputedTokens }]);
-      const ms = verifyMs?.[index] ?? 0;
-      if (oneRowMs > 0) this.#add(this.#verify, [1, draftTokenIds.length], ms / oneRowMs);
+      const rows = [{ position: sequence.numComputedTokens }];
+      this.#addVerify(rows, draftTokenIds.length, verifyMs?.[index] ?? 0);
     }
   }
 
@@ -44,7 +47,9 @@ export class CostModel {
 
   /** One sequence's last token at `position` and that many draft tokens after it. */
   verifyMs(position: number, numDraftTokens: number): number {
-    return this.decodeMs([{ position }]) * this.#verify.predict([1, numDraftTokens]);
+    const plain = this.#verify.predict(verifyFeatures(0));
+    const ratio = this.#verify.predict(verifyFeatures(numDraftTokens)) / plain;
+    return this.decodeMs([{ position }]) * ratio;
   }
 
   prefillMs(chunks: readonly { readonly start: number; readonly length: number }[]): number {
@@ -62,19 +67,30 @@ export class CostModel {
     return low;
   }
 
-  #add(fit: RunningFit, features: readonly number[], ms: number): void {
+  #addVerify(rows: readonly { readonly position: number }[], numDraftTokens: number, ms: number) {
+    const plainMs = this.decodeMs(rows);
+    if (plainMs === 0) return;
+    this.#add(this.#verify, verifyFeatures(numDraftTokens), ms / plainMs, SHARP_OUTLIER);
+  }
+
+  #add(fit: RunningFit, features: readonly number[], value: number, outlier = OUTLIER): void {
     const expected = fit.predict(features);
-    if (this.#numSamples++ > WARM_UP_SAMPLES && ms > OUTLIER * expected) {
+    if (this.#numSamples++ > WARM_UP_SAMPLES && value > outlier * expected) {
       // Counted at the bound, so that a machine that did become slow is followed all the same.
-      fit.add(features, OUTLIER * expected);
+      fit.add(features, outlier * expected);
     } else {
-      fit.add(features, ms);
+      fit.add(features, value);
     }
   }
 }
 
 function decodeFeatures(rows: readonly { readonly position: number }[]): number[] {
   return [1, rows.length, rows.reduce((sum, { position }) => sum + position, 0)];
+}
+
+/** The first draft token costs more than the others: matrices times a vector become products. */
+function verifyFeatures(numDraftTokens: number): number[] {
+  return [1, Math.min(1, numDraftTokens), numDraftTokens];
 }
 
 /** Shorter prompts of a run are padded to the longest: they cost as much. */

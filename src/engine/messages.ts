@@ -97,6 +97,8 @@ export interface SpeculativeOptions {
   readonly draftModel: BuiltModel | null;
   /** Longest draft. */
   readonly maxTokens: number;
+  /** Drafts are verified where tokens per second are expected to rise by this factor; usually 1.1. */
+  readonly minGain?: number;
 }
 
 export type EngineCommand =

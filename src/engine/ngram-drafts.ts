@@ -6,6 +6,8 @@ import type { Sequence } from './sequence.ts';
 const MAX_NGRAM = 3;
 /** Kinds 1 to MAX_NGRAM are the lengths of matches; those of the history follow. */
 const HISTORY_KIND = MAX_NGRAM + 1;
+/** A draft ends where it would hardly come true any more. */
+const MIN_CHANCE = 0.1;
 const PRIOR_RATES = [0, 0.3, 0.5, 0.75, 0.6, 0.6, 0.3];
 
 interface Guess {
@@ -43,11 +45,14 @@ export class NgramDrafts implements DraftSource {
     const text = new Int32Array(start + numTokens);
     text.set(sequence.tokenIds());
     const kinds: number[] = [];
+    let chance = 1;
     for (let end = start; end < text.length; end++) {
       const guess = likelier(findInText(text, end), this.#findInHistory(salt, text, end), rateOf);
       if (guess === null) break;
       text[end] = guess.tokenId;
       kinds.push(guess.kind);
+      chance *= rateOf(guess.kind);
+      if (chance < MIN_CHANCE) break;
     }
     return { tokenIds: text.subarray(start, start + kinds.length), kinds };
   }

@@ -82,6 +82,7 @@ export function openEngine(
       kvCache,
       costs,
       maxTokens: maxDraftTokens,
+      ...(speculative.minGain === undefined ? {} : { minGain: speculative.minGain }),
       maxNumBatchedTokens: options.maxNumBatchedTokens,
     });
   const { grammarVocabulary: vocabulary } = options;

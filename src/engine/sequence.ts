@@ -2,7 +2,7 @@ import { LogprobsTable } from './logprobs.ts';
 import type { EngineRequest, FinishReason } from './messages.ts';
 
 /** Waiting this long weighs as much as one level of priority, so that nothing waits for ever. */
-export const AGING_MS = 10_000;
+export const AGING_MS = 60_000;
 
 /** One request inside the engine: its tokens, and how far the KV cache has followed them. */
 export class Sequence {

@@ -22,7 +22,7 @@ interface Entry {
 }
 
 /** Waiting this long makes up for one level of priority, so that nothing waits for ever. */
-export const AGING_MS = 10_000;
+export const AGING_MS = 60_000;
 
 /**
  * The order in which waiting requests get a place: by priority, and among equals each client by

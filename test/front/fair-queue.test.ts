@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { FairQueue, type FairQueueOptions } from '../../src/front/fair-queue.ts';
+import { AGING_MS, FairQueue, type FairQueueOptions } from '../../src/front/fair-queue.ts';
 
 /** Fills a queue with named requests; `drain` gives the names in the order in which they leave. */
 function queueOf(requests: readonly (FairQueueOptions & { name: string })[]) {
@@ -64,12 +64,21 @@ describe('the fair queue', () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { add, drain } = queueOf([{ name: 'low', client: 'a', level: 2 }]);
     add({ name: 'high', client: 'b', level: 0 });
-    vi.advanceTimersByTime(25_000);
+    vi.advanceTimersByTime(2.5 * AGING_MS);
     add({ name: 'newer', client: 'c', level: 1 });
     expect(await drain()).toEqual(['low', 'high', 'newer']);
     const fresh = queueOf([{ name: 'low', level: 2 }]);
     fresh.add({ name: 'high', client: 'b', level: 0 });
     expect(await fresh.drain()).toEqual(['high', 'low']);
+  });
+
+  it("lets age make up for priority among one client's requests too", async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { add, drain } = queueOf([{ name: 'old and low', client: 'a', level: 1 }]);
+    vi.advanceTimersByTime(1.5 * AGING_MS);
+    add({ name: 'new and high', client: 'a', level: 0 });
+    add({ name: 'new and low', client: 'a', level: 1 });
+    expect(await drain()).toEqual(['old and low', 'new and high', 'new and low']);
   });
 
   it('forgets a request that is taken out', async () => {

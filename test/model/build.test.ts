@@ -35,7 +35,7 @@ test('a model is built once, with progress up to the end', async () => {
   const progress: number[] = [];
   const first = await build(cache, TINY, (done, total) => progress.push(done / total));
   expect(first.manifest).toEqual({
-    formatVersion: 1,
+    formatVersion: expect.any(Number),
     family: 'llama',
     precision: 'fp32',
     numLayers: 2,

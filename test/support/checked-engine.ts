@@ -19,8 +19,9 @@ export interface EngineShape {
   spareRows?: number;
   maxBlocks?: number;
   prefixCaching?: boolean;
-  /** Speculation with these drafts wherever it can be. */
   drafts?: DraftSource;
+  /** Speculates wherever it can if left out. */
+  minGain?: number;
 }
 
 /** An engine over the fake decoder that checks the invariants around every step. */
@@ -68,7 +69,7 @@ export class CheckedEngine {
             costs,
             maxTokens: 6,
             maxNumBatchedTokens,
-            minGain: 0,
+            minGain: shape.minGain ?? 0,
           })
         : null,
       decoder: {

@@ -1,0 +1,40 @@
+import type { SpeculativeOptions } from '../engine/messages.ts';
+import type { DecoderConfig } from '../model/config.ts';
+import type { Precision } from '../model/manifest.ts';
+import { inspectModelFolder } from '../model/model-folder.ts';
+import { buildWithProgress } from './build-model.ts';
+import { UsageError } from './errors.ts';
+import type { Options } from './options.ts';
+
+/**
+ * What `--speculative` means for a model, with the draft model built; null for none. `auto` guesses
+ * only where that can't change a text: with quantized weights, a run of several tokens rounds
+ * otherwise than a run of one.
+ * @throws UsageError when the flags do not go together
+ * @throws ModelError when the draft model is missing, damaged or not supported
+ */
+export async function speculation(
+  options: Options<'speculative' | 'speculativeTokens' | 'draftModel'>,
+  precision: Precision,
+  { vocabSize }: DecoderConfig,
+): Promise<SpeculativeOptions | null> {
+  const { speculative, speculativeTokens: maxTokens, draftModel: path } = options;
+  if (speculative === 'draft' && path === undefined) {
+    throw new UsageError('--speculative draft needs a --draft-model');
+  }
+  if (path !== undefined && (speculative === 'off' || speculative === 'ngram')) {
+    throw new UsageError(`--draft-model has no use with --speculative ${speculative}`);
+  }
+  const isExact = precision === 'fp32' || precision === 'fp16';
+  const isWanted = speculative === 'auto' ? isExact || path !== undefined : speculative !== 'off';
+  if (!isWanted) return null;
+  if (path === undefined) return { draftModel: null, maxTokens };
+  const { config } = await inspectModelFolder(path);
+  if (config.vocabSize !== vocabSize) {
+    throw new UsageError(
+      `the draft model has ${config.vocabSize} tokens and the model ${vocabSize}: ` +
+        'a draft model has the same tokenizer',
+    );
+  }
+  return { draftModel: await buildWithProgress({ kind: 'folder', path }, precision), maxTokens };
+}

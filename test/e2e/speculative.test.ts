@@ -1,0 +1,60 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { metric, stream } from '../support/http-client.ts';
+import { childrenOf } from '../support/processes.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+
+const cache = await temporaryCache();
+afterAll(() => cache.remove());
+
+const story = { messages: [{ role: 'user', content: 'Tell me a story about the number 7.' }] };
+const requests = [
+  { ...story, max_tokens: 300, ignore_eos: true, temperature: 0 },
+  { ...story, max_tokens: 300, ignore_eos: true, temperature: 0.9, seed: 5 },
+];
+
+async function tell(server: ServerProcess, onText: () => void = () => {}) {
+  const texts: string[] = [];
+  for (const request of requests) {
+    const result = await stream(`${server.url}/v1/chat/completions`, request, onText);
+    expect(result).toMatchObject({ finishReason: 'length', done: true, error: undefined });
+    texts.push(result.text);
+  }
+  return texts;
+}
+
+const plain = await startServer(['--speculative', 'off'], cache.env);
+const expected = await tell(plain);
+await plain.stop();
+
+const ways: [string, string[]][] = [
+  ['by default', []],
+  ['with a draft model', ['--draft-model', 'models/foothill']],
+];
+if (process.platform === 'linux') ways.push(['with a durable KV cache', ['--durable-kv']]);
+else console.warn('skipped: --durable-kv needs Linux');
+
+describe.each(ways)('one stream, speculated %s', (_, flags) => {
+  it('gets the same text as without, through kills too', async () => {
+    const server = await startServer(flags, cache.env);
+    expect(await tell(server)).toEqual(expected);
+    const drafts = await metric(server.url, 'chairlift_spec_decode_num_drafts_total');
+    const draftTokens = await metric(server.url, 'chairlift_spec_decode_num_draft_tokens_total');
+    const accepted = await metric(server.url, 'chairlift_spec_decode_num_accepted_tokens_total');
+    expect(drafts).toBeGreaterThan(0);
+    expect(draftTokens).toBeGreaterThanOrEqual(drafts);
+    expect(accepted).toBeLessThanOrEqual(draftTokens);
+
+    let pieces = 0;
+    const killed = new Set<number>();
+    const disturbed = await tell(server, () => {
+      const [pid] = childrenOf(server.child.pid);
+      if (++pieces % 90 !== 0 || pid === undefined || killed.has(pid)) return;
+      killed.add(pid);
+      process.kill(pid, 'SIGKILL');
+    });
+    expect(killed.size).toBeGreaterThan(0);
+    expect(disturbed).toEqual(expected);
+    await server.stop();
+  });
+});

@@ -1,0 +1,202 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { EngineOptions, EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
+import { openEngine } from '../../src/engine/open-engine.ts';
+import { ChatTemplate } from '../../src/front/chat-template.ts';
+import { TextTokenizer } from '../../src/front/tokenizer.ts';
+import { builtModels } from '../support/built-models.ts';
+import { CheckedEngine } from '../support/checked-engine.ts';
+import { engineRequest } from '../support/engine-requests.ts';
+import { RandomDrafts } from '../support/random-drafts.ts';
+
+const models = await builtModels();
+afterAll(() => models.remove());
+
+interface Reference {
+  readonly prompts: readonly { readonly ids: number[] }[];
+}
+
+/** The model repeats what is in these, or itself. */
+const REPETITIVE = [
+  'As a JSON array of objects with the keys name and age: Ada (89), Maya (42) and Lena (14).',
+  'Give me a JSON object with the keys name, age and city for Emil, who is 22 and lives in Lyon.',
+  'Repeat after me: The train to Kyoto leaves at 2:53.',
+  'Echo this text: tiger rope puppy tiger rope puppy tiger',
+];
+
+async function prompts(): Promise<number[][]> {
+  const file = readFileSync('models/summit/reference.json', 'utf8');
+  const reference = JSON.parse(file) as Reference;
+  const tokenizer = await TextTokenizer.load('models/summit');
+  const template = await ChatTemplate.load('models/summit');
+  if (template === null) throw new Error('the model has no chat template');
+  const repetitive = REPETITIVE.map((content) => {
+    const chat = template.render([{ role: 'user', content }], { addGenerationPrompt: true });
+    return [...tokenizer.encode(chat, { addSpecialTokens: false })];
+  });
+  return [...reference.prompts.map(({ ids }) => ids), ...repetitive];
+}
+
+const promptTokenIds = await prompts();
+
+type Speculative = 'ngram' | 'draft' | null;
+
+async function run(
+  requests: readonly EngineRequest[],
+  speculative: Speculative,
+  options: Partial<EngineOptions> = {},
+) {
+  const draftModel = speculative === 'draft' ? await models.get('foothill') : null;
+  const { engine, decoder, speculator } = openEngine({
+    model: await models.get('summit'),
+    maxNumSeqs: 1,
+    maxModelLen: 512,
+    maxNumBatchedTokens: 256,
+    threads: 1,
+    kvCacheMemory: 2 ** 30,
+    prefixCaching: false,
+    targetItlMs: null,
+    batching: 'continuous',
+    speculative: speculative && { draftModel, maxTokens: 6, minGain: 0 },
+    ...options,
+  });
+  const outputs = requests.map((): TokenOutput[] => []);
+  for (const request of requests) engine.add(request);
+  while (engine.hasWork) for (const output of engine.step()) outputs[output.id]?.push(output);
+  speculator?.release();
+  decoder.release();
+  return { outputs, stats: engine.stats };
+}
+
+const ways: Record<string, Partial<Omit<EngineRequest, 'sampling'>> & { sampling?: object }> = {
+  greedy: {},
+  sampled: { sampling: { temperature: 0.8, topP: 0.95 } },
+  'with penalties, bans and a least length': {
+    sampling: { temperature: 0.6, repetitionPenalty: 1.2, frequencyPenalty: 0.3 },
+    badWords: [Int32Array.of(35), Int32Array.of(300, 301)],
+    stopTokenIds: [2, 0],
+    minTokens: 12,
+  },
+  'with log-probabilities': { logprobs: 2, stopTokenIds: [2, 0] },
+};
+
+function requestsFor(way: string): EngineRequest[] {
+  return promptTokenIds.map((ids, id) => {
+    const { sampling, ...rest } = ways[way] ?? {};
+    return engineRequest({
+      id,
+      promptTokenIds: Int32Array.from(ids),
+      maxTokens: 48,
+      ...rest,
+      sampling: { ...sampling, seed: BigInt(id) },
+    });
+  });
+}
+
+const textOf = (outputs: readonly TokenOutput[]) =>
+  outputs.map(({ tokenId, finishReason }) => `${tokenId} ${finishReason}`);
+
+describe.each(['ngram', 'draft'] as const)('speculation on summit with drafts of %s', (source) => {
+  it.each(Object.keys(ways))('changes no text, %s', async (way) => {
+    const requests = requestsFor(way);
+    const plain = await run(requests, null);
+    const speculative = await run(requests, source);
+    for (const [id, outputs] of plain.outputs.entries()) {
+      const others = speculative.outputs[id] ?? [];
+      expect(textOf(others)).toEqual(textOf(outputs));
+      for (const [index, { logprobs }] of outputs.entries()) {
+        expect(others[index]?.logprobs?.tokenIds).toEqual(logprobs?.tokenIds);
+        const differences = logprobs?.logprobs.map((value, at) => {
+          return Math.abs(value - (others[index]?.logprobs?.logprobs[at] ?? NaN));
+        });
+        expect(Math.max(0, ...(differences ?? []))).toBeLessThan(1e-3);
+      }
+    }
+    const { numSteps, numDraftTokens, numAcceptedTokens } = speculative.stats;
+    expect(numSteps).toBeLessThan(plain.stats.numSteps);
+    expect(numAcceptedTokens).toBeGreaterThan(20);
+    expect(numAcceptedTokens).toBeLessThan(numDraftTokens);
+  });
+
+  it('changes no text of three streams', async () => {
+    const requests = requestsFor('sampled');
+    const plain = await run(requests, null);
+    const options = { maxNumSeqs: 3, prefixCaching: true };
+    const { outputs, stats } = await run(requests, source, options);
+    expect(outputs.map(textOf)).toEqual(plain.outputs.map(textOf));
+    expect(stats.numAcceptedTokens).toBeGreaterThan(0);
+  });
+
+  it('goes on after a restart with the same tokens', async () => {
+    const requests = requestsFor('sampled');
+    const whole = await run(requests, source);
+    const resumed = requests.map((request, id) => {
+      const tokenIds = (whole.outputs[id] ?? []).slice(0, 5 + id).map(({ tokenId }) => tokenId);
+      return { ...request, outputTokenIds: Int32Array.from(tokenIds) };
+    });
+    const rest = await run(resumed, source);
+    for (const [id, outputs] of rest.outputs.entries()) {
+      expect(textOf(outputs)).toEqual(textOf(whole.outputs[id] ?? []).slice(5 + id));
+    }
+  });
+});
+
+it('refuses a draft model with another vocabulary', async () => {
+  const model = await models.get('summit');
+  const manifest = { ...model.manifest, vocabSize: 100 };
+  const options = { speculative: { draftModel: { ...model, manifest }, maxTokens: 4 } };
+  await expect(run([], null, options)).rejects.toThrow(
+    'the draft model has 100 tokens and the model 4096',
+  );
+});
+
+describe('whether to speculate', () => {
+  const shape = { numRows: 6, capacity: 128, maxNumBatchedTokens: 64, minGain: 1.1 };
+
+  class WrongDrafts extends RandomDrafts {
+    override draft(...args: Parameters<RandomDrafts['draft']>) {
+      const draft = super.draft(...args);
+      return { ...draft, tokenIds: draft.tokenIds.map(() => 96) };
+    }
+  }
+
+  it.each([true, false])('is left be where drafts do not come true (free: %s)', (isFree) => {
+    const checked = new CheckedEngine({ ...shape, drafts: new WrongDrafts(1, isFree) });
+    checked.engine.add(engineRequest({ maxTokens: 120 }));
+    while (checked.engine.hasWork) checked.step();
+    const { numDrafts } = checked.engine.stats;
+    expect(numDrafts).toBeGreaterThan(0);
+    expect(numDrafts).toBeLessThan(30);
+  });
+
+  it('is tried again with drafts that cost something', () => {
+    const drafts = new WrongDrafts(1, false);
+    const checked = new CheckedEngine({ ...shape, capacity: 1024, drafts });
+    checked.engine.add(engineRequest({ maxTokens: 1000 }));
+    for (let step = 0; step < 300; step++) checked.step();
+    const before = checked.engine.stats.numDrafts;
+    for (let step = 0; step < 500; step++) checked.step();
+    const numTries = checked.engine.stats.numDrafts - before;
+    expect(numTries).toBeGreaterThan(3);
+    expect(numTries).toBeLessThan(20);
+  });
+
+  it('depends on the number of streams', () => {
+    const checked = new CheckedEngine({ ...shape, drafts: new RandomDrafts(1, true), minGain: 0 });
+    for (let id = 1; id <= 5; id++) checked.engine.add(engineRequest({ id, maxTokens: id * 20 }));
+    while (checked.scheduler.running.length !== 4) {
+      expect(checked.engine.stats.numDrafts).toBe(0);
+      checked.step();
+    }
+    while (checked.engine.hasWork) checked.step();
+    expect(checked.engine.stats.numDrafts).toBeGreaterThan(0);
+  });
+
+  it('is not for sequences with a grammar', () => {
+    const checked = new CheckedEngine({ ...shape, drafts: new RandomDrafts(1, true), minGain: 0 });
+    const grammar = { ebnf: 'root ::= "a"', field: 'grammar' };
+    checked.engine.add(engineRequest({ maxTokens: 20, grammar }));
+    while (checked.engine.hasWork) checked.step();
+    expect(checked.engine.stats.numDrafts).toBe(0);
+  });
+});
