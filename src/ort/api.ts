@@ -160,6 +160,9 @@ export interface OrtLibrary {
 
 let loaded: OrtLibrary | undefined;
 
+/** Functions found through the table don't hold on to their library: collected, it is unloaded. */
+const heldLibraries: unknown[] = [];
+
 /** The library that onnxruntime-node ships, loaded once per process. */
 export function ort(): OrtLibrary {
   loaded ??= loadOrtLibrary(onnxRuntimeLibraryPath(), REQUIRED_API_VERSION);
@@ -174,6 +177,7 @@ export function ort(): OrtLibrary {
  */
 export function loadOrtLibrary(path: string, apiVersion: number): OrtLibrary {
   const library = koffi.load(path);
+  heldLibraries.push(library);
   const base: Pointer = library.func('OrtGetApiBase', 'void *', [])();
   const getApi = functionAt(base, 0, 'void *', ['uint32_t']);
   const version: string = functionAt(base, 1, 'str', [])();
