@@ -22,7 +22,6 @@ export interface StepCosts {
 /** A model on a machine, and how it is served there. */
 export interface Machine {
   readonly description: string;
-  readonly isMeasured: boolean;
   readonly costs: StepCosts;
   readonly maxNumSeqs: number;
   readonly maxNumBatchedTokens: number;

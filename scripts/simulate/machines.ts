@@ -2,9 +2,9 @@ import type { Machine } from './machine.ts';
 
 /** Machines to simulate; calibrate.ts measures the costs of one more. */
 export const MACHINES = {
+  // Set by hand to throughputs of two quiet cores; what those leave open is a guess.
   'smollm2-135m-cpu-fp32': {
     description: 'SmolLM2-135M, fp32, on 2 cores',
-    isMeasured: true,
     costs: {
       decode: { perRun: 14, perRow: 0.95, perPosition: 0.001 },
       prefill: { perRun: 10, perToken: 0.55, perTokenPosition: 0.00005 },
@@ -18,7 +18,6 @@ export const MACHINES = {
   },
   'cpu-server-64': {
     description: 'assumed: a 1.5B model in int8 on 32 cores with 250 GB/s',
-    isMeasured: false,
     costs: {
       decode: { perRun: 8, perRow: 0.35, perPosition: 0.00023 },
       prefill: { perRun: 7, perToken: 0.35, perTokenPosition: 0.00009 },
@@ -32,7 +31,6 @@ export const MACHINES = {
   },
   'gpu-512': {
     description: 'assumed: an 8B model in fp16 on a GPU with 3 TB/s and 500 TFLOP/s',
-    isMeasured: false,
     costs: {
       decode: { perRun: 7, perRow: 0.02, perPosition: 0.000044 },
       prefill: { perRun: 8, perToken: 0.033, perTokenPosition: 0.0000018 },

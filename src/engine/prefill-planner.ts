@@ -14,7 +14,7 @@ export interface PrefillPolicy {
   readonly minChunk: number;
 }
 
-/** Chosen with scripts/simulate; see docs/scheduling.md. */
+/** What they cost and why they are kept: docs/scheduling.md. */
 export const DEFAULT_PREFILL_POLICY: PrefillPolicy = { stretchPerPrompt: 0.4, minChunk: 16 };
 
 export interface PrefillRequest {
