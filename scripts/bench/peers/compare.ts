@@ -3,11 +3,13 @@
  * same random weights, greedy, on this machine, one after the other in every round.
  *
  *   npx tsx scripts/bench/peers/compare.ts [--sequences 1,4,16] [--rounds 5] [--prompt 128]
- *     [--tokens 64] [--mixed] [--only chairlift,llama] [--threads 2] [--json]
+ *     [--tokens 64] [--mixed] [--only chairlift,llama] [--against 'chairlift int8']
+ *     [--threads 2] [--json]
  *
- * Each contender is a process of its own. Medians of the rounds; ratios are of neighbours in a round, the
- * first contender over the other. With --mixed a second table: four times as many requests as sequences,
- * lognormal output lengths, output tokens per second from the first request to the last token.
+ * Each contender is a process of its own. Medians of the rounds; ratios are within a round, the
+ * contender of --against (the first, if left out) over the other. With --mixed also four times as many
+ * requests as sequences, of lognormal output lengths: output tokens per second from the first request
+ * to the last token.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -26,6 +28,7 @@ const { values } = parseArgs({
     tokens: { type: 'string', default: '64' },
     mixed: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
+    against: { type: 'string' },
     threads: { type: 'string', default: String(availableParallelism()) },
     json: { type: 'boolean', default: false },
   },
@@ -116,7 +119,7 @@ if (values.json) {
   );
   const header = ['', 'prefill tok/s', 'ratio', 'decode tok/s', 'ratio'];
   for (const { sequences, contenders } of comparisons) {
-    const [first] = contenders;
+    const first = contenders.find(({ name }) => name === values.against) ?? contenders[0];
     if (!first) continue;
     console.log(`\n${sequences} sequences\n`);
     printTable(
