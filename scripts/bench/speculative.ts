@@ -2,7 +2,7 @@
  * Speculative decoding: tokens per second of one stream on summit with drafts from texts (n-grams)
  * and from a draft model (foothill), each against plain decoding, by kind of prompt.
  *
- *   npx tsx scripts/bench/speculative.ts [--prompts 40] [--tokens 8] [--threads 2]
+ *   npx tsx scripts/bench/speculative.ts [--prompts 100] [--tokens 8] [--threads 2]
  *     [--precision fp32] [--temperature 0] [--seed 1] [--clock wall|cpu] [--json]
  *
  * Every prompt comes once, in mixed order, and no two are the same: what a stream can be guessed
@@ -32,7 +32,7 @@ const WARM_UP = 10;
 
 const { values } = parseArgs({
   options: {
-    prompts: { type: 'string', default: '40' },
+    prompts: { type: 'string', default: '100' },
     tokens: { type: 'string', default: '8' },
     threads: { type: 'string', default: String(availableParallelism()) },
     precision: { type: 'string', default: 'fp32' },

@@ -97,7 +97,7 @@ export interface SpeculativeOptions {
   readonly draftModel: BuiltModel | null;
   /** Longest draft. */
   readonly maxTokens: number;
-  /** Drafts are verified where tokens per second are expected to rise by this factor; usually 1.1. */
+  /** Drafts are verified where tokens per second are expected to rise by this factor; usually 1.2. */
   readonly minGain?: number;
 }
 

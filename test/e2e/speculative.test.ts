@@ -13,10 +13,14 @@ const requests = [
   { ...story, max_tokens: 300, ignore_eos: true, temperature: 0.9, seed: 5 },
 ];
 
-async function tell(server: ServerProcess, onText: () => void = () => {}) {
+/** @param disturb called once in each text, when it has begun */
+async function tell(server: ServerProcess, disturb: () => void = () => {}) {
   const texts: string[] = [];
   for (const request of requests) {
-    const result = await stream(`${server.url}/v1/chat/completions`, request, onText);
+    let pieces = 0;
+    const result = await stream(`${server.url}/v1/chat/completions`, request, () => {
+      if (++pieces === 20) disturb();
+    });
     expect(result).toMatchObject({ finishReason: 'length', done: true, error: undefined });
     texts.push(result.text);
   }
@@ -37,11 +41,10 @@ else console.warn('skipped: --durable-kv needs Linux');
 describe.each(ways)('one stream, speculated %s', (_, flags) => {
   it('gets the same text as without, through kills too', async () => {
     const server = await startServer(flags, cache.env);
-    let pieces = 0;
     const killed = new Set<number>();
     const disturbed = await tell(server, () => {
       const [pid] = childrenOf(server.child.pid);
-      if (killed.size === 2 || ++pieces % 25 !== 0 || pid === undefined) return;
+      if (pid === undefined) return;
       killed.add(pid);
       process.kill(pid, 'SIGKILL');
     });

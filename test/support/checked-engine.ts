@@ -101,6 +101,11 @@ export class CheckedEngine {
       this.outputs.set(output.id, [...soFar, output]);
     }
     this.#checkState();
+    // All that was committed was computed, but for the last token.
+    const sampled = new Set(outputs.map(({ id }) => id));
+    for (const { id, numUncomputedTokens } of this.scheduler.running) {
+      if (sampled.has(id)) expect(numUncomputedTokens).toBe(1);
+    }
   }
 
   #checkPlan({ cacheOperations, decode, prefill: runs, verify = [], ...plan }: StepPlan): void {

@@ -34,6 +34,15 @@ const CODE_LINES: readonly ((name: string, number: number) => string)[] = [
   (name) => `- name: ${name}\n  role: user\n  active: true`,
 ];
 
+const JSON_LISTS: readonly string[][] = [
+  ['name and age', 'Ada (89), Maya (42), Lena (14), Emil (22), Sam (31), Opal (67) and Zack (50)'],
+  ['name and city', 'Nora (Lyon), Uma (Berlin), Ian (Kyoto), Ben (Manila) and Noah (Hamburg)'],
+  ['item and price', 'kite (136), drum (20), lamp (75), rope (9), flute (211) and compass (64)'],
+  ['name and pet', 'Lily (a dog), Greta (a cat), Nico (a parrot), Amina (a frog) and Ada (a bee)'],
+  ['name and job', 'Sam (baker), Ian (pilot), Maya (farmer), Uma (teacher) and Zack (tailor)'],
+  ['item and colour', 'scarf (red), button (yellow), box (gold), hat (green) and coat (blue)'],
+];
+
 interface EvalEntry {
   readonly text?: string;
   readonly task?: string;
@@ -50,7 +59,7 @@ export function speculativePrompts(evalFile: string, perKind: number): BenchProm
     .trim()
     .split('\n')
     .map((line): EvalEntry => JSON.parse(line));
-  const prompts = shuffled([...entries.flatMap(toPrompts), ...codePrompts()]);
+  const prompts = shuffled([...entries.flatMap(toPrompts), ...codePrompts(), ...listPrompts()]);
   const counts = new Map<string, number>();
   return prompts.filter(({ kind }) => {
     const count = (counts.get(kind) ?? 0) + 1;
@@ -65,6 +74,16 @@ function toPrompts({ text = '', task = '', prompt, system }: EvalEntry): BenchPr
   const kind = KINDS[task];
   if (kind === undefined || prompt === undefined) return [];
   return [{ kind, text: prompt, isRaw: false, ...(system === undefined ? {} : { system }) }];
+}
+
+function listPrompts(): BenchPrompt[] {
+  return JSON_LISTS.flatMap(([keys, items]) =>
+    ['As a JSON array of objects', 'Write a JSON array of objects'].map((start) => ({
+      kind: 'JSON list',
+      text: `${start} with the keys ${keys}: ${items}.`,
+      isRaw: false,
+    })),
+  );
 }
 
 /** The beginning of a file of lines that are alike. */

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import type { Options } from '../../src/cli/options.ts';
+import { speculation } from '../../src/cli/speculation.ts';
+import { parseDecoderConfig } from '../../src/model/config.ts';
+import type { Precision } from '../../src/model/manifest.ts';
+import { PRESETS } from '../../src/model/presets.ts';
+
+type Flags = Options<'speculative' | 'speculativeTokens' | 'draftModel'>;
+
+function choose(flags: Partial<Flags>, precision: Precision = 'fp32') {
+  const options: Flags = {
+    speculative: 'auto',
+    speculativeTokens: 8,
+    draftModel: undefined,
+    ...flags,
+  };
+  return speculation(options, precision, parseDecoderConfig(PRESETS.tiny, 'tiny'));
+}
+
+describe('--speculative', () => {
+  it('guesses from texts by default, unless that could change them', async () => {
+    const fromTexts = { draftModel: null, maxTokens: 8 };
+    expect(await choose({})).toEqual(fromTexts);
+    expect(await choose({}, 'fp16')).toEqual(fromTexts);
+    expect(await choose({}, 'int8')).toBeNull();
+    expect(await choose({}, 'int4')).toBeNull();
+    expect(await choose({ speculative: 'ngram' }, 'int8')).toEqual(fromTexts);
+    expect(await choose({ speculative: 'off' })).toBeNull();
+  });
+
+  it('says which flags do not go together', async () => {
+    await expect(choose({ speculative: 'draft' })).rejects.toThrow('needs a --draft-model');
+    const draftModel = 'models/foothill';
+    await expect(choose({ speculative: 'off', draftModel })).rejects.toThrow(
+      '--draft-model has no use with --speculative off',
+    );
+    await expect(choose({ draftModel })).rejects.toThrow(
+      'the draft model has 4096 tokens and the model 512',
+    );
+  });
+});
