@@ -18,6 +18,7 @@ import { prepareModel } from '../../src/model/build.ts';
 import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 import { JSON_SCHEMAS } from '../../test/support/json-schemas.ts';
+import { GREEDY } from '../../test/support/engine-requests.ts';
 import { machineShape } from './lib/machine.ts';
 import { median, printTable } from './lib/table.ts';
 
@@ -85,18 +86,7 @@ async function add(ebnf: string | null, maxTokens: number): Promise<number> {
     priority: 0,
     arrivalMs: id,
     cacheSalt: '',
-    sampling: {
-      temperature: 1,
-      topK: 0,
-      topP: 1,
-      minP: 0,
-      repetitionPenalty: 1,
-      presencePenalty: 0,
-      frequencyPenalty: 0,
-      seed: BigInt(id),
-      logitBias: null,
-      allowedTokenIds: null,
-    },
+    sampling: { ...GREEDY, temperature: 1, seed: BigInt(id) },
     grammar: ebnf === null ? null : { ebnf, field: 'bench' },
     badWords: [],
     logprobs: null,

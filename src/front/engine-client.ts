@@ -13,6 +13,7 @@ import {
   EngineError,
   type EngineState,
   EngineUnavailableError,
+  IDLE_STATS,
   SlowReaderError,
   type TokenBatch,
 } from './engine.ts';
@@ -24,19 +25,6 @@ const MAX_CRASHES_PER_REQUEST = 2;
 /** How often the watchdog looks. */
 const WATCH_MS = 500;
 const STOP_TIMEOUT_MS = 2000;
-
-const IDLE_STATS: EngineStats = {
-  numRunning: 0,
-  numWaiting: 0,
-  kvCacheUsage: 0,
-  numSteps: 0,
-  numPreemptions: 0,
-  prefixCacheQueries: 0,
-  prefixCacheHits: 0,
-  numDrafts: 0,
-  numDraftTokens: 0,
-  numAcceptedTokens: 0,
-};
 
 interface LiveRequest {
   readonly request: EngineRequest;

@@ -20,6 +20,20 @@ export interface TokenBatch {
   readonly numCachedTokens?: number;
 }
 
+/** Of an engine that has done nothing yet. */
+export const IDLE_STATS: EngineStats = {
+  numRunning: 0,
+  numWaiting: 0,
+  kvCacheUsage: 0,
+  numSteps: 0,
+  numPreemptions: 0,
+  prefixCacheQueries: 0,
+  prefixCacheHits: 0,
+  numDrafts: 0,
+  numDraftTokens: 0,
+  numAcceptedTokens: 0,
+};
+
 export type EngineState = 'starting' | 'ready' | 'recovering' | 'failed' | 'stopped';
 
 /** The engine ended a request, or can't take one. */

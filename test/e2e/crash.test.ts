@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { metric, post, stream, type StreamedCompletion } from '../support/http-client.ts';
 import { childrenOf, until } from '../support/processes.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { engineOf, type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
 const cache = await temporaryCache();
@@ -16,12 +16,6 @@ const stories = Array.from({ length: 16 }, (_, index) => ({
   ignore_eos: true,
   ...(index % 2 === 0 ? { temperature: 0 } : { temperature: 0.9, seed: index }),
 }));
-
-function engineOf(server: ServerProcess): number {
-  const [pid] = childrenOf(server.child.pid);
-  if (pid === undefined) throw new Error('the server has no engine process');
-  return pid;
-}
 
 /** Streams all stories; `disturb` is called after every so many pieces of text. */
 async function streamAll(

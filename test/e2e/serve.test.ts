@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { metric, post, stream } from '../support/http-client.ts';
-import { childrenOf, until } from '../support/processes.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { until } from '../support/processes.ts';
+import { engineOf, type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
 const cache = await temporaryCache();
@@ -15,12 +15,6 @@ const story = (topic: string) => ({
   max_tokens: 200,
   ignore_eos: true,
 });
-
-const engineOf = (server: ServerProcess): number => {
-  const [pid] = childrenOf(server.child.pid);
-  if (pid === undefined) throw new Error('the server has no engine process');
-  return pid;
-};
 
 describe('a server', () => {
   let server: ServerProcess;

@@ -10,6 +10,7 @@ import {
   EngineError,
   type Engine,
   type EngineState,
+  IDLE_STATS,
   type TokenBatch,
 } from '../../src/front/engine.ts';
 
@@ -66,18 +67,7 @@ export class FakeEngine implements Engine {
   }
 
   get stats(): EngineStats {
-    return {
-      numRunning: this.running,
-      numWaiting: 0,
-      kvCacheUsage: 0,
-      numSteps: this.#numSteps,
-      numPreemptions: 0,
-      prefixCacheQueries: 0,
-      prefixCacheHits: 0,
-      numDrafts: 0,
-      numDraftTokens: 0,
-      numAcceptedTokens: 0,
-    };
+    return { ...IDLE_STATS, numRunning: this.running, numSteps: this.#numSteps };
   }
 
   onStep(listener: (stats: EngineStats) => void): () => void {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { childrenOf } from './processes.ts';
 
 const STARTED = /at (http:\/\/\S+)/;
 
@@ -54,6 +55,13 @@ export async function startServer(
       return code;
     },
   };
+}
+
+/** The id of a server's engine process. */
+export function engineOf(server: ServerProcess): number {
+  const [pid] = childrenOf(server.child.pid);
+  if (pid === undefined) throw new Error('the server has no engine process');
+  return pid;
 }
 
 function collect(child: ChildProcess): () => string {
