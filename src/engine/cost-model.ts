@@ -7,6 +7,11 @@ export interface StepTimings {
   readonly decodeMs: number;
   /** Of each prefill run, in the plan's order. */
   readonly prefillMs: readonly number[];
+  /**
+   * Of the decode run and the first prefill run, where they were one: their own times are then 0.
+   * Null or left out where they ran apart.
+   */
+  readonly mixedMs?: number | null;
   /** Of each verify run, in the plan's order. */
   readonly verifyMs?: readonly number[];
 }
@@ -25,15 +30,25 @@ const WARM_UP_SAMPLES = 8;
 export class CostModel {
   readonly #decode = new RunningFit([5, 1, 0.001]);
   readonly #prefill = new RunningFit([5, 0.5, 0.0001]);
+  /** What a step's first prefill run adds to its decode run. */
+  readonly #beside = new RunningFit([5, 0.5, 0.0001]);
   /** Relative to `#decode`; a decode run of one row is one without draft tokens. */
   readonly #verify = new RunningFit([1, 0.1, 0.2]);
   #numSamples = 0;
 
-  observe(plan: StepPlan, { decodeMs, prefillMs, verifyMs }: StepTimings): void {
-    if (plan.decode.length === 1) this.#addVerify(plan.decode, 0, decodeMs);
-    if (plan.decode.length > 0) this.#add(this.#decode, decodeFeatures(plan.decode), decodeMs);
+  observe(plan: StepPlan, { decodeMs, prefillMs, verifyMs, mixedMs = null }: StepTimings): void {
+    const isMixed = mixedMs !== null;
+    if (plan.decode.length > 0 && !isMixed) {
+      if (plan.decode.length === 1) this.#addVerify(plan.decode, 0, decodeMs);
+      this.#add(this.#decode, decodeFeatures(plan.decode), decodeMs);
+    }
     for (const [index, run] of plan.prefill.entries()) {
-      this.#add(this.#prefill, prefillFeatures(run), prefillMs[index] ?? 0);
+      const isBeside = index === 0 && plan.decode.length > 0;
+      const extraMs = isMixed ? Math.max(0, mixedMs - this.decodeMs(plan.decode)) : prefillMs[0];
+      if (isBeside) this.#add(this.#beside, prefillFeatures(run), extraMs ?? 0);
+      if (!isBeside || !isMixed) {
+        this.#add(this.#prefill, prefillFeatures(run), prefillMs[index] ?? 0);
+      }
     }
     for (const [index, { sequence, draftTokenIds }] of (plan.verify ?? []).entries()) {
       const rows = [{ position: sequence.numComputedTokens }];
@@ -56,15 +71,9 @@ export class CostModel {
     return this.#prefill.predict(prefillFeatures(chunks));
   }
 
-  /** Tokens of one sequence, from position `start`, that prefill within `budgetMs`; may be 0. */
-  prefillTokensWithin(budgetMs: number, start: number, maxTokens: number): number {
-    let [low, high] = [0, maxTokens];
-    while (low < high) {
-      const length = Math.ceil((low + high) / 2);
-      if (this.prefillMs([{ start, length }]) <= budgetMs) low = length;
-      else high = length - 1;
-    }
-    return low;
+  /** What a step's first prefill run adds to its decode run. */
+  besideDecodeMs(chunks: readonly { readonly start: number; readonly length: number }[]): number {
+    return this.#beside.predict(prefillFeatures(chunks));
   }
 
   #addVerify(rows: readonly { readonly position: number }[], numDraftTokens: number, ms: number) {

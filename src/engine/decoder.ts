@@ -5,7 +5,8 @@ import type { StepTimings } from './cost-model.ts';
 import { type KvShape, KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
 import { BLOCK_SIZE } from './prefix-index.ts';
-import { RowBinding, type WantedLogits } from './row-binding.ts';
+import type { RowGroup } from './row-group.ts';
+import { RunBinding } from './run-binding.ts';
 import type { LogitsRow } from './sampler.ts';
 import type { Sequence } from './sequence.ts';
 import {
@@ -55,24 +56,28 @@ export interface DecoderOptions {
   readonly session?: SessionOptions;
 }
 
-/** The decoder over an ONNX Runtime session on the CPU, with the KV cache appended to in place. */
+/** The decoder over ONNX Runtime on the CPU, with the KV cache appended to in place. */
 export class OnnxDecoder implements Decoder {
   readonly storage: KvStorage;
   readonly #session: Session;
+  readonly #mixedSession: Session;
   readonly #logits: LogitsBuffer;
-  readonly #numRows: number;
-  readonly #maxDraftTokens: number;
-  /** By rows and wanted logits; made at first use, kept for good. */
-  readonly #bindings = new Map<string, RowBinding>();
+  /** By rows; made at first use, kept for good. */
+  readonly #bindings = new Map<string, RunBinding>();
+  readonly #mixedBinding: RunBinding;
 
-  constructor({ graphPath, manifest }: BuiltModel, options: DecoderOptions) {
+  constructor({ graphPath, mixedGraphPath, manifest }: BuiltModel, options: DecoderOptions) {
     this.#session = new Session(graphPath, options.session);
-    this.#numRows = options.numRows;
-    this.#maxDraftTokens = options.maxDraftTokens ?? 0;
-    const numLogits = this.#verifyLogitsRow(this.#maxDraftTokens > 0 ? MAX_VERIFY_RUNS : 0);
-    this.#logits = new LogitsBuffer(numLogits, manifest.vocabSize);
+    this.#mixedSession = new Session(mixedGraphPath, options.session);
+    const { maxDraftTokens = 0 } = options;
+    const numVerified = maxDraftTokens > 0 ? MAX_VERIFY_RUNS * (1 + maxDraftTokens) : 0;
+    this.#logits = new LogitsBuffer(options.numRows + numVerified, manifest.vocabSize);
     const shape = kvShape(manifest, options.numRows, options.maxModelLen);
     this.storage = new KvStorage(shape, options.sharedMemory ?? null);
+    this.#mixedBinding = new RunBinding(this.#mixedSession, this.storage, this.#logits, [
+      '',
+      'prefill.',
+    ]);
   }
 
   rearrange(operations: readonly CacheOperation[]): void {
@@ -80,17 +85,43 @@ export class OnnxDecoder implements Decoder {
   }
 
   execute(plan: StepPlan): StepResult {
+    this.#logits.reset();
     const rows: LogitsRow[] = [];
     const verified: VerifiedDraft[] = [];
     const failures: SequenceFailure[] = [];
-    const decodeMs = elapsed(() => {
-      if (plan.decode.length > 0) this.#decode(0, plan.decode, rows, failures);
+    const [beside] = plan.decode.length > 0 ? plan.prefill : [];
+    let isMixed = false;
+    const mixedMs = elapsed(() => {
+      if (beside) isMixed = this.#mixed(plan.decode, beside, rows);
     });
-    const prefillMs = plan.prefill.map((run) => elapsed(() => this.#prefill(run, rows, failures)));
-    const verifyMs = (plan.verify ?? []).map((run, index) =>
-      elapsed(() => this.#verify(run, index, rows, verified, failures)),
+    const decodeMs = elapsed(() => {
+      if (!isMixed && plan.decode.length > 0) this.#decode(0, plan.decode, rows, failures);
+    });
+    const prefillMs = plan.prefill.map((run) =>
+      elapsed(() => {
+        if (!isMixed || run !== beside) this.#prefill(run, rows, failures);
+      }),
     );
-    return { rows, verified, failures, timings: { decodeMs, prefillMs, verifyMs } };
+    const verifyMs = (plan.verify ?? []).map((run) =>
+      elapsed(() => this.#verify(run, rows, verified, failures)),
+    );
+    const timings = { decodeMs, prefillMs, verifyMs, mixedMs: isMixed ? mixedMs : null };
+    return { rows, verified, failures, timings };
+  }
+
+  /** A decode run and a prefill run in one. Returns false when it fails: they are to run apart. */
+  #mixed(decode: readonly DecodeRow[], run: PrefillRun, rows: LogitsRow[]): boolean {
+    const binding = this.#mixedBinding;
+    const wanted = fillDecode(binding.group(0), 0, decode);
+    // A dead row must not write into what the same run prefills: behind it nothing is kept.
+    for (const { sequence, start, length } of run) {
+      if (sequence.row < decode.length) {
+        binding.group(0).setLength(sequence.row, start + length + 1);
+      }
+    }
+    const last = fillPrefill(binding.group(1), run);
+    for (const { sequence, place } of last) wanted.push({ sequence, place: decode.length + place });
+    return attempt(() => this.#runFor(binding, wanted, rows)) === null;
   }
 
   /** One token for each of a range of rows. A run that fails is split, until only the culprit fails. */
@@ -101,95 +132,67 @@ export class OnnxDecoder implements Decoder {
     failures: SequenceFailure[],
   ): void {
     const binding = this.#binding(firstRow, decode.length);
-    const inputIds = binding.inputIds(1);
-    for (const [index, { sequence, position }] of decode.entries()) {
-      const tokenId = sequence?.tokenIds(position, position + 1)[0] ?? 0;
-      inputIds[index] = BigInt(tokenId);
-      binding.seqlensK[index] = position;
+    const wanted = fillDecode(binding.group(), firstRow, decode);
+    const failure = attempt(() => this.#runFor(binding, wanted, rows));
+    if (failure === null) return;
+    if (decode.length === 1) {
+      for (const { sequence } of wanted) failures.push({ sequence, message: failure });
+      return;
     }
-    const failure = attempt(() => binding.run(this.#session));
-    if (failure === null) {
-      for (const { sequence } of decode) {
-        if (sequence) rows.push({ sequence, logits: this.#logits.row(sequence.row) });
-      }
-    } else if (decode.length === 1) {
-      for (const { sequence } of decode)
-        if (sequence) failures.push({ sequence, message: failure });
-    } else {
-      const half = decode.length >> 1;
-      this.#decode(firstRow, decode.slice(0, half), rows, failures);
-      this.#decode(firstRow + half, decode.slice(half), rows, failures);
-    }
+    const half = decode.length >> 1;
+    this.#decode(firstRow, decode.slice(0, half), rows, failures);
+    this.#decode(firstRow + half, decode.slice(half), rows, failures);
   }
 
   /** Chunks of prompts; logits count only if they are those of a sequence's last token. */
   #prefill(run: PrefillRun, rows: LogitsRow[], failures: SequenceFailure[]): void {
-    const firstRow = Math.min(...run.map(({ sequence }) => sequence.row));
-    const width = Math.max(...run.map(({ length }) => length));
-    const binding = this.#binding(firstRow, run.length);
-    const inputIds = binding.inputIds(width).fill(0n);
-    for (const [index, { sequence, start, length }] of run.entries()) {
-      const tokenIds = sequence.tokenIds(start, start + length);
-      for (const [at, tokenId] of tokenIds.entries())
-        inputIds[index * width + at] = BigInt(tokenId);
-      binding.seqlensK[index] = start + length - 1;
-      binding.wantLogits(index, length - 1);
-    }
-    const failure = attempt(() => binding.run(this.#session));
-    for (const index of run.keys()) binding.wantLogits(index, 0);
-    if (failure !== null && run.length > 1) {
-      for (const chunk of run) this.#prefill([chunk], rows, failures);
-      return;
-    }
-    for (const { sequence, start, length } of run) {
-      if (failure !== null) failures.push({ sequence, message: failure });
-      else if (start + length === sequence.numTokens) {
-        rows.push({ sequence, logits: this.#logits.row(sequence.row) });
-      }
-    }
+    const binding = this.#binding(firstRowOf(run), run.length);
+    const wanted = fillPrefill(binding.group(), run);
+    const failure = attempt(() => this.#runFor(binding, wanted, rows));
+    if (failure === null) return;
+    if (run.length > 1) for (const chunk of run) this.#prefill([chunk], rows, failures);
+    else for (const { sequence } of run) failures.push({ sequence, message: failure });
   }
 
   /** A sequence's last token and its draft, with the logits of every position. */
   #verify(
     { sequence, draftTokenIds }: VerifyRun,
-    index: number,
     rows: LogitsRow[],
     verified: VerifiedDraft[],
     failures: SequenceFailure[],
   ): void {
     const position = sequence.numComputedTokens;
-    const perRow = 1 + draftTokenIds.length;
-    const logitsRow = this.#verifyLogitsRow(index);
-    const binding = this.#binding(sequence.row, 1, { perRow, logitsRow });
-    const inputIds = binding.inputIds(perRow);
+    const numTokens = 1 + draftTokenIds.length;
+    const binding = this.#binding(sequence.row, 1);
+    const group = binding.group();
+    const inputIds = group.inputIds(numTokens);
     inputIds[0] = BigInt(sequence.tokenIds(position, position + 1)[0] ?? 0);
     for (const [at, tokenId] of draftTokenIds.entries()) inputIds[at + 1] = BigInt(tokenId);
-    binding.seqlensK[0] = position + draftTokenIds.length;
-    const failure = attempt(() => binding.run(this.#session));
-    if (failure !== null) {
-      failures.push({ sequence, message: failure });
-      return;
+    group.setLength(0, position + numTokens);
+    const failure = attempt(() => {
+      const first = binding.run(Array.from({ length: numTokens }, (_, place) => place));
+      rows.push({ sequence, logits: this.#logits.row(first) });
+      const logits = Array.from(draftTokenIds, (_, at) => this.#logits.row(first + at + 1));
+      verified.push({ sequence, draftTokenIds, logits });
+    });
+    if (failure !== null) failures.push({ sequence, message: failure });
+  }
+
+  /** Runs what is filled in, and hands out the logits of the sequences that can now sample. */
+  #runFor(binding: RunBinding, wanted: readonly WantedLogits[], rows: LogitsRow[]): void {
+    // No graph is made for a run without logits: the first token's are computed in vain.
+    const first = binding.run(wanted.length === 0 ? [0] : wanted.map(({ place }) => place));
+    for (const [index, { sequence }] of wanted.entries()) {
+      rows.push({ sequence, logits: this.#logits.row(first + index) });
     }
-    rows.push({ sequence, logits: this.#logits.row(logitsRow) });
-    const logits = Array.from(draftTokenIds, (_, at) => this.#logits.row(logitsRow + at + 1));
-    verified.push({ sequence, draftTokenIds, logits });
   }
 
-  /** Where the logits of a step's verify runs begin, behind those of the cache's rows. */
-  #verifyLogitsRow(index: number): number {
-    return this.#numRows + index * (1 + this.#maxDraftTokens);
-  }
-
-  #binding(
-    firstRow: number,
-    numRows: number,
-    wanted: WantedLogits = { perRow: 1, logitsRow: firstRow },
-  ): RowBinding {
-    const key = `${firstRow}+${numRows}, ${wanted.perRow} at ${wanted.logitsRow}`;
+  #binding(firstRow: number, numRows: number): RunBinding {
+    const key = `${firstRow}+${numRows}`;
     let binding = this.#bindings.get(key);
     if (!binding) {
-      const { storage } = this;
-      binding = new RowBinding(this.#session, storage, this.#logits, firstRow, numRows, wanted);
+      binding = new RunBinding(this.#session, this.storage, this.#logits);
+      binding.group().bindRows(firstRow, numRows);
       this.#bindings.set(key, binding);
     }
     return binding;
@@ -198,6 +201,8 @@ export class OnnxDecoder implements Decoder {
   release(): void {
     for (const binding of this.#bindings.values()) binding.release();
     this.#bindings.clear();
+    this.#mixedBinding.release();
+    this.#mixedSession.release();
     this.#session.release();
     this.#logits.release();
     this.storage.release();
@@ -214,6 +219,49 @@ export function kvShape(manifest: DecoderManifest, numRows: number, maxModelLen:
     // Whole blocks, so that heads begin at page boundaries.
     capacity: Math.ceil(maxModelLen / BLOCK_SIZE) * BLOCK_SIZE,
   };
+}
+
+/** A sequence that samples after a run, and the place of its last token in the run's token ids. */
+interface WantedLogits {
+  readonly sequence: Sequence;
+  readonly place: number;
+}
+
+/** Fills in one token for each of the rows from `firstRow` on. */
+function fillDecode(
+  group: RowGroup,
+  firstRow: number,
+  decode: readonly DecodeRow[],
+): WantedLogits[] {
+  group.bindRows(firstRow, decode.length);
+  const inputIds = group.inputIds(1);
+  const wanted: WantedLogits[] = [];
+  for (const [place, { sequence, position }] of decode.entries()) {
+    inputIds[place] = BigInt(sequence?.tokenIds(position, position + 1)[0] ?? 0);
+    group.setLength(place, position + 1);
+    if (sequence) wanted.push({ sequence, place });
+  }
+  return wanted;
+}
+
+/** Fills in chunks of prompts in neighbouring rows, padded to the longest. */
+function fillPrefill(group: RowGroup, run: PrefillRun): WantedLogits[] {
+  const width = Math.max(...run.map(({ length }) => length));
+  group.bindRows(firstRowOf(run), run.length);
+  const inputIds = group.inputIds(width).fill(0n);
+  const wanted: WantedLogits[] = [];
+  for (const [index, { sequence, start, length }] of run.entries()) {
+    const tokenIds = sequence.tokenIds(start, start + length);
+    for (const [at, tokenId] of tokenIds.entries()) inputIds[index * width + at] = BigInt(tokenId);
+    group.setLength(index, start + length);
+    const isLast = start + length === sequence.numTokens;
+    if (isLast) wanted.push({ sequence, place: index * width + length - 1 });
+  }
+  return wanted;
+}
+
+function firstRowOf(run: PrefillRun): number {
+  return Math.min(...run.map(({ sequence }) => sequence.row));
 }
 
 /** Runs `action`; returns how long it took, in milliseconds. */

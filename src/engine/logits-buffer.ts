@@ -1,16 +1,14 @@
 import { NativeMemory } from '../ort/native-memory.ts';
 import { Tensor } from '../ort/tensor.ts';
 
-/**
- * Where every run leaves its logits: [rows, vocab]. First comes one row for each row of the KV
- * cache: that is computed once in a step (a dead row's rubbish comes before its prefill), so runs
- * never collide. Behind them may be rows for runs that want more than one position's logits.
- */
+/** Where the runs of a step leave their logits, one after the other: [rows, vocab]. */
 export class LogitsBuffer {
   readonly #memory: NativeMemory;
   readonly #vocabSize: number;
   readonly #rows: readonly Float32Array[];
+  #numTaken = 0;
 
+  /** @param numRows that one step takes at most */
   constructor(numRows: number, vocabSize: number) {
     this.#vocabSize = vocabSize;
     this.#memory = new NativeMemory(numRows * vocabSize * Float32Array.BYTES_PER_ELEMENT);
@@ -20,7 +18,30 @@ export class LogitsBuffer {
     );
   }
 
-  /** [vocab], valid until the row is next computed. */
+  /** A new step begins: nobody reads the last one's logits any more. */
+  reset(): void {
+    this.#numTaken = 0;
+  }
+
+  /**
+   * Sets rows aside for a run; returns the first one.
+   * @throws RangeError when the step has taken all
+   */
+  take(numRows: number): number {
+    const first = this.#numTaken;
+    if (first + numRows > this.#rows.length) {
+      throw new RangeError(`a step has ${this.#rows.length} rows of logits at most`);
+    }
+    this.#numTaken += numRows;
+    return first;
+  }
+
+  /** Takes back the rows from `firstRow` on: their run failed. */
+  giveBack(firstRow: number): void {
+    this.#numTaken = firstRow;
+  }
+
+  /** Logits [vocab] that a run left. */
   row(row: number): Float32Array {
     const logits = this.#rows[row];
     if (!logits) throw new RangeError(`there is no row ${row}`);

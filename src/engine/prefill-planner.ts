@@ -52,14 +52,31 @@ function planChunks(request: PrefillRequest): PrefillChunk[] {
     const start = sequence.numComputedTokens;
     const wanted = Math.min(sequence.numUncomputedTokens, budgetTokens);
     const atLeast = chunks.length === 0 ? Math.min(policy.minChunk, wanted) : 0;
-    const length = Math.max(atLeast, costs.prefillTokensWithin(budgetMs, start, wanted));
+    // The first run shares the decode run's matrix products; see Decoder.
+    const isBeside = chunks.length === 0 && decode.length > 0;
+    const costMs = (tokens: number) => {
+      const chunk = [{ start, length: tokens }];
+      return isBeside ? costs.besideDecodeMs(chunk) : costs.prefillMs(chunk);
+    };
+    const length = Math.max(atLeast, mostWithin(budgetMs, wanted, costMs));
     if (length <= 0) break;
     const chunk = { sequence, start, length };
     chunks.push(chunk);
-    budgetMs -= costs.prefillMs([chunk]);
+    budgetMs -= costMs(length);
     budgetTokens -= length;
   }
   return chunks;
+}
+
+/** The most tokens, up to `limit`, whose cost is within `budgetMs`; may be 0. */
+function mostWithin(budgetMs: number, limit: number, costMs: (tokens: number) => number): number {
+  let [low, high] = [0, limit];
+  while (low < high) {
+    const tokens = Math.ceil((low + high) / 2);
+    if (costMs(tokens) <= budgetMs) low = tokens;
+    else high = tokens - 1;
+  }
+  return low;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { KvStorage } from '../engine/kv-storage.ts';
 import { LogitsBuffer } from '../engine/logits-buffer.ts';
-import { RowBinding } from '../engine/row-binding.ts';
+import { RunBinding } from '../engine/run-binding.ts';
 import type { BuiltModel } from '../model/manifest.ts';
 import { Session } from '../ort/session.ts';
 
@@ -31,7 +31,7 @@ export class LockstepDecoder implements Lockstep {
   readonly #storage: KvStorage;
   readonly #logits: LogitsBuffer;
   /** By number of rows. */
-  readonly #bindings = new Map<number, RowBinding>();
+  readonly #bindings = new Map<number, RunBinding>();
 
   constructor({ graphPath, manifest }: BuiltModel, options: LockstepOptions) {
     const { numRows, capacity, threads } = options;
@@ -43,12 +43,14 @@ export class LockstepDecoder implements Lockstep {
 
   step(inputs: readonly RowInput[]): void {
     const binding = this.#binding(inputs.length);
-    const inputIds = binding.inputIds(1);
+    const group = binding.group();
+    const inputIds = group.inputIds(1);
     for (const [row, { tokenId, position }] of inputs.entries()) {
       inputIds[row] = BigInt(tokenId);
-      binding.seqlensK[row] = position;
+      group.setLength(row, position + 1);
     }
-    binding.run(this.#session);
+    this.#logits.reset();
+    binding.run(inputs.map((_, row) => row));
   }
 
   logits(row: number): Float32Array {
@@ -63,10 +65,11 @@ export class LockstepDecoder implements Lockstep {
     this.#storage.release();
   }
 
-  #binding(numRows: number): RowBinding {
+  #binding(numRows: number): RunBinding {
     let binding = this.#bindings.get(numRows);
     if (!binding) {
-      binding = new RowBinding(this.#session, this.#storage, this.#logits, 0, numRows);
+      binding = new RunBinding(this.#session, this.#storage, this.#logits);
+      binding.group().bindRows(0, numRows);
       this.#bindings.set(numRows, binding);
     }
     return binding;

@@ -74,10 +74,10 @@ export class BlockMatrix {
     });
   }
 
-  /** Adds a lookup of rows; `indices` [batch, seq] become float [batch, seq, columns]. */
+  /** Adds a lookup of rows; `indices` [tokens] become float [tokens, columns]. */
   gather(output: string, indices: string): string {
     const graph = this.#graph;
-    const lastAxis = graph.initializer(`${output}/axes`, 'int64', [1], BigInt64Array.of(2n));
+    const lastAxis = graph.initializer(`${output}/axes`, 'int64', [1], BigInt64Array.of(-1n));
     // The two operators want the same scales in different shapes.
     const scales = graph.node(`${output}/Scales`, 'Unsqueeze', [this.#scales, lastAxis]);
     const blocks = graph.node(
@@ -94,7 +94,7 @@ export class BlockMatrix {
         },
       },
     );
-    const shape = graph.initializer(`${output}/shape`, 'int64', [3], BigInt64Array.of(0n, 0n, -1n));
+    const shape = graph.initializer(`${output}/shape`, 'int64', [2], BigInt64Array.of(0n, -1n));
     if (this.#columns % BLOCK_SIZE === 0) {
       return graph.node(output, 'Reshape', [blocks, shape]);
     }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { parseDecoderConfig, type DecoderConfig } from './config.ts';
 import { contentHash, sha256 } from './content-hash.ts';
-import { buildDecoderGraph } from './decoder-graph.ts';
+import { buildDecoderGraph, buildMixedGraph } from './decoder-graph.ts';
 import { ModelError } from './errors.ts';
 import type { BuiltModel, DecoderManifest, Precision } from './manifest.ts';
 import { readManifest, writeManifest } from './manifest-file.ts';
@@ -15,9 +15,10 @@ import { createStagingDirectory, publish, removeStaleStaging } from './staging.t
 import type { WeightSource } from './weights.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 2;
+const FORMAT_VERSION = 3;
 
 const GRAPH_FILE = 'decoder.onnx';
+const MIXED_GRAPH_FILE = 'mixed.onnx';
 
 /** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
 export type ModelSource =
@@ -64,7 +65,11 @@ export async function prepareModel(
       throw explain(error, options.cacheDirectory);
     }
   }
-  return { graphPath: join(finalPath, GRAPH_FILE), manifest: await readManifest(finalPath) };
+  return {
+    graphPath: join(finalPath, GRAPH_FILE),
+    mixedGraphPath: join(finalPath, MIXED_GRAPH_FILE),
+    manifest: await readManifest(finalPath),
+  };
 }
 
 async function resolveSource(source: ModelSource, cacheDirectory: string): Promise<ResolvedSource> {
@@ -121,7 +126,9 @@ async function writeBuild(
   const weights = await open();
   try {
     const graph = buildDecoderGraph(config, weights, precision);
-    await graph.write(join(folder, GRAPH_FILE), onProgress);
+    const data = await graph.write(join(folder, GRAPH_FILE), onProgress);
+    const mixed = buildMixedGraph(config, weights, precision);
+    await mixed.writeSharing(data, join(folder, MIXED_GRAPH_FILE));
   } finally {
     await weights.close();
   }

@@ -4,6 +4,7 @@ import { layerTensorNames } from './families.ts';
 import { emitLinear, type LinearLayer } from './linear.ts';
 import type { Precision } from './manifest.ts';
 import { rotaryTables } from './rope.ts';
+import { type GroupPrefix, packTokens, type TokenPacking } from './token-packing.ts';
 import { vocabularyMatrix, type VocabularyMatrix } from './vocabulary-matrix.ts';
 import { WEIGHT_FORMATS, type WeightFormats } from './weight-format.ts';
 import type { WeightSource } from './weights.ts';
@@ -19,8 +20,7 @@ interface Stream {
  *
  * Inputs: `input_ids` int64 [batch, seq]; `seqlens_k` int32 [batch], each row's length after this
  * step minus one; `total_sequence_length` int32 [], the longest of those lengths; `logits_index`
- * int64 [wanted, 2], the places in `input_ids` whose logits are wanted, each as row and position;
- * and `past_key_values.{layer}.key|value` float [batch, kv_heads, capacity, head_dim].
+ * int64 [wanted], the places in `input_ids`, read row by row, whose logits are wanted; and `past_key_values.{layer}.key|value` float [batch, kv_heads, capacity, head_dim].
  * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, shaped like the past:
  * bound to the past's own buffers, they are appended to in place.
  */
@@ -29,19 +29,43 @@ export function buildDecoderGraph(
   weights: WeightSource,
   precision: Precision,
 ): GraphBuilder {
-  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision]).emit();
+  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision], DECODE_ONLY).emit();
 }
+
+/**
+ * The same decoder over two groups of rows in one run: those that decode, with the inputs and outputs
+ * of buildDecoderGraph, and those that prefill, with the same names behind `prefill.`. What works
+ * token by token reads its weights once for both; attention runs for each group by itself.
+ * `logits_index` counts the prefill group's places on after the decode group's.
+ */
+export function buildMixedGraph(
+  config: DecoderConfig,
+  weights: WeightSource,
+  precision: Precision,
+): GraphBuilder {
+  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision], MIXED_GROUPS).emit();
+}
+
+const DECODE_ONLY: readonly GroupPrefix[] = [''];
+const MIXED_GROUPS: readonly GroupPrefix[] = ['', 'prefill.'];
 
 class DecoderEmitter {
   readonly #graph = new GraphBuilder('decoder');
   readonly #config: DecoderConfig;
   readonly #weights: WeightSource;
   readonly #formats: WeightFormats;
+  readonly #groups: readonly GroupPrefix[];
 
-  constructor(config: DecoderConfig, weights: WeightSource, formats: WeightFormats) {
+  constructor(
+    config: DecoderConfig,
+    weights: WeightSource,
+    formats: WeightFormats,
+    groups: readonly GroupPrefix[],
+  ) {
     this.#config = config;
     this.#weights = weights;
     this.#formats = formats;
+    this.#groups = groups;
   }
 
   emit(): GraphBuilder {
@@ -51,13 +75,14 @@ class DecoderEmitter {
     this.#declareRotaryTables();
 
     const embedding = this.#vocabularyMatrix(family.tensors.embedding);
-    let hidden = embedding.embed('input_ids');
+    const packing = packTokens(graph, this.#groups);
+    let hidden = embedding.embed(packing.tokenIds);
     let residual: string | undefined;
     for (let layer = 0; layer < numLayers; layer++) {
       const names = layerTensorNames(this.#config.family, layer);
       const before = this.#norm(names.attentionNorm, hidden, residual);
       const last = layer === numLayers - 1;
-      const attended = this.#pickWanted(this.#attention(layer, before), last);
+      const attended = this.#pickWanted(this.#attention(layer, before, packing), last);
       const projected = this.#attentionOutput(layer, attended);
       const after = this.#norm(names.mlpNorm, projected, this.#pickWanted(before.residual, last));
       hidden = this.#mlp(layer, after.normalized);
@@ -72,32 +97,36 @@ class DecoderEmitter {
 
   #declareInputs(): void {
     const graph = this.#graph;
-    graph.input('input_ids', 'int64', ['batch', 'seq']);
-    graph.input('seqlens_k', 'int32', ['batch']);
-    graph.input('total_sequence_length', 'int32', []);
-    graph.input('logits_index', 'int64', ['wanted', 2]);
-    for (const [past] of this.#cacheNames()) {
-      graph.input(past, 'float', this.#cacheDims());
+    graph.input('logits_index', 'int64', ['wanted']);
+    for (const group of this.#groups) {
+      graph.input(`${group}input_ids`, 'int64', [`${group}batch`, `${group}seq`]);
+      graph.input(`${group}seqlens_k`, 'int32', [`${group}batch`]);
+      graph.input(`${group}total_sequence_length`, 'int32', []);
+      for (const [past] of this.#cacheNames(group)) {
+        graph.input(past, 'float', this.#cacheDims(group));
+      }
     }
   }
 
   #declareOutputs(): void {
     this.#graph.output('logits', 'float', ['wanted', this.#config.vocabSize]);
-    for (const [, present] of this.#cacheNames()) {
-      this.#graph.output(present, 'float', this.#cacheDims());
+    for (const group of this.#groups) {
+      for (const [, present] of this.#cacheNames(group)) {
+        this.#graph.output(present, 'float', this.#cacheDims(group));
+      }
     }
   }
 
-  #cacheDims(): (string | number)[] {
-    return ['batch', this.#config.numKvHeads, 'capacity', this.#config.headDim];
+  #cacheDims(group: GroupPrefix): (string | number)[] {
+    return [`${group}batch`, this.#config.numKvHeads, 'capacity', this.#config.headDim];
   }
 
   /** Pairs of past and present names, key before value, layer by layer. */
-  #cacheNames(): [past: string, present: string][] {
+  #cacheNames(group: GroupPrefix): [past: string, present: string][] {
     return Array.from({ length: this.#config.numLayers }, (_, layer) =>
       ['key', 'value'].map((kind): [string, string] => [
-        `past_key_values.${layer}.${kind}`,
-        `present.${layer}.${kind}`,
+        `${group}past_key_values.${layer}.${kind}`,
+        `${group}present.${layer}.${kind}`,
       ]),
     ).flat();
   }
@@ -143,7 +172,7 @@ class DecoderEmitter {
     return { normalized, residual: sum };
   }
 
-  #attention(layer: number, { normalized }: Stream): string {
+  #attention(layer: number, { normalized }: Stream, packing: TokenPacking): string {
     const { numHeads, numKvHeads, headDim, queryKeyValueBias } = this.#config;
     const names = layerTensorNames(this.#config.family, layer);
     const qkv = this.#linear(normalized, {
@@ -156,7 +185,14 @@ class DecoderEmitter {
       ],
       bias: queryKeyValueBias,
     });
-    const name = `layers.${layer}.attention/GroupQueryAttention`;
+    return packing.forEachGroup(qkv, numHeads * headDim, (tokens, group) =>
+      this.#groupQueryAttention(layer, tokens, group),
+    );
+  }
+
+  #groupQueryAttention(layer: number, qkv: string, group: GroupPrefix): string {
+    const { numHeads, numKvHeads } = this.#config;
+    const name = `${group}layers.${layer}.attention/GroupQueryAttention`;
     return this.#graph.node(
       name,
       'GroupQueryAttention',
@@ -165,16 +201,16 @@ class DecoderEmitter {
         // Key and value are packed into the query input.
         '',
         '',
-        `past_key_values.${layer}.key`,
-        `past_key_values.${layer}.value`,
-        'seqlens_k',
-        'total_sequence_length',
+        `${group}past_key_values.${layer}.key`,
+        `${group}past_key_values.${layer}.value`,
+        `${group}seqlens_k`,
+        `${group}total_sequence_length`,
         'cos_cache',
         'sin_cache',
       ],
       {
         domain: MICROSOFT_DOMAIN,
-        outputs: [name, `present.${layer}.key`, `present.${layer}.value`],
+        outputs: [name, `${group}present.${layer}.key`, `${group}present.${layer}.value`],
         attributes: {
           num_heads: BigInt(numHeads),
           kv_num_heads: BigInt(numKvHeads),
@@ -232,11 +268,11 @@ class DecoderEmitter {
   }
 
   /**
-   * In the last layer, keeps only the places whose logits are wanted: what lies above the attention
-   * then costs the same for a prompt as for one token. [batch, seq, n] becomes [wanted, n].
+   * In the last layer, keeps only the tokens whose logits are wanted: what lies above the attention
+   * then costs the same for a prompt as for one token. [tokens, n] becomes [wanted, n].
    */
   #pickWanted(value: string, last: boolean): string {
-    return last ? this.#graph.node(`${value}/Wanted`, 'GatherND', [value, 'logits_index']) : value;
+    return last ? this.#graph.node(`${value}/Wanted`, 'Gather', [value, 'logits_index']) : value;
   }
 
   #linear(input: string, layer: LinearLayer): string {

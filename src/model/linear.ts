@@ -23,7 +23,7 @@ export interface LinearLayer {
   readonly bias: boolean;
 }
 
-/** Adds a linear layer to the graph; `input` is [..., inFeatures]. Returns its output's name. */
+/** Adds a linear layer to the graph; `input` is [tokens, inFeatures]. Returns its output's name. */
 export function emitLinear(
   graph: GraphBuilder,
   weights: WeightSource,

@@ -25,5 +25,7 @@ export interface DecoderManifest {
 export interface BuiltModel {
   /** Absolute path of the ONNX file; its external data lies beside it. */
   readonly graphPath: string;
+  /** Likewise: the same decoder over a decode and a prefill group at once; see buildMixedGraph. */
+  readonly mixedGraphPath: string;
   readonly manifest: DecoderManifest;
 }

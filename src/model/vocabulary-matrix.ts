@@ -6,7 +6,7 @@ import type { WeightSource } from './weights.ts';
 
 /** A matrix [vocab, hidden]: the token embedding, the LM head, or both at once when they are tied. */
 export interface VocabularyMatrix {
-  /** Adds the embedding of token ids [batch, seq]; returns the name of [batch, seq, hidden]. */
+  /** Adds the embedding of token ids [tokens]; returns the name of [tokens, hidden]. */
   embed(tokenIds: string): string;
   /** Adds the projection of hidden states [rows, hidden] to logits [rows, vocab], named `logits`. */
   project(hidden: string, logits: string): void;

@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 
 import { attributeProto, type AttributeValue } from './attributes.ts';
 import type { ElementType } from './element-type.ts';
-import { ExternalDataWriter } from './external-data.ts';
+import { type ExternalSpan, ExternalDataWriter } from './external-data.ts';
 import {
   checkedBytes,
   initializerByteLength,
@@ -37,6 +37,12 @@ export interface NodeOptions {
   readonly outputs?: readonly string[];
   readonly domain?: string;
   readonly attributes?: Readonly<Record<string, AttributeValue>>;
+}
+
+/** The initializers in an external data file, by name. */
+export interface ExternalData {
+  readonly fileName: string;
+  readonly spans: ReadonlyMap<string, ExternalSpan>;
 }
 
 /** Called as bytes of external data are written; `name` is the initializer just written. */
@@ -146,11 +152,13 @@ export class GraphBuilder {
   /**
    * Writes the model to `graphPath`, and all but its smallest initializers to one external data
    * file `graphPath + ".data"`, one at a time. Both files are flushed to the disk.
+   * @returns what the data file holds
    */
-  async write(graphPath: string, onProgress?: WriteProgress): Promise<void> {
+  async write(graphPath: string, onProgress?: WriteProgress): Promise<ExternalData> {
     const dataPath = `${graphPath}.data`;
     const total = this.#initializers.reduce((sum, item) => sum + externalBytes(item), 0);
     const tensors: TensorProto[] = [];
+    const spans = new Map<string, ExternalSpan>();
     const data = await ExternalDataWriter.create(dataPath);
     try {
       let done = 0;
@@ -161,6 +169,7 @@ export class GraphBuilder {
           continue;
         }
         const span = await data.append(bytes);
+        spans.set(initializer.name, span);
         tensors.push(externalTensor(initializer, basename(dataPath), span));
         done += span.length;
         onProgress?.(done, total, initializer.name);
@@ -168,6 +177,28 @@ export class GraphBuilder {
       await data.sync();
     } finally {
       await data.close();
+    }
+    await writeFile(graphPath, this.#serialize(tensors), { flush: true });
+    return { fileName: basename(dataPath), spans };
+  }
+
+  /**
+   * Writes the model to `graphPath`, its big initializers being those of the same names that another
+   * graph has written to the same folder.
+   * @throws {Error} if one of them is not there
+   */
+  async writeSharing({ fileName, spans }: ExternalData, graphPath: string): Promise<void> {
+    const tensors: TensorProto[] = [];
+    for (const initializer of this.#initializers) {
+      if (externalBytes(initializer) === 0) {
+        tensors.push(inlineTensor(initializer, await initializerBytes(initializer)));
+        continue;
+      }
+      const span = spans.get(initializer.name);
+      if (span?.length !== externalBytes(initializer)) {
+        throw new Error(`initializer "${initializer.name}" is not what ${fileName} holds`);
+      }
+      tensors.push(externalTensor(initializer, fileName, span));
     }
     await writeFile(graphPath, this.#serialize(tensors), { flush: true });
   }

@@ -5,11 +5,11 @@ import { Sequence } from '../../src/engine/sequence.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 
 const sequence = new Sequence(engineRequest());
-const plan = (start: number, length: number) => ({
+const plan = (numRows: number, length: number) => ({
   cacheOperations: [],
-  decode: [],
-  prefill: [[{ sequence, start, length }]],
-  numBatchedTokens: length,
+  decode: Array.from({ length: numRows }, () => ({ sequence, position: 0 })),
+  prefill: length > 0 ? [[{ sequence, start: 0, length }]] : [],
+  numBatchedTokens: numRows + length,
 });
 
 describe('the running fit', () => {
@@ -36,17 +36,18 @@ describe('the running fit', () => {
 });
 
 describe('the cost model', () => {
-  it('says how many tokens fit a time', () => {
+  it('learns what prefill costs, alone and beside decode runs', () => {
     const costs = new CostModel();
-    for (let step = 0; step < 200; step++) {
+    for (let step = 0; step < 300; step++) {
       const length = 16 + ((step * 31) % 400);
       costs.observe(plan(0, length), { decodeMs: 0, prefillMs: [10 + 0.5 * length] });
+      costs.observe(plan(4, 0), { decodeMs: 20, prefillMs: [] });
+      const mixedMs = 20 + 0.3 * length;
+      costs.observe(plan(4, length), { decodeMs: 0, prefillMs: [0], mixedMs });
     }
-    const tokens = costs.prefillTokensWithin(60, 0, 512);
-    expect(tokens).toBeGreaterThan(90);
-    expect(tokens).toBeLessThan(110);
-    expect(costs.prefillTokensWithin(5, 0, 512)).toBe(0);
-    expect(costs.prefillTokensWithin(Infinity, 0, 512)).toBe(512);
+    const chunk = [{ start: 0, length: 100 }];
+    expect(costs.prefillMs(chunk)).toBeCloseTo(60, -0.5);
+    expect(costs.besideDecodeMs(chunk)).toBeCloseTo(30, -0.5);
   });
 
   it('is not thrown off by an interruption', () => {

@@ -39,11 +39,11 @@ async function runGraph(
 ) {
   const graph = new GraphBuilder('matrix');
   graph.input('x', 'float', ['rows', columns]);
-  graph.input('ids', 'int64', ['batch', 'seq']);
+  graph.input('ids', 'int64', ['tokens']);
   const source = { name: 'matrix', tensors: PARTS, columns };
   const matrix = new BlockMatrix(graph, weights, source, { kind: 'blocks', bits });
   graph.output(matrix.multiply('product', 'x'), 'float', ['rows', ROWS]);
-  graph.output(matrix.gather('found', 'ids'), 'float', ['batch', 'seq', columns]);
+  graph.output(matrix.gather('found', 'ids'), 'float', ['tokens', columns]);
   const path = join(await temporaryDirectory(), 'matrix.onnx');
   await graph.write(path);
 
@@ -53,9 +53,9 @@ async function runGraph(
   const found = new Float32Array(ids.length * columns);
   const tensors = [
     Tensor.over('float', [rows, columns], input),
-    Tensor.over('int64', [1, ids.length], ids),
+    Tensor.over('int64', [ids.length], ids),
     Tensor.over('float', [rows, ROWS], product),
-    Tensor.over('float', [1, ids.length, columns], found),
+    Tensor.over('float', [ids.length, columns], found),
   ] as const;
   const binding = new IoBinding(session);
   onTestFinished(() => {

@@ -62,8 +62,8 @@ export class DecoderRun {
       total_sequence_length: new Tensor('int32', Int32Array.of(Math.max(...lengths)), []),
       logits_index: new Tensor(
         'int64',
-        BigInt64Array.from(index.flatMap((position, row) => [BigInt(row), BigInt(position)])),
-        [batch, 2],
+        BigInt64Array.from(index, (position, row) => BigInt(row * seq + position)),
+        [batch],
       ),
     };
     for (const [name, tensor] of Object.entries(this.#cache)) {

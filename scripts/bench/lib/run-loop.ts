@@ -59,8 +59,8 @@ export class RunLoop {
       total_sequence_length: new ort.Tensor('int32', Int32Array.of(position + 1), []),
       logits_index: new ort.Tensor(
         'int64',
-        BigInt64Array.from({ length: 2 * rows }, (_, at) => BigInt(at % 2 === 0 ? at / 2 : 0)),
-        [rows, 2],
+        BigInt64Array.from({ length: rows }, (_, row) => BigInt(row)),
+        [rows],
       ),
     };
     const fetches: Record<string, ort.Tensor> = { logits: this.#logits };

@@ -80,12 +80,10 @@ function lengthNodes(): NodeProto[] {
     makeNode('Gather', ['peer/ids_shape', 'peer/zero'], 'peer/batch'),
     makeNode('Gather', ['peer/ids_shape', 'peer/one'], 'peer/seq'),
     makeNode('Sub', ['peer/seq', 'peer/one'], 'peer/last_position'),
-    makeNode('Concat', ['peer/batch', 'peer/one'], 'peer/column', { axis: 0n }),
-    makeNode('Expand', ['peer/last_position', 'peer/column'], 'peer/positions'),
     makeNode('Squeeze', ['peer/batch'], 'peer/batch_scalar'),
     makeNode('Range', ['peer/zero_scalar', 'peer/batch_scalar', 'peer/one_scalar'], 'peer/range'),
-    makeNode('Unsqueeze', ['peer/range', 'peer/one'], 'peer/rows'),
-    makeNode('Concat', ['peer/rows', 'peer/positions'], 'logits_index', { axis: 1n }),
+    makeNode('Mul', ['peer/range', 'peer/seq'], 'peer/firsts'),
+    makeNode('Add', ['peer/firsts', 'peer/last_position'], 'logits_index'),
   ];
 }
 
