@@ -1,7 +1,7 @@
 import type { DecoderConfig } from '../model/config.ts';
 import type { Precision } from '../model/manifest.ts';
 import { countParameters } from '../model/parameter-count.ts';
-import { hasFastInt8 } from './cpu-features.ts';
+import { hasFastInt8 } from '../ort/cpu-features.ts';
 import type { Options } from './options.ts';
 
 export interface PrecisionChoice {

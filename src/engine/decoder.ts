@@ -1,6 +1,8 @@
 import type { BuiltModel, DecoderManifest } from '../model/manifest.ts';
+import { readExternalInitializers } from '../onnx/external-initializers.ts';
 import { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
+import { SharedWeights } from '../ort/shared-weights.ts';
 import type { StepTimings } from './cost-model.ts';
 import { type KvShape, KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
@@ -59,6 +61,7 @@ export interface DecoderOptions {
 /** The decoder over ONNX Runtime on the CPU, with the KV cache appended to in place. */
 export class OnnxDecoder implements Decoder {
   readonly storage: KvStorage;
+  readonly #weights: SharedWeights;
   readonly #session: Session;
   readonly #mixedSession: Session;
   readonly #logits: LogitsBuffer;
@@ -67,8 +70,10 @@ export class OnnxDecoder implements Decoder {
   readonly #mixedBinding: RunBinding;
 
   constructor({ graphPath, mixedGraphPath, manifest }: BuiltModel, options: DecoderOptions) {
-    this.#session = new Session(graphPath, options.session);
-    this.#mixedSession = new Session(mixedGraphPath, options.session);
+    this.#weights = new SharedWeights(readExternalInitializers(graphPath));
+    this.#session = new Session(graphPath, options.session, this.#weights);
+    this.#mixedSession = new Session(mixedGraphPath, options.session, this.#weights);
+    this.#weights.trim();
     const { maxDraftTokens = 0 } = options;
     const numVerified = maxDraftTokens > 0 ? MAX_VERIFY_RUNS * (1 + maxDraftTokens) : 0;
     this.#logits = new LogitsBuffer(options.numRows + numVerified, manifest.vocabSize);
@@ -198,12 +203,16 @@ export class OnnxDecoder implements Decoder {
     return binding;
   }
 
+  endProfiling(): string {
+    return this.#session.endProfiling();
+  }
   release(): void {
     for (const binding of this.#bindings.values()) binding.release();
     this.#bindings.clear();
     this.#mixedBinding.release();
     this.#mixedSession.release();
     this.#session.release();
+    this.#weights.release();
     this.#logits.release();
     this.storage.release();
   }

@@ -1,12 +1,19 @@
 import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import { layerTensorNames } from './families.ts';
-import { emitLinear, type LinearLayer } from './linear.ts';
+import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
 import type { Precision } from './manifest.ts';
 import { rotaryTables } from './rope.ts';
+import { emitRowProduct } from './row-matrix.ts';
+import { RowQuantizer } from './row-quantizer.ts';
 import { type GroupPrefix, packTokens, type TokenPacking } from './token-packing.ts';
 import { vocabularyMatrix, type VocabularyMatrix } from './vocabulary-matrix.ts';
-import { WEIGHT_FORMATS, type WeightFormats } from './weight-format.ts';
+import {
+  type BlockFormat,
+  type FloatFormat,
+  WEIGHT_FORMATS,
+  type WeightFormats,
+} from './weight-format.ts';
 import type { WeightSource } from './weights.ts';
 
 /** A normalized hidden state, and the sum of everything before it that the next layer adds to. */
@@ -51,6 +58,7 @@ const MIXED_GROUPS: readonly GroupPrefix[] = ['', 'prefill.'];
 
 class DecoderEmitter {
   readonly #graph = new GraphBuilder('decoder');
+  readonly #quantizer = new RowQuantizer(this.#graph);
   readonly #config: DecoderConfig;
   readonly #weights: WeightSource;
   readonly #formats: WeightFormats;
@@ -70,11 +78,11 @@ class DecoderEmitter {
 
   emit(): GraphBuilder {
     const graph = this.#graph;
-    const { numLayers, tieWordEmbeddings, family } = this.#config;
+    const { numLayers, family } = this.#config;
     this.#declareInputs();
     this.#declareRotaryTables();
 
-    const embedding = this.#vocabularyMatrix(family.tensors.embedding);
+    const embedding = this.#vocabularyMatrix(family.tensors.embedding, this.#formats.embedding);
     const packing = packTokens(graph, this.#groups);
     let hidden = embedding.embed(packing.tokenIds);
     let residual: string | undefined;
@@ -83,16 +91,36 @@ class DecoderEmitter {
       const before = this.#norm(names.attentionNorm, hidden, residual);
       const last = layer === numLayers - 1;
       const attended = this.#pickWanted(this.#attention(layer, before, packing), last);
-      const projected = this.#attentionOutput(layer, attended);
+      const rowsLike = last ? 'logits_index' : packing.tokenIds;
+      const projected = this.#attentionOutput(layer, { value: attended, rowsLike });
       const after = this.#norm(names.mlpNorm, projected, this.#pickWanted(before.residual, last));
-      hidden = this.#mlp(layer, after.normalized);
+      hidden = this.#mlp(layer, { value: after.normalized, rowsLike });
       ({ residual } = after);
     }
     const { normalized } = this.#norm(family.tensors.finalNorm, hidden, residual);
-    const lmHead = tieWordEmbeddings ? embedding : this.#vocabularyMatrix(family.tensors.lmHead);
-    lmHead.project(normalized, 'logits');
+    this.#project(normalized, embedding);
     this.#declareOutputs();
     return graph;
+  }
+
+  /** Adds the LM head; `hidden` is [wanted, hidden]. */
+  #project(hidden: string, embedding: VocabularyMatrix): void {
+    const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.#config;
+    const tensor = tieWordEmbeddings ? family.tensors.embedding : family.tensors.lmHead;
+    const format = this.#formats.lmHead;
+    if (format.kind !== 'rows') {
+      const matrix = tieWordEmbeddings ? embedding : this.#vocabularyMatrix(tensor, format);
+      matrix.project(hidden, 'logits');
+      return;
+    }
+    const tensors = [{ name: `${tensor}.weight`, rows: vocabSize }];
+    emitRowProduct(
+      this.#graph,
+      this.#weights,
+      { name: 'lm_head', tensors, columns: hiddenSize },
+      { output: 'logits', input: hidden, rowsLike: 'logits_index' },
+      this.#quantizer,
+    );
   }
 
   #declareInputs(): void {
@@ -175,16 +203,19 @@ class DecoderEmitter {
   #attention(layer: number, { normalized }: Stream, packing: TokenPacking): string {
     const { numHeads, numKvHeads, headDim, queryKeyValueBias } = this.#config;
     const names = layerTensorNames(this.#config.family, layer);
-    const qkv = this.#linear(normalized, {
-      name: `layers.${layer}.attention.qkv`,
-      inFeatures: this.#config.hiddenSize,
-      parts: [
-        { tensor: names.query, outFeatures: numHeads * headDim },
-        { tensor: names.key, outFeatures: numKvHeads * headDim },
-        { tensor: names.value, outFeatures: numKvHeads * headDim },
-      ],
-      bias: queryKeyValueBias,
-    });
+    const qkv = this.#linear(
+      { value: normalized, rowsLike: packing.tokenIds },
+      {
+        name: `layers.${layer}.attention.qkv`,
+        inFeatures: this.#config.hiddenSize,
+        parts: [
+          { tensor: names.query, outFeatures: numHeads * headDim },
+          { tensor: names.key, outFeatures: numKvHeads * headDim },
+          { tensor: names.value, outFeatures: numKvHeads * headDim },
+        ],
+        bias: queryKeyValueBias,
+      },
+    );
     return packing.forEachGroup(qkv, numHeads * headDim, (tokens, group) =>
       this.#groupQueryAttention(layer, tokens, group),
     );
@@ -220,7 +251,7 @@ class DecoderEmitter {
     );
   }
 
-  #attentionOutput(layer: number, attended: string): string {
+  #attentionOutput(layer: number, attended: LinearInput): string {
     const { numHeads, headDim, hiddenSize, attentionOutputBias } = this.#config;
     return this.#linear(attended, {
       name: `layers.${layer}.attention.output`,
@@ -235,7 +266,7 @@ class DecoderEmitter {
     });
   }
 
-  #mlp(layer: number, normalized: string): string {
+  #mlp(layer: number, normalized: LinearInput): string {
     const { hiddenSize, intermediateSize, mlpBias } = this.#config;
     const names = layerTensorNames(this.#config.family, layer);
     const prefix = `layers.${layer}.mlp`;
@@ -259,12 +290,15 @@ class DecoderEmitter {
       attributes: { alpha: 1 },
     });
     const gated = this.#graph.node(`${prefix}/Mul`, 'Mul', [activated, up]);
-    return this.#linear(gated, {
-      name: `${prefix}.down`,
-      inFeatures: intermediateSize,
-      parts: [{ tensor: names.down, outFeatures: hiddenSize }],
-      bias: mlpBias,
-    });
+    return this.#linear(
+      { value: gated, rowsLike: normalized.rowsLike },
+      {
+        name: `${prefix}.down`,
+        inFeatures: intermediateSize,
+        parts: [{ tensor: names.down, outFeatures: hiddenSize }],
+        bias: mlpBias,
+      },
+    );
   }
 
   /**
@@ -275,13 +309,14 @@ class DecoderEmitter {
     return last ? this.#graph.node(`${value}/Wanted`, 'Gather', [value, 'logits_index']) : value;
   }
 
-  #linear(input: string, layer: LinearLayer): string {
-    return emitLinear(this.#graph, this.#weights, layer, input, this.#formats.linear);
+  #linear(input: LinearInput, layer: LinearLayer): string {
+    const { linear } = this.#formats;
+    return emitLinear(this.#graph, this.#weights, layer, input, linear, this.#quantizer);
   }
 
-  #vocabularyMatrix(tensor: string): VocabularyMatrix {
+  #vocabularyMatrix(tensor: string, format: FloatFormat | BlockFormat): VocabularyMatrix {
     const { vocabSize, hiddenSize } = this.#config;
     const shape = [vocabSize, hiddenSize] as const;
-    return vocabularyMatrix(this.#graph, this.#weights, tensor, shape, this.#formats.vocabulary);
+    return vocabularyMatrix(this.#graph, this.#weights, tensor, shape, format);
   }
 }

@@ -1,6 +1,8 @@
 import type { GraphBuilder } from '../onnx/graph-builder.ts';
 import { BlockMatrix } from './block-matrix.ts';
 import { castToFloat, floatInitializer } from './float-matrix.ts';
+import { emitRowProduct } from './row-matrix.ts';
+import type { RowQuantizer } from './row-quantizer.ts';
 import { transposeInto } from './transpose.ts';
 import type { WeightFormat } from './weight-format.ts';
 import type { WeightSource } from './weights.ts';
@@ -23,15 +25,22 @@ export interface LinearLayer {
   readonly bias: boolean;
 }
 
-/** Adds a linear layer to the graph; `input` is [tokens, inFeatures]. Returns its output's name. */
+/** A value [tokens, inFeatures], and one [tokens] to count its tokens by. */
+export interface LinearInput {
+  readonly value: string;
+  readonly rowsLike: string;
+}
+
+/** Adds a linear layer to the graph; returns its output's name. */
 export function emitLinear(
   graph: GraphBuilder,
   weights: WeightSource,
   layer: LinearLayer,
-  input: string,
+  input: LinearInput,
   format: WeightFormat,
+  quantizer: RowQuantizer,
 ): string {
-  const product = emitProduct(graph, weights, layer, input, format);
+  const product = emitProduct(graph, weights, layer, input, format, quantizer);
   if (!layer.bias) {
     return product;
   }
@@ -45,23 +54,29 @@ function emitProduct(
   graph: GraphBuilder,
   weights: WeightSource,
   layer: LinearLayer,
-  input: string,
+  { value: input, rowsLike }: LinearInput,
   format: WeightFormat,
+  quantizer: RowQuantizer,
 ): string {
   const { name, inFeatures, parts } = layer;
+  const output = `${name}/MatMul`;
+  const tensors = parts.map(({ tensor, outFeatures }) => ({
+    name: `${tensor}.weight`,
+    rows: outFeatures,
+  }));
+  const source = { name, tensors, columns: inFeatures };
   if (format.kind === 'blocks') {
-    const tensors = parts.map(({ tensor, outFeatures }) => ({
-      name: `${tensor}.weight`,
-      rows: outFeatures,
-    }));
-    const matrix = new BlockMatrix(graph, weights, { name, tensors, columns: inFeatures }, format);
-    return matrix.multiply(`${name}/MatMul`, input);
+    return new BlockMatrix(graph, weights, source, format).multiply(output, input);
+  }
+  if (format.kind === 'rows') {
+    emitRowProduct(graph, weights, source, { output, input, rowsLike }, quantizer);
+    return output;
   }
   const shape = [inFeatures, totalOutFeatures(layer)];
   const stored = floatInitializer(graph, `${name}.weight`, shape, format, () =>
     loadTransposed(weights, layer),
   );
-  return graph.node(`${name}/MatMul`, 'MatMul', [input, castToFloat(graph, stored, format)]);
+  return graph.node(output, 'MatMul', [input, castToFloat(graph, stored, format)]);
 }
 
 /** All parts' weights, checkpoint order [out, in], as one [inFeatures, sum of outFeatures]. */

@@ -1,7 +1,7 @@
 import type { GraphBuilder } from '../onnx/graph-builder.ts';
 import { BlockMatrix } from './block-matrix.ts';
 import { castToFloat, floatInitializer } from './float-matrix.ts';
-import type { FloatFormat, WeightFormat } from './weight-format.ts';
+import type { BlockFormat, FloatFormat } from './weight-format.ts';
 import type { WeightSource } from './weights.ts';
 
 /** A matrix [vocab, hidden]: the token embedding, the LM head, or both at once when they are tied. */
@@ -18,7 +18,7 @@ export function vocabularyMatrix(
   weights: WeightSource,
   tensor: string,
   [vocabSize, hiddenSize]: readonly [vocab: number, hidden: number],
-  format: WeightFormat,
+  format: FloatFormat | BlockFormat,
 ): VocabularyMatrix {
   const name = `${tensor}.weight`;
   if (format.kind === 'blocks') {

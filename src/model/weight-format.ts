@@ -12,23 +12,34 @@ export interface BlockFormat {
   readonly bits: 4 | 8;
 }
 
-export type WeightFormat = FloatFormat | BlockFormat;
+/** Weights as 8-bit integers that share a scale per row, multiplied with 8-bit activations. */
+export interface RowFormat {
+  readonly kind: 'rows';
+}
+
+export type WeightFormat = FloatFormat | BlockFormat | RowFormat;
 
 /** How a model's matrices are stored. */
 export interface WeightFormats {
   readonly linear: WeightFormat;
-  /** Token embedding and LM head, which may be one matrix. */
-  readonly vocabulary: WeightFormat;
+  /** Token embedding and LM head, which may be one matrix: stored once if both are alike. */
+  readonly embedding: FloatFormat | BlockFormat;
+  readonly lmHead: WeightFormat;
 }
 
 const FLOAT32: FloatFormat = { kind: 'float', type: 'float' };
 const FLOAT16: FloatFormat = { kind: 'float', type: 'float16' };
-const INT8: BlockFormat = { kind: 'blocks', bits: 8 };
-const INT4: BlockFormat = { kind: 'blocks', bits: 4 };
+const INT8_BLOCKS: BlockFormat = { kind: 'blocks', bits: 8 };
+const INT4_BLOCKS: BlockFormat = { kind: 'blocks', bits: 4 };
+const INT8_ROWS: RowFormat = { kind: 'rows' };
 
+/**
+ * int8 is what is fastest with many tokens at once, int4 with few: its products are those of blocks,
+ * the fastest ones for a single row.
+ */
 export const WEIGHT_FORMATS: Readonly<Record<Precision, WeightFormats>> = {
-  fp32: { linear: FLOAT32, vocabulary: FLOAT32 },
-  fp16: { linear: FLOAT16, vocabulary: FLOAT16 },
-  int8: { linear: INT8, vocabulary: INT8 },
-  int4: { linear: INT4, vocabulary: INT8 },
+  fp32: { linear: FLOAT32, embedding: FLOAT32, lmHead: FLOAT32 },
+  fp16: { linear: FLOAT16, embedding: FLOAT16, lmHead: FLOAT16 },
+  int8: { linear: INT8_ROWS, embedding: INT8_BLOCKS, lmHead: INT8_ROWS },
+  int4: { linear: INT4_BLOCKS, embedding: INT8_BLOCKS, lmHead: INT8_BLOCKS },
 };

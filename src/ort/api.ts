@@ -86,6 +86,10 @@ const SIGNATURES = {
   SessionOptionsAppendExecutionProvider: checked(216, ['ptr', 'str', 'strings', 'strings', 'size']),
 
   CreateSession: checked(7, ['ptr', 'path', 'ptr'], 'ptr'),
+  AddInitializer: checked(150, ['ptr', 'str', 'ptr']),
+  CreatePrepackedWeightsContainer: checked(166, [], 'ptr'),
+  ReleasePrepackedWeightsContainer: unchecked(167, ['ptr']),
+  CreateSessionWithPrepackedWeightsContainer: checked(168, ['ptr', 'path', 'ptr', 'ptr'], 'ptr'),
   CreateSessionFromArray: checked(8, ['ptr', 'memory', 'size', 'ptr'], 'ptr'),
   ReleaseSession: unchecked(95, ['ptr']),
   SessionGetInputCount: checked(30, ['ptr'], 'size'),

@@ -3,6 +3,7 @@
  * that is collected meanwhile is a segmentation fault.
  */
 import koffi from 'koffi';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Pointer } from './api.ts';
 
 /** Granularity of `discard`; a multiple of the page size on every platform that has one this small. */
@@ -14,6 +15,8 @@ interface PageMapper {
    * @param descriptor of shared memory to map; private memory if null
    */
   reserve(byteLength: number, descriptor: number | null): Pointer;
+  /** A file's bytes, to be read only; null where files can't be mapped. */
+  mapFile(byteLength: number, descriptor: number): Pointer | null;
   release(address: Pointer, byteLength: number): void;
   /** Gives whole pages back; they read as zeros or as before. */
   discard(address: Pointer, byteLength: number, isShared: boolean): void;
@@ -35,12 +38,32 @@ export class NativeMemory {
 
   /**
    * @param descriptor from `createSharedMemory`, of at least as many bytes; private memory if null
+   * @param address of memory that is mapped already
    * @throws Error when the address space can't be had
    */
-  constructor(byteLength: number, descriptor: number | null = null) {
+  constructor(byteLength: number, descriptor: number | null = null, address?: Pointer) {
     this.byteLength = byteLength;
     this.#isShared = descriptor !== null;
-    this.#address = pageMapper.reserve(byteLength, descriptor);
+    this.#address = address ?? pageMapper.reserve(byteLength, descriptor);
+  }
+
+  /**
+   * A file's bytes, to be read only: its pages are read when they are touched, and again after
+   * `discard`. Where files can't be mapped, a copy.
+   * @throws Error when the file can't be read
+   */
+  static ofFile(path: string): NativeMemory {
+    const descriptor = openSync(path, 'r');
+    try {
+      const { size } = fstatSync(descriptor);
+      const address = pageMapper.mapFile(size, descriptor);
+      if (address !== null) return new NativeMemory(size, null, address);
+      const copy = new NativeMemory(size);
+      readWhole(descriptor, Buffer.from(copy.view()));
+      return copy;
+    } finally {
+      closeSync(descriptor);
+    }
   }
 
   get address(): Pointer {
@@ -110,6 +133,21 @@ export function addressOf(data: ArrayBufferView): Pointer {
   return koffi.address(data);
 }
 
+function readWhole(descriptor: number, target: Buffer): void {
+  let done = 0;
+  while (done < target.byteLength) {
+    const count = readSync(
+      descriptor,
+      target,
+      done,
+      Math.min(2 ** 30, target.byteLength - done),
+      done,
+    );
+    if (count === 0) throw new Error('the file became shorter while it was read');
+    done += count;
+  }
+}
+
 function posixPageMapper(): PageMapper {
   const libc = koffi.load(null);
   const mmap = libc.func('mmap', 'intptr_t', [
@@ -131,6 +169,7 @@ function posixPageMapper(): PageMapper {
   // MADV_REMOVE: pages of shared memory belong to the file, not to the mapping.
   const remove = 9;
   const sharedNoReserve = 0x1 | 0x4000;
+  const [readOnly, privateMapping] = [0x1, 0x2];
   return {
     reserve(byteLength, descriptor) {
       const flags = descriptor === null ? privateAnonymousNoReserve : sharedNoReserve;
@@ -140,6 +179,13 @@ function posixPageMapper(): PageMapper {
       }
       // A 2 MiB page would take physical memory for a whole row at its first token.
       if (linux) madvise(address, byteLength, noHugePages);
+      return address;
+    },
+    mapFile(byteLength, descriptor) {
+      const address = BigInt(mmap(0, byteLength, readOnly, privateMapping, descriptor, 0));
+      if (address === -1n) {
+        throw new Error(`could not map ${byteLength} bytes of a file (errno ${koffi.errno()})`);
+      }
       return address;
     },
     release(address, byteLength) {
@@ -169,6 +215,7 @@ function windowsPageMapper(): PageMapper {
       if (address === 0n) throw new Error(`could not reserve ${byteLength} bytes`);
       return address;
     },
+    mapFile: () => null,
     release(address) {
       virtualFree(address, 0, memRelease);
     },

@@ -1,4 +1,5 @@
 import { ort } from './api.ts';
+import { mayOverflowInt8 } from './cpu-features.ts';
 
 /** How a session is to be made; what is left out is ONNX Runtime's default. */
 export interface SessionOptions {
@@ -31,6 +32,8 @@ export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bi
     api.SetIntraOpNumThreads(pointer, options.intraOpThreads ?? 0);
     // One operator at a time: decoder graphs are chains.
     api.SetInterOpNumThreads(pointer, 1);
+    // Exact products of bytes, slower ones, where the usual ones are not.
+    if (mayOverflowInt8()) api.AddSessionConfigEntry(pointer, 'session.x64quantprecision', '1');
     // Memory patterns are kept per input shape, and a server sees ever new ones.
     api.DisableMemPattern(pointer);
     if (options.profilePrefix !== undefined) api.EnableProfiling(pointer, options.profilePrefix);

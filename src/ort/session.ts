@@ -6,6 +6,7 @@ import { Handle } from './handle.ts';
 import type { IoBinding } from './io-binding.ts';
 import type { RunOptions } from './run-options.ts';
 import { type SessionOptions, withSessionOptions } from './session-options.ts';
+import type { SharedWeights } from './shared-weights.ts';
 import { defaultAllocator, takeString } from './strings.ts';
 
 /** An input or output of a graph. */
@@ -24,16 +25,15 @@ export class Session extends Handle {
 
   /**
    * @param model path of an ONNX file, or its bytes
+   * @param weights in place of the initializers of the same names, all of which the graph must have
    * @throws OrtError when the graph can't be loaded
    */
-  constructor(model: string | Uint8Array, options: SessionOptions = {}) {
-    super(
-      withSessionOptions(options, (native) =>
-        typeof model === 'string'
-          ? ort().api.CreateSession(ortEnvironment(), model, native)
-          : ort().api.CreateSessionFromArray(ortEnvironment(), model, model.byteLength, native),
-      ),
-    );
+  constructor(
+    model: string | Uint8Array,
+    options: SessionOptions = {},
+    weights: SharedWeights | null = null,
+  ) {
+    super(withSessionOptions(options, (native) => create(model, native, weights)));
     const { api } = ort();
     this.inputs = valueInfos(
       api.SessionGetInputCount(this.pointer),
@@ -91,6 +91,26 @@ export class Session extends Handle {
   protected override free(pointer: Pointer): void {
     ort().api.ReleaseSession(pointer);
   }
+}
+
+function create(
+  model: string | Uint8Array,
+  options: Pointer,
+  weights: SharedWeights | null,
+): Pointer {
+  const { api } = ort();
+  const environment = ortEnvironment();
+  if (typeof model !== 'string') {
+    return api.CreateSessionFromArray(environment, model, model.byteLength, options);
+  }
+  if (weights === null) return api.CreateSession(environment, model, options);
+  for (const [name, { pointer }] of weights.tensors) api.AddInitializer(options, name, pointer);
+  return api.CreateSessionWithPrepackedWeightsContainer(
+    environment,
+    model,
+    options,
+    weights.pointer,
+  );
 }
 
 function valueInfos(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hasFlag } from '../../src/cli/cpu-features.ts';
+import { hasFlag } from '../../src/ort/cpu-features.ts';
 import { resolvePrecision } from '../../src/cli/precision.ts';
 import { parseDecoderConfig } from '../../src/model/config.ts';
 import { PRECISIONS } from '../../src/model/manifest.ts';

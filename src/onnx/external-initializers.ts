@@ -1,0 +1,38 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { ModelProtoSchema, TensorProto_DataLocation as DataLocation } from './onnx_pb.ts';
+
+/** A constant tensor of a graph whose bytes lie in a file of their own. */
+export interface ExternalInitializer {
+  readonly name: string;
+  /** ONNX's number for the element type. */
+  readonly dataType: number;
+  readonly dims: readonly number[];
+  /** Absolute path of the file, and where the bytes begin in it. */
+  readonly path: string;
+  readonly byteOffset: number;
+}
+
+/**
+ * The initializers that a graph file keeps elsewhere.
+ * @throws Error when the file can't be read or holds no graph
+ */
+export function readExternalInitializers(graphPath: string): ExternalInitializer[] {
+  const { graph } = fromBinary(ModelProtoSchema, readFileSync(graphPath));
+  if (!graph) throw new Error(`${graphPath} holds no graph`);
+  const external = graph.initializer.filter(
+    ({ dataLocation }) => dataLocation === DataLocation.EXTERNAL,
+  );
+  return external.map(({ name, dataType, dims, externalData }) => {
+    const entries = new Map(externalData.map(({ key, value }) => [key, value]));
+    return {
+      name,
+      dataType,
+      dims: dims.map(Number),
+      path: join(dirname(graphPath), entries.get('location') ?? ''),
+      byteOffset: Number(entries.get('offset') ?? 0),
+    };
+  });
+}

@@ -1,0 +1,54 @@
+import { ort } from './api.ts';
+import { elementTypeOf } from './element-type.ts';
+import { Handle } from './handle.ts';
+import { NativeMemory } from './native-memory.ts';
+import { Tensor } from './tensor.ts';
+
+/** A weight in a file. */
+export interface FileWeight {
+  /** Of the initializer that it stands for. */
+  readonly name: string;
+  /** ONNX's number for the element type. */
+  readonly dataType: number;
+  readonly dims: readonly number[];
+  readonly path: string;
+  readonly byteOffset: number;
+}
+
+/**
+ * Weights that several sessions use together, so that they are in memory once: as they lie in their
+ * files, and in the layouts that kernels rearrange them to when a session is made. To be released
+ * after the sessions.
+ */
+export class SharedWeights extends Handle {
+  readonly tensors: ReadonlyMap<string, Tensor>;
+  readonly #files = new Map<string, NativeMemory>();
+
+  /** @throws Error when a file can't be read */
+  constructor(weights: readonly FileWeight[]) {
+    super(ort().api.CreatePrepackedWeightsContainer());
+    this.tensors = new Map(weights.map((weight) => [weight.name, this.#tensor(weight)]));
+  }
+
+  #tensor({ name, dataType, dims, path, byteOffset }: FileWeight): Tensor {
+    const type = elementTypeOf(dataType);
+    if (type === undefined) throw new Error(`weight "${name}" has element type ${dataType}`);
+    let file = this.#files.get(path);
+    if (!file) {
+      file = NativeMemory.ofFile(path);
+      this.#files.set(path, file);
+    }
+    return Tensor.overNative(type, dims, file, byteOffset);
+  }
+
+  /** Lets go of pages that were read while sessions were made: few are needed as they lie in files. */
+  trim(): void {
+    for (const file of this.#files.values()) file.discard(0, file.byteLength);
+  }
+
+  protected override free(pointer: bigint): void {
+    for (const tensor of this.tensors.values()) tensor.release();
+    ort().api.ReleasePrepackedWeightsContainer(pointer);
+    for (const file of this.#files.values()) file.release();
+  }
+}
