@@ -3,6 +3,7 @@ import { readExternalInitializers } from '../onnx/external-initializers.ts';
 import { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import { SharedWeights } from '../ort/shared-weights.ts';
+import { MAX_PLAIN_TOKENS, withPlainAttention } from './attention-path.ts';
 import type { StepTimings } from './cost-model.ts';
 import { type KvShape, KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
@@ -53,6 +54,8 @@ export interface DecoderOptions {
   readonly maxModelLen: number;
   /** Descriptor of shared memory to keep the KV cache in; see kvShape. */
   readonly sharedMemory?: number | null;
+  /** Tokens of the longest prefill run that plans have; short ones if left out. */
+  readonly maxRunTokens?: number;
   /** Longest draft that plans have; 0 if left out. */
   readonly maxDraftTokens?: number;
   readonly session?: SessionOptions;
@@ -64,6 +67,8 @@ export class OnnxDecoder implements Decoder {
   readonly #weights: SharedWeights;
   readonly #session: Session;
   readonly #mixedSession: Session;
+  /** For prefill runs of more than MAX_PLAIN_TOKENS. */
+  readonly #longSession: Session | null;
   readonly #logits: LogitsBuffer;
   /** By rows; made at first use, kept for good. */
   readonly #bindings = new Map<string, RunBinding>();
@@ -71,8 +76,11 @@ export class OnnxDecoder implements Decoder {
 
   constructor({ graphPath, mixedGraphPath, manifest }: BuiltModel, options: DecoderOptions) {
     this.#weights = new SharedWeights(readExternalInitializers(graphPath));
-    this.#session = new Session(graphPath, options.session, this.#weights);
-    this.#mixedSession = new Session(mixedGraphPath, options.session, this.#weights);
+    const open = (path: string) => new Session(path, options.session, this.#weights);
+    this.#session = withPlainAttention(() => open(graphPath));
+    this.#mixedSession = withPlainAttention(() => open(mixedGraphPath));
+    const { maxRunTokens = 0 } = options;
+    this.#longSession = maxRunTokens > MAX_PLAIN_TOKENS ? open(graphPath) : null;
     this.#weights.trim();
     const { maxDraftTokens = 0 } = options;
     const numVerified = maxDraftTokens > 0 ? MAX_VERIFY_RUNS * (1 + maxDraftTokens) : 0;
@@ -151,7 +159,9 @@ export class OnnxDecoder implements Decoder {
 
   /** Chunks of prompts; logits count only if they are those of a sequence's last token. */
   #prefill(run: PrefillRun, rows: LogitsRow[], failures: SequenceFailure[]): void {
-    const binding = this.#binding(firstRowOf(run), run.length);
+    const isLong = run.some(({ length }) => length > MAX_PLAIN_TOKENS);
+    const session = isLong ? (this.#longSession ?? this.#session) : this.#session;
+    const binding = this.#binding(firstRowOf(run), run.length, session);
     const wanted = fillPrefill(binding.group(), run);
     const failure = attempt(() => this.#runFor(binding, wanted, rows));
     if (failure === null) return;
@@ -192,25 +202,23 @@ export class OnnxDecoder implements Decoder {
     }
   }
 
-  #binding(firstRow: number, numRows: number): RunBinding {
-    const key = `${firstRow}+${numRows}`;
+  #binding(firstRow: number, numRows: number, session = this.#session): RunBinding {
+    const key = `${firstRow}+${numRows}${session === this.#longSession ? ', long' : ''}`;
     let binding = this.#bindings.get(key);
     if (!binding) {
-      binding = new RunBinding(this.#session, this.storage, this.#logits);
+      binding = new RunBinding(session, this.storage, this.#logits);
       binding.group().bindRows(firstRow, numRows);
       this.#bindings.set(key, binding);
     }
     return binding;
   }
 
-  endProfiling(): string {
-    return this.#session.endProfiling();
-  }
   release(): void {
     for (const binding of this.#bindings.values()) binding.release();
     this.#bindings.clear();
     this.#mixedBinding.release();
     this.#mixedSession.release();
+    this.#longSession?.release();
     this.#session.release();
     this.#weights.release();
     this.#logits.release();

@@ -53,6 +53,7 @@ export function openEngine(
     numRows,
     maxModelLen,
     sharedMemory,
+    maxRunTokens: options.maxNumBatchedTokens,
     maxDraftTokens,
     session,
   });
@@ -114,7 +115,13 @@ function draftSource(
   }
   // Drafts may reach past the longest sequence.
   const capacity = Math.min(maxModelLen + maxTokens, maxPositionEmbeddings);
-  const options = { numRows: MAX_VERIFY_RUNS, maxModelLen: capacity, session };
+  const options = {
+    numRows: MAX_VERIFY_RUNS,
+    maxModelLen: capacity,
+    // The first draft for a text runs all of it.
+    maxRunTokens: capacity,
+    session,
+  };
   const decoder = new OnnxDecoder(draftModel, options);
   return new ModelDrafts({ decoder, vocabSize, numRows: MAX_VERIFY_RUNS, capacity });
 }
