@@ -2,9 +2,10 @@
  * Continuous against static batching: the same engine on the same trace, once as it is and once told
  * to admit only into an empty batch. Lognormal output lengths, all requests there from the start.
  *
- *   npx tsx scripts/bench/scheduling/continuous.ts [--requests 96] [--rounds 2] [--json]
+ *   npx tsx scripts/bench/scheduling/continuous.ts [--requests 96] [--rounds 2] [--precision int8] [--json]
  */
 import { parseArgs } from 'node:util';
+import { PRECISIONS } from '../../../src/model/manifest.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import { type Arrival, openBenchEngine, serve } from '../lib/engine-driver.ts';
 import { machineShape } from '../lib/machine.ts';
@@ -15,9 +16,11 @@ const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '96' },
     rounds: { type: 'string', default: '2' },
+    precision: { type: 'string', default: 'fp32' },
     json: { type: 'boolean', default: false },
   },
 });
+const precision = PRECISIONS.find((name) => name === values.precision) ?? 'fp32';
 const draws = new Draws(7);
 const trace: Arrival[] = Array.from({ length: Number(values.requests) }, (_, index) => ({
   atMs: 0,
@@ -37,7 +40,7 @@ interface Run {
 }
 
 async function run(batching: Run['batching']): Promise<Run> {
-  const opened = await openBenchEngine({ batching });
+  const opened = await openBenchEngine({ batching }, precision);
   const start = performance.now();
   const served = await serve(opened, trace);
   const seconds = (performance.now() - start) / 1000;
@@ -62,7 +65,7 @@ if (values.json) {
   console.log(JSON.stringify({ machine: machineShape(), outputTokens, runs }));
 } else {
   console.log(
-    `${machineShape()}; ${trace.length} requests, ${outputTokens} output tokens, 16 rows\n`,
+    `${machineShape()}; ${precision}, ${trace.length} requests, ${outputTokens} output tokens, 16 rows\n`,
   );
   const row = (name: string, field: 'tokensPerSecond' | 'ttftP50' | 'ttftP99') => [
     name,

@@ -3,9 +3,10 @@
  * with chunked prefill (the default target), and with the prompt in one chunk. The time span is that
  * of the prompt's prefill; modes take turns.
  *
- *   npx tsx scripts/bench/scheduling/interference.ts [--prompt 1500] [--rounds 3] [--json]
+ *   npx tsx scripts/bench/scheduling/interference.ts [--prompt 1500] [--rounds 3] [--precision int8] [--json]
  */
 import { parseArgs } from 'node:util';
+import { PRECISIONS } from '../../../src/model/manifest.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import { interTokenMs, openBenchEngine, serve } from '../lib/engine-driver.ts';
 import { machineShape } from '../lib/machine.ts';
@@ -16,9 +17,11 @@ const { values } = parseArgs({
   options: {
     prompt: { type: 'string', default: '1500' },
     rounds: { type: 'string', default: '3' },
+    precision: { type: 'string', default: 'fp32' },
     json: { type: 'boolean', default: false },
   },
 });
+const precision = PRECISIONS.find((name) => name === values.precision) ?? 'fp32';
 const PROMPT_ID = 100;
 const ARRIVES_MS = 2000;
 
@@ -38,7 +41,7 @@ interface Round {
 
 async function round(mode: Mode, seed: number): Promise<Round> {
   const draws = new Draws(seed);
-  const opened = await openBenchEngine(modes[mode]);
+  const opened = await openBenchEngine(modes[mode], precision);
   const streams = Array.from({ length: 8 }, (_, index) => ({
     atMs: 0,
     request: engineRequest({
@@ -79,7 +82,7 @@ const of = (mode: Mode, field: keyof Round) =>
 if (values.json) {
   console.log(JSON.stringify({ machine: machineShape(), rounds: Object.fromEntries(rounds) }));
 } else {
-  console.log(`${machineShape()}; 8 streams, a prompt of ${values.prompt} tokens\n`);
+  console.log(`${machineShape()}; ${precision}, 8 streams, a prompt of ${values.prompt} tokens\n`);
   printTable(
     ['', 'ITL p50, ms', 'p95', 'max', 'p95 ratio', "the prompt's TTFT, ms"],
     names.map((mode) => [
