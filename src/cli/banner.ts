@@ -27,7 +27,7 @@ export function banner(facts: BannerFacts): string {
     ],
     ['runs in', `${manifest.precision} on ${info.device}, ${info.threads} threads`],
     ...(precisionReason === null ? [] : [['', precisionReason]]),
-    ['KV cache', `${maxNumSeqs} rows x ${maxModelLen} positions`],
+    ['KV cache', `${maxNumSeqs} rows x ${maxModelLen} positions, ${manifest.kvCacheDtype}`],
     ['', `up to ${formatBytes(info.kvCacheBytes)}, taken as it fills`],
   ];
   const lines = rows.map(([label = '', value = '']) => `  ${label.padEnd(10)} ${value}`);

@@ -2,12 +2,15 @@ import { SingleBar, Presets } from 'cli-progress';
 import { type ModelSource, prepareModel } from '../model/build.ts';
 import { defaultCacheDirectory } from '../model/cache-directory.ts';
 import type { BuiltModel, Precision } from '../model/manifest.ts';
+import type { Options } from './options.ts';
 
 /** Builds a model, or finds it built, with a progress bar on stderr while it takes time. */
 export async function buildWithProgress(
   source: ModelSource,
   precision: Precision,
+  kvCacheDtype: Options['kvCacheDtype'],
 ): Promise<BuiltModel> {
+  const calibration = kvCacheDtype === 'int8' ? await loadCalibration() : {};
   const bar = new SingleBar(
     {
       format: 'building the model |{bar}| {percentage}% {value}/{total} MiB',
@@ -24,6 +27,7 @@ export async function buildWithProgress(
     return await prepareModel(source, {
       precision,
       cacheDirectory: defaultCacheDirectory(),
+      ...calibration,
       onProgress(done, total) {
         if (!started) bar.start(toMebibytes(total), 0);
         started = true;
@@ -33,6 +37,12 @@ export async function buildWithProgress(
   } finally {
     if (started) bar.stop();
   }
+}
+
+/** Not a static import: it brings ONNX Runtime into a process that otherwise does without. */
+async function loadCalibration() {
+  const { calibrateKv } = await import('../engine/kv-calibration.ts');
+  return { calibrateKv };
 }
 
 function toMebibytes(bytes: number): number {

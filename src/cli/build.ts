@@ -5,7 +5,7 @@ import { chooseModel } from './model-source.ts';
 import { addOptions, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 
-const NAMES = ['model', 'precision', 'randomWeights'] as const;
+const NAMES = ['model', 'precision', 'kvCacheDtype', 'randomWeights'] as const;
 
 /** `chairlift build`: makes the ONNX graph ahead of the first `serve`. */
 export function buildCommand(): Command {
@@ -16,9 +16,15 @@ export function buildCommand(): Command {
     const options = readOptions<(typeof NAMES)[number]>(command);
     const { source, config } = await chooseModel(options);
     const { precision } = resolvePrecision(options.precision, 'auto', config);
-    const { graphPath, manifest } = await buildWithProgress(source, precision);
+    const { graphPath, manifest } = await buildWithProgress(
+      source,
+      precision,
+      options.kvCacheDtype,
+    );
     const millions = (manifest.numParameters / 1e6).toFixed(1);
-    console.log(`${manifest.family}, ${millions}M parameters, ${manifest.precision}`);
+    console.log(
+      `${manifest.family}, ${millions}M parameters, ${manifest.precision}, KV cache ${manifest.kvCacheDtype}`,
+    );
     console.log(dirname(graphPath));
   });
 }

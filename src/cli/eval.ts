@@ -13,7 +13,7 @@ import { type ChosenModel, chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { loadTextModel } from './text-model.ts';
 
-const NAMES: readonly OptionName[] = ['model', 'maxNumSeqs', 'threads'];
+const NAMES: readonly OptionName[] = ['model', 'kvCacheDtype', 'maxNumSeqs', 'threads'];
 
 /** Evaluation data that comes with a model. */
 const OWN_DATA = 'eval.jsonl';
@@ -45,7 +45,7 @@ export function evalCommand(): Command {
 async function evaluatePrecisions(command: Command): Promise<void> {
   const own = ownOptions.safeParse(command.opts());
   if (!own.success) throw new UsageError(z.prettifyError(own.error));
-  const { maxNumSeqs, threads, ...options } = readOptions(command);
+  const { kvCacheDtype, maxNumSeqs, threads, ...options } = readOptions(command);
   const chosen = await chooseModel(options);
   const data = await readEvalFile(own.data.data ?? (await ownData(chosen)));
   const text = {
@@ -55,7 +55,7 @@ async function evaluatePrecisions(command: Command): Promise<void> {
   const encoded = encodeData(data, text);
   const reports: PrecisionReport[] = [];
   for (const precision of own.data.precisions) {
-    const model = await buildWithProgress(chosen.source, precision);
+    const model = await buildWithProgress(chosen.source, precision, kvCacheDtype);
     const bar = progressBar(precision);
     bar.start(encoded.texts.length + encoded.prompts.length, 0);
     try {

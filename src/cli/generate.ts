@@ -16,6 +16,7 @@ import { loadTextModel, type TextModel } from './text-model.ts';
 const NAMES: readonly OptionName[] = [
   'model',
   'precision',
+  'kvCacheDtype',
   'maxModelLen',
   'threads',
   'randomWeights',
@@ -67,7 +68,7 @@ async function generate(command: Command, argument: string | undefined): Promise
 
   const engine = new EngineClient();
   const { precision } = resolvePrecision(options.precision, 'auto', chosen.config);
-  const model = await buildWithProgress(chosen.source, precision);
+  const model = await buildWithProgress(chosen.source, precision, options.kvCacheDtype);
   await engine.start({ model, ...limits });
   const admission = new Admission({ concurrency: 1, maxQueue: 0 });
   const { eosTokenIds } = tokenizer;

@@ -84,6 +84,12 @@ const OPTIONS = {
     schema: z.enum(['auto', ...PRECISIONS]),
     default: 'auto',
   },
+  kvCacheDtype: {
+    flags: '--kv-cache-dtype <name>',
+    description: 'number format of the KV cache: auto (float32) or int8, a quarter of the memory',
+    schema: z.enum(['auto', 'int8']),
+    default: 'auto',
+  },
   maxNumSeqs: {
     flags: '--max-num-seqs <n>',
     description: 'sequences that run at once: rows of the KV cache',

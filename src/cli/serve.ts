@@ -32,6 +32,7 @@ const NAMES: readonly OptionName[] = [
   'port',
   'device',
   'precision',
+  'kvCacheDtype',
   'maxNumSeqs',
   'maxModelLen',
   'maxNumBatchedTokens',
@@ -139,7 +140,7 @@ async function serve(options: Options): Promise<void> {
   });
 
   const choice = resolvePrecision(options.precision, options.device, chosen.config);
-  const model = await buildWithProgress(chosen.source, choice.precision);
+  const model = await buildWithProgress(chosen.source, choice.precision, options.kvCacheDtype);
   const speculative = await speculation(options, choice.precision, chosen.config);
   await engine.start({ model, ...limits, speculative, grammarVocabulary: vocabulary });
   const { manifest } = model;

@@ -8,24 +8,25 @@ import type { Options } from './options.ts';
 
 /**
  * What `--speculative` means for a model, with the draft model built; null for none. `auto` guesses
- * only where that can't change a text: with quantized weights, a run of several tokens rounds
- * otherwise than a run of one.
+ * only where that can't change a text: with quantized weights or a quantized cache, a run of several
+ * tokens rounds otherwise than a run of one.
  * @throws UsageError when the flags do not go together
  * @throws ModelError when the draft model is missing, damaged or not supported
  */
 export async function speculation(
-  options: Options<'speculative' | 'speculativeTokens' | 'draftModel'>,
+  options: Options<'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype'>,
   precision: Precision,
   { vocabSize }: DecoderConfig,
 ): Promise<SpeculativeOptions | null> {
-  const { speculative, speculativeTokens: maxTokens, draftModel: path } = options;
+  const { speculative, speculativeTokens: maxTokens, draftModel: path, kvCacheDtype } = options;
   if (speculative === 'draft' && path === undefined) {
     throw new UsageError('--speculative draft needs a --draft-model');
   }
   if (path !== undefined && (speculative === 'off' || speculative === 'ngram')) {
     throw new UsageError(`--draft-model has no use with --speculative ${speculative}`);
   }
-  const isExact = precision === 'fp32' || precision === 'fp16';
+  const hasExactWeights = precision === 'fp32' || precision === 'fp16';
+  const isExact = hasExactWeights && kvCacheDtype === 'auto';
   const isWanted = speculative === 'auto' ? isExact || path !== undefined : speculative !== 'off';
   if (!isWanted) return null;
   if (path === undefined) return { draftModel: null, maxTokens };
@@ -36,5 +37,6 @@ export async function speculation(
         'a draft model has the same tokenizer',
     );
   }
-  return { draftModel: await buildWithProgress({ kind: 'folder', path }, precision), maxTokens };
+  const source = { kind: 'folder', path } as const;
+  return { draftModel: await buildWithProgress(source, precision, kvCacheDtype), maxTokens };
 }

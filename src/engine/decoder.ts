@@ -1,13 +1,12 @@
-import type { BuiltModel, DecoderManifest } from '../model/manifest.ts';
+import type { BuiltModel } from '../model/manifest.ts';
 import { readExternalInitializers } from '../onnx/external-initializers.ts';
 import { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import { SharedWeights } from '../ort/shared-weights.ts';
 import { MAX_PLAIN_TOKENS, withPlainAttention } from './attention-path.ts';
 import type { StepTimings } from './cost-model.ts';
-import { type KvShape, KvStorage } from './kv-storage.ts';
+import { kvShape, KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
-import { BLOCK_SIZE } from './prefix-index.ts';
 import type { RowGroup } from './row-group.ts';
 import { RunBinding } from './run-binding.ts';
 import type { LogitsRow } from './sampler.ts';
@@ -224,18 +223,6 @@ export class OnnxDecoder implements Decoder {
     this.#logits.release();
     this.storage.release();
   }
-}
-
-/** The KV cache's shape for a model. */
-export function kvShape(manifest: DecoderManifest, numRows: number, maxModelLen: number): KvShape {
-  return {
-    numLayers: manifest.numLayers,
-    numKvHeads: manifest.numKvHeads,
-    headDim: manifest.headDim,
-    numRows,
-    // Whole blocks, so that heads begin at page boundaries.
-    capacity: Math.ceil(maxModelLen / BLOCK_SIZE) * BLOCK_SIZE,
-  };
 }
 
 /** A sequence that samples after a run, and the place of its last token in the run's token ids. */

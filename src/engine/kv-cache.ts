@@ -6,7 +6,9 @@ export interface KvCacheOptions {
   readonly numRows: number;
   /** Positions per row. */
   readonly capacity: number;
-  /** Memory to use at most, in blocks of 16 positions of one row; all rows' worth if left out. */
+  /** Positions of a row that are given memory together; 16 if left out. */
+  readonly blockSize?: number;
+  /** Memory to use at most, in blocks of one row; all rows' worth if left out. */
   readonly maxBlocks?: number;
   /** Keep what finished sequences computed, for prompts that begin alike. */
   readonly prefixCaching?: boolean;
@@ -44,6 +46,7 @@ export class KvCache {
   readonly numRows: number;
   readonly capacity: number;
   readonly maxBlocks: number;
+  readonly #blockSize: number;
   readonly #prefixCaching: boolean;
   readonly #rows: readonly Row[];
   readonly #index = new PrefixIndex();
@@ -52,10 +55,12 @@ export class KvCache {
   /** Advances with every use of a cached text: the order of eviction. */
   #clock = 0;
 
-  constructor({ numRows, capacity, maxBlocks, prefixCaching = true }: KvCacheOptions) {
+  constructor(options: KvCacheOptions) {
+    const { numRows, capacity, blockSize = BLOCK_SIZE, prefixCaching = true } = options;
     this.numRows = numRows;
     this.capacity = capacity;
-    this.maxBlocks = maxBlocks ?? numRows * blocksOf(capacity);
+    this.#blockSize = blockSize;
+    this.maxBlocks = options.maxBlocks ?? numRows * this.#blocksOf(capacity);
     this.#prefixCaching = prefixCaching;
     this.#rows = Array.from({ length: numRows }, (_, index) => ({
       index,
@@ -97,7 +102,7 @@ export class KvCache {
 
   /** The longest sequence that could ever run: a row's positions, or what the budget holds. */
   get maxTokens(): number {
-    return Math.min(this.capacity, this.maxBlocks * BLOCK_SIZE);
+    return Math.min(this.capacity, this.maxBlocks * this.#blockSize);
   }
 
   /**
@@ -109,7 +114,7 @@ export class KvCache {
   reserve(sequence: Sequence, spareBlocks: number): boolean {
     const row = this.#rows.find(({ owner }) => owner === null);
     if (!row) return false;
-    const liveBlocks = blocksOf(sequence.numTokens);
+    const liveBlocks = this.#blocksOf(sequence.numTokens);
     const needed = liveBlocks - row.residentBlocks + spareBlocks;
     // Holding on to the text to copy from may be what memory lacks: then it is recomputed.
     const found = this.#longestPrefix(sequence);
@@ -147,7 +152,7 @@ export class KvCache {
     // The last token's logits are lost with the process: it is computed once more.
     sequence.numComputedTokens = Math.min(length, sequence.numTokens - 1);
     sequence.numCachedTokens = sequence.numComputedTokens;
-    this.#setLive(row, blocksOf(sequence.numTokens));
+    this.#setLive(row, this.#blocksOf(sequence.numTokens));
     this.#indexOwned(row);
   }
 
@@ -164,7 +169,7 @@ export class KvCache {
    */
   grow(sequence: Sequence, length: number): boolean {
     const row = this.#rowOf(sequence);
-    const liveBlocks = blocksOf(length);
+    const liveBlocks = this.#blocksOf(length);
     if (liveBlocks <= row.liveBlocks) return true;
     if (!this.#makeRoom(liveBlocks - row.residentBlocks, [row])) return false;
     this.#setLive(row, liveBlocks);
@@ -188,7 +193,7 @@ export class KvCache {
     if (keep && this.#prefixCaching && length >= BLOCK_SIZE) {
       const tokenIds = sequence.tokenIds(0, length).slice();
       row.cached = { tokenIds, salt: sequence.request.cacheSalt, lastUsed: ++this.#clock };
-      row.liveBlocks = blocksOf(length);
+      row.liveBlocks = this.#blocksOf(length);
     } else {
       this.#drop(row);
     }
@@ -220,6 +225,11 @@ export class KvCache {
     const operations = this.#operations;
     this.#operations = [];
     return operations;
+  }
+
+  /** Blocks that hold that many tokens. */
+  #blocksOf(numTokens: number): number {
+    return Math.ceil(numTokens / this.#blockSize);
   }
 
   #rowOf(sequence: Sequence): Row {
@@ -339,8 +349,8 @@ export class KvCache {
   /** Gives back the memory that a row holds and does not need. */
   #trim(row: Row): void {
     if (row.residentBlocks === row.liveBlocks) return;
-    const start = row.liveBlocks * BLOCK_SIZE;
-    const end = Math.min(row.residentBlocks * BLOCK_SIZE, this.capacity);
+    const start = row.liveBlocks * this.#blockSize;
+    const end = row.residentBlocks * this.#blockSize;
     this.#operations.push({ type: 'discard', row: row.index, start, end });
     this.#numResidentBlocks -= row.residentBlocks - row.liveBlocks;
     row.residentBlocks = row.liveBlocks;
@@ -369,11 +379,6 @@ export class KvCache {
 /** Of an idle row; but for a last token that the prefix can't have, since one is left to compute. */
 function isWholeText({ row: { cached }, length }: Prefix): boolean {
   return cached !== null && length >= cached.tokenIds.length - 1;
-}
-
-/** Blocks that hold that many tokens. */
-function blocksOf(numTokens: number): number {
-  return Math.ceil(numTokens / BLOCK_SIZE);
 }
 
 /** The tokens whose keys and values a row holds. */

@@ -1,18 +1,35 @@
-import { NativeMemory } from '../ort/native-memory.ts';
+import type { DecoderManifest } from '../model/manifest.ts';
+import { tensorByteLength } from '../ort/element-type.ts';
+import { NativeMemory, PAGE_BYTES } from '../ort/native-memory.ts';
 import { Tensor } from '../ort/tensor.ts';
 import { KvJournal } from './kv-journal.ts';
+import { BLOCK_SIZE } from './prefix-index.ts';
 import type { CacheOperation } from './step-plan.ts';
 
 export interface KvShape {
+  readonly elementType: 'float' | 'int8';
   readonly numLayers: number;
   readonly numKvHeads: number;
   readonly headDim: number;
   readonly numRows: number;
-  /** Positions per row. */
+  /** Positions per row: whole blocks, so that every head begins at a page boundary. */
   readonly capacity: number;
+  /** Positions of a row that are given memory together: whole pages of every head. */
+  readonly blockSize: number;
 }
 
-const BYTES_PER_ELEMENT = Float32Array.BYTES_PER_ELEMENT;
+/** The KV cache's shape for a model; a row has at least `maxModelLen` positions. */
+export function kvShape(
+  { numLayers, numKvHeads, headDim, kvCacheDtype }: DecoderManifest,
+  numRows: number,
+  maxModelLen: number,
+): KvShape {
+  const elementType = kvCacheDtype === 'int8' ? 'int8' : 'float';
+  let blockSize = BLOCK_SIZE;
+  while (tensorByteLength(elementType, [blockSize, headDim]) % PAGE_BYTES !== 0) blockSize *= 2;
+  const capacity = Math.ceil(maxModelLen / blockSize) * blockSize;
+  return { elementType, numLayers, numKvHeads, headDim, numRows, capacity, blockSize };
+}
 
 /**
  * The memory of the KV cache: for each layer a key and a value tensor of
@@ -33,7 +50,7 @@ export class KvStorage {
   /** @param descriptor of shared memory of `KvStorage.byteLength`; private memory if null */
   constructor(shape: KvShape, descriptor: number | null = null) {
     this.shape = shape;
-    this.#positionBytes = shape.headDim * BYTES_PER_ELEMENT;
+    this.#positionBytes = tensorByteLength(shape.elementType, [shape.headDim]);
     this.#headBytes = shape.capacity * this.#positionBytes;
     this.#rowBytes = shape.numKvHeads * this.#headBytes;
     this.#tensorBytes = shape.numRows * this.#rowBytes;
@@ -45,25 +62,27 @@ export class KvStorage {
   }
 
   /** Address space that a cache takes, journal included. */
-  static byteLength({ numLayers, numKvHeads, headDim, numRows, capacity }: KvShape): number {
-    const perTensor = numRows * numKvHeads * capacity * headDim * BYTES_PER_ELEMENT;
-    return 2 * numLayers * perTensor + KvJournal.byteLength(numRows);
+  static byteLength(shape: KvShape): number {
+    const { elementType, numLayers, numKvHeads, headDim, numRows, capacity } = shape;
+    const dims = [2 * numLayers, numRows, numKvHeads, capacity, headDim];
+    return tensorByteLength(elementType, dims) + KvJournal.byteLength(numRows);
   }
 
-  /** Physical memory that a position of a row takes, in all layers. */
-  get bytesPerPosition(): number {
-    return 2 * this.shape.numLayers * this.shape.numKvHeads * this.#positionBytes;
+  /** Physical memory that a block of a row takes, in all layers. */
+  get bytesPerBlock(): number {
+    const { numLayers, numKvHeads, blockSize } = this.shape;
+    return 2 * numLayers * numKvHeads * blockSize * this.#positionBytes;
   }
 
   /**
    * Views of a contiguous range of rows, one tensor per layer and kind, in the order of `kvNames`.
    * The caller releases them, before the storage.
    */
-  view(firstRow: number, numRows: number): Tensor<'float'>[] {
-    const { numLayers, numKvHeads, capacity, headDim } = this.shape;
+  view(firstRow: number, numRows: number): Tensor[] {
+    const { elementType, numLayers, numKvHeads, capacity, headDim } = this.shape;
     return Array.from({ length: 2 * numLayers }, (_, index) =>
       Tensor.overNative(
-        'float',
+        elementType,
         [numRows, numKvHeads, capacity, headDim],
         this.#memory,
         index * this.#tensorBytes + firstRow * this.#rowBytes,

@@ -3,16 +3,15 @@ import { ortVersion } from '../ort/environment.ts';
 import { createSharedMemory } from '../ort/native-memory.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import { CostModel } from './cost-model.ts';
-import { kvShape, OnnxDecoder } from './decoder.ts';
+import { OnnxDecoder } from './decoder.ts';
 import type { DraftSource } from './draft-source.ts';
 import { Engine } from './engine.ts';
 import { GrammarMatchers } from './grammar-matchers.ts';
 import { KvCache } from './kv-cache.ts';
-import { KvStorage } from './kv-storage.ts';
+import { kvShape, KvStorage } from './kv-storage.ts';
 import type { EngineInfo, EngineOptions, SpeculativeOptions } from './messages.ts';
 import { ModelDrafts } from './model-drafts.ts';
 import { NgramDrafts } from './ngram-drafts.ts';
-import { BLOCK_SIZE } from './prefix-index.ts';
 import { Sampler } from './sampler.ts';
 import { Scheduler } from './scheduler.ts';
 import { Speculator } from './speculator.ts';
@@ -57,20 +56,22 @@ export function openEngine(
     maxDraftTokens,
     session,
   });
-  const blockBytes = decoder.storage.bytesPerPosition * BLOCK_SIZE;
-  const wholeBlocks = numRows * Math.ceil(maxModelLen / BLOCK_SIZE);
-  const budgetBlocks = Math.floor(options.kvCacheMemory / blockBytes);
+  const { shape, bytesPerBlock } = decoder.storage;
+  const { blockSize } = shape;
+  const wholeBlocks = (numRows * shape.capacity) / blockSize;
+  const budgetBlocks = Math.floor(options.kvCacheMemory / bytesPerBlock);
   const kvCache = new KvCache({
     numRows,
     capacity: maxModelLen,
+    blockSize,
     // A block for each sequence is set aside: a dead row has to write somewhere.
     maxBlocks: Math.min(wholeBlocks, budgetBlocks - maxNumSeqs),
     prefixCaching: options.prefixCaching,
   });
-  if (kvCache.maxTokens < 2 * BLOCK_SIZE) {
+  if (kvCache.maxTokens < Math.min(2 * blockSize, maxModelLen)) {
     throw new Error(
-      `${options.kvCacheMemory} bytes are too few for a KV cache: 16 tokens of one sequence take ` +
-        `${blockBytes}, and ${maxNumSeqs} sequences are to run at once`,
+      `${options.kvCacheMemory} bytes are too few for a KV cache: ${blockSize} tokens of one ` +
+        `sequence take ${bytesPerBlock}, and ${maxNumSeqs} sequences are to run at once`,
     );
   }
   const costs = new CostModel();
@@ -89,7 +90,7 @@ export function openEngine(
   const { grammarVocabulary: vocabulary } = options;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary }) : null;
   const { journal } = decoder.storage;
-  const kvCacheBytes = kvCache.maxBlocks * blockBytes;
+  const kvCacheBytes = kvCache.maxBlocks * bytesPerBlock;
   const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, journal, speculator };
   return {
     engine: new Engine(parts),

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { ChatTemplate } from '../front/chat-template.ts';
 import type { TextTokenizer } from '../front/tokenizer.ts';
-import type { BuiltModel, Precision } from '../model/manifest.ts';
+import type { BuiltModel, KvCacheDtype, Precision } from '../model/manifest.ts';
 import { isCorrect } from './answer-check.ts';
 import { EvalFileError, type EvalData, type Question } from './eval-file.ts';
 import { evaluate } from './eval-process.ts';
@@ -36,6 +36,7 @@ export interface TaskScore {
 /** One line of the table. */
 export interface PrecisionReport {
   readonly precision: Precision;
+  readonly kvCacheDtype: KvCacheDtype;
   /** Size of the graph and its weights. */
   readonly fileBytes: number;
   readonly loadMs: number;
@@ -81,6 +82,7 @@ export async function evaluateModel(
   const { answers, ...measured } = await evaluate(job, onProgress);
   return {
     precision: model.manifest.precision,
+    kvCacheDtype: model.manifest.kvCacheDtype,
     fileBytes: await fileBytes(model),
     ...measured,
     tasks: scores(questions, answers, tokenizer),

@@ -1,4 +1,4 @@
-import { KvStorage } from '../engine/kv-storage.ts';
+import { kvShape, KvStorage } from '../engine/kv-storage.ts';
 import { LogitsBuffer } from '../engine/logits-buffer.ts';
 import { RunBinding } from '../engine/run-binding.ts';
 import type { BuiltModel } from '../model/manifest.ts';
@@ -35,10 +35,9 @@ export class LockstepDecoder implements Lockstep {
 
   constructor({ graphPath, manifest }: BuiltModel, options: LockstepOptions) {
     const { numRows, capacity, threads } = options;
-    const { numLayers, numKvHeads, headDim, vocabSize } = manifest;
     this.#session = new Session(graphPath, { intraOpThreads: threads });
-    this.#storage = new KvStorage({ numLayers, numKvHeads, headDim, numRows, capacity });
-    this.#logits = new LogitsBuffer(numRows, vocabSize);
+    this.#storage = new KvStorage(kvShape(manifest, numRows, capacity));
+    this.#logits = new LogitsBuffer(numRows, manifest.vocabSize);
   }
 
   step(inputs: readonly RowInput[]): void {

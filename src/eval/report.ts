@@ -9,7 +9,9 @@ export function reportTable(reports: readonly PrecisionReport[]): string {
     ...reports.map((report) => cell(report)),
   ];
   const rows = [
-    row('', ({ precision }) => precision),
+    row('', ({ precision, kvCacheDtype }) =>
+      kvCacheDtype === 'float32' ? precision : `${precision}, ${kvCacheDtype} KV`,
+    ),
     row('file size', ({ fileBytes }) => mebibytes(fileBytes)),
     row('load time', ({ loadMs }) => `${loadMs.toFixed(0)} ms`),
     row('resident memory', ({ residentBytes }) => mebibytes(residentBytes)),

@@ -5,7 +5,8 @@ import { parseDecoderConfig, type DecoderConfig } from './config.ts';
 import { contentHash, sha256 } from './content-hash.ts';
 import { buildDecoderGraph, buildMixedGraph } from './decoder-graph.ts';
 import { ModelError } from './errors.ts';
-import type { BuiltModel, DecoderManifest, Precision } from './manifest.ts';
+import type { BuiltModel, DecoderManifest, KvCacheDtype, Precision } from './manifest.ts';
+import type { LayerKvScales } from './kv-scales.ts';
 import { readManifest, writeManifest } from './manifest-file.ts';
 import { inspectModelFolder, type HuggingFaceFolder } from './model-folder.ts';
 import { countParameters } from './parameter-count.ts';
@@ -15,7 +16,7 @@ import { createStagingDirectory, publish, removeStaleStaging } from './staging.t
 import type { WeightSource } from './weights.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 4;
+const FORMAT_VERSION = 5;
 
 const GRAPH_FILE = 'decoder.onnx';
 const MIXED_GRAPH_FILE = 'mixed.onnx';
@@ -31,6 +32,11 @@ export interface BuildOptions {
   readonly cacheDirectory: string;
   /** Called while building: bytes written, bytes in all, and the weight just written. */
   readonly onProgress?: (done: number, total: number, label: string) => void;
+  /**
+   * Makes the KV cache int8: finds its scales, layer by layer, with a build of the same model whose
+   * cache is float32. The cache is float32 if left out.
+   */
+  readonly calibrateKv?: (model: BuiltModel) => Promise<readonly LayerKvScales[]>;
 }
 
 /** A source, looked into. */
@@ -53,14 +59,17 @@ export async function prepareModel(
   const resolved = await resolveSource(source, options.cacheDirectory);
   const { config } = resolved;
   const { precision } = options;
+  const kvCacheDtype = kvCacheDtypeOf(options);
   const weights = await resolved.identity();
-  const key = sha256(JSON.stringify({ FORMAT_VERSION, precision, config, weights }));
+  const facts = { FORMAT_VERSION, precision, kvCacheDtype, config, weights };
+  const key = sha256(JSON.stringify(facts));
   const builds = join(options.cacheDirectory, 'models');
   const finalPath = join(builds, key);
   if (!(await isUsable(finalPath))) {
+    const kvScales = await kvScalesFor(source, options);
     await removeStaleStaging(builds);
     try {
-      await buildInto(finalPath, resolved, weights, options);
+      await buildInto(finalPath, resolved, weights, options, kvScales);
     } catch (error) {
       throw explain(error, options.cacheDirectory);
     }
@@ -70,6 +79,17 @@ export async function prepareModel(
     mixedGraphPath: join(finalPath, MIXED_GRAPH_FILE),
     manifest: await readManifest(finalPath),
   };
+}
+
+function kvCacheDtypeOf({ calibrateKv }: BuildOptions): KvCacheDtype {
+  return calibrateKv ? 'int8' : 'float32';
+}
+
+async function kvScalesFor(
+  source: ModelSource,
+  { calibrateKv, ...options }: BuildOptions,
+): Promise<readonly LayerKvScales[] | undefined> {
+  return calibrateKv?.(await prepareModel(source, options));
 }
 
 async function resolveSource(source: ModelSource, cacheDirectory: string): Promise<ResolvedSource> {
@@ -104,10 +124,11 @@ async function buildInto(
   source: ResolvedSource,
   identity: string,
   options: BuildOptions,
+  kvScales: readonly LayerKvScales[] | undefined,
 ): Promise<void> {
   const staging = await createStagingDirectory(finalPath);
   try {
-    await writeBuild(staging, source, options);
+    await writeBuild(staging, source, options, kvScales);
     if ((await source.identity()) !== identity) {
       throw new ModelError('the weights changed while the model was being built: start again');
     }
@@ -121,13 +142,15 @@ async function buildInto(
 async function writeBuild(
   folder: string,
   { config, open }: ResolvedSource,
-  { precision, onProgress }: BuildOptions,
+  options: BuildOptions,
+  kvScales: readonly LayerKvScales[] | undefined,
 ): Promise<void> {
+  const { precision, onProgress } = options;
   const weights = await open();
   try {
-    const graph = buildDecoderGraph(config, weights, precision);
+    const graph = buildDecoderGraph(config, weights, precision, kvScales);
     const data = await graph.write(join(folder, GRAPH_FILE), onProgress);
-    const mixed = buildMixedGraph(config, weights, precision);
+    const mixed = buildMixedGraph(config, weights, precision, kvScales);
     await mixed.writeSharing(data, join(folder, MIXED_GRAPH_FILE));
   } finally {
     await weights.close();
@@ -136,6 +159,7 @@ async function writeBuild(
     formatVersion: FORMAT_VERSION,
     family: config.family.modelType,
     precision,
+    kvCacheDtype: kvCacheDtypeOf(options),
     numLayers: config.numLayers,
     numKvHeads: config.numKvHeads,
     headDim: config.headDim,

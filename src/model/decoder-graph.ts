@@ -1,6 +1,8 @@
+import type { AttributeValue } from '../onnx/attributes.ts';
 import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import { layerTensorNames } from './families.ts';
+import type { LayerKvScales } from './kv-scales.ts';
 import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
 import type { Precision } from './manifest.ts';
 import { rotaryTables } from './rope.ts';
@@ -27,16 +29,20 @@ interface Stream {
  *
  * Inputs: `input_ids` int64 [batch, seq]; `seqlens_k` int32 [batch], each row's length after this
  * step minus one; `total_sequence_length` int32 [], the longest of those lengths; `logits_index`
- * int64 [wanted], the places in `input_ids`, read row by row, whose logits are wanted; and `past_key_values.{layer}.key|value` float [batch, kv_heads, capacity, head_dim].
+ * int64 [wanted], the places in `input_ids`, read row by row, whose logits are wanted; and
+ * `past_key_values.{layer}.key|value` float or int8 [batch, kv_heads, capacity, head_dim].
  * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, shaped like the past:
  * bound to the past's own buffers, they are appended to in place.
+ * @param kvScales by layer, for a cache of int8; one of float32 if left out
  */
 export function buildDecoderGraph(
   config: DecoderConfig,
   weights: WeightSource,
   precision: Precision,
+  kvScales?: readonly LayerKvScales[],
 ): GraphBuilder {
-  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision], DECODE_ONLY).emit();
+  const formats = WEIGHT_FORMATS[precision];
+  return new DecoderEmitter(config, weights, formats, DECODE_ONLY, kvScales).emit();
 }
 
 /**
@@ -49,8 +55,10 @@ export function buildMixedGraph(
   config: DecoderConfig,
   weights: WeightSource,
   precision: Precision,
+  kvScales?: readonly LayerKvScales[],
 ): GraphBuilder {
-  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision], MIXED_GROUPS).emit();
+  const formats = WEIGHT_FORMATS[precision];
+  return new DecoderEmitter(config, weights, formats, MIXED_GROUPS, kvScales).emit();
 }
 
 const DECODE_ONLY: readonly GroupPrefix[] = [''];
@@ -63,17 +71,20 @@ class DecoderEmitter {
   readonly #weights: WeightSource;
   readonly #formats: WeightFormats;
   readonly #groups: readonly GroupPrefix[];
+  readonly #kvScales: readonly LayerKvScales[] | undefined;
 
   constructor(
     config: DecoderConfig,
     weights: WeightSource,
     formats: WeightFormats,
     groups: readonly GroupPrefix[],
+    kvScales: readonly LayerKvScales[] | undefined,
   ) {
     this.#config = config;
     this.#weights = weights;
     this.#formats = formats;
     this.#groups = groups;
+    this.#kvScales = kvScales;
   }
 
   emit(): GraphBuilder {
@@ -81,6 +92,7 @@ class DecoderEmitter {
     const { numLayers, family } = this.#config;
     this.#declareInputs();
     this.#declareRotaryTables();
+    this.#declareKvScales();
 
     const embedding = this.#vocabularyMatrix(family.tensors.embedding, this.#formats.embedding);
     const packing = packTokens(graph, this.#groups);
@@ -131,7 +143,7 @@ class DecoderEmitter {
       graph.input(`${group}seqlens_k`, 'int32', [`${group}batch`]);
       graph.input(`${group}total_sequence_length`, 'int32', []);
       for (const [past] of this.#cacheNames(group)) {
-        graph.input(past, 'float', this.#cacheDims(group));
+        graph.input(past, this.#cacheType, this.#cacheDims(group));
       }
     }
   }
@@ -140,9 +152,13 @@ class DecoderEmitter {
     this.#graph.output('logits', 'float', ['wanted', this.#config.vocabSize]);
     for (const group of this.#groups) {
       for (const [, present] of this.#cacheNames(group)) {
-        this.#graph.output(present, 'float', this.#cacheDims(group));
+        this.#graph.output(present, this.#cacheType, this.#cacheDims(group));
       }
     }
+  }
+
+  get #cacheType(): 'float' | 'int8' {
+    return this.#kvScales ? 'int8' : 'float';
   }
 
   #cacheDims(group: GroupPrefix): (string | number)[] {
@@ -165,6 +181,16 @@ class DecoderEmitter {
     const { cos, sin } = rotaryTables(this.#config, maxPositionEmbeddings);
     this.#graph.initializer('cos_cache', 'float', dims, cos);
     this.#graph.initializer('sin_cache', 'float', dims, sin);
+  }
+
+  #declareKvScales(): void {
+    const { numKvHeads, headDim } = this.#config;
+    for (const [layer, { key, value }] of (this.#kvScales ?? []).entries()) {
+      for (const [kind, scales] of Object.entries({ key, value })) {
+        const dims = [numKvHeads, 1, headDim];
+        this.#graph.initializer(kvScaleName(layer, kind), 'float', dims, scales);
+      }
+    }
   }
 
   /** An initializer with a checkpoint tensor as it is. */
@@ -224,6 +250,7 @@ class DecoderEmitter {
   #groupQueryAttention(layer: number, qkv: string, group: GroupPrefix): string {
     const { numHeads, numKvHeads } = this.#config;
     const name = `${group}layers.${layer}.attention/GroupQueryAttention`;
+    const quantized = this.#kvScales ? quantizedCache(layer) : { inputs: [], attributes: {} };
     return this.#graph.node(
       name,
       'GroupQueryAttention',
@@ -238,6 +265,7 @@ class DecoderEmitter {
         `${group}total_sequence_length`,
         'cos_cache',
         'sin_cache',
+        ...quantized.inputs,
       ],
       {
         domain: MICROSOFT_DOMAIN,
@@ -246,6 +274,7 @@ class DecoderEmitter {
           num_heads: BigInt(numHeads),
           kv_num_heads: BigInt(numKvHeads),
           do_rotary: 1n,
+          ...quantized.attributes,
         },
       },
     );
@@ -319,4 +348,24 @@ class DecoderEmitter {
     const shape = [vocabSize, hiddenSize] as const;
     return vocabularyMatrix(this.#graph, this.#weights, tensor, shape, format);
   }
+}
+
+function kvScaleName(layer: number, kind: string): string {
+  return `layers.${layer}.attention.${kind}_scale`;
+}
+
+/** What tells GroupQueryAttention that a layer's cache is int8. */
+function quantizedCache(layer: number): {
+  readonly inputs: readonly string[];
+  readonly attributes: Readonly<Record<string, AttributeValue>>;
+} {
+  return {
+    // Left out: positions, attention bias and head sinks.
+    inputs: ['', '', '', kvScaleName(layer, 'key'), kvScaleName(layer, 'value')],
+    attributes: {
+      k_quant_type: 'PER_CHANNEL',
+      v_quant_type: 'PER_CHANNEL',
+      kv_cache_bit_width: 8n,
+    },
+  };
 }

@@ -2,6 +2,10 @@
 export const PRECISIONS = ['fp32', 'fp16', 'int8', 'int4'] as const;
 export type Precision = (typeof PRECISIONS)[number];
 
+/** Number formats that the KV cache can have. */
+export const KV_CACHE_DTYPES = ['float32', 'int8'] as const;
+export type KvCacheDtype = (typeof KV_CACHE_DTYPES)[number];
+
 /**
  * What the decoder graph in a build folder looks like: all that is needed to bind it.
  * Stored beside the graph as `manifest.json`.
@@ -12,6 +16,7 @@ export interface DecoderManifest {
   /** Architecture family the graph was built from, such as `llama`. */
   readonly family: string;
   readonly precision: Precision;
+  readonly kvCacheDtype: KvCacheDtype;
   readonly numLayers: number;
   readonly numKvHeads: number;
   readonly headDim: number;

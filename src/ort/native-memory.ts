@@ -7,7 +7,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Pointer } from './api.ts';
 
 /** Granularity of `discard`; a multiple of the page size on every platform that has one this small. */
-const PAGE_BYTES = 4096;
+export const PAGE_BYTES = 4096;
 
 interface PageMapper {
   /**

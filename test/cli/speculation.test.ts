@@ -5,13 +5,14 @@ import { parseDecoderConfig } from '../../src/model/config.ts';
 import type { Precision } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 
-type Flags = Options<'speculative' | 'speculativeTokens' | 'draftModel'>;
+type Flags = Options<'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype'>;
 
 function choose(flags: Partial<Flags>, precision: Precision = 'fp32') {
   const options: Flags = {
     speculative: 'auto',
     speculativeTokens: 8,
     draftModel: undefined,
+    kvCacheDtype: 'auto',
     ...flags,
   };
   return speculation(options, precision, parseDecoderConfig(PRESETS.tiny, 'tiny'));
@@ -24,6 +25,7 @@ describe('--speculative', () => {
     expect(await choose({}, 'fp16')).toEqual(fromTexts);
     expect(await choose({}, 'int8')).toBeNull();
     expect(await choose({}, 'int4')).toBeNull();
+    expect(await choose({ kvCacheDtype: 'int8' })).toBeNull();
     expect(await choose({ speculative: 'ngram' }, 'int8')).toEqual(fromTexts);
     expect(await choose({ speculative: 'off' })).toBeNull();
   });

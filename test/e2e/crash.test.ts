@@ -38,7 +38,10 @@ const complete = { finishReason: 'length', done: true, error: undefined };
 
 const ways: { name: string; flags: string[] }[] = [{ name: 'by computing again', flags: [] }];
 if (process.platform === 'linux') {
-  ways.push({ name: 'from a durable KV cache', flags: ['--durable-kv'] });
+  ways.push(
+    { name: 'from a durable KV cache', flags: ['--durable-kv'] },
+    { name: 'from one of int8', flags: ['--durable-kv', '--kv-cache-dtype', 'int8'] },
+  );
 } else {
   console.warn('skipped: --durable-kv needs Linux');
 }

@@ -11,7 +11,7 @@ import type {
 import { type OpenedEngine, openEngine } from '../../src/engine/open-engine.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { prepareModel } from '../../src/model/build.ts';
-import type { BuiltModel } from '../../src/model/manifest.ts';
+import { type BuiltModel, KV_CACHE_DTYPES } from '../../src/model/manifest.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { builtModels } from '../support/built-models.ts';
 
@@ -120,7 +120,9 @@ function mixedRequests(count: number, sampling: EngineRequest['sampling']): Engi
   });
 }
 
-describe('continuous batching', () => {
+describe.each(KV_CACHE_DTYPES)('continuous batching, %s KV cache', (kvCacheDtype) => {
+  const summit = () => models.get('summit', kvCacheDtype);
+  const scarce = { kvCacheMemory: (kvCacheDtype === 'int8' ? 1.3 : 2.2) * 2 ** 20 };
   const greedy = engineRequest().sampling;
   const seeded = { ...greedy, temperature: 0.8, topP: 0.9 };
 
@@ -130,7 +132,7 @@ describe('continuous batching', () => {
   ])(
     'gives 32 %s requests the text they get alone, while others come and go',
     async (_, sampling) => {
-      const model = await models.get('summit');
+      const model = await summit();
       const requests = mixedRequests(32, sampling);
       const alone = open(model, { maxNumSeqs: 1 });
       const expected = requests.map((request) =>
@@ -162,12 +164,12 @@ describe('continuous batching', () => {
 
   it.each<[string, Partial<EngineOptions>, keyof EngineStats | null]>([
     ['prefixes from the cache', { prefixCaching: true }, 'prefixCacheHits'],
-    ['memory for a third of them', { kvCacheMemory: 2.2 * 2 ** 20 }, 'numPreemptions'],
-    ['both', { kvCacheMemory: 2.2 * 2 ** 20, prefixCaching: true }, 'numPreemptions'],
+    ['memory for a third of them', scarce, 'numPreemptions'],
+    ['both', { ...scarce, prefixCaching: true }, 'numPreemptions'],
     ['prompts in small chunks', { maxNumBatchedTokens: 9 }, null],
     ['prompts joined into padded runs', { maxNumBatchedTokens: 4096 }, null],
   ])('gives the same text with %s', async (_, options, counter) => {
-    const model = await models.get('summit');
+    const model = await summit();
     const requests = mixedRequests(24, seeded);
     const plain = open(model, { maxNumSeqs: 1, maxModelLen: 224, maxNumBatchedTokens: 4096 });
     const expected = requests.map((request) =>
@@ -182,7 +184,7 @@ describe('continuous batching', () => {
   });
 
   it('goes on after a restart with the same tokens', async () => {
-    const { engine, decoder } = open(await models.get('summit'));
+    const { engine, decoder } = open(await summit());
     const [request] = mixedRequests(1, seeded);
     if (!request) throw new Error('no request');
     const whole = tokensOf(run(engine, [{ ...request, maxTokens: 30 }]).get(0));
@@ -193,7 +195,7 @@ describe('continuous batching', () => {
   });
 
   it('fails only the sequence that the model refuses', async () => {
-    const { engine, decoder } = open(await models.get('summit'));
+    const { engine, decoder } = open(await summit());
     const requests = mixedRequests(4, greedy);
     const expected = run(engine, requests);
     const outside = engineRequest({ id: 99, promptTokenIds: Int32Array.of(1, 1_000_000, 2) });
@@ -215,7 +217,7 @@ describe('continuous batching', () => {
   });
 
   it('fills a row to its last position', async () => {
-    const { engine, decoder } = open(await models.get('summit'), { maxModelLen: 64 });
+    const { engine, decoder } = open(await summit(), { maxModelLen: 64 });
     const promptTokenIds = Int32Array.from({ length: 30 }, (_, index) => 10 + index);
     const outputs = run(engine, [engineRequest({ promptTokenIds, maxTokens: 34 })]);
     decoder.release();

@@ -30,17 +30,19 @@ const shapes = fc
     extraTokens: fc.integer({ min: 0, max: 120 }),
     spareRows: fc.integer({ min: 0, max: 4 }),
     prefixCaching: fc.boolean(),
+    blockSize: fc.constantFrom(16, 32),
     // From just enough for the longest sequence to enough for most.
     budget: fc.option(fc.integer({ min: 6, max: 8 }), { nil: undefined }),
     drafts: fc.option(fc.record({ seed: fc.nat(), isFree: fc.boolean() }), { nil: undefined }),
   })
-  .map(({ numRows, extraTokens, spareRows, prefixCaching, budget, drafts }) => ({
+  .map(({ numRows, extraTokens, spareRows, prefixCaching, blockSize, budget, drafts }) => ({
     numRows,
     capacity: 96,
     maxNumBatchedTokens: numRows + extraTokens,
     spareRows,
     prefixCaching,
-    ...(budget === undefined ? {} : { maxBlocks: budget }),
+    blockSize,
+    ...(budget === undefined ? {} : { maxBlocks: Math.floor((budget * 16) / blockSize) }),
     ...(drafts === undefined ? {} : { drafts: new RandomDrafts(drafts.seed, drafts.isFree) }),
   }));
 

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 
 import { prepareModel, type ModelSource } from '../../src/model/build.ts';
 import { ModelError } from '../../src/model/errors.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -38,6 +39,7 @@ test('a model is built once, with progress up to the end', async () => {
     formatVersion: expect.any(Number),
     family: 'llama',
     precision: 'fp32',
+    kvCacheDtype: 'float32',
     numLayers: 2,
     numKvHeads: 2,
     headDim: 16,
@@ -50,6 +52,24 @@ test('a model is built once, with progress up to the end', async () => {
 
   const second = await build(cache, TINY, () => expect.unreachable('built again'));
   expect(second).toEqual(first);
+});
+
+test('a build with an int8 cache is calibrated once, on the one with a float32 cache', async () => {
+  const cacheDirectory = await temporaryDirectory();
+  const float = await build(cacheDirectory);
+  const ones = new Float32Array(2 * 16).fill(1);
+  const calibrated: string[] = [];
+  const calibrateKv = async ({ graphPath }: BuiltModel) => {
+    calibrated.push(graphPath);
+    return Array.from({ length: 2 }, () => ({ key: ones, value: ones }));
+  };
+  const options = { precision: 'fp32', cacheDirectory, calibrateKv } as const;
+  const int8 = await prepareModel(TINY, options);
+  expect(await prepareModel(TINY, options)).toEqual(int8);
+  expect(calibrated).toEqual([float.graphPath]);
+  expect(int8.graphPath).not.toBe(float.graphPath);
+  expect(int8.manifest).toEqual({ ...float.manifest, kvCacheDtype: 'int8' });
+  expect(await build(cacheDirectory)).toEqual(float);
 });
 
 test('shape and seed tell builds apart', async () => {

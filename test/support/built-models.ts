@@ -1,13 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { calibrateKv } from '../../src/engine/kv-calibration.ts';
 import { type BuildOptions, type ModelSource, prepareModel } from '../../src/model/build.ts';
-import type { BuiltModel } from '../../src/model/manifest.ts';
+import type { BuiltModel, KvCacheDtype } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 
 export interface BuiltModels {
   /** One of the embedded models, built at first use. */
-  get(name: string): Promise<BuiltModel>;
+  get(name: string, kvCacheDtype?: KvCacheDtype): Promise<BuiltModel>;
   /** Arguments of `prepareModel` for a small shape. */
   readonly randomTiny: [ModelSource, BuildOptions];
   remove(): Promise<void>;
@@ -18,7 +19,11 @@ export async function builtModels(): Promise<BuiltModels> {
   const cacheDirectory = await mkdtemp(join(tmpdir(), 'chairlift-test-'));
   const options: BuildOptions = { precision: 'fp32', cacheDirectory };
   return {
-    get: (name) => prepareModel({ kind: 'folder', path: `models/${name}` }, options),
+    get: (name, kvCacheDtype = 'float32') =>
+      prepareModel(
+        { kind: 'folder', path: `models/${name}` },
+        kvCacheDtype === 'int8' ? { ...options, calibrateKv } : options,
+      ),
     randomTiny: [{ kind: 'random', config: PRESETS.tiny, seed: 1 }, options],
     remove: () => rm(cacheDirectory, { recursive: true, force: true }),
   };

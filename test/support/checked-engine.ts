@@ -17,6 +17,8 @@ export interface EngineShape {
   maxNumBatchedTokens: number;
   /** Rows beyond the sequences that may run, for finished texts. */
   spareRows?: number;
+  /** Positions that are given memory together; 16 if left out. */
+  blockSize?: number;
   maxBlocks?: number;
   prefixCaching?: boolean;
   drafts?: DraftSource;
@@ -41,11 +43,13 @@ export class CheckedEngine {
   constructor(shape: EngineShape) {
     this.#shape = shape;
     const { numRows: maxNumSeqs, capacity, maxNumBatchedTokens, spareRows = 0 } = shape;
+    const { blockSize = 16 } = shape;
     const numRows = maxNumSeqs + spareRows;
     this.kvCache = new KvCache({
       numRows,
       capacity,
-      maxBlocks: shape.maxBlocks ?? numRows * Math.ceil(capacity / 16),
+      blockSize,
+      maxBlocks: shape.maxBlocks ?? numRows * Math.ceil(capacity / blockSize),
       prefixCaching: shape.prefixCaching ?? false,
     });
     const costs = new CostModel();
@@ -157,7 +161,8 @@ export class CheckedEngine {
     expect(owned.length).toBeLessThanOrEqual(this.#shape.numRows);
     expect(numResidentBlocks).toBeLessThanOrEqual(maxBlocks);
     // Dead rows write a token each to where nothing is kept.
-    expect(this.decoder.touchedBlocks).toBeLessThanOrEqual(numResidentBlocks + this.#shape.numRows);
+    const touchedBlocks = this.decoder.touchedBlocks(this.#shape.blockSize ?? 16);
+    expect(touchedBlocks).toBeLessThanOrEqual(numResidentBlocks + this.#shape.numRows);
     for (const row of owners.keys()) {
       const text = this.kvCache.cachedTokenIds(row);
       if (text) expect(this.decoder.rows[row]?.slice(0, text.length)).toEqual([...text]);

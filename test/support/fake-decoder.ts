@@ -86,9 +86,9 @@ export class FakeDecoder implements Decoder {
     return [{ sequence, draftTokenIds, logits }];
   }
 
-  /** Blocks of 16 positions that hold anything. */
-  get touchedBlocks(): number {
-    return this.rows.reduce((sum, cells) => sum + Math.ceil(cells.length / 16), 0);
+  /** Blocks that hold anything. */
+  touchedBlocks(blockSize: number): number {
+    return this.rows.reduce((sum, cells) => sum + Math.ceil(cells.length / blockSize), 0);
   }
 
   #finishRun(

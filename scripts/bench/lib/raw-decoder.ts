@@ -7,6 +7,8 @@ import type { BuiltModel } from '../../../src/model/manifest.ts';
 export class RawDecoder {
   readonly #decoder: OnnxDecoder;
   readonly #sequences: Sequence[];
+  /** What computing all rows' contexts took, each as one whole prompt. */
+  readonly prefillMs: number;
 
   /** @param context tokens that every row has cached before the first step */
   constructor(
@@ -21,7 +23,9 @@ export class RawDecoder {
       maxModelLen: capacity,
       session: { intraOpThreads },
     });
+    const start = performance.now();
     this.#sequences = Array.from({ length: rows }, (_, row) => this.#prefilled(row, context));
+    this.prefillMs = performance.now() - start;
   }
 
   /** One token for every row, behind the context: the same work every time. */

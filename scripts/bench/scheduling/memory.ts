@@ -5,9 +5,9 @@
  *
  *   npx tsx scripts/bench/scheduling/memory.ts [--requests 24] [--json]
  */
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
+import { residentCacheBytes } from '../../../test/support/resident-cache.ts';
 import { openBenchEngine, serve } from '../lib/engine-driver.ts';
 import { machineShape } from '../lib/machine.ts';
 import { Draws } from '../lib/random.ts';
@@ -57,17 +57,6 @@ async function run(memory: number) {
   const { numPreemptions } = opened.engine.stats;
   opened.decoder.release();
   return { served, numPreemptions, peakBytes };
-}
-
-/**
- * Resident bytes of the mappings that were told to have no huge pages: the KV cache, and a logits
- * buffer of 200 KB a row. As the kernel counts them.
- */
-function residentCacheBytes(): number {
-  const mappings = readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
-  return mappings
-    .filter((mapping) => /^VmFlags:.*\bnh\b/m.test(mapping))
-    .reduce((sum, mapping) => sum + Number(/^Rss:\s+(\d+)/m.exec(mapping)?.[1] ?? 0) * 1024, 0);
 }
 
 const undisturbed = await run(8 * 2 ** 30);

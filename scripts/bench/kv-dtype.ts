@@ -1,0 +1,91 @@
+/**
+ * Decode steps and prefill of the SmolLM2-135M shape (random weights) with a KV cache of float32 and
+ * one of int8, whose scales are calibrated when the model is built.
+ *
+ *   npx tsx scripts/bench/kv-dtype.ts [--rows 16] [--contexts 130,800] [--precision int8]
+ *     [--rounds 12] [--threads 2] [--json]
+ *
+ * Both run in one process and take turns, so that a noisy machine slows both alike. Medians.
+ */
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { calibrateKv } from '../../src/engine/kv-calibration.ts';
+import { prepareModel } from '../../src/model/build.ts';
+import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
+import { PRECISIONS } from '../../src/model/manifest.ts';
+import { PRESETS } from '../../src/model/presets.ts';
+import { machineShape } from './lib/machine.ts';
+import { RawDecoder } from './lib/raw-decoder.ts';
+import { median, printTable } from './lib/table.ts';
+
+const STEPS_PER_ROUND = 4;
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '16' },
+    contexts: { type: 'string', default: '130,800' },
+    precision: { type: 'string', default: 'int8' },
+    rounds: { type: 'string', default: '12' },
+    threads: { type: 'string', default: String(availableParallelism()) },
+    json: { type: 'boolean', default: false },
+  },
+});
+const rows = Number(values.rows);
+const threads = Number(values.threads);
+const source = { kind: 'random', config: PRESETS['smollm2-135m'], seed: 1 } as const;
+const precision = z.enum(PRECISIONS).parse(values.precision);
+const options = { precision, cacheDirectory: defaultCacheDirectory() };
+const models = [
+  await prepareModel(source, options),
+  await prepareModel(source, { ...options, calibrateKv }),
+];
+
+interface Measurement {
+  readonly context: number;
+  /** Medians, in milliseconds: float32, int8. */
+  readonly stepMs: readonly number[];
+  /** Of all rows, one whole prompt after the other. */
+  readonly prefillMs: readonly number[];
+}
+
+function measure(context: number): Measurement {
+  const decoders = models.map((model) => {
+    const decoder = new RawDecoder(model, rows, context + 2, context, threads);
+    const times: number[] = [];
+    return { decoder, times };
+  });
+  // The first round warms up.
+  for (let round = 0; round <= Number(values.rounds); round++) {
+    for (const { decoder, times } of decoders) {
+      for (let step = 0; step < STEPS_PER_ROUND; step++) {
+        const start = performance.now();
+        decoder.step();
+        if (round > 0) times.push(performance.now() - start);
+      }
+    }
+  }
+  for (const { decoder } of decoders) decoder.release();
+  return {
+    context,
+    stepMs: decoders.map(({ times }) => median(times)),
+    prefillMs: decoders.map(({ decoder }) => decoder.prefillMs),
+  };
+}
+
+const measurements = values.contexts.split(',').map((context) => measure(Number(context)));
+if (values.json) {
+  console.log(JSON.stringify({ machine: machineShape(), threads, rows, precision, measurements }));
+} else {
+  console.log(`${machineShape()}; ${threads} threads, ${rows} rows, weights in ${precision}\n`);
+  const ratio = ([float = NaN, int8 = NaN]: readonly number[]) => `${(float / int8).toFixed(2)}x`;
+  printTable(
+    ['context', 'float32 ms/step', 'int8 ms/step', 'ratio', 'prefill ratio'],
+    measurements.map(({ context, stepMs, prefillMs }) => [
+      String(context),
+      ...stepMs.map((ms) => ms.toFixed(1)),
+      ratio(stepMs),
+      ratio(prefillMs),
+    ]),
+  );
+}
