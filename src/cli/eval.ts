@@ -11,7 +11,7 @@ import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './errors.ts';
 import { type ChosenModel, chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
-import { loadTextModel } from './text-model.ts';
+import { loadTextModel } from '../front/text-model.ts';
 
 const NAMES: readonly OptionName[] = ['model', 'kvCacheDtype', 'maxNumSeqs', 'threads'];
 
@@ -49,7 +49,7 @@ async function evaluatePrecisions(command: Command): Promise<void> {
   const chosen = await chooseModel(options);
   const data = await readEvalFile(own.data.data ?? (await ownData(chosen)));
   const text = {
-    ...(await loadTextModel(chosen)),
+    ...(await loadTextModel(chosen.text)),
     maxModelLen: chosen.config.maxPositionEmbeddings,
   };
   const encoded = encodeData(data, text);
@@ -68,9 +68,9 @@ async function evaluatePrecisions(command: Command): Promise<void> {
   console.log(own.data.json ? JSON.stringify(reports, null, 2) : reportTable(reports));
 }
 
-async function ownData({ name, textFolder }: ChosenModel): Promise<string> {
-  const path = join(textFolder ?? '.', OWN_DATA);
-  if (textFolder !== null && (await stat(path).catch(() => null)) !== null) return path;
+async function ownData({ name, text: { folder } }: ChosenModel): Promise<string> {
+  const path = join(folder ?? '.', OWN_DATA);
+  if (folder !== null && (await stat(path).catch(() => null)) !== null) return path;
   throw new UsageError(`model ${name} comes with no ${OWN_DATA}: give --data`);
 }
 

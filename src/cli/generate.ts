@@ -11,7 +11,7 @@ import { UsageError } from './errors.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
-import { loadTextModel, type TextModel } from './text-model.ts';
+import { loadTextModel, type TextModel } from '../front/text-model.ts';
 
 const NAMES: readonly OptionName[] = [
   'model',
@@ -49,7 +49,7 @@ async function generate(command: Command, argument: string | undefined): Promise
   const options = readOptions(command);
   const chosen = await chooseModel(options);
   const limits = engineLimits({ ...options, maxNumSeqs: 1, prefixCaching: false }, chosen.config);
-  const text = await loadTextModel(chosen);
+  const text = await loadTextModel(chosen.text);
   const { tokenizer, generationDefaults } = text;
   const promptText = argument ?? (await readAll(process.stdin));
   const { maxTokens, temperature, seed } = own.data;

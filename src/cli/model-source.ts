@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type DecoderConfig, parseDecoderConfig } from '../model/config.ts';
+import type { TextSource } from '../front/text-model.ts';
 import type { ModelSource } from '../model/build.ts';
 import { ModelError } from '../model/errors.ts';
 import { inspectModelFolder } from '../model/model-folder.ts';
@@ -15,8 +16,7 @@ export interface ChosenModel {
   readonly name: string;
   readonly source: ModelSource;
   readonly config: DecoderConfig;
-  /** Where tokenizer and chat template are; null for a bare shape, which has neither. */
-  readonly textFolder: string | null;
+  readonly text: TextSource;
 }
 
 /** @throws ModelError saying what was found and what is supported */
@@ -26,7 +26,8 @@ export async function chooseModel({
 }: Options<'model' | 'randomWeights'>): Promise<ChosenModel> {
   if (randomWeights !== undefined) return chooseShape(model ?? 'smollm2-135m', randomWeights);
   const { path, config } = await inspectModelFolder(model ?? EMBEDDED_MODEL);
-  return { name: basename(path), source: { kind: 'folder', path }, config, textFolder: path };
+  const text = { folder: path, vocabSize: config.vocabSize };
+  return { name: basename(path), source: { kind: 'folder', path }, config, text };
 }
 
 async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
@@ -37,18 +38,20 @@ async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
       name: model,
       source: { kind: 'random', config: preset, seed },
       config,
-      textFolder: null,
+      text: { folder: null, vocabSize: config.vocabSize },
     };
   }
   const path = resolve(model);
   const file = (await isFolder(path)) ? join(path, 'config.json') : path;
   const json = await readConfig(file);
   const folder = dirname(file);
+  const config = parseDecoderConfig(json, file);
+  const hasText = await exists(join(folder, 'tokenizer.json'));
   return {
     name: basename(folder),
     source: { kind: 'random', config: json, seed },
-    config: parseDecoderConfig(json, file),
-    textFolder: (await exists(join(folder, 'tokenizer.json'))) ? folder : null,
+    config,
+    text: { folder: hasText ? folder : null, vocabSize: config.vocabSize },
   };
 }
 

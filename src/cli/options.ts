@@ -172,6 +172,12 @@ const OPTIONS = {
     description: 'keep the KV cache through a crash of the engine (Linux; steps get slower)',
     schema: z.boolean().optional(),
   },
+  tokenizerPoolSize: {
+    flags: '--tokenizer-pool-size <n>',
+    description: 'threads for long prompts, started as needed; 0 makes them on the main thread',
+    schema: count(0),
+    default: 2,
+  },
   maxBody: {
     flags: '--max-body <size>',
     description: 'largest request body or WebSocket frame',

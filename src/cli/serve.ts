@@ -5,7 +5,10 @@ import { EngineClient } from '../front/engine-client.ts';
 import { GrammarChecker } from '../front/grammar-checker.ts';
 import { grammarVocabulary } from '../front/grammar-vocabulary.ts';
 import { observeAll } from '../front/observe-all.ts';
+import { PromptEncoder } from '../front/prompt-encoder.ts';
+import { PromptThreads } from '../front/prompt-threads.ts';
 import { TextGenerator } from '../front/text-generator.ts';
+import { loadTextModel } from '../front/text-model.ts';
 import { createLogger } from '../observability/logger.ts';
 import { Metrics } from '../observability/metrics.ts';
 import { createApp } from '../server/app.ts';
@@ -22,7 +25,6 @@ import { addOptions, type OptionName, type Options, readOptions } from './option
 import { resolvePrecision } from './precision.ts';
 import { onShutdownSignal } from './shutdown.ts';
 import { speculation } from './speculation.ts';
-import { loadTextModel } from './text-model.ts';
 import { packageVersion } from './version.ts';
 
 const NAMES: readonly OptionName[] = [
@@ -47,6 +49,7 @@ const NAMES: readonly OptionName[] = [
   'maxQueueTokens',
   'requestTimeout',
   'stepTimeout',
+  'tokenizerPoolSize',
   'maxBody',
   'responseStoreSize',
   'apiKey',
@@ -69,7 +72,8 @@ async function serve(options: Options): Promise<void> {
   const logger = createLogger(options.logLevel);
   const chosen = await chooseModel(options);
   const limits = engineLimits(options, chosen.config);
-  const { tokenizer, chatTemplate, generationDefaults } = await loadTextModel(chosen);
+  const textModel = await loadTextModel(chosen.text);
+  const { tokenizer, chatTemplate, generationDefaults } = textModel;
   const modelName = options.servedModelName ?? chosen.name;
   const version = await packageVersion();
 
@@ -89,6 +93,9 @@ async function serve(options: Options): Promise<void> {
   const observe = observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings));
   const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
 
+  const { tokenizerPoolSize } = options;
+  const promptThreads =
+    tokenizerPoolSize === 0 ? null : new PromptThreads(chosen.text, tokenizerPoolSize);
   const vocabulary = grammarVocabulary(tokenizer, chosen.config.vocabSize);
   const grammars = new GrammarChecker({ vocabulary });
 
@@ -98,7 +105,7 @@ async function serve(options: Options): Promise<void> {
     engine,
     admission,
     tokenizer,
-    chatTemplate,
+    prompts: new PromptEncoder({ model: textModel, admission, threads: promptThreads }),
     chatFormat: chatFormatOf(chatTemplate?.text ?? '', options),
     grammars,
     model: {
@@ -135,6 +142,7 @@ async function serve(options: Options): Promise<void> {
     // Until the last request is done the port stays open: probes must see that we are draining.
     await Promise.race([admission.onIdle(), after(options.shutdownTimeout * 1000)]);
     await listener.close(Math.max(0, deadline - performance.now()));
+    promptThreads?.close();
     grammars.close();
     await engine.stop();
   });

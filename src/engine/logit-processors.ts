@@ -30,8 +30,9 @@ function keepOnly(logits: Float32Array, tokenIds: Int32Array): void {
 
 /** Where the bans would leave none of the allowed tokens, they give way. */
 function banTokens(logits: Float32Array, sequence: Sequence): void {
-  const banned = new Set(bannedTokens(sequence));
-  if (banned.size === 0) return;
+  const listed = bannedTokens(sequence);
+  if (listed.length === 0) return;
+  const banned = new Set(listed);
   const before = Array.from(banned, (tokenId) => [tokenId, logits[tokenId] ?? 0] as const);
   for (const tokenId of banned) logits[tokenId] = -Infinity;
   if (logits.some((logit) => logit > -Infinity)) return;

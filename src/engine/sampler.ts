@@ -5,6 +5,7 @@ import { uniform } from './random.ts';
 import type { Sequence } from './sequence.ts';
 import type { SampledToken, SequenceFailure } from './step-plan.ts';
 import { TokenFilter } from './token-filter.ts';
+import { fillTokenWeights } from './token-weights.ts';
 
 /**
  * The logits from which a sequence's next token is drawn, or, while it scores its prompt, those of
@@ -23,13 +24,13 @@ export interface LogitsRow {
 export class Sampler {
   readonly #filter: TokenFilter;
   /** Unnormalised probabilities of the row at hand, [vocab]. */
-  readonly #weights: Float32Array;
+  readonly #weights: Float32Array<ArrayBuffer>;
   /** The logits of the row at hand as the model gave them, if it reports log-probabilities; [vocab]. */
   readonly #rawLogits: Float32Array;
 
   constructor(vocabSize: number) {
-    this.#filter = new TokenFilter(vocabSize);
     this.#weights = new Float32Array(vocabSize);
+    this.#filter = new TokenFilter(this.#weights);
     this.#rawLogits = new Float32Array(vocabSize);
   }
 
@@ -74,20 +75,16 @@ export class Sampler {
   /** Walks the kept tokens in order of id until `u` of their total weight is behind. */
   #draw(logits: Float32Array, best: number, params: SamplingParams, u: number): number {
     const weights = this.#weights;
-    const max = logits[best] ?? 0;
-    const inverseTemperature = 1 / params.temperature;
-    for (let id = 0; id < logits.length; id++) {
-      const weight = Math.exp(((logits[id] ?? 0) - max) * inverseTemperature);
-      // A logit that is not a number must not poison the sums.
-      weights[id] = weight > 0 ? weight : 0;
-    }
-    let rest = u * this.#filter.apply(weights, params);
+    const total = fillTokenWeights(logits, logits[best] ?? 0, params.temperature, weights);
+    const target = u * this.#filter.apply(total, params);
+    const { leastWeight, lastId } = this.#filter;
     let last = best;
+    let behind = 0;
     for (let id = 0; id < weights.length; id++) {
       const weight = weights[id] ?? 0;
-      if (weight === 0) continue;
-      rest -= weight;
-      if (rest < 0) return id;
+      if (weight < leastWeight || (weight === leastWeight && id > lastId)) continue;
+      behind += weight;
+      if (behind > target) return id;
       last = id;
     }
     // Rounding can leave a crumb behind the last token.
@@ -109,15 +106,32 @@ function withPromptLogprobs(token: SampledToken): SampledToken {
   return { ...token, promptLogprobs: sequence.promptLogprobs.toMessage() };
 }
 
-/** @returns the lowest id of the highest logit, or -1 when no logit is a finite number */
+/**
+ * Eight at a time: past the first few of a vocabulary hardly any is the highest so far.
+ * @returns the lowest id of the highest logit, or -1 when no logit is a finite number
+ */
 export function argmax(logits: Float32Array): number {
   let best = -1;
   let max = -Infinity;
-  for (let id = 0; id < logits.length; id++) {
-    const logit = logits[id] ?? 0;
-    if (logit > max) {
-      max = logit;
-      best = id;
+  const { length } = logits;
+  for (let start = 0; start < length; start += 8) {
+    // Behind the end nothing is above anything.
+    const hasHigher =
+      (logits[start] ?? NaN) > max ||
+      (logits[start + 1] ?? NaN) > max ||
+      (logits[start + 2] ?? NaN) > max ||
+      (logits[start + 3] ?? NaN) > max ||
+      (logits[start + 4] ?? NaN) > max ||
+      (logits[start + 5] ?? NaN) > max ||
+      (logits[start + 6] ?? NaN) > max ||
+      (logits[start + 7] ?? NaN) > max;
+    if (!hasHigher) continue;
+    for (let id = start; id < Math.min(start + 8, length); id++) {
+      const logit = logits[id] ?? 0;
+      if (logit > max) {
+        max = logit;
+        best = id;
+      }
     }
   }
   return max === Infinity ? -1 : best;

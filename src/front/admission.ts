@@ -65,6 +65,7 @@ export class Admission {
   // between would be refused though there is a place.
   #running = 0;
   #waiting = 0;
+  #preparing = 0;
   #waitingTokens = 0;
   readonly #numRefused: Record<QueueBound, number> = { requests: 0, tokens: 0 };
   #nextId = 0;
@@ -83,8 +84,9 @@ export class Admission {
     return this.#running;
   }
 
+  /** Requests without a place, those that are being prepared included. */
   get waiting(): number {
-    return this.#waiting;
+    return this.#waiting + this.#preparing;
   }
 
   /** Prompt tokens of the requests that wait. */
@@ -104,9 +106,21 @@ export class Admission {
    */
   requireRoom(numPromptTokens: number): void {
     if (this.#isClosed) throw new ShuttingDownError();
-    if (this.#running + this.#waiting >= this.#capacity) this.#refuse('requests');
+    if (this.#running + this.waiting >= this.#capacity) this.#refuse('requests');
     const isOver = this.#waitingTokens + numPromptTokens > this.#maxQueueTokens;
     if (this.#waiting > 0 && isOver) this.#refuse('tokens');
+  }
+
+  /**
+   * Counts a request among the waiting while its prompt is made, by which it takes its place in the
+   * queue's bound before its tokens are known.
+   * @returns ends it; to be called before `acquire`
+   * @throws QueueFullError, ShuttingDownError
+   */
+  prepare(): Release {
+    this.requireRoom(0);
+    this.#preparing++;
+    return once(() => this.#preparing--);
   }
 
   /**
@@ -139,7 +153,13 @@ export class Admission {
         this.#waitingTokens -= numPromptTokens;
         this.#running++;
         await new Promise<void>((release) => {
-          admit(this.#once(release));
+          const end = (): void => {
+            this.#running--;
+            this.#rate.completed();
+            this.#settle();
+            release();
+          };
+          admit(once(end));
         });
       };
       this.#queue
@@ -166,18 +186,6 @@ export class Admission {
     this.#isClosed = true;
   }
 
-  #once(release: () => void): Release {
-    let isReleased = false;
-    return () => {
-      if (isReleased) return;
-      isReleased = true;
-      this.#running--;
-      this.#rate.completed();
-      this.#settle();
-      release();
-    };
-  }
-
   #settle(): void {
     if (this.#running + this.#waiting === 0) this.#rate.setBusy(false);
   }
@@ -190,7 +198,16 @@ export class Admission {
   /** How long those that wait now will take to start, by the recent rate. */
   #retryAfterSeconds(): number {
     const perSecond = this.#rate.perSecond();
-    const seconds = perSecond === 0 ? 1 : Math.ceil((this.#waiting + 1) / perSecond);
+    const seconds = perSecond === 0 ? 1 : Math.ceil((this.waiting + 1) / perSecond);
     return Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS);
   }
+}
+
+function once(action: () => void): Release {
+  let isDone = false;
+  return () => {
+    if (isDone) return;
+    isDone = true;
+    action();
+  };
 }

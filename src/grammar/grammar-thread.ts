@@ -1,11 +1,9 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../threads/start-thread.ts';
 import { GrammarError, type GrammarVocabulary } from './grammar-spec.ts';
 import type { ThreadAnswer, ThreadCommand } from './thread-messages.ts';
 
-const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
-const ENTRY = new URL(`./grammar-worker.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`, import.meta.url);
-/** A thread does not inherit the loader of TypeScript sources. */
-const SOURCE_ENTRY = `import('tsx/esm/api').then(({ register }) => { register(); return import('${ENTRY.href}'); });`;
+const ENTRY = new URL('./grammar-worker.js', import.meta.url);
 
 /** The thread ended before it got to what it was asked. */
 export class GrammarThreadError extends Error {
@@ -39,10 +37,7 @@ export class GrammarThread {
 
   constructor(options: GrammarThreadOptions) {
     this.#options = options;
-    this.#worker = new Worker(RUNS_FROM_SOURCE ? SOURCE_ENTRY : ENTRY, {
-      eval: RUNS_FROM_SOURCE,
-      workerData: options.vocabulary,
-    });
+    this.#worker = startThread(ENTRY, options.vocabulary);
     this.#worker.on('message', (answer: ThreadAnswer) => this.#receive(answer));
     this.#worker.on('error', ({ message }) => this.#end(new GrammarThreadError(message)));
     this.#worker.on('exit', () => this.#end(new GrammarThreadError('the grammar thread ended')));

@@ -1,12 +1,12 @@
 /** What the HTTP surface is built over; the command line composes it. */
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
-import type { ChatTemplate } from '../front/chat-template.ts';
 import type { Admission } from '../front/admission.ts';
 import type { ChatFormat } from '../front/chat-format.ts';
 import type { Engine } from '../front/engine.ts';
 import type { Generator } from '../front/generation.ts';
 import type { GrammarChecker } from '../front/grammar-checker.ts';
+import type { PromptEncoder } from '../front/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/tokenizer.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { ResponseStore } from './responses/store.ts';
@@ -65,9 +65,8 @@ export interface ServerContext {
   readonly generator: Generator;
   readonly engine: Engine;
   readonly admission: Pick<Admission, 'requireRoom'>;
-  readonly tokenizer: Pick<TextTokenizer, 'encode' | 'decode' | 'idToToken' | 'pieces'>;
-  /** Null when the model has none; chat is refused then. */
-  readonly chatTemplate: Pick<ChatTemplate, 'render'> | null;
+  readonly tokenizer: Pick<TextTokenizer, 'decode' | 'idToToken' | 'pieces'>;
+  readonly prompts: Pick<PromptEncoder, 'canChat' | 'encodeTexts' | 'encodeChat'>;
   /** How the model writes tool calls and thoughts. */
   readonly chatFormat: ChatFormat;
   readonly grammars: Pick<GrammarChecker, 'check'>;

@@ -15,22 +15,30 @@ import { parseTokenIds } from './schemas/prompt.ts';
 export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   const { maxBodyBytes } = context.config;
   app.post('/tokenize', async (c) =>
-    c.json(tokenize(context, await readJsonBody(c.env.incoming, maxBodyBytes))),
+    c.json(
+      await tokenize(context, await readJsonBody(c.env.incoming, maxBodyBytes), c.req.raw.signal),
+    ),
   );
   app.post('/detokenize', async (c) =>
     c.json(detokenize(context, await readJsonBody(c.env.incoming, maxBodyBytes))),
   );
 }
 
-function tokenize(context: ServerContext, json: unknown): JsonObject {
+async function tokenize(
+  context: ServerContext,
+  json: unknown,
+  signal: AbortSignal,
+): Promise<JsonObject> {
   const body = parseWith(tokenizeBody, json);
   requireServedModel(context.model, body.model);
   let tokens: number[];
   if (body.prompt !== undefined) {
     const addSpecialTokens = body.add_special_tokens ?? true;
-    tokens = [...context.tokenizer.encode(body.prompt, { addSpecialTokens })];
+    const encoded = await context.prompts.encodeTexts([body.prompt], addSpecialTokens, signal);
+    tokens = encoded.flatMap((tokenIds) => [...tokenIds]);
   } else if (body['messages'] !== undefined) {
-    tokens = [...encodeChat(context, parseMessages(body['messages']), body)];
+    const messages = parseMessages(body['messages']);
+    tokens = [...(await encodeChat(context, messages, body, signal)).tokenIds];
   } else {
     throw badRequest('`prompt` or `messages` is required.', 'prompt', 'missing_required_parameter');
   }

@@ -39,6 +39,16 @@ describe('a server', () => {
     expect({ finishReason, done }).toEqual({ finishReason: 'stop', done: true });
   });
 
+  it('answers a long conversation, whose prompt is made in a thread', async () => {
+    const turns = Array.from({ length: 60 }, () => [
+      { role: 'user', content: 'What is 2 + 3?' },
+      { role: 'assistant', content: '2 + 3 is 5.' },
+    ]);
+    const messages = [...turns.flat(), ...question.messages];
+    const { finishReason } = await stream(chat, { ...question, messages, max_tokens: 4 });
+    expect(finishReason).toBe('length');
+  });
+
   it('gives 32 requests at once the text each gets alone, cancelled ones beside them', async () => {
     const topics = ['a fox', 'a lamp', 'rain', 'two friends', 'a boat', 'bread', 'a hill', 'snow'];
     const bodies = Array.from({ length: 32 }, (_, index) => ({

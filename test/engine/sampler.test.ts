@@ -26,6 +26,30 @@ function histogram(logits: number[], sampling: Partial<SamplingParams>, draws = 
   return counts.map((count) => count / draws);
 }
 
+/** Zeroes what the filter does not keep. @returns what it says is left */
+function filter(weights: Float32Array<ArrayBuffer>, params: SamplingParams): number {
+  const tokenFilter = new TokenFilter(weights);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const left = tokenFilter.apply(total, params);
+  const { leastWeight, lastId } = tokenFilter;
+  for (const [id, weight] of weights.entries()) {
+    const isKept = weight > leastWeight || (weight === leastWeight && id <= lastId);
+    if (!isKept) weights[id] = 0;
+  }
+  return left;
+}
+
+/** The token that a sampler of one line for each definition draws. */
+function drawnByDefinition(logits: Float32Array, params: SamplingParams, position: number): number {
+  const max = logits.reduce((highest, logit) => Math.max(highest, logit), -Infinity);
+  const weights = logits.map((logit) => Math.exp((logit - max) / params.temperature));
+  const kept = keptByFullSort(weights, params);
+  const ids = [...weights.keys()].filter((id) => kept.has(id));
+  const total = ids.reduce((sum, id) => sum + (weights[id] ?? 0), 0);
+  let rest = uniform(params.seed, position) * total;
+  return ids.find((id) => (rest -= weights[id] ?? 0) < 0) ?? -1;
+}
+
 /** What a filter keeps, by definition: sort everything, cut. */
 function keptByFullSort(weights: Float32Array, params: SamplingParams): Set<number> {
   let kept = [...weights.keys()].filter((id) => (weights[id] ?? 0) > 0);
@@ -147,6 +171,40 @@ describe('the sampler', () => {
   });
 });
 
+describe('the sampler over a whole vocabulary', () => {
+  const SIZE = 8192;
+  /** Flat as of random weights, peaked as of trained ones, and one of few values. */
+  const SHAPES = {
+    flat: (u: number) => u * 3,
+    peaked: (u: number) => 12 * u ** 24 - 20 * (1 - u),
+    tied: (u: number) => Math.floor(u * 6),
+  };
+
+  it.each(Object.entries(SHAPES))(
+    'draws from %s logits what it should by definition',
+    (_, shape) => {
+      const limits = fc.record({
+        temperature: fc.double({ min: 0.05, max: 2, noNaN: true }),
+        minP: fc.constantFrom(0, 0, 0.01, 0.3),
+        topK: fc.constantFrom(0, 0, 1, 50, SIZE),
+        topP: fc.constantFrom(1, 0.95, 0.5, 0.01),
+      });
+      fc.assert(
+        fc.property(fc.integer({ min: 0, max: 2 ** 30 }), limits, (seed, chosen) => {
+          const sampling = { ...GREEDY, ...chosen, seed: BigInt(seed) };
+          const logits = Float32Array.from({ length: SIZE }, (_value, id) =>
+            shape(uniform(sampling.seed, id + 10)),
+          );
+          const promptTokenIds = Int32Array.of(1, 2);
+          const expected = drawnByDefinition(logits, sampling, promptTokenIds.length);
+          expect(sampleOnce([...logits], { promptTokenIds, sampling })).toBe(expected);
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+});
+
 describe('log-probabilities', () => {
   const sample = (logits: number[], request: Parameters<typeof engineRequest>[0]) => {
     const sequence = new Sequence(engineRequest(request));
@@ -230,7 +288,7 @@ describe('the token filter', () => {
           const weights = Float32Array.from([0, ...values], (logit) => Math.exp(logit));
           const kept = keptByFullSort(weights, params);
           const expected = weights.map((weight, id) => (kept.has(id) ? weight : 0));
-          const total = new TokenFilter(weights.length).apply(weights, params);
+          const total = filter(weights, params);
           // Sums in another order may differ in the last bits, where a limit falls on a tie.
           const borderline = weights.reduce((n, w, id) => n + Number(w !== expected[id]), 0);
           expect(borderline).toBeLessThanOrEqual(limits.topP < 1 ? 1 : 0);
@@ -245,7 +303,7 @@ describe('the token filter', () => {
   it('always keeps the likeliest token', () => {
     const weights = Float32Array.of(0.2, 1, 0.5);
     const params = { ...GREEDY, topK: 1, topP: 1e-9, minP: 1 };
-    expect(new TokenFilter(3).apply(weights, params)).toBe(1);
+    expect(filter(weights, params)).toBe(1);
     expect([...weights]).toEqual([0, 1, 0]);
   });
 });

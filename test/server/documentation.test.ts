@@ -4,7 +4,7 @@ import { createApp } from '../../src/server/app.ts';
 import { documentedBodies } from '../../src/server/openapi/bodies.ts';
 import { OPERATIONS } from '../../src/server/openapi/operations.ts';
 import { errorOf, post } from './support/client.ts';
-import { MODEL, useServers } from './support/test-server.ts';
+import { MODEL, tokensOf, useServers } from './support/test-server.ts';
 
 const server = useServers();
 
@@ -77,7 +77,7 @@ test.each(['/v1/chat/completions/render', '/apply-template'])('%s', async (path)
   const prompt = 'user: Hi\nassistant: ';
   expect(await response.json()).toEqual({
     prompt,
-    token_ids: [...target.context.tokenizer.encode(prompt, { addSpecialTokens: false })],
+    token_ids: tokensOf(prompt),
     count: prompt.length,
     max_model_len: 256,
   });

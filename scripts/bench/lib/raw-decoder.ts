@@ -1,4 +1,5 @@
 import { OnnxDecoder } from '../../../src/engine/decoder.ts';
+import type { LogitsRow } from '../../../src/engine/sampler.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
@@ -28,19 +29,20 @@ export class RawDecoder {
     this.prefillMs = performance.now() - start;
   }
 
-  /** One token for every row, behind the context: the same work every time. */
-  step(): void {
+  /** One token for every row, behind the context: the same work every time. @returns its logits */
+  step(): readonly LogitsRow[] {
     const decode = this.#sequences.map((sequence) => ({
       sequence,
       position: sequence.numComputedTokens,
     }));
-    const { failures } = this.#decoder.execute({
+    const { rows, failures } = this.#decoder.execute({
       cacheOperations: [],
       decode,
       prefill: [],
       numBatchedTokens: decode.length,
     });
     if (failures[0]) throw new Error(failures[0].message);
+    return rows;
   }
 
   release(): void {

@@ -1,13 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { EventLoopDelays } from './event-loop-monitor.ts';
 
 const CLI = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url));
+const MONITOR = new URL('./event-loop-monitor.ts', import.meta.url).href;
 const READY = /at (http:\/\/\S+)/;
 
 export interface ServerProcess {
   readonly url: string;
   readonly pid: number | undefined;
+  /** Delays of its event loop since the last call. */
+  eventLoopDelays(): Promise<EventLoopDelays>;
   /** Has it finish what is running, and end. */
   close(): Promise<void>;
 }
@@ -17,12 +21,14 @@ export interface ServerProcess {
  * is measured beside: a stale build would compare two versions.
  */
 export async function startServer(args: readonly string[]): Promise<ServerProcess> {
-  const argv = [...process.execArgv, CLI, 'serve', '--port', '0', '--log-level', 'warn', ...args];
-  const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const node = [...process.execArgv, '--import', MONITOR];
+  const argv = [...node, CLI, 'serve', '--port', '0', '--log-level', 'warn', ...args];
+  const stdio = ['ignore', 'pipe', 'inherit', 'ipc'] as const;
+  const child = spawn(process.execPath, argv, { stdio: [...stdio] });
   const closed = once(child, 'close');
   let printed = '';
   const url = await new Promise<string>((resolve, reject) => {
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
       printed += chunk.toString();
       const match = READY.exec(printed);
       if (match?.[1] !== undefined) resolve(match[1]);
@@ -32,6 +38,12 @@ export async function startServer(args: readonly string[]): Promise<ServerProces
   return {
     url,
     pid: child.pid,
+    async eventLoopDelays() {
+      const answered = once(child, 'message');
+      child.send('delays');
+      const [delays] = await answered;
+      return delays;
+    },
     async close() {
       child.kill('SIGTERM');
       await closed;

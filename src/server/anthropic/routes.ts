@@ -23,7 +23,7 @@ export function messageRoutes(app: Hono<ServerEnv>, context: ServerContext): voi
     const json = await readJsonBody(c.env.incoming, context.config.maxBodyBytes);
     const body = parseWith(countTokensBody, json);
     requireServedModel(context.model, body.model);
-    const { promptTokenIds } = prepare(context, toChatPrompt(body));
+    const { promptTokenIds } = await prepare(context, toChatPrompt(body), c.req.raw.signal);
     return c.json({ input_tokens: promptTokenIds.length });
   });
 }
@@ -35,7 +35,7 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
   const body = parseWith(messagesBody, json);
   requireServedModel(context.model, body.model);
-  const chat = prepare(context, toChatBody(body));
+  const chat = await prepare(context, toChatBody(body), signal);
   const answer = new MessageAnswer(
     `msg_${randomUUID().replaceAll('-', '')}`,
     context.model.id,
@@ -81,9 +81,13 @@ async function* eventsOf(
   }
 }
 
-function prepare(context: ServerContext, body: JsonObject): PreparedChat {
+async function prepare(
+  context: ServerContext,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<PreparedChat> {
   try {
-    return prepareChat(context, body);
+    return await prepareChat(context, body, signal);
   } catch (error) {
     throw fromChatError(error);
   }

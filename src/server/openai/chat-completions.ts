@@ -10,14 +10,18 @@ import { refuseUnsupportedInChat } from '../schemas/unsupported.ts';
 import { answerOptions, createHead, type PreparedCompletion } from './answer.ts';
 import { ChatCompletionChunks, chatCompletion, type ChatForm } from './chat-form.ts';
 import { chatOutputForm } from './chat-output.ts';
-import { renderChat } from './chat-prompt.ts';
+import { encodeChat } from './chat-prompt.ts';
 import { toFanOut } from './choices.ts';
 import { LogprobsFormat } from './logprobs.ts';
 import { requireServedModel } from './models.ts';
 import { promptLogprobsOf } from './prompt-logprobs.ts';
 
 /** @throws ApiError 4xx when the body can't be served. */
-export function prepareChatCompletion(context: ServerContext, json: unknown): PreparedCompletion {
+export async function prepareChatCompletion(
+  context: ServerContext,
+  json: unknown,
+  signal: AbortSignal,
+): Promise<PreparedCompletion> {
   const body = parseWith(chatCompletionBody, json);
   requireServedModel(context.model, body.model);
   refuseUnsupportedInChat(body);
@@ -29,12 +33,10 @@ export function prepareChatCompletion(context: ServerContext, json: unknown): Pr
     promptParam: 'messages',
     fallback: null,
   };
-  const prompt = renderChat(context, messages, body);
-  // The template has written the special tokens itself.
-  const promptTokenIds = context.tokenizer.encode(prompt, { addSpecialTokens: false });
-  const output = chatOutputForm(context, body, prompt);
+  const prompt = await encodeChat(context, messages, body, signal);
+  const output = chatOutputForm(context, body, prompt.text);
   const numTop = topLogprobsOf(body);
-  const plain = toGenerationRequest(body, promptTokenIds, limit, context.model);
+  const plain = toGenerationRequest(body, prompt.tokenIds, limit, context.model);
   const generation = {
     ...plain,
     ...(output.grammar === undefined ? {} : { grammar: output.grammar }),

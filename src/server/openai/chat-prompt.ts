@@ -1,31 +1,22 @@
 /** From a conversation to the tokens of its prompt. */
 import { ChatTemplateError, type ChatMessage } from '../../front/chat-message.ts';
+import type { EncodedPrompt } from '../../front/prompt-job.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import type { ChatPromptFields } from '../schemas/bodies.ts';
 
 /**
  * The prompt of a conversation, opened for the assistant's answer unless `fields` say otherwise.
- * @throws ApiError 400 when the model has no chat template or the template refuses the messages.
+ * @throws ApiError 400 when the model has no chat template or the template refuses the messages;
+ *   for long ones also what PromptEncoder throws.
  */
-export function encodeChat(
-  context: ServerContext,
+export async function encodeChat(
+  { prompts, model }: ServerContext,
   messages: readonly ChatMessage[],
   fields: ChatPromptFields,
-): Int32Array {
-  // The template writes the special tokens itself.
-  return context.tokenizer.encode(renderChat(context, messages, fields), {
-    addSpecialTokens: false,
-  });
-}
-
-/** The same as text. @throws ApiError 400 as `encodeChat`. */
-export function renderChat(
-  { chatTemplate, model }: ServerContext,
-  messages: readonly ChatMessage[],
-  fields: ChatPromptFields,
-): string {
-  if (chatTemplate === null) {
+  signal: AbortSignal,
+): Promise<EncodedPrompt> {
+  if (!prompts.canChat) {
     throw badRequest(
       `The model \`${model.id}\` has no chat template; use /v1/completions.`,
       'messages',
@@ -33,13 +24,14 @@ export function renderChat(
     );
   }
   const continueFinalMessage = fields.continue_final_message ?? false;
+  const options = {
+    addGenerationPrompt: fields.add_generation_prompt ?? !continueFinalMessage,
+    continueFinalMessage,
+    tools: fields.tool_choice === 'none' ? undefined : (fields.tools ?? undefined),
+    kwargs: fields.chat_template_kwargs ?? undefined,
+  };
   try {
-    return chatTemplate.render(messages, {
-      addGenerationPrompt: fields.add_generation_prompt ?? !continueFinalMessage,
-      continueFinalMessage,
-      tools: fields.tool_choice === 'none' ? undefined : (fields.tools ?? undefined),
-      kwargs: fields.chat_template_kwargs ?? undefined,
-    });
+    return await prompts.encodeChat(messages, options, signal);
   } catch (error) {
     if (!(error instanceof ChatTemplateError)) throw error;
     const reason = error.message.slice(0, 500);

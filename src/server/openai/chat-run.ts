@@ -92,17 +92,17 @@ export interface PreparedChat {
  * @param body a chat completion's; `stream`, `stream_options` and `n` are set here
  * @throws ApiError 4xx in the words of the chat API when the body can't be served.
  */
-export function prepareChat(context: ServerContext, body: JsonObject): PreparedChat {
-  const completion = prepareChatCompletion(context, {
-    ...body,
-    n: 1,
-    stream: true,
-    stream_options: { include_usage: true },
-  });
+export async function prepareChat(
+  context: ServerContext,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<PreparedChat> {
+  const streamed = { ...body, n: 1, stream: true, stream_options: { include_usage: true } };
+  const completion = await prepareChatCompletion(context, streamed, signal);
   return {
     promptTokenIds: completion.request.prompts[0]?.promptTokenIds ?? new Int32Array(),
-    async start(signal, client) {
-      const deltas = await startGeneration(context, completion.request, signal, client);
+    async start(startSignal, client) {
+      const deltas = await startGeneration(context, completion.request, startSignal, client);
       const shape = completion.chunks();
       return (async function* chunks() {
         for await (const delta of deltas) yield* shape.push(delta).map(toChatDelta);

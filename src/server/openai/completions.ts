@@ -19,7 +19,11 @@ import { promptLogprobsOf } from './prompt-logprobs.ts';
 const DEFAULT_MAX_TOKENS = 16;
 
 /** @throws ApiError 4xx when the body can't be served. */
-export function prepareCompletion(context: ServerContext, json: unknown): PreparedCompletion {
+export async function prepareCompletion(
+  context: ServerContext,
+  json: unknown,
+  signal: AbortSignal,
+): Promise<PreparedCompletion> {
   const body = parseWith(completionBody, json);
   requireServedModel(context.model, body.model);
   refuseUnsupportedInCompletion(body);
@@ -38,8 +42,8 @@ export function prepareCompletion(context: ServerContext, json: unknown): Prepar
     ...(grammar === null ? {} : { grammar }),
   };
   const echoes: string[] = [];
-  const requests = prompts.map((prompt) => {
-    const tokenIds = encodePrompt(context, prompt, body.add_special_tokens ?? true);
+  const encoded = await encodePrompts(context, prompts, body.add_special_tokens ?? true, signal);
+  const requests = encoded.map(({ prompt, tokenIds }) => {
     const limit = {
       requested: isEchoOnly ? 1 : (body.max_tokens ?? null),
       param: 'max_tokens',
@@ -71,16 +75,26 @@ export function prepareCompletion(context: ServerContext, json: unknown): Prepar
   };
 }
 
-function encodePrompt(
-  context: ServerContext,
-  prompt: Prompt,
+interface Encoded {
+  readonly prompt: Prompt;
+  readonly tokenIds: Int32Array;
+}
+
+async function encodePrompts(
+  { prompts: encoder, model }: ServerContext,
+  prompts: readonly Prompt[],
   addSpecialTokens: boolean,
-): Int32Array {
-  if ('tokenIds' in prompt) {
-    requireInVocabulary(prompt.tokenIds, prompt.param, context.model.vocabSize);
-    return Int32Array.from(prompt.tokenIds);
-  }
-  return context.tokenizer.encode(prompt.text, { addSpecialTokens });
+  signal: AbortSignal,
+): Promise<Encoded[]> {
+  const texts = prompts.flatMap((prompt) => ('text' in prompt ? [prompt.text] : []));
+  const encoded = (await encoder.encodeTexts(texts, addSpecialTokens, signal)).values();
+  return prompts.map((prompt) => {
+    if ('text' in prompt) {
+      return { prompt, tokenIds: encoded.next().value ?? new Int32Array() };
+    }
+    requireInVocabulary(prompt.tokenIds, prompt.param, model.vocabSize);
+    return { prompt, tokenIds: Int32Array.from(prompt.tokenIds) };
+  });
 }
 
 function withExtras(

@@ -6,26 +6,36 @@ import { chatCompletionBody } from '../schemas/bodies.ts';
 import { parseMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
 import type { JsonObject } from './answer.ts';
-import { renderChat } from './chat-prompt.ts';
+import { encodeChat } from './chat-prompt.ts';
 import { requireServedModel } from './models.ts';
 
 export function renderRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   // The first is vLLM's name for it, the second llama.cpp's.
   for (const path of ['/v1/chat/completions/render', '/apply-template']) {
     app.post(path, async (c) =>
-      c.json(render(context, await readJsonBody(c.env.incoming, context.config.maxBodyBytes))),
+      c.json(
+        await render(
+          context,
+          await readJsonBody(c.env.incoming, context.config.maxBodyBytes),
+          c.req.raw.signal,
+        ),
+      ),
     );
   }
 }
 
-function render(context: ServerContext, json: unknown): JsonObject {
+async function render(
+  context: ServerContext,
+  json: unknown,
+  signal: AbortSignal,
+): Promise<JsonObject> {
   const body = parseWith(chatCompletionBody, json);
   requireServedModel(context.model, body.model);
-  const prompt = renderChat(context, parseMessages(body['messages']), body);
-  const tokenIds = [...context.tokenizer.encode(prompt, { addSpecialTokens: false })];
+  const messages = parseMessages(body['messages']);
+  const { text, tokenIds } = await encodeChat(context, messages, body, signal);
   return {
-    prompt,
-    token_ids: tokenIds,
+    prompt: text,
+    token_ids: [...tokenIds],
     count: tokenIds.length,
     max_model_len: context.model.maxModelLen,
   };

@@ -11,7 +11,11 @@ import { gather, type PreparedCompletion } from './answer.ts';
 import { prepareChatCompletion } from './chat-completions.ts';
 import { prepareCompletion } from './completions.ts';
 
-export type Prepare = (context: ServerContext, json: unknown) => PreparedCompletion;
+export type Prepare = (
+  context: ServerContext,
+  json: unknown,
+  signal: AbortSignal,
+) => Promise<PreparedCompletion>;
 
 /** What each path of a completion API takes, over HTTP and WebSocket alike. */
 export const COMPLETION_PATHS: ReadonlyMap<string, Prepare> = new Map([
@@ -34,7 +38,7 @@ async function answer(
   const { incoming, outgoing } = c.env;
   const { signal } = c.req.raw;
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
-  const completion = prepare(context, json);
+  const completion = await prepare(context, json, signal);
   const deltas = await startGeneration(
     context,
     completion.request,

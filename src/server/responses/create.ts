@@ -35,6 +35,13 @@ export interface Caller {
   readonly cancel?: (() => void) | null;
 }
 
+interface Parts {
+  readonly body: ResponseBody;
+  readonly input: readonly Item[];
+  readonly previous: Turn | null;
+  readonly chat: PreparedChat;
+}
+
 /** A checked response, to be started once. */
 export class PreparedResponse {
   readonly body: ResponseBody;
@@ -52,20 +59,32 @@ export class PreparedResponse {
   #state: ResponseState = INITIAL_STATE;
   #numEvents = 0;
 
+  private constructor(context: ServerContext, parts: Parts) {
+    this.#context = context;
+    this.body = parts.body;
+    this.#input = parts.input;
+    this.#previous = parts.previous;
+    this.#chat = parts.chat;
+    const isStored = (parts.body.store ?? true) && context.responses.isEnabled;
+    this.#head = { id: this.id, createdAt: now(), isStored };
+  }
+
   /** @throws ApiError 4xx when the body can't be served. */
-  constructor(context: ServerContext, json: unknown, findTurn: FindTurn) {
+  static async prepare(
+    context: ServerContext,
+    json: unknown,
+    findTurn: FindTurn,
+    signal: AbortSignal,
+  ): Promise<PreparedResponse> {
     const body = parseWith(responseBody, json);
     requireServedModel(context.model, body.model);
     refuseUnsupported(body);
-    this.#context = context;
-    this.body = body;
-    this.#input = parseInput(body['input'], (id) => context.responses.findItem(id));
-    this.#previous = previousTurn(body, findTurn);
-    const isStored = (body.store ?? true) && context.responses.isEnabled;
-    this.#head = { id: this.id, createdAt: Math.floor(Date.now() / 1000), isStored };
-    const items = [...conversationOf(this.#previous), ...this.#input];
+    const input = parseInput(body['input'], (id) => context.responses.findItem(id));
+    const previous = previousTurn(body, findTurn);
+    const items = [...conversationOf(previous), ...input];
     requireCallsOfOutputs(items);
-    this.#chat = prepareFitting(context, body, items);
+    const chat = await prepareFitting(context, body, items, signal);
+    return new PreparedResponse(context, { body, input, previous, chat });
   }
 
   /** What a `Server-Timing` header says of it; null before it has ended. */
@@ -187,30 +206,31 @@ function refuseUnsupported(body: ResponseBody): void {
  * With `truncation: auto` as few of the oldest items are dropped as lets the rest fit; found by
  * halving, because each try renders and encodes the conversation.
  */
-function prepareFitting(
+async function prepareFitting(
   context: ServerContext,
   body: ResponseBody,
   items: readonly Item[],
-): PreparedChat {
-  const attempt = (numDropped: number): PreparedChat => {
+  signal: AbortSignal,
+): Promise<PreparedChat> {
+  const attempt = async (numDropped: number): Promise<PreparedChat> => {
     try {
-      return prepareChat(context, toChatBody(body, items.slice(numDropped)));
+      return await prepareChat(context, toChatBody(body, items.slice(numDropped)), signal);
     } catch (error) {
       throw fromChatError(error);
     }
   };
   try {
-    return attempt(0);
+    return await attempt(0);
   } catch (error) {
     if (body.truncation !== 'auto' || !isTooLong(error)) throw error;
     let tooFew = 0;
     let enough = Math.max(0, items.length - 1);
     // The last item is never dropped: if it does not fit alone, that is the client's to know.
-    let prepared = attempt(enough);
+    let prepared = await attempt(enough);
     while (enough - tooFew > 1) {
       const middle = Math.floor((tooFew + enough) / 2);
       try {
-        prepared = attempt(middle);
+        prepared = await attempt(middle);
         enough = middle;
       } catch (failure) {
         if (!isTooLong(failure)) throw failure;

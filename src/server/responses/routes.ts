@@ -41,15 +41,17 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
   requireServing(context);
   const { incoming, outgoing } = c.env;
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
-  const prepared = new PreparedResponse(
+  const { signal } = c.req.raw;
+  const prepared = await PreparedResponse.prepare(
     context,
     json,
     (id) => context.responses.get(id)?.turn ?? undefined,
+    signal,
   );
   const { body } = prepared;
   const client = clientOf(context, incoming.headers);
   if (body.background === true) return c.json(await createInBackground(prepared, context, client));
-  const events = await prepared.start(c.req.raw.signal, { client });
+  const events = await prepared.start(signal, { client });
   if (body.stream === true) {
     await writeNamedEvents(outgoing, events, {
       pingMs: context.config.ssePingMs,

@@ -78,13 +78,17 @@ export class ResponsesSession {
 
   async #answer(json: unknown): Promise<void> {
     requireServing(this.#context);
-    const prepared = new PreparedResponse(this.#context, requireCreateEvent(json), (id) =>
-      this.#findTurn(id),
+    const { signal } = this.#closed;
+    const prepared = await PreparedResponse.prepare(
+      this.#context,
+      requireCreateEvent(json),
+      (id) => this.#findTurn(id),
+      signal,
     );
     if (prepared.body['generate'] === false) {
       for (const event of prepared.skip()) await this.#writer.write(event);
     } else {
-      const batches = await prepared.start(this.#closed.signal, { client: this.#client });
+      const batches = await prepared.start(signal, { client: this.#client });
       for await (const events of batches) {
         for (const event of events) await this.#writer.write(event);
       }

@@ -84,7 +84,7 @@ export class WebSocketSession {
 
   async #answer(requestId: string, body: object, signal: AbortSignal): Promise<void> {
     requireServing(this.#context);
-    const completion = this.#prepare(this.#context, body);
+    const completion = await this.#prepare(this.#context, body, signal);
     const { request } = completion;
     const deltas = await startGeneration(this.#context, request, signal, this.#client);
     if (!completion.stream) {

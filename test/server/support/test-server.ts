@@ -7,6 +7,7 @@ import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat-format.ts';
 import type { Generator } from '../../../src/front/generation.ts';
 import { ChatTemplate } from '../../../src/front/chat-template.ts';
 import { observeAll } from '../../../src/front/observe-all.ts';
+import { PromptEncoder, type PromptEncoderOptions } from '../../../src/front/prompt-encoder.ts';
 import { TextGenerator } from '../../../src/front/text-generator.ts';
 import { TextTokenizer } from '../../../src/front/tokenizer.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
@@ -97,6 +98,8 @@ export interface TestServerOptions {
   readonly responseStoreBytes?: number;
   readonly state?: EngineState;
   readonly chatFormat?: ChatFormat;
+  /** Where long prompts are made; on the main thread if left out. */
+  readonly promptThreads?: PromptEncoderOptions['threads'];
   readonly grammars?: ServerContext['grammars'];
   /** In place of the text generator over the fake engine. */
   readonly generator?: Generator;
@@ -135,7 +138,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     engine,
     admission,
     tokenizer,
-    chatTemplate: new ChatTemplate(new Map([['default', TEMPLATE]]), {}),
+    prompts: new PromptEncoder({
+      model: { tokenizer, chatTemplate: new ChatTemplate(new Map([['default', TEMPLATE]]), {}) },
+      admission,
+      threads: options.promptThreads ?? null,
+    }),
     chatFormat: options.chatFormat ?? PLAIN_CHAT,
     grammars: options.grammars ?? { check: async () => {} },
     model: {

@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GraphBuilder, MICROSOFT_DOMAIN } from '../../../src/onnx/graph-builder.ts';
+import { IoBinding } from '../../../src/ort/io-binding.ts';
+import { Session } from '../../../src/ort/session.ts';
+import { Tensor } from '../../../src/ort/tensor.ts';
+import { emitLinear } from '../../../src/model/linear.ts';
+import type { Precision } from '../../../src/model/manifest.ts';
+import { RandomWeights } from '../../../src/model/random-weights.ts';
+import { WEIGHT_FORMATS } from '../../../src/model/weight-format.ts';
+import { median } from './table.ts';
+
+/** A precision of ours, or 8 bits with one activation scale for the whole batch. */
+export type ProductKind = Precision | 'per-tensor';
+
+export interface ProductShape {
+  readonly rows: number;
+  readonly inFeatures: number;
+  readonly outFeatures: number;
+}
+
+/** Median milliseconds of one product [rows, in] x [in, out] with constant weights. */
+export async function timeProduct(
+  kind: ProductKind,
+  { rows, inFeatures, outFeatures }: ProductShape,
+  threads: number,
+  repeats = 15,
+): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'chairlift-product-'));
+  const graph = new GraphBuilder('product');
+  graph.input('input', 'float', [rows, inFeatures]);
+  const product = emitProduct(graph, kind, inFeatures, outFeatures);
+  graph.output(product, 'float', [rows, outFeatures]);
+  const path = join(folder, 'product.onnx');
+  await graph.write(path);
+  const session = new Session(path, { intraOpThreads: threads });
+  const binding = new IoBinding(session);
+  const values = Float32Array.from({ length: rows * inFeatures }, (_, at) => Math.sin(at));
+  const input = Tensor.over('float', [rows, inFeatures], values);
+  const outputShape = [rows, outFeatures];
+  const output = Tensor.over('float', outputShape, new Float32Array(rows * outFeatures));
+  binding.bindInput('input', input);
+  binding.bindOutput(product, output);
+  const times: number[] = [];
+  for (let repeat = -3; repeat < repeats; repeat++) {
+    const start = performance.now();
+    session.run(binding);
+    if (repeat >= 0) times.push(performance.now() - start);
+  }
+  for (const handle of [binding, session, input, output]) handle.release();
+  rmSync(folder, { recursive: true });
+  return median(times);
+}
+
+function emitProduct(
+  graph: GraphBuilder,
+  kind: ProductKind,
+  inFeatures: number,
+  outFeatures: number,
+): string {
+  if (kind !== 'per-tensor') {
+    const parts = [{ tensor: 'weights', outFeatures }];
+    const layer = { name: 'product', inFeatures, parts, bias: false };
+    return emitLinear(graph, new RandomWeights(1), layer, 'input', WEIGHT_FORMATS[kind].linear);
+  }
+  const values = Int8Array.from({ length: inFeatures * outFeatures }, (_, at) => (at * 37) % 127);
+  const weights = graph.initializer('weights', 'int8', [inFeatures, outFeatures], values);
+  const scale = graph.initializer('scale', 'float', [1], Float32Array.of(0.01));
+  return graph.node('product', 'DynamicQuantizeMatMul', ['input', weights, scale], {
+    domain: MICROSOFT_DOMAIN,
+  });
+}
