@@ -8,6 +8,7 @@ import { Tensor } from '../../../src/ort/tensor.ts';
 import { emitLinear } from '../../../src/model/linear.ts';
 import type { Precision } from '../../../src/model/manifest.ts';
 import { RandomWeights } from '../../../src/model/random-weights.ts';
+import { RowQuantizer } from '../../../src/model/row-quantizer.ts';
 import { WEIGHT_FORMATS } from '../../../src/model/weight-format.ts';
 import { median } from './table.ts';
 
@@ -30,6 +31,7 @@ export async function timeProduct(
   const folder = mkdtempSync(join(tmpdir(), 'chairlift-product-'));
   const graph = new GraphBuilder('product');
   graph.input('input', 'float', [rows, inFeatures]);
+  graph.input('rows', 'int64', [rows]);
   const product = emitProduct(graph, kind, inFeatures, outFeatures);
   graph.output(product, 'float', [rows, outFeatures]);
   const path = join(folder, 'product.onnx');
@@ -38,9 +40,11 @@ export async function timeProduct(
   const binding = new IoBinding(session);
   const values = Float32Array.from({ length: rows * inFeatures }, (_, at) => Math.sin(at));
   const input = Tensor.over('float', [rows, inFeatures], values);
+  const rowsLike = Tensor.over('int64', [rows], new BigInt64Array(rows));
   const outputShape = [rows, outFeatures];
   const output = Tensor.over('float', outputShape, new Float32Array(rows * outFeatures));
   binding.bindInput('input', input);
+  binding.bindInput('rows', rowsLike);
   binding.bindOutput(product, output);
   const times: number[] = [];
   for (let repeat = -3; repeat < repeats; repeat++) {
@@ -48,7 +52,7 @@ export async function timeProduct(
     session.run(binding);
     if (repeat >= 0) times.push(performance.now() - start);
   }
-  for (const handle of [binding, session, input, output]) handle.release();
+  for (const handle of [binding, session, input, rowsLike, output]) handle.release();
   rmSync(folder, { recursive: true });
   return median(times);
 }
@@ -62,7 +66,9 @@ function emitProduct(
   if (kind !== 'per-tensor') {
     const parts = [{ tensor: 'weights', outFeatures }];
     const layer = { name: 'product', inFeatures, parts, bias: false };
-    return emitLinear(graph, new RandomWeights(1), layer, 'input', WEIGHT_FORMATS[kind].linear);
+    const input = { value: 'input', rowsLike: 'rows' };
+    const { linear } = WEIGHT_FORMATS[kind];
+    return emitLinear(graph, new RandomWeights(1), layer, input, linear, new RowQuantizer(graph));
   }
   const values = Int8Array.from({ length: inFeatures * outFeatures }, (_, at) => (at * 37) % 127);
   const weights = graph.initializer('weights', 'int8', [inFeatures, outFeatures], values);
