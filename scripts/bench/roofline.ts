@@ -34,7 +34,7 @@ const PEAK_PRODUCT = { rows: 512, inFeatures: 2048, outFeatures: 4096 };
 const WEIGHT_BYTES: Readonly<Record<Precision, readonly [linear: number, vocabulary: number]>> = {
   fp32: [FLOAT_BYTES, FLOAT_BYTES],
   fp16: [2, 2],
-  int8: [1 + SCALE_BYTES, 1 + SCALE_BYTES],
+  int8: [1, 1],
   int4: [0.5 + SCALE_BYTES, 1 + SCALE_BYTES],
 };
 

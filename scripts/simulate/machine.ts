@@ -47,7 +47,9 @@ export function stepDurations(costs: StepCosts, plan: StepPlan): StepDurations {
   return {
     copyMs: copied * costs.perCopiedToken,
     decodeMs: decodeMs(costs, plan.decode),
-    prefillMs: plan.prefill.map((run) => prefillMs(costs, run)),
+    prefillMs: plan.prefill.map((run, index) =>
+      prefillMs(costs, run, index === 0 && plan.decode.length > 0),
+    ),
   };
 }
 
@@ -58,12 +60,16 @@ function decodeMs({ decode }: StepCosts, rows: readonly DecodeRow[]): number {
   return decode.perRun + decode.perRow * rows.length + decode.perPosition * positions;
 }
 
-/** Shorter prompts of a run are padded to the longest: they cost as much. */
-function prefillMs({ prefill }: StepCosts, run: PrefillRun): number {
+/**
+ * Shorter prompts of a run are padded to the longest: they cost as much. Beside a decode run the
+ * weights are read once for both.
+ */
+function prefillMs({ prefill }: StepCosts, run: PrefillRun, isBeside: boolean): number {
   const width = Math.max(...run.map(({ length }) => length));
   const tokens = width * run.length;
   const attended = run.reduce((sum, { start }) => sum + width * (start + width / 2), 0);
-  return prefill.perRun + prefill.perToken * tokens + prefill.perTokenPosition * attended;
+  const perRun = isBeside ? 0 : prefill.perRun;
+  return perRun + prefill.perToken * tokens + prefill.perTokenPosition * attended;
 }
 
 /**

@@ -1,10 +1,12 @@
 /**
  * Continuous against static batching: the same engine on the same trace, once as it is and once told
- * to admit only into an empty batch. Lognormal output lengths, all requests there from the start.
+ * to admit only into an empty batch. Lognormal lengths of prompts and outputs as in ShareGPT, by
+ * default halved; all requests are there from the start.
  *
- *   npx tsx scripts/bench/scheduling/continuous.ts [--requests 96] [--rounds 2] [--precision int8] [--json]
+ *   npx tsx scripts/bench/scheduling/continuous.ts [--requests 192] [--scale 0.5] [--rounds 1] [--precision int8] [--json]
  */
 import { parseArgs } from 'node:util';
+import { SHAREGPT_MEANS } from '../../../src/bench/lengths.ts';
 import { PRECISIONS } from '../../../src/model/manifest.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import { type Arrival, openBenchEngine, serve } from '../lib/engine-driver.ts';
@@ -14,20 +16,27 @@ import { median, printTable } from '../lib/table.ts';
 
 const { values } = parseArgs({
   options: {
-    requests: { type: 'string', default: '96' },
-    rounds: { type: 'string', default: '2' },
+    requests: { type: 'string', default: '192' },
+    scale: { type: 'string', default: '0.5' },
+    rounds: { type: 'string', default: '1' },
     precision: { type: 'string', default: 'fp32' },
     json: { type: 'boolean', default: false },
   },
 });
 const precision = PRECISIONS.find((name) => name === values.precision) ?? 'fp32';
 const draws = new Draws(7);
+/** Standard deviation of the logarithm of ShareGPT's lengths; see src/bench/lengths.ts. */
+const SIGMA = 1;
+const drawLength = (mean: number) => {
+  const median = mean * Number(values.scale) * Math.exp(-(SIGMA ** 2) / 2);
+  return draws.lognormal(median, SIGMA, 4, 1000);
+};
 const trace: Arrival[] = Array.from({ length: Number(values.requests) }, (_, index) => ({
   atMs: 0,
   request: engineRequest({
     id: index + 1,
-    promptTokenIds: draws.tokenIds(draws.lognormal(32, 0.6, 8, 128)),
-    maxTokens: draws.lognormal(48, 1, 4, 512),
+    promptTokenIds: draws.tokenIds(drawLength(SHAREGPT_MEANS.input)),
+    maxTokens: drawLength(SHAREGPT_MEANS.output),
   }),
 }));
 const outputTokens = trace.reduce((sum, { request }) => sum + request.maxTokens, 0);
