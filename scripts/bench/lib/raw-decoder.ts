@@ -1,7 +1,9 @@
 import { OnnxDecoder } from '../../../src/engine/decoder.ts';
+import { kvShape, KvStorage } from '../../../src/engine/kv-storage.ts';
 import type { LogitsRow } from '../../../src/engine/sampler.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
+import { createSharedMemory } from '../../../src/ort/native-memory.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
 
 /** The engine's decoder without the engine: the same runs, no scheduling and no sampling. */
@@ -11,17 +13,24 @@ export class RawDecoder {
   /** What computing all rows' contexts took, each as one whole prompt. */
   readonly prefillMs: number;
 
-  /** @param context tokens that every row has cached before the first step */
+  /**
+   * @param context tokens that every row has cached before the first step
+   * @param durable whether the cache lies in shared memory
+   */
   constructor(
     model: BuiltModel,
     rows: number,
     capacity: number,
     context: number,
     intraOpThreads: number,
+    durable = false,
   ) {
+    const shape = kvShape(model.manifest, rows, capacity);
+    const sharedMemory = durable ? createSharedMemory(KvStorage.byteLength(shape)) : null;
     this.#decoder = new OnnxDecoder(model, {
       numRows: rows,
       maxModelLen: capacity,
+      sharedMemory,
       session: { intraOpThreads },
     });
     const start = performance.now();

@@ -28,8 +28,8 @@ const draws = new Draws(7);
 /** Standard deviation of the logarithm of ShareGPT's lengths; see src/bench/lengths.ts. */
 const SIGMA = 1;
 const drawLength = (mean: number) => {
-  const median = mean * Number(values.scale) * Math.exp(-(SIGMA ** 2) / 2);
-  return draws.lognormal(median, SIGMA, 4, 1000);
+  const middle = mean * Number(values.scale) * Math.exp(-(SIGMA ** 2) / 2);
+  return draws.lognormal(middle, SIGMA, 4, 1000);
 };
 const trace: Arrival[] = Array.from({ length: Number(values.requests) }, (_, index) => ({
   atMs: 0,

@@ -1,11 +1,13 @@
 /**
- * Decode steps and prefill of the SmolLM2-135M shape (random weights) with a KV cache of float32 and
- * one of int8, whose scales are calibrated when the model is built.
+ * Decode steps and prefill of the SmolLM2-135M shape (random weights) with a KV cache of float32, one
+ * of int8, whose scales are calibrated when the model is built, and one of float32 in the shared
+ * memory that `--durable-kv` keeps it in (Linux only).
  *
- *   npx tsx scripts/bench/kv-dtype.ts [--rows 16] [--contexts 130,800] [--precision int8]
+ *   npx tsx scripts/bench/kv-cache.ts [--rows 16] [--contexts 130,800] [--precision int8]
  *     [--rounds 12] [--threads 2] [--json]
  *
- * Both run in one process and take turns, so that a noisy machine slows both alike. Medians.
+ * All run in one process and take turns, so that a noisy machine slows all alike. Medians; ratios are
+ * the float32 cache's time over the other's.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -36,22 +38,28 @@ const threads = Number(values.threads);
 const source = { kind: 'random', config: PRESETS['smollm2-135m'], seed: 1 } as const;
 const precision = z.enum(PRECISIONS).parse(values.precision);
 const options = { precision, cacheDirectory: defaultCacheDirectory() };
-const models = [
-  await prepareModel(source, options),
-  await prepareModel(source, { ...options, calibrateKv }),
+const float32 = await prepareModel(source, options);
+const variants = [
+  { name: 'float32', model: float32, durable: false },
+  {
+    name: 'int8',
+    model: await prepareModel(source, { ...options, calibrateKv }),
+    durable: false,
+  },
+  { name: 'durable', model: float32, durable: true },
 ];
 
 interface Measurement {
   readonly context: number;
-  /** Medians, in milliseconds: float32, int8. */
+  /** Medians in milliseconds, by variant. */
   readonly stepMs: readonly number[];
   /** Of all rows, one whole prompt after the other. */
   readonly prefillMs: readonly number[];
 }
 
 function measure(context: number): Measurement {
-  const decoders = models.map((model) => {
-    const decoder = new RawDecoder(model, rows, context + 2, context, threads);
+  const decoders = variants.map(({ model, durable }) => {
+    const decoder = new RawDecoder(model, rows, context + 2, context, threads, durable);
     const times: number[] = [];
     return { decoder, times };
   });
@@ -78,14 +86,21 @@ if (values.json) {
   console.log(JSON.stringify({ machine: machineShape(), threads, rows, precision, measurements }));
 } else {
   console.log(`${machineShape()}; ${threads} threads, ${rows} rows, weights in ${precision}\n`);
-  const ratio = ([float = NaN, int8 = NaN]: readonly number[]) => `${(float / int8).toFixed(2)}x`;
+  const ratios = ([first = NaN, ...others]: readonly number[]) =>
+    others.map((ms) => `${(first / ms).toFixed(2)}x`);
+  const [, ...others] = variants.map(({ name }) => name);
   printTable(
-    ['context', 'float32 ms/step', 'int8 ms/step', 'ratio', 'prefill ratio'],
+    [
+      'context',
+      ...variants.map(({ name }) => `${name} ms/step`),
+      ...others,
+      ...others.map((name) => `prefill, ${name}`),
+    ],
     measurements.map(({ context, stepMs, prefillMs }) => [
       String(context),
       ...stepMs.map((ms) => ms.toFixed(1)),
-      ratio(stepMs),
-      ratio(prefillMs),
+      ...ratios(stepMs),
+      ...ratios(prefillMs),
     ]),
   );
 }
