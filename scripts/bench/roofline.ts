@@ -8,7 +8,8 @@
  *     [--threads 2] [--json]
  *
  * Bandwidth is that of reading the weights of a product with one row, 256 MiB of them; the peak of
- * 8-bit products is the best of MatMulNBits (accuracy level 4) and DynamicQuantizeMatMul.
+ * 8-bit products is the best of those of int8, of int4 (MatMulNBits, accuracy level 4) and of
+ * DynamicQuantizeMatMul.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -34,6 +35,7 @@ const PEAK_PRODUCT = { rows: 512, inFeatures: 2048, outFeatures: 4096 };
 const WEIGHT_BYTES: Readonly<Record<Precision, readonly [linear: number, vocabulary: number]>> = {
   fp32: [FLOAT_BYTES, FLOAT_BYTES],
   fp16: [2, 2],
+  // A scale per row of weights is next to nothing.
   int8: [1, 1],
   int4: [0.5 + SCALE_BYTES, 1 + SCALE_BYTES],
 };
@@ -76,12 +78,15 @@ async function measureMachine(): Promise<Machine> {
   const { rows, inFeatures: depth, outFeatures: width } = PEAK_PRODUCT;
   const operations = 2 * rows * depth * width;
   const floatMs = await timeProduct('fp32', PEAK_PRODUCT, threads);
-  const blocksMs = await timeProduct('int8', PEAK_PRODUCT, threads);
-  const perTensorMs = await timeProduct('per-tensor', PEAK_PRODUCT, threads);
+  const integerMs = [
+    await timeProduct('int8', PEAK_PRODUCT, threads),
+    await timeProduct('int4', PEAK_PRODUCT, threads),
+    await timeProduct('per-tensor', PEAK_PRODUCT, threads),
+  ];
   return {
     bytes: (inFeatures * outFeatures * FLOAT_BYTES * 1000) / readMs,
     floatOperations: (operations * 1000) / floatMs,
-    int8Operations: (operations * 1000) / Math.min(blocksMs, perTensorMs),
+    int8Operations: (operations * 1000) / Math.min(...integerMs),
   };
 }
 

@@ -54,6 +54,12 @@ export class RawDecoder {
     return rows;
   }
 
+  /** The context of the first row, computed anew in one run. */
+  prefill(): void {
+    const [sequence] = this.#sequences;
+    if (sequence) this.#prefill(sequence, sequence.numComputedTokens);
+  }
+
   release(): void {
     this.#decoder.release();
   }
@@ -65,9 +71,13 @@ export class RawDecoder {
     );
     const sequence = new Sequence(engineRequest({ id: row, promptTokenIds, maxTokens: 1 }));
     sequence.row = row;
-    const prefill = [[{ sequence, start: 0, length: context }]];
-    this.#decoder.execute({ cacheOperations: [], decode: [], prefill, numBatchedTokens: context });
+    this.#prefill(sequence, context);
     sequence.numComputedTokens = context;
     return sequence;
+  }
+
+  #prefill(sequence: Sequence, length: number): void {
+    const prefill = [[{ sequence, start: 0, length }]];
+    this.#decoder.execute({ cacheOperations: [], decode: [], prefill, numBatchedTokens: length });
   }
 }
