@@ -84,16 +84,18 @@ export class Speculator {
     if (!isDecodeOnly || !areFew || !sequences.every(canSpeculate)) return plan;
     const prospects = sequences.map((sequence) => this.#prospect(sequence, sequences.length));
     const verify = this.#pays(prospects, decode) ? this.#draft(prospects) : [];
+    // Memory for drafts may have been taken from texts kept for reuse, even if none was made.
+    const operations = this.#options.kvCache.takeOperations();
+    const cacheOperations = [...plan.cacheOperations, ...operations];
     if (verify.length === 0) {
       this.#watch(prospects);
-      return plan;
+      return { ...plan, cacheOperations };
     }
     const numDraftTokens = verify.reduce((sum, { draftTokenIds }) => sum + draftTokenIds.length, 0);
     this.#numDrafts += verify.length;
     this.#numDraftTokens += numDraftTokens;
     return {
-      // Memory for the drafts may have been taken from texts kept for reuse.
-      cacheOperations: [...plan.cacheOperations, ...this.#options.kvCache.takeOperations()],
+      cacheOperations,
       decode: [],
       prefill,
       verify,

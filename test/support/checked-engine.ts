@@ -114,6 +114,8 @@ export class CheckedEngine {
 
   #checkPlan({ cacheOperations, decode, prefill: runs, verify = [], ...plan }: StepPlan): void {
     const { numBatchedTokens } = plan;
+    // Memory that was promised away is given back before anything runs.
+    expect(this.kvCache.takeOperations()).toEqual([]);
     this.numVerifyRuns += verify.length;
     this.numJoinedRuns += runs.filter((run) => run.length > 1).length;
     this.numCopies += cacheOperations.filter(({ type }) => type === 'copy').length;
