@@ -178,7 +178,9 @@ export interface EngineInfo {
   readonly runtimeVersion: string;
   /** What runs the graph, such as `cpu`. */
   readonly device: string;
-  /** Physical memory that the KV cache may grow to, in bytes. */
+  /** Of the KV cache: those of running sequences and those kept for reuse. */
+  readonly numRows: number;
+  /** Memory that the KV cache may grow to, in bytes. */
   readonly kvCacheBytes: number;
   readonly threads: number;
   /** The process's descriptor of a durable KV cache. */

@@ -91,6 +91,7 @@ export function openEngine(
     info: {
       runtimeVersion: ortVersion(),
       device: device.name,
+      numRows,
       kvCacheBytes,
       threads,
       sharedMemory,
