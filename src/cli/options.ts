@@ -36,15 +36,14 @@ const count = (min: number) => z.coerce.number().pipe(z.int().min(min));
 /** Such as `a=1`, or `a=1,b=2`. */
 const assignments = z
   .string()
-  .transform((text) => text.split(',').map((part) => part.split('=')))
-  .pipe(
-    z.array(
-      z.tuple([z.string().min(1), z.string()], 'expected key=value').rest(z.string()),
-      'expected key=value',
+  .regex(/^[^=,]+=[^,]*(,[^=,]+=[^,]*)*$/, 'expected key=value')
+  .transform((text): Record<string, string> =>
+    Object.fromEntries(
+      text.split(',').map((part) => {
+        const [key = '', ...value] = part.split('=');
+        return [key, value.join('=')];
+      }),
     ),
-  )
-  .transform((pairs): Record<string, string> =>
-    Object.fromEntries(pairs.map(([key, ...value]) => [key, value.join('=')])),
   );
 
 interface OptionSpec {
