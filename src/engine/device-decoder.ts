@@ -55,7 +55,13 @@ export class DeviceDecoder implements Decoder {
     const session = { ...options.session, providers: executionProviders(device) };
     this.#session = new Session(graphPath, session);
     const [cacheInput = ''] = kvNames('past_key_values', manifest.numLayers);
-    this.#allocator = new Allocator(this.#session, MemoryInfo.ofInput(this.#session, cacheInput));
+    const memory = MemoryInfo.ofInput(this.#session, cacheInput);
+    if (memory.isCpu && device.name !== 'cpu') {
+      throw new Error(
+        `${device.name} has no attention for this graph and would leave it to the CPU, cache and all`,
+      );
+    }
+    this.#allocator = new Allocator(this.#session, memory);
     this.#vocabSize = manifest.vocabSize;
     const numLogits = Math.max(numRows, 1 + maxDraftTokens);
     this.#logits = Tensor.allocate('float', [numLogits, this.#vocabSize], this.#allocator);

@@ -1,7 +1,8 @@
-import { GraphBuilder } from '../onnx/graph-builder.ts';
+import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import { cudaDevices } from '../ort/cuda-devices.ts';
 import { IoBinding } from '../ort/io-binding.ts';
 import { Session } from '../ort/session.ts';
+import type { SessionOptions } from '../ort/session-options.ts';
 import { Tensor } from '../ort/tensor.ts';
 import { vulkanDevices } from '../ort/vulkan-devices.ts';
 import { type DeviceOptions, executionProviders } from './device.ts';
@@ -19,6 +20,8 @@ export interface DeviceProbe {
   readonly supportsFp16: boolean;
 }
 
+const HEAD_DIM = 64;
+
 type Adapter = Pick<DeviceProbe, 'adapter' | 'isSoftware' | 'memoryBytes'>;
 
 /** Runs a small graph on a device. A broken driver can crash the process that does this. */
@@ -28,7 +31,9 @@ export function probeDevice(device: DeviceOptions): DeviceProbe {
     const failure = `no ${device.name === 'webgpu' ? 'Vulkan' : 'NVIDIA'} driver was found`;
     return { ...UNKNOWN, failure, supportsFp16: false };
   }
-  const failure = failureOf(() => runSmallGraph(device, 'float', Float32Array.of(1, 2, 3, 4)));
+  const failure =
+    failureOf(() => runSmallGraph(device, 'float', Float32Array.of(1, 2, 3, 4))) ??
+    (failureOf(() => loadAttention(device)) === null ? null : 'it has no attention in fp32');
   // 1, 2, 3 and 4 in half precision.
   const halves = Uint16Array.of(0x3c00, 0x4000, 0x4200, 0x4400);
   const supportsFp16 =
@@ -65,10 +70,7 @@ function runSmallGraph<T extends 'float' | 'float16'>(
   graph.node('y', 'Transpose', ['x'], { attributes: { perm: [1n, 0n] } });
   graph.node('z', 'Add', ['y', 'y']);
   graph.output('z', type, [2, 2]);
-  const session = new Session(graph.toBytes(), {
-    providers: executionProviders(device),
-    config: { 'session.disable_cpu_ep_fallback': '1' },
-  });
+  const session = new Session(graph.toBytes(), sessionOptions(device));
   const result = values.slice();
   const binding = new IoBinding(session);
   const tensors = [
@@ -88,6 +90,34 @@ function runSmallGraph<T extends 'float' | 'float16'>(
   if (!expected.every((value, index) => value === result[index])) {
     throw new Error('it computes wrong results');
   }
+}
+
+/** @throws OrtError when the device has no kernel for a decoder's attention */
+function loadAttention(device: DeviceOptions): void {
+  const graph = new GraphBuilder('attention');
+  graph.input('qkv', 'float', [1, 'seq', 3 * HEAD_DIM]);
+  graph.input('seqlens_k', 'int32', [1]);
+  graph.input('total_sequence_length', 'int32', []);
+  const cache = [1, 1, 'capacity', HEAD_DIM];
+  for (const name of ['past_key', 'past_value']) graph.input(name, 'float', cache);
+  const outputs = ['attended', 'present_key', 'present_value'];
+  const inputs = ['qkv', '', '', 'past_key', 'past_value', 'seqlens_k', 'total_sequence_length'];
+  const attributes = { num_heads: 1n, kv_num_heads: 1n };
+  graph.node('attention', 'GroupQueryAttention', inputs, {
+    domain: MICROSOFT_DOMAIN,
+    outputs,
+    attributes,
+  });
+  graph.output('attended', 'float', [1, 'seq', HEAD_DIM]);
+  for (const name of ['present_key', 'present_value']) graph.output(name, 'float', cache);
+  new Session(graph.toBytes(), sessionOptions(device)).release();
+}
+
+function sessionOptions(device: DeviceOptions): SessionOptions {
+  return {
+    providers: executionProviders(device),
+    config: { 'session.disable_cpu_ep_fallback': '1' },
+  };
 }
 
 /** Runs `action`; returns why it failed in a line, or null. */

@@ -5,7 +5,7 @@ import { Sequence } from '../../src/engine/sequence.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import { builtModels } from '../support/built-models.ts';
 import { DecoderPair } from '../support/decoder-pair.ts';
-import { runDeviceScenario } from '../support/device-scenario.ts';
+import { EVERY_WAY, runDeviceScenario } from '../support/device-scenario.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 
 const models = await builtModels();
@@ -40,6 +40,19 @@ describe('the decoder on a device, here the CPU itself', () => {
     // Per row: its token, its length and its place; and the longest length. Down: token and logit.
     expect(decoder.traffic).toEqual({ bytesUp: 32 * (8 + 4 + 8) + 4, bytesDown: 32 * (8 + 4) });
     decoder.release();
+  });
+
+  it('draws the tokens that the CPU does, from as few logits as that takes', async () => {
+    const pair = new DecoderPair(await models.get('summit'), options);
+    for (let seed = 0n; seed < 20n; seed++) {
+      const { cpu, device } = pair.sample(EVERY_WAY.map((params) => ({ ...params, seed })));
+      expect(device).toEqual(cpu);
+    }
+    const before = pair.device.traffic.bytesDown;
+    pair.sample(EVERY_WAY.slice(0, 2));
+    // 64 tokens and logits of each row, and a weight.
+    expect(pair.device.traffic.bytesDown - before).toBe(2 * (64 * (8 + 4) + 4));
+    pair.release();
   });
 
   it('fails only the sequence with a token outside of the vocabulary', async () => {

@@ -7,7 +7,7 @@ import { prepareModel } from '../../src/model/build.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
 import { builtModels } from '../support/built-models.ts';
 import { DecoderPair } from '../support/decoder-pair.ts';
-import { runDeviceScenario } from '../support/device-scenario.ts';
+import { EVERY_WAY, runDeviceScenario } from '../support/device-scenario.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { softwareDriver } from '../support/vulkan-driver.ts';
 
@@ -29,6 +29,8 @@ describe.skipIf(driver === null)('on WebGPU', { timeout: 100_000 }, () => {
       runDeviceScenario(pair);
       expect(pair.numRows).toBeGreaterThan(20);
       expect(pair.worst).toBeLessThan(1e-4);
+      const { cpu, device } = pair.sample(EVERY_WAY);
+      expect(device).toEqual(cpu);
       pair.release();
     },
   );

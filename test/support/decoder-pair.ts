@@ -1,6 +1,7 @@
 import { OnnxDecoder } from '../../src/engine/decoder.ts';
 import { DeviceDecoder, type DeviceDecoderOptions } from '../../src/engine/device-decoder.ts';
-import { argmax } from '../../src/engine/sampler.ts';
+import type { SamplingParams } from '../../src/engine/messages.ts';
+import { argmax, Sampler } from '../../src/engine/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import type { CacheOperation, StepPlan } from '../../src/engine/step-plan.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
@@ -10,6 +11,7 @@ import { engineRequest } from './engine-requests.ts';
 export class DecoderPair {
   readonly device: DeviceDecoder;
   readonly #cpu: OnnxDecoder;
+  readonly #sampler: Sampler;
   #numSequences = 0;
   /** Largest difference of a logit so far. */
   worst = 0;
@@ -18,6 +20,7 @@ export class DecoderPair {
 
   constructor(model: BuiltModel, options: DeviceDecoderOptions) {
     this.device = new DeviceDecoder(model, options);
+    this.#sampler = new Sampler(model.manifest.vocabSize);
     this.#cpu = new OnnxDecoder(model, { ...options, maxDraftTokens: options.maxDraftTokens ?? 0 });
   }
 
@@ -49,6 +52,27 @@ export class DecoderPair {
     this.#execute({ verify: [{ sequence, draftTokenIds: Int32Array.from(draftTokenIds) }] });
     for (const tokenId of draftTokenIds.slice(0, accepted)) sequence.append(tokenId);
     this.#advance(sequence, 1 + accepted);
+  }
+
+  /**
+   * Decodes one token of a row for each set of parameters, in a fresh cache.
+   * @returns what both decoders' logits lead to, in the order of the parameters
+   */
+  sample(params: readonly Partial<SamplingParams>[]): { cpu: number[]; device: number[] } {
+    const decode = params.map((sampling, row) => {
+      const promptTokenIds = Int32Array.of(3 + row);
+      const sequence = new Sequence(engineRequest({ id: row, promptTokenIds, sampling }));
+      sequence.row = row;
+      return { sequence, position: 0 };
+    });
+    const plan = { cacheOperations: [], decode, prefill: [], numBatchedTokens: decode.length };
+    const draw = (decoder: DeviceDecoder | OnnxDecoder): number[] => {
+      const { sampled } = this.#sampler.sample(decoder.execute(plan).rows);
+      return decode.map(
+        ({ sequence }) => sampled.find((token) => token.sequence === sequence)?.tokenId ?? -1,
+      );
+    };
+    return { cpu: draw(this.#cpu), device: draw(this.device) };
   }
 
   rearrange(operations: readonly CacheOperation[]): void {

@@ -1,3 +1,4 @@
+import type { SamplingParams } from '../../src/engine/messages.ts';
 import type { DecoderPair } from './decoder-pair.ts';
 
 /**
@@ -41,3 +42,14 @@ export function runDeviceScenario(pair: DecoderPair): void {
   // Behind a draft that was given up and a decode run, the staging row is out of date.
   pair.verify(third, [11], 1);
 }
+
+/**
+ * One set for each way in which a row's logits are read on a device: the best alone, the likeliest
+ * ones, and all of them.
+ */
+export const EVERY_WAY: readonly Partial<SamplingParams>[] = [
+  { temperature: 0 },
+  { temperature: 0.8, topK: 40, topP: 0.9, seed: 1n },
+  { temperature: 0.7, topP: 0.6, seed: 2n },
+  { temperature: 1.5, seed: 3n },
+];
