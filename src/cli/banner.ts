@@ -9,6 +9,10 @@ export interface BannerFacts {
   readonly manifest: DecoderManifest;
   /** Why this precision; null when it was asked for. */
   readonly precisionReason: string | null;
+  /** The device as its driver calls it; null where that can't be known. */
+  readonly adapter: string | null;
+  /** Why this device; null when it was asked for. */
+  readonly deviceReason: string | null;
   readonly info: EngineInfo;
   readonly limits: EngineLimits;
   readonly canChat: boolean;
@@ -17,18 +21,28 @@ export interface BannerFacts {
 
 /** What `serve` prints when it is ready. */
 export function banner(facts: BannerFacts): string {
-  const { url, version, modelName, manifest, precisionReason, info, limits } = facts;
+  const { url, version, modelName, manifest, info, limits } = facts;
+  const { precisionReason, adapter, deviceReason } = facts;
   const { maxNumSeqs, maxModelLen } = limits;
+  const isCpu = info.device === 'cpu';
+  const where = isCpu
+    ? `cpu, ${info.threads} threads`
+    : `${info.device}${adapter === null ? '' : ` (${adapter})`}`;
+  const memory = formatBytes(info.kvCacheBytes);
   const rows = [
     ['Chairlift', `${version} at ${url}`],
     [
       'model',
       `${modelName} (${manifest.family}, ${formatCount(manifest.numParameters)} parameters)`,
     ],
-    ['runs in', `${manifest.precision} on ${info.device}, ${info.threads} threads`],
+    ['runs in', `${manifest.precision} on ${where}`],
     ...(precisionReason === null ? [] : [['', precisionReason]]),
-    ['KV cache', `${maxNumSeqs} rows x ${maxModelLen} positions, ${manifest.kvCacheDtype}`],
-    ['', `up to ${formatBytes(info.kvCacheBytes)}, taken as it fills`],
+    ...(deviceReason === null ? [] : [['', `${info.device} ${deviceReason}`]]),
+    [
+      'KV cache',
+      `${Math.min(maxNumSeqs, info.numRows)} rows x ${maxModelLen} positions, ${manifest.kvCacheDtype}`,
+    ],
+    ['', isCpu ? `up to ${memory}, taken as it fills` : memory],
   ];
   const lines = rows.map(([label = '', value = '']) => `  ${label.padEnd(10)} ${value}`);
   return ['', ...lines, '', exampleCall(facts), ''].join('\n');

@@ -15,7 +15,7 @@ export function buildCommand(): Command {
   return addOptions(command, NAMES).action(async () => {
     const options = readOptions<(typeof NAMES)[number]>(command);
     const { source, config } = await chooseModel(options);
-    const { precision } = resolvePrecision(options.precision, 'auto', config);
+    const { precision } = resolvePrecision(options.precision, null, config);
     const { graphPath, manifest } = await buildWithProgress(
       source,
       precision,

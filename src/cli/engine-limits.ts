@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import type { EngineOptions } from '../engine/messages.ts';
 import type { DecoderConfig } from '../model/config.ts';
+import type { ChosenDevice } from './device.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
 
@@ -16,18 +17,23 @@ type LimitOptions = Options<
   | 'targetItlMs'
   | 'threads'
   | 'durableKv'
+  | 'kvCacheDtype'
 >;
 
 /** Large enough for efficient matrix products, small enough that decoding streams keep flowing. */
 const DEFAULT_BATCHED_TOKENS = 512;
 
+/** Of a GPU that does not say how much memory it has. */
+const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
+
 /**
- * Fits the flags to each other and to the model.
+ * Fits the flags to each other, to the model and to the device, the CPU if left out.
  * @throws UsageError naming the flag and both numbers
  */
 export function engineLimits(
   options: LimitOptions,
   { maxPositionEmbeddings }: DecoderConfig,
+  chosen: ChosenDevice | null = null,
 ): EngineLimits {
   const { maxNumSeqs, maxModelLen = maxPositionEmbeddings } = options;
   if (maxModelLen > maxPositionEmbeddings) {
@@ -39,6 +45,15 @@ export function engineLimits(
   if (options.durableKv === true && process.platform !== 'linux') {
     throw new UsageError(`--durable-kv needs Linux; this is ${process.platform}`);
   }
+  const device = chosen?.device.name === 'cpu' ? null : chosen;
+  if (options.kvCacheDtype === 'int8' && device) {
+    throw new UsageError('--kv-cache-dtype int8 needs --device cpu');
+  }
+  if (options.durableKv === true && device) {
+    throw new UsageError(
+      `--durable-kv needs --device cpu: what is in the memory of ${device.device.name} ends with the engine`,
+    );
+  }
   if (maxNumBatchedTokens < maxNumSeqs) {
     throw new UsageError(
       `--max-num-batched-tokens ${maxNumBatchedTokens} is below --max-num-seqs ${maxNumSeqs}: ` +
@@ -49,13 +64,20 @@ export function engineLimits(
     maxNumSeqs,
     maxModelLen,
     maxNumBatchedTokens,
-    kvCacheMemory: options.kvCacheMemory ?? Math.floor(freeMemory() / 2),
+    ...(device && { device: device.device }),
+    kvCacheMemory: options.kvCacheMemory ?? defaultCacheMemory(device),
     prefixCaching: options.prefixCaching,
     targetItlMs: options.targetItlMs ?? null,
     threads: options.threads,
     batching: 'continuous',
     durableKv: options.durableKv ?? false,
   };
+}
+
+function defaultCacheMemory(device: ChosenDevice | null): number {
+  if (device === null) return Math.floor(freeMemory() / 2);
+  if (device.memoryBytes === null) return DEFAULT_DEVICE_CACHE_BYTES;
+  return Math.floor(device.memoryBytes / 2);
 }
 
 /** Bytes that this process may still take, by the machine or by its container's limit. */

@@ -33,11 +33,26 @@ const originList = z
 
 const count = (min: number) => z.coerce.number().pipe(z.int().min(min));
 
+/** Such as `a=1`, or `a=1,b=2`. */
+const assignments = z
+  .string()
+  .regex(/^[^=,]+=[^,]*(,[^=,]+=[^,]*)*$/, 'expected key=value')
+  .transform((text): Record<string, string> =>
+    Object.fromEntries(
+      text.split(',').map((part) => {
+        const [key = '', ...value] = part.split('=');
+        return [key, value.join('=')];
+      }),
+    ),
+  );
+
 interface OptionSpec {
   readonly flags: string;
   readonly description: string;
   readonly schema: z.ZodType;
   readonly default?: unknown;
+  /** May be given several times; the values, which are objects, are merged. */
+  readonly isRepeatable?: boolean;
   /** Shown in place of the default's value. */
   readonly defaultText?: string;
 }
@@ -74,9 +89,27 @@ const OPTIONS = {
   },
   device: {
     flags: '--device <name>',
-    description: 'what computes: auto or cpu',
-    schema: z.enum(['auto', 'cpu']),
+    description: 'what computes: auto, cpu, webgpu, cuda or tensorrt',
+    schema: z.enum(['auto', 'cpu', 'webgpu', 'cuda', 'tensorrt']),
     default: 'auto',
+  },
+  deviceId: {
+    flags: '--device-id <n>',
+    description: 'which one of several devices of the kind',
+    schema: count(0),
+    default: 0,
+  },
+  providerOption: {
+    flags: '--provider-option <key=value>',
+    description: 'setting of the ONNX Runtime execution provider; may be repeated',
+    schema: assignments.optional(),
+    isRepeatable: true,
+  },
+  providerLibrary: {
+    flags: '--provider-library <device=path>',
+    description: 'plugin library to take the execution provider of a device from; may be repeated',
+    schema: assignments.optional(),
+    isRepeatable: true,
   },
   precision: {
     flags: '--precision <name>',
@@ -110,9 +143,9 @@ const OPTIONS = {
   },
   kvCacheMemory: {
     flags: '--kv-cache-memory <size>',
-    description: 'physical memory that the KV cache may use',
+    description: "memory of the device's that the KV cache may use",
     schema: byteSize.optional(),
-    defaultText: 'half of what is free',
+    defaultText: 'half of what is free; on a GPU of what it has, 1g where it does not say',
   },
   prefixCaching: {
     flags: '--no-prefix-caching',
@@ -255,7 +288,10 @@ export function addOptions(command: Command, names: readonly OptionName[]): Comm
       : spec.description;
     const option = new Option(spec.flags, description)
       .env(environmentName(spec.flags))
-      .argParser((text) => check(spec.schema, text));
+      .argParser((text, previous: unknown) => {
+        const value = check(spec.schema, text);
+        return spec.isRepeatable ? Object.assign({}, previous, value) : value;
+      });
     if (spec.default !== undefined) option.default(spec.default, spec.defaultText);
     command.addOption(option);
   }

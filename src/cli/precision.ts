@@ -2,6 +2,8 @@ import type { DecoderConfig } from '../model/config.ts';
 import type { Precision } from '../model/manifest.ts';
 import { countParameters } from '../model/parameter-count.ts';
 import { hasFastInt8 } from '../ort/cpu-features.ts';
+import type { ChosenDevice } from './device.ts';
+import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
 
 export interface PrecisionChoice {
@@ -16,16 +18,25 @@ export interface PrecisionChoice {
  */
 const SMALL_MODEL_PARAMETERS = 32e6;
 
-/** What `--precision` means for a model on a device. */
+/**
+ * What `--precision` means for a model on a device, the CPU if null.
+ * @throws UsageError for a precision that the device has no operators for
+ */
 export function resolvePrecision(
   option: Options['precision'],
-  device: string,
+  chosen: Pick<ChosenDevice, 'device' | 'supportsFp16'> | null,
   config: DecoderConfig,
   fastInt8 = hasFastInt8(),
 ): PrecisionChoice {
+  const isCpu = chosen === null || chosen.device.name === 'cpu';
+  if (option === 'int8' && !isCpu) {
+    throw new UsageError(
+      `--precision int8 multiplies as only CPUs do; ${chosen.device.name} takes fp32, fp16 and int4`,
+    );
+  }
   if (option !== 'auto') return { precision: option, reason: null };
-  if (device !== 'cpu' && device !== 'auto') {
-    return { precision: 'fp32', reason: `the default on ${device}` };
+  if (!isCpu) {
+    return { precision: 'fp32', reason: `the default on ${chosen.device.name}` };
   }
   if (countParameters(config) < SMALL_MODEL_PARAMETERS) {
     return { precision: 'fp32', reason: 'picked for a small model: fast enough, and exact' };

@@ -19,6 +19,7 @@ import { ServerTimings } from '../server/server-timing.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
 import { banner } from './banner.ts';
 import { buildWithProgress } from './build-model.ts';
+import { chooseDevice } from './device.ts';
 import { engineLimits } from './engine-limits.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
@@ -33,6 +34,9 @@ const NAMES: readonly OptionName[] = [
   'host',
   'port',
   'device',
+  'deviceId',
+  'providerOption',
+  'providerLibrary',
   'precision',
   'kvCacheDtype',
   'maxNumSeqs',
@@ -71,7 +75,8 @@ export function serveCommand(): Command {
 async function serve(options: Options): Promise<void> {
   const logger = createLogger(options.logLevel);
   const chosen = await chooseModel(options);
-  const limits = engineLimits(options, chosen.config);
+  const chosenDevice = await chooseDevice(options);
+  const limits = engineLimits(options, chosen.config, chosenDevice);
   const textModel = await loadTextModel(chosen.text);
   const { tokenizer, chatTemplate, generationDefaults } = textModel;
   const modelName = options.servedModelName ?? chosen.name;
@@ -147,19 +152,20 @@ async function serve(options: Options): Promise<void> {
     await engine.stop();
   });
 
-  const choice = resolvePrecision(options.precision, options.device, chosen.config);
+  const choice = resolvePrecision(options.precision, chosenDevice, chosen.config);
   const model = await buildWithProgress(chosen.source, choice.precision, options.kvCacheDtype);
-  const speculative = await speculation(options, choice.precision, chosen.config);
+  const { device } = chosenDevice;
+  const speculative = await speculation(options, choice.precision, device, chosen.config);
   await engine.start({ model, ...limits, speculative, grammarVocabulary: vocabulary });
   const { manifest } = model;
   const precisionReason = choice.reason;
+  const { adapter, reason: deviceReason } = chosenDevice;
   const { info } = engine;
   const canChat = chatTemplate !== null;
   const needsKey = options.apiKey !== undefined;
   const { url } = listener;
-  console.log(
-    banner({ url, version, modelName, manifest, precisionReason, info, limits, canChat, needsKey }),
-  );
+  const how = { precisionReason, adapter, deviceReason, info, limits };
+  console.log(banner({ url, version, modelName, manifest, ...how, canChat, needsKey }));
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { DeviceOptions } from '../engine/device.ts';
 import type { SpeculativeOptions } from '../engine/messages.ts';
 import type { DecoderConfig } from '../model/config.ts';
 import type { Precision } from '../model/manifest.ts';
@@ -8,14 +9,15 @@ import type { Options } from './options.ts';
 
 /**
  * What `--speculative` means for a model, with the draft model built; null for none. `auto` guesses
- * only where that can't change a text: with quantized weights or a quantized cache, a run of several
- * tokens rounds otherwise than a run of one.
+ * only where that can't change a text: on GPUs, and with quantized weights or a quantized cache, a run
+ * of several tokens rounds otherwise than a run of one.
  * @throws UsageError when the flags do not go together
  * @throws ModelError when the draft model is missing, damaged or not supported
  */
 export async function speculation(
   options: Options<'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype'>,
   precision: Precision,
+  device: DeviceOptions,
   { vocabSize }: DecoderConfig,
 ): Promise<SpeculativeOptions | null> {
   const { speculative, speculativeTokens: maxTokens, draftModel: path, kvCacheDtype } = options;
@@ -26,7 +28,7 @@ export async function speculation(
     throw new UsageError(`--draft-model has no use with --speculative ${speculative}`);
   }
   const hasExactWeights = precision === 'fp32' || precision === 'fp16';
-  const isExact = hasExactWeights && kvCacheDtype === 'auto';
+  const isExact = device.name === 'cpu' && hasExactWeights && kvCacheDtype === 'auto';
   const isWanted = speculative === 'auto' ? isExact || path !== undefined : speculative !== 'off';
   if (!isWanted) return null;
   if (path === undefined) return { draftModel: null, maxTokens };

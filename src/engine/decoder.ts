@@ -269,7 +269,7 @@ function firstRowOf(run: PrefillRun): number {
 }
 
 /** Runs `action`; returns how long it took, in milliseconds. */
-function elapsed(action: () => void): number {
+export function elapsed(action: () => void): number {
   const start = performance.now();
   action();
   return performance.now() - start;

@@ -20,6 +20,27 @@ export function processLogits(logits: Float32Array, sequence: Sequence): void {
   applyPenalties(logits, sequence);
 }
 
+/**
+ * Whether a sequence's next token depends on more than its likeliest tokens' logits: where its request
+ * changes or reports logits, or scores its prompt.
+ */
+export function logitsAreUsedWhole(sequence: Sequence): boolean {
+  const { request } = sequence;
+  const { sampling } = request;
+  return (
+    request.grammar !== null ||
+    request.logprobs !== null ||
+    sequence.scoresPrompt ||
+    sampling.allowedTokenIds !== null ||
+    sampling.logitBias !== null ||
+    request.badWords.length > 0 ||
+    sequence.numOutputTokens < request.minTokens ||
+    sampling.repetitionPenalty !== 1 ||
+    sampling.presencePenalty !== 0 ||
+    sampling.frequencyPenalty !== 0
+  );
+}
+
 /** Where a grammar leaves none of them it wins: something must come next. */
 function keepOnly(logits: Float32Array, tokenIds: Int32Array): void {
   const kept = Float32Array.from(tokenIds, (tokenId) => logits[tokenId] ?? -Infinity);

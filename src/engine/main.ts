@@ -1,4 +1,5 @@
 /** The engine process: commands in by IPC, one message out per iteration. */
+import { OrtError } from '../ort/error.ts';
 import type { Engine } from './engine.ts';
 import type {
   EngineCommand,
@@ -23,6 +24,13 @@ process.on('disconnect', () => process.exit(0));
 // A terminal sends these to every process of the group, but the front decides when the engine ends.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
+// A device that is lost or out of memory takes the process with it: another one starts afresh.
+process.on('uncaughtException', (error) => {
+  console.error(
+    error instanceof OrtError ? `chairlift: the device failed: ${error.message}` : error,
+  );
+  process.exit(1);
+});
 
 function receive(command: EngineCommand): void {
   commands.push(command);

@@ -4,6 +4,7 @@
  */
 import type { GrammarSpec, GrammarVocabulary } from '../grammar/grammar-spec.ts';
 import type { BuiltModel } from '../model/manifest.ts';
+import type { DeviceOptions } from './device.ts';
 
 /** How the next token is drawn from the logits. Every field is set; the front fills in defaults. */
 export interface SamplingParams {
@@ -76,7 +77,9 @@ export interface EngineOptions {
   readonly maxNumBatchedTokens: number;
   /** Intra-op threads of ONNX Runtime; 0 lets it choose. */
   readonly threads: number;
-  /** Bytes of physical memory that the KV cache may use. */
+  /** What computes; the CPU if left out. */
+  readonly device?: DeviceOptions;
+  /** Bytes of the device's memory that the KV cache may use. */
   readonly kvCacheMemory: number;
   /** Reuse what earlier requests computed of a prompt's beginning. */
   readonly prefixCaching: boolean;
@@ -175,7 +178,9 @@ export interface EngineInfo {
   readonly runtimeVersion: string;
   /** What runs the graph, such as `cpu`. */
   readonly device: string;
-  /** Physical memory that the KV cache may grow to, in bytes. */
+  /** Of the KV cache: those of running sequences and those kept for reuse. */
+  readonly numRows: number;
+  /** Memory that the KV cache may grow to, in bytes. */
   readonly kvCacheBytes: number;
   readonly threads: number;
   /** The process's descriptor of a durable KV cache. */

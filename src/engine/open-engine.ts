@@ -4,6 +4,8 @@ import { createSharedMemory } from '../ort/native-memory.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import { CostModel } from './cost-model.ts';
 import { OnnxDecoder } from './decoder.ts';
+import { CPU_DEVICE, type DeviceOptions } from './device.ts';
+import { DeviceDecoder } from './device-decoder.ts';
 import type { DraftSource } from './draft-source.ts';
 import { Engine } from './engine.ts';
 import { GrammarMatchers } from './grammar-matchers.ts';
@@ -12,6 +14,7 @@ import { kvShape, KvStorage } from './kv-storage.ts';
 import type { EngineInfo, EngineOptions, SpeculativeOptions } from './messages.ts';
 import { ModelDrafts } from './model-drafts.ts';
 import { NgramDrafts } from './ngram-drafts.ts';
+import { openDevice } from './open-device.ts';
 import { Sampler } from './sampler.ts';
 import { Scheduler } from './scheduler.ts';
 import { Speculator } from './speculator.ts';
@@ -22,7 +25,7 @@ export interface OpenedEngine {
   readonly engine: Engine;
   readonly kvCache: KvCache;
   /** To be released when the engine is done with. */
-  readonly decoder: OnnxDecoder;
+  readonly decoder: OnnxDecoder | DeviceDecoder;
   /** Likewise. */
   readonly speculator: Speculator | null;
   readonly info: EngineInfo;
@@ -39,33 +42,21 @@ export function openEngine(
 ): OpenedEngine {
   const { model, maxNumSeqs, maxModelLen } = options;
   const threads = options.threads || availableParallelism();
-  // Rows are address space: the spare ones keep finished texts while every sequence runs.
-  const numRows = options.prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
   const session = { intraOpThreads: threads };
-  const sharedMemory = options.durableKv
-    ? (inheritedMemory ??
-      createSharedMemory(KvStorage.byteLength(kvShape(model.manifest, numRows, maxModelLen))))
-    : null;
-  const { speculative = null } = options;
-  const maxDraftTokens = speculative?.maxTokens ?? 0;
-  const decoder = new OnnxDecoder(model, {
-    numRows,
-    maxModelLen,
-    sharedMemory,
-    maxRunTokens: options.maxNumBatchedTokens,
-    maxDraftTokens,
-    session,
-  });
+  const { device = CPU_DEVICE, speculative = null } = options;
+  const { decoder, sharedMemory, setAsideBlocks } =
+    device.name === 'cpu'
+      ? openOnCpu(options, session, inheritedMemory)
+      : openOnDevice(options, device, session);
   const { shape, bytesPerBlock } = decoder.storage;
-  const { blockSize } = shape;
+  const { blockSize, numRows } = shape;
   const wholeBlocks = (numRows * shape.capacity) / blockSize;
   const budgetBlocks = Math.floor(options.kvCacheMemory / bytesPerBlock);
   const kvCache = new KvCache({
     numRows,
     capacity: maxModelLen,
     blockSize,
-    // A block for each sequence is set aside: a dead row has to write somewhere.
-    maxBlocks: Math.min(wholeBlocks, budgetBlocks - maxNumSeqs),
+    maxBlocks: Math.min(wholeBlocks, budgetBlocks - setAsideBlocks),
     prefixCaching: options.prefixCaching,
   });
   if (kvCache.maxTokens < Math.min(2 * blockSize, maxModelLen)) {
@@ -80,16 +71,16 @@ export function openEngine(
   const speculator =
     speculative &&
     new Speculator({
-      source: draftSource(speculative, options, session),
+      source: draftSource(speculative, options, device, session),
       kvCache,
       costs,
-      maxTokens: maxDraftTokens,
+      maxTokens: speculative.maxTokens,
       ...(speculative.minGain === undefined ? {} : { minGain: speculative.minGain }),
       maxNumBatchedTokens: options.maxNumBatchedTokens,
     });
   const { grammarVocabulary: vocabulary } = options;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary }) : null;
-  const { journal } = decoder.storage;
+  const journal = decoder instanceof OnnxDecoder ? decoder.storage.journal : null;
   const kvCacheBytes = kvCache.maxBlocks * bytesPerBlock;
   const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, journal, speculator };
   return {
@@ -97,13 +88,67 @@ export function openEngine(
     kvCache,
     decoder,
     speculator,
-    info: { runtimeVersion: ortVersion(), device: 'cpu', kvCacheBytes, threads, sharedMemory },
+    info: {
+      runtimeVersion: ortVersion(),
+      device: device.name,
+      numRows,
+      kvCacheBytes,
+      threads,
+      sharedMemory,
+    },
   };
+}
+
+/** A decoder with its KV cache. */
+interface OpenedDecoder {
+  readonly decoder: OnnxDecoder | DeviceDecoder;
+  readonly sharedMemory: number | null;
+  /** Of the budget, not to be given to sequences. */
+  readonly setAsideBlocks: number;
+}
+
+function openOnCpu(
+  options: EngineOptions,
+  session: SessionOptions,
+  inheritedMemory: number | null,
+): OpenedDecoder {
+  const { model, maxNumSeqs, maxModelLen, speculative } = options;
+  // Rows are address space, so that spare ones cost nothing.
+  const numRows = wantedRows(options);
+  const sharedMemory = options.durableKv
+    ? (inheritedMemory ??
+      createSharedMemory(KvStorage.byteLength(kvShape(model.manifest, numRows, maxModelLen))))
+    : null;
+  const decoder = new OnnxDecoder(model, {
+    numRows,
+    maxModelLen,
+    sharedMemory,
+    maxRunTokens: options.maxNumBatchedTokens,
+    maxDraftTokens: speculative?.maxTokens ?? 0,
+    session,
+  });
+  // A block for each sequence is set aside: a dead row has to write somewhere.
+  return { decoder, sharedMemory, setAsideBlocks: maxNumSeqs };
+}
+
+function openOnDevice(
+  options: EngineOptions,
+  device: DeviceOptions,
+  session: SessionOptions,
+): OpenedDecoder {
+  const decoder = openDevice(options, device, wantedRows(options), session);
+  return { decoder, sharedMemory: null, setAsideBlocks: 0 };
+}
+
+/** Spare rows keep finished texts while every sequence runs. */
+function wantedRows({ prefixCaching, maxNumSeqs }: EngineOptions): number {
+  return prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
 }
 
 function draftSource(
   { draftModel, maxTokens }: SpeculativeOptions,
   { model, maxModelLen }: EngineOptions,
+  device: DeviceOptions,
   session: SessionOptions,
 ): DraftSource {
   if (draftModel === null) return new NgramDrafts();
@@ -123,6 +168,9 @@ function draftSource(
     maxRunTokens: capacity,
     session,
   };
-  const decoder = new OnnxDecoder(draftModel, options);
+  const decoder =
+    device.name === 'cpu'
+      ? new OnnxDecoder(draftModel, options)
+      : new DeviceDecoder(draftModel, { ...options, device });
   return new ModelDrafts({ decoder, vocabSize, numRows: MAX_VERIFY_RUNS, capacity });
 }

@@ -1,3 +1,4 @@
+import type { Candidates } from './candidates.ts';
 import { processLogits } from './logit-processors.ts';
 import { LogprobsTable } from './logprobs.ts';
 import type { SamplingParams } from './messages.ts';
@@ -13,8 +14,16 @@ import { fillTokenWeights } from './token-weights.ts';
  */
 export interface LogitsRow {
   readonly sequence: Sequence;
-  /** [vocab] */
+  /** [vocab], or those of the candidates */
   readonly logits: Float32Array;
+  /** Set where these tokens are all that could be drawn. */
+  readonly candidates?: Candidates;
+}
+
+/** Unnormalised probabilities of the row at hand, and what is kept of them. */
+interface Weights {
+  readonly weights: Float32Array<ArrayBuffer>;
+  readonly filter: TokenFilter;
 }
 
 /**
@@ -22,15 +31,12 @@ export interface LogitsRow {
  * its parameters, its seed and its position.
  */
 export class Sampler {
-  readonly #filter: TokenFilter;
-  /** Unnormalised probabilities of the row at hand, [vocab]. */
-  readonly #weights: Float32Array<ArrayBuffer>;
+  /** By their number: the vocabulary's, or that of a row's candidates. */
+  readonly #weights = new Map<number, Weights>();
   /** The logits of the row at hand as the model gave them, if it reports log-probabilities; [vocab]. */
   readonly #rawLogits: Float32Array;
 
   constructor(vocabSize: number) {
-    this.#weights = new Float32Array(vocabSize);
-    this.#filter = new TokenFilter(this.#weights);
     this.#rawLogits = new Float32Array(vocabSize);
   }
 
@@ -38,19 +44,25 @@ export class Sampler {
   sample(rows: readonly LogitsRow[]): { sampled: SampledToken[]; failures: SequenceFailure[] } {
     const sampled: SampledToken[] = [];
     const failures: SequenceFailure[] = [];
-    for (const { sequence, logits } of rows) {
+    for (const row of rows) {
+      const { sequence, logits } = row;
       if (sequence.scoresPrompt) {
         scorePrompt(sequence, logits);
         continue;
       }
-      const token = this.#sampleRow(sequence, logits);
+      const token = this.#sampleRow(row);
       if (token) sampled.push(token);
       else failures.push({ sequence, message: 'the model computed no valid logits' });
     }
     return { sampled, failures };
   }
 
-  #sampleRow(sequence: Sequence, logits: Float32Array): SampledToken | null {
+  #sampleRow({ sequence, logits, candidates }: LogitsRow): SampledToken | null {
+    if (candidates) {
+      const index = this.#pick(sequence, logits, candidates.restWeight);
+      const tokenId = candidates.tokenIds[index];
+      return tokenId === undefined ? null : { sequence, tokenId };
+    }
     const { logprobs } = sequence.request;
     if (logprobs === null) {
       const tokenId = this.#sampleToken(sequence, logits);
@@ -65,19 +77,36 @@ export class Sampler {
   }
 
   #sampleToken(sequence: Sequence, logits: Float32Array): number {
-    const { sampling } = sequence.request;
     processLogits(logits, sequence);
-    const best = argmax(logits);
-    if (sampling.temperature === 0 || best === -1) return best;
-    return this.#draw(logits, best, sampling, uniform(sampling.seed, sequence.numTokens));
+    return this.#pick(sequence, logits);
   }
 
-  /** Walks the kept tokens in order of id until `u` of their total weight is behind. */
-  #draw(logits: Float32Array, best: number, params: SamplingParams, u: number): number {
-    const weights = this.#weights;
-    const total = fillTokenWeights(logits, logits[best] ?? 0, params.temperature, weights);
-    const target = u * this.#filter.apply(total, params);
-    const { leastWeight, lastId } = this.#filter;
+  /** @returns an index into `logits`, or -1 when none of them is a finite number */
+  #pick(sequence: Sequence, logits: Float32Array, restWeight = 0): number {
+    const { sampling } = sequence.request;
+    const best = argmax(logits);
+    if (sampling.temperature === 0 || best === -1) return best;
+    const u = uniform(sampling.seed, sequence.numTokens);
+    return this.#draw(logits, best, sampling, u, restWeight);
+  }
+
+  /**
+   * Walks the kept tokens in order of id until `u` of their total weight is behind.
+   * @param restWeight of tokens besides those of `logits`, where top_p alone limits what is kept
+   */
+  #draw(
+    logits: Float32Array,
+    best: number,
+    params: SamplingParams,
+    u: number,
+    restWeight: number,
+  ): number {
+    const { weights, filter } = this.#weightsOf(logits.length);
+    const { temperature, topK, minP } = params;
+    const listed = fillTokenWeights(logits, logits[best] ?? 0, temperature, weights);
+    const total = topK === 0 && minP === 0 ? listed + restWeight : listed;
+    const target = u * filter.apply(total, params);
+    const { leastWeight, lastId } = filter;
     let last = best;
     let behind = 0;
     for (let id = 0; id < weights.length; id++) {
@@ -89,6 +118,16 @@ export class Sampler {
     }
     // Rounding can leave a crumb behind the last token.
     return last;
+  }
+
+  #weightsOf(count: number): Weights {
+    let own = this.#weights.get(count);
+    if (!own) {
+      const weights = new Float32Array(count);
+      own = { weights, filter: new TokenFilter(weights) };
+      this.#weights.set(count, own);
+    }
+    return own;
   }
 }
 

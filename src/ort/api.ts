@@ -50,14 +50,16 @@ interface Signature {
   readonly args: readonly (keyof Arguments)[];
   /** The function's last parameter, a pointer to the result. */
   readonly out: keyof Results;
-  /** `status`: returns an OrtStatus that has to be checked; `void`: can't fail. */
-  readonly returns: 'status' | 'void';
+  /** `status`: returns an OrtStatus that has to be checked; the others can't fail. */
+  readonly returns: 'status' | 'void' | 'str';
 }
 
 type ArgumentsOf<A extends readonly (keyof Arguments)[]> = {
   -readonly [K in keyof A]: Arguments[A[K]];
 };
-type FunctionOf<S extends Signature> = (...args: ArgumentsOf<S['args']>) => Results[S['out']];
+type FunctionOf<S extends Signature> = (
+  ...args: ArgumentsOf<S['args']>
+) => S['returns'] extends 'str' ? string : Results[S['out']];
 
 function checked<const A extends readonly (keyof Arguments)[], O extends keyof Results = 'none'>(
   index: number,
@@ -69,6 +71,10 @@ function checked<const A extends readonly (keyof Arguments)[], O extends keyof R
 
 function unchecked<const A extends readonly (keyof Arguments)[]>(index: number, args: A) {
   return { index, args, out: 'none', returns: 'void' } as const;
+}
+
+function named<const A extends readonly (keyof Arguments)[]>(index: number, args: A) {
+  return { index, args, out: 'none', returns: 'str' } as const;
 }
 
 const SIGNATURES = {
@@ -85,6 +91,27 @@ const SIGNATURES = {
   AddSessionConfigEntry: checked(130, ['ptr', 'str', 'str']),
   SessionOptionsAppendExecutionProvider: checked(216, ['ptr', 'str', 'strings', 'strings', 'size']),
 
+  SessionOptionsAppendExecutionProvider_CUDA_V2: checked(204, ['ptr', 'ptr']),
+  CreateCUDAProviderOptions: checked(205, [], 'ptr'),
+  UpdateCUDAProviderOptions: checked(206, ['ptr', 'strings', 'strings', 'size']),
+  ReleaseCUDAProviderOptions: unchecked(208, ['ptr']),
+  SessionOptionsAppendExecutionProvider_TensorRT_V2: checked(170, ['ptr', 'ptr']),
+  CreateTensorRTProviderOptions: checked(171, [], 'ptr'),
+  UpdateTensorRTProviderOptions: checked(172, ['ptr', 'strings', 'strings', 'size']),
+  ReleaseTensorRTProviderOptions: unchecked(174, ['ptr']),
+  RegisterExecutionProviderLibrary: checked(301, ['ptr', 'str', 'path']),
+  GetEpDevices: checked(303, ['ptr', 'memory'], 'size'),
+  SessionOptionsAppendExecutionProvider_V2: checked(304, [
+    'ptr',
+    'ptr',
+    'memory',
+    'size',
+    'strings',
+    'strings',
+    'size',
+  ]),
+  EpDevice_EpName: named(312, ['ptr']),
+
   CreateSession: checked(7, ['ptr', 'path', 'ptr'], 'ptr'),
   AddInitializer: checked(150, ['ptr', 'str', 'ptr']),
   CreatePrepackedWeightsContainer: checked(166, [], 'ptr'),
@@ -99,6 +126,7 @@ const SIGNATURES = {
   SessionGetInputName: checked(36, ['ptr', 'size', 'ptr'], 'ptr'),
   SessionGetOutputName: checked(37, ['ptr', 'size', 'ptr'], 'ptr'),
   SessionEndProfiling: checked(110, ['ptr', 'ptr'], 'ptr'),
+  SessionGetMemoryInfoForInputs: checked(380, ['ptr', 'memory', 'size']),
   RunWithBinding: checked(133, ['ptr', 'ptr', 'ptr']),
 
   SessionGetModelMetadata: checked(111, ['ptr'], 'ptr'),
@@ -126,6 +154,7 @@ const SIGNATURES = {
 
   CreateMemoryInfo: checked(68, ['str', 'int', 'int', 'int'], 'ptr'),
   CreateCpuMemoryInfo: checked(69, ['int', 'int'], 'ptr'),
+  MemoryInfoGetName: checked(71, ['ptr'], 'ptr'),
   ReleaseMemoryInfo: unchecked(94, ['ptr']),
   AllocatorFree: checked(76, ['ptr', 'ptr']),
   GetAllocatorWithDefaultOptions: checked(78, [], 'ptr'),
@@ -212,7 +241,7 @@ function bindApi(table: Pointer): OrtApi {
   function bind(signature: Signature) {
     const { index, args, out, returns } = signature;
     const types = args.map((type) => ARGUMENT_TYPES[type]);
-    if (returns === 'void') return functionAt(table, index, 'void', types);
+    if (returns !== 'status') return functionAt(table, index, returns, types);
     const native = functionAt(
       table,
       index,

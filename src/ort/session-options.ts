@@ -1,5 +1,7 @@
 import { ort } from './api.ts';
 import { mayOverflowInt8 } from './cpu-features.ts';
+import { ortEnvironment } from './environment.ts';
+import { appendProvider, type ExecutionProvider } from './execution-provider.ts';
 
 /** How a session is to be made; what is left out is ONNX Runtime's default. */
 export interface SessionOptions {
@@ -13,12 +15,6 @@ export interface SessionOptions {
   readonly profilePrefix?: string;
   /** Further `session.*` entries, see onnxruntime_session_options_config_keys.h. */
   readonly config?: Readonly<Record<string, string>>;
-}
-
-export interface ExecutionProvider {
-  /** As in SessionOptionsAppendExecutionProvider, such as `WebGPU`. */
-  readonly name: string;
-  readonly options?: Readonly<Record<string, string>>;
 }
 
 const ENABLE_ALL_OPTIMIZATIONS = 99;
@@ -44,11 +40,9 @@ export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bi
     for (const [key, value] of Object.entries(options.config ?? {})) {
       api.AddSessionConfigEntry(pointer, key, value);
     }
-    for (const { name, options: entries = {} } of options.providers ?? []) {
-      const keys = Object.keys(entries);
-      const values = Object.values(entries);
-      api.SessionOptionsAppendExecutionProvider(pointer, name, keys, values, keys.length);
-    }
+    // Providers log while they are appended, which needs an environment.
+    ortEnvironment();
+    for (const provider of options.providers ?? []) appendProvider(pointer, provider);
     return use(pointer);
   } finally {
     api.ReleaseSessionOptions(pointer);

@@ -20,7 +20,7 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
   readonly type: T;
   readonly shape: readonly number[];
   readonly byteLength: number;
-  readonly #isCpu: boolean;
+  readonly #memoryInfo: MemoryInfo;
   /** What the tensor lies over, referenced for as long as ONNX Runtime may touch it. */
   protected memory: unknown;
 
@@ -29,14 +29,14 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
     type: T,
     shape: readonly number[],
     memory: unknown,
-    isCpu: boolean,
+    memoryInfo: MemoryInfo,
   ) {
     super(pointer);
     this.type = type;
     this.shape = shape;
     this.byteLength = tensorByteLength(type, shape);
     this.memory = memory;
-    this.#isCpu = isCpu;
+    this.#memoryInfo = memoryInfo;
   }
 
   /**
@@ -92,7 +92,25 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
       shape.length,
       elementTypeValue(type),
     );
-    return new Tensor(pointer, type, shape, allocator, allocator.memoryInfo.isCpu);
+    return new Tensor(pointer, type, shape, allocator, allocator.memoryInfo);
+  }
+
+  /**
+   * Lays a tensor over the first bytes of another one, whatever memory that is in. Not at an offset:
+   * on some devices an address is the handle of a buffer.
+   * @throws RangeError when the other one is smaller than the shape
+   */
+  static overStartOf<T extends ElementType>(
+    type: T,
+    shape: readonly number[],
+    whole: Tensor,
+  ): Tensor<T> {
+    const byteLength = tensorByteLength(type, shape);
+    if (byteLength > whole.byteLength) {
+      throw new RangeError(`${byteLength} bytes lie outside of ${whole.byteLength} bytes`);
+    }
+    const address = ort().api.GetTensorMutableData(whole.pointer);
+    return Tensor.#create(type, shape, address, whole, whole.#memoryInfo);
   }
 
   static #create<T extends ElementType>(
@@ -110,7 +128,7 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
       shape.length,
       elementTypeValue(type),
     );
-    return new Tensor(pointer, type, shape, memory, memoryInfo.isCpu);
+    return new Tensor(pointer, type, shape, memory, memoryInfo);
   }
 
   /**
@@ -118,7 +136,7 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
    * @throws Error for a tensor in device memory
    */
   get data(): TypedArrayOf<T> {
-    if (!this.#isCpu)
+    if (!this.#memoryInfo.isCpu)
       throw new Error('the elements of a tensor in device memory can not be viewed');
     const address = ort().api.GetTensorMutableData(this.pointer);
     return typedArrayOver(this.type, koffi.view(address, this.byteLength));

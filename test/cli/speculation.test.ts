@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Options } from '../../src/cli/options.ts';
 import { speculation } from '../../src/cli/speculation.ts';
+import { CPU_DEVICE } from '../../src/engine/device.ts';
 import { parseDecoderConfig } from '../../src/model/config.ts';
 import type { Precision } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 
 type Flags = Options<'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype'>;
 
-function choose(flags: Partial<Flags>, precision: Precision = 'fp32') {
+function choose(flags: Partial<Flags>, precision: Precision = 'fp32', device = CPU_DEVICE) {
   const options: Flags = {
     speculative: 'auto',
     speculativeTokens: 8,
@@ -15,7 +16,7 @@ function choose(flags: Partial<Flags>, precision: Precision = 'fp32') {
     kvCacheDtype: 'auto',
     ...flags,
   };
-  return speculation(options, precision, parseDecoderConfig(PRESETS.tiny, 'tiny'));
+  return speculation(options, precision, device, parseDecoderConfig(PRESETS.tiny, 'tiny'));
 }
 
 describe('--speculative', () => {
@@ -26,6 +27,7 @@ describe('--speculative', () => {
     expect(await choose({}, 'int8')).toBeNull();
     expect(await choose({}, 'int4')).toBeNull();
     expect(await choose({ kvCacheDtype: 'int8' })).toBeNull();
+    expect(await choose({}, 'fp32', { ...CPU_DEVICE, name: 'cuda' })).toBeNull();
     expect(await choose({ speculative: 'ngram' }, 'int8')).toEqual(fromTexts);
     expect(await choose({ speculative: 'off' })).toBeNull();
   });

@@ -1,0 +1,123 @@
+import { fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { CPU_DEVICE, type DeviceName, type DeviceOptions } from '../engine/device.ts';
+import type { DeviceProbe } from '../engine/device-probe.ts';
+import { UsageError } from './errors.ts';
+import type { Options } from './options.ts';
+
+const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
+const PROBE = new URL(
+  `../engine/device-probe-main.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`,
+  import.meta.url,
+);
+
+/** A driver that does not answer for so long is broken. */
+const PROBE_TIMEOUT_MS = 60_000;
+
+/** What `auto` tries, in this order. Not TensorRT, which compiles a model for minutes. */
+const AUTO_DEVICES = ['cuda', 'webgpu'] as const;
+
+/** Under Linux every GPU shows itself as one of these: without, nothing needs to be tried. */
+const GPU_FILES = ['/dev/dri', '/dev/nvidiactl', '/dev/dxg', '/dev/mali0', '/dev/kgsl-3d0'];
+
+type DeviceFlags = Options<'device' | 'deviceId' | 'providerOption' | 'providerLibrary'>;
+
+export interface ChosenDevice {
+  readonly device: DeviceOptions;
+  readonly supportsFp16: boolean;
+  /** As its driver calls it; null where that can't be known. */
+  readonly adapter: string | null;
+  /** Of the device; null for the CPU, and where it can't be known. */
+  readonly memoryBytes: number | null;
+  /** Why `auto` chose it; null when it was asked for. */
+  readonly reason: string | null;
+}
+
+const ON_CPU = { device: CPU_DEVICE, supportsFp16: false, adapter: null, memoryBytes: null };
+
+/**
+ * What `--device` means on this machine. A GPU is taken only if a graph runs on it.
+ * @throws UsageError when a device that was asked for does not work, saying why
+ */
+export async function chooseDevice(flags: DeviceFlags): Promise<ChosenDevice> {
+  if (flags.device === 'cpu') return { ...ON_CPU, reason: null };
+  if (flags.device !== 'auto') {
+    const device = deviceOptions(flags, flags.device);
+    if (flags.device === 'webgpu' && flags.deviceId !== 0) {
+      throw new UsageError(
+        '--device-id is for CUDA: WebGPU takes the adapter that it finds best, which ' +
+          '--provider-option powerPreference=low-power and the settings of the Vulkan loader change',
+      );
+    }
+    const probe = await tryDevice(device);
+    if (probe.failure === null) return { device, ...probe, reason: null };
+    throw new UsageError(`--device ${flags.device} does not work here: ${probe.failure}`);
+  }
+  if (process.platform === 'linux' && !GPU_FILES.some((path) => existsSync(path))) {
+    return { ...ON_CPU, reason: 'picked: this machine has no GPU' };
+  }
+  const reasons: string[] = [];
+  for (const name of AUTO_DEVICES) {
+    const device = deviceOptions(flags, name);
+    const probe = await tryDevice(device);
+    const obstacle = probe.failure ?? (probe.isSoftware ? softwareReason(probe) : null);
+    if (obstacle === null) return { device, ...probe, reason: reasonFor('picked', reasons) };
+    reasons.push(`${name}: ${obstacle}`);
+  }
+  return { ...ON_CPU, reason: reasonFor('picked', reasons) };
+}
+
+function softwareReason({ adapter }: DeviceProbe): string {
+  return `its only adapter, ${adapter}, computes on the CPU`;
+}
+
+function reasonFor(verb: string, reasons: readonly string[]): string {
+  return reasons.length === 0 ? `${verb}: it works` : `${verb}: ${reasons.join('; ')}`;
+}
+
+function deviceOptions(
+  { deviceId, providerOption, providerLibrary }: DeviceFlags,
+  name: DeviceName,
+): DeviceOptions {
+  const path = providerLibrary?.[name];
+  return {
+    name,
+    id: deviceId,
+    providerOptions: providerOption ?? {},
+    providerLibrary: path === undefined ? null : { name, path },
+  };
+}
+
+/** In a process of its own, because a broken driver can crash it. Never rejects. */
+async function tryDevice(device: DeviceOptions): Promise<DeviceProbe> {
+  const child = fork(fileURLToPath(PROBE), [], {
+    serialization: 'advanced',
+    // What drivers print on their way down is told in one line instead.
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
+  });
+  const failed = (failure: string): DeviceProbe => ({
+    failure,
+    adapter: null,
+    isSoftware: false,
+    memoryBytes: null,
+    supportsFp16: false,
+  });
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      resolve(failed('its driver does not answer'));
+    }, PROBE_TIMEOUT_MS);
+    const finish = (probe: DeviceProbe): void => {
+      clearTimeout(timer);
+      resolve(probe);
+    };
+    child.once('message', (probe: DeviceProbe) => finish(probe));
+    child.once('error', (error) => finish(failed(error.message)));
+    child.once('exit', (code, signal) =>
+      finish(failed(`its driver crashed (${signal ?? `code ${code}`})`)),
+    );
+    child.send(device);
+  });
+}

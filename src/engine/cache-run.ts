@@ -1,0 +1,60 @@
+import type { Session } from '../ort/session.ts';
+import type { Tensor } from '../ort/tensor.ts';
+import { type BusTraffic, DeviceRun } from './device-run.ts';
+import { kvNames } from './kv-storage.ts';
+
+/**
+ * The decoder graph bound to some rows of a KV cache in device memory, which it appends to in place,
+ * and to where their logits go.
+ */
+export class CacheRun {
+  readonly #run: DeviceRun;
+  readonly #tensors: readonly Tensor[];
+  readonly #numRows: number;
+  readonly #numWanted: number;
+
+  /**
+   * @param cache [rows, kv_heads, capacity, head_dim] each, in the order of `kvNames`; released with
+   *   the run, as is `logits` [wanted, vocab]: the same number for each row
+   */
+  constructor(session: Session, cache: readonly Tensor[], logits: Tensor, traffic: BusTraffic) {
+    this.#run = new DeviceRun(session, traffic);
+    this.#tensors = [...cache, logits];
+    this.#numRows = cache[0]?.shape[0] ?? 0;
+    this.#numWanted = (logits.shape[0] ?? 0) / this.#numRows;
+    const pastNames = kvNames('past_key_values', cache.length / 2);
+    const presentNames = kvNames('present', cache.length / 2);
+    for (const [index, tensor] of cache.entries()) {
+      this.#run.bindInput(pastNames[index] ?? '', tensor);
+      this.#run.bindOutput(presentNames[index] ?? '', tensor);
+    }
+    this.#run.bindOutput('logits', logits);
+  }
+
+  /**
+   * @param tokenIds [rows x tokens per row] @param lastPositions [rows] of each row's last token
+   * @param firstWanted first of each row's tokens whose logits are wanted
+   * @throws OrtError when the run fails, or the device is lost
+   */
+  run(tokenIds: ArrayLike<number>, lastPositions: readonly number[], firstWanted: number): void {
+    const rows = this.#numRows;
+    const ids = BigInt64Array.from(tokenIds, BigInt);
+    const perRow = ids.length / rows;
+    const wanted = BigInt64Array.from({ length: rows * this.#numWanted }, (_, index) => {
+      const row = Math.floor(index / this.#numWanted);
+      return BigInt(row * perRow + firstWanted + (index % this.#numWanted));
+    });
+    const total = Int32Array.of(Math.max(...lastPositions) + 1);
+    const run = this.#run;
+    run.upload('input_ids', 'int64', [rows, perRow], ids);
+    run.upload('seqlens_k', 'int32', [rows], Int32Array.from(lastPositions));
+    run.upload('total_sequence_length', 'int32', [], total);
+    run.upload('logits_index', 'int64', [wanted.length], wanted);
+    run.run();
+  }
+
+  release(): void {
+    this.#run.release();
+    for (const tensor of this.#tensors) tensor.release();
+  }
+}

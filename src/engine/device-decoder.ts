@@ -1,0 +1,191 @@
+import type { BuiltModel } from '../model/manifest.ts';
+import { Allocator } from '../ort/allocator.ts';
+import { MemoryInfo } from '../ort/memory-info.ts';
+import { Session } from '../ort/session.ts';
+import type { SessionOptions } from '../ort/session-options.ts';
+import { Tensor } from '../ort/tensor.ts';
+import { CacheRun } from './cache-run.ts';
+import { type Decoder, elapsed, type StepResult, type VerifiedDraft } from './decoder.ts';
+import { type DeviceOptions, executionProviders } from './device.ts';
+import { DeviceKvStorage } from './device-kv-storage.ts';
+import type { BusTraffic } from './device-run.ts';
+import { kvNames, kvShape } from './kv-storage.ts';
+import type { LogitsRow } from './sampler.ts';
+import { SamplingHead } from './sampling-head.ts';
+import type { Sequence } from './sequence.ts';
+import type {
+  CacheOperation,
+  DecodeRow,
+  PrefillChunk,
+  SequenceFailure,
+  StepPlan,
+  VerifyRun,
+} from './step-plan.ts';
+
+export interface DeviceDecoderOptions {
+  readonly device: DeviceOptions;
+  /** Rows of the KV cache. */
+  readonly numRows: number;
+  readonly maxModelLen: number;
+  /** Longest draft that plans have; 0 if left out. */
+  readonly maxDraftTokens?: number;
+  readonly session?: SessionOptions;
+}
+
+/**
+ * The decoder over a session on a device, with the KV cache and the logits in the device's memory.
+ * A step sends token ids and lengths, and gets back what its sampling needs.
+ *
+ * A run that fails is not one sequence's fault there: it throws, and takes the engine down.
+ */
+export class DeviceDecoder implements Decoder {
+  readonly storage: DeviceKvStorage;
+  readonly traffic: BusTraffic = { bytesUp: 0, bytesDown: 0 };
+  readonly #session: Session;
+  readonly #allocator: Allocator;
+  readonly #logits: Tensor;
+  readonly #head: SamplingHead;
+  readonly #vocabSize: number;
+  /** By place, rows and wanted logits; made at first use, kept for good. */
+  readonly #runs = new Map<string, CacheRun>();
+
+  /** @throws OrtError when the graph can't be loaded or the device lacks memory */
+  constructor({ graphPath, manifest }: BuiltModel, options: DeviceDecoderOptions) {
+    const { device, numRows, maxModelLen, maxDraftTokens = 0 } = options;
+    const session = { ...options.session, providers: executionProviders(device) };
+    this.#session = new Session(graphPath, session);
+    const [cacheInput = ''] = kvNames('past_key_values', manifest.numLayers);
+    const memory = MemoryInfo.ofInput(this.#session, cacheInput);
+    if (memory.isCpu && device.name !== 'cpu') {
+      throw new Error(
+        `${device.name} has no attention for this graph and would leave it to the CPU, cache and all`,
+      );
+    }
+    this.#allocator = new Allocator(this.#session, memory);
+    this.#vocabSize = manifest.vocabSize;
+    const numLogits = Math.max(numRows, 1 + maxDraftTokens);
+    this.#logits = Tensor.allocate('float', [numLogits, this.#vocabSize], this.#allocator);
+    this.#head = new SamplingHead(this.#logits, session, this.traffic);
+    const shape = kvShape(manifest, numRows, maxModelLen);
+    this.storage = new DeviceKvStorage(shape, this.#allocator, session, this.traffic);
+  }
+
+  rearrange(operations: readonly CacheOperation[]): void {
+    for (const operation of operations) this.storage.apply(operation);
+  }
+
+  execute(plan: StepPlan): StepResult {
+    const rows: LogitsRow[] = [];
+    const verified: VerifiedDraft[] = [];
+    const failures: SequenceFailure[] = [];
+    const decodeMs = elapsed(() => {
+      if (plan.decode.length > 0) this.#decode(plan.decode, rows, failures);
+    });
+    const prefillMs = plan.prefill.map((run) =>
+      elapsed(() => {
+        // Fresh prompts that could be padded to one run lie in rows that can't be bound together.
+        for (const chunk of run) this.#prefill(chunk, rows, failures);
+      }),
+    );
+    const verifyMs = (plan.verify ?? []).map((run) =>
+      elapsed(() => this.#verify(run, rows, verified)),
+    );
+    return { rows, verified, failures, timings: { decodeMs, prefillMs, verifyMs } };
+  }
+
+  #decode(decode: readonly DecodeRow[], rows: LogitsRow[], failures: SequenceFailure[]): void {
+    const wanted = decode.map(({ sequence, position }) =>
+      sequence && this.#isRunnable(sequence, position, position + 1, failures) ? sequence : null,
+    );
+    const tokenIds = decode.map(({ position }, row) => wanted[row]?.tokenIds(position)[0] ?? 0);
+    const lastPositions = decode.map(({ position }) => position);
+    this.#run('rows', decode.length, decode.length).run(tokenIds, lastPositions, 0);
+    rows.push(...this.#head.read(wanted));
+  }
+
+  /** A chunk of a prompt; logits count only if they are those of the sequence's last token. */
+  #prefill(
+    { sequence, start, length }: PrefillChunk,
+    rows: LogitsRow[],
+    failures: SequenceFailure[],
+  ): void {
+    const end = start + length;
+    if (!this.#isRunnable(sequence, start, end, failures)) return;
+    this.#runAlone(sequence, start, sequence.tokenIds(start, end), length - 1, length);
+    if (end === sequence.numTokens) rows.push(...this.#head.read([sequence]));
+  }
+
+  /** A sequence's last token and its draft, with the logits of every position. */
+  #verify(
+    { sequence, draftTokenIds }: VerifyRun,
+    rows: LogitsRow[],
+    verified: VerifiedDraft[],
+  ): void {
+    const start = sequence.numComputedTokens;
+    const tokenIds = [...sequence.tokenIds(start, start + 1), ...draftTokenIds];
+    this.#runAlone(sequence, start, tokenIds, 0, 1);
+    const [next, ...behind] = this.#head.readWhole(sequence, tokenIds.length);
+    if (!next) return;
+    rows.push(next);
+    verified.push({ sequence, draftTokenIds, logits: behind.map(({ logits }) => logits) });
+  }
+
+  /**
+   * Runs tokens of one sequence on top of its first `start` positions; the logits of those from
+   * `firstWanted` on come first in the buffer.
+   * @param certain how many of the tokens are the sequence's own
+   */
+  #runAlone(
+    sequence: Sequence,
+    start: number,
+    tokenIds: ArrayLike<number>,
+    firstWanted: number,
+    certain: number,
+  ): void {
+    const numWanted = tokenIds.length - firstWanted;
+    const end = start + tokenIds.length;
+    if (sequence.row === 0) {
+      this.#run('rows', 1, numWanted).run(tokenIds, [end - 1], firstWanted);
+      return;
+    }
+    this.storage.load(sequence, start);
+    this.#run('staging', 1, numWanted).run(tokenIds, [end - 1], firstWanted);
+    this.storage.store(sequence, end, start + certain);
+  }
+
+  /** Devices don't check token ids: one outside of the vocabulary would read what lies there. */
+  #isRunnable(
+    sequence: Sequence,
+    start: number,
+    end: number,
+    failures: SequenceFailure[],
+  ): boolean {
+    const outside = sequence.tokenIds(start, end).find((id) => id < 0 || id >= this.#vocabSize);
+    if (outside === undefined) return true;
+    const message = `token ${outside} is out of range: the vocabulary has ${this.#vocabSize}`;
+    failures.push({ sequence, message });
+    return false;
+  }
+
+  #run(place: 'rows' | 'staging', numRows: number, numWanted: number): CacheRun {
+    const key = `${place} ${numRows} ${numWanted}`;
+    let run = this.#runs.get(key);
+    if (!run) {
+      const cache = place === 'rows' ? this.storage.rows(numRows) : this.storage.staging();
+      const logits = Tensor.overStartOf('float', [numWanted, this.#vocabSize], this.#logits);
+      run = new CacheRun(this.#session, cache, logits, this.traffic);
+      this.#runs.set(key, run);
+    }
+    return run;
+  }
+
+  release(): void {
+    for (const run of this.#runs.values()) run.release();
+    this.#runs.clear();
+    this.#head.release();
+    this.storage.release();
+    this.#logits.release();
+    this.#allocator.release();
+    this.#session.release();
+  }
+}

@@ -1,0 +1,132 @@
+import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
+import { cudaDevices } from '../ort/cuda-devices.ts';
+import { IoBinding } from '../ort/io-binding.ts';
+import { Session } from '../ort/session.ts';
+import type { SessionOptions } from '../ort/session-options.ts';
+import { Tensor } from '../ort/tensor.ts';
+import { vulkanDevices } from '../ort/vulkan-devices.ts';
+import { type DeviceOptions, executionProviders } from './device.ts';
+
+/** What a device turned out to be. */
+export interface DeviceProbe {
+  /** Why no session runs on it; null if one does. */
+  readonly failure: string | null;
+  /** As its driver calls it; null where that can't be known. */
+  readonly adapter: string | null;
+  /** The driver computes on the CPU. */
+  readonly isSoftware: boolean;
+  /** Of the device, in bytes; null where that can't be known. */
+  readonly memoryBytes: number | null;
+  readonly supportsFp16: boolean;
+}
+
+const HEAD_DIM = 64;
+
+type Adapter = Pick<DeviceProbe, 'adapter' | 'isSoftware' | 'memoryBytes'>;
+
+/** Runs a small graph on a device. A broken driver can crash the process that does this. */
+export function probeDevice(device: DeviceOptions): DeviceProbe {
+  const adapter = adapterOf(device);
+  if (adapter === null) {
+    const failure = `no ${device.name === 'webgpu' ? 'Vulkan' : 'NVIDIA'} driver was found`;
+    return { ...UNKNOWN, failure, supportsFp16: false };
+  }
+  const failure =
+    failureOf(() => runSmallGraph(device, 'float', Float32Array.of(1, 2, 3, 4))) ??
+    (failureOf(() => loadAttention(device)) === null ? null : 'it has no attention in fp32');
+  // 1, 2, 3 and 4 in half precision.
+  const halves = Uint16Array.of(0x3c00, 0x4000, 0x4200, 0x4400);
+  const supportsFp16 =
+    failure === null && failureOf(() => runSmallGraph(device, 'float16', halves)) === null;
+  return { ...adapter, failure, supportsFp16 };
+}
+
+const UNKNOWN: Adapter = { adapter: null, isSoftware: false, memoryBytes: null };
+
+/** What the device's driver says of it; null where there is none. */
+function adapterOf({ name, id }: DeviceOptions): Adapter | null {
+  if (name === 'webgpu') {
+    // Elsewhere WebGPU lies on Metal or Direct3D, which are always there.
+    if (process.platform !== 'linux') return UNKNOWN;
+    const devices = vulkanDevices();
+    const device = devices.find(({ isSoftware }) => !isSoftware) ?? devices[0];
+    if (!device) return null;
+    const { memoryBytes, isSoftware } = device;
+    return { adapter: device.name, isSoftware, memoryBytes };
+  }
+  const device = cudaDevices()[id];
+  if (!device) return null;
+  return { adapter: device.name, isSoftware: false, memoryBytes: device.memoryBytes };
+}
+
+/** @throws OrtError when the device can't; Error when it computes something else */
+function runSmallGraph<T extends 'float' | 'float16'>(
+  device: DeviceOptions,
+  type: T,
+  values: T extends 'float' ? Float32Array<ArrayBuffer> : Uint16Array<ArrayBuffer>,
+): void {
+  const graph = new GraphBuilder('probe');
+  graph.input('x', type, [2, 2]);
+  graph.node('y', 'Transpose', ['x'], { attributes: { perm: [1n, 0n] } });
+  graph.node('z', 'Add', ['y', 'y']);
+  graph.output('z', type, [2, 2]);
+  const session = new Session(graph.toBytes(), sessionOptions(device));
+  const result = values.slice();
+  const binding = new IoBinding(session);
+  const tensors = [
+    Tensor.over<'float' | 'float16'>(type, [2, 2], values),
+    Tensor.over<'float' | 'float16'>(type, [2, 2], result),
+  ] as const;
+  binding.bindInput('x', tensors[0]);
+  binding.bindOutput('z', tensors[1]);
+  session.run(binding);
+  binding.release();
+  for (const tensor of tensors) tensor.release();
+  session.release();
+  // Doubling adds one to the exponent, which is what lies above the mantissa.
+  const exponent = type === 'float' ? null : 0x400;
+  const [a = 0, b = 0, c = 0, d = 0] = values;
+  const expected = [a, c, b, d].map((value) => (exponent === null ? value * 2 : value + exponent));
+  if (!expected.every((value, index) => value === result[index])) {
+    throw new Error('it computes wrong results');
+  }
+}
+
+/** @throws OrtError when the device has no kernel for a decoder's attention */
+function loadAttention(device: DeviceOptions): void {
+  const graph = new GraphBuilder('attention');
+  graph.input('qkv', 'float', [1, 'seq', 3 * HEAD_DIM]);
+  graph.input('seqlens_k', 'int32', [1]);
+  graph.input('total_sequence_length', 'int32', []);
+  const cache = [1, 1, 'capacity', HEAD_DIM];
+  for (const name of ['past_key', 'past_value']) graph.input(name, 'float', cache);
+  const outputs = ['attended', 'present_key', 'present_value'];
+  const inputs = ['qkv', '', '', 'past_key', 'past_value', 'seqlens_k', 'total_sequence_length'];
+  const attributes = { num_heads: 1n, kv_num_heads: 1n };
+  graph.node('attention', 'GroupQueryAttention', inputs, {
+    domain: MICROSOFT_DOMAIN,
+    outputs,
+    attributes,
+  });
+  graph.output('attended', 'float', [1, 'seq', HEAD_DIM]);
+  for (const name of ['present_key', 'present_value']) graph.output(name, 'float', cache);
+  new Session(graph.toBytes(), sessionOptions(device)).release();
+}
+
+function sessionOptions(device: DeviceOptions): SessionOptions {
+  return {
+    providers: executionProviders(device),
+    config: { 'session.disable_cpu_ep_fallback': '1' },
+  };
+}
+
+/** Runs `action`; returns why it failed in a line, or null. */
+function failureOf(action: () => void): string | null {
+  try {
+    action();
+    return null;
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return message.trim().split('\n')[0] ?? message;
+  }
+}
