@@ -14,6 +14,8 @@ export interface StepTimings {
   readonly mixedMs?: number | null;
   /** Of each verify run, in the plan's order. */
   readonly verifyMs?: readonly number[];
+  /** Of a step that was one run of everything; its parts then say nothing. */
+  readonly stepMs?: number;
 }
 
 /** A run this many times slower than expected was interrupted: it says nothing about its cost. */
@@ -36,7 +38,10 @@ export class CostModel {
   readonly #verify = new RunningFit([1, 0.1, 0.2]);
   #numSamples = 0;
 
-  observe(plan: StepPlan, { decodeMs, prefillMs, verifyMs, mixedMs = null }: StepTimings): void {
+  observe(plan: StepPlan, timings: StepTimings): void {
+    const { stepMs } = timings;
+    const parts = stepMs === undefined ? timings : this.#share(plan, stepMs);
+    const { decodeMs, prefillMs, verifyMs, mixedMs = null } = parts;
     const isMixed = mixedMs !== null;
     if (plan.decode.length > 0 && !isMixed) {
       if (plan.decode.length === 1) this.#addVerify(plan.decode, 0, decodeMs);
@@ -74,6 +79,26 @@ export class CostModel {
   /** What a step's first prefill run adds to its decode run. */
   besideDecodeMs(chunks: readonly { readonly start: number; readonly length: number }[]): number {
     return this.#beside.predict(prefillFeatures(chunks));
+  }
+
+  /** A step's time, each part with its share by what the parts were expected to cost. */
+  #share(plan: StepPlan, stepMs: number): StepTimings {
+    const decodeMs = this.decodeMs(plan.decode);
+    const isMixed = decodeMs > 0 && plan.prefill.length > 0;
+    const prefillMs = plan.prefill.map((run, index) =>
+      isMixed && index === 0 ? this.besideDecodeMs(run) : this.prefillMs(run),
+    );
+    const verifyMs = (plan.verify ?? []).map(({ sequence, draftTokenIds }) =>
+      this.verifyMs(sequence.numComputedTokens, draftTokenIds.length),
+    );
+    const expected = [decodeMs, ...prefillMs, ...verifyMs].reduce((sum, ms) => sum + ms, 0);
+    const share = expected > 0 ? stepMs / expected : 0;
+    return {
+      decodeMs: decodeMs * share,
+      prefillMs: prefillMs.map((ms) => ms * share),
+      mixedMs: isMixed ? (decodeMs + (prefillMs[0] ?? 0)) * share : null,
+      verifyMs: verifyMs.map((ms) => ms * share),
+    };
   }
 
   #addVerify(rows: readonly { readonly position: number }[], numDraftTokens: number, ms: number) {

@@ -1,6 +1,6 @@
 import type { CostModel } from './cost-model.ts';
 import type { Decoder, VerifiedDraft } from './decoder.ts';
-import type { KvCache } from './kv-cache.ts';
+import type { KvCacheManager } from './kv-cache-manager.ts';
 import type { ConstrainedRows, GrammarMatchers } from './grammar-matchers.ts';
 import type { KvJournal } from './kv-journal.ts';
 import type { EngineRequest, EngineStats, TokenOutput } from './messages.ts';
@@ -11,7 +11,7 @@ import type { Speculator } from './speculator.ts';
 
 export interface EngineParts {
   readonly scheduler: Scheduler;
-  readonly kvCache: KvCache;
+  readonly kvCache: KvCacheManager;
   readonly decoder: Decoder;
   readonly sampler: Sampler;
   readonly costs: CostModel;
@@ -28,7 +28,7 @@ const NO_DRAFTS = { numDrafts: 0, numDraftTokens: 0, numAcceptedTokens: 0 };
 /** The continuous batch: sequences get on and off at every step. */
 export class Engine {
   readonly #scheduler: Scheduler;
-  readonly #kvCache: KvCache;
+  readonly #kvCache: KvCacheManager;
   readonly #decoder: Decoder;
   readonly #sampler: Sampler;
   readonly #costs: CostModel;

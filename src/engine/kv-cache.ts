@@ -1,3 +1,4 @@
+import type { KvCacheManager } from './kv-cache-manager.ts';
 import { BLOCK_SIZE, PrefixIndex } from './prefix-index.ts';
 import type { Sequence } from './sequence.ts';
 import type { CacheOperation } from './step-plan.ts';
@@ -42,7 +43,8 @@ interface Prefix {
  * contiguous range), and above them texts of finished ones, kept for reuse until their row or memory
  * is needed. Bookkeeping alone; `takeOperations` says what to do to the memory.
  */
-export class KvCache {
+export class KvCache implements KvCacheManager {
+  readonly padsPrompts = true;
   readonly numRows: number;
   readonly capacity: number;
   readonly maxBlocks: number;

@@ -16,7 +16,8 @@ export class PrefixIndex {
   extend(row: number, salt: string, tokenIds: Int32Array, length: number): void {
     const hashes = (this.#hashesByRow[row] ??= []);
     while ((hashes.length + 1) * BLOCK_SIZE <= length) {
-      const hash = blockHash(hashes.at(-1) ?? saltHash(salt), tokenIds, hashes.length);
+      const block = blockAt(tokenIds, hashes.length);
+      const hash = blockHash(hashes.at(-1) ?? saltHash(salt), block);
       hashes.push(hash);
       const rows = this.#rowsByHash.get(hash);
       if (rows) rows.add(row);
@@ -38,7 +39,7 @@ export class PrefixIndex {
     let best: Set<number> | undefined;
     let hash = saltHash(salt);
     for (let block = 0; (block + 1) * BLOCK_SIZE <= tokenIds.length; block++) {
-      hash = blockHash(hash, tokenIds, block);
+      hash = blockHash(hash, blockAt(tokenIds, block));
       const rows = this.#rowsByHash.get(hash);
       if (!rows) break;
       best = rows;
@@ -47,12 +48,15 @@ export class PrefixIndex {
   }
 }
 
+function blockAt(tokenIds: Int32Array, block: number): Int32Array {
+  return tokenIds.subarray(block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE);
+}
+
 /** A 53-bit hash of a block's tokens and the hash before it: two FNV-1a lanes with other primes. */
-function blockHash(previous: number, tokenIds: Int32Array, block: number): number {
+export function blockHash(previous: number, tokenIds: Int32Array): number {
   let low = (previous % 2 ** 32) ^ 0x811c9dc5;
   let high = Math.floor(previous / 2 ** 32) ^ 0x9e3779b9;
-  for (let index = block * BLOCK_SIZE; index < (block + 1) * BLOCK_SIZE; index++) {
-    const tokenId = tokenIds[index] ?? 0;
+  for (const tokenId of tokenIds) {
     low = Math.imul(low ^ tokenId, 0x01000193);
     high = Math.imul(high ^ tokenId, 0x85ebca6b);
     high ^= high >>> 15;
@@ -60,7 +64,7 @@ function blockHash(previous: number, tokenIds: Int32Array, block: number): numbe
   return (low >>> 0) + ((high >>> 0) % 2 ** 21) * 2 ** 32;
 }
 
-function saltHash(salt: string): number {
+export function saltHash(salt: string): number {
   let hash = 0;
   for (let index = 0; index < salt.length; index++) {
     hash = Math.imul(hash ^ salt.charCodeAt(index), 0x01000193) + index;

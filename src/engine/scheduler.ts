@@ -1,5 +1,5 @@
 import type { CostModel } from './cost-model.ts';
-import type { KvCache } from './kv-cache.ts';
+import type { KvCacheManager } from './kv-cache-manager.ts';
 import type { TokenOutput } from './messages.ts';
 import { DEFAULT_PREFILL_POLICY, planPrefill, type PrefillPolicy } from './prefill-planner.ts';
 import type { Sequence } from './sequence.ts';
@@ -27,7 +27,7 @@ const MAX_OVERTAKEN = 32;
  * `plan` reserves rows and otherwise changes nothing; `commit` publishes what an executed plan gave.
  */
 export class Scheduler {
-  readonly #kvCache: KvCache;
+  readonly #kvCache: KvCacheManager;
   readonly #costs: CostModel;
   readonly #options: SchedulerOptions;
   /** Without a row, in order. */
@@ -38,7 +38,7 @@ export class Scheduler {
   #prefixQueries = 0;
   #prefixHits = 0;
 
-  constructor(kvCache: KvCache, costs: CostModel, options: SchedulerOptions) {
+  constructor(kvCache: KvCacheManager, costs: CostModel, options: SchedulerOptions) {
     const { maxNumSeqs, maxNumBatchedTokens } = options;
     if (maxNumBatchedTokens < maxNumSeqs) {
       throw new RangeError(
@@ -105,7 +105,7 @@ export class Scheduler {
       targetItlMs: this.#options.targetItlMs,
       policy: this.#options.prefillPolicy ?? DEFAULT_PREFILL_POLICY,
       costs: this.#costs,
-      grow: (sequence, length) => this.#kvCache.grow(sequence, length),
+      grow: (sequence, length) => this.#kvCache.padsPrompts && this.#kvCache.grow(sequence, length),
     });
     const numPrefillTokens = prefill.flat().reduce((sum, { length }) => sum + length, 0);
     return {

@@ -13,6 +13,8 @@ export class Sequence {
   numComputedTokens = 0;
   /** Row of the KV cache, or -1 while it holds none. */
   row = -1;
+  /** Blocks of a paged KV cache that hold its keys and values, in order; empty with other caches. */
+  blockTable: readonly number[] = [];
   /** Who goes first, and who gives way last: the lowest. */
   readonly order: number;
   /** Prompt tokens found in the cache when it first got a row; -1 before. */

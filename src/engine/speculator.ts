@@ -2,7 +2,7 @@ import { AcceptanceRate } from './acceptance-rate.ts';
 import type { CostModel } from './cost-model.ts';
 import { DraftRecord } from './draft-record.ts';
 import type { Draft, DraftSource } from './draft-source.ts';
-import type { KvCache } from './kv-cache.ts';
+import type { KvCacheManager } from './kv-cache-manager.ts';
 import type { Sequence } from './sequence.ts';
 import { MAX_VERIFY_RUNS, type StepPlan, type VerifyRun } from './step-plan.ts';
 
@@ -15,7 +15,7 @@ const DECAY = 0.99;
 
 export interface SpeculatorOptions {
   readonly source: DraftSource;
-  readonly kvCache: KvCache;
+  readonly kvCache: KvCacheManager;
   readonly costs: CostModel;
   /** Longest draft. */
   readonly maxTokens: number;

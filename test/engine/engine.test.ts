@@ -3,26 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { EngineRequest } from '../../src/engine/messages.ts';
 import { CheckedEngine } from '../support/checked-engine.ts';
 import { engineRequest } from '../support/engine-requests.ts';
-import { FAKE_VOCAB_SIZE, fakeNextToken } from '../support/fake-decoder.ts';
+import { FAKE_VOCAB_SIZE, fakeContinuation } from '../support/fake-decoder.ts';
 import { RandomDrafts } from '../support/random-drafts.ts';
-
-/** What the request gives on an engine of its own. */
-function expectedTokens({
-  promptTokenIds,
-  outputTokenIds,
-  maxTokens,
-  stopTokenIds,
-}: EngineRequest) {
-  const text = [...promptTokenIds, ...outputTokenIds];
-  const tokens: number[] = [];
-  while (tokens.length + outputTokenIds.length < maxTokens) {
-    const next = fakeNextToken(text);
-    text.push(next);
-    tokens.push(next);
-    if (stopTokenIds.includes(next)) break;
-  }
-  return tokens;
-}
 
 const shapes = fc
   .record({
@@ -106,7 +88,7 @@ describe('the engine over a fake decoder', () => {
             if (operation.type === 'add') {
               const { resumedTokens, ...rest } = operation.request;
               const id = submitted.size + 1;
-              const whole = expectedTokens(engineRequest({ ...rest, stopTokenIds: [] }));
+              const whole = fakeContinuation(engineRequest({ ...rest, stopTokenIds: [] }));
               const generated = whole.slice(0, Math.min(resumedTokens, rest.maxTokens - 1));
               const outputTokenIds = Int32Array.from(generated);
               const request = engineRequest({ id, ...rest, arrivalMs: id * 1000, outputTokenIds });
@@ -134,7 +116,7 @@ describe('the engine over a fake decoder', () => {
           for (const [id, request] of submitted) {
             const outputs = checked.outputs.get(id) ?? [];
             const tokens = outputs.filter(({ tokenId }) => tokenId >= 0).map((o) => o.tokenId);
-            const expected = expectedTokens(request);
+            const expected = fakeContinuation(request);
             const wasDropped = dropped.has(id);
             expect(tokens).toEqual(wasDropped ? expected.slice(0, tokens.length) : expected);
             const stopped = request.stopTokenIds.includes(expected.at(-1) ?? -1);

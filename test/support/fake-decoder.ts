@@ -1,4 +1,5 @@
 import type { Decoder, StepResult, VerifiedDraft } from '../../src/engine/decoder.ts';
+import type { EngineRequest } from '../../src/engine/messages.ts';
 import type { LogitsRow } from '../../src/engine/sampler.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import type {
@@ -16,6 +17,24 @@ export function fakeNextToken(tokenIds: Iterable<number>): number {
   let position = 0;
   for (const tokenId of tokenIds) hash = (Math.imul(hash, 31) + tokenId * (++position + 7)) >>> 0;
   return hash % FAKE_VOCAB_SIZE;
+}
+
+/** What the request gives on an engine of its own. */
+export function fakeContinuation({
+  promptTokenIds,
+  outputTokenIds,
+  maxTokens,
+  stopTokenIds,
+}: EngineRequest): number[] {
+  const text = [...promptTokenIds, ...outputTokenIds];
+  const tokens: number[] = [];
+  while (tokens.length + outputTokenIds.length < maxTokens) {
+    const next = fakeNextToken(text);
+    text.push(next);
+    tokens.push(next);
+    if (stopTokenIds.includes(next)) break;
+  }
+  return tokens;
 }
 
 /**

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { CostModel } from '../../src/engine/cost-model.ts';
+import { Sequence } from '../../src/engine/sequence.ts';
+import type { StepPlan } from '../../src/engine/step-plan.ts';
+import { engineRequest } from '../support/engine-requests.ts';
+
+const sequence = new Sequence(engineRequest());
+
+function planOf(numRows: number, numPrefillTokens: number): StepPlan {
+  const decode = Array.from({ length: numRows }, () => ({ sequence, position: 100 }));
+  const chunk = { sequence, start: 0, length: numPrefillTokens };
+  const prefill = numPrefillTokens > 0 ? [[chunk]] : [];
+  return { cacheOperations: [], decode, prefill, numBatchedTokens: numRows + numPrefillTokens };
+}
+
+it('learns what decode and prefill cost from steps that are one run', () => {
+  const costs = new CostModel();
+  for (let step = 0; step < 400; step++) {
+    const [numRows, numTokens] = [1 + (step % 8), step % 3 === 0 ? 16 * (1 + (step % 5)) : 0];
+    const stepMs = 2 + 0.5 * numRows + 0.05 * numTokens;
+    const timings = { decodeMs: 0, prefillMs: [], stepMs };
+    costs.observe(planOf(numRows, numTokens), timings);
+  }
+  expect(costs.decodeMs(planOf(4, 0).decode)).toBeCloseTo(4, 0);
+  const whole = costs.decodeMs(planOf(4, 0).decode) + costs.besideDecodeMs([{ start: 0, length: 64 }]);
+  expect(whole).toBeGreaterThan(0.8 * 7.2);
+  expect(whole).toBeLessThan(1.25 * 7.2);
+});
