@@ -39,9 +39,11 @@ export class CostModel {
   #numSamples = 0;
 
   observe(plan: StepPlan, timings: StepTimings): void {
-    const { stepMs } = timings;
-    const parts = stepMs === undefined ? timings : this.#share(plan, stepMs);
-    const { decodeMs, prefillMs, verifyMs, mixedMs = null } = parts;
+    const { decodeMs, prefillMs, verifyMs, mixedMs = null, stepMs } = timings;
+    if (stepMs !== undefined) {
+      this.#observeWhole(plan, stepMs);
+      return;
+    }
     const isMixed = mixedMs !== null;
     if (plan.decode.length > 0 && !isMixed) {
       if (plan.decode.length === 1) this.#addVerify(plan.decode, 0, decodeMs);
@@ -81,24 +83,25 @@ export class CostModel {
     return this.#beside.predict(prefillFeatures(chunks));
   }
 
-  /** A step's time, each part with its share by what the parts were expected to cost. */
-  #share(plan: StepPlan, stepMs: number): StepTimings {
-    const decodeMs = this.decodeMs(plan.decode);
-    const isMixed = decodeMs > 0 && plan.prefill.length > 0;
-    const prefillMs = plan.prefill.map((run, index) =>
-      isMixed && index === 0 ? this.besideDecodeMs(run) : this.prefillMs(run),
-    );
-    const verifyMs = (plan.verify ?? []).map(({ sequence, draftTokenIds }) =>
+  /** Takes a step's time apart by what its parts were expected to cost. */
+  #observeWhole({ decode, prefill, verify = [] }: StepPlan, stepMs: number): void {
+    const prefillFit = decode.length > 0 ? this.#beside : this.#prefill;
+    const prefillMs = prefill.map((run) => prefillFit.predict(prefillFeatures(run)));
+    const verifyMs = verify.map(({ sequence, draftTokenIds }) =>
       this.verifyMs(sequence.numComputedTokens, draftTokenIds.length),
     );
+    const decodeMs = this.decodeMs(decode);
     const expected = [decodeMs, ...prefillMs, ...verifyMs].reduce((sum, ms) => sum + ms, 0);
     const share = expected > 0 ? stepMs / expected : 0;
-    return {
-      decodeMs: decodeMs * share,
-      prefillMs: prefillMs.map((ms) => ms * share),
-      mixedMs: isMixed ? (decodeMs + (prefillMs[0] ?? 0)) * share : null,
-      verifyMs: verifyMs.map((ms) => ms * share),
-    };
+    if (decode.length === 1) this.#addVerify(decode, 0, decodeMs * share);
+    if (decode.length > 0) this.#add(this.#decode, decodeFeatures(decode), decodeMs * share);
+    for (const [index, run] of prefill.entries()) {
+      this.#add(prefillFit, prefillFeatures(run), (prefillMs[index] ?? 0) * share);
+    }
+    for (const [index, { sequence, draftTokenIds }] of verify.entries()) {
+      const rows = [{ position: sequence.numComputedTokens }];
+      this.#addVerify(rows, draftTokenIds.length, (verifyMs[index] ?? 0) * share);
+    }
   }
 
   #addVerify(rows: readonly { readonly position: number }[], numDraftTokens: number, ms: number) {

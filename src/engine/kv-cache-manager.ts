@@ -13,8 +13,8 @@ export interface KvCacheManager {
   readonly usage: number;
   /** The longest sequence that could ever run. */
   readonly maxTokens: number;
-  /** Whether prompts that are run together are padded to the longest, at the cost of its memory. */
-  readonly padsPrompts: boolean;
+  /** Whether sequences of any rows and lengths can be computed in one run, without padding. */
+  readonly runsStepsWhole: boolean;
   ownerOf(row: number): Sequence | null;
   /**
    * Gives the sequence a row, memory for all its tokens, and the longest prefix that the cache has of

@@ -44,7 +44,7 @@ interface Prefix {
  * is needed. Bookkeeping alone; `takeOperations` says what to do to the memory.
  */
 export class KvCache implements KvCacheManager {
-  readonly padsPrompts = true;
+  readonly runsStepsWhole = false;
   readonly numRows: number;
   readonly capacity: number;
   readonly maxBlocks: number;

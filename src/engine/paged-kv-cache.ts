@@ -38,7 +38,7 @@ interface Prefix {
  * copy where it must. Rows are places in the batch and hold no memory.
  */
 export class PagedKvCache implements KvCacheManager {
-  readonly padsPrompts = false;
+  readonly runsStepsWhole = true;
   readonly numRows: number;
   readonly capacity: number;
   readonly blockSize: number;

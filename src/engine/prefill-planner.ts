@@ -28,6 +28,8 @@ export interface PrefillRequest {
   readonly targetItlMs: number | null;
   readonly policy: PrefillPolicy;
   readonly costs: CostModel;
+  /** The whole iteration is one run, whatever is in it: all prefill goes beside the decode run. */
+  readonly isOneRun?: boolean;
   /** Asks for memory; see KvCache.grow. */
   readonly grow: (sequence: Sequence, length: number) => boolean;
 }
@@ -38,11 +40,13 @@ export interface PrefillRequest {
  * steps have been measured to cost.
  */
 export function planPrefill(request: PrefillRequest): PrefillRun[] {
-  return joinFresh(planChunks(request), request);
+  const chunks = planChunks(request);
+  return request.isOneRun ? chunks.map((chunk) => [chunk]) : joinFresh(chunks, request);
 }
 
 function planChunks(request: PrefillRequest): PrefillChunk[] {
-  const { sequences, numPrompts, decode, maxTokens, targetItlMs, policy, costs } = request;
+  const { sequences, numPrompts, decode, maxTokens, targetItlMs, policy, costs, isOneRun } =
+    request;
   const decodeMs = costs.decodeMs(decode);
   const target = targetItlMs ?? decodeMs * (1 + policy.stretchPerPrompt * numPrompts);
   let budgetMs = decode.length > 0 ? target - decodeMs : Infinity;
@@ -53,7 +57,7 @@ function planChunks(request: PrefillRequest): PrefillChunk[] {
     const wanted = Math.min(sequence.numUncomputedTokens, budgetTokens);
     const atLeast = chunks.length === 0 ? Math.min(policy.minChunk, wanted) : 0;
     // The first run shares the decode run's matrix products; see Decoder.
-    const isBeside = chunks.length === 0 && decode.length > 0;
+    const isBeside = decode.length > 0 && (isOneRun || chunks.length === 0);
     const costMs = (tokens: number) => {
       const chunk = [{ start, length: tokens }];
       return isBeside ? costs.besideDecodeMs(chunk) : costs.prefillMs(chunk);

@@ -105,7 +105,8 @@ export class Scheduler {
       targetItlMs: this.#options.targetItlMs,
       policy: this.#options.prefillPolicy ?? DEFAULT_PREFILL_POLICY,
       costs: this.#costs,
-      grow: (sequence, length) => this.#kvCache.padsPrompts && this.#kvCache.grow(sequence, length),
+      isOneRun: this.#kvCache.runsStepsWhole,
+      grow: (sequence, length) => this.#kvCache.grow(sequence, length),
     });
     const numPrefillTokens = prefill.flat().reduce((sum, { length }) => sum + length, 0);
     return {

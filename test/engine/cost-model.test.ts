@@ -22,7 +22,8 @@ it('learns what decode and prefill cost from steps that are one run', () => {
     costs.observe(planOf(numRows, numTokens), timings);
   }
   expect(costs.decodeMs(planOf(4, 0).decode)).toBeCloseTo(4, 0);
-  const whole = costs.decodeMs(planOf(4, 0).decode) + costs.besideDecodeMs([{ start: 0, length: 64 }]);
+  const whole =
+    costs.decodeMs(planOf(4, 0).decode) + costs.besideDecodeMs([{ start: 0, length: 64 }]);
   expect(whole).toBeGreaterThan(0.8 * 7.2);
   expect(whole).toBeLessThan(1.25 * 7.2);
 });

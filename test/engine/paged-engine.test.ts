@@ -119,6 +119,7 @@ describe('the engine over a paged cache', () => {
       maxNumBatchedTokens: 40,
       prefixCaching: false,
       draftSeed: null,
+      targetItlMs: 1000,
     });
     paged.engine.add(engineRequest({ id: 1, maxTokens: 10 }));
     paged.step();

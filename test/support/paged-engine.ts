@@ -19,6 +19,7 @@ export interface PagedShape {
   readonly maxNumBatchedTokens: number;
   readonly prefixCaching: boolean;
   readonly draftSeed: number | null;
+  readonly targetItlMs?: number;
 }
 
 /** An engine over the fake paged model that checks the invariants around every step. */
@@ -50,7 +51,7 @@ export class PagedEngine {
     const limits = {
       maxNumSeqs: numRows,
       maxNumBatchedTokens,
-      targetItlMs: null,
+      targetItlMs: shape.targetItlMs ?? null,
       batching,
     } as const;
     this.scheduler = new Scheduler(this.kvCache, costs, limits);
