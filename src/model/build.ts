@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { parseDecoderConfig, type DecoderConfig } from './config.ts';
 import { contentHash, sha256 } from './content-hash.ts';
-import { buildDecoderGraph, buildMixedGraph } from './decoder-graph.ts';
+import { buildDecoderGraph, buildMixedGraph, buildPagedGraph } from './decoder-graph.ts';
 import { ModelError } from './errors.ts';
 import type { BuiltModel, DecoderManifest, KvCacheDtype, Precision } from './manifest.ts';
 import type { LayerKvScales } from './kv-scales.ts';
@@ -16,10 +16,11 @@ import { createStagingDirectory, publish, removeStaleStaging } from './staging.t
 import type { WeightSource } from './weights.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 5;
+const FORMAT_VERSION = 6;
 
 const GRAPH_FILE = 'decoder.onnx';
 const MIXED_GRAPH_FILE = 'mixed.onnx';
+const PAGED_GRAPH_FILE = 'paged.onnx';
 
 /** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
 export type ModelSource =
@@ -77,6 +78,7 @@ export async function prepareModel(
   return {
     graphPath: join(finalPath, GRAPH_FILE),
     mixedGraphPath: join(finalPath, MIXED_GRAPH_FILE),
+    pagedGraphPath: join(finalPath, PAGED_GRAPH_FILE),
     manifest: await readManifest(finalPath),
   };
 }
@@ -152,6 +154,8 @@ async function writeBuild(
     const data = await graph.write(join(folder, GRAPH_FILE), onProgress);
     const mixed = buildMixedGraph(config, weights, precision, kvScales);
     await mixed.writeSharing(data, join(folder, MIXED_GRAPH_FILE));
+    const paged = buildPagedGraph(config, weights, precision);
+    await paged.writeSharing(data, join(folder, PAGED_GRAPH_FILE));
   } finally {
     await weights.close();
   }

@@ -5,6 +5,7 @@ import { layerTensorNames } from './families.ts';
 import type { LayerKvScales } from './kv-scales.ts';
 import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
 import type { Precision } from './manifest.ts';
+import { type PagedAttention, pagedAttention } from './paged-attention.ts';
 import { rotaryTables } from './rope.ts';
 import { emitRowProduct } from './row-matrix.ts';
 import { RowQuantizer } from './row-quantizer.ts';
@@ -61,6 +62,28 @@ export function buildMixedGraph(
   return new DecoderEmitter(config, weights, formats, MIXED_GROUPS, kvScales).emit();
 }
 
+/**
+ * The same decoder over a KV cache in blocks: decode, prefill and both at once, of sequences of any
+ * length, as one row of tokens. For providers with a kernel for PagedAttention.
+ *
+ * Inputs: `input_ids` int64 [tokens], all sequences' tokens one after the other;
+ * `cumulative_sequence_length` int32 [batch + 1], where each sequence's begin and the last one's end;
+ * `past_seqlens` int32 [batch], positions that the cache holds of each; `block_table` int32
+ * [batch, blocks per sequence]; `attention_metadata` int32 [2] in the host's memory, the most tokens
+ * that one sequence has here and the length of the longest with them; `logits_index` int64 [wanted];
+ * and `past_key_values.{layer}.key|value` float16 [blocks, block_size, kv_heads, head_dim], a block
+ * size being a power of two from 16 on.
+ * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, bound to the past's own
+ * buffers.
+ */
+export function buildPagedGraph(
+  config: DecoderConfig,
+  weights: WeightSource,
+  precision: Precision,
+): GraphBuilder {
+  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision], []).emit();
+}
+
 const DECODE_ONLY: readonly GroupPrefix[] = [''];
 const MIXED_GROUPS: readonly GroupPrefix[] = ['', 'prefill.'];
 
@@ -70,6 +93,7 @@ class DecoderEmitter {
   readonly #config: DecoderConfig;
   readonly #weights: WeightSource;
   readonly #formats: WeightFormats;
+  /** None where the cache is paged. */
   readonly #groups: readonly GroupPrefix[];
   readonly #kvScales: readonly LayerKvScales[] | undefined;
 
@@ -95,7 +119,8 @@ class DecoderEmitter {
     this.#declareKvScales();
 
     const embedding = this.#vocabularyMatrix(family.tensors.embedding, this.#formats.embedding);
-    const packing = packTokens(graph, this.#groups);
+    const isPaged = this.#groups.length === 0;
+    const packing = isPaged ? pagedAttention(graph, this.#config) : packTokens(graph, this.#groups);
     let hidden = embedding.embed(packing.tokenIds);
     let residual: string | undefined;
     for (let layer = 0; layer < numLayers; layer++) {
@@ -112,6 +137,7 @@ class DecoderEmitter {
     const { normalized } = this.#norm(family.tensors.finalNorm, hidden, residual);
     this.#project(normalized, embedding);
     this.#declareOutputs();
+    if ('attend' in packing) packing.declareOutputs();
     return graph;
   }
 
@@ -226,7 +252,11 @@ class DecoderEmitter {
     return { normalized, residual: sum };
   }
 
-  #attention(layer: number, { normalized }: Stream, packing: TokenPacking): string {
+  #attention(
+    layer: number,
+    { normalized }: Stream,
+    packing: TokenPacking | PagedAttention,
+  ): string {
     const { numHeads, numKvHeads, headDim, queryKeyValueBias } = this.#config;
     const names = layerTensorNames(this.#config.family, layer);
     const qkv = this.#linear(
@@ -242,6 +272,7 @@ class DecoderEmitter {
         bias: queryKeyValueBias,
       },
     );
+    if ('attend' in packing) return packing.attend(layer, qkv);
     return packing.forEachGroup(qkv, numHeads * headDim, (tokens, group) =>
       this.#groupQueryAttention(layer, tokens, group),
     );

@@ -32,5 +32,7 @@ export interface BuiltModel {
   readonly graphPath: string;
   /** Likewise: the same decoder over a decode and a prefill group at once; see buildMixedGraph. */
   readonly mixedGraphPath: string;
+  /** Likewise: the same decoder over a KV cache in blocks; see buildPagedGraph. */
+  readonly pagedGraphPath: string;
   readonly manifest: DecoderManifest;
 }

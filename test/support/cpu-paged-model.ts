@@ -1,0 +1,134 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import type { PagedBatch } from '../../src/engine/paged-batch.ts';
+import type { BlockCopy, PagedModel } from '../../src/engine/paged-decoder.ts';
+import type { DecoderConfig } from '../../src/model/config.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
+import { rotaryTables } from '../../src/model/rope.ts';
+import { ModelProtoSchema } from '../../src/onnx/onnx_pb.ts';
+import { valueInfo } from '../../src/onnx/protos.ts';
+import { IoBinding } from '../../src/ort/io-binding.ts';
+import { Session } from '../../src/ort/session.ts';
+import { Tensor } from '../../src/ort/tensor.ts';
+import { type BlockCache, pagedAttention, type Rotary } from './paged-attention-reference.ts';
+
+/**
+ * The paged decoder graph where no provider has a kernel for PagedAttention: those nodes are cut out,
+ * with the casts around them, and computed in plain loops. A run then takes one pass through the graph
+ * per layer, each with one more layer's attention known.
+ */
+export class CpuPagedModel implements PagedModel {
+  readonly blockSize: number;
+  readonly #session: Session;
+  readonly #config: DecoderConfig;
+  readonly #rotary: Rotary;
+  readonly #caches: readonly BlockCache[];
+  readonly #cuts: readonly Cut[];
+
+  constructor(model: BuiltModel, config: DecoderConfig, numBlocks: number, blockSize: number) {
+    const { path, cuts } = cutAttention(model.pagedGraphPath, config);
+    this.blockSize = blockSize;
+    this.#session = new Session(path);
+    this.#config = config;
+    this.#rotary = rotaryTables(config, config.maxPositionEmbeddings);
+    const size = numBlocks * blockSize * config.numKvHeads * config.headDim;
+    // What is not to be read is not a number.
+    const memory = () => new Float32Array(size).fill(NaN);
+    this.#caches = cuts.map(() => ({ blockSize, keys: memory(), values: memory() }));
+    this.#cuts = cuts;
+  }
+
+  run(batch: PagedBatch): readonly Float32Array[] {
+    const { numHeads, numKvHeads, headDim, vocabSize } = this.#config;
+    const numTokens = batch.tokenIds.length;
+    const numWanted = batch.logitsIndex.length;
+    const logits = new Float32Array(numWanted * vocabSize);
+    const attended = this.#cuts.map(() => new Float32Array(numTokens * numHeads * headDim));
+    const projected = this.#cuts.map(
+      () => new Float32Array(numTokens * (numHeads + 2 * numKvHeads) * headDim),
+    );
+    const binding = new IoBinding(this.#session);
+    const tokenIds = BigInt64Array.from(batch.tokenIds, BigInt);
+    const logitsIndex = BigInt64Array.from(batch.logitsIndex, BigInt);
+    const ids = Tensor.over('int64', [numTokens], tokenIds);
+    const index = Tensor.over('int64', [numWanted], logitsIndex);
+    const out = Tensor.over('float', [numWanted, vocabSize], logits);
+    const handles = [binding, ids, index, out];
+    binding.bindInput('input_ids', ids);
+    binding.bindInput('logits_index', index);
+    binding.bindOutput('logits', out);
+    for (const [layer, { qkv, attended: name }] of this.#cuts.entries()) {
+      const [given, wanted] = [attended[layer], projected[layer]];
+      if (!given || !wanted) throw new Error('a layer is missing');
+      const input = Tensor.over('float', [numTokens, given.length / numTokens], given);
+      const output = Tensor.over('float', [numTokens, wanted.length / numTokens], wanted);
+      handles.push(input, output);
+      binding.bindInput(name, input);
+      binding.bindOutput(qkv, output);
+    }
+    for (const [layer, cache] of this.#caches.entries()) {
+      this.#session.run(binding);
+      const qkv = projected[layer] ?? new Float32Array();
+      attended[layer]?.set(pagedAttention(this.#config, qkv, batch, cache, this.#rotary));
+    }
+    this.#session.run(binding);
+    for (const handle of handles) handle.release();
+    return Array.from(batch.logitsIndex, (_, row) =>
+      logits.subarray(row * vocabSize, (row + 1) * vocabSize),
+    );
+  }
+
+  copyBlocks(copies: readonly BlockCopy[]): void {
+    const width = this.blockSize * this.#config.numKvHeads * this.#config.headDim;
+    for (const memory of this.#caches.flatMap(({ keys, values }) => [keys, values])) {
+      const read = copies.map(({ from }) => memory.slice(from * width, (from + 1) * width));
+      for (const [index, { to }] of copies.entries()) memory.set(read[index] ?? [], to * width);
+    }
+  }
+
+  release(): void {
+    this.#session.release();
+  }
+}
+
+/** Where a layer's attention was: what it took, and what it gave. */
+interface Cut {
+  readonly qkv: string;
+  readonly attended: string;
+}
+
+/** Writes the graph without PagedAttention beside the one with it. */
+function cutAttention(graphPath: string, config: DecoderConfig): { path: string; cuts: Cut[] } {
+  const { numHeads, numKvHeads, headDim } = config;
+  const model = fromBinary(ModelProtoSchema, readFileSync(graphPath));
+  const { graph } = model;
+  if (!graph) throw new Error(`${graphPath} has no graph`);
+  const cuts: Cut[] = [];
+  const isCut = new Set<string>();
+  for (const node of graph.node.filter(({ opType }) => opType === 'PagedAttention')) {
+    const before = graph.node.find(({ output }) => output[0] === node.input[0]);
+    const after = graph.node.find(({ input }) => input[0] === node.output[0]);
+    const [qkv, attended] = [before?.input[0], after?.output[0]];
+    if (!before || !after || qkv === undefined || attended === undefined) {
+      throw new Error(`${node.name} is not between two casts`);
+    }
+    cuts.push({ qkv, attended });
+    for (const { name } of [before, node, after]) isCut.add(name);
+  }
+  graph.node = graph.node.filter(({ name, opType }) => !isCut.has(name) && opType !== 'Cast');
+  const isKept = ({ name }: { name: string }) =>
+    ['input_ids', 'logits_index', 'logits'].includes(name);
+  const width = { qkv: (numHeads + 2 * numKvHeads) * headDim, attended: numHeads * headDim };
+  graph.input = [
+    ...graph.input.filter(isKept),
+    ...cuts.map(({ attended }) => valueInfo(attended, 'float', ['tokens', width.attended])),
+  ];
+  graph.output = [
+    ...graph.output.filter(isKept),
+    ...cuts.map(({ qkv }) => valueInfo(qkv, 'float', ['tokens', width.qkv])),
+  ];
+  const path = join(dirname(graphPath), 'paged-without-attention.onnx');
+  writeFileSync(path, toBinary(ModelProtoSchema, model));
+  return { path, cuts };
+}
