@@ -7,6 +7,7 @@ import type { CacheOperation } from './step-plan.ts';
  * the implementation's business.
  */
 export interface KvCacheManager {
+  readonly numRows: number;
   /** One more than the highest running row. */
   readonly extent: number;
   /** Blocks of running sequences as a share of the budget, 0 to 1. */

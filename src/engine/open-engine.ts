@@ -10,11 +10,14 @@ import type { DraftSource } from './draft-source.ts';
 import { Engine } from './engine.ts';
 import { GrammarMatchers } from './grammar-matchers.ts';
 import { KvCache } from './kv-cache.ts';
+import type { KvCacheManager } from './kv-cache-manager.ts';
 import { kvShape, KvStorage } from './kv-storage.ts';
 import type { EngineInfo, EngineOptions, SpeculativeOptions } from './messages.ts';
 import { ModelDrafts } from './model-drafts.ts';
 import { NgramDrafts } from './ngram-drafts.ts';
 import { openDevice } from './open-device.ts';
+import { openPaged } from './open-paged.ts';
+import type { PagedDecoder } from './paged-decoder.ts';
 import { Sampler } from './sampler.ts';
 import { Scheduler } from './scheduler.ts';
 import { Speculator } from './speculator.ts';
@@ -23,9 +26,9 @@ import { MAX_VERIFY_RUNS } from './step-plan.ts';
 /** An engine and the parts of it that own something. */
 export interface OpenedEngine {
   readonly engine: Engine;
-  readonly kvCache: KvCache;
+  readonly kvCache: KvCacheManager;
   /** To be released when the engine is done with. */
-  readonly decoder: OnnxDecoder | DeviceDecoder;
+  readonly decoder: OnnxDecoder | DeviceDecoder | PagedDecoder;
   /** Likewise. */
   readonly speculator: Speculator | null;
   readonly info: EngineInfo;
@@ -40,31 +43,14 @@ export function openEngine(
   options: EngineOptions,
   inheritedMemory: number | null = null,
 ): OpenedEngine {
-  const { model, maxNumSeqs, maxModelLen } = options;
+  const { model } = options;
   const threads = options.threads || availableParallelism();
   const session = { intraOpThreads: threads };
   const { device = CPU_DEVICE, speculative = null } = options;
-  const { decoder, sharedMemory, setAsideBlocks } =
-    device.name === 'cpu'
-      ? openOnCpu(options, session, inheritedMemory)
-      : openOnDevice(options, device, session);
-  const { shape, bytesPerBlock } = decoder.storage;
-  const { blockSize, numRows } = shape;
-  const wholeBlocks = (numRows * shape.capacity) / blockSize;
-  const budgetBlocks = Math.floor(options.kvCacheMemory / bytesPerBlock);
-  const kvCache = new KvCache({
-    numRows,
-    capacity: maxModelLen,
-    blockSize,
-    maxBlocks: Math.min(wholeBlocks, budgetBlocks - setAsideBlocks),
-    prefixCaching: options.prefixCaching,
-  });
-  if (kvCache.maxTokens < Math.min(2 * blockSize, maxModelLen)) {
-    throw new Error(
-      `${options.kvCacheMemory} bytes are too few for a KV cache: ${blockSize} tokens of one ` +
-        `sequence take ${bytesPerBlock}, and ${maxNumSeqs} sequences are to run at once`,
-    );
-  }
+  const isPaged = device.name !== 'cpu' && options.attention === 'paged';
+  const { decoder, kvCache, kvCacheBytes, sharedMemory } = isPaged
+    ? { ...openPaged(options, device, session), sharedMemory: null }
+    : openRows(options, device, session, inheritedMemory);
   const costs = new CostModel();
   const scheduler = new Scheduler(kvCache, costs, options);
   const sampler = new Sampler(model.manifest.vocabSize);
@@ -81,7 +67,6 @@ export function openEngine(
   const { grammarVocabulary: vocabulary } = options;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary }) : null;
   const journal = decoder instanceof OnnxDecoder ? decoder.storage.journal : null;
-  const kvCacheBytes = kvCache.maxBlocks * bytesPerBlock;
   const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, journal, speculator };
   return {
     engine: new Engine(parts),
@@ -91,12 +76,39 @@ export function openEngine(
     info: {
       runtimeVersion: ortVersion(),
       device: device.name,
-      numRows,
+      numRows: kvCache.numRows,
       kvCacheBytes,
       threads,
       sharedMemory,
     },
   };
+}
+
+/** A decoder with the KV cache in rows. */
+function openRows(
+  options: EngineOptions,
+  device: DeviceOptions,
+  session: SessionOptions,
+  inheritedMemory: number | null,
+) {
+  const { decoder, sharedMemory, setAsideBlocks } =
+    device.name === 'cpu'
+      ? openOnCpu(options, session, inheritedMemory)
+      : openOnDevice(options, device, session);
+  const { maxModelLen: capacity, prefixCaching, kvCacheMemory, maxNumSeqs } = options;
+  const { shape, bytesPerBlock } = decoder.storage;
+  const { blockSize, numRows } = shape;
+  const wholeBlocks = (numRows * shape.capacity) / blockSize;
+  const budgetBlocks = Math.floor(kvCacheMemory / bytesPerBlock);
+  const maxBlocks = Math.min(wholeBlocks, budgetBlocks - setAsideBlocks);
+  const kvCache = new KvCache({ numRows, capacity, blockSize, maxBlocks, prefixCaching });
+  if (kvCache.maxTokens < Math.min(2 * blockSize, capacity)) {
+    throw new Error(
+      `${kvCacheMemory} bytes are too few for a KV cache: ${blockSize} tokens of one sequence ` +
+        `take ${bytesPerBlock}, and ${maxNumSeqs} sequences are to run at once`,
+    );
+  }
+  return { decoder, kvCache, kvCacheBytes: maxBlocks * bytesPerBlock, sharedMemory };
 }
 
 /** A decoder with its KV cache. */

@@ -17,11 +17,11 @@ export interface PagedBatch {
   /** [tokens] */
   readonly tokenIds: Int32Array;
   /** [segments + 1]: where each segment begins among the tokens, and where the last one ends. */
-  readonly cumulativeLengths: Int32Array;
+  readonly cumulativeLengths: Int32Array<ArrayBuffer>;
   /** [segments] */
-  readonly pastLengths: Int32Array;
+  readonly pastLengths: Int32Array<ArrayBuffer>;
   /** [segments, tableWidth]: each sequence's blocks; behind its last one any. */
-  readonly blockTable: Int32Array;
+  readonly blockTable: Int32Array<ArrayBuffer>;
   readonly tableWidth: number;
   /** [wanted]: which of the tokens' logits are wanted. */
   readonly logitsIndex: Int32Array;

@@ -1,30 +1,40 @@
 import type { Decoder, StepResult, VerifiedDraft } from './decoder.ts';
 import { type PagedBatch, packSegments, type Segment, segmentsOf } from './paged-batch.ts';
 import type { LogitsRow } from './sampler.ts';
+import type { Sequence } from './sequence.ts';
 import type { CacheOperation, SequenceFailure, StepPlan } from './step-plan.ts';
 
 /** A decoder graph with PagedAttention, and the blocks that it keeps keys and values in. */
 export interface PagedModel {
   /** Positions per block. */
   readonly blockSize: number;
+  readonly vocabSize: number;
   /**
-   * Computes a batch and appends to its sequences' blocks.
-   * @param logitsRow row of the logits buffer that the first wanted logits go to
-   * @returns [wanted][vocab], valid until those rows are computed again
-   * @throws OrtError when the run fails; blocks then hold what they held, in valid positions
+   * Computes a batch: appends to its sequences' blocks, and leaves the wanted logits to be read.
+   * @throws OrtError when the run fails, or the device is lost
    */
-  run(batch: PagedBatch, logitsRow: number): readonly Float32Array[];
-  /** Copies whole blocks; no block is both written and, by a later copy, read. */
-  copyBlocks(copies: readonly BlockCopy[]): void;
+  run(batch: PagedBatch): void;
+  /**
+   * Reads the last run's wanted logits.
+   * @param sequences whose each of them are; null where they are not needed
+   */
+  read(sequences: readonly (Sequence | null)[]): LogitsRow[];
+  /** Reads every logit of the last run's first wanted rows, as the sequence's. */
+  readWhole(sequence: Sequence, count: number): LogitsRow[];
+  /** Copies whole blocks, reading all of them before it writes. */
+  copyBlocks(copies: readonly BlockMove[]): void;
   release(): void;
 }
 
-export interface BlockCopy {
+export interface BlockMove {
   readonly from: number;
   readonly to: number;
 }
 
-/** Runs whole step plans at once: decode, prefill and drafts, of sequences of any length. */
+/**
+ * Runs whole step plans at once: decode, prefill and drafts, of sequences of any length. A run that
+ * fails is not one sequence's fault: it throws, and takes the engine down.
+ */
 export class PagedDecoder implements Decoder {
   readonly #model: PagedModel;
 
@@ -38,35 +48,38 @@ export class PagedDecoder implements Decoder {
   }
 
   execute(plan: StepPlan): StepResult {
-    const rows: LogitsRow[] = [];
-    const verified: VerifiedDraft[] = [];
     const failures: SequenceFailure[] = [];
     const start = performance.now();
-    this.#run(segmentsOf(plan), 0, { rows, verified, failures });
+    const segments = segmentsOf(plan).filter((segment) => this.#isRunnable(segment, failures));
+    if (segments.length > 0) this.#model.run(packSegments(segments, this.#model.blockSize));
+    const isVerify = segments.some(({ kind }) => kind === 'verify');
+    const verified = isVerify ? this.#readVerified(segments) : [];
+    const rows = isVerify ? verified.map(({ next }) => next) : this.#model.read(usersOf(segments));
     const stepMs = performance.now() - start;
     return { rows, verified, failures, timings: { decodeMs: 0, prefillMs: [], stepMs } };
   }
 
-  /** A run that fails is split, until only the culprit fails. */
-  #run(segments: readonly Segment[], logitsRow: number, results: Results): void {
+  #readVerified(segments: readonly Segment[]): (VerifiedDraft & { readonly next: LogitsRow })[] {
+    const numWanted = segments.reduce((sum, segment) => sum + segment.numWanted, 0);
     const [first] = segments;
-    if (!first) return;
-    try {
-      const batch = packSegments(segments, this.#model.blockSize);
-      collect(segments, this.#model.run(batch, logitsRow), results);
-    } catch (error) {
-      if (segments.length === 1) {
-        const message = error instanceof Error ? error.message : String(error);
-        results.failures.push({ sequence: first.sequence, message });
-        return;
-      }
-      const half = segments.length >> 1;
-      const numWanted = segments
-        .slice(0, half)
-        .reduce((sum, segment) => sum + segment.numWanted, 0);
-      this.#run(segments.slice(0, half), logitsRow, results);
-      this.#run(segments.slice(half), logitsRow + numWanted, results);
-    }
+    const wanted = first ? this.#model.readWhole(first.sequence, numWanted) : [];
+    return segments.map(({ sequence, tokenIds }) => {
+      const [logits = new Float32Array(), ...behind] = wanted
+        .splice(0, tokenIds.length)
+        .map((row) => row.logits);
+      const draftTokenIds = tokenIds.subarray(1);
+      return { sequence, draftTokenIds, logits: behind, next: { sequence, logits } };
+    });
+  }
+
+  /** Devices don't check token ids: one outside of the vocabulary would read what lies there. */
+  #isRunnable({ sequence, tokenIds }: Segment, failures: SequenceFailure[]): boolean {
+    const { vocabSize } = this.#model;
+    const outside = tokenIds.find((id) => id < 0 || id >= vocabSize);
+    if (outside === undefined) return true;
+    const message = `token ${outside} is out of range: the vocabulary has ${vocabSize}`;
+    failures.push({ sequence, message });
+    return false;
   }
 
   release(): void {
@@ -74,25 +87,9 @@ export class PagedDecoder implements Decoder {
   }
 }
 
-interface Results {
-  readonly rows: LogitsRow[];
-  readonly verified: VerifiedDraft[];
-  readonly failures: SequenceFailure[];
-}
-
-function collect(
-  segments: readonly Segment[],
-  wanted: readonly Float32Array[],
-  { rows, verified }: Results,
-): void {
-  let place = 0;
-  for (const { sequence, start, tokenIds, numWanted, kind } of segments) {
-    const [logits, ...behind] = wanted.slice(place, (place += numWanted));
-    // In the midst of a prompt they are of no use, unless it is scored: that goes token by token.
-    const isUsed = kind !== 'prefill' || start + tokenIds.length === sequence.numTokens;
-    if (logits && isUsed) rows.push({ sequence, logits });
-    if (kind === 'verify') {
-      verified.push({ sequence, draftTokenIds: tokenIds.subarray(1), logits: behind });
-    }
-  }
+/** In the midst of a prompt logits are of no use, unless it is scored: that goes token by token. */
+function usersOf(segments: readonly Segment[]): (Sequence | null)[] {
+  return segments.map(({ sequence, start, tokenIds, kind }) =>
+    kind === 'decode' || start + tokenIds.length === sequence.numTokens ? sequence : null,
+  );
 }

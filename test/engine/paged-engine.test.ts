@@ -5,8 +5,8 @@ import { engineRequest } from '../support/engine-requests.ts';
 import { FAKE_VOCAB_SIZE, fakeContinuation } from '../support/fake-decoder.ts';
 import { CAPACITY, PagedEngine } from '../support/paged-engine.ts';
 
-/** Never sampled. */
-const POISON = FAKE_VOCAB_SIZE;
+/** Outside of the vocabulary. */
+const STRAY_TOKEN = FAKE_VOCAB_SIZE;
 
 const shapes = fc
   .record({
@@ -48,7 +48,7 @@ const operations = fc.oneof(
   { weight: 3, arbitrary: fc.record({ type: fc.constant('add' as const), request: requests }) },
   { weight: 8, arbitrary: fc.record({ type: fc.constant('step' as const) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('abort' as const), pick: fc.nat() }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('poison' as const) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('stray' as const) }) },
 );
 
 describe('the engine over a paged cache', () => {
@@ -60,7 +60,6 @@ describe('the engine over a paged cache', () => {
         fc.array(operations, { minLength: 10, maxLength: 80, size: 'max' }),
         (shape, script) => {
           const paged = new PagedEngine(shape);
-          paged.model.poison.add(POISON);
           const submitted = new Map<number, EngineRequest>();
           const dropped = new Set<number>();
           const add = (request: Partial<EngineRequest>) => {
@@ -73,8 +72,8 @@ describe('the engine over a paged cache', () => {
           for (const operation of script) {
             if (operation.type === 'step') paged.step();
             if (operation.type === 'add') add(operation.request);
-            if (operation.type === 'poison') {
-              dropped.add(add({ promptTokenIds: Int32Array.of(1, POISON, 2) }));
+            if (operation.type === 'stray') {
+              dropped.add(add({ promptTokenIds: Int32Array.of(1, STRAY_TOKEN, 2) }));
             }
             if (operation.type === 'abort') {
               const live = [...paged.scheduler.running, ...paged.scheduler.waiting];

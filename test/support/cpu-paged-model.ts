@@ -2,7 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { PagedBatch } from '../../src/engine/paged-batch.ts';
-import type { BlockCopy, PagedModel } from '../../src/engine/paged-decoder.ts';
+import type { BlockMove, PagedModel } from '../../src/engine/paged-decoder.ts';
+import type { LogitsRow } from '../../src/engine/sampler.ts';
+import type { Sequence } from '../../src/engine/sequence.ts';
 import type { DecoderConfig } from '../../src/model/config.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
 import { rotaryTables } from '../../src/model/rope.ts';
@@ -20,6 +22,8 @@ import { type BlockCache, pagedAttention, type Rotary } from './paged-attention-
  */
 export class CpuPagedModel implements PagedModel {
   readonly blockSize: number;
+  readonly vocabSize: number;
+  #logits: readonly Float32Array[] = [];
   readonly #session: Session;
   readonly #config: DecoderConfig;
   readonly #rotary: Rotary;
@@ -29,6 +33,7 @@ export class CpuPagedModel implements PagedModel {
   constructor(model: BuiltModel, config: DecoderConfig, numBlocks: number, blockSize: number) {
     const { path, cuts } = cutAttention(model.pagedGraphPath, config);
     this.blockSize = blockSize;
+    this.vocabSize = config.vocabSize;
     this.#session = new Session(path);
     this.#config = config;
     this.#rotary = rotaryTables(config, config.maxPositionEmbeddings);
@@ -39,7 +44,7 @@ export class CpuPagedModel implements PagedModel {
     this.#cuts = cuts;
   }
 
-  run(batch: PagedBatch): readonly Float32Array[] {
+  run(batch: PagedBatch): void {
     const { numHeads, numKvHeads, headDim, vocabSize } = this.#config;
     const numTokens = batch.tokenIds.length;
     const numWanted = batch.logitsIndex.length;
@@ -74,12 +79,22 @@ export class CpuPagedModel implements PagedModel {
     }
     this.#session.run(binding);
     for (const handle of handles) handle.release();
-    return Array.from(batch.logitsIndex, (_, row) =>
+    this.#logits = Array.from(batch.logitsIndex, (_, row) =>
       logits.subarray(row * vocabSize, (row + 1) * vocabSize),
     );
   }
 
-  copyBlocks(copies: readonly BlockCopy[]): void {
+  read(sequences: readonly (Sequence | null)[]): LogitsRow[] {
+    return sequences.flatMap((sequence, row) =>
+      sequence ? [{ sequence, logits: this.#logits[row] ?? new Float32Array() }] : [],
+    );
+  }
+
+  readWhole(sequence: Sequence, count: number): LogitsRow[] {
+    return this.read(Array.from({ length: count }, () => sequence));
+  }
+
+  copyBlocks(copies: readonly BlockMove[]): void {
     const width = this.blockSize * this.#config.numKvHeads * this.#config.headDim;
     for (const memory of this.#caches.flatMap(({ keys, values }) => [keys, values])) {
       const read = copies.map(({ from }) => memory.slice(from * width, (from + 1) * width));

@@ -1,5 +1,7 @@
 import type { PagedBatch } from '../../src/engine/paged-batch.ts';
-import type { BlockCopy, PagedModel } from '../../src/engine/paged-decoder.ts';
+import type { BlockMove, PagedModel } from '../../src/engine/paged-decoder.ts';
+import type { LogitsRow } from '../../src/engine/sampler.ts';
+import type { Sequence } from '../../src/engine/sequence.ts';
 import { FAKE_VOCAB_SIZE, fakeNextToken } from './fake-decoder.ts';
 
 /**
@@ -8,14 +10,13 @@ import { FAKE_VOCAB_SIZE, fakeNextToken } from './fake-decoder.ts';
  */
 export class FakePagedModel implements PagedModel {
   readonly blockSize: number;
+  readonly vocabSize = FAKE_VOCAB_SIZE;
   readonly blocks: number[][];
-  /** A batch with one of these tokens fails, after it has written. */
-  readonly poison = new Set<number>();
   numRuns = 0;
   /** Runs that computed sequences with one token and sequences with several. */
   numMixedRuns = 0;
   readonly #onWrite: (block: number) => void;
-  readonly #logits: Float32Array[] = [];
+  #logits: Float32Array[] = [];
 
   /** @param onWrite called before a block is written to */
   constructor(numBlocks: number, blockSize: number, onWrite: (block: number) => void = () => {}) {
@@ -24,7 +25,7 @@ export class FakePagedModel implements PagedModel {
     this.#onWrite = onWrite;
   }
 
-  run(batch: PagedBatch, logitsRow: number): readonly Float32Array[] {
+  run(batch: PagedBatch): void {
     const { tokenIds, cumulativeLengths, pastLengths, blockTable, tableWidth } = batch;
     const lengths = Array.from(
       pastLengths,
@@ -44,15 +45,24 @@ export class FakePagedModel implements PagedModel {
         next[first + index] = fakeNextToken(this.text(table, position + 1));
       }
     }
-    if (tokenIds.some((tokenId) => this.poison.has(tokenId))) throw new Error('made to fail');
-    return Array.from(batch.logitsIndex, (place, row) => {
-      const logits = (this.#logits[logitsRow + row] ??= new Float32Array(FAKE_VOCAB_SIZE));
-      logits.fill(0)[at(next, place)] = 1;
+    this.#logits = Array.from(batch.logitsIndex, (place) => {
+      const logits = new Float32Array(FAKE_VOCAB_SIZE);
+      logits[at(next, place)] = 1;
       return logits;
     });
   }
 
-  copyBlocks(copies: readonly BlockCopy[]): void {
+  read(sequences: readonly (Sequence | null)[]): LogitsRow[] {
+    return sequences.flatMap((sequence, row) =>
+      sequence ? [{ sequence, logits: at(this.#logits, row) }] : [],
+    );
+  }
+
+  readWhole(sequence: Sequence, count: number): LogitsRow[] {
+    return this.read(Array.from({ length: count }, () => sequence));
+  }
+
+  copyBlocks(copies: readonly BlockMove[]): void {
     const read = copies.map(({ from }) => at(this.blocks, from).slice());
     for (const [index, { to }] of copies.entries()) {
       this.#onWrite(to);

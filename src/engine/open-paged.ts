@@ -1,0 +1,52 @@
+import type { SessionOptions } from '../ort/session-options.ts';
+import type { DeviceOptions } from './device.ts';
+import { DevicePagedModel, pagedBlockSize, pagedBytesPerPosition } from './device-paged-model.ts';
+import type { EngineOptions } from './messages.ts';
+import { PagedDecoder } from './paged-decoder.ts';
+import { PagedKvCache } from './paged-kv-cache.ts';
+import { MAX_VERIFY_RUNS } from './step-plan.ts';
+
+export interface OpenedPaged {
+  readonly decoder: PagedDecoder;
+  readonly kvCache: PagedKvCache;
+  readonly kvCacheBytes: number;
+}
+
+/**
+ * Opens a model on a device with its KV cache in blocks, as many as the budget allows.
+ * @throws OrtError when the session can't be made or the device lacks memory; Error when the budget
+ *   is too small
+ */
+export function openPaged(
+  options: EngineOptions,
+  device: DeviceOptions,
+  session: SessionOptions,
+): OpenedPaged {
+  const { model, maxNumSeqs, maxModelLen, kvCacheMemory, prefixCaching, speculative } = options;
+  const blockSize = pagedBlockSize(device.name, model.manifest.headDim);
+  const blockBytes = blockSize * pagedBytesPerPosition(model.manifest);
+  // As many again keep finished texts while every sequence runs.
+  const wantedRows = prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
+  const numBlocks = Math.min(
+    wantedRows * Math.ceil(maxModelLen / blockSize),
+    Math.floor(kvCacheMemory / blockBytes),
+  );
+  if (numBlocks < 2) {
+    throw new Error(
+      `${kvCacheMemory} bytes are too few for a KV cache: ${blockSize} tokens take ${blockBytes}`,
+    );
+  }
+  const maxDraftTokens = speculative?.maxTokens ?? 0;
+  const numLogits = Math.max(maxNumSeqs, MAX_VERIFY_RUNS * (1 + maxDraftTokens));
+  const pool = { numBlocks, blockSize };
+  return {
+    decoder: new PagedDecoder(new DevicePagedModel(model, { ...pool, device, numLogits, session })),
+    kvCache: new PagedKvCache({
+      ...pool,
+      numRows: maxNumSeqs,
+      capacity: maxModelLen,
+      prefixCaching,
+    }),
+    kvCacheBytes: numBlocks * blockBytes,
+  };
+}
