@@ -30,7 +30,7 @@ const requests = fc.record({
     .tuple(
       fc.integer({ min: 0, max: 1 }),
       fc.oneof(fc.constantFrom(4, 16, 32), fc.integer({ min: 0, max: 32 })),
-      fc.array(fc.integer({ min: 0, max: FAKE_VOCAB_SIZE - 1 }), { maxLength: 6 }),
+      fc.oneof(fc.constant([]), fc.array(fc.nat(FAKE_VOCAB_SIZE - 1), { maxLength: 6 })),
     )
     .map(([family, shared, own]) => {
       const beginning = Array.from(

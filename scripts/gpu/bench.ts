@@ -1,0 +1,139 @@
+/**
+ * Decoding on GPUs, against the CPU for correctness and beside PyTorch for speed, with random weights.
+ * Usually started by scripts/gpu/run.sh:
+ *
+ *   scripts/gpu/run.sh [--out DIR] [--devices webgpu,cuda] [--attention rows,paged]
+ *     [--shapes 135m,0.5b,1b,8b] [--precisions fp16,int4] [--rows 1,2,4,...,256]
+ *     [--prompt 64] [--steps 32] [--dry-run]
+ *
+ * Writes results.json and results.md after every job, so that what was measured is kept whatever
+ * comes. `--dry-run` goes through everything with tiny shapes.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { DEVICE_NAMES } from '../../src/engine/device.ts';
+import { PRECISIONS } from '../../src/model/manifest.ts';
+import { availableProviders, ortVersion } from '../../src/ort/environment.ts';
+import { machineShape } from '../bench/lib/machine.ts';
+import type { Job, JobResult } from './job.ts';
+import { markdown, type Report } from './report.ts';
+import { shapeNamed } from './shapes.ts';
+
+const folder = dirname(fileURLToPath(import.meta.url));
+
+const { values } = parseArgs({
+  options: {
+    out: { type: 'string', default: 'gpu-results' },
+    devices: { type: 'string', default: 'webgpu,cuda' },
+    attention: { type: 'string', default: 'rows,paged' },
+    shapes: { type: 'string', default: '135m,0.5b,1b,8b' },
+    precisions: { type: 'string', default: 'fp16,int4' },
+    rows: { type: 'string', default: '1,2,4,8,16,32,64,128,256' },
+    prompt: { type: 'string', default: '64' },
+    steps: { type: 'string', default: '32' },
+    python: { type: 'string', default: 'python3' },
+    'job-timeout': { type: 'string', default: '900' },
+    'dry-run': { type: 'boolean', default: false },
+  },
+});
+
+const isDry = values['dry-run'];
+const shapes = isDry ? ['tiny'] : values.shapes.split(',');
+const precisions = (isDry ? ['fp32'] : values.precisions.split(',')).map((name) =>
+  oneOf(PRECISIONS, name),
+);
+const rows = (isDry ? '1,3' : values.rows).split(',').map(Number);
+const steps = isDry ? 2 : Number(values.steps);
+const promptTokens = isDry ? 20 : Number(values.prompt);
+const out = resolve(values.out);
+const timeout = 1000 * Number(values['job-timeout']);
+for (const shape of shapes) shapeNamed(shape);
+mkdirSync(out, { recursive: true });
+
+const report: Report = {
+  machine: machineShape(),
+  gpu: nvidiaSmi(),
+  runtime: ortVersion(),
+  providers: availableProviders(),
+  promptTokens,
+  entries: [],
+};
+
+for (const device of values.devices.split(',').map((name) => oneOf(DEVICE_NAMES, name))) {
+  for (const attention of values.attention
+    .split(',')
+    .map((name) => oneOf(['rows', 'paged'], name))) {
+    const base = { device, attention, promptTokens, steps, cacheDirectory: join(out, 'cache') };
+    const checked = { ...base, shape: 'tiny', precision: 'fp32', check: true, rows: [] } as const;
+    const { error } = record(checked);
+    // What can't be loaded, or computes something else, is not worth its time.
+    if (error !== undefined) continue;
+    for (const shape of shapes) {
+      for (const precision of precisions) {
+        record({ ...base, shape, precision, check: false, rows });
+      }
+    }
+  }
+}
+for (const shape of shapes) runTorch(shape);
+save();
+console.log(markdown(report));
+
+function record(job: Job): JobResult {
+  console.error(
+    `${job.device} ${job.attention} ${job.check ? 'check' : `${job.shape} ${job.precision}`}`,
+  );
+  const result = resultOf(process.execPath, [
+    '--import',
+    'tsx',
+    join(folder, 'measure.ts'),
+    JSON.stringify(job),
+  ]);
+  const { device, attention, shape, precision, check: isCheck } = job;
+  report.entries.push({ device, attention, shape, precision, isCheck, ...result });
+  save();
+  return result;
+}
+
+/** The same shape by transformers, where PyTorch is at hand. */
+function runTorch(shape: string): void {
+  const config = JSON.stringify(shapeNamed(shape));
+  const limits = [rows.join(','), String(promptTokens), String(steps)];
+  const script = join(folder, 'torch_generate.py');
+  const result = resultOf(values.python, [script, config, ...limits]);
+  report.entries.push({ device: 'torch', shape, precision: 'fp16', ...result });
+  save();
+}
+
+/** Runs a program; its last line of output is the result. */
+function resultOf(program: string, args: readonly string[]): JobResult {
+  const { stdout, stderr, error, status, signal } = spawnSync(program, args, {
+    encoding: 'utf8',
+    timeout,
+    maxBuffer: 2 ** 26,
+  });
+  const line = stdout?.trimEnd().split('\n').at(-1) ?? '';
+  if (line.startsWith('{')) return JSON.parse(line) as JobResult;
+  const end = stderr?.trimEnd().split('\n').slice(-3).join(' ') ?? '';
+  return { error: error?.message ?? `ended with ${signal ?? status}: ${end}` };
+}
+
+function save(): void {
+  writeFileSync(join(out, 'results.json'), `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(join(out, 'results.md'), markdown(report));
+}
+
+function nvidiaSmi(): string {
+  const query = ['--query-gpu=name,memory.total,driver_version', '--format=csv,noheader'];
+  const { stdout, status } = spawnSync('nvidia-smi', query, { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : 'no NVIDIA GPU';
+}
+
+function oneOf<const T extends string>(known: readonly T[], name: string): T {
+  const found = known.find((other) => other === name);
+  if (found === undefined) throw new RangeError(`"${name}" is none of ${known.join(', ')}`);
+  return found;
+}

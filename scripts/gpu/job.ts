@@ -1,0 +1,43 @@
+import type { DeviceName } from '../../src/engine/device.ts';
+import type { Precision } from '../../src/model/manifest.ts';
+
+/** One process's work: a model of random weights on a device. */
+export interface Job {
+  readonly shape: string;
+  readonly precision: Precision;
+  readonly device: DeviceName;
+  readonly attention: 'rows' | 'paged';
+  /** Compare with the CPU in place of measuring. */
+  readonly check: boolean;
+  /** Sequences that decode at once, to be measured one after the other. */
+  readonly rows: readonly number[];
+  readonly promptTokens: number;
+  /** Steps to take the median of. */
+  readonly steps: number;
+  readonly cacheDirectory: string;
+}
+
+/** What a job finds out. */
+export interface JobResult {
+  readonly steps?: readonly StepMeasurement[];
+  readonly check?: CheckResult;
+  /** Why there is nothing, or not everything. */
+  readonly error?: string;
+}
+
+export interface StepMeasurement {
+  readonly rows: number;
+  /** Median of the steps in which all of them decode, in milliseconds. */
+  readonly stepMs: number;
+  readonly tokensPerSecond: number;
+  /** Prompt tokens per second until all of them have their first token. */
+  readonly prefillTokensPerSecond: number;
+}
+
+export interface CheckResult {
+  /** Tokens that agree with the CPU's, each sequence's up to its first other one. */
+  readonly equalTokens: number;
+  readonly tokens: number;
+  /** Largest difference of a log-probability among those. */
+  readonly worst: number;
+}

@@ -1,0 +1,158 @@
+/**
+ * Does one job of scripts/gpu/bench.ts, in a process of its own: what crashes or runs out of memory
+ * takes nothing else with it. Reads the job from its argument, prints the result as one line of JSON.
+ */
+import { CPU_DEVICE } from '../../src/engine/device.ts';
+import type { EngineOptions, EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
+import { openEngine } from '../../src/engine/open-engine.ts';
+import { prepareModel } from '../../src/model/build.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
+import { median } from '../bench/lib/table.ts';
+import type { CheckResult, Job, JobResult, StepMeasurement } from './job.ts';
+import { shapeNamed } from './shapes.ts';
+
+const CHECK_TOKENS = 12;
+const CHECK_PROMPTS = [1, 5, 17, 33, 70];
+const WARM_UP_STEPS = 4;
+
+function request(id: number, numPromptTokens: number, maxTokens: number): EngineRequest {
+  return {
+    id,
+    promptTokenIds: Int32Array.from(
+      { length: numPromptTokens },
+      (_, i) => 3 + ((i * 31 + id) % 400),
+    ),
+    outputTokenIds: new Int32Array(),
+    maxTokens,
+    stopTokenIds: [],
+    minTokens: 0,
+    priority: 0,
+    arrivalMs: id,
+    cacheSalt: '',
+    sampling: {
+      temperature: 0,
+      topK: 0,
+      topP: 1,
+      minP: 0,
+      repetitionPenalty: 1,
+      presencePenalty: 0,
+      frequencyPenalty: 0,
+      seed: 0n,
+      logitBias: null,
+      allowedTokenIds: null,
+    },
+    grammar: null,
+    badWords: [],
+    logprobs: null,
+    promptLogprobs: null,
+  };
+}
+
+/** As much KV cache as the rows take, in the widest element type. */
+function optionsOf(job: Job, model: BuiltModel, maxNumSeqs: number): EngineOptions {
+  const { numLayers, numKvHeads, headDim } = model.manifest;
+  const maxModelLen = job.check
+    ? Math.max(...CHECK_PROMPTS) + CHECK_TOKENS
+    : job.promptTokens + job.steps + 2 * WARM_UP_STEPS;
+  const positionBytes = 2 * numLayers * numKvHeads * headDim * Float32Array.BYTES_PER_ELEMENT;
+  return {
+    model,
+    maxNumSeqs,
+    maxModelLen,
+    maxNumBatchedTokens: Math.max(2048, maxNumSeqs),
+    threads: 0,
+    device: { ...CPU_DEVICE, name: job.device },
+    attention: job.attention,
+    // A row more for each way of the cache to need one.
+    kvCacheMemory: (2 * maxNumSeqs + 2) * (maxModelLen + 256) * positionBytes,
+    prefixCaching: false,
+    targetItlMs: null,
+    batching: 'continuous',
+  };
+}
+
+/** The same sequences on the CPU and on the device: tokens and log-probabilities. */
+function check(job: Job, model: BuiltModel): CheckResult {
+  const run = (options: EngineOptions) => {
+    const { engine, decoder } = openEngine(options);
+    const outputs = CHECK_PROMPTS.map((): TokenOutput[] => []);
+    for (const [id, length] of CHECK_PROMPTS.entries()) {
+      engine.add({ ...request(id, length, CHECK_TOKENS), logprobs: 5 });
+    }
+    while (engine.hasWork) {
+      for (const output of engine.step()) {
+        if (output.error !== undefined) throw new Error(output.error);
+        outputs[output.id]?.push(output);
+      }
+    }
+    decoder.release();
+    return outputs;
+  };
+  // Fewer rows than sequences, so that some begin beside others that decode.
+  const options = optionsOf(job, model, 3);
+  const expected = run({ ...options, device: CPU_DEVICE });
+  const found = run(options);
+  let [equalTokens, worst] = [0, 0];
+  for (const [id, outputs] of expected.entries()) {
+    for (const [index, { tokenId, logprobs }] of outputs.entries()) {
+      const other = found[id]?.[index];
+      for (const [at, logprob] of (logprobs?.logprobs ?? []).entries()) {
+        worst = Math.max(worst, Math.abs(logprob - (other?.logprobs?.logprobs[at] ?? Infinity)));
+      }
+      if (other?.tokenId !== tokenId) break;
+      equalTokens++;
+    }
+  }
+  return { equalTokens, tokens: CHECK_PROMPTS.length * CHECK_TOKENS, worst };
+}
+
+function measure(job: Job, model: BuiltModel): StepMeasurement[] {
+  const { engine, decoder } = openEngine(optionsOf(job, model, Math.max(...job.rows)));
+  let id = 0;
+  const measurements = job.rows.map((rows) => {
+    const numTokens = job.steps + 2 * WARM_UP_STEPS;
+    for (let row = 0; row < rows; row++) engine.add(request(id++, job.promptTokens, numTokens));
+    const started = new Set<number>();
+    const start = performance.now();
+    while (started.size < rows) {
+      for (const output of engine.step()) {
+        if (output.error !== undefined) throw new Error(output.error);
+        started.add(output.id);
+      }
+      if (performance.now() - start > 120_000) throw new Error(`${rows} prompts take over 120 s`);
+    }
+    const prefillMs = performance.now() - start;
+    const stepMs: number[] = [];
+    for (let step = 0; engine.hasWork; step++) {
+      const begin = performance.now();
+      const outputs = engine.step();
+      const isFull = outputs.length === rows;
+      if (isFull && step >= WARM_UP_STEPS) stepMs.push(performance.now() - begin);
+    }
+    const middle = median(stepMs);
+    return {
+      rows,
+      stepMs: middle,
+      tokensPerSecond: (1000 * rows) / middle,
+      prefillTokensPerSecond: (1000 * rows * job.promptTokens) / prefillMs,
+    };
+  });
+  decoder.release();
+  return measurements;
+}
+
+async function work(job: Job): Promise<JobResult> {
+  const model = await prepareModel(
+    { kind: 'random', config: shapeNamed(job.shape), seed: 1 },
+    { precision: job.precision, cacheDirectory: job.cacheDirectory },
+  );
+  return job.check ? { check: check(job, model) } : { steps: measure(job, model) };
+}
+
+/** Written by bench.ts. */
+const job = JSON.parse(process.argv[2] ?? '') as Job;
+try {
+  console.log(JSON.stringify(await work(job)));
+} catch (error) {
+  console.log(JSON.stringify({ error: error instanceof Error ? error.message : String(error) }));
+}

@@ -1,0 +1,63 @@
+import type { JobResult } from './job.ts';
+
+export interface Entry extends JobResult {
+  /** Where it ran; `torch` for transformers. */
+  readonly device: string;
+  readonly attention?: string;
+  readonly shape?: string;
+  readonly precision?: string;
+  readonly isCheck?: boolean;
+}
+
+export interface Report {
+  readonly machine: string;
+  readonly gpu: string;
+  readonly runtime: string;
+  readonly providers: readonly string[];
+  readonly promptTokens: number;
+  readonly entries: Entry[];
+}
+
+/** The report as Markdown: correctness, what went wrong, and a table of speeds for each shape. */
+export function markdown({ machine, gpu, runtime, promptTokens, entries }: Report): string {
+  const lines = [
+    '# Decoding on a GPU',
+    '',
+    `${gpu}; ${machine}; ONNX Runtime ${runtime}. Random weights, prompts of ${promptTokens} tokens.`,
+    '',
+  ];
+  for (const { device, attention, check } of entries) {
+    if (!check) continue;
+    const { equalTokens, tokens, worst } = check;
+    lines.push(
+      `- ${device}, ${attention}: ${equalTokens} of ${tokens} greedy tokens as on the CPU, ` +
+        `log-probabilities within ${worst.toExponential(1)}`,
+    );
+  }
+  for (const { error, ...entry } of entries) {
+    if (error !== undefined) lines.push(`- ${nameOf(entry)}: ${error}`);
+  }
+  for (const shape of new Set(entries.map((entry) => entry.shape))) {
+    const measured = entries.filter((entry) => entry.shape === shape && entry.steps);
+    if (measured.length === 0) continue;
+    const rows = [...new Set(measured.flatMap(({ steps = [] }) => steps.map((step) => step.rows)))];
+    lines.push('', `## ${shape}: tokens per second (step in ms)`, '');
+    lines.push(
+      `| sequences | ${rows.join(' | ')} |`,
+      `| --- |${rows.map(() => ' ---: |').join('')}`,
+    );
+    for (const { steps = [], ...entry } of measured) {
+      const cells = rows.map((count) => {
+        const step = steps.find((other) => other.rows === count);
+        return step ? `${Math.round(step.tokensPerSecond)} (${step.stepMs.toFixed(1)})` : '';
+      });
+      lines.push(`| ${nameOf({ ...entry, shape: '' })} | ${cells.join(' | ')} |`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function nameOf({ device, attention, shape, precision, isCheck }: Entry): string {
+  const parts = [device, attention, shape, isCheck ? 'check' : precision];
+  return parts.filter((part) => part !== undefined && part !== '').join(' ');
+}
