@@ -46,8 +46,8 @@ const precisions = (isDry ? ['fp32'] : values.precisions.split(',')).map((name) 
   oneOf(PRECISIONS, name),
 );
 const rows = (isDry ? '1,3' : values.rows).split(',').map(Number);
-const steps = isDry ? 2 : Number(values.steps);
-const promptTokens = isDry ? 20 : Number(values.prompt);
+const steps = isDry ? 4 : Number(values.steps);
+const promptTokens = isDry ? 24 : Number(values.prompt);
 const out = resolve(values.out);
 const timeout = 1000 * Number(values['job-timeout']);
 for (const shape of shapes) shapeNamed(shape);
@@ -69,7 +69,7 @@ for (const device of values.devices.split(',').map((name) => oneOf(DEVICE_NAMES,
     const base = { device, attention, promptTokens, steps, cacheDirectory: join(out, 'cache') };
     const checked = { ...base, shape: 'tiny', precision: 'fp32', check: true, rows: [] } as const;
     const { error } = record(checked);
-    // What can't be loaded, or computes something else, is not worth its time.
+    // What can't even run a tiny model has no speed.
     if (error !== undefined) continue;
     for (const shape of shapes) {
       for (const precision of precisions) {
