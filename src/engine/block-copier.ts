@@ -3,7 +3,9 @@ import { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import { Tensor } from '../ort/tensor.ts';
 import { type BusTraffic, DeviceRun } from './device-run.ts';
-import type { KvShape } from './kv-storage.ts';
+
+/** What caches hold. */
+type CopiedType = 'float' | 'float16' | 'int8';
 
 /** Tensors of one memory, seen as blocks: [blocks, width] each. */
 export interface BlockTensors {
@@ -19,13 +21,13 @@ export interface BlockTensors {
 export class BlockCopier {
   readonly #session: Session;
   readonly #traffic: BusTraffic;
-  readonly #type: KvShape['elementType'];
+  readonly #type: CopiedType;
   readonly #numTensors: number;
   readonly #width: number;
 
   /** @param numTensors copied in one run @param width elements of a block */
   constructor(
-    type: KvShape['elementType'],
+    type: CopiedType,
     numTensors: number,
     width: number,
     options: SessionOptions,
@@ -90,7 +92,7 @@ export class BlockCopy {
   }
 }
 
-function copyGraph(type: KvShape['elementType'], numTensors: number, width: number): Uint8Array {
+function copyGraph(type: CopiedType, numTensors: number, width: number): Uint8Array {
   const graph = new GraphBuilder('copy-blocks');
   graph.input('from', 'int64', ['moved']);
   graph.input('to', 'int64', ['moved', 1]);

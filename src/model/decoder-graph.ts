@@ -81,7 +81,7 @@ export function buildPagedGraph(
   weights: WeightSource,
   precision: Precision,
 ): GraphBuilder {
-  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision], []).emit();
+  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision], [], undefined).emit();
 }
 
 const DECODE_ONLY: readonly GroupPrefix[] = [''];
