@@ -202,13 +202,15 @@ export class OnnxDecoder implements Decoder {
   }
 
   #binding(firstRow: number, numRows: number, session = this.#session): RunBinding {
-    const key = `${firstRow}+${numRows}${session === this.#longSession ? ', long' : ''}`;
+    // Padded runs and halves of failed ones are seldom the same twice: they share a binding.
+    const rows = firstRow === 0 || numRows === 1 ? `${firstRow}+${numRows}` : 'several';
+    const key = session === this.#session ? rows : 'long';
     let binding = this.#bindings.get(key);
     if (!binding) {
       binding = new RunBinding(session, this.storage, this.#logits);
-      binding.group().bindRows(firstRow, numRows);
       this.#bindings.set(key, binding);
     }
+    binding.group().bindRows(firstRow, numRows);
     return binding;
   }
 
