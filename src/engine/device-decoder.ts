@@ -4,6 +4,7 @@ import { MemoryInfo } from '../ort/memory-info.ts';
 import { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import { Tensor } from '../ort/tensor.ts';
+import { vulkanDevices } from '../ort/vulkan-devices.ts';
 import { CacheRun } from './cache-run.ts';
 import { type Decoder, elapsed, type StepResult, type VerifiedDraft } from './decoder.ts';
 import { type DeviceOptions, executionProviders } from './device.ts';
@@ -33,6 +34,12 @@ export interface DeviceDecoderOptions {
 }
 
 /**
+ * From 32 tokens on ONNX Runtime's attention for WebGPU is another kernel, which the software driver
+ * computes wrongly: logits were off by up to 4e-2.
+ */
+const LONGEST_SOFTWARE_RUN = 16;
+
+/**
  * The decoder over a session on a device, with the KV cache and the logits in the device's memory.
  * A step sends token ids and lengths, and gets back what its sampling needs.
  *
@@ -46,6 +53,8 @@ export class DeviceDecoder implements Decoder {
   readonly #logits: Tensor;
   readonly #head: SamplingHead;
   readonly #vocabSize: number;
+  /** Tokens of one sequence that are run at once at most. */
+  readonly #longestRun: number;
   /** By place, rows and wanted logits; made at first use, kept for good. */
   readonly #runs = new Map<string, CacheRun>();
 
@@ -63,6 +72,7 @@ export class DeviceDecoder implements Decoder {
     }
     this.#allocator = new Allocator(this.#session, memory);
     this.#vocabSize = manifest.vocabSize;
+    this.#longestRun = isSoftware(device) ? LONGEST_SOFTWARE_RUN : Infinity;
     const numLogits = Math.max(numRows, 1 + maxDraftTokens);
     this.#logits = Tensor.allocate('float', [numLogits, this.#vocabSize], this.#allocator);
     this.#head = new SamplingHead(this.#logits, session, this.traffic);
@@ -111,7 +121,11 @@ export class DeviceDecoder implements Decoder {
   ): void {
     const end = start + length;
     if (!this.#isRunnable(sequence, start, end, failures)) return;
-    this.#runAlone(sequence, start, sequence.tokenIds(start, end), length - 1, length);
+    for (let from = start; from < end; from += this.#longestRun) {
+      const to = Math.min(end, from + this.#longestRun);
+      const tokenIds = sequence.tokenIds(from, to);
+      this.#runAlone(sequence, from, tokenIds, to - from - 1, to - from);
+    }
     if (end === sequence.numTokens) rows.push(...this.#head.read([sequence]));
   }
 
@@ -188,4 +202,10 @@ export class DeviceDecoder implements Decoder {
     this.#allocator.release();
     this.#session.release();
   }
+}
+
+/** Whether WebGPU has nothing but a driver that computes on the CPU. */
+function isSoftware({ name }: DeviceOptions): boolean {
+  if (name !== 'webgpu' || process.platform !== 'linux') return false;
+  return vulkanDevices().every((device) => device.isSoftware);
 }

@@ -80,6 +80,11 @@ function named<const A extends readonly (keyof Arguments)[]>(index: number, args
 const SIGNATURES = {
   CreateEnv: checked(3, ['int', 'str'], 'ptr'),
   ReleaseEnv: unchecked(92, ['ptr']),
+  CreateThreadingOptions: checked(121, [], 'ptr'),
+  ReleaseThreadingOptions: unchecked(122, ['ptr']),
+  SetGlobalIntraOpNumThreads: checked(147, ['ptr', 'int']),
+  SetGlobalInterOpNumThreads: checked(148, ['ptr', 'int']),
+  CreateEnvWithGlobalThreadPools: checked(119, ['int', 'str', 'ptr'], 'ptr'),
 
   CreateSessionOptions: checked(10, [], 'ptr'),
   ReleaseSessionOptions: unchecked(100, ['ptr']),
@@ -88,6 +93,7 @@ const SIGNATURES = {
   SetInterOpNumThreads: checked(25, ['ptr', 'int']),
   EnableProfiling: checked(14, ['ptr', 'path']),
   DisableMemPattern: checked(17, ['ptr']),
+  DisablePerSessionThreads: checked(120, ['ptr']),
   AddSessionConfigEntry: checked(130, ['ptr', 'str', 'str']),
   SessionOptionsAppendExecutionProvider: checked(216, ['ptr', 'str', 'strings', 'strings', 'size']),
 

@@ -4,12 +4,38 @@ import { ort, type Pointer } from './api.ts';
 /** OrtLoggingLevel. Errors come back as exceptions; printing them too would only repeat them. */
 const LOG_FATAL_ONLY = 4;
 
-let environment: Pointer | undefined;
+let environment: { readonly pointer: Pointer; readonly numThreads: number } | undefined;
 
-/** The process's OrtEnv, made at first use and never released: sessions may outlive any owner. */
-export function ortEnvironment(): Pointer {
-  environment ??= ort().api.CreateEnv(LOG_FATAL_ONLY, 'chairlift');
-  return environment;
+/**
+ * The process's OrtEnv, made at first use and never released: sessions may outlive any owner.
+ * @param numThreads of the thread pool that sessions share; counts at first use only, 0 lets ONNX
+ *   Runtime choose
+ */
+export function ortEnvironment(numThreads = 0): Pointer {
+  environment ??= { pointer: createEnvironment(numThreads), numThreads };
+  return environment.pointer;
+}
+
+/**
+ * Whether the pool that sessions share has that many threads. Threads of a pool spin for a while
+ * after each run: with a pool of its own each, sessions that take turns would hold up each other.
+ */
+export function sharesThreads(numThreads: number): boolean {
+  ortEnvironment(numThreads);
+  return environment?.numThreads === numThreads;
+}
+
+function createEnvironment(numThreads: number): Pointer {
+  const { api } = ort();
+  const options = api.CreateThreadingOptions();
+  try {
+    api.SetGlobalIntraOpNumThreads(options, numThreads);
+    // One operator at a time: decoder graphs are chains.
+    api.SetGlobalInterOpNumThreads(options, 1);
+    return api.CreateEnvWithGlobalThreadPools(LOG_FATAL_ONLY, 'chairlift', options);
+  } finally {
+    api.ReleaseThreadingOptions(options);
+  }
 }
 
 /** Such as `1.30.0`. */

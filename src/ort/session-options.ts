@@ -1,6 +1,6 @@
 import { ort } from './api.ts';
 import { mayOverflowInt8 } from './cpu-features.ts';
-import { ortEnvironment } from './environment.ts';
+import { sharesThreads } from './environment.ts';
 import { appendProvider, type ExecutionProvider } from './execution-provider.ts';
 
 /** How a session is to be made; what is left out is ONNX Runtime's default. */
@@ -25,7 +25,11 @@ export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bi
   const pointer = api.CreateSessionOptions();
   try {
     api.SetSessionGraphOptimizationLevel(pointer, ENABLE_ALL_OPTIMIZATIONS);
-    api.SetIntraOpNumThreads(pointer, options.intraOpThreads ?? 0);
+    const { intraOpThreads = 0, spinning } = options;
+    // Comes first: providers log while they are appended, which needs an environment.
+    const isShared = sharesThreads(intraOpThreads) && spinning === undefined;
+    if (isShared) api.DisablePerSessionThreads(pointer);
+    else api.SetIntraOpNumThreads(pointer, intraOpThreads);
     // One operator at a time: decoder graphs are chains.
     api.SetInterOpNumThreads(pointer, 1);
     // Exact products of bytes, slower ones, where the usual ones are not.
@@ -33,15 +37,13 @@ export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bi
     // Memory patterns are kept per input shape, and a server sees ever new ones.
     api.DisableMemPattern(pointer);
     if (options.profilePrefix !== undefined) api.EnableProfiling(pointer, options.profilePrefix);
-    if (options.spinning !== undefined) {
-      const spin = options.spinning ? '1' : '0';
+    if (spinning !== undefined) {
+      const spin = spinning ? '1' : '0';
       api.AddSessionConfigEntry(pointer, 'session.intra_op.allow_spinning', spin);
     }
     for (const [key, value] of Object.entries(options.config ?? {})) {
       api.AddSessionConfigEntry(pointer, key, value);
     }
-    // Providers log while they are appended, which needs an environment.
-    ortEnvironment();
     for (const provider of options.providers ?? []) appendProvider(pointer, provider);
     return use(pointer);
   } finally {

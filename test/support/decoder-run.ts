@@ -1,4 +1,5 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { ortEnvironment } from '../../src/ort/environment.ts';
 
 /** The part of a manifest or configuration that says how big the cache is. */
 export interface CacheShape {
@@ -31,6 +32,8 @@ export class DecoderRun {
     batch: number,
     capacity: number,
   ): Promise<DecoderRun> {
+    // Two runtimes share the process's environment: ours is to be the one that makes it.
+    ortEnvironment();
     const run = new DecoderRun(await InferenceSession.create(graph, { intraOpNumThreads: 1 }));
     const dims = [batch, numKvHeads, capacity, headDim];
     for (let layer = 0; layer < numLayers; layer++) {

@@ -31,7 +31,8 @@ export function runDeviceScenario(pair: DecoderPair): void {
   pair.rearrange([{ type: 'copy', from: 3, to: 1, length: fourth.numComputedTokens }]);
   fourth.row = 1;
   pair.decode([first, fourth, third]);
-  const fifth = pair.sequence(3, prompt(5, 17));
+  // Long enough for another kernel.
+  const fifth = pair.sequence(3, prompt(5, 40));
   pair.prefill(fifth);
 
   for (const sequence of [first, third]) {

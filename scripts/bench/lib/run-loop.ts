@@ -1,4 +1,5 @@
 import ort from 'onnxruntime-node';
+import { ortEnvironment } from '../../../src/ort/environment.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
 
 /**
@@ -43,6 +44,8 @@ export class RunLoop {
     capacity: number,
     threads: number,
   ): Promise<RunLoop> {
+    // Two runtimes share the process's environment: ours is to be the one that makes it.
+    ortEnvironment(threads);
     const session = await ort.InferenceSession.create(model.graphPath, {
       intraOpNumThreads: threads,
       graphOptimizationLevel: 'all',

@@ -1,4 +1,4 @@
-/** A contender in a process of its own: idle, and without a thread running, while others have their turn. */
+/** A contender in a process of its own, which is stopped while others have their turn. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -51,6 +51,7 @@ export class ContenderProcess {
 
   async close(): Promise<void> {
     const exited = once(this.#child, 'exit');
+    this.#child.kill('SIGCONT');
     this.#child.disconnect();
     await exited;
   }
@@ -64,8 +65,11 @@ export class ContenderProcess {
         this.#child.off('exit', failed);
         resolve(message);
       });
+      // Idle threads of some libraries go on waiting for work in a loop.
+      this.#child.kill('SIGCONT');
       this.#child.send(command);
     });
+    this.#child.kill('SIGSTOP');
     if (answer.type === 'failed') throw new Error(`${this.name}: ${answer.message}`);
     return answer;
   }

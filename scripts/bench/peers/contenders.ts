@@ -11,6 +11,7 @@ export interface Entry {
 const chairlift = () => import('./contenders/chairlift.ts').then(({ open }) => open);
 const chairliftStatic = () =>
   import('./contenders/chairlift.ts').then(({ openStatic }) => openStatic);
+const chairliftRaw = () => import('./contenders/chairlift-raw.ts').then(({ open }) => open);
 const llama = () => import('./contenders/node-llama-cpp.ts').then(({ open }) => open);
 const transformers = () => import('./contenders/transformers.ts').then(({ open }) => open);
 const runLoop = () => import('./contenders/onnxruntime-node.ts').then(({ open }) => open);
@@ -19,6 +20,8 @@ export const ENTRIES: readonly Entry[] = [
   { name: 'chairlift fp32', precision: 'fp32', load: chairlift },
   { name: 'chairlift int8', precision: 'int8', load: chairlift },
   { name: 'chairlift int4', precision: 'int4', load: chairlift },
+  { name: 'chairlift raw int8', precision: 'int8', load: chairliftRaw },
+  { name: 'chairlift raw int4', precision: 'int4', load: chairliftRaw },
   { name: 'chairlift static fp32', precision: 'fp32', load: chairliftStatic },
   { name: 'chairlift static int8', precision: 'int8', load: chairliftStatic },
   { name: 'node-llama-cpp q8_0', precision: 'q8_0', load: llama },
