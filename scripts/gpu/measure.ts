@@ -7,6 +7,7 @@ import type { EngineOptions, EngineRequest, TokenOutput } from '../../src/engine
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
+import { engineRequest } from '../../test/support/engine-requests.ts';
 import { median } from '../bench/lib/table.ts';
 import type { CheckResult, Job, JobResult, StepMeasurement } from './job.ts';
 import { shapeNamed } from './shapes.ts';
@@ -16,36 +17,9 @@ const CHECK_PROMPTS = [1, 5, 17, 33, 70];
 const WARM_UP_STEPS = 4;
 
 function request(id: number, numPromptTokens: number, maxTokens: number): EngineRequest {
-  return {
-    id,
-    promptTokenIds: Int32Array.from(
-      { length: numPromptTokens },
-      (_, i) => 3 + ((i * 31 + id) % 400),
-    ),
-    outputTokenIds: new Int32Array(),
-    maxTokens,
-    stopTokenIds: [],
-    minTokens: 0,
-    priority: 0,
-    arrivalMs: id,
-    cacheSalt: '',
-    sampling: {
-      temperature: 0,
-      topK: 0,
-      topP: 1,
-      minP: 0,
-      repetitionPenalty: 1,
-      presencePenalty: 0,
-      frequencyPenalty: 0,
-      seed: 0n,
-      logitBias: null,
-      allowedTokenIds: null,
-    },
-    grammar: null,
-    badWords: [],
-    logprobs: null,
-    promptLogprobs: null,
-  };
+  const length = numPromptTokens;
+  const promptTokenIds = Int32Array.from({ length }, (_, i) => 3 + ((i * 31 + id) % 400));
+  return engineRequest({ id, promptTokenIds, maxTokens, arrivalMs: id });
 }
 
 /** As much KV cache as the rows take, in the widest element type. */

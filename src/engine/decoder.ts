@@ -69,8 +69,9 @@ export class OnnxDecoder implements Decoder {
   /** For prefill runs of more than MAX_PLAIN_TOKENS. */
   readonly #longSession: Session | null;
   readonly #logits: LogitsBuffer;
-  /** By rows; made at first use, kept for good. */
+  /** By rows, see #binding; made at first use, kept for good. */
   readonly #bindings = new Map<string, RunBinding>();
+  /** Over two groups: rows that decode, and rows that prefill. */
   readonly #mixedBinding: RunBinding;
 
   constructor({ graphPath, mixedGraphPath, manifest }: BuiltModel, options: DecoderOptions) {
@@ -124,14 +125,15 @@ export class OnnxDecoder implements Decoder {
   /** A decode run and a prefill run in one. Returns false when it fails: they are to run apart. */
   #mixed(decode: readonly DecodeRow[], run: PrefillRun, rows: LogitsRow[]): boolean {
     const binding = this.#mixedBinding;
-    const wanted = fillDecode(binding.group(0), 0, decode);
+    const [decoding, prefilling] = [binding.group(0), binding.group(1)];
+    decoding.bindRows(0, decode.length);
+    prefilling.bindRows(firstRowOf(run), run.length);
+    const wanted = fillDecode(decoding, decode);
     // A dead row must not write into what the same run prefills: behind it nothing is kept.
     for (const { sequence, start, length } of run) {
-      if (sequence.row < decode.length) {
-        binding.group(0).setLength(sequence.row, start + length + 1);
-      }
+      if (sequence.row < decode.length) decoding.setLength(sequence.row, start + length + 1);
     }
-    const last = fillPrefill(binding.group(1), run);
+    const last = fillPrefill(prefilling, run);
     for (const { sequence, place } of last) wanted.push({ sequence, place: decode.length + place });
     return attempt(() => this.#runFor(binding, wanted, rows)) === null;
   }
@@ -144,7 +146,7 @@ export class OnnxDecoder implements Decoder {
     failures: SequenceFailure[],
   ): void {
     const binding = this.#binding(firstRow, decode.length);
-    const wanted = fillDecode(binding.group(), firstRow, decode);
+    const wanted = fillDecode(binding.group(), decode);
     const failure = attempt(() => this.#runFor(binding, wanted, rows));
     if (failure === null) return;
     if (decode.length === 1) {
@@ -233,13 +235,8 @@ interface WantedLogits {
   readonly place: number;
 }
 
-/** Fills in one token for each of the rows from `firstRow` on. */
-function fillDecode(
-  group: RowGroup,
-  firstRow: number,
-  decode: readonly DecodeRow[],
-): WantedLogits[] {
-  group.bindRows(firstRow, decode.length);
+/** Fills in one token for each of the group's rows. */
+function fillDecode(group: RowGroup, decode: readonly DecodeRow[]): WantedLogits[] {
   const inputIds = group.inputIds(1);
   const wanted: WantedLogits[] = [];
   for (const [place, { sequence, position }] of decode.entries()) {
@@ -253,7 +250,6 @@ function fillDecode(
 /** Fills in chunks of prompts in neighbouring rows, padded to the longest. */
 function fillPrefill(group: RowGroup, run: PrefillRun): WantedLogits[] {
   const width = Math.max(...run.map(({ length }) => length));
-  group.bindRows(firstRowOf(run), run.length);
   const inputIds = group.inputIds(width).fill(0n);
   const wanted: WantedLogits[] = [];
   for (const [index, { sequence, start, length }] of run.entries()) {
