@@ -112,11 +112,11 @@ describe('shutdown', () => {
   it('lets running streams finish, refuses new ones, and exits with 0', async () => {
     const server = await startServer([], cache.env);
     const chat = `${server.url}/v1/chat/completions`;
-    let firstTokens = 0;
+    const underWay = new Set<number>();
     const streams = Array.from({ length: 16 }, (_, index) =>
-      stream(chat, story(`the number ${index}`), () => firstTokens++),
+      stream(chat, story(`the number ${index}`), () => underWay.add(index)),
     );
-    await until(() => firstTokens >= 16, 20_000, 'every stream under way');
+    await until(() => underWay.size === 16, 20_000, 'every stream under way');
     const stopped = server.stop('SIGTERM');
     await until(async () => (await fetch(`${server.url}/ready`)).status === 503, 2000, '503');
     const refused = await post(chat, question);
