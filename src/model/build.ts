@@ -16,7 +16,7 @@ import { createStagingDirectory, publish, removeStaleStaging } from './staging.t
 import type { WeightSource } from './weights.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 6;
+const FORMAT_VERSION = 7;
 
 const GRAPH_FILE = 'decoder.onnx';
 const MIXED_GRAPH_FILE = 'mixed.onnx';

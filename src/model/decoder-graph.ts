@@ -6,7 +6,7 @@ import type { LayerKvScales } from './kv-scales.ts';
 import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
 import type { Precision } from './manifest.ts';
 import { type PagedAttention, pagedAttention } from './paged-attention.ts';
-import { rotaryTables } from './rope.ts';
+import { rotaryTables, SCORE_SCALE } from './rope.ts';
 import { emitRowProduct } from './row-matrix.ts';
 import { RowQuantizer } from './row-quantizer.ts';
 import { type GroupPrefix, packTokens, type TokenPacking } from './token-packing.ts';
@@ -305,6 +305,7 @@ class DecoderEmitter {
           num_heads: BigInt(numHeads),
           kv_num_heads: BigInt(numKvHeads),
           do_rotary: 1n,
+          scale: SCORE_SCALE,
           ...quantized.attributes,
         },
       },

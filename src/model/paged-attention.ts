@@ -1,6 +1,7 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import { elementTypeInfo } from '../onnx/element-type.ts';
 import type { DecoderConfig } from './config.ts';
+import { SCORE_SCALE } from './rope.ts';
 
 /** The graph's attention over a KV cache in blocks. */
 export interface PagedAttention {
@@ -65,6 +66,7 @@ export function pagedAttention(graph: GraphBuilder, config: DecoderConfig): Page
             num_heads: BigInt(numHeads),
             kv_num_heads: BigInt(numKvHeads),
             do_rotary: 1n,
+            scale: SCORE_SCALE,
           },
         },
       );

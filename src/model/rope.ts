@@ -51,17 +51,30 @@ export interface RotaryTables {
   readonly sin: Float32Array;
 }
 
-/** Computes the rotary tables for positions `0` to `positions - 1`. */
+/**
+ * What attention operators are to multiply scores by: nothing, since the rotary tables make queries
+ * and keys shorter already. With one token of a row, ONNX Runtime's CPU kernels multiply by the cached
+ * keys where they lie only if that factor is 1; else each head rearranges them first
+ * (docs/performance-log.md).
+ */
+export const SCORE_SCALE = 1;
+
+/**
+ * Computes the rotary tables for positions `0` to `positions - 1`. Both are divided by the fourth root
+ * of head_dim, so that what they turn, queries and keys, have attention's 1 / sqrt(head_dim) in their
+ * products.
+ */
 export function rotaryTables(shape: RopeShape, positions: number): RotaryTables {
   const frequencies = rotaryFrequencies(shape);
   const half = frequencies.length;
+  const length = shape.headDim ** -0.25;
   const cos = new Float32Array(positions * half);
   const sin = new Float32Array(positions * half);
   for (let position = 0; position < positions; position++) {
     frequencies.forEach((frequency, i) => {
       const angle = position * frequency;
-      cos[position * half + i] = Math.cos(angle);
-      sin[position * half + i] = Math.sin(angle);
+      cos[position * half + i] = length * Math.cos(angle);
+      sin[position * half + i] = length * Math.sin(angle);
     });
   }
   return { cos, sin };

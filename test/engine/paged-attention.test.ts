@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { packSegments, type Segment } from '../../src/engine/paged-batch.ts';
 import { PagedKvCache } from '../../src/engine/paged-kv-cache.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import { rotaryTables } from '../../src/model/rope.ts';
+import { rotaryTables, SCORE_SCALE } from '../../src/model/rope.ts';
 import { GraphBuilder, MICROSOFT_DOMAIN } from '../../src/onnx/graph-builder.ts';
 import { IoBinding } from '../../src/ort/io-binding.ts';
 import { Session } from '../../src/ort/session.ts';
@@ -38,6 +38,7 @@ function attentionGraph({ numHeads, numKvHeads, headDim }: AttentionShape): Uint
         num_heads: BigInt(numHeads),
         kv_num_heads: BigInt(numKvHeads),
         do_rotary: 1n,
+        scale: SCORE_SCALE,
       },
     },
   );

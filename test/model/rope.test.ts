@@ -36,11 +36,11 @@ test('Llama 3 scaling leaves short waves, stretches long ones, and mixes between
   expect(stretch).toEqual([...stretch].sort((a, b) => a - b));
 });
 
-test('the tables hold the cosine and sine of position times frequency', () => {
+test('the tables hold the cosine and sine of position times frequency, over the fourth root of head_dim', () => {
   const shape = { headDim: 16, ropeTheta: 10_000, ropeScaling: { type: 'default' } } as const;
   const { cos, sin } = rotaryTables(shape, 100);
   expect([cos.length, sin.length]).toEqual([800, 800]);
-  expect(cos[0]).toBe(1);
-  expect(cos[99 * 8]).toBe(Math.fround(Math.cos(99)));
-  expect(sin[99 * 8 + 4]).toBe(Math.fround(Math.sin(99 * 0.01)));
+  expect(cos[0]).toBe(0.5);
+  expect(cos[99 * 8]).toBe(Math.fround(Math.cos(99) / 2));
+  expect(sin[99 * 8 + 4]).toBe(Math.fround(Math.sin(99 * 0.01) / 2));
 });

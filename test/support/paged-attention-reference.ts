@@ -1,4 +1,5 @@
 import type { PagedBatch } from '../../src/engine/paged-batch.ts';
+import { SCORE_SCALE } from '../../src/model/rope.ts';
 
 export interface AttentionShape {
   readonly numHeads: number;
@@ -20,7 +21,7 @@ export interface Rotary {
 }
 
 /**
- * What com.microsoft.PagedAttention is to compute, in plain loops: rotates queries and keys by their
+ * What com.microsoft.PagedAttention is to compute, in plain loops, with SCORE_SCALE: rotates queries and keys by their
  * positions, writes keys and values to where the block table says, and attends causally to all that
  * the table leads to.
  * @param qkv [tokens, (numHeads + 2 numKvHeads) * headDim]
@@ -64,7 +65,7 @@ export function pagedAttention(
           return from.subarray(start, start + headDim);
         };
         const scores = Array.from({ length: position + 1 }, (_, other) =>
-          Math.exp(dot(query, read(cache.keys, other)) / Math.sqrt(headDim)),
+          Math.exp(dot(query, read(cache.keys, other)) * SCORE_SCALE),
         );
         const total = scores.reduce((sum, score) => sum + score, 0);
         for (const [other, score] of scores.entries()) {
