@@ -23,7 +23,7 @@ import { printTable } from '../bench/lib/table.ts';
 
 const ROWS = [1, 2, 4, 8, 16, 32];
 const DECODE_POSITIONS = [64, 512, 1024];
-const CHUNKS = [16, 64, 128, 256, 512];
+const CHUNKS = [4, 8, 16, 64, 128, 256, 512];
 const CHUNK_STARTS = [0, 512, 1024];
 const NUM_ROWS = Math.max(...ROWS);
 const MODEL_LEN = 2048;
@@ -82,7 +82,7 @@ function decodeSample(rows: number, position: number): Sample {
 function prefillSample(sequence: Sequence, length: number, start: number): Sample {
   const prefill = [[{ sequence, start, length }]];
   const plan = { cacheOperations: [], decode: [], prefill, numBatchedTokens: length };
-  const features = [1, length, length * (start + length / 2)];
+  const features = [1, length, length * (start + length / 2), start];
   return { kind: 'prefill', size: length, position: start, features, plan, bestMs: Infinity };
 }
 
@@ -141,7 +141,7 @@ const decode = fit(
 );
 const prefill = fit(
   samples.filter(({ kind }) => kind === 'prefill'),
-  [10, 0.5, 0.0001],
+  [10, 0.5, 0.0001, 0.001],
 );
 const perCopiedToken = copyMsPerToken();
 decoder.release();

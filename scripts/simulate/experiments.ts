@@ -171,7 +171,7 @@ export const EXPERIMENTS = {
     load: 0.7,
     traffic: withDocuments,
     variants: ({ serviceLevel: { itlMs } }: Machine) => [
-      ...[0.1, 0.2, 0.4, 0.7, 1, 2, 4, Infinity].map((stretchPerPrompt) =>
+      ...[0.1, 0.2, 0.3, 0.4, 0.7, 1, 2, 4, Infinity].map((stretchPerPrompt) =>
         variant(stretchPerPrompt === Infinity ? 'no limit' : `stretch ${stretchPerPrompt}`, {
           prefill: { ...DEFAULT_POLICY.prefill, stretchPerPrompt },
         }),
@@ -186,7 +186,7 @@ export const EXPERIMENTS = {
     load: 0.7,
     traffic: withDocuments,
     variants: () =>
-      [8, 16, 32, 64, 128].map((minChunk) =>
+      [1, 2, 4, 8, 16, 32].map((minChunk) =>
         variant(`chunk ${minChunk}`, { prefill: { ...DEFAULT_POLICY.prefill, minChunk } }),
       ),
   },

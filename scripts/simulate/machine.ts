@@ -14,6 +14,8 @@ export interface StepCosts {
     readonly perToken: number;
     /** For each position that a token attends to. */
     readonly perTokenPosition: number;
+    /** For each position that is cached before a run. */
+    readonly perCachedPosition: number;
   };
   /** Moving one position of a row to another row. */
   readonly perCopiedToken: number;
@@ -69,7 +71,13 @@ function prefillMs({ prefill }: StepCosts, run: PrefillRun, isBeside: boolean): 
   const tokens = width * run.length;
   const attended = run.reduce((sum, { start }) => sum + width * (start + width / 2), 0);
   const perRun = isBeside ? 0 : prefill.perRun;
-  return perRun + prefill.perToken * tokens + prefill.perTokenPosition * attended;
+  const cached = run.reduce((sum, { start }) => sum + start, 0);
+  return (
+    perRun +
+    prefill.perToken * tokens +
+    prefill.perTokenPosition * attended +
+    prefill.perCachedPosition * cached
+  );
 }
 
 /**

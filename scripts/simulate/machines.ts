@@ -2,25 +2,35 @@ import type { Machine } from './machine.ts';
 
 /** Machines to simulate; calibrate.ts measures the costs of one more. */
 export const MACHINES = {
-  // Set by hand to throughputs of two quiet cores; what those leave open is a guess.
-  'smollm2-135m-cpu-fp32': {
-    description: 'SmolLM2-135M, fp32, on 2 cores',
+  // What calibrate.ts printed on two cores.
+  'smollm2-135m-cpu': {
+    description: 'SmolLM2-135M, int8, on 2 cores',
     costs: {
-      decode: { perRun: 14, perRow: 0.95, perPosition: 0.001 },
-      prefill: { perRun: 10, perToken: 0.55, perTokenPosition: 0.00005 },
-      perCopiedToken: 0.004,
+      decode: { perRun: 7.1, perRow: 0.56, perPosition: 0.00164 },
+      prefill: {
+        perRun: 7.1,
+        perToken: 0.42,
+        perTokenPosition: 0.00043,
+        perCachedPosition: 0.0024,
+      },
+      perCopiedToken: 0.0032,
     },
     maxNumSeqs: 32,
     maxNumBatchedTokens: 512,
     maxModelLen: 2048,
     kvCacheTokens: 65_536,
-    serviceLevel: { ttftMs: 2000, itlMs: 120 },
+    serviceLevel: { ttftMs: 2000, itlMs: 100 },
   },
   'cpu-server-64': {
     description: 'assumed: a 1.5B model in int8 on 32 cores with 250 GB/s',
     costs: {
       decode: { perRun: 8, perRow: 0.35, perPosition: 0.00023 },
-      prefill: { perRun: 7, perToken: 0.35, perTokenPosition: 0.00009 },
+      prefill: {
+        perRun: 7,
+        perToken: 0.35,
+        perTokenPosition: 0.00009,
+        perCachedPosition: 0.0003,
+      },
       perCopiedToken: 0.002,
     },
     maxNumSeqs: 64,
@@ -33,7 +43,12 @@ export const MACHINES = {
     description: 'assumed: an 8B model in fp16 on a GPU with 3 TB/s and 500 TFLOP/s',
     costs: {
       decode: { perRun: 7, perRow: 0.02, perPosition: 0.000044 },
-      prefill: { perRun: 8, perToken: 0.033, perTokenPosition: 0.0000018 },
+      prefill: {
+        perRun: 8,
+        perToken: 0.033,
+        perTokenPosition: 0.0000018,
+        perCachedPosition: 0.000002,
+      },
       perCopiedToken: 0.0001,
     },
     maxNumSeqs: 512,

@@ -22,7 +22,7 @@ import { soak } from './soak.ts';
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    machine: { type: 'string', default: 'smollm2-135m-cpu-fp32' },
+    machine: { type: 'string', default: 'smollm2-135m-cpu' },
     requests: { type: 'string', default: '5000' },
     load: { type: 'string' },
     seed: { type: 'string', default: '1' },

@@ -26,14 +26,15 @@ const WARM_UP_SAMPLES = 8;
 
 /**
  * What steps cost on this machine, learned from the steps themselves. Decode runs cost by row and by
- * cached position; prefill runs by run, by token and by token times position; verify runs so many
+ * cached position; prefill runs by run, by token, by token times position, and by position cached
+ * before the run (attention rearranges the keys of those once for all tokens); verify runs so many
  * times a decode run of one row in the same place, by draft token.
  */
 export class CostModel {
   readonly #decode = new RunningFit([5, 1, 0.001]);
-  readonly #prefill = new RunningFit([5, 0.5, 0.0001]);
+  readonly #prefill = new RunningFit([5, 0.5, 0.0001, 0.001]);
   /** What a step's first prefill run adds to its decode run. */
-  readonly #beside = new RunningFit([5, 0.5, 0.0001]);
+  readonly #beside = new RunningFit([5, 0.5, 0.0001, 0.001]);
   /** Relative to `#decode`; a decode run of one row is one without draft tokens. */
   readonly #verify = new RunningFit([1, 0.1, 0.2]);
   #numSamples = 0;
@@ -135,5 +136,6 @@ function prefillFeatures(run: PrefillRun | readonly { start: number; length: num
   const width = Math.max(...run.map(({ length }) => length));
   const tokens = width * run.length;
   const attended = run.reduce((sum, { start }) => sum + width * (start + width / 2), 0);
-  return [1, tokens, attended];
+  const cached = run.reduce((sum, { start }) => sum + start, 0);
+  return [1, tokens, attended, cached];
 }

@@ -7,7 +7,7 @@ import { DEFAULT_POLICY, type Policy } from '../../scripts/simulate/policy.ts';
 import { simulate } from '../../scripts/simulate/simulation.ts';
 import { arrivals, impatient, shareGptRequest } from '../../scripts/simulate/traffic.ts';
 
-const MACHINE = { ...MACHINES['smollm2-135m-cpu-fp32'], maxNumSeqs: 8, kvCacheTokens: 16_384 };
+const MACHINE = { ...MACHINES['smollm2-135m-cpu'], maxNumSeqs: 8, kvCacheTokens: 16_384 };
 
 function run(policy: Partial<Policy>, { count = 150, perSecond = 0.5, givesUp = 0 } = {}) {
   const random = new Random(3);

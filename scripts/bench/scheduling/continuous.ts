@@ -3,7 +3,8 @@
  * to admit only into an empty batch. Lognormal lengths of prompts and outputs as in ShareGPT, by
  * default halved; all requests are there from the start.
  *
- *   npx tsx scripts/bench/scheduling/continuous.ts [--requests 192] [--scale 0.5] [--rounds 1] [--precision int8] [--json]
+ *   npx tsx scripts/bench/scheduling/continuous.ts [--requests 192] [--rows 32] [--scale 0.5]
+ *     [--rounds 1] [--precision int8] [--json]
  */
 import { parseArgs } from 'node:util';
 import { SHAREGPT_MEANS } from '../../../src/bench/lengths.ts';
@@ -17,6 +18,7 @@ import { median, printTable } from '../lib/table.ts';
 const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '192' },
+    rows: { type: 'string', default: '32' },
     scale: { type: 'string', default: '0.5' },
     rounds: { type: 'string', default: '1' },
     precision: { type: 'string', default: 'fp32' },
@@ -24,6 +26,7 @@ const { values } = parseArgs({
   },
 });
 const precision = PRECISIONS.find((name) => name === values.precision) ?? 'fp32';
+const numRows = Number(values.rows);
 const draws = new Draws(7);
 /** Standard deviation of the logarithm of ShareGPT's lengths; see src/bench/lengths.ts. */
 const SIGMA = 1;
@@ -49,7 +52,7 @@ interface Run {
 }
 
 async function run(batching: Run['batching']): Promise<Run> {
-  const opened = await openBenchEngine({ batching }, precision);
+  const opened = await openBenchEngine({ batching, maxNumSeqs: numRows }, precision);
   const start = performance.now();
   const served = await serve(opened, trace);
   const seconds = (performance.now() - start) / 1000;
@@ -74,7 +77,7 @@ if (values.json) {
   console.log(JSON.stringify({ machine: machineShape(), outputTokens, runs }));
 } else {
   console.log(
-    `${machineShape()}; ${precision}, ${trace.length} requests, ${outputTokens} output tokens, 16 rows\n`,
+    `${machineShape()}; ${precision}, ${trace.length} requests, ${outputTokens} output tokens, ${numRows} rows\n`,
   );
   const row = (name: string, field: 'tokensPerSecond' | 'ttftP50' | 'ttftP99') => [
     name,
