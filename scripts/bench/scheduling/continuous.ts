@@ -1,10 +1,12 @@
 /**
  * Continuous against static batching: the same engine on the same trace, once as it is and once told
- * to admit only into an empty batch. Lognormal lengths of prompts and outputs as in ShareGPT, by
- * default halved; all requests are there from the start.
+ * to admit only into an empty batch, where rows that are done cost nothing more; and, with --padded,
+ * as a plain generate() call batches: every row is computed until the longest of its batch is done.
+ * Lognormal lengths of prompts and outputs as in ShareGPT, by default halved; all requests are there
+ * from the start.
  *
  *   npx tsx scripts/bench/scheduling/continuous.ts [--requests 192] [--rows 32] [--scale 0.5]
- *     [--rounds 1] [--precision int8] [--json]
+ *     [--rounds 1] [--precision int8] [--padded] [--json]
  */
 import { parseArgs } from 'node:util';
 import { SHAREGPT_MEANS } from '../../../src/bench/lengths.ts';
@@ -22,6 +24,7 @@ const { values } = parseArgs({
     scale: { type: 'string', default: '0.5' },
     rounds: { type: 'string', default: '1' },
     precision: { type: 'string', default: 'fp32' },
+    padded: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -44,22 +47,41 @@ const trace: Arrival[] = Array.from({ length: Number(values.requests) }, (_, ind
 }));
 const outputTokens = trace.reduce((sum, { request }) => sum + request.maxTokens, 0);
 
+/** The trace with every output as long as the longest of its batch: batches are taken in order. */
+function paddedTrace(): Arrival[] {
+  return trace.map(({ atMs, request }, index) => {
+    const first = index - (index % numRows);
+    const batch = trace.slice(first, first + numRows);
+    const maxTokens = Math.max(...batch.map((arrival) => arrival.request.maxTokens));
+    return { atMs, request: { ...request, maxTokens } };
+  });
+}
+
+const MODES = {
+  continuous: { batching: 'continuous', arrivals: trace },
+  static: { batching: 'static', arrivals: trace },
+  padded: { batching: 'static', arrivals: paddedTrace() },
+} as const;
+type Mode = keyof typeof MODES;
+const modes: Mode[] = values.padded ? ['continuous', 'static', 'padded'] : ['continuous', 'static'];
+
 interface Run {
-  readonly batching: 'continuous' | 'static';
+  readonly mode: Mode;
   readonly tokensPerSecond: number;
   readonly ttftP50: number;
   readonly ttftP99: number;
 }
 
-async function run(batching: Run['batching']): Promise<Run> {
+async function run(mode: Mode): Promise<Run> {
+  const { batching, arrivals } = MODES[mode];
   const opened = await openBenchEngine({ batching, maxNumSeqs: numRows }, precision);
   const start = performance.now();
-  const served = await serve(opened, trace);
+  const served = await serve(opened, arrivals);
   const seconds = (performance.now() - start) / 1000;
   opened.decoder.release();
   const ttfts = [...served.values()].map(({ ttftMs }) => ttftMs);
   return {
-    batching,
+    mode,
     tokensPerSecond: outputTokens / seconds,
     ttftP50: percentile(ttfts, 0.5),
     ttftP99: percentile(ttfts, 0.99),
@@ -68,10 +90,10 @@ async function run(batching: Run['batching']): Promise<Run> {
 
 const runs: Run[] = [];
 for (let round = 0; round < Number(values.rounds); round++) {
-  runs.push(await run('continuous'), await run('static'));
+  for (const mode of modes) runs.push(await run(mode));
 }
-const of = (batching: string, field: 'tokensPerSecond' | 'ttftP50' | 'ttftP99') =>
-  median(runs.filter((r) => r.batching === batching).map((r) => r[field]));
+const of = (mode: Mode, field: 'tokensPerSecond' | 'ttftP50' | 'ttftP99') =>
+  median(runs.filter((r) => r.mode === mode).map((r) => r[field]));
 
 if (values.json) {
   console.log(JSON.stringify({ machine: machineShape(), outputTokens, runs }));
@@ -81,12 +103,11 @@ if (values.json) {
   );
   const row = (name: string, field: 'tokensPerSecond' | 'ttftP50' | 'ttftP99') => [
     name,
-    of('continuous', field).toFixed(0),
-    of('static', field).toFixed(0),
-    `${(of('continuous', field) / of('static', field)).toFixed(2)}x`,
+    ...modes.map((mode) => of(mode, field).toFixed(0)),
+    ...modes.slice(1).map((mode) => `${(of('continuous', field) / of(mode, field)).toFixed(2)}x`),
   ];
   printTable(
-    ['', 'continuous', 'static', 'ratio'],
+    ['', ...modes, ...modes.slice(1).map((mode) => `to ${mode}`)],
     [
       row('output tokens/s', 'tokensPerSecond'),
       row('TTFT p50, ms', 'ttftP50'),
