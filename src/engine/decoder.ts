@@ -9,6 +9,7 @@ import { kvShape, KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
 import type { RowGroup } from './row-group.ts';
 import { RunBinding } from './run-binding.ts';
+import { fits, paddedWidth, type RunPadding, runPadding } from './run-padding.ts';
 import type { LogitsRow } from './sampler.ts';
 import type { Sequence } from './sequence.ts';
 import {
@@ -57,6 +58,8 @@ export interface DecoderOptions {
   readonly maxRunTokens?: number;
   /** Longest draft that plans have; 0 if left out. */
   readonly maxDraftTokens?: number;
+  /** Give a prompt's tokens the same logits whatever runs beside them and however it is cut. */
+  readonly reproducible?: boolean;
   readonly session?: SessionOptions;
 }
 
@@ -73,24 +76,33 @@ export class OnnxDecoder implements Decoder {
   readonly #bindings = new Map<string, RunBinding>();
   /** Over two groups: rows that decode, and rows that prefill. */
   readonly #mixedBinding: RunBinding;
+  readonly #padding: RunPadding;
+  /** Over rows that decode, and a row of nobody's beside them; null where no run needs one. */
+  readonly #paddedBinding: RunBinding | null;
+  readonly #paddingRow: KvStorage | null;
 
   constructor({ graphPath, mixedGraphPath, manifest }: BuiltModel, options: DecoderOptions) {
     this.#weights = new SharedWeights(readExternalInitializers(graphPath));
     const open = (path: string) => new Session(path, options.session, this.#weights);
     this.#session = withPlainAttention(() => open(graphPath));
     this.#mixedSession = withPlainAttention(() => open(mixedGraphPath));
-    const { maxRunTokens = 0 } = options;
-    this.#longSession = maxRunTokens > MAX_PLAIN_TOKENS ? open(graphPath) : null;
+    const { numRows, maxModelLen, maxRunTokens = 0, maxDraftTokens = 0 } = options;
+    const { reproducible = false } = options;
+    // Flash attention rounds otherwise than the plain one.
+    const isLong = maxRunTokens > MAX_PLAIN_TOKENS && !reproducible;
+    this.#longSession = isLong ? open(graphPath) : null;
     this.#weights.trim();
-    const { maxDraftTokens = 0 } = options;
+    this.#padding = runPadding(manifest, reproducible);
+    const { isEven } = this.#padding;
     const numVerified = maxDraftTokens > 0 ? MAX_VERIFY_RUNS * (1 + maxDraftTokens) : 0;
-    this.#logits = new LogitsBuffer(options.numRows + numVerified, manifest.vocabSize);
-    const shape = kvShape(manifest, options.numRows, options.maxModelLen);
+    this.#logits = new LogitsBuffer(numRows + numVerified + Number(isEven), manifest.vocabSize);
+    const shape = kvShape(manifest, numRows, maxModelLen);
     this.storage = new KvStorage(shape, options.sharedMemory ?? null);
-    this.#mixedBinding = new RunBinding(this.#mixedSession, this.storage, this.#logits, [
-      '',
-      'prefill.',
-    ]);
+    const bindMixed = (prefilling: KvStorage) =>
+      new RunBinding(this.#mixedSession, this.storage, this.#logits, prefilling);
+    this.#mixedBinding = bindMixed(this.storage);
+    this.#paddingRow = isEven ? new KvStorage({ ...shape, numRows: 1 }) : null;
+    this.#paddedBinding = this.#paddingRow && bindMixed(this.#paddingRow);
   }
 
   rearrange(operations: readonly CacheOperation[]): void {
@@ -122,8 +134,10 @@ export class OnnxDecoder implements Decoder {
     return { rows, verified, failures, timings };
   }
 
-  /** A decode run and a prefill run in one. Returns false when it fails: they are to run apart. */
+  /** A decode run and a prefill run in one. Returns false when they are to run apart. */
   #mixed(decode: readonly DecodeRow[], run: PrefillRun, rows: LogitsRow[]): boolean {
+    const width = paddedWidth(run, this.#padding, decode.length);
+    if (!fits(decode.length + run.length * width, this.#padding)) return false;
     const binding = this.#mixedBinding;
     const [decoding, prefilling] = [binding.group(0), binding.group(1)];
     decoding.bindRows(0, decode.length);
@@ -133,7 +147,7 @@ export class OnnxDecoder implements Decoder {
     for (const { sequence, start, length } of run) {
       if (sequence.row < decode.length) decoding.setLength(sequence.row, start + length + 1);
     }
-    const last = fillPrefill(prefilling, run);
+    const last = fillPrefill(prefilling, run, width);
     for (const { sequence, place } of last) wanted.push({ sequence, place: decode.length + place });
     return attempt(() => this.#runFor(binding, wanted, rows)) === null;
   }
@@ -145,7 +159,7 @@ export class OnnxDecoder implements Decoder {
     rows: LogitsRow[],
     failures: SequenceFailure[],
   ): void {
-    const binding = this.#binding(firstRow, decode.length);
+    const binding = this.#decodeBinding(firstRow, decode.length);
     const wanted = fillDecode(binding.group(), decode);
     const failure = attempt(() => this.#runFor(binding, wanted, rows));
     if (failure === null) return;
@@ -163,7 +177,7 @@ export class OnnxDecoder implements Decoder {
     const isLong = run.some(({ length }) => length > MAX_PLAIN_TOKENS);
     const session = isLong ? (this.#longSession ?? this.#session) : this.#session;
     const binding = this.#binding(firstRowOf(run), run.length, session);
-    const wanted = fillPrefill(binding.group(), run);
+    const wanted = fillPrefill(binding.group(), run, paddedWidth(run, this.#padding));
     const failure = attempt(() => this.#runFor(binding, wanted, rows));
     if (failure === null) return;
     if (run.length > 1) for (const chunk of run) this.#prefill([chunk], rows, failures);
@@ -179,14 +193,18 @@ export class OnnxDecoder implements Decoder {
   ): void {
     const position = sequence.numComputedTokens;
     const numTokens = 1 + draftTokenIds.length;
+    const width = paddedWidth([{ length: numTokens }], this.#padding);
     const binding = this.#binding(sequence.row, 1);
     const group = binding.group();
-    const inputIds = group.inputIds(numTokens);
+    const inputIds = group.inputIds(width).fill(0n);
     inputIds[0] = BigInt(sequence.tokenIds(position, position + 1)[0] ?? 0);
     for (const [at, tokenId] of draftTokenIds.entries()) inputIds[at + 1] = BigInt(tokenId);
-    group.setLength(0, position + numTokens);
+    group.setLength(0, position + width);
     const failure = attempt(() => {
-      const first = binding.run(Array.from({ length: numTokens }, (_, place) => place));
+      const first = this.#run(
+        binding,
+        Array.from({ length: numTokens }, (_, place) => place),
+      );
       rows.push({ sequence, logits: this.#logits.row(first) });
       const logits = Array.from(draftTokenIds, (_, at) => this.#logits.row(first + at + 1));
       verified.push({ sequence, draftTokenIds, logits });
@@ -197,10 +215,31 @@ export class OnnxDecoder implements Decoder {
   /** Runs what is filled in, and hands out the logits of the sequences that can now sample. */
   #runFor(binding: RunBinding, wanted: readonly WantedLogits[], rows: LogitsRow[]): void {
     // No graph is made for a run without logits: the first token's are computed in vain.
-    const first = binding.run(wanted.length === 0 ? [0] : wanted.map(({ place }) => place));
+    const first = this.#run(binding, wanted.length === 0 ? [0] : wanted.map(({ place }) => place));
     for (const [index, { sequence }] of wanted.entries()) {
       rows.push({ sequence, logits: this.#logits.row(first + index) });
     }
+  }
+
+  /** Runs what is filled in; see RunBinding.run. */
+  #run(binding: RunBinding, places: readonly number[]): number {
+    if (fits(places.length, this.#padding)) return binding.run(places);
+    const first = binding.run([...places, places.at(-1) ?? 0]);
+    this.#logits.giveBack(first + places.length);
+    return first;
+  }
+
+  /** For one token of each row. */
+  #decodeBinding(firstRow: number, numRows: number): RunBinding {
+    if (!this.#paddedBinding || fits(numRows, this.#padding)) {
+      return this.#binding(firstRow, numRows);
+    }
+    this.#paddedBinding.group().bindRows(firstRow, numRows);
+    const beside = this.#paddedBinding.group(1);
+    beside.bindRows(0, 1);
+    beside.inputIds(1).fill(0n);
+    beside.setLength(0, 1);
+    return this.#paddedBinding;
   }
 
   #binding(firstRow: number, numRows: number, session = this.#session): RunBinding {
@@ -220,12 +259,14 @@ export class OnnxDecoder implements Decoder {
     for (const binding of this.#bindings.values()) binding.release();
     this.#bindings.clear();
     this.#mixedBinding.release();
+    this.#paddedBinding?.release();
     this.#mixedSession.release();
     this.#longSession?.release();
     this.#session.release();
     this.#weights.release();
     this.#logits.release();
     this.storage.release();
+    this.#paddingRow?.release();
   }
 }
 
@@ -247,15 +288,16 @@ function fillDecode(group: RowGroup, decode: readonly DecodeRow[]): WantedLogits
   return wanted;
 }
 
-/** Fills in chunks of prompts in neighbouring rows, padded to the longest. */
-function fillPrefill(group: RowGroup, run: PrefillRun): WantedLogits[] {
-  const width = Math.max(...run.map(({ length }) => length));
+/** Fills in chunks of prompts in neighbouring rows, padded to `width`. */
+function fillPrefill(group: RowGroup, run: PrefillRun, width: number): WantedLogits[] {
+  const longest = Math.max(...run.map(({ length }) => length));
   const inputIds = group.inputIds(width).fill(0n);
   const wanted: WantedLogits[] = [];
   for (const [index, { sequence, start, length }] of run.entries()) {
     const tokenIds = sequence.tokenIds(start, start + length);
     for (const [at, tokenId] of tokenIds.entries()) inputIds[index * width + at] = BigInt(tokenId);
-    group.setLength(index, start + length);
+    // A run's longest row has all of its tokens.
+    group.setLength(index, start + (length === longest ? width : length));
     const isLast = start + length === sequence.numTokens;
     if (isLast) wanted.push({ sequence, place: index * width + length - 1 });
   }

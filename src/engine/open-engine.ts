@@ -52,7 +52,8 @@ export function openEngine(
     ? { ...openPaged(options, device, session), sharedMemory: null }
     : openRows(options, device, session, inheritedMemory);
   const costs = new CostModel();
-  const scheduler = new Scheduler(kvCache, costs, options);
+  const { durableKv: reproducible = false } = options;
+  const scheduler = new Scheduler(kvCache, costs, { ...options, reproducible });
   const sampler = new Sampler(model.manifest.vocabSize);
   const speculator =
     speculative &&
@@ -137,6 +138,8 @@ function openOnCpu(
     sharedMemory,
     maxRunTokens: options.maxNumBatchedTokens,
     maxDraftTokens: speculative?.maxTokens ?? 0,
+    // What a crash changes is when which tokens are computed: that must not change a text.
+    reproducible: options.durableKv ?? false,
     session,
   });
   // A block for each sequence is set aside: a dead row has to write somewhere.

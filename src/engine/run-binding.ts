@@ -17,17 +17,20 @@ export class RunBinding {
   #wanted: { index: BigInt64Array; tensor: Tensor } | undefined;
   #output: { firstRow: number; tensor: Tensor } | undefined;
 
-  /** @param prefixes of the names of the graph's row groups */
+  /** @param prefilling of the mixed graph's second row group; null for a graph with one */
   constructor(
     session: Session,
     storage: KvStorage,
     logits: LogitsBuffer,
-    prefixes: readonly string[] = [''],
+    prefilling: KvStorage | null = null,
   ) {
     this.#session = session;
     this.#logits = logits;
     this.#binding = new IoBinding(session);
-    this.#groups = prefixes.map((prefix) => new RowGroup(this.#binding, storage, prefix));
+    const decoding = new RowGroup(this.#binding, storage, '');
+    this.#groups = prefilling
+      ? [decoding, new RowGroup(this.#binding, prefilling, 'prefill.')]
+      : [decoding];
   }
 
   /** @throws RangeError when the graph has fewer groups */

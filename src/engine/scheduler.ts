@@ -14,6 +14,8 @@ export interface SchedulerOptions {
   readonly targetItlMs: number | null;
   readonly prefillPolicy?: PrefillPolicy;
   readonly batching: 'continuous' | 'static';
+  /** A prompt's last token is never computed in a decode run, which rounds otherwise than prefill. */
+  readonly reproducible?: boolean;
 }
 
 /** How many others may get a row while a sequence's memory is not yet to be had. */
@@ -95,7 +97,7 @@ export class Scheduler {
     this.#kvCache.compact();
     const decode = this.#planDecode();
     const numDecoding = decode.filter(({ sequence }) => sequence !== null).length;
-    const sequences = this.#running.filter((sequence) => !isDecoding(sequence));
+    const sequences = this.#running.filter((sequence) => !this.#isDecoding(sequence));
     const numFreeRows = this.#options.maxNumSeqs - this.#running.length;
     const prefill = planPrefill({
       sequences,
@@ -175,7 +177,7 @@ export class Scheduler {
 
   /** Memory for everybody's next token; where it lacks, the last in order give up their rows. */
   #growDecoding(): void {
-    for (const sequence of this.#running.filter(isDecoding)) {
+    for (const sequence of this.#running.filter((other) => this.#isDecoding(other))) {
       // Preempted for the sake of one before it.
       if (sequence.row === -1) continue;
       while (!this.#kvCache.grow(sequence, sequence.numTokens)) {
@@ -203,7 +205,7 @@ export class Scheduler {
     const isStatic = batching === 'static';
     if (isStatic && this.#running.length > 0) return;
     let budget = maxNumBatchedTokens;
-    for (const sequence of this.#running) budget -= numWantedTokens(sequence);
+    for (const sequence of this.#running) budget -= this.#numWantedTokens(sequence);
     const blocked: Sequence[] = [];
     for (const sequence of this.#waiting.slice()) {
       if (this.#running.length === maxNumSeqs || (budget <= 0 && !isStatic)) return;
@@ -212,7 +214,7 @@ export class Scheduler {
         this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
         insertInOrder(this.#running, sequence);
         this.#countPrefix(sequence);
-        budget -= numWantedTokens(sequence);
+        budget -= this.#numWantedTokens(sequence);
         for (const other of blocked) other.timesOvertaken++;
       } else {
         if (sequence.timesOvertaken >= MAX_OVERTAKEN) return;
@@ -235,30 +237,33 @@ export class Scheduler {
       const owner = this.#kvCache.ownerOf(row);
       // A dead row writes behind what its owner has cached, where the owner's next chunk goes anyway.
       rows.push({
-        sequence: owner && isDecoding(owner) ? owner : null,
+        sequence: owner && this.#isDecoding(owner) ? owner : null,
         position: owner?.numComputedTokens ?? 0,
       });
     }
     return rows.slice(0, rows.findLastIndex(({ sequence }) => sequence !== null) + 1);
   }
 
+  /**
+   * One token to compute fits the batched decode run, be it sampled or the last of a prompt. So does
+   * a prompt that is scored: it needs the logits of every token, and goes one by one.
+   */
+  #isDecoding(sequence: Sequence): boolean {
+    if (sequence.scoresPrompt) return true;
+    const isOfPrompt = sequence.numComputedTokens < sequence.numPromptTokens;
+    const isPrefill = isOfPrompt && (this.#options.reproducible ?? false);
+    return sequence.numUncomputedTokens === 1 && !isPrefill;
+  }
+
+  /** What it would compute in one step, given the budget. */
+  #numWantedTokens(sequence: Sequence): number {
+    return this.#isDecoding(sequence) ? 1 : sequence.numUncomputedTokens;
+  }
+
   #finish(sequence: Sequence, keep: boolean): void {
     this.#kvCache.release(sequence, keep);
     this.#running.splice(this.#running.indexOf(sequence), 1);
   }
-}
-
-/**
- * One token to compute fits the batched decode run, be it sampled or the last of a prompt. So does a
- * prompt that is scored: it needs the logits of every token, and goes one by one.
- */
-function isDecoding(sequence: Sequence): boolean {
-  return sequence.numUncomputedTokens === 1 || sequence.scoresPrompt;
-}
-
-/** What it would compute in one step, given the budget. */
-function numWantedTokens(sequence: Sequence): number {
-  return isDecoding(sequence) ? 1 : sequence.numUncomputedTokens;
 }
 
 /** What the request came with: its prompt, and tokens of an earlier life. */

@@ -15,7 +15,7 @@ export class RawDecoder {
 
   /**
    * @param context tokens that every row has cached before the first step
-   * @param durable whether the cache lies in shared memory
+   * @param durable as with `--durable-kv`: a cache in shared memory, reproducible runs
    */
   constructor(
     model: BuiltModel,
@@ -31,6 +31,7 @@ export class RawDecoder {
       numRows: rows,
       maxModelLen: capacity,
       sharedMemory,
+      reproducible: durable,
       session: { intraOpThreads },
     });
     const start = performance.now();
