@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { join } from 'node:path';
 import { CostModel } from '../../src/engine/cost-model.ts';
+import { CPU_DEVICE } from '../../src/engine/device.ts';
+import { DevicePagedModel } from '../../src/engine/device-paged-model.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { EngineRequest } from '../../src/engine/messages.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
@@ -71,6 +73,17 @@ describe('the paged decoder graph', () => {
       expect(() => new Session(path)).toThrow(/InsertedPrecisionFreeCast.*PagedAttention/);
     },
   );
+
+  it('is refused, with the reason, on the CPU and for a model that was built in float32', async () => {
+    const model = await prepareModel(...models.randomTiny);
+    const kvCacheMemory = 2 ** 28;
+    const options = { model, ...LIMITS, maxModelLen: 96, threads: 1, kvCacheMemory };
+    const open = () => openEngine({ ...options, prefixCaching: false, attention: 'paged' });
+    expect(open).toThrow('the CPU has no kernel for PagedAttention');
+    const device = { ...CPU_DEVICE, name: 'webgpu' } as const;
+    const pool = { numBlocks: 6, blockSize: 16, numLogits: 4 };
+    expect(() => new DevicePagedModel(model, { device, ...pool })).toThrow('built in float32');
+  });
 
   it('computes in float16 what it does in float32', async () => {
     const pool = { numBlocks: 6, blockSize: 16 };
