@@ -1,8 +1,9 @@
 /**
  * Decoding on GPUs, against the CPU for correctness and beside PyTorch for speed, with random weights.
+ * fp16 and int4 are computed in float16, fp32 in float32; the CPU computes in float32 always.
  * Usually started by scripts/gpu/run.sh:
  *
- *   scripts/gpu/run.sh [--out DIR] [--devices webgpu,cuda] [--attention rows,paged]
+ *   scripts/gpu/run.sh [--out DIR] [--devices webgpu,cuda] [--attention slots,paged]
  *     [--shapes 135m,0.5b,1b,8b] [--precisions fp16,int4] [--rows 1,2,4,...,256]
  *     [--prompt 64] [--steps 32] [--dry-run]
  *
@@ -28,7 +29,7 @@ const { values } = parseArgs({
   options: {
     out: { type: 'string', default: 'gpu-results' },
     devices: { type: 'string', default: 'webgpu,cuda' },
-    attention: { type: 'string', default: 'rows,paged' },
+    attention: { type: 'string', default: 'slots,paged' },
     shapes: { type: 'string', default: '135m,0.5b,1b,8b' },
     precisions: { type: 'string', default: 'fp16,int4' },
     rows: { type: 'string', default: '1,2,4,8,16,32,64,128,256' },
@@ -42,7 +43,7 @@ const { values } = parseArgs({
 
 const isDry = values['dry-run'];
 const shapes = isDry ? ['tiny'] : values.shapes.split(',');
-const precisions = (isDry ? ['fp32'] : values.precisions.split(',')).map((name) =>
+const precisions = (isDry ? ['fp32', 'fp16', 'int4'] : values.precisions.split(',')).map((name) =>
   oneOf(PRECISIONS, name),
 );
 const rows = (isDry ? '1,3' : values.rows).split(',').map(Number);
@@ -65,14 +66,18 @@ const report: Report = {
 for (const device of values.devices.split(',').map((name) => oneOf(DEVICE_NAMES, name))) {
   for (const attention of values.attention
     .split(',')
-    .map((name) => oneOf(['rows', 'paged'], name))) {
+    .map((name) => oneOf(['slots', 'paged'], name))) {
     const base = { device, attention, promptTokens, steps, cacheDirectory: join(out, 'cache') };
-    const checked = { ...base, shape: 'tiny', precision: 'fp32', check: true, rows: [] } as const;
-    const { error } = record(checked);
-    // What can't even run a tiny model has no speed.
-    if (error !== undefined) continue;
+    const works = precisions
+      // PagedAttention takes float16.
+      .filter((precision) => attention === 'slots' || precision !== 'fp32')
+      // What can't even run a tiny model has no speed.
+      .filter((precision) => {
+        const { error } = record({ ...base, shape: 'tiny', precision, check: true, rows: [] });
+        return error === undefined;
+      });
     for (const shape of shapes) {
-      for (const precision of precisions) {
+      for (const precision of works) {
         record({ ...base, shape, precision, check: false, rows });
       }
     }
@@ -84,7 +89,7 @@ console.log(markdown(report));
 
 function record(job: Job): JobResult {
   console.error(
-    `${job.device} ${job.attention} ${job.check ? 'check' : `${job.shape} ${job.precision}`}`,
+    `${job.device} ${job.attention} ${job.check ? 'check' : job.shape} ${job.precision}`,
   );
   const result = resultOf(process.execPath, [
     '--import',

@@ -4,9 +4,10 @@ import type { Precision } from '../../src/model/manifest.ts';
 /** One process's work: a model of random weights on a device. */
 export interface Job {
   readonly shape: string;
+  /** Computed in float16 on a GPU, but for fp32. */
   readonly precision: Precision;
   readonly device: DeviceName;
-  readonly attention: 'rows' | 'paged';
+  readonly attention: 'slots' | 'paged';
   /** Compare with the CPU in place of measuring. */
   readonly check: boolean;
   /** Sequences that decode at once, to be measured one after the other. */

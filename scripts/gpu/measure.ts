@@ -6,7 +6,7 @@ import { CPU_DEVICE } from '../../src/engine/device.ts';
 import type { EngineOptions, EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { prepareModel } from '../../src/model/build.ts';
-import type { BuiltModel } from '../../src/model/manifest.ts';
+import type { ActivationDtype, BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
 import { median } from '../bench/lib/table.ts';
 import type { CheckResult, Job, JobResult, StepMeasurement } from './job.ts';
@@ -15,6 +15,8 @@ import { shapeNamed } from './shapes.ts';
 const CHECK_TOKENS = 12;
 const CHECK_PROMPTS = [1, 5, 17, 33, 70];
 const WARM_UP_STEPS = 4;
+/** Sequences wait for a row where those that run might need what is left of the memory. */
+const SPARE_POSITIONS = 128;
 
 function request(id: number, numPromptTokens: number, maxTokens: number): EngineRequest {
   const length = numPromptTokens;
@@ -27,7 +29,7 @@ function optionsOf(job: Job, model: BuiltModel, maxNumSeqs: number): EngineOptio
   const { numLayers, numKvHeads, headDim } = model.manifest;
   const maxModelLen = job.check
     ? Math.max(...CHECK_PROMPTS) + CHECK_TOKENS
-    : job.promptTokens + job.steps + 2 * WARM_UP_STEPS;
+    : job.promptTokens + job.steps + 2 * WARM_UP_STEPS + SPARE_POSITIONS;
   const positionBytes = 2 * numLayers * numKvHeads * headDim * Float32Array.BYTES_PER_ELEMENT;
   return {
     model,
@@ -40,13 +42,17 @@ function optionsOf(job: Job, model: BuiltModel, maxNumSeqs: number): EngineOptio
     // A row more for each way of the cache to need one.
     kvCacheMemory: (2 * maxNumSeqs + 2) * (maxModelLen + 256) * positionBytes,
     prefixCaching: false,
-    targetItlMs: null,
+    // Prompts are not to wait for each other: all sequences are to decode at once for a while.
+    targetItlMs: 60_000,
     batching: 'continuous',
   };
 }
 
-/** The same sequences on the CPU and on the device: tokens and log-probabilities. */
-function check(job: Job, model: BuiltModel): CheckResult {
+/**
+ * The same sequences on the CPU, in float32, and on the device: tokens and log-probabilities.
+ * @param onCpu the same model for the CPU
+ */
+function check(job: Job, model: BuiltModel, onCpu: BuiltModel): CheckResult {
   const run = (options: EngineOptions) => {
     const { engine, decoder } = openEngine(options);
     const outputs = CHECK_PROMPTS.map((): TokenOutput[] => []);
@@ -64,7 +70,7 @@ function check(job: Job, model: BuiltModel): CheckResult {
   };
   // Fewer rows than sequences, so that some begin beside others that decode.
   const options = optionsOf(job, model, 3);
-  const expected = run({ ...options, device: CPU_DEVICE });
+  const expected = run({ ...options, model: onCpu, device: CPU_DEVICE, attention: 'slots' });
   const found = run(options);
   let [equalTokens, worst] = [0, 0];
   for (const [id, outputs] of expected.entries()) {
@@ -116,11 +122,16 @@ function measure(job: Job, model: BuiltModel): StepMeasurement[] {
 }
 
 async function work(job: Job): Promise<JobResult> {
-  const model = await prepareModel(
-    { kind: 'random', config: shapeNamed(job.shape), seed: 1 },
-    { precision: job.precision, cacheDirectory: job.cacheDirectory },
-  );
-  return job.check ? { check: check(job, model) } : { steps: measure(job, model) };
+  const { precision, cacheDirectory } = job;
+  const build = (activationDtype: ActivationDtype) =>
+    prepareModel(
+      { kind: 'random', config: shapeNamed(job.shape), seed: 1 },
+      { precision, activationDtype, cacheDirectory },
+    );
+  const hasHalf = job.device !== 'cpu' && precision !== 'fp32' && precision !== 'int8';
+  const model = await build(hasHalf ? 'float16' : 'float32');
+  if (!job.check) return { steps: measure(job, model) };
+  return { check: check(job, model, await build('float32')) };
 }
 
 /** Written by bench.ts. */

@@ -26,11 +26,11 @@ export function markdown({ machine, gpu, runtime, promptTokens, entries }: Repor
     `${gpu}; ${machine}; ONNX Runtime ${runtime}. Random weights, prompts of ${promptTokens} tokens.`,
     '',
   ];
-  for (const { device, attention, check } of entries) {
+  for (const { device, attention, precision, check } of entries) {
     if (!check) continue;
     const { equalTokens, tokens, worst } = check;
     lines.push(
-      `- ${device}, ${attention}: ${equalTokens} of ${tokens} greedy tokens as on the CPU, ` +
+      `- ${device}, ${attention}, ${precision}: ${equalTokens} of ${tokens} greedy tokens as on the CPU, ` +
         `log-probabilities within ${worst.toExponential(1)}`,
     );
   }
@@ -58,6 +58,6 @@ export function markdown({ machine, gpu, runtime, promptTokens, entries }: Repor
 }
 
 function nameOf({ device, attention, shape, precision, isCheck }: Entry): string {
-  const parts = [device, attention, shape, isCheck ? 'check' : precision];
+  const parts = [device, attention, isCheck ? 'check' : shape, precision];
   return parts.filter((part) => part !== undefined && part !== '').join(' ');
 }

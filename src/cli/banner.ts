@@ -15,6 +15,7 @@ export interface BannerFacts {
   readonly deviceReason: string | null;
   readonly info: EngineInfo;
   readonly limits: EngineLimits;
+  readonly attention: 'slots' | 'paged';
   readonly canChat: boolean;
   readonly needsKey: boolean;
 }
@@ -40,7 +41,8 @@ export function banner(facts: BannerFacts): string {
     ...(deviceReason === null ? [] : [['', `${info.device} ${deviceReason}`]]),
     [
       'KV cache',
-      `${Math.min(maxNumSeqs, info.numRows)} rows x ${maxModelLen} positions, ${manifest.kvCacheDtype}`,
+      `${Math.min(maxNumSeqs, info.numRows)} rows x ${maxModelLen} positions, ${manifest.kvCacheDtype}` +
+        (facts.attention === 'paged' ? ', in blocks' : ''),
     ],
     ['', isCpu ? `up to ${memory}, taken as it fills` : memory],
   ];

@@ -1,13 +1,13 @@
 import { SingleBar, Presets } from 'cli-progress';
-import { type ModelSource, prepareModel } from '../model/build.ts';
+import { type BuildOptions, type ModelSource, prepareModel } from '../model/build.ts';
 import { defaultCacheDirectory } from '../model/cache-directory.ts';
-import type { BuiltModel, Precision } from '../model/manifest.ts';
+import type { BuiltModel } from '../model/manifest.ts';
 import type { Options } from './options.ts';
 
 /** Builds a model, or finds it built, with a progress bar on stderr while it takes time. */
 export async function buildWithProgress(
   source: ModelSource,
-  precision: Precision,
+  { precision, activationDtype = 'float32' }: Pick<BuildOptions, 'precision' | 'activationDtype'>,
   kvCacheDtype: Options['kvCacheDtype'],
 ): Promise<BuiltModel> {
   const calibration = kvCacheDtype === 'int8' ? await loadCalibration() : {};
@@ -26,6 +26,7 @@ export async function buildWithProgress(
   try {
     return await prepareModel(source, {
       precision,
+      activationDtype,
       cacheDirectory: defaultCacheDirectory(),
       ...calibration,
       onProgress(done, total) {

@@ -1,11 +1,21 @@
 import { Command } from 'commander';
 import { dirname } from 'node:path';
 import { buildWithProgress } from './build-model.ts';
+import { chooseDevice } from './device.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 
-const NAMES = ['model', 'precision', 'kvCacheDtype', 'randomWeights'] as const;
+const NAMES = [
+  'model',
+  'device',
+  'deviceId',
+  'providerOption',
+  'providerLibrary',
+  'precision',
+  'kvCacheDtype',
+  'randomWeights',
+] as const;
 
 /** `chairlift build`: makes the ONNX graph ahead of the first `serve`. */
 export function buildCommand(): Command {
@@ -15,12 +25,8 @@ export function buildCommand(): Command {
   return addOptions(command, NAMES).action(async () => {
     const options = readOptions<(typeof NAMES)[number]>(command);
     const { source, config } = await chooseModel(options);
-    const { precision } = resolvePrecision(options.precision, null, config);
-    const { graphPath, manifest } = await buildWithProgress(
-      source,
-      precision,
-      options.kvCacheDtype,
-    );
+    const choice = resolvePrecision(options.precision, await chooseDevice(options), config);
+    const { graphPath, manifest } = await buildWithProgress(source, choice, options.kvCacheDtype);
     const millions = (manifest.numParameters / 1e6).toFixed(1);
     console.log(
       `${manifest.family}, ${millions}M parameters, ${manifest.precision}, KV cache ${manifest.kvCacheDtype}`,

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { CPU_DEVICE, type DeviceName, type DeviceOptions } from '../engine/device.ts';
 import type { DeviceProbe } from '../engine/device-probe.ts';
+import type { ActivationDtype } from '../model/manifest.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
 
@@ -25,7 +26,10 @@ type DeviceFlags = Options<'device' | 'deviceId' | 'providerOption' | 'providerL
 
 export interface ChosenDevice {
   readonly device: DeviceOptions;
-  readonly supportsFp16: boolean;
+  /** What decoders can compute in there, the fastest first. */
+  readonly activationDtypes: readonly ActivationDtype[];
+  /** It has a kernel for attention over a KV cache in blocks. */
+  readonly hasPagedAttention: boolean;
   /** As its driver calls it; null where that can't be known. */
   readonly adapter: string | null;
   /** Of the device; null for the CPU, and where it can't be known. */
@@ -34,7 +38,13 @@ export interface ChosenDevice {
   readonly reason: string | null;
 }
 
-const ON_CPU = { device: CPU_DEVICE, supportsFp16: false, adapter: null, memoryBytes: null };
+const ON_CPU: Omit<ChosenDevice, 'reason'> = {
+  device: CPU_DEVICE,
+  activationDtypes: ['float32'],
+  hasPagedAttention: false,
+  adapter: null,
+  memoryBytes: null,
+};
 
 /**
  * What `--device` means on this machine. A GPU is taken only if a graph runs on it.
@@ -102,7 +112,8 @@ async function tryDevice(device: DeviceOptions): Promise<DeviceProbe> {
     adapter: null,
     isSoftware: false,
     memoryBytes: null,
-    supportsFp16: false,
+    activationDtypes: [],
+    hasPagedAttention: false,
   });
   return new Promise((resolve) => {
     const timer = setTimeout(() => {

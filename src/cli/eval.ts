@@ -55,7 +55,7 @@ async function evaluatePrecisions(command: Command): Promise<void> {
   const encoded = encodeData(data, text);
   const reports: PrecisionReport[] = [];
   for (const precision of own.data.precisions) {
-    const model = await buildWithProgress(chosen.source, precision, kvCacheDtype);
+    const model = await buildWithProgress(chosen.source, { precision }, kvCacheDtype);
     const bar = progressBar(precision);
     bar.start(encoded.texts.length + encoded.prompts.length, 0);
     try {

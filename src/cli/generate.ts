@@ -67,8 +67,8 @@ async function generate(command: Command, argument: string | undefined): Promise
   );
 
   const engine = new EngineClient();
-  const { precision } = resolvePrecision(options.precision, null, chosen.config);
-  const model = await buildWithProgress(chosen.source, precision, options.kvCacheDtype);
+  const choice = resolvePrecision(options.precision, null, chosen.config);
+  const model = await buildWithProgress(chosen.source, choice, options.kvCacheDtype);
   await engine.start({ model, ...limits });
   const admission = new Admission({ concurrency: 1, maxQueue: 0 });
   const { eosTokenIds } = tokenizer;

@@ -113,14 +113,22 @@ const OPTIONS = {
   },
   precision: {
     flags: '--precision <name>',
-    description: `number format of the weights: auto, ${PRECISIONS.join(', ')}`,
+    description: `number format of the weights: auto, ${PRECISIONS.join(', ')}; GPUs compute fp16 and int4 in float16`,
     schema: z.enum(['auto', ...PRECISIONS]),
     default: 'auto',
   },
   kvCacheDtype: {
     flags: '--kv-cache-dtype <name>',
-    description: 'number format of the KV cache: auto (float32) or int8, a quarter of the memory',
+    description:
+      'number format of the KV cache: auto (what is computed in) or int8, a quarter of float32 (CPU)',
     schema: z.enum(['auto', 'int8']),
+    default: 'auto',
+  },
+  attention: {
+    flags: '--attention <name>',
+    description:
+      'how the KV cache lies in memory: slots (a row for each sequence), paged (blocks, with PagedAttention; GPUs that compute in float16) or auto, which is slots, since no GPU has been measured yet',
+    schema: z.enum(['auto', 'slots', 'paged']),
     default: 'auto',
   },
   maxNumSeqs: {

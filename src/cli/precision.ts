@@ -1,5 +1,5 @@
 import type { DecoderConfig } from '../model/config.ts';
-import type { Precision } from '../model/manifest.ts';
+import type { ActivationDtype, Precision } from '../model/manifest.ts';
 import { countParameters } from '../model/parameter-count.ts';
 import { hasFastInt8 } from '../ort/cpu-features.ts';
 import type { ChosenDevice } from './device.ts';
@@ -8,7 +8,9 @@ import type { Options } from './options.ts';
 
 export interface PrecisionChoice {
   readonly precision: Precision;
-  /** Why `auto` picked it; null when it was asked for. */
+  /** float16 for GPUs that have it, with all weights but those of fp32. */
+  readonly activationDtype: ActivationDtype;
+  /** Why `auto` picked it, or why it is not computed in as it could be; null when it is as asked for. */
   readonly reason: string | null;
 }
 
@@ -24,23 +26,47 @@ const SMALL_MODEL_PARAMETERS = 32e6;
  */
 export function resolvePrecision(
   option: Options['precision'],
-  chosen: Pick<ChosenDevice, 'device' | 'supportsFp16'> | null,
+  chosen: Pick<ChosenDevice, 'device' | 'activationDtypes'> | null,
   config: DecoderConfig,
   fastInt8 = hasFastInt8(),
 ): PrecisionChoice {
-  const isCpu = chosen === null || chosen.device.name === 'cpu';
-  if (option === 'int8' && !isCpu) {
+  if (chosen === null || chosen.device.name === 'cpu') {
+    const { precision, reason } = onCpu(option, config, fastInt8);
+    return { precision, activationDtype: 'float32', reason };
+  }
+  return onDevice(option, chosen);
+}
+
+function onCpu(option: Options['precision'], config: DecoderConfig, fastInt8: boolean) {
+  if (option !== 'auto') return { precision: option, reason: null };
+  if (countParameters(config) < SMALL_MODEL_PARAMETERS) {
+    return {
+      precision: 'fp32',
+      reason: 'picked for a small model: fast enough, and exact',
+    } as const;
+  }
+  if (!fastInt8) return { precision: 'fp32', reason: 'picked: this CPU has no fast int8' } as const;
+  return { precision: 'int8', reason: 'picked for speed on this CPU' } as const;
+}
+
+function onDevice(
+  option: Options['precision'],
+  { device: { name }, activationDtypes }: Pick<ChosenDevice, 'device' | 'activationDtypes'>,
+): PrecisionChoice {
+  if (option === 'int8') {
     throw new UsageError(
-      `--precision int8 multiplies as only CPUs do; ${chosen.device.name} takes fp32, fp16 and int4`,
+      `--precision int8 multiplies as only CPUs do; ${name} takes fp32, fp16 and int4`,
     );
   }
-  if (option !== 'auto') return { precision: option, reason: null };
-  if (!isCpu) {
-    return { precision: 'fp32', reason: `the default on ${chosen.device.name}` };
+  if (option === 'fp32' && !activationDtypes.includes('float32')) {
+    throw new UsageError(`${name} has no attention in --precision fp32; it takes fp16 and int4`);
   }
-  if (countParameters(config) < SMALL_MODEL_PARAMETERS) {
-    return { precision: 'fp32', reason: 'picked for a small model: fast enough, and exact' };
+  if (option !== 'fp32' && activationDtypes.includes('float16')) {
+    if (option !== 'auto') return { precision: option, activationDtype: 'float16', reason: null };
+    const reason = `the default on ${name}`;
+    return { precision: 'fp16', activationDtype: 'float16', reason };
   }
-  if (!fastInt8) return { precision: 'fp32', reason: 'picked: this CPU has no fast int8' };
-  return { precision: 'int8', reason: 'picked for speed on this CPU' };
+  const reason = option === 'fp32' ? null : `computed in float32: this ${name} has no float16`;
+  const precision = option === 'auto' ? 'fp32' : option;
+  return { precision, activationDtype: 'float32', reason };
 }

@@ -17,6 +17,7 @@ import { ResponseStore } from '../server/responses/store.ts';
 import { listen } from '../server/listen.ts';
 import { ServerTimings } from '../server/server-timing.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
+import { resolveAttention } from './attention.ts';
 import { banner } from './banner.ts';
 import { buildWithProgress } from './build-model.ts';
 import { chooseDevice } from './device.ts';
@@ -39,6 +40,7 @@ const NAMES: readonly OptionName[] = [
   'providerLibrary',
   'precision',
   'kvCacheDtype',
+  'attention',
   'maxNumSeqs',
   'maxModelLen',
   'maxNumBatchedTokens',
@@ -77,6 +79,8 @@ async function serve(options: Options): Promise<void> {
   const chosen = await chooseModel(options);
   const chosenDevice = await chooseDevice(options);
   const limits = engineLimits(options, chosen.config, chosenDevice);
+  const choice = resolvePrecision(options.precision, chosenDevice, chosen.config);
+  const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype);
   const textModel = await loadTextModel(chosen.text);
   const { tokenizer, chatTemplate, generationDefaults } = textModel;
   const modelName = options.servedModelName ?? chosen.name;
@@ -152,11 +156,16 @@ async function serve(options: Options): Promise<void> {
     await engine.stop();
   });
 
-  const choice = resolvePrecision(options.precision, chosenDevice, chosen.config);
-  const model = await buildWithProgress(chosen.source, choice.precision, options.kvCacheDtype);
+  const model = await buildWithProgress(chosen.source, choice, options.kvCacheDtype);
   const { device } = chosenDevice;
-  const speculative = await speculation(options, choice.precision, device, chosen.config);
-  await engine.start({ model, ...limits, speculative, grammarVocabulary: vocabulary });
+  const speculative = await speculation(options, choice, device, chosen.config);
+  await engine.start({
+    model,
+    ...limits,
+    attention,
+    speculative,
+    grammarVocabulary: vocabulary,
+  });
   const { manifest } = model;
   const precisionReason = choice.reason;
   const { adapter, reason: deviceReason } = chosenDevice;
@@ -164,7 +173,7 @@ async function serve(options: Options): Promise<void> {
   const canChat = chatTemplate !== null;
   const needsKey = options.apiKey !== undefined;
   const { url } = listener;
-  const how = { precisionReason, adapter, deviceReason, info, limits };
+  const how = { precisionReason, adapter, deviceReason, info, limits, attention };
   console.log(banner({ url, version, modelName, manifest, ...how, canChat, needsKey }));
 }
 

@@ -1,11 +1,11 @@
 import type { DeviceOptions } from '../engine/device.ts';
 import type { SpeculativeOptions } from '../engine/messages.ts';
 import type { DecoderConfig } from '../model/config.ts';
-import type { Precision } from '../model/manifest.ts';
 import { inspectModelFolder } from '../model/model-folder.ts';
 import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
+import type { PrecisionChoice } from './precision.ts';
 
 /**
  * What `--speculative` means for a model, with the draft model built; null for none. `auto` guesses
@@ -16,7 +16,7 @@ import type { Options } from './options.ts';
  */
 export async function speculation(
   options: Options<'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype'>,
-  precision: Precision,
+  choice: Pick<PrecisionChoice, 'precision' | 'activationDtype'>,
   device: DeviceOptions,
   { vocabSize }: DecoderConfig,
 ): Promise<SpeculativeOptions | null> {
@@ -27,6 +27,7 @@ export async function speculation(
   if (path !== undefined && (speculative === 'off' || speculative === 'ngram')) {
     throw new UsageError(`--draft-model has no use with --speculative ${speculative}`);
   }
+  const { precision } = choice;
   const hasExactWeights = precision === 'fp32' || precision === 'fp16';
   const isExact = device.name === 'cpu' && hasExactWeights && kvCacheDtype === 'auto';
   const isWanted = speculative === 'auto' ? isExact || path !== undefined : speculative !== 'off';
@@ -40,5 +41,5 @@ export async function speculation(
     );
   }
   const source = { kind: 'folder', path } as const;
-  return { draftModel: await buildWithProgress(source, precision, kvCacheDtype), maxTokens };
+  return { draftModel: await buildWithProgress(source, choice, kvCacheDtype), maxTokens };
 }

@@ -44,8 +44,14 @@ export class DevicePagedModel implements PagedModel {
   /** Views of the logits, by number. */
   readonly #views = new Map<number, Tensor>();
 
-  /** @throws OrtError when the graph can't be loaded or the device lacks memory */
+  /**
+   * @throws OrtError when the graph can't be loaded or the device lacks memory; Error when the model
+   *   was built in float32
+   */
   constructor({ pagedGraphPath, manifest }: BuiltModel, options: DevicePagedOptions) {
+    if (pagedGraphPath === null) {
+      throw new Error('PagedAttention takes float16, and the model was built in float32');
+    }
     const { device, numBlocks, blockSize, numLogits } = options;
     const { numLayers, numKvHeads, headDim, vocabSize } = manifest;
     const session = { ...options.session, providers: executionProviders(device) };

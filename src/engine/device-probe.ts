@@ -1,11 +1,12 @@
-import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
+import type { ActivationDtype } from '../model/manifest.ts';
+import { GraphBuilder } from '../onnx/graph-builder.ts';
 import { cudaDevices } from '../ort/cuda-devices.ts';
 import { IoBinding } from '../ort/io-binding.ts';
 import { Session } from '../ort/session.ts';
-import type { SessionOptions } from '../ort/session-options.ts';
 import { Tensor } from '../ort/tensor.ts';
 import { vulkanDevices } from '../ort/vulkan-devices.ts';
-import { type DeviceOptions, executionProviders } from './device.ts';
+import { deviceOnly, loadAttention, loadPagedAttention } from './attention-probe.ts';
+import type { DeviceOptions } from './device.ts';
 
 /** What a device turned out to be. */
 export interface DeviceProbe {
@@ -17,10 +18,21 @@ export interface DeviceProbe {
   readonly isSoftware: boolean;
   /** Of the device, in bytes; null where that can't be known. */
   readonly memoryBytes: number | null;
-  readonly supportsFp16: boolean;
+  /** What decoders can compute in there, the fastest first. */
+  readonly activationDtypes: readonly ActivationDtype[];
+  /** It has a kernel for attention over a KV cache in blocks. */
+  readonly hasPagedAttention: boolean;
 }
 
-const HEAD_DIM = 64;
+/** A device that nothing is known of. */
+export const NO_DEVICE: DeviceProbe = {
+  failure: null,
+  adapter: null,
+  isSoftware: false,
+  memoryBytes: null,
+  activationDtypes: [],
+  hasPagedAttention: false,
+};
 
 type Adapter = Pick<DeviceProbe, 'adapter' | 'isSoftware' | 'memoryBytes'>;
 
@@ -29,25 +41,31 @@ export function probeDevice(device: DeviceOptions): DeviceProbe {
   const adapter = adapterOf(device);
   if (adapter === null) {
     const failure = `no ${device.name === 'webgpu' ? 'Vulkan' : 'NVIDIA'} driver was found`;
-    return { ...UNKNOWN, failure, supportsFp16: false };
+    return { ...NO_DEVICE, failure };
   }
-  const failure =
-    failureOf(() => runSmallGraph(device, 'float', Float32Array.of(1, 2, 3, 4))) ??
-    (failureOf(() => loadAttention(device)) === null ? null : 'it has no attention in fp32');
-  // 1, 2, 3 and 4 in half precision.
+  const failure = failureOf(() => runSmallGraph(device, 'float', Float32Array.of(1, 2, 3, 4)));
+  if (failure !== null) return { ...NO_DEVICE, ...adapter, failure };
+  const works = (action: () => void) => failureOf(action) === null;
+  // 1, 2, 3 and 4 in half precision. WebGPU makes sessions that its adapter can't run.
   const halves = Uint16Array.of(0x3c00, 0x4000, 0x4200, 0x4400);
-  const supportsFp16 =
-    failure === null && failureOf(() => runSmallGraph(device, 'float16', halves)) === null;
-  return { ...adapter, failure, supportsFp16 };
+  const hasHalf =
+    works(() => runSmallGraph(device, 'float16', halves)) &&
+    works(() => loadAttention(device, 'float16'));
+  const activationDtypes: ActivationDtype[] = hasHalf ? ['float16'] : [];
+  if (works(() => loadAttention(device, 'float'))) activationDtypes.push('float32');
+  return {
+    ...adapter,
+    failure: activationDtypes.length > 0 ? null : 'it has no attention',
+    activationDtypes,
+    hasPagedAttention: hasHalf && works(() => loadPagedAttention(device)),
+  };
 }
-
-const UNKNOWN: Adapter = { adapter: null, isSoftware: false, memoryBytes: null };
 
 /** What the device's driver says of it; null where there is none. */
 function adapterOf({ name, id }: DeviceOptions): Adapter | null {
   if (name === 'webgpu') {
     // Elsewhere WebGPU lies on Metal or Direct3D, which are always there.
-    if (process.platform !== 'linux') return UNKNOWN;
+    if (process.platform !== 'linux') return NO_DEVICE;
     const devices = vulkanDevices();
     const device = devices.find(({ isSoftware }) => !isSoftware) ?? devices[0];
     if (!device) return null;
@@ -70,7 +88,7 @@ function runSmallGraph<T extends 'float' | 'float16'>(
   graph.node('y', 'Transpose', ['x'], { attributes: { perm: [1n, 0n] } });
   graph.node('z', 'Add', ['y', 'y']);
   graph.output('z', type, [2, 2]);
-  const session = new Session(graph.toBytes(), sessionOptions(device));
+  const session = new Session(graph.toBytes(), deviceOnly(device));
   const result = values.slice();
   const binding = new IoBinding(session);
   const tensors = [
@@ -90,34 +108,6 @@ function runSmallGraph<T extends 'float' | 'float16'>(
   if (!expected.every((value, index) => value === result[index])) {
     throw new Error('it computes wrong results');
   }
-}
-
-/** @throws OrtError when the device has no kernel for a decoder's attention */
-function loadAttention(device: DeviceOptions): void {
-  const graph = new GraphBuilder('attention');
-  graph.input('qkv', 'float', [1, 'seq', 3 * HEAD_DIM]);
-  graph.input('seqlens_k', 'int32', [1]);
-  graph.input('total_sequence_length', 'int32', []);
-  const cache = [1, 1, 'capacity', HEAD_DIM];
-  for (const name of ['past_key', 'past_value']) graph.input(name, 'float', cache);
-  const outputs = ['attended', 'present_key', 'present_value'];
-  const inputs = ['qkv', '', '', 'past_key', 'past_value', 'seqlens_k', 'total_sequence_length'];
-  const attributes = { num_heads: 1n, kv_num_heads: 1n };
-  graph.node('attention', 'GroupQueryAttention', inputs, {
-    domain: MICROSOFT_DOMAIN,
-    outputs,
-    attributes,
-  });
-  graph.output('attended', 'float', [1, 'seq', HEAD_DIM]);
-  for (const name of ['present_key', 'present_value']) graph.output(name, 'float', cache);
-  new Session(graph.toBytes(), sessionOptions(device)).release();
-}
-
-function sessionOptions(device: DeviceOptions): SessionOptions {
-  return {
-    providers: executionProviders(device),
-    config: { 'session.disable_cpu_ep_fallback': '1' },
-  };
 }
 
 /** Runs `action`; returns why it failed in a line, or null. */

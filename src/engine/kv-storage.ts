@@ -7,7 +7,7 @@ import { BLOCK_SIZE } from './prefix-index.ts';
 import type { CacheOperation } from './step-plan.ts';
 
 export interface KvShape {
-  readonly elementType: 'float' | 'int8';
+  readonly elementType: 'float' | 'float16' | 'int8';
   readonly numLayers: number;
   readonly numKvHeads: number;
   readonly headDim: number;
@@ -24,7 +24,7 @@ export function kvShape(
   numRows: number,
   maxModelLen: number,
 ): KvShape {
-  const elementType = kvCacheDtype === 'int8' ? 'int8' : 'float';
+  const elementType = kvCacheDtype === 'float32' ? 'float' : kvCacheDtype;
   let blockSize = BLOCK_SIZE;
   while (tensorByteLength(elementType, [blockSize, headDim]) % PAGE_BYTES !== 0) blockSize *= 2;
   const capacity = Math.ceil(maxModelLen / blockSize) * blockSize;

@@ -79,8 +79,11 @@ export interface EngineOptions {
   readonly threads: number;
   /** What computes; the CPU if left out. */
   readonly device?: DeviceOptions;
-  /** How a device's KV cache lies in memory: in rows, or in blocks with PagedAttention; rows if left out. */
-  readonly attention?: 'rows' | 'paged';
+  /**
+   * How a device's KV cache lies in memory: a row for each sequence, or blocks with PagedAttention;
+   * slots if left out.
+   */
+  readonly attention?: 'slots' | 'paged';
   /** Bytes of the device's memory that the KV cache may use. */
   readonly kvCacheMemory: number;
   /** Reuse what earlier requests computed of a prompt's beginning. */

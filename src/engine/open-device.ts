@@ -19,8 +19,8 @@ export function openDevice(
   session: SessionOptions,
 ): DeviceDecoder {
   const { manifest } = model;
-  if (manifest.kvCacheDtype !== 'float32') {
-    throw new Error(`an ${manifest.kvCacheDtype} KV cache needs the CPU, not ${device.name}`);
+  if (manifest.kvCacheDtype === 'int8') {
+    throw new Error(`an int8 KV cache needs the CPU, not ${device.name}`);
   }
   const shape = kvShape(manifest, wantedRows, maxModelLen);
   const affordable = DeviceKvStorage.rowsWithin(kvCacheMemory, shape);

@@ -47,10 +47,10 @@ export function openEngine(
   const threads = options.threads || availableParallelism();
   const session = { intraOpThreads: threads };
   const { device = CPU_DEVICE, speculative = null } = options;
-  const isPaged = device.name !== 'cpu' && options.attention === 'paged';
-  const { decoder, kvCache, kvCacheBytes, sharedMemory } = isPaged
-    ? { ...openPaged(options, device, session), sharedMemory: null }
-    : openRows(options, device, session, inheritedMemory);
+  const { decoder, kvCache, kvCacheBytes, sharedMemory } =
+    options.attention === 'paged'
+      ? { ...openPaged(options, device, session), sharedMemory: null }
+      : openRows(options, device, session, inheritedMemory);
   const costs = new CostModel();
   const { durableKv: reproducible = false } = options;
   const scheduler = new Scheduler(kvCache, costs, { ...options, reproducible });

@@ -15,7 +15,7 @@ export interface OpenedPaged {
 /**
  * Opens a model on a device with its KV cache in blocks, as many as the budget allows.
  * @throws OrtError when the session can't be made or the device lacks memory; Error when the budget
- *   is too small
+ *   is too small, or there is no such kernel for the device or the model's number format
  */
 export function openPaged(
   options: EngineOptions,
@@ -23,6 +23,7 @@ export function openPaged(
   session: SessionOptions,
 ): OpenedPaged {
   const { model, maxNumSeqs, maxModelLen, kvCacheMemory, prefixCaching, speculative } = options;
+  if (device.name === 'cpu') throw new Error('the CPU has no kernel for PagedAttention');
   const blockSize = pagedBlockSize(device.name, model.manifest.headDim);
   const blockBytes = blockSize * pagedBytesPerPosition(model.manifest);
   // As many again keep finished texts while every sequence runs.

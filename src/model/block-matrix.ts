@@ -1,4 +1,5 @@
 import { MICROSOFT_DOMAIN, type GraphBuilder } from '../onnx/graph-builder.ts';
+import { floatInitializer } from './float-matrix.ts';
 import {
   BLOCK_SIZE,
   blockBytes,
@@ -33,7 +34,7 @@ export class BlockMatrix {
     graph: GraphBuilder,
     weights: WeightSource,
     source: MatrixSource,
-    { bits }: BlockFormat,
+    { bits, activations }: BlockFormat,
   ) {
     const { name, columns } = source;
     const rows = source.tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
@@ -53,7 +54,8 @@ export class BlockMatrix {
         return quantized.packed;
       },
     );
-    this.#scales = graph.initializer(`${name}.weight_scales`, 'float', [rows, blocks], async () => {
+    const scalesName = `${name}.weight_scales`;
+    this.#scales = floatInitializer(graph, scalesName, [rows, blocks], activations, async () => {
       const { scales } = quantized ?? (await quantize(weights, source, rows, bits));
       quantized = undefined;
       return scales;
@@ -74,7 +76,7 @@ export class BlockMatrix {
     });
   }
 
-  /** Adds a lookup of rows; `indices` [tokens] become float [tokens, columns]. */
+  /** Adds a lookup of rows; `indices` [tokens] become [tokens, columns]. */
   gather(output: string, indices: string): string {
     const graph = this.#graph;
     const lastAxis = graph.initializer(`${output}/axes`, 'int64', [1], BigInt64Array.of(-1n));

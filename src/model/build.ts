@@ -3,9 +3,20 @@ import { join } from 'node:path';
 
 import { parseDecoderConfig, type DecoderConfig } from './config.ts';
 import { contentHash, sha256 } from './content-hash.ts';
-import { buildDecoderGraph, buildMixedGraph, buildPagedGraph } from './decoder-graph.ts';
+import {
+  buildDecoderGraph,
+  buildMixedGraph,
+  buildPagedGraph,
+  type NumberFormats,
+} from './decoder-graph.ts';
 import { ModelError } from './errors.ts';
-import type { BuiltModel, DecoderManifest, KvCacheDtype, Precision } from './manifest.ts';
+import type {
+  ActivationDtype,
+  BuiltModel,
+  DecoderManifest,
+  KvCacheDtype,
+  Precision,
+} from './manifest.ts';
 import type { LayerKvScales } from './kv-scales.ts';
 import { readManifest, writeManifest } from './manifest-file.ts';
 import { inspectModelFolder, type HuggingFaceFolder } from './model-folder.ts';
@@ -16,7 +27,7 @@ import { createStagingDirectory, publish, removeStaleStaging } from './staging.t
 import type { WeightSource } from './weights.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 7;
+const FORMAT_VERSION = 8;
 
 const GRAPH_FILE = 'decoder.onnx';
 const MIXED_GRAPH_FILE = 'mixed.onnx';
@@ -29,13 +40,15 @@ export type ModelSource =
 
 export interface BuildOptions {
   readonly precision: Precision;
+  /** What the decoder computes in: float16 is for GPUs, with fp16 and int4 weights. */
+  readonly activationDtype?: ActivationDtype;
   /** Where built models are kept, see defaultCacheDirectory. */
   readonly cacheDirectory: string;
   /** Called while building: bytes written, bytes in all, and the weight just written. */
   readonly onProgress?: (done: number, total: number, label: string) => void;
   /**
    * Makes the KV cache int8: finds its scales, layer by layer, with a build of the same model whose
-   * cache is float32. The cache is float32 if left out.
+   * cache is float32. The cache is what the activations are if left out.
    */
   readonly calibrateKv?: (model: BuiltModel) => Promise<readonly LayerKvScales[]>;
 }
@@ -52,17 +65,22 @@ interface ResolvedSource {
  * Builds a model's decoder graph, or finds it already built from the same configuration, weights
  * and options. Several processes may do this at once.
  * @throws {ModelError} if the model is missing, damaged or not supported, or the disk is full
+ * @throws {RangeError} if there are no graphs of that precision in float16
  */
 export async function prepareModel(
   source: ModelSource,
   options: BuildOptions,
 ): Promise<BuiltModel> {
+  const { precision, activationDtype = 'float32', calibrateKv } = options;
+  const hasHalf = (precision === 'fp16' || precision === 'int4') && !calibrateKv;
+  if (activationDtype === 'float16' && !hasHalf) {
+    throw new RangeError('graphs in float16 have weights of fp16 or int4, and a cache of float16');
+  }
   const resolved = await resolveSource(source, options.cacheDirectory);
   const { config } = resolved;
-  const { precision } = options;
   const kvCacheDtype = kvCacheDtypeOf(options);
   const weights = await resolved.identity();
-  const facts = { FORMAT_VERSION, precision, kvCacheDtype, config, weights };
+  const facts = { FORMAT_VERSION, precision, activationDtype, kvCacheDtype, config, weights };
   const key = sha256(JSON.stringify(facts));
   const builds = join(options.cacheDirectory, 'models');
   const finalPath = join(builds, key);
@@ -78,13 +96,13 @@ export async function prepareModel(
   return {
     graphPath: join(finalPath, GRAPH_FILE),
     mixedGraphPath: join(finalPath, MIXED_GRAPH_FILE),
-    pagedGraphPath: join(finalPath, PAGED_GRAPH_FILE),
+    pagedGraphPath: activationDtype === 'float16' ? join(finalPath, PAGED_GRAPH_FILE) : null,
     manifest: await readManifest(finalPath),
   };
 }
 
-function kvCacheDtypeOf({ calibrateKv }: BuildOptions): KvCacheDtype {
-  return calibrateKv ? 'int8' : 'float32';
+function kvCacheDtypeOf({ calibrateKv, activationDtype = 'float32' }: BuildOptions): KvCacheDtype {
+  return calibrateKv ? 'int8' : activationDtype;
 }
 
 async function kvScalesFor(
@@ -147,15 +165,18 @@ async function writeBuild(
   options: BuildOptions,
   kvScales: readonly LayerKvScales[] | undefined,
 ): Promise<void> {
-  const { precision, onProgress } = options;
+  const { precision, activationDtype = 'float32', onProgress } = options;
+  const formats: NumberFormats = { precision, activationDtype, kvScales };
   const weights = await open();
   try {
-    const graph = buildDecoderGraph(config, weights, precision, kvScales);
+    const graph = buildDecoderGraph(config, weights, formats);
     const data = await graph.write(join(folder, GRAPH_FILE), onProgress);
-    const mixed = buildMixedGraph(config, weights, precision, kvScales);
+    const mixed = buildMixedGraph(config, weights, formats);
     await mixed.writeSharing(data, join(folder, MIXED_GRAPH_FILE));
-    const paged = buildPagedGraph(config, weights, precision);
-    await paged.writeSharing(data, join(folder, PAGED_GRAPH_FILE));
+    if (activationDtype === 'float16') {
+      const paged = buildPagedGraph(config, weights, formats);
+      await paged.writeSharing(data, join(folder, PAGED_GRAPH_FILE));
+    }
   } finally {
     await weights.close();
   }
@@ -163,6 +184,7 @@ async function writeBuild(
     formatVersion: FORMAT_VERSION,
     family: config.family.modelType,
     precision,
+    activationDtype,
     kvCacheDtype: kvCacheDtypeOf(options),
     numLayers: config.numLayers,
     numKvHeads: config.numKvHeads,

@@ -2,9 +2,10 @@ import type { AttributeValue } from '../onnx/attributes.ts';
 import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import { layerTensorNames } from './families.ts';
+import { cast, floatData, floatInitializer } from './float-matrix.ts';
 import type { LayerKvScales } from './kv-scales.ts';
 import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
-import type { Precision } from './manifest.ts';
+import type { ActivationDtype, Precision } from './manifest.ts';
 import { type PagedAttention, pagedAttention } from './paged-attention.ts';
 import { rotaryTables, SCORE_SCALE } from './rope.ts';
 import { emitRowProduct } from './row-matrix.ts';
@@ -14,8 +15,9 @@ import { vocabularyMatrix, type VocabularyMatrix } from './vocabulary-matrix.ts'
 import {
   type BlockFormat,
   type FloatFormat,
-  WEIGHT_FORMATS,
+  type FloatType,
   type WeightFormats,
+  weightFormats,
 } from './weight-format.ts';
 import type { WeightSource } from './weights.ts';
 
@@ -25,25 +27,36 @@ interface Stream {
   readonly residual: string;
 }
 
+/** What numbers a decoder graph has. */
+export interface NumberFormats {
+  /** Of the weights. */
+  readonly precision: Precision;
+  /**
+   * Of everything between the graph's nodes, of norms, biases and scales, and of the KV cache; float32
+   * if left out, which the precisions fp32 and int8 need.
+   */
+  readonly activationDtype?: ActivationDtype;
+  /** By layer, for a KV cache of int8. */
+  readonly kvScales?: readonly LayerKvScales[] | undefined;
+}
+
 /**
  * Describes a decoder as an ONNX graph. Weights are fetched when the graph is written.
  *
  * Inputs: `input_ids` int64 [batch, seq]; `seqlens_k` int32 [batch], each row's length after this
  * step minus one; `total_sequence_length` int32 [], the longest of those lengths; `logits_index`
  * int64 [wanted], the places in `input_ids`, read row by row, whose logits are wanted; and
- * `past_key_values.{layer}.key|value` float or int8 [batch, kv_heads, capacity, head_dim].
+ * `past_key_values.{layer}.key|value` [batch, kv_heads, capacity, head_dim], of the activations' type or
+ * int8.
  * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, shaped like the past:
  * bound to the past's own buffers, they are appended to in place.
- * @param kvScales by layer, for a cache of int8; one of float32 if left out
  */
 export function buildDecoderGraph(
   config: DecoderConfig,
   weights: WeightSource,
-  precision: Precision,
-  kvScales?: readonly LayerKvScales[],
+  formats: NumberFormats,
 ): GraphBuilder {
-  const formats = WEIGHT_FORMATS[precision];
-  return new DecoderEmitter(config, weights, formats, DECODE_ONLY, kvScales).emit();
+  return new DecoderEmitter(config, weights, formats, DECODE_ONLY).emit();
 }
 
 /**
@@ -55,33 +68,32 @@ export function buildDecoderGraph(
 export function buildMixedGraph(
   config: DecoderConfig,
   weights: WeightSource,
-  precision: Precision,
-  kvScales?: readonly LayerKvScales[],
+  formats: NumberFormats,
 ): GraphBuilder {
-  const formats = WEIGHT_FORMATS[precision];
-  return new DecoderEmitter(config, weights, formats, MIXED_GROUPS, kvScales).emit();
+  return new DecoderEmitter(config, weights, formats, MIXED_GROUPS).emit();
 }
 
 /**
  * The same decoder over a KV cache in blocks: decode, prefill and both at once, of sequences of any
- * length, as one row of tokens. For providers with a kernel for PagedAttention.
+ * length, as one row of tokens. For providers with a kernel for PagedAttention: they have it in float16
+ * only.
  *
  * Inputs: `input_ids` int64 [tokens], all sequences' tokens one after the other;
  * `cumulative_sequence_length` int32 [batch + 1], where each sequence's begin and the last one's end;
  * `past_seqlens` int32 [batch], positions that the cache holds of each; `block_table` int32
  * [batch, blocks per sequence]; `attention_metadata` int32 [2] in the host's memory, the most tokens
  * that one sequence has here and the length of the longest with them; `logits_index` int64 [wanted];
- * and `past_key_values.{layer}.key|value` float16 [blocks, block_size, kv_heads, head_dim], a block
- * size being a power of two from 16 on.
+ * and `past_key_values.{layer}.key|value` [blocks, block_size, kv_heads, head_dim] of the activations'
+ * type, a block size being a power of two from 16 on.
  * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, bound to the past's own
  * buffers.
  */
 export function buildPagedGraph(
   config: DecoderConfig,
   weights: WeightSource,
-  precision: Precision,
+  formats: NumberFormats,
 ): GraphBuilder {
-  return new DecoderEmitter(config, weights, WEIGHT_FORMATS[precision], [], undefined).emit();
+  return new DecoderEmitter(config, weights, formats, []).emit();
 }
 
 const DECODE_ONLY: readonly GroupPrefix[] = [''];
@@ -93,6 +105,7 @@ class DecoderEmitter {
   readonly #config: DecoderConfig;
   readonly #weights: WeightSource;
   readonly #formats: WeightFormats;
+  readonly #activations: FloatType;
   /** None where the cache is paged. */
   readonly #groups: readonly GroupPrefix[];
   readonly #kvScales: readonly LayerKvScales[] | undefined;
@@ -100,13 +113,13 @@ class DecoderEmitter {
   constructor(
     config: DecoderConfig,
     weights: WeightSource,
-    formats: WeightFormats,
+    { precision, activationDtype = 'float32', kvScales }: NumberFormats,
     groups: readonly GroupPrefix[],
-    kvScales: readonly LayerKvScales[] | undefined,
   ) {
     this.#config = config;
     this.#weights = weights;
-    this.#formats = formats;
+    this.#activations = activationDtype === 'float16' ? 'float16' : 'float';
+    this.#formats = weightFormats(precision, this.#activations);
     this.#groups = groups;
     this.#kvScales = kvScales;
   }
@@ -120,7 +133,9 @@ class DecoderEmitter {
 
     const embedding = this.#vocabularyMatrix(family.tensors.embedding, this.#formats.embedding);
     const isPaged = this.#groups.length === 0;
-    const packing = isPaged ? pagedAttention(graph, this.#config) : packTokens(graph, this.#groups);
+    const packing = isPaged
+      ? pagedAttention(graph, this.#config, this.#activations)
+      : packTokens(graph, this.#groups);
     let hidden = embedding.embed(packing.tokenIds);
     let residual: string | undefined;
     for (let layer = 0; layer < numLayers; layer++) {
@@ -148,7 +163,12 @@ class DecoderEmitter {
     const format = this.#formats.lmHead;
     if (format.kind !== 'rows') {
       const matrix = tieWordEmbeddings ? embedding : this.#vocabularyMatrix(tensor, format);
-      matrix.project(hidden, 'logits');
+      if (this.#activations === 'float') {
+        matrix.project(hidden, 'logits');
+      } else {
+        matrix.project(hidden, 'lm_head/Half');
+        cast(this.#graph, 'logits', 'lm_head/Half', 'float');
+      }
       return;
     }
     const tensors = [{ name: `${tensor}.weight`, rows: vocabSize }];
@@ -183,8 +203,8 @@ class DecoderEmitter {
     }
   }
 
-  get #cacheType(): 'float' | 'int8' {
-    return this.#kvScales ? 'int8' : 'float';
+  get #cacheType(): FloatType | 'int8' {
+    return this.#kvScales ? 'int8' : this.#activations;
   }
 
   #cacheDims(group: GroupPrefix): (string | number)[] {
@@ -205,8 +225,9 @@ class DecoderEmitter {
     const { maxPositionEmbeddings, headDim } = this.#config;
     const dims = [maxPositionEmbeddings, headDim / 2];
     const { cos, sin } = rotaryTables(this.#config, maxPositionEmbeddings);
-    this.#graph.initializer('cos_cache', 'float', dims, cos);
-    this.#graph.initializer('sin_cache', 'float', dims, sin);
+    const type = this.#activations;
+    this.#graph.initializer('cos_cache', type, dims, floatData(type, cos));
+    this.#graph.initializer('sin_cache', type, dims, floatData(type, sin));
   }
 
   #declareKvScales(): void {
@@ -222,7 +243,8 @@ class DecoderEmitter {
   /** An initializer with a checkpoint tensor as it is. */
   #weight(tensor: string, shape: readonly number[]): string {
     const name = `${tensor}.weight`;
-    return this.#graph.initializer(name, 'float', shape, () => this.#weights.get(name, shape));
+    const load = () => this.#weights.get(name, shape);
+    return floatInitializer(this.#graph, name, shape, this.#activations, load);
   }
 
   /** RMS normalization of `hidden`, added to `residual` first if there is one. */

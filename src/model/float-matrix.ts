@@ -1,27 +1,38 @@
+import { elementTypeInfo } from '../onnx/element-type.ts';
 import type { GraphBuilder } from '../onnx/graph-builder.ts';
 import { float32ToFloat16 } from './float-conversion.ts';
-import type { FloatFormat } from './weight-format.ts';
+import type { FloatFormat, FloatType } from './weight-format.ts';
 
-/** ONNX's number for float32, as the Cast operator takes it. */
-const TO_FLOAT = 1n;
+/** float32 values as the data of an initializer of that type. */
+export function floatData(type: FloatType, values: Float32Array): Float32Array | Uint16Array {
+  return type === 'float' ? values : float32ToFloat16(values);
+}
 
-/** Adds a matrix in a float format; `load` gives its values as float32. */
+/** Adds a float tensor; `load` gives its values as float32. */
 export function floatInitializer(
   graph: GraphBuilder,
   name: string,
   shape: readonly number[],
-  { type }: FloatFormat,
+  type: FloatType,
   load: () => Promise<Float32Array>,
 ): string {
-  return graph.initializer(name, type, shape, async () => {
-    const values = await load();
-    return type === 'float' ? values : float32ToFloat16(values);
-  });
+  return graph.initializer(name, type, shape, async () => floatData(type, await load()));
 }
 
-/** The value as float32: itself, or a cast of it, which a session does once when it is loaded. */
-export function castToFloat(graph: GraphBuilder, value: string, { type }: FloatFormat): string {
-  return type === 'float'
-    ? value
-    : graph.node(`${value}/Cast`, 'Cast', [value], { attributes: { to: TO_FLOAT } });
+/** Adds a cast. */
+export function cast(graph: GraphBuilder, output: string, value: string, type: FloatType): string {
+  const to = BigInt(elementTypeInfo(type).dataType);
+  return graph.node(output, 'Cast', [value], { attributes: { to } });
+}
+
+/**
+ * A stored value as what activations are: itself, or a cast of it, which a session does once when it
+ * is loaded.
+ */
+export function castToActivations(
+  graph: GraphBuilder,
+  value: string,
+  { type, activations }: FloatFormat,
+): string {
+  return type === activations ? value : cast(graph, `${value}/Cast`, value, activations);
 }

@@ -1,6 +1,6 @@
 import type { GraphBuilder } from '../onnx/graph-builder.ts';
 import { BlockMatrix } from './block-matrix.ts';
-import { castToFloat, floatInitializer } from './float-matrix.ts';
+import { castToActivations, floatInitializer } from './float-matrix.ts';
 import { emitRowProduct } from './row-matrix.ts';
 import type { RowQuantizer } from './row-quantizer.ts';
 import { transposeInto } from './transpose.ts';
@@ -44,7 +44,8 @@ export function emitLinear(
   if (!layer.bias) {
     return product;
   }
-  const bias = graph.initializer(`${layer.name}.bias`, 'float', [totalOutFeatures(layer)], () =>
+  const shape = [totalOutFeatures(layer)];
+  const bias = floatInitializer(graph, `${layer.name}.bias`, shape, format.activations, () =>
     loadBias(weights, layer),
   );
   return graph.node(`${layer.name}/Add`, 'Add', [product, bias]);
@@ -73,10 +74,10 @@ function emitProduct(
     return output;
   }
   const shape = [inFeatures, totalOutFeatures(layer)];
-  const stored = floatInitializer(graph, `${name}.weight`, shape, format, () =>
+  const stored = floatInitializer(graph, `${name}.weight`, shape, format.type, () =>
     loadTransposed(weights, layer),
   );
-  return graph.node(output, 'MatMul', [input, castToFloat(graph, stored, format)]);
+  return graph.node(output, 'MatMul', [input, castToActivations(graph, stored, format)]);
 }
 
 /** All parts' weights, checkpoint order [out, in], as one [inFeatures, sum of outFeatures]. */

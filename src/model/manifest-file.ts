@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { z } from 'zod';
 
 import { readJson } from './json-file.ts';
-import { type DecoderManifest, KV_CACHE_DTYPES, PRECISIONS } from './manifest.ts';
+import {
+  ACTIVATION_DTYPES,
+  type DecoderManifest,
+  KV_CACHE_DTYPES,
+  PRECISIONS,
+} from './manifest.ts';
 
 const MANIFEST_FILE = 'manifest.json';
 
@@ -13,6 +18,7 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   formatVersion: size,
   family: z.string(),
   precision: z.enum(PRECISIONS),
+  activationDtype: z.enum(ACTIVATION_DTYPES),
   kvCacheDtype: z.enum(KV_CACHE_DTYPES),
   numLayers: size,
   numKvHeads: size,

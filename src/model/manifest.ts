@@ -2,8 +2,12 @@
 export const PRECISIONS = ['fp32', 'fp16', 'int8', 'int4'] as const;
 export type Precision = (typeof PRECISIONS)[number];
 
+/** Number formats that a decoder can compute in. */
+export const ACTIVATION_DTYPES = ['float32', 'float16'] as const;
+export type ActivationDtype = (typeof ACTIVATION_DTYPES)[number];
+
 /** Number formats that the KV cache can have. */
-export const KV_CACHE_DTYPES = ['float32', 'int8'] as const;
+export const KV_CACHE_DTYPES = ['float32', 'float16', 'int8'] as const;
 export type KvCacheDtype = (typeof KV_CACHE_DTYPES)[number];
 
 /**
@@ -15,7 +19,9 @@ export interface DecoderManifest {
   readonly formatVersion: number;
   /** Architecture family the graph was built from, such as `llama`. */
   readonly family: string;
+  /** Of the weights. */
   readonly precision: Precision;
+  readonly activationDtype: ActivationDtype;
   readonly kvCacheDtype: KvCacheDtype;
   readonly numLayers: number;
   readonly numKvHeads: number;
@@ -32,7 +38,10 @@ export interface BuiltModel {
   readonly graphPath: string;
   /** Likewise: the same decoder over a decode and a prefill group at once; see buildMixedGraph. */
   readonly mixedGraphPath: string;
-  /** Likewise: the same decoder over a KV cache in blocks; see buildPagedGraph. */
-  readonly pagedGraphPath: string;
+  /**
+   * Likewise: the same decoder over a KV cache in blocks; see buildPagedGraph. Null in float32, in
+   * which no provider has a kernel for it.
+   */
+  readonly pagedGraphPath: string | null;
   readonly manifest: DecoderManifest;
 }

@@ -1,7 +1,7 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
-import { elementTypeInfo } from '../onnx/element-type.ts';
 import type { DecoderConfig } from './config.ts';
 import { SCORE_SCALE } from './rope.ts';
+import type { FloatType } from './weight-format.ts';
 
 /** The graph's attention over a KV cache in blocks. */
 export interface PagedAttention {
@@ -12,30 +12,25 @@ export interface PagedAttention {
   declareOutputs(): void;
 }
 
-/** The only element type that the WebGPU provider's kernel has; the CUDA provider's has it, too. */
-const TYPE = 'float16';
-
 /** Adds the inputs of PagedAttention to a graph with rotary tables; see buildPagedGraph. */
-export function pagedAttention(graph: GraphBuilder, config: DecoderConfig): PagedAttention {
+export function pagedAttention(
+  graph: GraphBuilder,
+  config: DecoderConfig,
+  type: FloatType,
+): PagedAttention {
   const { numLayers, numHeads, numKvHeads, headDim } = config;
   const cacheDims = ['num_blocks', 'block_size', numKvHeads, headDim];
   const cacheOf = (prefix: string, layer: number) =>
     ['key', 'value'].map((kind) => `${prefix}.${layer}.${kind}`);
   const eachCache = (prefix: string) =>
     Array.from({ length: numLayers }, (_, layer) => cacheOf(prefix, layer)).flat();
-  const cast = (name: string, value: string, type: 'float' | 'float16') => {
-    const to = BigInt(elementTypeInfo(type).dataType);
-    return graph.node(name, 'Cast', [value], { attributes: { to } });
-  };
 
   graph.input('input_ids', 'int64', ['tokens']);
   graph.input('cumulative_sequence_length', 'int32', ['batch_plus_one']);
   graph.input('past_seqlens', 'int32', ['batch']);
   graph.input('block_table', 'int32', ['batch', 'max_blocks_per_sequence']);
   graph.input('attention_metadata', 'int32', [2]);
-  for (const name of eachCache('past_key_values')) graph.input(name, TYPE, cacheDims);
-
-  const tables = ['cos_cache', 'sin_cache'].map((table) => cast(`${table}/Half`, table, TYPE));
+  for (const name of eachCache('past_key_values')) graph.input(name, type, cacheDims);
 
   return {
     tokenIds: 'input_ids',
@@ -44,11 +39,11 @@ export function pagedAttention(graph: GraphBuilder, config: DecoderConfig): Page
       // Behind the rotary tables: slot_mapping, head_sink, q_norm_weight, k_norm_weight, k_scale and
       // v_scale. Without the metadata each layer would wait for the lengths to come from the device.
       const optional = ['', '', '', '', '', '', 'attention_metadata'];
-      const attended = graph.node(
+      return graph.node(
         name,
         'PagedAttention',
         [
-          cast(`${qkv}/Half`, qkv, TYPE),
+          qkv,
           // Key and value are packed into the query input.
           '',
           '',
@@ -56,7 +51,8 @@ export function pagedAttention(graph: GraphBuilder, config: DecoderConfig): Page
           'cumulative_sequence_length',
           'past_seqlens',
           'block_table',
-          ...tables,
+          'cos_cache',
+          'sin_cache',
           ...optional,
         ],
         {
@@ -70,10 +66,9 @@ export function pagedAttention(graph: GraphBuilder, config: DecoderConfig): Page
           },
         },
       );
-      return cast(`${name}/Float`, attended, 'float');
     },
     declareOutputs() {
-      for (const name of eachCache('present')) graph.output(name, TYPE, cacheDims);
+      for (const name of eachCache('present')) graph.output(name, type, cacheDims);
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { GraphBuilder } from '../onnx/graph-builder.ts';
 import { BlockMatrix } from './block-matrix.ts';
-import { castToFloat, floatInitializer } from './float-matrix.ts';
+import { castToActivations, floatInitializer } from './float-matrix.ts';
 import type { BlockFormat, FloatFormat } from './weight-format.ts';
 import type { WeightSource } from './weights.ts';
 
@@ -8,7 +8,7 @@ import type { WeightSource } from './weights.ts';
 export interface VocabularyMatrix {
   /** Adds the embedding of token ids [tokens]; returns the name of [tokens, hidden]. */
   embed(tokenIds: string): string;
-  /** Adds the projection of hidden states [rows, hidden] to logits [rows, vocab], named `logits`. */
+  /** Adds the projection of hidden states [rows, hidden] to [rows, vocab], named `logits`. */
   project(hidden: string, logits: string): void;
 }
 
@@ -31,7 +31,7 @@ export function vocabularyMatrix(
     };
   }
   const shape = [vocabSize, hiddenSize];
-  const stored = floatInitializer(graph, name, shape, format, () => weights.get(name, shape));
+  const stored = floatInitializer(graph, name, shape, format.type, () => weights.get(name, shape));
   return floatVocabulary(graph, stored, format);
 }
 
@@ -43,10 +43,10 @@ function floatVocabulary(
   return {
     embed(tokenIds) {
       const rows = graph.node('embedding/Gather', 'Gather', [stored, tokenIds]);
-      return castToFloat(graph, rows, format);
+      return castToActivations(graph, rows, format);
     },
     project(hidden, logits) {
-      graph.node('lm_head/Gemm', 'Gemm', [hidden, castToFloat(graph, stored, format)], {
+      graph.node('lm_head/Gemm', 'Gemm', [hidden, castToActivations(graph, stored, format)], {
         outputs: [logits],
         attributes: { transB: 1n },
       });

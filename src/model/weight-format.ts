@@ -1,20 +1,29 @@
 import type { Precision } from './manifest.ts';
 
-/** Weights as they are, in that element type; computed with as float32. */
+/** Element types of weights and activations that are not quantized. */
+export type FloatType = 'float' | 'float16';
+
+/** Weights as they are, in that element type. */
 export interface FloatFormat {
   readonly kind: 'float';
-  readonly type: 'float' | 'float16';
+  readonly type: FloatType;
+  /** What they are multiplied with, and as what: cast if they are stored as another type. */
+  readonly activations: FloatType;
 }
 
 /** Weights as small integers that share a scale per block of a row. */
 export interface BlockFormat {
   readonly kind: 'blocks';
   readonly bits: 4 | 8;
+  /** What they are multiplied with; of the scales, too. */
+  readonly activations: FloatType;
 }
 
 /** Weights as 8-bit integers that share a scale per row, multiplied with 8-bit activations. */
 export interface RowFormat {
   readonly kind: 'rows';
+  /** What is quantized to 8 bits, and what comes out. */
+  readonly activations: 'float';
 }
 
 export type WeightFormat = FloatFormat | BlockFormat | RowFormat;
@@ -27,19 +36,21 @@ export interface WeightFormats {
   readonly lmHead: WeightFormat;
 }
 
-const FLOAT32: FloatFormat = { kind: 'float', type: 'float' };
-const FLOAT16: FloatFormat = { kind: 'float', type: 'float16' };
-const INT8_BLOCKS: BlockFormat = { kind: 'blocks', bits: 8 };
-const INT4_BLOCKS: BlockFormat = { kind: 'blocks', bits: 4 };
-const INT8_ROWS: RowFormat = { kind: 'rows' };
-
 /**
  * int8 is what is fastest with many tokens at once, int4 with few: its products are those of blocks,
  * the fastest ones for a single row.
+ * @param activations int8 has float only
  */
-export const WEIGHT_FORMATS: Readonly<Record<Precision, WeightFormats>> = {
-  fp32: { linear: FLOAT32, embedding: FLOAT32, lmHead: FLOAT32 },
-  fp16: { linear: FLOAT16, embedding: FLOAT16, lmHead: FLOAT16 },
-  int8: { linear: INT8_ROWS, embedding: INT8_BLOCKS, lmHead: INT8_ROWS },
-  int4: { linear: INT4_BLOCKS, embedding: INT8_BLOCKS, lmHead: INT8_BLOCKS },
-};
+export function weightFormats(precision: Precision, activations: FloatType): WeightFormats {
+  if (precision === 'int8') {
+    const rows: RowFormat = { kind: 'rows', activations: 'float' };
+    return { linear: rows, embedding: { kind: 'blocks', bits: 8, activations }, lmHead: rows };
+  }
+  if (precision === 'int4') {
+    const int8: BlockFormat = { kind: 'blocks', bits: 8, activations };
+    return { linear: { kind: 'blocks', bits: 4, activations }, embedding: int8, lmHead: int8 };
+  }
+  const type = precision === 'fp16' ? 'float16' : 'float';
+  const float: FloatFormat = { kind: 'float', type, activations };
+  return { linear: float, embedding: float, lmHead: float };
+}

@@ -6,15 +6,21 @@ import { parseDecoderConfig } from '../../src/model/config.ts';
 import { PRECISIONS } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 
-const onCpu = { device: CPU_DEVICE, supportsFp16: false };
-const onGpu = { device: { ...CPU_DEVICE, name: 'webgpu' }, supportsFp16: false } as const;
+const onCpu = { device: CPU_DEVICE, activationDtypes: ['float32'] } as const;
+const webgpu = { ...CPU_DEVICE, name: 'webgpu' } as const;
+const withHalf = { device: webgpu, activationDtypes: ['float16', 'float32'] } as const;
+const withoutHalf = { device: webgpu, activationDtypes: ['float32'] } as const;
+const onlyHalf = {
+  device: { ...CPU_DEVICE, name: 'cuda' },
+  activationDtypes: ['float16'],
+} as const;
 const large = parseDecoderConfig(PRESETS['smollm2-135m'], 'preset');
 const small = parseDecoderConfig(PRESETS.tiny, 'preset');
 
-test.each(PRECISIONS)('%s is what it says', (precision) => {
+test.each(PRECISIONS)('%s is what it says on a CPU', (precision) => {
   for (const config of [small, large]) {
     const choice = resolvePrecision(precision, null, config, false);
-    expect(choice).toEqual({ precision, reason: null });
+    expect(choice).toEqual({ precision, activationDtype: 'float32', reason: null });
   }
 });
 
@@ -23,11 +29,34 @@ describe('auto', () => {
     ['a large model on a CPU with fast int8', onCpu, large, true, 'int8'],
     ['a large model on a CPU without', null, large, false, 'fp32'],
     ['a small model', null, small, true, 'fp32'],
-    ['another device', onGpu, large, true, 'fp32'],
+    ['a device that computes in float16', withHalf, small, true, 'fp16'],
+    ['a device that does not', withoutHalf, large, true, 'fp32'],
   ] as const)('%s', (_, device, config, fastInt8, precision) => {
     const choice = resolvePrecision('auto', device, config, fastInt8);
     expect(choice.precision).toBe(precision);
     expect(choice.reason).toEqual(expect.any(String));
+  });
+});
+
+const NO_FLOAT16 = 'computed in float32: this webgpu has no float16';
+
+describe('on a GPU', () => {
+  test.each([
+    ['fp32', withHalf, 'fp32', 'float32', null],
+    ['fp16', withHalf, 'fp16', 'float16', null],
+    ['int4', onlyHalf, 'int4', 'float16', null],
+    ['auto', onlyHalf, 'fp16', 'float16', 'the default on cuda'],
+    ['fp16', withoutHalf, 'fp16', 'float32', NO_FLOAT16],
+    ['int4', withoutHalf, 'int4', 'float32', NO_FLOAT16],
+    ['auto', withoutHalf, 'fp32', 'float32', NO_FLOAT16],
+  ] as const)('%s', (option, device, precision, activationDtype, reason) => {
+    const choice = resolvePrecision(option, device, large);
+    expect(choice).toEqual({ precision, activationDtype, reason });
+  });
+
+  test('a precision that has no operators is refused', () => {
+    expect(() => resolvePrecision('int8', withHalf, large)).toThrow(/fp32, fp16 and int4/);
+    expect(() => resolvePrecision('fp32', onlyHalf, large)).toThrow(/cuda has no attention in/);
   });
 });
 

@@ -16,7 +16,8 @@ function choose(flags: Partial<Flags>, precision: Precision = 'fp32', device = C
     kvCacheDtype: 'auto',
     ...flags,
   };
-  return speculation(options, precision, device, parseDecoderConfig(PRESETS.tiny, 'tiny'));
+  const choice = { precision, activationDtype: 'float32' } as const;
+  return speculation(options, choice, device, parseDecoderConfig(PRESETS.tiny, 'tiny'));
 }
 
 describe('--speculative', () => {

@@ -83,6 +83,7 @@ describe('bad input', () => {
     ],
     [['serve', '--max-model-len', '4096'], /--max-model-len 4096 is past .* 2048 positions/],
     [['serve', '--max-body', 'huge'], /size such as 8m/],
+    [['serve', '--device', 'cpu', '--attention', 'paged'], /PagedAttention .* cpu has none/],
   ])('%j', async (args, message) => {
     expectFailure(await runToEnd(args), message);
   });

@@ -15,6 +15,7 @@ describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, 
     const flags = ['--device', 'webgpu', '--max-num-seqs', '2', '--max-model-len', '96'];
     const server = await startServer(flags, { ...cache.env, ...driver });
     expect(server.output()).toMatch(/fp32 on webgpu \(SwiftShader/);
+    expect(server.output()).toContain('computed in float32: this webgpu has no float16');
     const chat = `${server.url}/v1/chat/completions`;
     const undisturbed = await stream(chat, question);
     expect(undisturbed.text).toContain('68');
@@ -32,6 +33,13 @@ describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, 
     const { code, output } = await runToEnd(['serve', '--port', '0', '--device', 'webgpu'], env);
     expect(code).toBe(1);
     expect(output).toContain('--device webgpu does not work here: no Vulkan driver was found');
+  });
+
+  it('has no PagedAttention without float16', async () => {
+    const flags = ['serve', '--port', '0', '--device', 'webgpu', '--attention', 'paged'];
+    const { code, output } = await runToEnd(flags, { ...cache.env, ...driver });
+    expect(code).toBe(1);
+    expect(output).toContain('needs a kernel for PagedAttention in float16, and webgpu has none');
   });
 
   it('is not what auto picks, since the driver computes on the CPU', async () => {

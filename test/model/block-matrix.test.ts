@@ -41,7 +41,11 @@ async function runGraph(
   graph.input('x', 'float', ['rows', columns]);
   graph.input('ids', 'int64', ['tokens']);
   const source = { name: 'matrix', tensors: PARTS, columns };
-  const matrix = new BlockMatrix(graph, weights, source, { kind: 'blocks', bits });
+  const matrix = new BlockMatrix(graph, weights, source, {
+    kind: 'blocks',
+    bits,
+    activations: 'float',
+  });
   graph.output(matrix.multiply('product', 'x'), 'float', ['rows', ROWS]);
   graph.output(matrix.gather('found', 'ids'), 'float', ['tokens', columns]);
   const path = join(await temporaryDirectory(), 'matrix.onnx');

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
 import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
@@ -39,6 +39,7 @@ test('a model is built once, with progress up to the end', async () => {
     formatVersion: expect.any(Number),
     family: 'llama',
     precision: 'fp32',
+    activationDtype: 'float32',
     kvCacheDtype: 'float32',
     numLayers: 2,
     numKvHeads: 2,
@@ -70,6 +71,29 @@ test('a build with an int8 cache is calibrated once, on the one with a float32 c
   expect(int8.graphPath).not.toBe(float.graphPath);
   expect(int8.manifest).toEqual({ ...float.manifest, kvCacheDtype: 'int8' });
   expect(await build(cacheDirectory)).toEqual(float);
+});
+
+test('a build in float16 is one of its own, with a graph for PagedAttention', async () => {
+  const cacheDirectory = await temporaryDirectory();
+  const options = { precision: 'fp16', cacheDirectory } as const;
+  const float = await prepareModel(TINY, options);
+  const half = await prepareModel(TINY, { ...options, activationDtype: 'float16' });
+  expect(half.graphPath).not.toBe(float.graphPath);
+  expect(half.manifest).toEqual({
+    ...float.manifest,
+    activationDtype: 'float16',
+    kvCacheDtype: 'float16',
+  });
+  expect(float.pagedGraphPath).toBeNull();
+  expect(half.pagedGraphPath && existsSync(half.pagedGraphPath)).toBe(true);
+});
+
+test('weights that are computed with in float32 only are not built in float16', async () => {
+  const cacheDirectory = await temporaryDirectory();
+  for (const precision of ['fp32', 'int8'] as const) {
+    const options = { precision, activationDtype: 'float16', cacheDirectory } as const;
+    await expect(prepareModel(TINY, options)).rejects.toThrow('weights of fp16 or int4');
+  }
 });
 
 test('shape and seed tell builds apart', async () => {

@@ -45,7 +45,7 @@ async function decoder(
   batch: number,
 ): Promise<DecoderRun> {
   const path = join(await temporaryDirectory(), 'decoder.onnx');
-  await buildDecoderGraph(config, weights, 'fp32').write(path);
+  await buildDecoderGraph(config, weights, { precision: 'fp32' }).write(path);
   const run = await DecoderRun.create(path, config, batch, CAPACITY);
   onTestFinished(() => run.release());
   return run;

@@ -35,7 +35,7 @@ test.each([
 ])('the count is what the graph takes: %o', async (changes) => {
   const config = parseDecoderConfig({ ...PRESETS.tiny, ...changes }, 'tiny');
   const weights = new CountingWeights();
-  await buildDecoderGraph(config, weights, 'fp32').write(
+  await buildDecoderGraph(config, weights, { precision: 'fp32' }).write(
     `${await temporaryDirectory()}/decoder.onnx`,
   );
   expect(countParameters(config)).toBe(weights.total);

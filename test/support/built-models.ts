@@ -8,7 +8,7 @@ import { PRESETS } from '../../src/model/presets.ts';
 
 export interface BuiltModels {
   /** One of the embedded models, built at first use. */
-  get(name: string, kvCacheDtype?: KvCacheDtype): Promise<BuiltModel>;
+  get(name: string, kvCacheDtype?: Exclude<KvCacheDtype, 'float16'>): Promise<BuiltModel>;
   /** Arguments of `prepareModel` for a small shape. */
   readonly randomTiny: [ModelSource, BuildOptions];
   remove(): Promise<void>;

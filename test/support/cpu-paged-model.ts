@@ -6,7 +6,7 @@ import type { BlockMove, PagedModel } from '../../src/engine/paged-decoder.ts';
 import type { LogitsRow } from '../../src/engine/sampler.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import type { DecoderConfig } from '../../src/model/config.ts';
-import type { BuiltModel } from '../../src/model/manifest.ts';
+import { float16ToFloat32, float32ToFloat16 } from '../../src/model/float-conversion.ts';
 import { rotaryTables } from '../../src/model/rope.ts';
 import { ModelProtoSchema } from '../../src/onnx/onnx_pb.ts';
 import { valueInfo } from '../../src/onnx/protos.ts';
@@ -17,8 +17,8 @@ import { type BlockCache, pagedAttention, type Rotary } from './paged-attention-
 
 /**
  * The paged decoder graph where no provider has a kernel for PagedAttention: those nodes are cut out,
- * with the casts around them, and computed in plain loops. A run then takes one pass through the graph
- * per layer, each with one more layer's attention known.
+ * and computed in plain loops, with caches of float32. A run then takes one pass through the graph per
+ * layer, each with one more layer's attention known.
  */
 export class CpuPagedModel implements PagedModel {
   readonly blockSize: number;
@@ -29,9 +29,17 @@ export class CpuPagedModel implements PagedModel {
   readonly #rotary: Rotary;
   readonly #caches: readonly BlockCache[];
   readonly #cuts: readonly Cut[];
+  readonly #type: 'float' | 'float16';
 
-  constructor(model: BuiltModel, config: DecoderConfig, numBlocks: number, blockSize: number) {
-    const { path, cuts } = cutAttention(model.pagedGraphPath, config);
+  /** @param type of the graph's activations */
+  constructor(
+    graphPath: string,
+    config: DecoderConfig,
+    { numBlocks, blockSize }: { readonly numBlocks: number; readonly blockSize: number },
+    type: 'float' | 'float16' = 'float',
+  ) {
+    const { path, cuts } = cutAttention(graphPath, config, type);
+    this.#type = type;
     this.blockSize = blockSize;
     this.vocabSize = config.vocabSize;
     this.#session = new Session(path);
@@ -49,9 +57,11 @@ export class CpuPagedModel implements PagedModel {
     const numTokens = batch.tokenIds.length;
     const numWanted = batch.logitsIndex.length;
     const logits = new Float32Array(numWanted * vocabSize);
-    const attended = this.#cuts.map(() => new Float32Array(numTokens * numHeads * headDim));
-    const projected = this.#cuts.map(
-      () => new Float32Array(numTokens * (numHeads + 2 * numKvHeads) * headDim),
+    const memory = (width: number): Activations =>
+      this.#type === 'float' ? new Float32Array(width) : new Uint16Array(width);
+    const attended = this.#cuts.map(() => memory(numTokens * numHeads * headDim));
+    const projected = this.#cuts.map(() =>
+      memory(numTokens * (numHeads + 2 * numKvHeads) * headDim),
     );
     const binding = new IoBinding(this.#session);
     const tokenIds = BigInt64Array.from(batch.tokenIds, BigInt);
@@ -59,23 +69,24 @@ export class CpuPagedModel implements PagedModel {
     const ids = Tensor.over('int64', [numTokens], tokenIds);
     const index = Tensor.over('int64', [numWanted], logitsIndex);
     const out = Tensor.over('float', [numWanted, vocabSize], logits);
-    const handles = [binding, ids, index, out];
+    const handles: { release(): void }[] = [binding, ids, index, out];
     binding.bindInput('input_ids', ids);
     binding.bindInput('logits_index', index);
     binding.bindOutput('logits', out);
     for (const [layer, { qkv, attended: name }] of this.#cuts.entries()) {
       const [given, wanted] = [attended[layer], projected[layer]];
       if (!given || !wanted) throw new Error('a layer is missing');
-      const input = Tensor.over('float', [numTokens, given.length / numTokens], given);
-      const output = Tensor.over('float', [numTokens, wanted.length / numTokens], wanted);
+      const input = overActivations([numTokens, given.length / numTokens], given);
+      const output = overActivations([numTokens, wanted.length / numTokens], wanted);
       handles.push(input, output);
       binding.bindInput(name, input);
       binding.bindOutput(qkv, output);
     }
     for (const [layer, cache] of this.#caches.entries()) {
       this.#session.run(binding);
-      const qkv = projected[layer] ?? new Float32Array();
-      attended[layer]?.set(pagedAttention(this.#config, qkv, batch, cache, this.#rotary));
+      const qkv = toFloat32(projected[layer] ?? new Float32Array());
+      const result = pagedAttention(this.#config, qkv, batch, cache, this.#rotary);
+      attended[layer]?.set(this.#type === 'float' ? result : float32ToFloat16(result));
     }
     this.#session.run(binding);
     for (const handle of handles) handle.release();
@@ -107,6 +118,22 @@ export class CpuPagedModel implements PagedModel {
   }
 }
 
+/** float32, or float16 as bits. */
+type Activations = Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
+
+function overActivations(shape: readonly number[], data: Activations): Tensor {
+  return data instanceof Float32Array
+    ? Tensor.over('float', shape, data)
+    : Tensor.over('float16', shape, data);
+}
+
+function toFloat32(data: Activations): Float32Array {
+  if (data instanceof Float32Array) return data;
+  const values = new Float32Array(data.length);
+  float16ToFloat32(data, values);
+  return values;
+}
+
 /** Where a layer's attention was: what it took, and what it gave. */
 interface Cut {
   readonly qkv: string;
@@ -114,34 +141,31 @@ interface Cut {
 }
 
 /** Writes the graph without PagedAttention beside the one with it. */
-function cutAttention(graphPath: string, config: DecoderConfig): { path: string; cuts: Cut[] } {
+function cutAttention(
+  graphPath: string,
+  config: DecoderConfig,
+  type: 'float' | 'float16',
+): { path: string; cuts: Cut[] } {
   const { numHeads, numKvHeads, headDim } = config;
   const model = fromBinary(ModelProtoSchema, readFileSync(graphPath));
   const { graph } = model;
   if (!graph) throw new Error(`${graphPath} has no graph`);
-  const cuts: Cut[] = [];
-  const isCut = new Set<string>();
-  for (const node of graph.node.filter(({ opType }) => opType === 'PagedAttention')) {
-    const before = graph.node.find(({ output }) => output[0] === node.input[0]);
-    const after = graph.node.find(({ input }) => input[0] === node.output[0]);
-    const [qkv, attended] = [before?.input[0], after?.output[0]];
-    if (!before || !after || qkv === undefined || attended === undefined) {
-      throw new Error(`${node.name} is not between two casts`);
-    }
-    cuts.push({ qkv, attended });
-    for (const { name } of [before, node, after]) isCut.add(name);
-  }
-  graph.node = graph.node.filter(({ name, opType }) => !isCut.has(name) && opType !== 'Cast');
+  const isAttention = ({ opType }: { opType: string }) => opType === 'PagedAttention';
+  const cuts = graph.node.filter(isAttention).map(({ input, output }): Cut => {
+    const [[qkv = ''], [attended = '']] = [input, output];
+    return { qkv, attended };
+  });
+  graph.node = graph.node.filter((node) => !isAttention(node));
   const isKept = ({ name }: { name: string }) =>
     ['input_ids', 'logits_index', 'logits'].includes(name);
   const width = { qkv: (numHeads + 2 * numKvHeads) * headDim, attended: numHeads * headDim };
   graph.input = [
     ...graph.input.filter(isKept),
-    ...cuts.map(({ attended }) => valueInfo(attended, 'float', ['tokens', width.attended])),
+    ...cuts.map(({ attended }) => valueInfo(attended, type, ['tokens', width.attended])),
   ];
   graph.output = [
     ...graph.output.filter(isKept),
-    ...cuts.map(({ qkv }) => valueInfo(qkv, 'float', ['tokens', width.qkv])),
+    ...cuts.map(({ qkv }) => valueInfo(qkv, type, ['tokens', width.qkv])),
   ];
   const path = join(dirname(graphPath), 'paged-without-attention.onnx');
   writeFileSync(path, toBinary(ModelProtoSchema, model));

@@ -7,7 +7,7 @@ import type { CacheOperation, StepPlan } from '../../src/engine/step-plan.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest } from './engine-requests.ts';
 
-/** The decoder on a device and the one on the CPU, driven in step. */
+/** The decoder on a device and the one on the CPU, driven in step; of two builds of one model. */
 export class DecoderPair {
   readonly device: DeviceDecoder;
   readonly #cpu: OnnxDecoder;
@@ -15,13 +15,15 @@ export class DecoderPair {
   #numSequences = 0;
   /** Largest difference of a logit so far. */
   worst = 0;
+  /** Largest logit so far, either way. */
+  largest = 0;
   /** Rows compared so far. */
   numRows = 0;
 
-  constructor(model: BuiltModel, options: DeviceDecoderOptions) {
+  constructor(model: BuiltModel, options: DeviceDecoderOptions, onCpu = model) {
     this.device = new DeviceDecoder(model, options);
     this.#sampler = new Sampler(model.manifest.vocabSize);
-    this.#cpu = new OnnxDecoder(model, { ...options, maxDraftTokens: options.maxDraftTokens ?? 0 });
+    this.#cpu = new OnnxDecoder(onCpu, { ...options, maxDraftTokens: options.maxDraftTokens ?? 0 });
   }
 
   /** A sequence in a row, whose steps bring down all logits. */
@@ -110,6 +112,7 @@ export class DecoderPair {
     for (const [id, logit] of expected.entries()) {
       const difference = Math.abs(logit - (actual?.[id] ?? NaN));
       if (!(difference <= this.worst)) this.worst = difference;
+      this.largest = Math.max(this.largest, Math.abs(logit));
     }
   }
 

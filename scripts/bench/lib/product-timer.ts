@@ -9,7 +9,7 @@ import { emitLinear } from '../../../src/model/linear.ts';
 import type { Precision } from '../../../src/model/manifest.ts';
 import { RandomWeights } from '../../../src/model/random-weights.ts';
 import { RowQuantizer } from '../../../src/model/row-quantizer.ts';
-import { WEIGHT_FORMATS } from '../../../src/model/weight-format.ts';
+import { weightFormats } from '../../../src/model/weight-format.ts';
 import { median } from './table.ts';
 
 /** A precision of ours, or 8 bits with one activation scale for the whole batch. */
@@ -67,7 +67,7 @@ function emitProduct(
     const parts = [{ tensor: 'weights', outFeatures }];
     const layer = { name: 'product', inFeatures, parts, bias: false };
     const input = { value: 'input', rowsLike: 'rows' };
-    const { linear } = WEIGHT_FORMATS[kind];
+    const { linear } = weightFormats(kind, 'float');
     return emitLinear(graph, new RandomWeights(1), layer, input, linear, new RowQuantizer(graph));
   }
   const values = Int8Array.from({ length: inFeatures * outFeatures }, (_, at) => (at * 37) % 127);

@@ -1,0 +1,58 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { deviceOnly, loadAttention, loadPagedAttention } from '../../src/engine/attention-probe.ts';
+import { CPU_DEVICE } from '../../src/engine/device.ts';
+import { DeviceDecoder } from '../../src/engine/device-decoder.ts';
+import { probeDevice } from '../../src/engine/device-probe.ts';
+import { Sequence } from '../../src/engine/sequence.ts';
+import { prepareModel } from '../../src/model/build.ts';
+import { Session } from '../../src/ort/session.ts';
+import { builtModels } from '../support/built-models.ts';
+import { engineRequest } from '../support/engine-requests.ts';
+import { softwareDriver } from '../support/vulkan-driver.ts';
+
+const driver = softwareDriver();
+Object.assign(process.env, driver);
+const models = await builtModels();
+afterAll(() => models.remove());
+
+const webgpu = { ...CPU_DEVICE, name: 'webgpu' } as const;
+const [tiny, build] = models.randomTiny;
+const half = { ...build, activationDtype: 'float16' } as const;
+
+describe.skipIf(driver === null)('WebGPU on a driver without shader-f16', () => {
+  it('is found to compute in float32 only, and so to have no PagedAttention', () => {
+    expect(probeDevice(webgpu)).toMatchObject({
+      failure: null,
+      isSoftware: true,
+      activationDtypes: ['float32'],
+      hasPagedAttention: false,
+    });
+  });
+
+  // Which is why the probe runs something: sessions in float16 can be made all the same.
+  it('has the kernels in float16, and fails when one is to run', async () => {
+    loadAttention(webgpu, 'float16');
+    loadPagedAttention(webgpu);
+    const model = await prepareModel(tiny, { ...half, precision: 'fp16' });
+    const decoder = new DeviceDecoder(model, { device: webgpu, numRows: 1, maxModelLen: 16 });
+    const sequence = new Sequence(engineRequest());
+    sequence.row = 0;
+    const plan = { cacheOperations: [], prefill: [], numBatchedTokens: 1 };
+    const decode = [{ sequence, position: 0 }];
+    expect(() => decoder.execute({ ...plan, decode })).toThrow(/requires f16/);
+    decoder.release();
+  });
+
+  it.each(['fp16', 'int4'] as const)(
+    'has a kernel for every node in float16: %s',
+    async (precision) => {
+      const { pagedGraphPath } = await prepareModel(tiny, { ...half, precision });
+      const load = () => new Session(pagedGraphPath ?? '', deviceOnly(webgpu)).release();
+      expect(load).not.toThrow();
+    },
+  );
+});
+
+it('the CPU has no kernel for PagedAttention', () => {
+  expect(() => loadPagedAttention(CPU_DEVICE)).toThrow(/PagedAttention/);
+});
