@@ -152,7 +152,8 @@ describe('the engine over a fake decoder', () => {
   });
 
   it('computes a long prompt in chunks while others decode', () => {
-    const checked = new CheckedEngine({ numRows: 2, capacity: 48, maxNumBatchedTokens: 5 });
+    const shape = { numRows: 2, capacity: 48, maxNumBatchedTokens: 5, targetItlMs: 1000 };
+    const checked = new CheckedEngine(shape);
     checked.engine.add(engineRequest({ id: 1, maxTokens: 20 }));
     checked.step();
     const promptTokenIds = Int32Array.from({ length: 28 }, (_, index) => index);

@@ -21,6 +21,7 @@ export interface EngineShape {
   blockSize?: number;
   maxBlocks?: number;
   prefixCaching?: boolean;
+  targetItlMs?: number;
   drafts?: DraftSource;
   /** Speculates wherever it can if left out. */
   minGain?: number;
@@ -56,7 +57,7 @@ export class CheckedEngine {
     this.scheduler = new Scheduler(this.kvCache, costs, {
       maxNumSeqs,
       maxNumBatchedTokens,
-      targetItlMs: null,
+      targetItlMs: shape.targetItlMs ?? null,
       batching: 'continuous',
     });
     const fake = new FakeDecoder(numRows, capacity);
