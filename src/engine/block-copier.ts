@@ -77,7 +77,7 @@ export class BlockCopy {
 
   /**
    * Copies block `from[i]` of every source tensor to block `to[i]` of its target.
-   * @throws OrtError when the run fails
+   * @throws DeviceError when the run fails
    */
   copy(from: BigInt64Array<ArrayBuffer>, to: BigInt64Array<ArrayBuffer>): void {
     if (from.length === 0) return;

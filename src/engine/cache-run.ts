@@ -34,7 +34,7 @@ export class CacheRun {
   /**
    * @param tokenIds [rows x tokens per row] @param lastPositions [rows] of each row's last token
    * @param firstWanted first of each row's tokens whose logits are wanted
-   * @throws OrtError when the run fails, or the device is lost
+   * @throws DeviceError when the run fails, as when the device is lost
    */
   run(tokenIds: ArrayLike<number>, lastPositions: readonly number[], firstWanted: number): void {
     const rows = this.#numRows;

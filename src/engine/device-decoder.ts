@@ -8,6 +8,7 @@ import { vulkanDevices } from '../ort/vulkan-devices.ts';
 import { CacheRun } from './cache-run.ts';
 import { type Decoder, elapsed, type StepResult, type VerifiedDraft } from './decoder.ts';
 import { type DeviceOptions, executionProviders } from './device.ts';
+import { CACHE_ADVICE, setUpOnDevice } from './device-error.ts';
 import { DeviceKvStorage } from './device-kv-storage.ts';
 import type { BusTraffic } from './device-run.ts';
 import { kvNames, kvShape } from './kv-storage.ts';
@@ -39,11 +40,13 @@ export interface DeviceDecoderOptions {
  */
 const LONGEST_SOFTWARE_RUN = 16;
 
+const MODEL_ADVICE = 'Use --device cpu, or a --precision of fewer bits';
+
 /**
  * The decoder over a session on a device, with the KV cache and the logits in the device's memory.
  * A step sends token ids and lengths, and gets back what its sampling needs.
  *
- * A run that fails is not one sequence's fault there: it throws, and takes the engine down.
+ * A run that fails is not one sequence's fault there: it throws a DeviceError, which ends the engine.
  */
 export class DeviceDecoder implements Decoder {
   readonly storage: DeviceKvStorage;
@@ -58,11 +61,13 @@ export class DeviceDecoder implements Decoder {
   /** By place, rows and wanted logits; made at first use, kept for good. */
   readonly #runs = new Map<string, CacheRun>();
 
-  /** @throws OrtError when the graph can't be loaded or the device lacks memory */
+  /** @throws DeviceError when the graph can't be loaded, does not run, or the device lacks memory */
   constructor({ graphPath, manifest }: BuiltModel, options: DeviceDecoderOptions) {
     const { device, numRows, maxModelLen, maxDraftTokens = 0 } = options;
     const session = { ...options.session, providers: executionProviders(device) };
-    this.#session = new Session(graphPath, session);
+    const model = `the ${manifest.precision} model on ${device.name}`;
+    const setUpModel = <R>(action: () => R) => setUpOnDevice(model, MODEL_ADVICE, action);
+    this.#session = setUpModel(() => new Session(graphPath, session));
     const [cacheInput = ''] = kvNames('past_key_values', manifest.numLayers);
     const memory = MemoryInfo.ofInput(this.#session, cacheInput);
     if (memory.isCpu && device.name !== 'cpu') {
@@ -74,10 +79,21 @@ export class DeviceDecoder implements Decoder {
     this.#vocabSize = manifest.vocabSize;
     this.#longestRun = isSoftware(device) ? LONGEST_SOFTWARE_RUN : Infinity;
     const numLogits = Math.max(numRows, 1 + maxDraftTokens);
-    this.#logits = Tensor.allocate('float', [numLogits, this.#vocabSize], this.#allocator);
-    this.#head = new SamplingHead(this.#logits, session, this.traffic);
+    [this.#logits, this.#head] = setUpModel(() => {
+      const logits = Tensor.allocate('float', [numLogits, this.#vocabSize], this.#allocator);
+      return [logits, new SamplingHead(logits, session, this.traffic)];
+    });
     const shape = kvShape(manifest, numRows, maxModelLen);
-    this.storage = new DeviceKvStorage(shape, this.#allocator, session, this.traffic);
+    const mebibytes = Math.ceil(DeviceKvStorage.byteLength(shape) / 2 ** 20);
+    this.storage = setUpOnDevice(
+      `a KV cache of ${mebibytes} MiB (${numRows} rows of ${maxModelLen} positions, and one more) ` +
+        `beside the model on ${device.name}`,
+      CACHE_ADVICE,
+      () => new DeviceKvStorage(shape, this.#allocator, session, this.traffic),
+    );
+    // A token that nobody asked for: what the device can not run is told at the start.
+    setUpModel(() => this.#run('rows', 1, 1).run([0], [0], 0));
+    Object.assign(this.traffic, { bytesUp: 0, bytesDown: 0 });
   }
 
   rearrange(operations: readonly CacheOperation[]): void {

@@ -34,7 +34,7 @@ export class DeviceKvStorage {
   /**
    * @param allocator of the memory that the decoder graph wants its cache in; released by the caller
    * @param session how to make the session that copies
-   * @throws OrtError when the device has not that much memory
+   * @throws OrtError or DeviceError when the device has not that much memory
    */
   constructor(shape: KvShape, allocator: Allocator, session: SessionOptions, traffic: BusTraffic) {
     this.shape = shape;
@@ -49,11 +49,18 @@ export class DeviceKvStorage {
     this.#moves = this.#copier.between(rows, rows);
     this.#loads = this.#copier.between(rows, staging);
     this.#stores = this.#copier.between(staging, rows);
+    // WebGPU hands out memory that it does not have: only a run over all of it tells.
+    this.#loads.copy(BigInt64Array.of(0n), BigInt64Array.of(0n));
   }
 
   /** Rows that fit into a budget, besides the staging row. */
   static rowsWithin(bytes: number, shape: KvShape): number {
     return Math.max(0, Math.floor(bytes / bytesOf(shape, shape.capacity)) - 1);
+  }
+
+  /** Memory that a cache takes, the staging row included. */
+  static byteLength(shape: KvShape): number {
+    return (shape.numRows + 1) * bytesOf(shape, shape.capacity);
   }
 
   /** Memory that a block of a row takes, in all layers. */

@@ -45,8 +45,8 @@ export class DevicePagedModel implements PagedModel {
   readonly #views = new Map<number, Tensor>();
 
   /**
-   * @throws OrtError when the graph can't be loaded or the device lacks memory; Error when the model
-   *   was built in float32
+   * @throws OrtError or DeviceError when the graph can't be loaded or the device lacks memory; Error
+   *   when the model was built in float32
    */
   constructor({ pagedGraphPath, manifest }: BuiltModel, options: DevicePagedOptions) {
     if (pagedGraphPath === null) {
@@ -75,6 +75,8 @@ export class DevicePagedModel implements PagedModel {
     const blocks = { tensors: this.#cache, numBlocks };
     this.#copier = new BlockCopier(TYPE, this.#cache.length, width, session, this.traffic);
     this.#copy = this.#copier.between(blocks, blocks);
+    // WebGPU hands out memory that it does not have: only a run over all of it tells.
+    this.copyBlocks([{ from: 0, to: 0 }]);
   }
 
   run(batch: PagedBatch): void {

@@ -2,6 +2,7 @@ import { IoBinding } from '../ort/io-binding.ts';
 import type { ElementType, TypedArrayOf } from '../ort/element-type.ts';
 import type { Session } from '../ort/session.ts';
 import { Tensor } from '../ort/tensor.ts';
+import { onDevice } from './device-error.ts';
 
 /** What went between the host's memory and the device's, in bytes since the start. */
 export interface BusTraffic {
@@ -38,7 +39,10 @@ export class DeviceRun {
     this.#binding.bindOutput(name, tensor);
   }
 
-  /** Sends an input to the device. */
+  /**
+   * Sends an input to the device.
+   * @throws DeviceError when that fails
+   */
   upload<T extends ElementType>(
     name: string,
     type: T,
@@ -46,7 +50,7 @@ export class DeviceRun {
     data: TypedArrayOf<T>,
   ): void {
     const tensor = Tensor.over(type, shape, data);
-    this.#binding.bindInput(name, tensor);
+    onDevice(() => this.#binding.bindInput(name, tensor));
     this.#hostInputs.get(name)?.release();
     this.#hostInputs.set(name, tensor);
     this.#traffic.bytesUp += tensor.byteLength;
@@ -65,9 +69,9 @@ export class DeviceRun {
     this.#hostOutputs.set(name, tensor);
   }
 
-  /** @throws OrtError when the run fails, or the device is lost */
+  /** @throws DeviceError when the run fails, as when the device is lost */
   run(): void {
-    this.#session.run(this.#binding);
+    onDevice(() => this.#session.run(this.#binding));
     for (const { byteLength } of this.#hostOutputs.values()) {
       this.#traffic.bytesDown += byteLength;
     }

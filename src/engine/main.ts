@@ -1,5 +1,5 @@
 /** The engine process: commands in by IPC, one message out per iteration. */
-import { OrtError } from '../ort/error.ts';
+import { DeviceError } from './device-error.ts';
 import type { Engine } from './engine.ts';
 import type {
   EngineCommand,
@@ -26,10 +26,10 @@ process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 // A device that is lost or out of memory takes the process with it: another one starts afresh.
 process.on('uncaughtException', (error) => {
-  console.error(
-    error instanceof OrtError ? `chairlift: the device failed: ${error.message}` : error,
-  );
-  process.exit(1);
+  if (!(error instanceof DeviceError)) console.error(error);
+  engine = undefined;
+  if (!process.connected) process.exit(1);
+  process.send?.({ type: 'dying', message: messageOf(error) }, () => process.exit(1));
 });
 
 function receive(command: EngineCommand): void {

@@ -172,6 +172,8 @@ export interface EngineStats {
 export type EngineMessage =
   | { readonly type: 'ready'; readonly info: EngineInfo }
   | { readonly type: 'failed'; readonly message: string }
+  /** The process ends, and another one may do better. */
+  | { readonly type: 'dying'; readonly message: string }
   | {
       readonly type: 'step';
       readonly outputs: readonly TokenOutput[];

@@ -9,8 +9,8 @@ import type { EngineOptions } from './messages.ts';
  * Opens a model on a device. The cache is allocated as a whole: where the budget is too small for all
  * the rows that are wanted there are fewer, and sequences wait for one.
  * @param wantedRows rows of the KV cache
- * @throws OrtError when the session can't be made or the device lacks memory; Error when not even one
- *   row fits the budget
+ * @throws DeviceError when the model does not run there or the device lacks memory; Error when not
+ *   even one row fits the budget
  */
 export function openDevice(
   { model, maxModelLen, kvCacheMemory, speculative }: EngineOptions,

@@ -37,7 +37,8 @@ export interface OpenedEngine {
 /**
  * Loads a model and puts an engine together around it.
  * @param inheritedMemory descriptor of the durable KV cache of an earlier engine, same options
- * @throws OrtError when the graph can't be loaded; Error when the cache's memory is too small
+ * @throws OrtError, on a device DeviceError, when the graph can't be loaded; Error when the cache's
+ *   memory is too small
  */
 export function openEngine(
   options: EngineOptions,

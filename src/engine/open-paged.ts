@@ -1,5 +1,6 @@
 import type { SessionOptions } from '../ort/session-options.ts';
 import type { DeviceOptions } from './device.ts';
+import { CACHE_ADVICE, setUpOnDevice } from './device-error.ts';
 import { DevicePagedModel, pagedBlockSize, pagedBytesPerPosition } from './device-paged-model.ts';
 import type { EngineOptions } from './messages.ts';
 import { PagedDecoder } from './paged-decoder.ts';
@@ -14,8 +15,8 @@ export interface OpenedPaged {
 
 /**
  * Opens a model on a device with its KV cache in blocks, as many as the budget allows.
- * @throws OrtError when the session can't be made or the device lacks memory; Error when the budget
- *   is too small, or there is no such kernel for the device or the model's number format
+ * @throws DeviceError when the session can't be made or the device lacks memory; Error when the
+ *   budget is too small, or there is no such kernel for the device or the model's number format
  */
 export function openPaged(
   options: EngineOptions,
@@ -40,8 +41,14 @@ export function openPaged(
   const maxDraftTokens = speculative?.maxTokens ?? 0;
   const numLogits = Math.max(maxNumSeqs, MAX_VERIFY_RUNS * (1 + maxDraftTokens));
   const pool = { numBlocks, blockSize };
+  const mebibytes = Math.ceil((numBlocks * blockBytes) / 2 ** 20);
+  const pagedModel = setUpOnDevice(
+    `the model with a KV cache of ${mebibytes} MiB (${numBlocks} blocks) on ${device.name}`,
+    CACHE_ADVICE,
+    () => new DevicePagedModel(model, { ...pool, device, numLogits, session }),
+  );
   return {
-    decoder: new PagedDecoder(new DevicePagedModel(model, { ...pool, device, numLogits, session })),
+    decoder: new PagedDecoder(pagedModel),
     kvCache: new PagedKvCache({
       ...pool,
       numRows: maxNumSeqs,

@@ -11,7 +11,7 @@ export interface PagedModel {
   readonly vocabSize: number;
   /**
    * Computes a batch: appends to its sequences' blocks, and leaves the wanted logits to be read.
-   * @throws OrtError when the run fails, or the device is lost
+   * @throws DeviceError when the run fails, as when the device is lost
    */
   run(batch: PagedBatch): void;
   /**

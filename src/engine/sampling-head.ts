@@ -59,7 +59,7 @@ export class SamplingHead {
   /**
    * Reads the first rows of the logits. What it returns is the caller's own.
    * @param sequences whose logits each row has; null where nobody's are wanted
-   * @throws OrtError when a run fails, or the device is lost
+   * @throws DeviceError when a run fails, as when the device is lost
    */
   read(sequences: readonly (Sequence | null)[]): LogitsRow[] {
     const rows: LogitsRow[] = [];

@@ -35,7 +35,7 @@ interface LiveRequest {
 }
 
 export interface EngineClientOptions {
-  /** Told when the engine process ends unasked: how, and how many requests go on in the next one. */
+  /** Told when the engine process ends unasked: how or why, and how many requests are unfinished. */
   readonly onCrash?: (description: string, numUnfinished: number) => void;
   /** An engine with work that is silent for so long hangs: it is killed. Never if left out. */
   readonly stepTimeoutMs?: number;
@@ -66,6 +66,8 @@ export class EngineClient implements Engine {
   #retryAt = 0;
   /** Holds a durable KV cache's memory while no engine process does. */
   #sharedMemory: number | undefined;
+  /** Of a process that knows why it ends. */
+  #lastWords: string | undefined;
   #started: { resolve(): void; reject(error: Error): void } | undefined;
 
   constructor(options: EngineClientOptions = {}) {
@@ -153,10 +155,11 @@ export class EngineClient implements Engine {
         if (engineProcess === this.#process) this.#receive(message);
       },
       onExit: (description) => {
-        if (engineProcess === this.#process) this.#exited(description);
+        if (engineProcess === this.#process) this.#exited(this.#lastWords ?? description);
       },
     });
     this.#process = engineProcess;
+    this.#lastWords = undefined;
     const sharedMemory = this.#sharedMemory === undefined ? null : INHERITED_FD;
     if (this.#options) engineProcess.send({ type: 'start', options: this.#options, sharedMemory });
   }
@@ -183,6 +186,9 @@ export class EngineClient implements Engine {
         break;
       case 'failed':
         this.#loadFailed(message.message);
+        break;
+      case 'dying':
+        this.#lastWords = message.message;
         break;
       case 'step':
         this.#heardAt = performance.now();
@@ -217,7 +223,7 @@ export class EngineClient implements Engine {
     this.#numCrashes++;
     this.#clientOptions.onCrash?.(description, this.#live.size);
     if (this.#state === 'starting') {
-      this.#fail(new EngineError(`the engine process ended with ${description}`));
+      this.#fail(new EngineError(`the engine process ended: ${description}`));
       return;
     }
     for (const [id, live] of this.#live) {
@@ -249,6 +255,7 @@ export class EngineClient implements Engine {
       this.#fail(new EngineError(message));
       return;
     }
+    this.#lastWords = message;
     // A process that could not load stays about, idle.
     this.#process?.kill();
   }

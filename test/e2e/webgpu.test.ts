@@ -1,31 +1,56 @@
-import { afterAll, describe, expect, it } from 'vitest';
-import { metric, stream } from '../support/http-client.ts';
-import { engineOf, runToEnd, startServer } from '../support/server-process.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { metric, stream, type StreamedCompletion } from '../support/http-client.ts';
+import { runToEnd, type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
-import { softwareDriver } from '../support/vulkan-driver.ts';
+import { faultyDriver, softwareDriver } from '../support/vulkan-driver.ts';
 
 const driver = softwareDriver();
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
 
+const faulty = driver && faultyDriver(cache.path);
+
 const question = { messages: [{ role: 'user', content: 'What is 23 + 45?' }], temperature: 0 };
 
 describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, () => {
-  it('answers, and goes on with a text when its engine is lost', async () => {
+  let server: ServerProcess;
+  let undisturbed: StreamedCompletion;
+  beforeAll(async () => {
     const flags = ['--device', 'webgpu', '--max-num-seqs', '2', '--max-model-len', '96'];
-    const server = await startServer(flags, { ...cache.env, ...driver });
+    server = await startServer(flags, { ...cache.env, ...driver, ...faulty?.env });
+    undisturbed = await ask();
+  });
+  afterAll(() => server.stop());
+  const ask = (onText?: () => void) =>
+    stream(`${server.url}/v1/chat/completions`, question, onText);
+
+  it('answers', () => {
     expect(server.output()).toMatch(/fp32 on webgpu \(SwiftShader/);
     expect(server.output()).toContain('computed in float32: this webgpu has no float16');
-    const chat = `${server.url}/v1/chat/completions`;
-    const undisturbed = await stream(chat, question);
     expect(undisturbed.text).toContain('68');
+  });
+
+  it.skipIf(faulty === null)('goes on with a text when its device fails', async () => {
     let pieces = 0;
-    const disturbed = await stream(chat, question, () => {
-      if (++pieces === 2) process.kill(engineOf(server), 'SIGKILL');
+    const disturbed = await ask(() => {
+      pieces += 1;
+      if (pieces === 2) faulty?.inject('lost');
+      if (pieces === 4) faulty?.inject('oom');
     });
     expect(disturbed).toEqual(undisturbed);
-    expect(await metric(server.url, 'chairlift_engine_crashes_total')).toBe(1);
-    await server.stop();
+    expect(server.output()).toContain('the device was lost (ONNX Runtime: ');
+    expect(server.output()).toContain('the device is out of memory');
+    expect(await metric(server.url, 'chairlift_engine_crashes_total')).toBe(2);
+  });
+
+  it('says how large a KV cache the device has no memory for', async () => {
+    const flags = ['--device', 'webgpu', '--max-num-seqs', '4096', '--kv-cache-memory', '512g'];
+    const env = { ...cache.env, ...driver };
+    const { code, output } = await runToEnd(['serve', '--port', '0', ...flags], env);
+    expect(code).toBe(1);
+    expect(output).toMatch(
+      /^chairlift: a KV cache of 98316 MiB .* can not be set up: the device is out of memory.* Lower --kv-cache-memory.* --device cpu$/m,
+    );
   });
 
   it('says why it can not start', async () => {
@@ -43,8 +68,8 @@ describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, 
   });
 
   it('is not what auto picks, since the driver computes on the CPU', async () => {
-    const server = await startServer(['--max-model-len', '96'], { ...cache.env, ...driver });
-    expect(server.output()).toMatch(/on cpu, [\s\S]*cpu picked: /);
-    await server.stop();
+    const onCpu = await startServer(['--max-model-len', '96'], { ...cache.env, ...driver });
+    expect(onCpu.output()).toMatch(/on cpu, [\s\S]*cpu picked: /);
+    await onCpu.stop();
   });
 });

@@ -1,8 +1,11 @@
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import koffi from 'koffi';
 
 /** SwiftShader, a Vulkan driver that computes on the CPU, as Debian's chromium-common has it. */
 const SOFTWARE_DRIVER = '/usr/lib/chromium/vk_swiftshader_icd.json';
+const SOFTWARE_DRIVER_LIBRARY = '/usr/lib/chromium/libvk_swiftshader.so';
 
 /**
  * The environment variables with which WebGPU runs on this machine without a GPU; null, and a line
@@ -12,6 +15,35 @@ export function softwareDriver(): Readonly<Record<string, string>> | null {
   if (existsSync(SOFTWARE_DRIVER) && hasVulkan()) return { VK_DRIVER_FILES: SOFTWARE_DRIVER };
   console.warn('skipped: WebGPU tests need a software Vulkan driver (chromium-common, libvulkan1)');
   return null;
+}
+
+export interface FaultyDriver {
+  readonly env: Readonly<Record<string, string>>;
+  /** Makes the next submission find the device lost, or the next allocation no memory. */
+  inject(fault: 'lost' | 'oom'): void;
+}
+
+/**
+ * The software driver, with failures on request; null, and a line that says so, where no C compiler
+ * is at hand to make it.
+ * @param directory for its files, temporary
+ */
+export function faultyDriver(directory: string): FaultyDriver | null {
+  const library = join(directory, 'libfaulty-vulkan.so');
+  const source = join(import.meta.dirname, 'faulty-vulkan.c');
+  const define = `-DSWIFTSHADER="${SOFTWARE_DRIVER_LIBRARY}"`;
+  const args = ['-shared', '-fPIC', define, source, '-o', library, '-ldl'];
+  if (spawnSync('cc', args, { stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0) {
+    console.warn('skipped: failures of a device need a C compiler (gcc, libc6-dev)');
+    return null;
+  }
+  const icd = join(directory, 'faulty-vulkan.json');
+  const manifest = { library_path: library, api_version: '1.0.5' };
+  writeFileSync(icd, JSON.stringify({ file_format_version: '1.0.0', ICD: manifest }));
+  return {
+    env: { VK_DRIVER_FILES: icd, FAULTY_VULKAN_DIR: directory },
+    inject: (fault) => writeFileSync(join(directory, fault), ''),
+  };
 }
 
 function hasVulkan(): boolean {
