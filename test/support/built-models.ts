@@ -3,12 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { calibrateKv } from '../../src/engine/kv-calibration.ts';
 import { type BuildOptions, type ModelSource, prepareModel } from '../../src/model/build.ts';
-import type { BuiltModel, KvCacheDtype } from '../../src/model/manifest.ts';
+import type { BuiltModel, KvCacheDtype, Precision } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 
 export interface BuiltModels {
   /** One of the embedded models, built at first use. */
-  get(name: string, kvCacheDtype?: Exclude<KvCacheDtype, 'float16'>): Promise<BuiltModel>;
+  get(
+    name: string,
+    kvCacheDtype?: Exclude<KvCacheDtype, 'float16'>,
+    precision?: Precision,
+  ): Promise<BuiltModel>;
   /** Arguments of `prepareModel` for a small shape. */
   readonly randomTiny: [ModelSource, BuildOptions];
   remove(): Promise<void>;
@@ -19,10 +23,10 @@ export async function builtModels(): Promise<BuiltModels> {
   const cacheDirectory = await mkdtemp(join(tmpdir(), 'chairlift-test-'));
   const options: BuildOptions = { precision: 'fp32', cacheDirectory };
   return {
-    get: (name, kvCacheDtype = 'float32') =>
+    get: (name, kvCacheDtype = 'float32', precision = 'fp32') =>
       prepareModel(
         { kind: 'folder', path: `models/${name}` },
-        kvCacheDtype === 'int8' ? { ...options, calibrateKv } : options,
+        { ...options, precision, ...(kvCacheDtype === 'int8' && { calibrateKv }) },
       ),
     randomTiny: [{ kind: 'random', config: PRESETS.tiny, seed: 1 }, options],
     remove: () => rm(cacheDirectory, { recursive: true, force: true }),

@@ -17,8 +17,9 @@ export class DecoderPair {
   worst = 0;
   /** Largest logit so far, either way. */
   largest = 0;
-  /** Rows compared so far. */
+  /** Rows compared so far, and those whose likeliest token was the same. */
   numRows = 0;
+  numAlike = 0;
 
   constructor(model: BuiltModel, options: DeviceDecoderOptions, onCpu = model) {
     this.device = new DeviceDecoder(model, options);
@@ -109,6 +110,7 @@ export class DecoderPair {
 
   #compare(expected: Float32Array, actual: Float32Array | undefined): void {
     this.numRows += 1;
+    if (actual && argmax(actual) === argmax(expected)) this.numAlike += 1;
     for (const [id, logit] of expected.entries()) {
       const difference = Math.abs(logit - (actual?.[id] ?? NaN));
       if (!(difference <= this.worst)) this.worst = difference;
