@@ -5,8 +5,7 @@ import type { SamplingParams } from './messages.ts';
 import { uniform } from './random.ts';
 import type { Sequence } from './sequence.ts';
 import type { SampledToken, SequenceFailure } from './step-plan.ts';
-import { TokenFilter } from './token-filter.ts';
-import { fillTokenWeights } from './token-weights.ts';
+import { TokenRanking } from './token-ranking.ts';
 
 /**
  * The logits from which a sequence's next token is drawn, or, while it scores its prompt, those of
@@ -20,23 +19,17 @@ export interface LogitsRow {
   readonly candidates?: Candidates;
 }
 
-/** Unnormalised probabilities of the row at hand, and what is kept of them. */
-interface Weights {
-  readonly weights: Float32Array<ArrayBuffer>;
-  readonly filter: TokenFilter;
-}
-
 /**
  * Draws one token per row. Knows nothing of the batch: a row's token is a function of its logits,
  * its parameters, its seed and its position.
  */
 export class Sampler {
-  /** By their number: the vocabulary's, or that of a row's candidates. */
-  readonly #weights = new Map<number, Weights>();
+  readonly #ranking: TokenRanking;
   /** The logits of the row at hand as the model gave them, if it reports log-probabilities; [vocab]. */
   readonly #rawLogits: Float32Array;
 
   constructor(vocabSize: number) {
+    this.#ranking = new TokenRanking(vocabSize);
     this.#rawLogits = new Float32Array(vocabSize);
   }
 
@@ -91,43 +84,24 @@ export class Sampler {
   }
 
   /**
-   * Walks the kept tokens in order of id until `u` of their total weight is behind.
+   * Walks the kept tokens from the likeliest on until `u` of their total weight is behind. They are
+   * kept as vLLM does it: min_p, top_k, then top_p of what these leave.
    * @param restWeight of tokens besides those of `logits`, where top_p alone limits what is kept
    */
   #draw(
     logits: Float32Array,
     best: number,
-    params: SamplingParams,
+    { temperature, topK, topP, minP }: SamplingParams,
     u: number,
     restWeight: number,
   ): number {
-    const { weights, filter } = this.#weightsOf(logits.length);
-    const { temperature, topK, minP } = params;
-    const listed = fillTokenWeights(logits, logits[best] ?? 0, temperature, weights);
-    const total = topK === 0 && minP === 0 ? listed + restWeight : listed;
-    const target = u * filter.apply(total, params);
-    const { leastWeight, lastId } = filter;
-    let last = best;
-    let behind = 0;
-    for (let id = 0; id < weights.length; id++) {
-      const weight = weights[id] ?? 0;
-      if (weight < leastWeight || (weight === leastWeight && id > lastId)) continue;
-      behind += weight;
-      if (behind > target) return id;
-      last = id;
-    }
-    // Rounding can leave a crumb behind the last token.
-    return last;
-  }
-
-  #weightsOf(count: number): Weights {
-    let own = this.#weights.get(count);
-    if (!own) {
-      const weights = new Float32Array(count);
-      own = { weights, filter: new TokenFilter(weights) };
-      this.#weights.set(count, own);
-    }
-    return own;
+    const ranking = this.#ranking;
+    const listed = ranking.rank(logits, logits[best] ?? 0, temperature);
+    let kept = topK === 0 && minP === 0 ? listed + restWeight : listed;
+    if (minP > 0) kept = Math.min(kept, ranking.weightOfLikely(minP));
+    if (topK > 0 && topK < logits.length) kept = Math.min(kept, ranking.weightOfFirst(topK));
+    if (topP < 1) kept = Math.min(kept, ranking.weightReaching(topP * kept));
+    return ranking.tokenAt(u * kept);
   }
 }
 

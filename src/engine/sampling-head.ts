@@ -122,7 +122,7 @@ export class SamplingHead {
         continue;
       }
       const ids = toInt32(tokenIds.subarray(row * count, (row + 1) * count));
-      // The sampler goes through tokens in the order of their ids.
+      // Among equal logits the sampler goes by the order of ids.
       const order = [...ids.keys()].sort((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0));
       const restWeight = total - weights.reduce((sum, weight) => sum + weight, 0);
       rows.push({

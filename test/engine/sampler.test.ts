@@ -4,7 +4,7 @@ import type { SamplingParams } from '../../src/engine/messages.ts';
 import { philox4x32, uniform } from '../../src/engine/random.ts';
 import { Sampler } from '../../src/engine/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import { TokenFilter } from '../../src/engine/token-filter.ts';
+import { TokenRanking } from '../../src/engine/token-ranking.ts';
 import { engineRequest, GREEDY } from '../support/engine-requests.ts';
 
 const VOCAB_SIZE = 50;
@@ -26,41 +26,37 @@ function histogram(logits: number[], sampling: Partial<SamplingParams>, draws = 
   return counts.map((count) => count / draws);
 }
 
-/** Zeroes what the filter does not keep. @returns what it says is left */
-function filter(weights: Float32Array<ArrayBuffer>, params: SamplingParams): number {
-  const tokenFilter = new TokenFilter(weights);
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  const left = tokenFilter.apply(total, params);
-  const { leastWeight, lastId } = tokenFilter;
-  for (const [id, weight] of weights.entries()) {
-    const isKept = weight > leastWeight || (weight === leastWeight && id <= lastId);
-    if (!isKept) weights[id] = 0;
-  }
-  return left;
-}
-
 /** The token that a sampler of one line for each definition draws. */
 function drawnByDefinition(logits: Float32Array, params: SamplingParams, position: number): number {
-  const max = logits.reduce((highest, logit) => Math.max(highest, logit), -Infinity);
-  const weights = logits.map((logit) => Math.exp((logit - max) / params.temperature));
-  const kept = keptByFullSort(weights, params);
-  const ids = [...weights.keys()].filter((id) => kept.has(id));
-  const total = ids.reduce((sum, id) => sum + (weights[id] ?? 0), 0);
+  const weights = weightsByDefinition(logits, params.temperature);
+  const kept = keptByFullSort(logits, weights, params);
+  const total = kept.reduce((sum, id) => sum + (weights[id] ?? 0), 0);
   let rest = uniform(params.seed, position) * total;
-  return ids.find((id) => (rest -= weights[id] ?? 0) < 0) ?? -1;
+  return kept.find((id) => (rest -= weights[id] ?? 0) <= 0) ?? -1;
 }
 
-/** What a filter keeps, by definition: sort everything, cut. */
-function keptByFullSort(weights: Float32Array, params: SamplingParams): Set<number> {
-  let kept = [...weights.keys()].filter((id) => (weights[id] ?? 0) > 0);
-  kept = kept.filter((id) => (weights[id] ?? 0) >= Math.fround(params.minP));
-  kept.sort((a, b) => (weights[b] ?? 0) - (weights[a] ?? 0) || a - b);
-  if (params.topK > 0) kept = kept.slice(0, params.topK);
-  if (params.topP >= 1) return new Set(kept);
+function weightsByDefinition(logits: Float32Array, temperature: number): Float64Array {
+  const max = logits.reduce((highest, logit) => Math.max(highest, logit), -Infinity);
+  return Float64Array.from(logits, (logit) => Math.exp((logit - max) / temperature));
+}
+
+function sortedByDefinition(logits: Float32Array): number[] {
+  return [...logits.keys()].sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0) || a - b);
+}
+
+/** What is kept, by definition: sort everything, cut. */
+function keptByFullSort(
+  logits: Float32Array,
+  weights: Float64Array,
+  { minP, topK, topP }: SamplingParams,
+): number[] {
+  let kept = sortedByDefinition(logits).filter((id) => (weights[id] ?? 0) >= minP);
+  if (topK > 0) kept = kept.slice(0, topK);
+  if (topP >= 1) return kept;
   const total = kept.reduce((sum, id) => sum + (weights[id] ?? 0), 0);
   let reached = 0;
-  const count = kept.findIndex((id) => (reached += weights[id] ?? 0) >= params.topP * total) + 1;
-  return new Set(kept.slice(0, count || kept.length));
+  const count = kept.findIndex((id) => (reached += weights[id] ?? 0) >= topP * total) + 1;
+  return kept.slice(0, count || kept.length);
 }
 
 describe('philox4x32-10', () => {
@@ -265,45 +261,110 @@ describe('log-probabilities', () => {
   });
 });
 
-describe('the token filter', () => {
-  const logits = fc.array(
-    fc.oneof(fc.integer({ min: -40, max: 0 }), fc.float({ min: -50, max: 0, noNaN: true })),
-    {
-      minLength: 1,
-      maxLength: 300,
-    },
-  );
+describe('the token ranking', () => {
+  const row = fc
+    .array(
+      fc.oneof(fc.integer({ min: -40, max: 30 }), fc.float({ min: -50, max: 30, noNaN: true })),
+      { minLength: 1, maxLength: 300 },
+    )
+    .map((values) => Float32Array.from(values));
+  const temperatures = fc.double({ min: 0.1, max: 3, noNaN: true });
+  /** Weights that are left out, and rounding. */
+  const TOLERANCE = 1e-8;
 
-  it('keeps what a full sort would keep', () => {
+  const ranked = (logits: Float32Array, temperature: number) => {
+    const ranking = new TokenRanking(logits.length);
+    const max = logits.reduce((highest, logit) => (logit > highest ? logit : highest), -Infinity);
+    const total = ranking.rank(logits, max, temperature);
+    return { ranking, total };
+  };
+
+  it('weighs what a full sort would', () => {
     fc.assert(
       fc.property(
-        logits,
-        fc.record({
-          topK: fc.integer({ min: 0, max: 60 }),
-          topP: fc.oneof(fc.constant(1), fc.double({ min: 0.001, max: 1, noNaN: true })),
-          minP: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1, noNaN: true })),
-        }),
-        (values, limits) => {
-          const params = { ...GREEDY, ...limits, minP: Math.fround(limits.minP) };
-          const weights = Float32Array.from([0, ...values], (logit) => Math.exp(logit));
-          const kept = keptByFullSort(weights, params);
-          const expected = weights.map((weight, id) => (kept.has(id) ? weight : 0));
-          const total = filter(weights, params);
-          // Sums in another order may differ in the last bits, where a limit falls on a tie.
-          const borderline = weights.reduce((n, w, id) => n + Number(w !== expected[id]), 0);
-          expect(borderline).toBeLessThanOrEqual(limits.topP < 1 ? 1 : 0);
-          const sum = weights.reduce((partial, weight) => partial + weight, 0);
-          expect(total).toBeCloseTo(sum, 4);
+        row,
+        temperatures,
+        fc.integer({ min: 1, max: 300 }),
+        fc.double({ min: 1e-20, max: 1, noNaN: true }),
+        (logits, temperature, count, minWeight) => {
+          const { ranking, total } = ranked(logits, temperature);
+          const weights = weightsByDefinition(logits, temperature);
+          const order = sortedByDefinition(logits).map((id) => weights[id] ?? 0);
+          const sum = (kept: readonly number[]) => kept.reduce((partial, w) => partial + w, 0);
+          expect(Math.abs(total / sum(order) - 1)).toBeLessThan(TOLERANCE);
+          const first = sum(order.slice(0, count));
+          expect(Math.abs(ranking.weightOfFirst(count) / first - 1)).toBeLessThan(TOLERANCE);
+          // Nobody can say on which side of a limit a weight lies that is all but the same.
+          const likely = ranking.weightOfLikely(minWeight);
+          const atLeast = (least: number) => sum(order.filter((weight) => weight >= least));
+          expect(likely).toBeGreaterThan(atLeast(minWeight * (1 + TOLERANCE)) * (1 - TOLERANCE));
+          expect(likely).toBeLessThan(atLeast(minWeight * (1 - TOLERANCE)) * (1 + TOLERANCE));
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 
+  it('finds the token that a full sort would', () => {
+    fc.assert(
+      fc.property(
+        row,
+        temperatures,
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (logits, temperature, share) => {
+          const { ranking, total } = ranked(logits, temperature);
+          const weights = weightsByDefinition(logits, temperature);
+          const order = sortedByDefinition(logits);
+          const found = order.indexOf(ranking.tokenAt(share * total));
+          const before = order.slice(0, found).reduce((sum, id) => sum + (weights[id] ?? 0), 0);
+          const after = before + (weights[order[found] ?? 0] ?? 0);
+          expect(before).toBeLessThanOrEqual(share * total + TOLERANCE * total);
+          expect(after).toBeGreaterThanOrEqual(share * total - TOLERANCE * total);
+          const reached = ranking.weightReaching(share * total);
+          expect(Math.abs(reached / after - 1)).toBeLessThan(TOLERANCE);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('counts tokens whose logits are all but the same', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 1100 }),
+        fc.integer({ min: 1, max: 64 }),
+        (count, width) => {
+          // A bucket is 0.0054 wide: from fifteen tokens in each to all in one.
+          const range = 0.005 * width;
+          const logits = Float32Array.from({ length: 1000 }, (_, id) => (range * id) / 1000);
+          const weights = weightsByDefinition(logits, 1).toSorted().toReversed();
+          const first = weights.slice(0, count).reduce((sum, weight) => sum + weight, 0);
+          const { ranking } = ranked(logits, 1);
+          expect(Math.abs(ranking.weightOfFirst(count) / first - 1)).toBeLessThan(TOLERANCE);
+        },
+      ),
+    );
+  });
+
+  it('goes by the order of ids among equals', () => {
+    const logits = Float32Array.of(1, 2, 0, 2, -0, 2);
+    const { ranking } = ranked(logits, 1);
+    const tokens = [0.5, 1.5, 2.5, 3.1, 3.4, 3.6].map((limit) => ranking.tokenAt(limit));
+    expect(tokens).toEqual([1, 3, 5, 0, 2, 4]);
+  });
+
   it('always keeps the likeliest token', () => {
-    const weights = Float32Array.of(0.2, 1, 0.5);
-    const params = { ...GREEDY, topK: 1, topP: 1e-9, minP: 1 };
-    expect(filter(weights, params)).toBe(1);
-    expect([...weights]).toEqual([0, 1, 0]);
+    const { ranking } = ranked(Float32Array.of(-1, 0.5, 0.4), 1);
+    expect(ranking.weightOfLikely(1)).toBe(1);
+    expect(ranking.weightOfFirst(1)).toBe(1);
+    expect(ranking.weightReaching(1e-9)).toBe(1);
+    expect(ranking.tokenAt(0)).toBe(1);
+  });
+
+  it('leaves out what is not a number or as good as impossible', () => {
+    const { ranking, total } = ranked(Float32Array.of(-Infinity, 0, NaN, -40, 0), 1);
+    expect(total).toBe(2);
+    expect(ranking.weightOfFirst(5)).toBe(2);
+    expect(ranking.tokenAt(3)).toBe(4);
   });
 });
