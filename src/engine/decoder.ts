@@ -194,7 +194,7 @@ export class OnnxDecoder implements Decoder {
     const position = sequence.numComputedTokens;
     const numTokens = 1 + draftTokenIds.length;
     const width = paddedWidth([{ length: numTokens }], this.#padding);
-    const binding = this.#binding(sequence.row, 1);
+    const binding = this.#verifyBinding(sequence.row, width);
     const group = binding.group();
     const inputIds = group.inputIds(width).fill(0n);
     inputIds[0] = BigInt(sequence.tokenIds(position, position + 1)[0] ?? 0);
@@ -242,10 +242,18 @@ export class OnnxDecoder implements Decoder {
     return this.#paddedBinding;
   }
 
+  /** One for each length, so that steps of changing lengths bind nothing anew. */
+  #verifyBinding(row: number, numTokens: number): RunBinding {
+    return this.#boundTo(`${row}x${numTokens}`, row, 1, this.#session);
+  }
+
   #binding(firstRow: number, numRows: number, session = this.#session): RunBinding {
     // Padded runs and halves of failed ones are seldom the same twice: they share a binding.
     const rows = firstRow === 0 || numRows === 1 ? `${firstRow}+${numRows}` : 'several';
-    const key = session === this.#session ? rows : 'long';
+    return this.#boundTo(session === this.#session ? rows : 'long', firstRow, numRows, session);
+  }
+
+  #boundTo(key: string, firstRow: number, numRows: number, session: Session): RunBinding {
     let binding = this.#bindings.get(key);
     if (!binding) {
       binding = new RunBinding(session, this.storage, this.#logits);

@@ -105,7 +105,7 @@ export interface SpeculativeOptions {
   readonly draftModel: BuiltModel | null;
   /** Longest draft. */
   readonly maxTokens: number;
-  /** Drafts are verified where tokens per second are expected to rise by this factor; usually 1.2. */
+  /** Drafts are verified where tokens per second are expected to rise by this factor; usually 1.1. */
   readonly minGain?: number;
 }
 

@@ -1,14 +1,33 @@
 import type { Draft, DraftSource } from './draft-source.ts';
-import { hashSalt, NgramHistory } from './ngram-history.ts';
+import { type Continuation, hashSalt, NgramHistory } from './ngram-history.ts';
 import type { Sequence } from './sequence.ts';
 
 /** The longest end of the text that is looked up in the text itself. */
-const MAX_NGRAM = 3;
-/** Kinds 1 to MAX_NGRAM are the lengths of matches; those of the history follow. */
-const HISTORY_KIND = MAX_NGRAM + 1;
+const MAX_NGRAM = 4;
+/** Of guesses from the text, by the length of the match; none is 0. */
+const TEXT_RATES = [0, 0.3, 0.5, 0.75, 0.8];
+/** Of guesses from other texts, by the order of the match; none comes last. */
+const HISTORY_RATES = [0.6, 0.6, 0.3, 0];
 /** A draft ends where it would hardly come true any more. */
 const MIN_CHANCE = 0.1;
-const PRIOR_RATES = [0, 0.3, 0.5, 0.75, 0.6, 0.6, 0.3];
+
+const RELATIONS = ['same', 'text', 'history'] as const;
+/** Whose guess it is: of one source or of both, or of the one named where they disagree. */
+type Relation = (typeof RELATIONS)[number];
+
+/** What a guess rests on; its kind, as a number. */
+interface Evidence {
+  /** Length of the match in the text; 0 for none. */
+  readonly text: number;
+  /** Order of the match in other texts; `numOrders` for none. */
+  readonly history: number;
+  readonly relation: Relation;
+}
+
+interface TextMatch {
+  readonly tokenId: number;
+  readonly length: number;
+}
 
 interface Guess {
   readonly tokenId: number;
@@ -36,23 +55,29 @@ export class NgramDrafts implements DraftSource {
   }
 
   priorRate(kind: number): number {
-    return PRIOR_RATES[kind] ?? 0;
+    const { text, history, relation } = evidenceOf(kind);
+    const [ofText, ofHistory] = [TEXT_RATES[text] ?? 0, HISTORY_RATES[history] ?? 0];
+    if (relation === 'text') return ofText * (1 - ofHistory / 2);
+    if (relation === 'history') return ofHistory * (1 - ofText / 2);
+    return 1 - (1 - ofText) * (1 - ofHistory);
   }
 
   draft(sequence: Sequence, numTokens: number, rateOf: (kind: number) => number): Draft {
     const salt = this.#follow(sequence);
+    const { stopTokenIds } = sequence.request;
     const start = sequence.numTokens;
     const text = new Int32Array(start + numTokens);
     text.set(sequence.tokenIds());
     const kinds: number[] = [];
     let chance = 1;
     for (let end = start; end < text.length; end++) {
-      const guess = likelier(findInText(text, end), this.#findInHistory(salt, text, end), rateOf);
+      const guess = likeliest(findInText(text, end), this.#history.find(salt, text, end), rateOf);
       if (guess === null) break;
       text[end] = guess.tokenId;
       kinds.push(guess.kind);
       chance *= rateOf(guess.kind);
-      if (chance < MIN_CHANCE) break;
+      // Nothing comes behind a token that ends the text.
+      if (chance < MIN_CHANCE || stopTokenIds.includes(guess.tokenId)) break;
     }
     return { tokenIds: text.subarray(start, start + kinds.length), kinds };
   }
@@ -70,15 +95,10 @@ export class NgramDrafts implements DraftSource {
     followed.numTokens = sequence.numTokens;
     return followed.salt;
   }
-
-  #findInHistory(salt: number, text: Int32Array, end: number): Guess | null {
-    const found = this.#history.find(salt, text, end);
-    return found && { tokenId: found.tokenId, kind: HISTORY_KIND + found.order };
-  }
 }
 
 /** What followed the latest of the longest matches with the end of the first `end` tokens. */
-function findInText(text: Int32Array, end: number): Guess | null {
+function findInText(text: Int32Array, end: number): TextMatch | null {
   const last = end - 1;
   let longest = 0;
   let tokenId = -1;
@@ -91,14 +111,38 @@ function findInText(text: Int32Array, end: number): Guess | null {
     longest = length;
     tokenId = text[at + 1] ?? -1;
   }
-  return longest === 0 ? null : { tokenId, kind: longest };
+  return longest === 0 ? null : { tokenId, length: longest };
 }
 
-function likelier(
-  a: Guess | null,
-  b: Guess | null,
+/** Where both sources know something and disagree, the one that has been right more often. */
+function likeliest(
+  match: TextMatch | null,
+  elsewhere: Continuation | null,
   rateOf: (kind: number) => number,
 ): Guess | null {
-  if (a === null || b === null) return a ?? b;
+  const text = match?.length ?? 0;
+  const history = elsewhere?.order ?? NgramHistory.numOrders;
+  const guess = (tokenId: number, relation: Relation): Guess => ({
+    tokenId,
+    kind: kindOf({ text, history, relation }),
+  });
+  if (match === null) return elsewhere && guess(elsewhere.tokenId, 'same');
+  if (elsewhere === null || elsewhere.tokenId === match.tokenId)
+    return guess(match.tokenId, 'same');
+  const [a, b] = [guess(match.tokenId, 'text'), guess(elsewhere.tokenId, 'history')];
   return rateOf(a.kind) >= rateOf(b.kind) ? a : b;
+}
+
+function kindOf({ text, history, relation }: Evidence): number {
+  const sources = text * (NgramHistory.numOrders + 1) + history;
+  return sources * RELATIONS.length + RELATIONS.indexOf(relation);
+}
+
+function evidenceOf(kind: number): Evidence {
+  const sources = Math.floor(kind / RELATIONS.length);
+  return {
+    text: Math.floor(sources / (NgramHistory.numOrders + 1)),
+    history: sources % (NgramHistory.numOrders + 1),
+    relation: RELATIONS[kind % RELATIONS.length] ?? 'same',
+  };
 }

@@ -7,11 +7,11 @@ import type { Sequence } from './sequence.ts';
 import { MAX_VERIFY_RUNS, type StepPlan, type VerifyRun } from './step-plan.ts';
 
 /** Tokens per second must be expected to rise by this factor. */
-const DEFAULT_MIN_GAIN = 1.2;
+const DEFAULT_MIN_GAIN = 1.1;
 /** Drafts that cost something are tried again after so many steps without one. */
 const PROBE_STEPS = 48;
-/** About the last hundred tokens of all sequences count for a new one. */
-const DECAY = 0.99;
+/** About the last thirty tokens of all sequences count for a new one. */
+const DECAY = 0.97;
 
 export interface SpeculatorOptions {
   readonly source: DraftSource;

@@ -63,7 +63,29 @@ describe('drafts from texts', () => {
     draft(drafts, sequenceOf([7, 8, 9, 1]));
     // The text itself says 2 after 9, other texts 1 after 7 8 9.
     const sequence = sequenceOf([9, 2, 7, 8, 9]);
-    expect(draft(drafts, sequence, 1, (kind) => (kind === 1 ? 0.9 : 0.5))).toEqual([2]);
-    expect(draft(drafts, sequence, 1, (kind) => (kind === 1 ? 0.1 : 0.5))).toEqual([1]);
+    const { tokenIds, kinds } = drafts.draft(sequence, 1, always);
+    expect([...tokenIds]).toEqual([2]);
+    const [ofText] = kinds;
+    expect(draft(drafts, sequence, 1, (kind) => (kind === ofText ? 0.6 : 0.5))).toEqual([2]);
+    expect(draft(drafts, sequence, 1, (kind) => (kind === ofText ? 0.4 : 0.5))).toEqual([1]);
+  });
+
+  it('are believed more where the text and others agree, and less where they do not', () => {
+    const drafts = new NgramDrafts();
+    const believe = (tokenIds: readonly number[]) => {
+      const [kind = -1] = drafts.draft(sequenceOf(tokenIds), 1, always).kinds;
+      return drafts.priorRate(kind);
+    };
+    const alone = believe([9, 2, 7, 8, 9]);
+    draft(drafts, sequenceOf([7, 8, 9, 2]));
+    expect(believe([9, 2, 7, 8, 9])).toBeGreaterThan(alone);
+    draft(drafts, sequenceOf([7, 8, 9, 3]));
+    expect(believe([9, 2, 7, 8, 9])).toBeLessThan(alone);
+  });
+
+  it('end where the text would', () => {
+    const promptTokenIds = Int32Array.of(4, 5, 6, 7, 4);
+    const sequence = new Sequence(engineRequest({ promptTokenIds, stopTokenIds: [6] }));
+    expect(draft(new NgramDrafts(), sequence)).toEqual([5, 6]);
   });
 });
