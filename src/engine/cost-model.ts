@@ -38,6 +38,12 @@ export class CostModel {
   /** Relative to `#decode`; a decode run of one row is one without draft tokens. */
   readonly #verify = new RunningFit([1, 0.1, 0.2]);
   #numSamples = 0;
+  #numDecodeRuns = 0;
+
+  /** Whether enough decode runs were timed for others to be measured by them. */
+  get knowsDecode(): boolean {
+    return this.#numDecodeRuns >= WARM_UP_SAMPLES;
+  }
 
   observe(plan: StepPlan, timings: StepTimings): void {
     const { decodeMs, prefillMs, verifyMs, mixedMs = null, stepMs } = timings;
@@ -48,7 +54,7 @@ export class CostModel {
     const isMixed = mixedMs !== null;
     if (plan.decode.length > 0 && !isMixed) {
       if (plan.decode.length === 1) this.#addVerify(plan.decode, 0, decodeMs);
-      this.#add(this.#decode, decodeFeatures(plan.decode), decodeMs);
+      this.#addDecode(plan.decode, decodeMs);
     }
     for (const [index, run] of plan.prefill.entries()) {
       const isBeside = index === 0 && plan.decode.length > 0;
@@ -95,7 +101,7 @@ export class CostModel {
     const expected = [decodeMs, ...prefillMs, ...verifyMs].reduce((sum, ms) => sum + ms, 0);
     const share = expected > 0 ? stepMs / expected : 0;
     if (decode.length === 1) this.#addVerify(decode, 0, decodeMs * share);
-    if (decode.length > 0) this.#add(this.#decode, decodeFeatures(decode), decodeMs * share);
+    if (decode.length > 0) this.#addDecode(decode, decodeMs * share);
     for (const [index, run] of prefill.entries()) {
       this.#add(prefillFit, prefillFeatures(run), (prefillMs[index] ?? 0) * share);
     }
@@ -105,15 +111,21 @@ export class CostModel {
     }
   }
 
+  #addDecode(rows: readonly { readonly position: number }[], ms: number): void {
+    this.#numDecodeRuns++;
+    this.#add(this.#decode, decodeFeatures(rows), ms);
+  }
+
   #addVerify(rows: readonly { readonly position: number }[], numDraftTokens: number, ms: number) {
     const plainMs = this.decodeMs(rows);
-    if (plainMs === 0) return;
+    if (plainMs === 0 || !this.knowsDecode) return;
     this.#add(this.#verify, verifyFeatures(numDraftTokens), ms / plainMs, SHARP_OUTLIER);
   }
 
   #add(fit: RunningFit, features: readonly number[], value: number, outlier = OUTLIER): void {
     const expected = fit.predict(features);
-    if (this.#numSamples++ > WARM_UP_SAMPLES && value > outlier * expected) {
+    // What is expected to cost nothing has no bound: from there it could never rise again.
+    if (this.#numSamples++ > WARM_UP_SAMPLES && expected > 0 && value > outlier * expected) {
       // Counted at the bound, so that a machine that did become slow is followed all the same.
       fit.add(features, outlier * expected);
     } else {

@@ -79,6 +79,8 @@ export class Speculator {
     const { decode, prefill } = plan;
     const sequences = decode.flatMap(({ sequence }) => sequence ?? []);
     for (const sequence of sequences) this.#recordOf(sequence).score(sequence);
+    // Without knowing what decode runs cost there is nothing to judge verify runs by.
+    if (!this.#options.costs.knowsDecode) return plan;
     const isDecodeOnly = prefill.length === 0 && sequences.length === decode.length;
     const areFew = sequences.length > 0 && sequences.length <= MAX_VERIFY_RUNS;
     if (!isDecodeOnly || !areFew || !sequences.every(canSpeculate)) return plan;

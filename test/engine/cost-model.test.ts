@@ -27,3 +27,18 @@ it('learns what decode and prefill cost from steps that are one run', () => {
   expect(whole).toBeGreaterThan(0.8 * 7.2);
   expect(whole).toBeLessThan(1.25 * 7.2);
 });
+
+it('judges verify runs by decode runs that it has timed', () => {
+  const costs = new CostModel();
+  const verify = { ...planOf(0, 0), verify: [{ sequence, draftTokenIds: new Int32Array(3) }] };
+  const verifies = () => costs.observe(verify, { decodeMs: 0, prefillMs: [], verifyMs: [0.64] });
+  for (let step = 0; step < 30; step++) verifies();
+  expect(costs.knowsDecode).toBe(false);
+  for (let step = 0; step < 60; step++) {
+    costs.observe(planOf(1, 0), { decodeMs: 0.4, prefillMs: [] });
+    verifies();
+  }
+  expect(costs.knowsDecode).toBe(true);
+  expect(costs.verifyMs(0, 3) / 0.64).toBeGreaterThan(0.8);
+  expect(costs.verifyMs(0, 3) / 0.64).toBeLessThan(1.25);
+});
