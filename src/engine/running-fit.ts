@@ -35,31 +35,15 @@ export class RunningFit {
     this.#weights = this.#solve();
   }
 
-  /**
-   * Costs are never negative: features whose weight comes out below zero, the lowest first, are left
-   * out, and the others fitted again without them (an active set method for non-negative least
-   * squares).
-   */
+  /** Costs are never negative: a weight that comes out below zero is taken as zero. */
   #solve(): number[] {
-    const active = this.#initial.map((_, i) => i);
-    for (;;) {
-      const solved = solveLinear(active.map((i) => this.#equation(i, active)));
-      const lowest = solved.indexOf(Math.min(...solved));
-      if ((solved[lowest] ?? 0) >= 0) {
-        const weights = this.#initial.map(() => 0);
-        for (const [at, i] of active.entries()) weights[i] = solved[at] ?? 0;
-        return weights;
-      }
-      active.splice(lowest, 1);
-    }
-  }
-
-  /** A row of [A | b], of the given columns. */
-  #equation(i: number, columns: readonly number[]): number[] {
-    // In units where each initial weight is 1, the prior counts the same for every feature.
-    const prior = PRIOR_SAMPLES / (this.#initial[i] ?? 1) ** 2;
-    const row = columns.map((j) => (this.#moments[i]?.[j] ?? 0) + (i === j ? prior : 0));
-    return [...row, (this.#targets[i] ?? 0) + prior * (this.#initial[i] ?? 0)];
+    const matrix = this.#moments.map((row, i) => {
+      // In units where each initial weight is 1, the prior counts the same for every feature.
+      const prior = PRIOR_SAMPLES / (this.#initial[i] ?? 1) ** 2;
+      const target = (this.#targets[i] ?? 0) + prior * (this.#initial[i] ?? 0);
+      return [...row.map((value, j) => value + (i === j ? prior : 0)), target];
+    });
+    return solveLinear(matrix).map((weight) => Math.max(0, weight));
   }
 }
 
