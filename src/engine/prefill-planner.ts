@@ -15,7 +15,7 @@ export interface PrefillPolicy {
 }
 
 /** What they cost and why they are kept: docs/scheduling.md. */
-export const DEFAULT_PREFILL_POLICY: PrefillPolicy = { stretchPerPrompt: 0.4, minChunk: 2 };
+export const DEFAULT_PREFILL_POLICY: PrefillPolicy = { stretchPerPrompt: 0.35, minChunk: 2 };
 
 export interface PrefillRequest {
   /** With a row and more than one token to compute, in order. */
