@@ -96,7 +96,9 @@ const arrivals = fc
   .map((all) =>
     all.map(({ atStep, start, length, maxTokens }, index): Arrival => {
       const promptTokenIds = Int32Array.from(TEXT.slice(start, start + length));
-      const request = engineRequest({ id: 1 + index, promptTokenIds, maxTokens, logprobs: 3 });
+      // Taken from another's answer, a prompt's beginning would have been computed token by token.
+      const options = { maxTokens, logprobs: 3, cacheSalt: `arrival ${index}` };
+      const request = engineRequest({ id: 1 + index, promptTokenIds, ...options });
       return { atStep, request };
     }),
   );
