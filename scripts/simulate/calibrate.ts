@@ -9,6 +9,7 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { decodeFeatures, prefillFeatures } from '../../src/engine/cost-model.ts';
 import { OnnxDecoder } from '../../src/engine/decoder.ts';
 import { RunningFit } from '../../src/engine/running-fit.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
@@ -75,14 +76,14 @@ if (!firstSequence) throw new Error('there are no rows');
 function decodeSample(rows: number, position: number): Sample {
   const decode = sequences.slice(0, rows).map((sequence) => ({ sequence, position }));
   const plan = { cacheOperations: [], decode, prefill: [], numBatchedTokens: rows };
-  const features = [1, rows, rows * position];
+  const features = decodeFeatures(decode);
   return { kind: 'decode', size: rows, position, features, plan, bestMs: Infinity };
 }
 
 function prefillSample(sequence: Sequence, length: number, start: number): Sample {
-  const prefill = [[{ sequence, start, length }]];
-  const plan = { cacheOperations: [], decode: [], prefill, numBatchedTokens: length };
-  const features = [1, length, length * (start + length / 2), start];
+  const run = [{ sequence, start, length }];
+  const plan = { cacheOperations: [], decode: [], prefill: [run], numBatchedTokens: length };
+  const features = prefillFeatures(run);
   return { kind: 'prefill', size: length, position: start, features, plan, bestMs: Infinity };
 }
 

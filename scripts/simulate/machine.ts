@@ -1,4 +1,5 @@
 import type { ServiceLevel } from './metrics.ts';
+import { decodeFeatures, prefillFeatures } from '../../src/engine/cost-model.ts';
 import type { DecodeRow, PrefillRun, StepPlan } from '../../src/engine/step-plan.ts';
 
 /** What a machine takes for each part of a step, in milliseconds. */
@@ -57,21 +58,14 @@ export function stepDurations(costs: StepCosts, plan: StepPlan): StepDurations {
 
 function decodeMs({ decode }: StepCosts, rows: readonly DecodeRow[]): number {
   if (rows.length === 0) return 0;
-  let positions = 0;
-  for (const { position } of rows) positions += position;
-  return decode.perRun + decode.perRow * rows.length + decode.perPosition * positions;
+  const [, numRows, positions] = decodeFeatures(rows);
+  return decode.perRun + decode.perRow * numRows + decode.perPosition * positions;
 }
 
-/**
- * Shorter prompts of a run are padded to the longest: they cost as much. Beside a decode run the
- * weights are read once for both.
- */
+/** Beside a decode run the weights are read once for both. */
 function prefillMs({ prefill }: StepCosts, run: PrefillRun, isBeside: boolean): number {
-  const width = Math.max(...run.map(({ length }) => length));
-  const tokens = width * run.length;
-  const attended = run.reduce((sum, { start }) => sum + width * (start + width / 2), 0);
+  const [, tokens, attended, cached] = prefillFeatures(run);
   const perRun = isBeside ? 0 : prefill.perRun;
-  const cached = run.reduce((sum, { start }) => sum + start, 0);
   return (
     perRun +
     prefill.perToken * tokens +

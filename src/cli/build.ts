@@ -1,21 +1,12 @@
 import { Command } from 'commander';
 import { dirname } from 'node:path';
 import { buildWithProgress } from './build-model.ts';
-import { chooseDevice } from './device.ts';
+import { chooseDevice, DEVICE_OPTIONS } from './device.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 
-const NAMES = [
-  'model',
-  'device',
-  'deviceId',
-  'providerOption',
-  'providerLibrary',
-  'precision',
-  'kvCacheDtype',
-  'randomWeights',
-] as const;
+const NAMES = ['model', ...DEVICE_OPTIONS, 'precision', 'kvCacheDtype', 'randomWeights'] as const;
 
 /** `chairlift build`: makes the ONNX graph ahead of the first `serve`. */
 export function buildCommand(): Command {

@@ -1,11 +1,16 @@
 import { fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { CPU_DEVICE, type DeviceName, type DeviceOptions } from '../engine/device.ts';
-import type { DeviceProbe } from '../engine/device-probe.ts';
+import {
+  CPU_DEVICE,
+  type DeviceName,
+  type DeviceOptions,
+  type DeviceProbe,
+  NO_DEVICE,
+} from '../engine/device.ts';
 import type { ActivationDtype } from '../model/manifest.ts';
 import { UsageError } from './errors.ts';
-import type { Options } from './options.ts';
+import type { OptionName, Options } from './options.ts';
 
 const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
 const PROBE = new URL(
@@ -22,7 +27,15 @@ const AUTO_DEVICES = ['cuda', 'webgpu'] as const;
 /** Under Linux every GPU shows itself as one of these: without, nothing needs to be tried. */
 const GPU_FILES = ['/dev/dri', '/dev/nvidiactl', '/dev/dxg', '/dev/mali0', '/dev/kgsl-3d0'];
 
-type DeviceFlags = Options<'device' | 'deviceId' | 'providerOption' | 'providerLibrary'>;
+/** What says where a model runs. */
+export const DEVICE_OPTIONS = [
+  'device',
+  'deviceId',
+  'providerOption',
+  'providerLibrary',
+] as const satisfies readonly OptionName[];
+
+type DeviceFlags = Options<(typeof DEVICE_OPTIONS)[number]>;
 
 export interface ChosenDevice {
   readonly device: DeviceOptions;
@@ -107,14 +120,7 @@ async function tryDevice(device: DeviceOptions): Promise<DeviceProbe> {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
   });
-  const failed = (failure: string): DeviceProbe => ({
-    failure,
-    adapter: null,
-    isSoftware: false,
-    memoryBytes: null,
-    activationDtypes: [],
-    hasPagedAttention: false,
-  });
+  const failed = (failure: string): DeviceProbe => ({ ...NO_DEVICE, failure });
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
       child.kill('SIGKILL');

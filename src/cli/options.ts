@@ -164,7 +164,7 @@ const OPTIONS = {
     flags: '--target-itl-ms <ms>',
     description: 'inter-token latency that prefill beside running streams must keep to',
     schema: z.coerce.number().gt(0).optional(),
-    defaultText: '1.3 times the decode time, more when many prompts wait',
+    defaultText: '1.35 times the decode time, more when many prompts wait',
   },
   maxQueue: {
     flags: '--max-queue <n>',

@@ -20,7 +20,7 @@ import { WebSocketHub } from '../server/websocket/hub.ts';
 import { resolveAttention } from './attention.ts';
 import { banner } from './banner.ts';
 import { buildWithProgress } from './build-model.ts';
-import { chooseDevice } from './device.ts';
+import { chooseDevice, DEVICE_OPTIONS } from './device.ts';
 import { engineLimits } from './engine-limits.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
@@ -34,10 +34,7 @@ const NAMES: readonly OptionName[] = [
   'servedModelName',
   'host',
   'port',
-  'device',
-  'deviceId',
-  'providerOption',
-  'providerLibrary',
+  ...DEVICE_OPTIONS,
   'precision',
   'kvCacheDtype',
   'attention',

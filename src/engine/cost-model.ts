@@ -1,5 +1,5 @@
 import { RunningFit } from './running-fit.ts';
-import type { PrefillRun, StepPlan } from './step-plan.ts';
+import type { StepPlan } from './step-plan.ts';
 
 /** How long the parts of a step took, in milliseconds. */
 export interface StepTimings {
@@ -134,7 +134,10 @@ export class CostModel {
   }
 }
 
-function decodeFeatures(rows: readonly { readonly position: number }[]): number[] {
+/** What a decode run costs by: 1 for the run, its rows, and the positions cached before their tokens. */
+export function decodeFeatures(
+  rows: readonly { readonly position: number }[],
+): [run: number, rows: number, positions: number] {
   return [1, rows.length, rows.reduce((sum, { position }) => sum + position, 0)];
 }
 
@@ -143,8 +146,13 @@ function verifyFeatures(numDraftTokens: number): number[] {
   return [1, Math.min(1, numDraftTokens), numDraftTokens];
 }
 
-/** Shorter prompts of a run are padded to the longest: they cost as much. */
-function prefillFeatures(run: PrefillRun | readonly { start: number; length: number }[]): number[] {
+/**
+ * What a prefill run costs by: 1 for the run, its tokens, the positions that those attend to, and the
+ * positions cached before the run. Shorter prompts are padded to the longest: they cost as much.
+ */
+export function prefillFeatures(
+  run: readonly { readonly start: number; readonly length: number }[],
+): [run: number, tokens: number, attended: number, cached: number] {
   const width = Math.max(...run.map(({ length }) => length));
   const tokens = width * run.length;
   const attended = run.reduce((sum, { start }) => sum + width * (start + width / 2), 0);

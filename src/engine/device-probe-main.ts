@@ -1,6 +1,6 @@
 /** The process that tries a device: one question in by IPC, one answer out. */
-import type { DeviceOptions } from './device.ts';
-import { type DeviceProbe, probeDevice } from './device-probe.ts';
+import type { DeviceOptions, DeviceProbe } from './device.ts';
+import { probeDevice } from './device-probe.ts';
 
 process.once('message', (device: DeviceOptions) => {
   const probe: DeviceProbe = probeDevice(device);

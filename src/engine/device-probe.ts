@@ -6,33 +6,7 @@ import { Session } from '../ort/session.ts';
 import { Tensor } from '../ort/tensor.ts';
 import { vulkanDevices } from '../ort/vulkan-devices.ts';
 import { deviceOnly, loadAttention, loadPagedAttention } from './attention-probe.ts';
-import type { DeviceOptions } from './device.ts';
-
-/** What a device turned out to be. */
-export interface DeviceProbe {
-  /** Why no session runs on it; null if one does. */
-  readonly failure: string | null;
-  /** As its driver calls it; null where that can't be known. */
-  readonly adapter: string | null;
-  /** The driver computes on the CPU. */
-  readonly isSoftware: boolean;
-  /** Of the device, in bytes; null where that can't be known. */
-  readonly memoryBytes: number | null;
-  /** What decoders can compute in there, the fastest first. */
-  readonly activationDtypes: readonly ActivationDtype[];
-  /** It has a kernel for attention over a KV cache in blocks. */
-  readonly hasPagedAttention: boolean;
-}
-
-/** A device that nothing is known of. */
-export const NO_DEVICE: DeviceProbe = {
-  failure: null,
-  adapter: null,
-  isSoftware: false,
-  memoryBytes: null,
-  activationDtypes: [],
-  hasPagedAttention: false,
-};
+import { type DeviceOptions, type DeviceProbe, NO_DEVICE } from './device.ts';
 
 type Adapter = Pick<DeviceProbe, 'adapter' | 'isSoftware' | 'memoryBytes'>;
 

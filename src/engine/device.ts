@@ -1,3 +1,4 @@
+import type { ActivationDtype } from '../model/manifest.ts';
 import type { ExecutionProvider } from '../ort/execution-provider.ts';
 
 /** Devices that models run on, the fastest first. */
@@ -20,6 +21,32 @@ export const CPU_DEVICE: DeviceOptions = {
   id: 0,
   providerOptions: {},
   providerLibrary: null,
+};
+
+/** What a device turned out to be. */
+export interface DeviceProbe {
+  /** Why no session runs on it; null if one does. */
+  readonly failure: string | null;
+  /** As its driver calls it; null where that can't be known. */
+  readonly adapter: string | null;
+  /** The driver computes on the CPU. */
+  readonly isSoftware: boolean;
+  /** Of the device, in bytes; null where that can't be known. */
+  readonly memoryBytes: number | null;
+  /** What decoders can compute in there, the fastest first. */
+  readonly activationDtypes: readonly ActivationDtype[];
+  /** It has a kernel for attention over a KV cache in blocks. */
+  readonly hasPagedAttention: boolean;
+}
+
+/** A device that nothing is known of. */
+export const NO_DEVICE: DeviceProbe = {
+  failure: null,
+  adapter: null,
+  isSoftware: false,
+  memoryBytes: null,
+  activationDtypes: [],
+  hasPagedAttention: false,
 };
 
 /** The execution providers of a device, in order of preference. */
