@@ -1,16 +1,17 @@
-import type { AttributeValue } from '../onnx/attributes.ts';
 import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
+import type { DecoderAttention } from './decoder-attention.ts';
 import { layerTensorNames } from './families.ts';
 import { cast, floatData, floatInitializer } from './float-matrix.ts';
 import type { LayerKvScales } from './kv-scales.ts';
 import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
 import type { ActivationDtype, Precision } from './manifest.ts';
-import { type PagedAttention, pagedAttention } from './paged-attention.ts';
-import { rotaryTables, SCORE_SCALE } from './rope.ts';
+import { pagedAttention } from './paged-attention.ts';
+import { rotaryTables } from './rope.ts';
+import { rowAttention } from './row-attention.ts';
 import { emitRowProduct } from './row-matrix.ts';
 import { RowQuantizer } from './row-quantizer.ts';
-import { type GroupPrefix, packTokens, type TokenPacking } from './token-packing.ts';
+import type { GroupPrefix } from './token-packing.ts';
 import { vocabularyMatrix, type VocabularyMatrix } from './vocabulary-matrix.ts';
 import {
   type BlockFormat,
@@ -56,7 +57,8 @@ export function buildDecoderGraph(
   weights: WeightSource,
   formats: NumberFormats,
 ): GraphBuilder {
-  return new DecoderEmitter(config, weights, formats, DECODE_ONLY).emit();
+  const addAttention = addRowAttention(config, formats, ['']);
+  return new DecoderEmitter(config, weights, formats, addAttention).emit();
 }
 
 /**
@@ -70,7 +72,8 @@ export function buildMixedGraph(
   weights: WeightSource,
   formats: NumberFormats,
 ): GraphBuilder {
-  return new DecoderEmitter(config, weights, formats, MIXED_GROUPS).emit();
+  const addAttention = addRowAttention(config, formats, ['', 'prefill.']);
+  return new DecoderEmitter(config, weights, formats, addAttention).emit();
 }
 
 /**
@@ -93,11 +96,20 @@ export function buildPagedGraph(
   weights: WeightSource,
   formats: NumberFormats,
 ): GraphBuilder {
-  return new DecoderEmitter(config, weights, formats, []).emit();
+  const addAttention: AddAttention = (graph, type) => pagedAttention(graph, config, type);
+  return new DecoderEmitter(config, weights, formats, addAttention).emit();
 }
 
-const DECODE_ONLY: readonly GroupPrefix[] = [''];
-const MIXED_GROUPS: readonly GroupPrefix[] = ['', 'prefill.'];
+/** Adds attention to a graph with rotary tables, over values of a type. */
+type AddAttention = (graph: GraphBuilder, type: FloatType) => DecoderAttention;
+
+function addRowAttention(
+  config: DecoderConfig,
+  { kvScales }: NumberFormats,
+  groups: readonly GroupPrefix[],
+): AddAttention {
+  return (graph, type) => rowAttention(graph, config, type, groups, kvScales);
+}
 
 class DecoderEmitter {
   readonly #graph = new GraphBuilder('decoder');
@@ -106,44 +118,37 @@ class DecoderEmitter {
   readonly #weights: WeightSource;
   readonly #formats: WeightFormats;
   readonly #activations: FloatType;
-  /** None where the cache is paged. */
-  readonly #groups: readonly GroupPrefix[];
-  readonly #kvScales: readonly LayerKvScales[] | undefined;
+  readonly #addAttention: AddAttention;
 
   constructor(
     config: DecoderConfig,
     weights: WeightSource,
-    { precision, activationDtype = 'float32', kvScales }: NumberFormats,
-    groups: readonly GroupPrefix[],
+    { precision, activationDtype = 'float32' }: NumberFormats,
+    addAttention: AddAttention,
   ) {
     this.#config = config;
     this.#weights = weights;
     this.#activations = activationDtype === 'float16' ? 'float16' : 'float';
     this.#formats = weightFormats(precision, this.#activations);
-    this.#groups = groups;
-    this.#kvScales = kvScales;
+    this.#addAttention = addAttention;
   }
 
   emit(): GraphBuilder {
     const graph = this.#graph;
-    const { numLayers, family } = this.#config;
-    this.#declareInputs();
+    const { numLayers, family, vocabSize } = this.#config;
+    graph.input('logits_index', 'int64', ['wanted']);
     this.#declareRotaryTables();
-    this.#declareKvScales();
+    const attention = this.#addAttention(graph, this.#activations);
 
     const embedding = this.#vocabularyMatrix(family.tensors.embedding, this.#formats.embedding);
-    const isPaged = this.#groups.length === 0;
-    const packing = isPaged
-      ? pagedAttention(graph, this.#config, this.#activations)
-      : packTokens(graph, this.#groups);
-    let hidden = embedding.embed(packing.tokenIds);
+    let hidden = embedding.embed(attention.tokenIds);
     let residual: string | undefined;
     for (let layer = 0; layer < numLayers; layer++) {
       const names = layerTensorNames(this.#config.family, layer);
       const before = this.#norm(names.attentionNorm, hidden, residual);
       const last = layer === numLayers - 1;
-      const attended = this.#pickWanted(this.#attention(layer, before, packing), last);
-      const rowsLike = last ? 'logits_index' : packing.tokenIds;
+      const attended = this.#pickWanted(this.#attention(layer, before, attention), last);
+      const rowsLike = last ? 'logits_index' : attention.tokenIds;
       const projected = this.#attentionOutput(layer, { value: attended, rowsLike });
       const after = this.#norm(names.mlpNorm, projected, this.#pickWanted(before.residual, last));
       hidden = this.#mlp(layer, { value: after.normalized, rowsLike });
@@ -151,8 +156,8 @@ class DecoderEmitter {
     }
     const { normalized } = this.#norm(family.tensors.finalNorm, hidden, residual);
     this.#project(normalized, embedding);
-    this.#declareOutputs();
-    if ('attend' in packing) packing.declareOutputs();
+    graph.output('logits', 'float', ['wanted', vocabSize]);
+    attention.declareOutputs();
     return graph;
   }
 
@@ -181,46 +186,6 @@ class DecoderEmitter {
     );
   }
 
-  #declareInputs(): void {
-    const graph = this.#graph;
-    graph.input('logits_index', 'int64', ['wanted']);
-    for (const group of this.#groups) {
-      graph.input(`${group}input_ids`, 'int64', [`${group}batch`, `${group}seq`]);
-      graph.input(`${group}seqlens_k`, 'int32', [`${group}batch`]);
-      graph.input(`${group}total_sequence_length`, 'int32', []);
-      for (const [past] of this.#cacheNames(group)) {
-        graph.input(past, this.#cacheType, this.#cacheDims(group));
-      }
-    }
-  }
-
-  #declareOutputs(): void {
-    this.#graph.output('logits', 'float', ['wanted', this.#config.vocabSize]);
-    for (const group of this.#groups) {
-      for (const [, present] of this.#cacheNames(group)) {
-        this.#graph.output(present, this.#cacheType, this.#cacheDims(group));
-      }
-    }
-  }
-
-  get #cacheType(): FloatType | 'int8' {
-    return this.#kvScales ? 'int8' : this.#activations;
-  }
-
-  #cacheDims(group: GroupPrefix): (string | number)[] {
-    return [`${group}batch`, this.#config.numKvHeads, 'capacity', this.#config.headDim];
-  }
-
-  /** Pairs of past and present names, key before value, layer by layer. */
-  #cacheNames(group: GroupPrefix): [past: string, present: string][] {
-    return Array.from({ length: this.#config.numLayers }, (_, layer) =>
-      ['key', 'value'].map((kind): [string, string] => [
-        `${group}past_key_values.${layer}.${kind}`,
-        `${group}present.${layer}.${kind}`,
-      ]),
-    ).flat();
-  }
-
   #declareRotaryTables(): void {
     const { maxPositionEmbeddings, headDim } = this.#config;
     const dims = [maxPositionEmbeddings, headDim / 2];
@@ -228,16 +193,6 @@ class DecoderEmitter {
     const type = this.#activations;
     this.#graph.initializer('cos_cache', type, dims, floatData(type, cos));
     this.#graph.initializer('sin_cache', type, dims, floatData(type, sin));
-  }
-
-  #declareKvScales(): void {
-    const { numKvHeads, headDim } = this.#config;
-    for (const [layer, { key, value }] of (this.#kvScales ?? []).entries()) {
-      for (const [kind, scales] of Object.entries({ key, value })) {
-        const dims = [numKvHeads, 1, headDim];
-        this.#graph.initializer(kvScaleName(layer, kind), 'float', dims, scales);
-      }
-    }
   }
 
   /** An initializer with a checkpoint tensor as it is. */
@@ -274,15 +229,11 @@ class DecoderEmitter {
     return { normalized, residual: sum };
   }
 
-  #attention(
-    layer: number,
-    { normalized }: Stream,
-    packing: TokenPacking | PagedAttention,
-  ): string {
+  #attention(layer: number, { normalized }: Stream, attention: DecoderAttention): string {
     const { numHeads, numKvHeads, headDim, queryKeyValueBias } = this.#config;
     const names = layerTensorNames(this.#config.family, layer);
     const qkv = this.#linear(
-      { value: normalized, rowsLike: packing.tokenIds },
+      { value: normalized, rowsLike: attention.tokenIds },
       {
         name: `layers.${layer}.attention.qkv`,
         inFeatures: this.#config.hiddenSize,
@@ -294,44 +245,7 @@ class DecoderEmitter {
         bias: queryKeyValueBias,
       },
     );
-    if ('attend' in packing) return packing.attend(layer, qkv);
-    return packing.forEachGroup(qkv, numHeads * headDim, (tokens, group) =>
-      this.#groupQueryAttention(layer, tokens, group),
-    );
-  }
-
-  #groupQueryAttention(layer: number, qkv: string, group: GroupPrefix): string {
-    const { numHeads, numKvHeads } = this.#config;
-    const name = `${group}layers.${layer}.attention/GroupQueryAttention`;
-    const quantized = this.#kvScales ? quantizedCache(layer) : { inputs: [], attributes: {} };
-    return this.#graph.node(
-      name,
-      'GroupQueryAttention',
-      [
-        qkv,
-        // Key and value are packed into the query input.
-        '',
-        '',
-        `${group}past_key_values.${layer}.key`,
-        `${group}past_key_values.${layer}.value`,
-        `${group}seqlens_k`,
-        `${group}total_sequence_length`,
-        'cos_cache',
-        'sin_cache',
-        ...quantized.inputs,
-      ],
-      {
-        domain: MICROSOFT_DOMAIN,
-        outputs: [name, `${group}present.${layer}.key`, `${group}present.${layer}.value`],
-        attributes: {
-          num_heads: BigInt(numHeads),
-          kv_num_heads: BigInt(numKvHeads),
-          do_rotary: 1n,
-          scale: SCORE_SCALE,
-          ...quantized.attributes,
-        },
-      },
-    );
+    return attention.attend(layer, qkv);
   }
 
   #attentionOutput(layer: number, attended: LinearInput): string {
@@ -402,24 +316,4 @@ class DecoderEmitter {
     const shape = [vocabSize, hiddenSize] as const;
     return vocabularyMatrix(this.#graph, this.#weights, tensor, shape, format);
   }
-}
-
-function kvScaleName(layer: number, kind: string): string {
-  return `layers.${layer}.attention.${kind}_scale`;
-}
-
-/** What tells GroupQueryAttention that a layer's cache is int8. */
-function quantizedCache(layer: number): {
-  readonly inputs: readonly string[];
-  readonly attributes: Readonly<Record<string, AttributeValue>>;
-} {
-  return {
-    // Left out: positions, attention bias and head sinks.
-    inputs: ['', '', '', kvScaleName(layer, 'key'), kvScaleName(layer, 'value')],
-    attributes: {
-      k_quant_type: 'PER_CHANNEL',
-      v_quant_type: 'PER_CHANNEL',
-      kv_cache_bit_width: 8n,
-    },
-  };
 }

@@ -1,23 +1,18 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
+import type { DecoderAttention } from './decoder-attention.ts';
 import { SCORE_SCALE } from './rope.ts';
 import type { FloatType } from './weight-format.ts';
 
-/** The graph's attention over a KV cache in blocks. */
-export interface PagedAttention {
-  /** int64 [tokens] */
-  readonly tokenIds: string;
-  /** Takes [tokens, (heads + 2 kv_heads) * head_dim]; returns the name of [tokens, heads * head_dim]. */
-  attend(layer: number, qkv: string): string;
-  declareOutputs(): void;
-}
-
-/** Adds the inputs of PagedAttention to a graph with rotary tables; see buildPagedGraph. */
+/**
+ * Attention over a KV cache in blocks: adds its inputs to a graph with rotary tables, see
+ * buildPagedGraph.
+ */
 export function pagedAttention(
   graph: GraphBuilder,
   config: DecoderConfig,
   type: FloatType,
-): PagedAttention {
+): DecoderAttention {
   const { numLayers, numHeads, numKvHeads, headDim } = config;
   const cacheDims = ['num_blocks', 'block_size', numKvHeads, headDim];
   const cacheOf = (prefix: string, layer: number) =>

@@ -1,0 +1,112 @@
+import type { AttributeValue } from '../onnx/attributes.ts';
+import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
+import type { DecoderConfig } from './config.ts';
+import type { DecoderAttention } from './decoder-attention.ts';
+import type { LayerKvScales } from './kv-scales.ts';
+import { SCORE_SCALE } from './rope.ts';
+import { type GroupPrefix, packTokens } from './token-packing.ts';
+import type { FloatType } from './weight-format.ts';
+
+/**
+ * Attention over a KV cache in rows, by GroupQueryAttention for each group of rows: adds the inputs of
+ * buildDecoderGraph or buildMixedGraph to a graph with rotary tables.
+ * @param type of what attention reads and writes, and of the cache
+ * @param kvScales by layer, for a cache of int8
+ */
+export function rowAttention(
+  graph: GraphBuilder,
+  config: DecoderConfig,
+  type: FloatType,
+  groups: readonly GroupPrefix[],
+  kvScales: readonly LayerKvScales[] | undefined,
+): DecoderAttention {
+  const { numLayers, numHeads, numKvHeads, headDim } = config;
+  const cacheType = kvScales ? 'int8' : type;
+  const cacheDims = (group: GroupPrefix) => [`${group}batch`, numKvHeads, 'capacity', headDim];
+  const cacheOf = (prefix: string, layer: number) =>
+    ['key', 'value'].map((kind) => `${prefix}.${layer}.${kind}`);
+  const eachCache = (prefix: string) =>
+    Array.from({ length: numLayers }, (_, layer) => cacheOf(prefix, layer)).flat();
+
+  for (const group of groups) {
+    graph.input(`${group}input_ids`, 'int64', [`${group}batch`, `${group}seq`]);
+    graph.input(`${group}seqlens_k`, 'int32', [`${group}batch`]);
+    graph.input(`${group}total_sequence_length`, 'int32', []);
+    for (const name of eachCache(`${group}past_key_values`)) {
+      graph.input(name, cacheType, cacheDims(group));
+    }
+  }
+  for (const [layer, { key, value }] of (kvScales ?? []).entries()) {
+    for (const [kind, scales] of Object.entries({ key, value })) {
+      graph.initializer(scaleName(layer, kind), 'float', [numKvHeads, 1, headDim], scales);
+    }
+  }
+  const packing = packTokens(graph, groups);
+
+  function attendGroup(layer: number, qkv: string, group: GroupPrefix): string {
+    const name = `${group}layers.${layer}.attention/GroupQueryAttention`;
+    const quantized = kvScales ? quantizedCache(layer) : { inputs: [], attributes: {} };
+    return graph.node(
+      name,
+      'GroupQueryAttention',
+      [
+        qkv,
+        // Key and value are packed into the query input.
+        '',
+        '',
+        ...cacheOf(`${group}past_key_values`, layer),
+        `${group}seqlens_k`,
+        `${group}total_sequence_length`,
+        'cos_cache',
+        'sin_cache',
+        ...quantized.inputs,
+      ],
+      {
+        domain: MICROSOFT_DOMAIN,
+        outputs: [name, ...cacheOf(`${group}present`, layer)],
+        attributes: {
+          num_heads: BigInt(numHeads),
+          kv_num_heads: BigInt(numKvHeads),
+          do_rotary: 1n,
+          scale: SCORE_SCALE,
+          ...quantized.attributes,
+        },
+      },
+    );
+  }
+
+  return {
+    tokenIds: packing.tokenIds,
+    attend: (layer, qkv) =>
+      packing.forEachGroup(qkv, numHeads * headDim, (rows, group) =>
+        attendGroup(layer, rows, group),
+      ),
+    declareOutputs() {
+      for (const group of groups) {
+        for (const name of eachCache(`${group}present`)) {
+          graph.output(name, cacheType, cacheDims(group));
+        }
+      }
+    },
+  };
+}
+
+function scaleName(layer: number, kind: string): string {
+  return `layers.${layer}.attention.${kind}_scale`;
+}
+
+/** What tells GroupQueryAttention that a layer's cache is int8. */
+function quantizedCache(layer: number): {
+  readonly inputs: readonly string[];
+  readonly attributes: Readonly<Record<string, AttributeValue>>;
+} {
+  return {
+    // Left out: positions, attention bias and head sinks.
+    inputs: ['', '', '', scaleName(layer, 'key'), scaleName(layer, 'value')],
+    attributes: {
+      k_quant_type: 'PER_CHANNEL',
+      v_quant_type: 'PER_CHANNEL',
+      kv_cache_bit_width: 8n,
+    },
+  };
+}
