@@ -1,8 +1,11 @@
 import { z } from 'zod';
 
+import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
 import { ModelError } from './errors.ts';
 import { FAMILIES, type BiasRule, type Family } from './families.ts';
+import { parseRope } from './rope-config.ts';
 import type { RopeScaling } from './rope.ts';
+import { slidingWindows } from './sliding-windows.ts';
 
 /** A decoder's architecture, read from config.json with every default filled in. */
 export interface DecoderConfig {
@@ -14,10 +17,17 @@ export interface DecoderConfig {
   readonly numHeads: number;
   readonly numKvHeads: number;
   readonly headDim: number;
+  readonly activation: Activation;
   readonly maxPositionEmbeddings: number;
   readonly rmsNormEps: number;
   readonly ropeTheta: number;
   readonly ropeScaling: RopeScaling;
+  /** The rotary base of layers with a sliding window, where it is another, unscaled; else null. */
+  readonly localRopeTheta: number | null;
+  /** What attention multiplies the products of queries and keys by. */
+  readonly attentionScale: number;
+  /** By layer, how many tokens each attends to, itself included; null for all before it. */
+  readonly slidingWindows: readonly (number | null)[];
   readonly tieWordEmbeddings: boolean;
   readonly queryKeyValueBias: boolean;
   readonly attentionOutputBias: boolean;
@@ -27,50 +37,17 @@ export interface DecoderConfig {
   readonly eosTokenIds: readonly number[];
 }
 
+/** An MLP's activation; `gelu_tanh` is GELU approximated with a tanh. */
+export type Activation = 'silu' | 'gelu_tanh';
+
+/** By their names in config.json. */
+const ACTIVATIONS: Readonly<Record<string, Activation>> = {
+  silu: 'silu',
+  gelu_pytorch_tanh: 'gelu_tanh',
+};
+
 /** ONNX Runtime's rotary kernels work on heads of this many dimensions and its multiples. */
 const HEAD_DIM_MULTIPLE = 16;
-
-const count = z.int().positive();
-const tokenId = z.int().nonnegative();
-
-const ropeSchema = z.looseObject({
-  rope_type: z.string().optional(),
-  // The older name of rope_type.
-  type: z.string().optional(),
-  rope_theta: z.number().positive().optional(),
-  factor: z.number().positive().optional(),
-  low_freq_factor: z.number().positive().optional(),
-  high_freq_factor: z.number().positive().optional(),
-  original_max_position_embeddings: count.optional(),
-});
-
-const configSchema = z.looseObject({
-  vocab_size: count,
-  hidden_size: count,
-  intermediate_size: count,
-  num_hidden_layers: count,
-  num_attention_heads: count,
-  num_key_value_heads: count.nullish(),
-  head_dim: count.nullish(),
-  hidden_act: z.string().default('silu'),
-  max_position_embeddings: count,
-  rms_norm_eps: z.number().positive().default(1e-6),
-  rope_theta: z.number().positive().optional(),
-  rope_scaling: ropeSchema.nullish(),
-  // Since Transformers 5: rope_theta and rope_scaling in one object.
-  rope_parameters: ropeSchema.nullish(),
-  partial_rotary_factor: z.number().nullish(),
-  attention_bias: z.boolean().default(false),
-  mlp_bias: z.boolean().default(false),
-  tie_word_embeddings: z.boolean().default(false),
-  sliding_window: count.nullish(),
-  use_sliding_window: z.boolean().default(false),
-  quantization_config: z.unknown().optional(),
-  bos_token_id: tokenId.nullish(),
-  eos_token_id: z.union([tokenId, z.array(tokenId)]).nullish(),
-});
-
-type HuggingFaceConfig = z.infer<typeof configSchema>;
 
 /**
  * Reads a parsed Hugging Face config.json.
@@ -79,12 +56,14 @@ type HuggingFaceConfig = z.infer<typeof configSchema>;
  */
 export function parseDecoderConfig(json: unknown, origin: string): DecoderConfig {
   const family = parseFamily(json, origin);
-  const parsed = configSchema.safeParse(json);
+  const parsed = configSchema.safeParse({ ...family.defaults, ...Object(json) });
   if (!parsed.success) {
     throw new ModelError(`${origin} is not a valid model configuration: ${issues(parsed.error)}`);
   }
   const hf = parsed.data;
-  refuseUnsupported(hf, family, origin);
+  refuseUnsupported(hf, origin);
+  const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
+  const rope = parseRope(hf, origin);
   const config: DecoderConfig = {
     family,
     vocabSize: hf.vocab_size,
@@ -93,11 +72,15 @@ export function parseDecoderConfig(json: unknown, origin: string): DecoderConfig
     numLayers: hf.num_hidden_layers,
     numHeads: hf.num_attention_heads,
     numKvHeads: hf.num_key_value_heads ?? hf.num_attention_heads,
-    headDim: hf.head_dim ?? hf.hidden_size / hf.num_attention_heads,
+    headDim,
     maxPositionEmbeddings: hf.max_position_embeddings,
     rmsNormEps: hf.rms_norm_eps,
-    ropeTheta: hf.rope_theta ?? hf.rope_parameters?.rope_theta ?? 10_000,
-    ropeScaling: parseRopeScaling(hf, origin),
+    activation: parseActivation(hf, origin),
+    ropeTheta: rope.theta,
+    ropeScaling: rope.scaling,
+    localRopeTheta: rope.localTheta,
+    attentionScale: (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
+    slidingWindows: slidingWindows(hf, family.slidingWindow),
     tieWordEmbeddings: hf.tie_word_embeddings,
     queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
     attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
@@ -123,64 +106,34 @@ function parseFamily(json: unknown, origin: string): Family {
   return family;
 }
 
-function refuseUnsupported(hf: HuggingFaceConfig, family: Family, origin: string): void {
+function refuseUnsupported(hf: HuggingFaceConfig, origin: string): void {
   const refuse = (what: string, supported: string): never => {
     throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
   };
-  if (hf.hidden_act !== 'silu') {
-    refuse(`hidden_act "${hf.hidden_act}"`, 'silu');
-  }
-  const window = hf.sliding_window ?? null;
-  const windowApplies = family.slidingWindowFlag === null || hf[family.slidingWindowFlag];
-  if (windowApplies && window !== null && window < hf.max_position_embeddings) {
-    refuse(
-      `a sliding window of ${window} tokens`,
-      `full attention, or a window of at least max_position_embeddings = ${hf.max_position_embeddings}`,
-    );
-  }
   if ((hf.partial_rotary_factor ?? 1) !== 1) {
     refuse(`partial_rotary_factor ${hf.partial_rotary_factor}`, '1');
+  }
+  for (const key of ['attn_logit_softcapping', 'final_logit_softcapping'] as const) {
+    if ((hf[key] ?? null) !== null) refuse(`${key} ${hf[key]}`, 'none');
+  }
+  if (hf.use_bidirectional_attention === true) {
+    refuse('use_bidirectional_attention', 'causal attention');
   }
   if (hf.quantization_config !== undefined && hf.quantization_config !== null) {
     refuse('a checkpoint that is quantized already', 'float32, float16 and bfloat16 weights');
   }
 }
 
-function parseRopeScaling(hf: HuggingFaceConfig, origin: string): RopeScaling {
-  const rope = hf.rope_parameters ?? hf.rope_scaling;
-  const type = rope?.rope_type ?? rope?.type ?? 'default';
-  const need = (key: 'factor' | 'low_freq_factor' | 'high_freq_factor'): number => {
-    const value = rope?.[key];
-    if (value === undefined) {
-      throw new ModelError(`${origin}: rope scaling "${type}" needs "${key}"`);
-    }
-    return value;
-  };
-  switch (type) {
-    case 'default':
-      return { type };
-    case 'linear':
-      return { type, factor: need('factor') };
-    case 'llama3': {
-      const lowFreqFactor = need('low_freq_factor');
-      const highFreqFactor = need('high_freq_factor');
-      if (highFreqFactor <= lowFreqFactor) {
-        throw new ModelError(`${origin}: high_freq_factor must be greater than low_freq_factor`);
-      }
-      return {
-        type,
-        factor: need('factor'),
-        lowFreqFactor,
-        highFreqFactor,
-        originalMaxPositionEmbeddings:
-          rope?.original_max_position_embeddings ?? hf.max_position_embeddings,
-      };
-    }
-    default:
-      throw new ModelError(
-        `${origin}: rope scaling "${type}" is not supported (supported: default, linear, llama3)`,
-      );
+function parseActivation(hf: HuggingFaceConfig, origin: string): Activation {
+  const name = hf.hidden_activation ?? hf.hidden_act ?? 'silu';
+  const activation = ACTIVATIONS[name];
+  if (activation === undefined) {
+    const supported = Object.keys(ACTIVATIONS).join(', ');
+    throw new ModelError(
+      `${origin}: hidden_act "${name}" is not supported (supported: ${supported})`,
+    );
   }
+  return activation;
 }
 
 function hasBias(rule: BiasRule, hf: HuggingFaceConfig): boolean {

@@ -3,11 +3,12 @@ import type { DecoderConfig } from './config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import { layerTensorNames } from './families.ts';
 import { cast, floatData, floatInitializer } from './float-matrix.ts';
+import { normalizeHeads } from './head-norms.ts';
 import type { LayerKvScales } from './kv-scales.ts';
-import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
+import { emitLinear, type LinearInput, type LinearLayer, type LinearPart } from './linear.ts';
 import type { ActivationDtype, Precision } from './manifest.ts';
 import { pagedAttention } from './paged-attention.ts';
-import { rotaryTables } from './rope.ts';
+import { declareRotaryTables } from './rotary-tables.ts';
 import { rowAttention } from './row-attention.ts';
 import { emitRowProduct } from './row-matrix.ts';
 import { RowQuantizer } from './row-quantizer.ts';
@@ -137,11 +138,11 @@ class DecoderEmitter {
     const graph = this.#graph;
     const { numLayers, family, vocabSize } = this.#config;
     graph.input('logits_index', 'int64', ['wanted']);
-    this.#declareRotaryTables();
+    declareRotaryTables(graph, this.#config, this.#activations);
     const attention = this.#addAttention(graph, this.#activations);
 
     const embedding = this.#vocabularyMatrix(family.tensors.embedding, this.#formats.embedding);
-    let hidden = embedding.embed(attention.tokenIds);
+    let hidden = this.#scaleEmbedding(embedding.embed(attention.tokenIds));
     let residual: string | undefined;
     for (let layer = 0; layer < numLayers; layer++) {
       const names = layerTensorNames(this.#config.family, layer);
@@ -150,8 +151,10 @@ class DecoderEmitter {
       const attended = this.#pickWanted(this.#attention(layer, before, attention), last);
       const rowsLike = last ? 'logits_index' : attention.tokenIds;
       const projected = this.#attentionOutput(layer, { value: attended, rowsLike });
-      const after = this.#norm(names.mlpNorm, projected, this.#pickWanted(before.residual, last));
-      hidden = this.#mlp(layer, { value: after.normalized, rowsLike });
+      const added = this.#outputNorm(names.attentionOutputNorm, projected);
+      const after = this.#norm(names.mlpNorm, added, this.#pickWanted(before.residual, last));
+      const transformed = this.#mlp(layer, { value: after.normalized, rowsLike });
+      hidden = this.#outputNorm(names.mlpOutputNorm, transformed);
       ({ residual } = after);
     }
     const { normalized } = this.#norm(family.tensors.finalNorm, hidden, residual);
@@ -159,6 +162,14 @@ class DecoderEmitter {
     graph.output('logits', 'float', ['wanted', vocabSize]);
     attention.declareOutputs();
     return graph;
+  }
+
+  #scaleEmbedding(embedded: string): string {
+    const { family, hiddenSize } = this.#config;
+    if (!family.scalesEmbedding) return embedded;
+    const data = floatData(this.#activations, Float32Array.of(Math.sqrt(hiddenSize)));
+    const scale = this.#graph.initializer('embedding/scale', this.#activations, [1], data);
+    return this.#graph.node('embedding/Scaled', 'Mul', [embedded, scale]);
   }
 
   /** Adds the LM head; `hidden` is [wanted, hidden]. */
@@ -186,35 +197,30 @@ class DecoderEmitter {
     );
   }
 
-  #declareRotaryTables(): void {
-    const { maxPositionEmbeddings, headDim } = this.#config;
-    const dims = [maxPositionEmbeddings, headDim / 2];
-    const { cos, sin } = rotaryTables(this.#config, maxPositionEmbeddings);
-    const type = this.#activations;
-    this.#graph.initializer('cos_cache', type, dims, floatData(type, cos));
-    this.#graph.initializer('sin_cache', type, dims, floatData(type, sin));
+  /** What a norm multiplies [size] values by. */
+  #normWeight(tensor: string, size: number): string {
+    const name = `${tensor}.weight`;
+    return floatInitializer(this.#graph, name, [size], this.#activations, async () => {
+      const values = await this.#weights.get(name, [size]);
+      return this.#config.family.normsAddOne ? values.map((value) => 1 + value) : values;
+    });
   }
 
-  /** An initializer with a checkpoint tensor as it is. */
-  #weight(tensor: string, shape: readonly number[]): string {
-    const name = `${tensor}.weight`;
-    const load = () => this.#weights.get(name, shape);
-    return floatInitializer(this.#graph, name, shape, this.#activations, load);
+  #plainNorm(tensor: string, hidden: string): string {
+    const { hiddenSize, rmsNormEps } = this.#config;
+    const scale = this.#normWeight(tensor, hiddenSize);
+    return this.#graph.node(`${tensor}/Norm`, 'SimplifiedLayerNormalization', [hidden, scale], {
+      attributes: { epsilon: rmsNormEps, axis: -1n },
+    });
   }
 
   /** RMS normalization of `hidden`, added to `residual` first if there is one. */
   #norm(tensor: string, hidden: string, residual: string | undefined): Stream {
-    const scale = this.#weight(tensor, [this.#config.hiddenSize]);
-    const epsilon = this.#config.rmsNormEps;
     if (residual === undefined) {
-      const normalized = this.#graph.node(
-        `${tensor}/Norm`,
-        'SimplifiedLayerNormalization',
-        [hidden, scale],
-        { attributes: { epsilon, axis: -1n } },
-      );
-      return { normalized, residual: hidden };
+      return { normalized: this.#plainNorm(tensor, hidden), residual: hidden };
     }
+    const scale = this.#normWeight(tensor, this.#config.hiddenSize);
+    const epsilon = this.#config.rmsNormEps;
     const sum = `${tensor}/Sum`;
     const normalized = this.#graph.node(
       `${tensor}/Norm`,
@@ -230,22 +236,27 @@ class DecoderEmitter {
   }
 
   #attention(layer: number, { normalized }: Stream, attention: DecoderAttention): string {
-    const { numHeads, numKvHeads, headDim, queryKeyValueBias } = this.#config;
-    const names = layerTensorNames(this.#config.family, layer);
+    const { numHeads, numKvHeads, headDim, hiddenSize, queryKeyValueBias } = this.#config;
+    const { queryKeyValue, headNorms } = layerTensorNames(this.#config.family, layer);
+    const sizes = [numHeads, numKvHeads, numKvHeads].map((count) => count * headDim);
     const qkv = this.#linear(
       { value: normalized, rowsLike: attention.tokenIds },
       {
         name: `layers.${layer}.attention.qkv`,
-        inFeatures: this.#config.hiddenSize,
-        parts: [
-          { tensor: names.query, outFeatures: numHeads * headDim },
-          { tensor: names.key, outFeatures: numKvHeads * headDim },
-          { tensor: names.value, outFeatures: numKvHeads * headDim },
-        ],
+        inFeatures: hiddenSize,
+        parts: fusedParts(queryKeyValue, sizes),
         bias: queryKeyValueBias,
       },
     );
-    return attention.attend(layer, qkv);
+    if (headNorms === null) return attention.attend(layer, qkv);
+    const query = this.#normWeight(headNorms.query, headDim);
+    const key = this.#normWeight(headNorms.key, headDim);
+    const normalizedQkv = normalizeHeads(this.#graph, this.#config, qkv, { query, key });
+    return attention.attend(layer, normalizedQkv);
+  }
+
+  #outputNorm(tensor: string | null, value: string): string {
+    return tensor === null ? value : this.#plainNorm(tensor, value);
   }
 
   #attentionOutput(layer: number, attended: LinearInput): string {
@@ -270,10 +281,7 @@ class DecoderEmitter {
     const gateUp = this.#linear(normalized, {
       name: `${prefix}.gate_up`,
       inFeatures: hiddenSize,
-      parts: [
-        { tensor: names.gate, outFeatures: intermediateSize },
-        { tensor: names.up, outFeatures: intermediateSize },
-      ],
+      parts: fusedParts(names.gateUp, [intermediateSize, intermediateSize]),
       bias: mlpBias,
     });
     const [gate, up] = [`${prefix}/gate`, `${prefix}/up`];
@@ -281,11 +289,7 @@ class DecoderEmitter {
       outputs: [gate, up],
       attributes: { axis: -1n, num_outputs: 2n },
     });
-    // With alpha 1 this is SiLU, in one kernel.
-    const activated = this.#graph.node(`${prefix}/SiLU`, 'QuickGelu', [gate], {
-      domain: MICROSOFT_DOMAIN,
-      attributes: { alpha: 1 },
-    });
+    const activated = this.#activate(gate);
     const gated = this.#graph.node(`${prefix}/Mul`, 'Mul', [activated, up]);
     return this.#linear(
       { value: gated, rowsLike: normalized.rowsLike },
@@ -296,6 +300,16 @@ class DecoderEmitter {
         bias: mlpBias,
       },
     );
+  }
+
+  #activate(gate: string): string {
+    const domain = MICROSOFT_DOMAIN;
+    if (this.#config.activation === 'gelu_tanh') {
+      return this.#graph.node(`${gate}/GELU`, 'FastGelu', [gate], { domain });
+    }
+    // With alpha 1 this is SiLU, in one kernel.
+    const attributes = { alpha: 1 };
+    return this.#graph.node(`${gate}/SiLU`, 'QuickGelu', [gate], { domain, attributes });
   }
 
   /**
@@ -316,4 +330,13 @@ class DecoderEmitter {
     const shape = [vocabSize, hiddenSize] as const;
     return vocabularyMatrix(this.#graph, this.#weights, tensor, shape, format);
   }
+}
+
+/** The parts of a layer whose outputs lie side by side: a tensor each, or one tensor with all of them. */
+function fusedParts(tensors: readonly string[], sizes: readonly number[]): LinearPart[] {
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  return tensors.map((tensor, index) => ({
+    tensor,
+    outFeatures: tensors.length === 1 ? total : (sizes[index] ?? 0),
+  }));
 }

@@ -6,15 +6,27 @@ export type BiasRule = 'always' | 'never' | 'attention_bias' | 'mlp_bias';
 /** Names of a layer's tensors, without `.weight` and `.bias`, relative to the layer. */
 export interface LayerTensorNames {
   readonly attentionNorm: string;
-  readonly query: string;
-  readonly key: string;
-  readonly value: string;
+  /** Query, key and value: one tensor for each, or one with all three below each other. */
+  readonly queryKeyValue: readonly string[];
+  /** Norms of each query head and each key head before they are turned; null if there are none. */
+  readonly headNorms: { readonly query: string; readonly key: string } | null;
   readonly attentionOutput: string;
+  /** Norm of what attention adds to the hidden state; null if there is none. */
+  readonly attentionOutputNorm: string | null;
   readonly mlpNorm: string;
-  readonly gate: string;
-  readonly up: string;
+  /** Gate and up: likewise. */
+  readonly gateUp: readonly string[];
   readonly down: string;
+  /** Norm of what the MLP adds to the hidden state; null if there is none. */
+  readonly mlpOutputNorm: string | null;
 }
+
+/**
+ * Which layers attend to `sliding_window` tokens only, where config.json has no `layer_types`: all of
+ * them; with the flag `use_sliding_window` those from `max_window_layers` on; or all but every
+ * `sliding_window_pattern`-th.
+ */
+export type WindowRule = 'all' | 'flag' | 'pattern';
 
 /** What sets one architecture family apart from the others that the decoder graph can express. */
 export interface Family {
@@ -25,11 +37,13 @@ export interface Family {
     readonly attentionOutput: BiasRule;
     readonly mlp: BiasRule;
   };
-  /**
-   * The flag in config.json that says whether `sliding_window` applies; null if it applies
-   * whenever it is set.
-   */
-  readonly slidingWindowFlag: 'use_sliding_window' | null;
+  readonly slidingWindow: WindowRule;
+  /** Norms multiply by 1 plus their weight. */
+  readonly normsAddOne: boolean;
+  /** Embeddings are multiplied by sqrt(hidden_size). */
+  readonly scalesEmbedding: boolean;
+  /** What config.json stands for where it leaves something out, by its own names. */
+  readonly defaults: Readonly<Record<string, unknown>>;
   readonly tensors: {
     readonly embedding: string;
     readonly layerPrefix: string;
@@ -39,60 +53,115 @@ export interface Family {
   };
 }
 
-/** Tensor names of Llama, which most later families kept. */
-const LLAMA_TENSORS: Family['tensors'] = {
-  embedding: 'model.embed_tokens',
-  layerPrefix: 'model.layers',
-  layer: {
-    attentionNorm: 'input_layernorm',
-    query: 'self_attn.q_proj',
-    key: 'self_attn.k_proj',
-    value: 'self_attn.v_proj',
-    attentionOutput: 'self_attn.o_proj',
-    mlpNorm: 'post_attention_layernorm',
-    gate: 'mlp.gate_proj',
-    up: 'mlp.up_proj',
-    down: 'mlp.down_proj',
-  },
-  finalNorm: 'model.norm',
-  lmHead: 'lm_head',
+const LLAMA_LAYER: LayerTensorNames = {
+  attentionNorm: 'input_layernorm',
+  queryKeyValue: ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'],
+  headNorms: null,
+  attentionOutput: 'self_attn.o_proj',
+  attentionOutputNorm: null,
+  mlpNorm: 'post_attention_layernorm',
+  gateUp: ['mlp.gate_proj', 'mlp.up_proj'],
+  down: 'mlp.down_proj',
+  mlpOutputNorm: null,
 };
+
+/** Llama, which most later families vary. */
+const LLAMA: Family = {
+  modelType: 'llama',
+  bias: { queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias', mlp: 'mlp_bias' },
+  slidingWindow: 'all',
+  normsAddOne: false,
+  scalesEmbedding: false,
+  defaults: {},
+  tensors: {
+    embedding: 'model.embed_tokens',
+    layerPrefix: 'model.layers',
+    layer: LLAMA_LAYER,
+    finalNorm: 'model.norm',
+    lmHead: 'lm_head',
+  },
+};
+
+const NO_BIAS: Family['bias'] = { queryKeyValue: 'never', attentionOutput: 'never', mlp: 'never' };
+const HEAD_NORMS = { query: 'self_attn.q_norm', key: 'self_attn.k_norm' };
 
 /** Every family that the graph builder knows. A new one is an entry here. */
 export const FAMILIES: readonly Family[] = [
+  LLAMA,
+  { ...LLAMA, modelType: 'mistral', bias: NO_BIAS },
   {
-    modelType: 'llama',
-    bias: { queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias', mlp: 'mlp_bias' },
-    slidingWindowFlag: null,
-    tensors: LLAMA_TENSORS,
-  },
-  {
-    modelType: 'mistral',
-    bias: { queryKeyValue: 'never', attentionOutput: 'never', mlp: 'never' },
-    slidingWindowFlag: null,
-    tensors: LLAMA_TENSORS,
-  },
-  {
+    ...LLAMA,
     modelType: 'qwen2',
-    bias: { queryKeyValue: 'always', attentionOutput: 'never', mlp: 'never' },
-    slidingWindowFlag: 'use_sliding_window',
-    tensors: LLAMA_TENSORS,
+    bias: { ...NO_BIAS, queryKeyValue: 'always' },
+    slidingWindow: 'flag',
+  },
+  {
+    ...LLAMA,
+    modelType: 'qwen3',
+    bias: { ...LLAMA.bias, mlp: 'never' },
+    slidingWindow: 'flag',
+    tensors: { ...LLAMA.tensors, layer: { ...LLAMA_LAYER, headNorms: HEAD_NORMS } },
+  },
+  {
+    ...LLAMA,
+    modelType: 'phi3',
+    bias: NO_BIAS,
+    tensors: {
+      ...LLAMA.tensors,
+      layer: {
+        ...LLAMA_LAYER,
+        queryKeyValue: ['self_attn.qkv_proj'],
+        gateUp: ['mlp.gate_up_proj'],
+      },
+    },
+  },
+  {
+    ...LLAMA,
+    modelType: 'gemma3_text',
+    bias: { ...LLAMA.bias, mlp: 'never' },
+    slidingWindow: 'pattern',
+    normsAddOne: true,
+    scalesEmbedding: true,
+    defaults: {
+      head_dim: 256,
+      hidden_activation: 'gelu_pytorch_tanh',
+      query_pre_attn_scalar: 256,
+      rope_theta: 1_000_000,
+      rope_local_base_freq: 10_000,
+      sliding_window: 4096,
+      sliding_window_pattern: 6,
+      tie_word_embeddings: true,
+    },
+    tensors: {
+      ...LLAMA.tensors,
+      layer: {
+        ...LLAMA_LAYER,
+        headNorms: HEAD_NORMS,
+        attentionOutputNorm: 'post_attention_layernorm',
+        mlpNorm: 'pre_feedforward_layernorm',
+        mlpOutputNorm: 'post_feedforward_layernorm',
+      },
+    },
   },
 ];
 
 /** A layer's tensor names in full, without `.weight` and `.bias`. */
 export function layerTensorNames({ tensors }: Family, layer: number): LayerTensorNames {
   const full = (name: string): string => `${tensors.layerPrefix}.${layer}.${name}`;
+  const fullOrNull = (name: string | null) => (name === null ? null : full(name));
   const names = tensors.layer;
   return {
     attentionNorm: full(names.attentionNorm),
-    query: full(names.query),
-    key: full(names.key),
-    value: full(names.value),
+    queryKeyValue: names.queryKeyValue.map(full),
+    headNorms: names.headNorms && {
+      query: full(names.headNorms.query),
+      key: full(names.headNorms.key),
+    },
     attentionOutput: full(names.attentionOutput),
+    attentionOutputNorm: fullOrNull(names.attentionOutputNorm),
     mlpNorm: full(names.mlpNorm),
-    gate: full(names.gate),
-    up: full(names.up),
+    gateUp: names.gateUp.map(full),
     down: full(names.down),
+    mlpOutputNorm: fullOrNull(names.mlpOutputNorm),
   };
 }

@@ -1,7 +1,8 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
-import { SCORE_SCALE } from './rope.ts';
+import { attentionAttributes } from './attention-attributes.ts';
+import { rotaryTableNames } from './rotary-tables.ts';
 import type { FloatType } from './weight-format.ts';
 
 /**
@@ -13,7 +14,7 @@ export function pagedAttention(
   config: DecoderConfig,
   type: FloatType,
 ): DecoderAttention {
-  const { numLayers, numHeads, numKvHeads, headDim } = config;
+  const { numLayers, numKvHeads, headDim } = config;
   const cacheDims = ['num_blocks', 'block_size', numKvHeads, headDim];
   const cacheOf = (prefix: string, layer: number) =>
     ['key', 'value'].map((kind) => `${prefix}.${layer}.${kind}`);
@@ -46,19 +47,13 @@ export function pagedAttention(
           'cumulative_sequence_length',
           'past_seqlens',
           'block_table',
-          'cos_cache',
-          'sin_cache',
+          ...rotaryTableNames(config, layer),
           ...optional,
         ],
         {
           domain: MICROSOFT_DOMAIN,
           outputs: [name, ...cacheOf('present', layer)],
-          attributes: {
-            num_heads: BigInt(numHeads),
-            kv_num_heads: BigInt(numKvHeads),
-            do_rotary: 1n,
-            scale: SCORE_SCALE,
-          },
+          attributes: attentionAttributes(config, layer),
         },
       );
     },

@@ -11,7 +11,9 @@ export function countParameters(config: DecoderConfig): number {
   const mlp =
     (hiddenSize + Number(config.mlpBias)) * 2 * intermediateSize +
     (intermediateSize + Number(config.mlpBias)) * hiddenSize;
-  const norms = 2 * hiddenSize;
+  const { headNorms, attentionOutputNorm, mlpOutputNorm } = config.family.tensors.layer;
+  const numNorms = 2 + Number(attentionOutputNorm !== null) + Number(mlpOutputNorm !== null);
+  const norms = numNorms * hiddenSize + (headNorms === null ? 0 : 2 * headDim);
   const embeddings = (config.tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize;
   return embeddings + config.numLayers * (attention + mlp + norms) + hiddenSize;
 }

@@ -14,10 +14,16 @@ export interface RopeShape {
   readonly headDim: number;
   readonly ropeTheta: number;
   readonly ropeScaling: RopeScaling;
+  /** What a query's product with a key is multiplied by. */
+  readonly attentionScale: number;
 }
 
 /** Angle that each pair of head dimensions turns by per position: `headDim / 2` values. */
-export function rotaryFrequencies({ headDim, ropeTheta, ropeScaling }: RopeShape): Float64Array {
+export function rotaryFrequencies({
+  headDim,
+  ropeTheta,
+  ropeScaling,
+}: Omit<RopeShape, 'attentionScale'>): Float64Array {
   const frequencies = new Float64Array(headDim / 2);
   for (let i = 0; i < frequencies.length; i++) {
     frequencies[i] = scaleFrequency(ropeTheta ** ((-2 * i) / headDim), ropeScaling);
@@ -60,14 +66,13 @@ export interface RotaryTables {
 export const SCORE_SCALE = 1;
 
 /**
- * Computes the rotary tables for positions `0` to `positions - 1`. Both are divided by the fourth root
- * of head_dim, so that what they turn, queries and keys, have attention's 1 / sqrt(head_dim) in their
- * products.
+ * Computes the rotary tables for positions `0` to `positions - 1`. Both are multiplied by the square
+ * root of attention's scale, so that what they turn, queries and keys, have the scale in their products.
  */
 export function rotaryTables(shape: RopeShape, positions: number): RotaryTables {
   const frequencies = rotaryFrequencies(shape);
   const half = frequencies.length;
-  const length = shape.headDim ** -0.25;
+  const length = Math.sqrt(shape.attentionScale);
   const cos = new Float32Array(positions * half);
   const sin = new Float32Array(positions * half);
   for (let position = 0; position < positions; position++) {

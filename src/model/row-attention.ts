@@ -3,7 +3,8 @@ import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import type { LayerKvScales } from './kv-scales.ts';
-import { SCORE_SCALE } from './rope.ts';
+import { attentionAttributes } from './attention-attributes.ts';
+import { rotaryTableNames } from './rotary-tables.ts';
 import { type GroupPrefix, packTokens } from './token-packing.ts';
 import type { FloatType } from './weight-format.ts';
 
@@ -57,20 +58,13 @@ export function rowAttention(
         ...cacheOf(`${group}past_key_values`, layer),
         `${group}seqlens_k`,
         `${group}total_sequence_length`,
-        'cos_cache',
-        'sin_cache',
+        ...rotaryTableNames(config, layer),
         ...quantized.inputs,
       ],
       {
         domain: MICROSOFT_DOMAIN,
         outputs: [name, ...cacheOf(`${group}present`, layer)],
-        attributes: {
-          num_heads: BigInt(numHeads),
-          kv_num_heads: BigInt(numKvHeads),
-          do_rotary: 1n,
-          scale: SCORE_SCALE,
-          ...quantized.attributes,
-        },
+        attributes: { ...attentionAttributes(config, layer), ...quantized.attributes },
       },
     );
   }

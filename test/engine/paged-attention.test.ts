@@ -17,7 +17,7 @@ function attentionGraph({ numHeads, numKvHeads, headDim }: AttentionShape): Uint
   const graph = new GraphBuilder('attention');
   const cacheDims = [1, numKvHeads, CAPACITY, headDim];
   const tables = rotaryTables(
-    { headDim, ropeTheta: 100, ropeScaling: { type: 'default' } },
+    { headDim, ropeTheta: 100, ropeScaling: { type: 'default' }, attentionScale: headDim ** -0.5 },
     CAPACITY,
   );
   graph.input('qkv', 'float', [1, 'seq', (numHeads + 2 * numKvHeads) * headDim]);
@@ -113,7 +113,12 @@ describe.each(shapes)('paged attention with %o', (shape) => {
       values: new Float32Array(size).fill(NaN),
     };
     const rotary = rotaryTables(
-      { headDim, ropeTheta: 100, ropeScaling: { type: 'default' } },
+      {
+        headDim,
+        ropeTheta: 100,
+        ropeScaling: { type: 'default' },
+        attentionScale: headDim ** -0.5,
+      },
       CAPACITY,
     );
     /** The same token at the same position has the same queries, keys and values. */

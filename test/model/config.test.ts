@@ -128,32 +128,74 @@ describe('rotary embedding', () => {
   });
 });
 
-describe('a sliding window', () => {
+describe('sliding windows by layer', () => {
+  const layers = 'full_attention sliding_attention full_attention'.split(' ');
   test.each([
-    { model_type: 'mistral', sliding_window: null },
-    { model_type: 'mistral', sliding_window: 2048 },
-    { model_type: 'qwen2', sliding_window: 512, use_sliding_window: false },
-  ])('without effect is accepted: %o', (changes) => {
-    expect(parse(changes).maxPositionEmbeddings).toBe(2048);
+    [{ model_type: 'mistral', sliding_window: null }, [null, null, null]],
+    [{ model_type: 'mistral', sliding_window: 2048 }, [null, null, null]],
+    [{ model_type: 'mistral', sliding_window: 512 }, [512, 512, 512]],
+    [{ model_type: 'phi3', sliding_window: 2047 }, [2047, 2047, 2047]],
+    [{ model_type: 'qwen2', sliding_window: 512, use_sliding_window: false }, [null, null, null]],
+    [
+      { model_type: 'qwen2', sliding_window: 512, use_sliding_window: true, max_window_layers: 1 },
+      [null, 512, 512],
+    ],
+    [{ model_type: 'qwen3', sliding_window: 512, layer_types: layers }, [null, null, null]],
+    [
+      { model_type: 'qwen3', sliding_window: 512, use_sliding_window: true, layer_types: layers },
+      [null, 512, null],
+    ],
+    [{ model_type: 'gemma3_text', sliding_window: 512, layer_types: layers }, [null, 512, null]],
+    [
+      { model_type: 'gemma3_text', sliding_window: 512, sliding_window_pattern: 3 },
+      [512, 512, null],
+    ],
+  ])('%o', (changes, windows) => {
+    expect(parse(changes).slidingWindows).toEqual(windows);
+  });
+});
+
+describe('Gemma 3', () => {
+  test('what it leaves out', () => {
+    expect(parse({ model_type: 'gemma3_text' })).toMatchObject({
+      headDim: 256,
+      activation: 'gelu_tanh',
+      ropeTheta: 1_000_000,
+      localRopeTheta: 10_000,
+      attentionScale: 1 / 16,
+      tieWordEmbeddings: true,
+    });
   });
 
-  test.each([
-    { model_type: 'mistral', sliding_window: 512 },
-    { model_type: 'qwen2', sliding_window: 512, use_sliding_window: true },
-  ])('with effect is refused: %o', (changes) => {
-    expect(() => parse(changes)).toThrow('a sliding window of 512 tokens is not supported');
+  test('rotary embeddings by kind of layer', () => {
+    const config = parse({
+      model_type: 'gemma3_text',
+      rope_parameters: {
+        full_attention: { rope_type: 'linear', factor: 8, rope_theta: 123 },
+        sliding_attention: { rope_type: 'default', rope_theta: 45 },
+      },
+    });
+    expect(config).toMatchObject({
+      ropeTheta: 123,
+      ropeScaling: { type: 'linear', factor: 8 },
+      localRopeTheta: 45,
+    });
   });
 });
 
 test.each([
   [
     { model_type: 'mamba' },
-    'model type "mamba" is not supported (supported: llama, mistral, qwen2)',
+    'model type "mamba" is not supported ' +
+      '(supported: llama, mistral, qwen2, qwen3, phi3, gemma3_text)',
   ],
   [{ model_type: undefined }, 'config.json has no "model_type"'],
   [{ hidden_size: undefined }, 'not a valid model configuration: hidden_size: '],
   [{ num_hidden_layers: -1 }, 'not a valid model configuration: num_hidden_layers: '],
-  [{ hidden_act: 'gelu' }, 'hidden_act "gelu" is not supported (supported: silu)'],
+  [
+    { hidden_act: 'gelu' },
+    'hidden_act "gelu" is not supported (supported: silu, gelu_pytorch_tanh)',
+  ],
   [{ rope_scaling: { rope_type: 'yarn', factor: 4 } }, 'rope scaling "yarn" is not supported'],
   [{ rope_scaling: { rope_type: 'linear' } }, 'rope scaling "linear" needs "factor"'],
   [
@@ -165,6 +207,8 @@ test.each([
   [{ num_key_value_heads: 3 }, 'num_attention_heads 4 is not a multiple of num_key_value_heads 3'],
   [{ hidden_size: 130 }, 'hidden_size is not a multiple of num_attention_heads'],
   [{ head_dim: 20 }, 'head_dim 20 is not supported'],
+  [{ attn_logit_softcapping: 50 }, 'attn_logit_softcapping 50 is not supported'],
+  [{ use_bidirectional_attention: true }, 'use_bidirectional_attention is not supported'],
   [{ partial_rotary_factor: 0.5 }, 'partial_rotary_factor 0.5 is not supported'],
   [{ quantization_config: { quant_method: 'awq' } }, 'quantized already is not supported'],
 ])('refuses %o', (changes, message) => {

@@ -43,10 +43,11 @@ async function decoder(
   config: DecoderConfig,
   weights: WeightSource,
   batch: number,
+  capacity = CAPACITY,
 ): Promise<DecoderRun> {
   const path = join(await temporaryDirectory(), 'decoder.onnx');
   await buildDecoderGraph(config, weights, { precision: 'fp32' }).write(path);
-  const run = await DecoderRun.create(path, config, batch, CAPACITY);
+  const run = await DecoderRun.create(path, config, batch, capacity);
   onTestFinished(() => run.release());
   return run;
 }
@@ -58,6 +59,17 @@ function largestDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
   expect(a.length).toBe(b.length);
   return Array.from(a).reduce((max, value, i) => Math.max(max, Math.abs(value - (b[i] ?? NaN))), 0);
 }
+
+const QWEN2_WINDOWS = { model_type: 'qwen2', sliding_window: 3, use_sliding_window: true };
+/** The first layer has a window, the second has none. */
+const GEMMA3 = {
+  model_type: 'gemma3_text',
+  sliding_window: 4,
+  sliding_window_pattern: 2,
+  rope_theta: 1000,
+  rope_local_base_freq: 50,
+  rope_scaling: { rope_type: 'linear', factor: 3 },
+};
 
 describe('logits equal those of a plain forward pass', () => {
   const llama3 = {
@@ -79,6 +91,13 @@ describe('logits equal those of a plain forward pass', () => {
     ['with another rotary base', { rope_theta: 100 }],
     ['Qwen2', { model_type: 'qwen2' }],
     ['Mistral', { model_type: 'mistral' }],
+    ['Mistral with a sliding window', { model_type: 'mistral', sliding_window: 4 }],
+    ['Qwen2 with windows in its upper layers', { ...QWEN2_WINDOWS, max_window_layers: 1 }],
+    ['Qwen3', { model_type: 'qwen3', head_dim: 32 }],
+    ['Qwen3 with separate output embeddings', { model_type: 'qwen3', tie_word_embeddings: false }],
+    ['Phi-3', { model_type: 'phi3', sliding_window: 5 }],
+    ['Gemma 3', GEMMA3],
+    ['Gemma 3 with another scale of attention', { ...GEMMA3, query_pre_attn_scalar: 40 }],
   ])('%s', async (_, changes) => {
     const config = tiny(changes);
     const weights = new LoudWeights();
@@ -91,6 +110,21 @@ describe('logits equal those of a plain forward pass', () => {
   });
 });
 
+test.each([
+  ['Mistral', { model_type: 'mistral', sliding_window: 50 }],
+  ['Gemma 3', { ...GEMMA3, sliding_window: 50 }],
+])('a window in a longer text: %s', async (_, changes) => {
+  const config = tiny(changes);
+  const weights = new LoudWeights();
+  const text = Array.from({ length: 140 }, (_each, index) => (index * 37) % 500);
+  const run = await decoder(config, weights, 1, 160);
+  await run.step({ ids: [text.slice(0, 100)], lengths: [100] });
+  await run.step({ ids: [text.slice(100, 139)], lengths: [139] });
+  const [logits = []] = await run.step({ ids: [text.slice(139)], lengths: [140] });
+  const expected = await referenceLogits(config, weights, text);
+  expect(largestDifference(logits, expected)).toBeLessThan(1e-4);
+});
+
 test("Qwen2's biases matter", async () => {
   const config = tiny({ model_type: 'qwen2' });
   const step = { ids: [PROMPT], lengths: [PROMPT.length] };
@@ -101,8 +135,13 @@ test("Qwen2's biases matter", async () => {
   }
 });
 
-test('chunked prefill and decoding continue what is in the cache', async () => {
-  const config = tiny();
+test.each([
+  ['Llama', {}],
+  ['a sliding window', { model_type: 'mistral', sliding_window: 4 }],
+  ['Qwen3', { model_type: 'qwen3' }],
+  ['Gemma 3', GEMMA3],
+])('chunked prefill and decoding continue what is in the cache: %s', async (_, changes) => {
+  const config = tiny(changes);
   const weights = new LoudWeights();
   const run = await decoder(config, weights, 1);
   await run.step({ ids: [PROMPT.slice(0, 4)], lengths: [4] });

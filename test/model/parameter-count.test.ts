@@ -32,6 +32,9 @@ test.each([
   { tie_word_embeddings: false },
   { attention_bias: true, mlp_bias: true },
   { model_type: 'qwen2', head_dim: 32 },
+  { model_type: 'qwen3' },
+  { model_type: 'phi3' },
+  { model_type: 'gemma3_text' },
 ])('the count is what the graph takes: %o', async (changes) => {
   const config = parseDecoderConfig({ ...PRESETS.tiny, ...changes }, 'tiny');
   const weights = new CountingWeights();

@@ -36,8 +36,13 @@ test('Llama 3 scaling leaves short waves, stretches long ones, and mixes between
   expect(stretch).toEqual([...stretch].sort((a, b) => a - b));
 });
 
-test('the tables hold the cosine and sine of position times frequency, over the fourth root of head_dim', () => {
-  const shape = { headDim: 16, ropeTheta: 10_000, ropeScaling: { type: 'default' } } as const;
+test("the tables hold the cosine and sine of position times frequency, by the root of attention's scale", () => {
+  const shape = {
+    headDim: 16,
+    ropeTheta: 10_000,
+    ropeScaling: { type: 'default' },
+    attentionScale: 0.25,
+  } as const;
   const { cos, sin } = rotaryTables(shape, 100);
   expect([cos.length, sin.length]).toEqual([800, 800]);
   expect(cos[0]).toBe(0.5);

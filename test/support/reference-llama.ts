@@ -1,12 +1,11 @@
 import type { DecoderConfig } from '../../src/model/config.ts';
-import { layerTensorNames } from '../../src/model/families.ts';
 import type { RopeScaling } from '../../src/model/rope.ts';
 import type { WeightSource } from '../../src/model/weights.ts';
 
 type Vector = readonly number[];
 
 /**
- * A plain forward pass of the Llama architecture: no fusing, no cache, one loop per formula. Slow,
+ * A plain forward pass of the Llama architecture and what grew from it: no fusing, no cache, one loop per formula. Slow,
  * and written apart from the graph builder, to check it.
  * @returns the logits after the last of `ids`
  */
@@ -26,59 +25,103 @@ export async function referenceLogits(
       ),
     );
   };
-  const norm = async (name: string, inputs: Vector[]) => {
-    const scale = await weights.get(`${name}.weight`, [hiddenSize]);
+  const isGemma = config.family.modelType === 'gemma3_text';
+  const norm = async (name: string, inputs: readonly Vector[]) => {
+    const size = inputs[0]?.length ?? 0;
+    const scale = await weights.get(`${name}.weight`, [size]);
     return inputs.map((input) => {
-      const square = input.reduce((sum, value) => sum + value * value, 0) / hiddenSize;
+      const square = input.reduce((sum, value) => sum + value * value, 0) / size;
       const inverse = 1 / Math.sqrt(square + config.rmsNormEps);
-      return input.map((value, i) => value * inverse * at(scale, i));
+      return input.map((value, i) => value * inverse * (at(scale, i) + (isGemma ? 1 : 0)));
     });
   };
+
+  const isPhi = config.family.modelType === 'phi3';
+  /** Queries, keys and values, each by position and head; the first two turned. */
+  const projections = async (name: string, x: Vector[], layer: number) => {
+    const sizes = [numHeads, numKvHeads, numKvHeads].map((count) => count * headDim);
+    const bias = config.queryKeyValueBias;
+    const names = ['q_proj', 'k_proj', 'v_proj'].map((part) => `${name}.${part}`);
+    const all = isPhi
+      ? split(await linear(`${name}.qkv_proj`, x, total(sizes), bias), sizes)
+      : await Promise.all(names.map((part, i) => linear(part, x, at(sizes, i), bias)));
+    const byHead = all.map((rows) =>
+      rows.map((row) =>
+        Array.from({ length: row.length / headDim }, (_, head) =>
+          row.slice(head * headDim, (head + 1) * headDim),
+        ),
+      ),
+    );
+    const [queries, keys] = await Promise.all(
+      ['q_norm', 'k_norm'].map(async (part, i) => {
+        const rows = at(byHead, i);
+        const hasNorm = ['qwen3', 'gemma3_text'].includes(config.family.modelType);
+        const normed = hasNorm
+          ? await Promise.all(rows.map((heads) => norm(`${name}.${part}`, heads)))
+          : rows;
+        return normed.map((heads, position) =>
+          heads.map((head) => rotate(head, position, config, layer)),
+        );
+      }),
+    );
+    return [queries ?? [], keys ?? [], at(byHead, 2)] as const;
+  };
+  const gateAndUp = async (name: string, y: Vector[]) => {
+    const { mlpBias } = config;
+    const sizes = [intermediateSize, intermediateSize];
+    const [gate, up] = isPhi
+      ? split(await linear(`${name}.gate_up_proj`, y, total(sizes), mlpBias), sizes)
+      : await Promise.all(
+          ['gate_proj', 'up_proj'].map((part) =>
+            linear(`${name}.${part}`, y, intermediateSize, mlpBias),
+          ),
+        );
+    return [gate ?? [], up ?? []] as const;
+  };
+  const activate = (x: number) =>
+    isGemma
+      ? (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
+      : x / (1 + Math.exp(-x));
 
   const { embedding: embeddingName, finalNorm, lmHead } = config.family.tensors;
   const embedding = await weights.get(`${embeddingName}.weight`, [vocabSize, hiddenSize]);
   let hidden: Vector[] = ids.map((id) =>
-    Array.from(embedding.subarray(id * hiddenSize, (id + 1) * hiddenSize)),
+    Array.from(
+      embedding.subarray(id * hiddenSize, (id + 1) * hiddenSize),
+      (value) => value * (isGemma ? Math.sqrt(hiddenSize) : 1),
+    ),
   );
   for (let layer = 0; layer < config.numLayers; layer++) {
-    const names = layerTensorNames(config.family, layer);
-    const { queryKeyValueBias: bias } = config;
-    const x = await norm(names.attentionNorm, hidden);
-    const heads = async (name: string, count: number, rotary: boolean) =>
-      (await linear(name, x, count * headDim, bias)).map((row, position) =>
-        Array.from({ length: count }, (_, head) => {
-          const part = row.slice(head * headDim, (head + 1) * headDim);
-          return rotary ? rotate(part, position, config) : part;
-        }),
-      );
-    const queries = await heads(names.query, numHeads, true);
-    const keys = await heads(names.key, numKvHeads, true);
-    const values = await heads(names.value, numKvHeads, false);
+    const name = `model.layers.${layer}`;
+    const window = config.slidingWindows[layer] ?? Infinity;
+    const x = await norm(`${name}.input_layernorm`, hidden);
+    const [queries, keys, values] = await projections(`${name}.self_attn`, x, layer);
     const attended = queries.map((row, position) =>
       row.flatMap((query, head) => {
         const kvHead = Math.floor(head / (numHeads / numKvHeads));
-        const past = keys.slice(0, position + 1).map((key) => at(key, kvHead));
-        const shares = softmax(past.map((key) => dot(query, key) / Math.sqrt(headDim)));
+        const first = Math.max(0, position + 1 - window);
+        const past = keys.slice(first, position + 1).map((key) => at(key, kvHead));
+        const shares = softmax(past.map((key) => dot(query, key) * config.attentionScale));
         return query.map((_, i) =>
-          shares.reduce((sum, share, k) => sum + share * at(at(at(values, k), kvHead), i), 0),
+          shares.reduce(
+            (sum, share, k) => sum + share * at(at(at(values, first + k), kvHead), i),
+            0,
+          ),
         );
       }),
     );
-    const output = await linear(
-      names.attentionOutput,
-      attended,
-      hiddenSize,
-      config.attentionOutputBias,
-    );
-    hidden = add(hidden, output);
+    const bias = config.attentionOutputBias;
+    const output = await linear(`${name}.self_attn.o_proj`, attended, hiddenSize, bias);
+    const afterAttention = `${name}.post_attention_layernorm`;
+    hidden = add(hidden, isGemma ? await norm(afterAttention, output) : output);
 
-    const y = await norm(names.mlpNorm, hidden);
-    const gate = await linear(names.gate, y, intermediateSize, config.mlpBias);
-    const up = await linear(names.up, y, intermediateSize, config.mlpBias);
-    const gated = gate.map((row, t) =>
-      row.map((value, i) => (value / (1 + Math.exp(-value))) * at(at(up, t), i)),
-    );
-    hidden = add(hidden, await linear(names.down, gated, hiddenSize, config.mlpBias));
+    const beforeMlp = isGemma ? `${name}.pre_feedforward_layernorm` : afterAttention;
+    const y = await norm(beforeMlp, hidden);
+    const [gate, up] = await gateAndUp(`${name}.mlp`, y);
+    const gated = gate.map((row, t) => row.map((value, i) => activate(value) * at(at(up, t), i)));
+    const down = await linear(`${name}.mlp.down_proj`, gated, hiddenSize, config.mlpBias);
+    const afterMlp = `${name}.post_feedforward_layernorm`;
+    hidden = add(hidden, isGemma ? await norm(afterMlp, down) : down);
   }
   const last = (await norm(finalNorm, hidden)).slice(-1);
   const head = config.tieWordEmbeddings ? embeddingName : lmHead;
@@ -105,11 +148,19 @@ export function scaledFrequency(frequency: number, scaling: RopeScaling): number
   return ((1 - smooth) * frequency) / factor + smooth * frequency;
 }
 
-function rotate(vector: Vector, position: number, config: DecoderConfig): Vector {
-  const half = config.headDim / 2;
+function rotate(
+  vector: Vector,
+  position: number,
+  { headDim, ropeTheta, ropeScaling, localRopeTheta, slidingWindows }: DecoderConfig,
+  layer: number,
+): Vector {
+  const half = headDim / 2;
+  const isLocal = localRopeTheta !== null && slidingWindows[layer] !== null;
   return vector.map((value, i) => {
-    const frequency = 1 / config.ropeTheta ** ((2 * (i % half)) / config.headDim);
-    const angle = position * scaledFrequency(frequency, config.ropeScaling);
+    const exponent = (2 * (i % half)) / headDim;
+    const angle = isLocal
+      ? position / localRopeTheta ** exponent
+      : position * scaledFrequency(1 / ropeTheta ** exponent, ropeScaling);
     const partner = i < half ? -at(vector, i + half) : at(vector, i - half);
     return value * Math.cos(angle) + partner * Math.sin(angle);
   });
@@ -118,8 +169,20 @@ function rotate(vector: Vector, position: number, config: DecoderConfig): Vector
 function softmax(scores: Vector): Vector {
   const highest = Math.max(...scores);
   const powers = scores.map((score) => Math.exp(score - highest));
-  const total = powers.reduce((sum, power) => sum + power, 0);
-  return powers.map((power) => power / total);
+  const sum = total(powers);
+  return powers.map((power) => power / sum);
+}
+
+/** Takes the columns of each row apart. */
+function split(rows: readonly Vector[], sizes: readonly number[]): Vector[][] {
+  return sizes.map((size, part) => {
+    const first = total(sizes.slice(0, part));
+    return rows.map((row) => row.slice(first, first + size));
+  });
+}
+
+function total(values: Vector): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 function dot(a: Vector, b: Vector): number {

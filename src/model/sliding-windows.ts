@@ -1,0 +1,23 @@
+import type { HuggingFaceConfig } from './config-schema.ts';
+import type { WindowRule } from './families.ts';
+
+/**
+ * How many tokens each layer attends to, itself included; null for all before it, or where the window
+ * is as long as texts can be.
+ */
+export function slidingWindows(hf: HuggingFaceConfig, rule: WindowRule): (number | null)[] {
+  const window = hf.sliding_window ?? null;
+  const hasEffect = window !== null && window < hf.max_position_embeddings;
+  return Array.from({ length: hf.num_hidden_layers }, (_, layer) =>
+    hasEffect && isSliding(hf, rule, layer) ? window : null,
+  );
+}
+
+function isSliding(hf: HuggingFaceConfig, rule: WindowRule, layer: number): boolean {
+  if (rule === 'flag' && !hf.use_sliding_window) return false;
+  const type = hf.layer_types?.[layer];
+  if (type !== undefined) return type === 'sliding_attention';
+  if (rule === 'flag') return layer >= (hf.max_window_layers ?? 0);
+  const pattern = hf._sliding_window_pattern ?? hf.sliding_window_pattern;
+  return rule === 'all' || !pattern || (layer + 1) % pattern !== 0;
+}
