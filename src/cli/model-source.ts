@@ -5,8 +5,10 @@ import { type DecoderConfig, parseDecoderConfig } from '../model/config.ts';
 import type { TextSource } from '../front/text-model.ts';
 import type { ModelSource } from '../model/build.ts';
 import { ModelError } from '../model/errors.ts';
+import { isHubReference, parseHubReference } from '../model/hub-repository.ts';
 import { inspectModelFolder } from '../model/model-folder.ts';
 import { PRESETS } from '../model/presets.ts';
+import { localModelFolder } from './model-folder.ts';
 import type { Options } from './options.ts';
 
 const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/summit', import.meta.url));
@@ -25,9 +27,11 @@ export async function chooseModel({
   randomWeights,
 }: Options<'model' | 'randomWeights'>): Promise<ChosenModel> {
   if (randomWeights !== undefined) return chooseShape(model ?? 'smollm2-135m', randomWeights);
-  const { path, config } = await inspectModelFolder(model ?? EMBEDDED_MODEL);
+  const named = model ?? EMBEDDED_MODEL;
+  const { path, config } = await inspectModelFolder(await localModelFolder(named));
   const text = { folder: path, vocabSize: config.vocabSize };
-  return { name: basename(path), source: { kind: 'folder', path }, config, text };
+  const name = isHubReference(named) ? parseHubReference(named).id : basename(path);
+  return { name, source: { kind: 'folder', path }, config, text };
 }
 
 async function chooseShape(model: string, seed: number): Promise<ChosenModel> {

@@ -60,7 +60,9 @@ interface OptionSpec {
 const OPTIONS = {
   model: {
     flags: '--model <folder>',
-    description: 'Hugging Face folder to serve; with --random-weights also a preset or config.json',
+    description:
+      'Hugging Face folder, or hf:owner/name[@revision] to download one; ' +
+      'with --random-weights also a preset or config.json',
     schema: z.string().min(1).optional(),
     defaultText: 'the embedded model, summit',
   },

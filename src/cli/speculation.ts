@@ -4,6 +4,7 @@ import type { DecoderConfig } from '../model/config.ts';
 import { inspectModelFolder } from '../model/model-folder.ts';
 import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './errors.ts';
+import { localModelFolder } from './model-folder.ts';
 import type { Options } from './options.ts';
 import type { PrecisionChoice } from './precision.ts';
 
@@ -20,20 +21,21 @@ export async function speculation(
   device: DeviceOptions,
   { vocabSize }: DecoderConfig,
 ): Promise<SpeculativeOptions | null> {
-  const { speculative, speculativeTokens: maxTokens, draftModel: path, kvCacheDtype } = options;
-  if (speculative === 'draft' && path === undefined) {
+  const { speculative, speculativeTokens: maxTokens, draftModel, kvCacheDtype } = options;
+  if (speculative === 'draft' && draftModel === undefined) {
     throw new UsageError('--speculative draft needs a --draft-model');
   }
-  if (path !== undefined && (speculative === 'off' || speculative === 'ngram')) {
+  if (draftModel !== undefined && (speculative === 'off' || speculative === 'ngram')) {
     throw new UsageError(`--draft-model has no use with --speculative ${speculative}`);
   }
   const { precision } = choice;
   const hasExactWeights = precision === 'fp32' || precision === 'fp16';
   const isExact = device.name === 'cpu' && hasExactWeights && kvCacheDtype === 'auto';
-  const isWanted = speculative === 'auto' ? isExact || path !== undefined : speculative !== 'off';
+  const isWanted =
+    speculative === 'auto' ? isExact || draftModel !== undefined : speculative !== 'off';
   if (!isWanted) return null;
-  if (path === undefined) return { draftModel: null, maxTokens };
-  const { config } = await inspectModelFolder(path);
+  if (draftModel === undefined) return { draftModel: null, maxTokens };
+  const { path, config } = await inspectModelFolder(await localModelFolder(draftModel));
   if (config.vocabSize !== vocabSize) {
     throw new UsageError(
       `the draft model has ${config.vocabSize} tokens and the model ${vocabSize}: ` +

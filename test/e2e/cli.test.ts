@@ -2,6 +2,7 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { FakeHub } from '../support/fake-hub.ts';
 import { stream } from '../support/http-client.ts';
 import { runToEnd, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
@@ -112,6 +113,23 @@ describe('generate', () => {
 });
 
 describe('build', () => {
+  it('downloads a model from the hub', async () => {
+    const names = ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'model.safetensors'];
+    const files = await Promise.all(
+      names.map(async (name) => [name, await readFile(join('models/summit', name))] as const),
+    );
+    const hub = await FakeHub.start(Object.fromEntries(files));
+    const env = { ...cache.env, HF_ENDPOINT: hub.endpoint };
+    const args = ['generate', 'What is 23 + 45?', '--model', 'hf:owner/name', '--temperature', '0'];
+    const { code, output } = await runToEnd(args, env);
+    hub.stop();
+    expect(output).toContain('68');
+    expect(code).toBe(0);
+    const again = await runToEnd(['build', '--model', 'hf:owner/name'], env);
+    expect(again.output).toContain('can not be reached: taking what is downloaded');
+    expect(again.code).toBe(0);
+  });
+
   it('builds once; the second time it only says where', async () => {
     await mkdir(join(cache.path, 'other'));
     const env = { CHAIRLIFT_CACHE: join(cache.path, 'other') };

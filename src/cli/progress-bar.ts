@@ -1,0 +1,36 @@
+import { Presets, SingleBar } from 'cli-progress';
+
+/**
+ * Runs something that tells its progress in bytes, with a bar on stderr from the first time it does.
+ * @param what it is, such as `building the model`
+ */
+export async function withProgressBar<R>(
+  what: string,
+  action: (onProgress: (done: number, total: number) => void) => Promise<R>,
+): Promise<R> {
+  const bar = new SingleBar(
+    {
+      format: `${what} |{bar}| {percentage}% {value}/{total} MiB`,
+      // Without a terminal, a line now and then.
+      noTTYOutput: true,
+      notTTYSchedule: 5000,
+      hideCursor: true,
+      clearOnComplete: true,
+    },
+    Presets.shades_classic,
+  );
+  let started = false;
+  try {
+    return await action((done, total) => {
+      if (!started) bar.start(toMebibytes(total), 0);
+      started = true;
+      bar.update(toMebibytes(done));
+    });
+  } finally {
+    if (started) bar.stop();
+  }
+}
+
+function toMebibytes(bytes: number): number {
+  return Math.round(bytes / 2 ** 20);
+}

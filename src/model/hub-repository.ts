@@ -1,0 +1,110 @@
+import { z } from 'zod';
+
+import { ModelError } from './errors.ts';
+
+/** How to reach the hub. */
+export interface HubAccess {
+  /** Such as `https://huggingface.co`. */
+  readonly endpoint: string;
+  /** For private and gated models. */
+  readonly token: string | null;
+}
+
+/** A model on the hub, at a branch, tag or commit. */
+export interface HubReference {
+  /** Such as `Qwen/Qwen3-0.6B`. */
+  readonly id: string;
+  readonly revision: string;
+}
+
+export interface HubFile {
+  readonly name: string;
+  /** In bytes. */
+  readonly size: number;
+  /** In hex; null where the hub does not tell it, as for small text files. */
+  readonly sha256: string | null;
+}
+
+/** What a model has at one commit. */
+export interface HubListing {
+  readonly commit: string;
+  readonly files: readonly HubFile[];
+}
+
+const REFERENCE = /^hf:(?<id>\w[\w.-]*\/\w[\w.-]*)(?:@(?<revision>[^\s@]+))?$/;
+
+const listingSchema = z.object({
+  sha: z.string().regex(/^[0-9a-f]{7,64}$/),
+  siblings: z.array(
+    z.object({
+      rfilename: z.string(),
+      size: z.int().nonnegative().nullish(),
+      lfs: z.object({ sha256: z.string() }).nullish(),
+    }),
+  ),
+});
+
+/** `HF_ENDPOINT` and `HF_TOKEN`, as the hub's own tools read them. */
+export function hubAccess(env: NodeJS.ProcessEnv = process.env): HubAccess {
+  const endpoint = env['HF_ENDPOINT'] || 'https://huggingface.co';
+  return { endpoint: endpoint.replace(/\/+$/, ''), token: env['HF_TOKEN'] || null };
+}
+
+export function isHubReference(model: string): boolean {
+  return model.startsWith('hf:');
+}
+
+/** @throws {ModelError} if it is not `hf:owner/name` or `hf:owner/name@revision` */
+export function parseHubReference(model: string): HubReference {
+  const { id, revision = 'main' } = REFERENCE.exec(model)?.groups ?? {};
+  if (id === undefined) {
+    throw new ModelError(`${model} is no model on the hub: expected hf:owner/name[@revision]`);
+  }
+  return { id, revision };
+}
+
+/**
+ * Asks the hub for a model's files.
+ * @throws {ModelError} when there is no such model, it needs a token, or the hub's answer makes no
+ *   sense; TypeError when the hub can't be reached
+ */
+export async function listHubFiles(
+  { id, revision }: HubReference,
+  access: HubAccess,
+): Promise<HubListing> {
+  const path = `/api/models/${id}/revision/${encodeURIComponent(revision)}?blobs=true`;
+  const response = await hubFetch(path, access);
+  if (!response.ok) throw refusal(response.status, `${id}@${revision}`, access);
+  const parsed = listingSchema.safeParse(await response.json().catch(() => null));
+  if (!parsed.success) throw new ModelError(`${access.endpoint} did not answer as a hub does`);
+  return {
+    commit: parsed.data.sha,
+    files: parsed.data.siblings.map(({ rfilename, size, lfs }) => ({
+      name: rfilename,
+      size: size ?? 0,
+      sha256: lfs?.sha256 ?? null,
+    })),
+  };
+}
+
+export function hubFetch(
+  path: string,
+  { endpoint, token }: HubAccess,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
+  return fetch(`${endpoint}${path}`, { headers: { ...authorization, ...headers } });
+}
+
+/** What a status that is no success means. */
+export function refusal(status: number, what: string, { endpoint, token }: HubAccess): ModelError {
+  if (status === 401 || status === 403) {
+    const advice =
+      token === null ? 'set HF_TOKEN to a token that may read it' : 'HF_TOKEN may not read it';
+    return new ModelError(
+      `${what} on ${endpoint} does not exist, or is private or gated: ${advice}`,
+    );
+  }
+  if (status === 404) return new ModelError(`${endpoint} has no ${what}`);
+  return new ModelError(`${endpoint} answered ${status} for ${what}`);
+}
