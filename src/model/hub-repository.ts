@@ -73,7 +73,8 @@ export async function listHubFiles(
   access: HubAccess,
 ): Promise<HubListing> {
   const path = `/api/models/${id}/revision/${encodeURIComponent(revision)}?blobs=true`;
-  const response = await hubFetch(path, access);
+  // Once more, for a connection kept open from an earlier request may be gone by now.
+  const response = await hubFetch(path, access).catch(() => hubFetch(path, access));
   if (!response.ok) throw refusal(response.status, `${id}@${revision}`, access);
   const parsed = listingSchema.safeParse(await response.json().catch(() => null));
   if (!parsed.success) throw new ModelError(`${access.endpoint} did not answer as a hub does`);
