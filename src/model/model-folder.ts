@@ -26,7 +26,8 @@ const SHARD_INDEX = 'model.safetensors.index.json';
 const SUPPORTED =
   'supported: a Hugging Face folder with config.json and safetensors weights ' +
   `(${SINGLE_FILE}, or ${SHARD_INDEX} and its shards) ` +
-  `of a ${FAMILIES.map(({ modelType }) => modelType).join(', ')} model`;
+  `of a ${FAMILIES.map(({ modelType }) => modelType).join(', ')} model, ` +
+  'or hf:owner/name to download one';
 
 /** Names of a folder's content that an error lists. */
 const MAX_LISTED = 8;
