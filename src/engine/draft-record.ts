@@ -29,6 +29,11 @@ export class DraftRecord {
     this.numStepsWithout = 0;
   }
 
+  /** The kind of the last draft's token `index`. */
+  kindAt(index: number): number {
+    return this.#draft?.kinds[index] ?? 0;
+  }
+
   /** Compares the last draft, whether it was verified or not, with what came. */
   score(sequence: Sequence): void {
     if (this.#draft === null) return;

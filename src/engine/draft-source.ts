@@ -5,7 +5,7 @@ export interface Draft {
   readonly tokenIds: Int32Array;
   /**
    * For each token a number for what it rests on, such as how much of the text: tokens of one kind
-   * come true equally often.
+   * come true equally often. Negative for those that a grammar forces.
    */
   readonly kinds: readonly number[];
 }

@@ -8,6 +8,7 @@ import type { LogitsRow, Sampler } from './sampler.ts';
 import type { Scheduler } from './scheduler.ts';
 import { Sequence } from './sequence.ts';
 import type { Speculator } from './speculator.ts';
+import type { SampledToken } from './step-plan.ts';
 
 export interface EngineParts {
   readonly scheduler: Scheduler;
@@ -23,7 +24,13 @@ export interface EngineParts {
   readonly speculator?: Speculator | null;
 }
 
-const NO_DRAFTS = { numDrafts: 0, numDraftTokens: 0, numAcceptedTokens: 0 };
+const NO_DRAFTS = {
+  numDrafts: 0,
+  numDraftTokens: 0,
+  numAcceptedTokens: 0,
+  numForcedDraftTokens: 0,
+  numForcedAcceptedTokens: 0,
+};
 
 /** The continuous batch: sequences get on and off at every step. */
 export class Engine {
@@ -111,7 +118,10 @@ export class Engine {
     this.#journal?.invalidate(plan.cacheOperations);
     this.#decoder.rearrange(plan.cacheOperations);
     this.#journal?.record(this.#scheduler.running);
-    const { rows, verified, failures, timings } = this.#decoder.execute(plan);
+    for (const { sequence, draftTokenIds } of plan.verify ?? []) {
+      this.#grammars?.draft(sequence, draftTokenIds);
+    }
+    const { rows, verified = [], failures, timings } = this.#decoder.execute(plan);
     this.#costs.observe(plan, timings);
     const {
       ready,
@@ -122,7 +132,12 @@ export class Engine {
     this.#numSteps += 1;
     const failed = [...failures, ...stuck, ...unsampled];
     const outputs = this.#scheduler.commit(plan, sampled, failed, pending);
-    for (const draft of verified ?? []) outputs.push(...this.#follow(draft));
+    for (const draft of verified) {
+      if (pending.includes(draft.sequence)) continue;
+      const followed = this.#follow(draft);
+      sampled.push(...followed.sampled);
+      outputs.push(...followed.outputs);
+    }
     this.#journal?.record(this.#scheduler.running);
     for (const { id, finishReason } of outputs) if (finishReason) this.#grammars?.close(id);
     this.#grammars?.accept(sampled);
@@ -130,17 +145,20 @@ export class Engine {
   }
 
   /** Samples behind each draft token that came true, in order, until one did not. */
-  #follow({ sequence, draftTokenIds, logits }: VerifiedDraft): TokenOutput[] {
+  #follow({ sequence, draftTokenIds, logits }: VerifiedDraft) {
     const outputs: TokenOutput[] = [];
+    const followed: SampledToken[] = [];
     for (const [index, behind] of logits.entries()) {
       // A sequence that has ended gave up its row.
       if (sequence.lastTokenId !== draftTokenIds[index]) break;
-      this.#speculator?.countAccepted();
+      this.#speculator?.countAccepted(sequence, index);
       if (sequence.row === -1) break;
+      if (this.#grammars?.constrainBehind(sequence, index) === false) break;
       const { sampled, failures } = this.#sampler.sample([{ sequence, logits: behind }]);
+      followed.push(...sampled);
       outputs.push(...this.#scheduler.commitAccepted(sampled, failures));
     }
-    return outputs;
+    return { sampled: followed, outputs };
   }
 
   get stats(): EngineStats {

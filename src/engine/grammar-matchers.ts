@@ -1,13 +1,6 @@
 import { GrammarThread, GrammarThreadError } from '../grammar/grammar-thread.ts';
 import type { GrammarVocabulary } from '../grammar/grammar-spec.ts';
-import {
-  MASK_FAILED,
-  MASK_OK,
-  MASK_POSITION,
-  MASK_STATE,
-  MASK_WORDS,
-  type SharedMask,
-} from '../grammar/thread-messages.ts';
+import { SharedMatch } from '../grammar/shared-match.ts';
 import type { LogitsRow } from './sampler.ts';
 import type { Sequence } from './sequence.ts';
 import type { SampledToken, SequenceFailure } from './step-plan.ts';
@@ -20,18 +13,19 @@ const TIMEOUT_MS = 10_000;
 const MAX_REMEMBERED = 256;
 /** How long the engine sleeps at a time when it has nothing but missing masks to wait for. */
 const IDLE_WAIT_MS = 2;
+const NOTHING = new Int32Array();
 
 interface Matcher {
   readonly sequence: Sequence;
   readonly ebnf: string;
-  /** See SharedMask. */
-  readonly shared: Int32Array;
-  readonly mask: SharedMask;
+  readonly match: SharedMatch;
   thread: Thread;
   /** Its thread ended under it, and it has not got on since. */
   wasRestarted: boolean;
   /** Since when its mask is waited for, or -1. */
   waitingSince: number;
+  /** Drafts whose masks were asked for. */
+  numDrafts: number;
 }
 
 interface Thread {
@@ -51,6 +45,8 @@ export interface ConstrainedRows {
 export interface GrammarMatchersOptions {
   readonly vocabulary: GrammarVocabulary;
   readonly timeoutMs?: number;
+  /** Longest draft; 0 if left out. */
+  readonly maxDraftTokens?: number;
 }
 
 /**
@@ -64,12 +60,14 @@ export class GrammarMatchers {
   readonly #vocabulary: GrammarVocabulary;
   readonly #timeoutMs: number;
   #threads: Thread[] = [];
+  readonly #maxDraftTokens: number;
   readonly #matchers = new Map<number, Matcher>();
   #isReleased = false;
 
-  constructor({ vocabulary, timeoutMs = TIMEOUT_MS }: GrammarMatchersOptions) {
+  constructor({ vocabulary, timeoutMs = TIMEOUT_MS, maxDraftTokens = 0 }: GrammarMatchersOptions) {
     this.#vocabulary = vocabulary;
     this.#timeoutMs = timeoutMs;
+    this.#maxDraftTokens = maxDraftTokens;
   }
 
   /**
@@ -90,18 +88,15 @@ export class GrammarMatchers {
   open(sequence: Sequence): void {
     const { grammar } = sequence.request;
     if (grammar === null) return;
-    const numWords = MASK_WORDS + Math.ceil(this.#vocabulary.vocabSize / 32);
-    const mask = { buffer: new SharedArrayBuffer(numWords * Int32Array.BYTES_PER_ELEMENT) };
-    const shared = new Int32Array(mask.buffer);
-    shared[MASK_POSITION] = -1;
+    const { vocabSize } = this.#vocabulary;
     const matcher: Matcher = {
       sequence,
       ebnf: grammar.ebnf,
-      shared,
-      mask,
+      match: SharedMatch.allocate({ vocabSize, maxDraftTokens: this.#maxDraftTokens }),
       thread: this.#threadFor(grammar.ebnf),
       wasRestarted: false,
       waitingSince: -1,
+      numDrafts: 0,
     };
     this.#matchers.set(sequence.id, matcher);
     this.#post(matcher);
@@ -109,7 +104,15 @@ export class GrammarMatchers {
 
   /** Gives constrained rows their masks. */
   constrain(rows: readonly LogitsRow[]): ConstrainedRows {
-    if (this.#matchers.size === 0) return { ready: rows, pending: [], failures: [] };
+    const sorted = this.#sort(rows);
+    if (sorted.ready.length > 0) return sorted;
+    const matcher = this.#matchers.get(sorted.pending[0]?.id ?? -1);
+    if (matcher === undefined) return sorted;
+    matcher.match.waitForMask(0, matcher.sequence.numOutputTokens, IDLE_WAIT_MS);
+    return this.#sort(rows);
+  }
+
+  #sort(rows: readonly LogitsRow[]): ConstrainedRows {
     const ready: LogitsRow[] = [];
     const pending: Sequence[] = [];
     const failures: SequenceFailure[] = [];
@@ -118,19 +121,56 @@ export class GrammarMatchers {
       const matcher = this.#matchers.get(sequence.id);
       if (matcher === undefined || sequence.scoresPrompt) {
         ready.push(row);
-      } else if (Atomics.load(matcher.shared, MASK_POSITION) !== sequence.numOutputTokens) {
+      } else if (!matcher.match.hasMask(0, sequence.numOutputTokens)) {
         pending.push(sequence);
         this.#checkTime(matcher);
-      } else if (matcher.shared[MASK_STATE] === MASK_OK) {
-        matcher.waitingSince = -1;
-        sequence.tokenMask = matcher.shared.subarray(MASK_WORDS);
-        ready.push(row);
       } else {
-        failures.push({ sequence, message: 'the text can not go on within its grammar' });
+        sequence.tokenMask = matcher.match.mask(0);
+        if (sequence.tokenMask) ready.push(row);
+        else failures.push({ sequence, message: 'the text can not go on within its grammar' });
+        matcher.waitingSince = -1;
       }
     }
-    if (ready.length === 0) this.#sleep(pending[0]);
     return { ready, pending, failures };
+  }
+
+  /**
+   * What the grammar forces next, in the tokens that the model most likely writes it in, as far as
+   * that is known by now.
+   */
+  forced(sequence: Sequence): Int32Array {
+    const match = this.#matchers.get(sequence.id)?.match;
+    if (match === undefined) return NOTHING;
+    const output = sequence.tokenIds(sequence.numPromptTokens);
+    const { position, tokenIds } = match.forced;
+    // The thread may be a step behind: the text has gone on since, the way they say or another.
+    const since = output.subarray(Math.max(0, position));
+    const cameTrue = since.every((tokenId, index) => tokenId === tokenIds[index]);
+    return position >= 0 && cameTrue ? tokenIds.subarray(since.length) : NOTHING;
+  }
+
+  /** Has the masks behind each token of a draft worked out while that is verified. */
+  draft(sequence: Sequence, draftTokenIds: Int32Array): void {
+    const matcher = this.#matchers.get(sequence.id);
+    if (matcher === undefined) return;
+    const { id } = sequence;
+    const number = ++matcher.numDrafts;
+    const tokenIds = draftTokenIds.slice();
+    matcher.thread.grammarThread.post({ type: 'draft', id, number, tokenIds });
+  }
+
+  /**
+   * Gives a sequence whose draft has come true up to its token `index` the mask behind that.
+   * @returns false when there is none: the sequence has to go on with another step
+   */
+  constrainBehind(sequence: Sequence, index: number): boolean {
+    const matcher = this.#matchers.get(sequence.id);
+    if (matcher === undefined) return true;
+    const { match, numDrafts } = matcher;
+    if (!match.waitForMask(1 + index, numDrafts, IDLE_WAIT_MS)) return false;
+    const mask = match.mask(1 + index);
+    if (mask !== null) sequence.tokenMask = mask;
+    return mask !== null;
   }
 
   /** Takes sampled tokens into account; the masks of what follows are worked out from here on. */
@@ -167,9 +207,9 @@ export class GrammarMatchers {
     }
   }
 
-  #post({ sequence, ebnf, mask, thread }: Matcher): void {
+  #post({ sequence, ebnf, match, thread }: Matcher): void {
     const tokenIds = sequence.tokenIds(sequence.numPromptTokens).slice();
-    thread.grammarThread.post({ type: 'open', id: sequence.id, ebnf, tokenIds, mask });
+    thread.grammarThread.post({ type: 'open', id: sequence.id, ebnf, tokenIds, match: match.data });
   }
 
   /** The thread that knows the grammar, else the one with the fewest sequences. */
@@ -209,8 +249,7 @@ export class GrammarMatchers {
     for (const matcher of this.#matchers.values()) {
       if (matcher.thread !== thread) continue;
       if (matcher.wasRestarted) {
-        matcher.shared[MASK_STATE] = MASK_FAILED;
-        Atomics.store(matcher.shared, MASK_POSITION, matcher.sequence.numOutputTokens);
+        matcher.match.publishMask(0, matcher.sequence.numOutputTokens, null);
         continue;
       }
       matcher.wasRestarted = true;
@@ -225,13 +264,5 @@ export class GrammarMatchers {
     if (matcher.waitingSince === -1) matcher.waitingSince = now;
     if (now - matcher.waitingSince < this.#timeoutMs) return;
     matcher.thread.grammarThread.terminate('a grammar takes too long to match');
-  }
-
-  #sleep(sequence: Sequence | undefined): void {
-    const matcher = sequence && this.#matchers.get(sequence.id);
-    if (matcher === undefined) return;
-    const position = Atomics.load(matcher.shared, MASK_POSITION);
-    if (position === matcher.sequence.numOutputTokens) return;
-    Atomics.wait(matcher.shared, MASK_POSITION, position, IDLE_WAIT_MS);
   }
 }

@@ -167,6 +167,9 @@ export interface EngineStats {
   readonly numDrafts: number;
   readonly numDraftTokens: number;
   readonly numAcceptedTokens: number;
+  /** Those of them that a grammar forced. */
+  readonly numForcedDraftTokens: number;
+  readonly numForcedAcceptedTokens: number;
 }
 
 export type EngineMessage =

@@ -10,6 +10,7 @@ const TEXT_RATES = [0, 0.3, 0.5, 0.75, 0.8];
 const HISTORY_RATES = [0.6, 0.6, 0.3, 0];
 /** A draft ends where it would hardly come true any more. */
 const MIN_CHANCE = 0.1;
+const NOTHING: Draft = { tokenIds: new Int32Array(), kinds: [] };
 
 const RELATIONS = ['same', 'text', 'history'] as const;
 /** Whose guess it is: of one source or of both, or of the one named where they disagree. */
@@ -62,15 +63,22 @@ export class NgramDrafts implements DraftSource {
     return 1 - (1 - ofText) * (1 - ofHistory);
   }
 
-  draft(sequence: Sequence, numTokens: number, rateOf: (kind: number) => number): Draft {
+  /** @param begun what the draft begins with, at most `numTokens` */
+  draft(
+    sequence: Sequence,
+    numTokens: number,
+    rateOf: (kind: number) => number,
+    begun = NOTHING,
+  ): Draft {
     const salt = this.#follow(sequence);
     const { stopTokenIds } = sequence.request;
     const start = sequence.numTokens;
     const text = new Int32Array(start + numTokens);
     text.set(sequence.tokenIds());
-    const kinds: number[] = [];
-    let chance = 1;
-    for (let end = start; end < text.length; end++) {
+    text.set(begun.tokenIds, start);
+    const kinds = [...begun.kinds];
+    let chance = kinds.reduce((product, kind) => product * rateOf(kind), 1);
+    for (let end = start + kinds.length; end < text.length; end++) {
       const guess = likeliest(findInText(text, end), this.#history.find(salt, text, end), rateOf);
       if (guess === null) break;
       text[end] = guess.tokenId;

@@ -8,6 +8,7 @@ import { CPU_DEVICE, type DeviceOptions } from './device.ts';
 import { DeviceDecoder } from './device-decoder.ts';
 import type { DraftSource } from './draft-source.ts';
 import { Engine } from './engine.ts';
+import { GrammarDrafts } from './grammar-drafts.ts';
 import { GrammarMatchers } from './grammar-matchers.ts';
 import { KvCache } from './kv-cache.ts';
 import type { KvCacheManager } from './kv-cache-manager.ts';
@@ -56,18 +57,22 @@ export function openEngine(
   const { durableKv: reproducible = false } = options;
   const scheduler = new Scheduler(kvCache, costs, { ...options, reproducible });
   const sampler = new Sampler(model.manifest.vocabSize);
+  const { grammarVocabulary: vocabulary } = options;
+  const maxDraftTokens = speculative?.maxTokens ?? 0;
+  const grammars = vocabulary ? new GrammarMatchers({ vocabulary, maxDraftTokens }) : null;
+  const source = speculative && draftSource(speculative, options, device, session);
   const speculator =
-    speculative &&
+    source &&
     new Speculator({
-      source: draftSource(speculative, options, device, session),
+      source,
+      constrainedSource:
+        grammars && new GrammarDrafts(grammars, source instanceof NgramDrafts ? source : null),
       kvCache,
       costs,
       maxTokens: speculative.maxTokens,
       ...(speculative.minGain === undefined ? {} : { minGain: speculative.minGain }),
       maxNumBatchedTokens: options.maxNumBatchedTokens,
     });
-  const { grammarVocabulary: vocabulary } = options;
-  const grammars = vocabulary ? new GrammarMatchers({ vocabulary }) : null;
   const journal = decoder instanceof OnnxDecoder ? decoder.storage.journal : null;
   const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, journal, speculator };
   return {

@@ -15,6 +15,8 @@ const DECAY = 0.97;
 
 export interface SpeculatorOptions {
   readonly source: DraftSource;
+  /** For sequences with a grammar, free; without it they decode plainly. */
+  readonly constrainedSource?: DraftSource | null;
   readonly kvCache: KvCacheManager;
   readonly costs: CostModel;
   /** Longest draft. */
@@ -28,6 +30,7 @@ export interface SpeculatorOptions {
 interface Prospect {
   readonly sequence: Sequence;
   readonly record: DraftRecord;
+  readonly source: DraftSource;
   /** Made already, where that costs nothing. */
   readonly draft: Draft | null;
   /** Tokens of the draft to verify; 0 when there is nothing to go by. */
@@ -54,8 +57,8 @@ export class Speculator {
   /** By kind of draft, of all sequences. */
   readonly #rates = new Map<number, AcceptanceRate>();
   #numDrafts = 0;
-  #numDraftTokens = 0;
-  #numAcceptedTokens = 0;
+  readonly #numDraftTokens = { guessed: 0, forced: 0 };
+  readonly #numAcceptedTokens = { guessed: 0, forced: 0 };
 
   constructor(options: SpeculatorOptions) {
     this.#options = options;
@@ -65,13 +68,16 @@ export class Speculator {
   get counters() {
     return {
       numDrafts: this.#numDrafts,
-      numDraftTokens: this.#numDraftTokens,
-      numAcceptedTokens: this.#numAcceptedTokens,
+      numDraftTokens: this.#numDraftTokens.guessed + this.#numDraftTokens.forced,
+      numAcceptedTokens: this.#numAcceptedTokens.guessed + this.#numAcceptedTokens.forced,
+      numForcedDraftTokens: this.#numDraftTokens.forced,
+      numForcedAcceptedTokens: this.#numAcceptedTokens.forced,
     };
   }
 
-  countAccepted(): void {
-    this.#numAcceptedTokens++;
+  /** Token `index` of the sequence's draft came true. */
+  countAccepted(sequence: Sequence, index: number): void {
+    this.#numAcceptedTokens[originOf(this.#recordOf(sequence).kindAt(index))]++;
   }
 
   /** The plan, with its decode run replaced by verify runs where that pays. */
@@ -83,7 +89,8 @@ export class Speculator {
     if (!this.#options.costs.knowsDecode) return plan;
     const isDecodeOnly = prefill.length === 0 && sequences.length === decode.length;
     const areFew = sequences.length > 0 && sequences.length <= MAX_VERIFY_RUNS;
-    if (!isDecodeOnly || !areFew || !sequences.every(canSpeculate)) return plan;
+    if (!isDecodeOnly || !areFew) return plan;
+    if (!sequences.every((sequence) => this.#canSpeculate(sequence))) return plan;
     const prospects = sequences.map((sequence) => this.#prospect(sequence, sequences.length));
     const verify = this.#pays(prospects, decode) ? this.#draft(prospects) : [];
     // Memory for drafts may have been taken from texts kept for reuse, even if none was made.
@@ -93,9 +100,7 @@ export class Speculator {
       this.#watch(prospects);
       return { ...plan, cacheOperations };
     }
-    const numDraftTokens = verify.reduce((sum, { draftTokenIds }) => sum + draftTokenIds.length, 0);
-    this.#numDrafts += verify.length;
-    this.#numDraftTokens += numDraftTokens;
+    const numDraftTokens = this.#count(verify);
     return {
       cacheOperations,
       decode: [],
@@ -107,18 +112,45 @@ export class Speculator {
 
   release(): void {
     this.#options.source.release();
+    this.#options.constrainedSource?.release();
+  }
+
+  /** A prompt that is scored goes token by token. */
+  #canSpeculate(sequence: Sequence): boolean {
+    return !sequence.scoresPrompt && this.#sourceFor(sequence) !== null;
+  }
+
+  #sourceFor(sequence: Sequence): DraftSource | null {
+    const { source, constrainedSource = null } = this.#options;
+    return sequence.request.grammar === null ? source : constrainedSource;
+  }
+
+  /** Returns how many tokens are drafted. */
+  #count(verify: readonly VerifyRun[]): number {
+    this.#numDrafts += verify.length;
+    let numTokens = 0;
+    for (const { sequence, draftTokenIds } of verify) {
+      const record = this.#recordOf(sequence);
+      for (const index of draftTokenIds.keys()) {
+        this.#numDraftTokens[originOf(record.kindAt(index))]++;
+      }
+      numTokens += draftTokenIds.length;
+    }
+    return numTokens;
   }
 
   /** The length of draft that promises the most tokens per second. */
   #prospect(sequence: Sequence, numSequences: number): Prospect {
-    const { source, costs, maxTokens, maxNumBatchedTokens } = this.#options;
+    const { costs, maxTokens, maxNumBatchedTokens } = this.#options;
+    const source = this.#sourceFor(sequence) ?? this.#options.source;
     const record = this.#recordOf(sequence);
     // The step gives one token more than it drafts, and must not pass the request's limit.
     const numLeft = sequence.request.maxTokens - sequence.numOutputTokens - 1;
     const numFree = Math.floor(maxNumBatchedTokens / numSequences) - 1;
     const longest = Math.max(0, Math.min(maxTokens, numLeft, numFree));
     const draft = source.isFree ? source.draft(sequence, longest, record.rate) : null;
-    let best: Prospect = { sequence, record, draft, length: 0, numExpected: 1, ms: Infinity };
+    const none = { length: 0, numExpected: 1, ms: Infinity };
+    let best: Prospect = { sequence, record, source, draft, ...none };
     let [numExpected, chance] = [1, 1];
     for (let length = 1; length <= (draft?.tokenIds.length ?? longest); length++) {
       chance *= record.rate(draft?.kinds[length - 1] ?? 0);
@@ -135,7 +167,7 @@ export class Speculator {
     if (prospects.some(({ length }) => length === 0)) return false;
     // What costs something to try says nothing of itself unless it is tried.
     const isDue = prospects.every(({ record }) => record.numStepsWithout >= PROBE_STEPS);
-    if (isDue && !this.#options.source.isFree) return true;
+    if (isDue && prospects.every(({ source }) => !source.isFree)) return true;
     const plainMs = this.#options.costs.decodeMs(decode);
     const ms = prospects.reduce((sum, prospect) => sum + prospect.ms, 0);
     return prospects.every(({ numExpected }) => numExpected * plainMs >= this.#minGain * ms);
@@ -143,9 +175,9 @@ export class Speculator {
 
   /** Drafts for all, or none when there is no draft or no memory for one of them. */
   #draft(prospects: readonly Prospect[]): VerifyRun[] {
-    const { kvCache, source } = this.#options;
+    const { kvCache } = this.#options;
     const verify: VerifyRun[] = [];
-    for (const { sequence, record, draft: made, length } of prospects) {
+    for (const { sequence, record, source, draft: made, length } of prospects) {
       if (!kvCache.grow(sequence, sequence.numTokens + length)) return [];
       const draft = made ?? source.draft(sequence, length, record.rate);
       const draftTokenIds = draft.tokenIds.slice(0, length);
@@ -167,23 +199,23 @@ export class Speculator {
   #recordOf(sequence: Sequence): DraftRecord {
     let record = this.#records.get(sequence);
     if (!record) {
-      record = new DraftRecord((kind) => this.#rateOf(kind));
+      const source = this.#sourceFor(sequence) ?? this.#options.source;
+      record = new DraftRecord((kind) => this.#rateOf(source, kind));
       this.#records.set(sequence, record);
     }
     return record;
   }
 
-  #rateOf(kind: number): AcceptanceRate {
+  #rateOf(source: DraftSource, kind: number): AcceptanceRate {
     let rate = this.#rates.get(kind);
     if (!rate) {
-      rate = new AcceptanceRate(() => this.#options.source.priorRate(kind), DECAY);
+      rate = new AcceptanceRate(() => source.priorRate(kind), DECAY);
       this.#rates.set(kind, rate);
     }
     return rate;
   }
 }
 
-/** A grammar's matcher goes token by token, and so does a prompt that is scored. */
-function canSpeculate(sequence: Sequence): boolean {
-  return sequence.request.grammar === null && !sequence.scoresPrompt;
+function originOf(kind: number): 'forced' | 'guessed' {
+  return kind < 0 ? 'forced' : 'guessed';
 }

@@ -32,6 +32,8 @@ export const IDLE_STATS: EngineStats = {
   numDrafts: 0,
   numDraftTokens: 0,
   numAcceptedTokens: 0,
+  numForcedDraftTokens: 0,
+  numForcedAcceptedTokens: 0,
 };
 
 export type EngineState = 'starting' | 'ready' | 'recovering' | 'failed' | 'stopped';

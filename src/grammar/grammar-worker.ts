@@ -4,17 +4,11 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { CompiledGrammar, GrammarMatcher } from '@mlc-ai/web-xgrammar';
+import { BytePairs } from './byte-pairs.ts';
+import { forcedText } from './forced-text.ts';
 import type { GrammarVocabulary } from './grammar-spec.ts';
-import {
-  MASK_FAILED,
-  MASK_OK,
-  MASK_POSITION,
-  MASK_STATE,
-  MASK_WORDS,
-  type SharedMask,
-  type ThreadAnswer,
-  type ThreadCommand,
-} from './thread-messages.ts';
+import { SharedMatch, type SharedMatchData } from './shared-match.ts';
+import type { ThreadAnswer, ThreadCommand } from './thread-messages.ts';
 import { loadXGrammar, printed } from './xgrammar.ts';
 
 /** Compiled grammars that are kept, the least recently used dropped first. */
@@ -22,8 +16,12 @@ const MAX_COMPILED = 64;
 
 interface Matcher {
   readonly matcher: GrammarMatcher;
-  readonly mask: Int32Array;
+  readonly match: SharedMatch;
   numTokens: number;
+  /** What is known to come next. */
+  forced: string;
+  /** It failed, and may be anywhere in the text. */
+  isLost: boolean;
 }
 
 const { tokens, vocabSize, eosTokenIds } = workerData as GrammarVocabulary;
@@ -37,6 +35,7 @@ const tokenizerInfo = await xgrammar.TokenizerInfo.createTokenizerInfo(
 );
 // Its own cache makes the compile after a failed one wait for ever.
 const compiler = await xgrammar.GrammarCompiler.createGrammarCompiler(tokenizerInfo, false);
+const bytePairs = new BytePairs(tokens);
 const compiled = new Map<string, CompiledGrammar>();
 const matchers = new Map<number, Matcher>();
 
@@ -59,10 +58,13 @@ async function obey(command: ThreadCommand): Promise<void> {
       break;
     }
     case 'open':
-      await open(command.id, command.ebnf, command.tokenIds, command.mask);
+      await open(command.id, command.ebnf, command.tokenIds, command.match);
       break;
     case 'accept':
-      for (const [id, tokenId] of command.tokens) await accept(id, tokenId);
+      await accept(command.tokens);
+      break;
+    case 'draft':
+      await publishBehind(command.id, command.number, command.tokenIds);
       break;
     case 'close':
       matchers.get(command.id)?.matcher.dispose();
@@ -103,52 +105,82 @@ async function open(
   id: number,
   ebnf: string,
   tokenIds: Int32Array,
-  { buffer }: SharedMask,
+  data: SharedMatchData,
 ): Promise<void> {
-  const mask = new Int32Array(buffer);
+  const match = new SharedMatch(data);
   try {
     const grammar = await compile(ebnf);
     const matcher = await xgrammar.GrammarMatcher.createGrammarMatcher(grammar);
-    const opened: Matcher = { matcher, mask, numTokens: 0 };
+    const opened: Matcher = { matcher, match, numTokens: 0, forced: '', isLost: false };
     matchers.set(id, opened);
     for (const tokenId of tokenIds) take(opened, tokenId);
     await publish(opened);
   } catch {
-    publishFailure(mask, tokenIds.length);
+    match.publishMask(0, tokenIds.length, null);
   }
 }
 
-async function accept(id: number, tokenId: number): Promise<void> {
-  const opened = matchers.get(id);
-  if (opened === undefined) return;
-  try {
-    take(opened, tokenId);
-    await publish(opened);
-  } catch {
-    publishFailure(opened.mask, opened.numTokens);
+async function accept(accepted: readonly (readonly [number, number])[]): Promise<void> {
+  const failed = new Set<Matcher>();
+  const advanced = new Set<Matcher>();
+  for (const [id, tokenId] of accepted) {
+    const opened = matchers.get(id);
+    if (opened === undefined) continue;
+    advanced.add(opened);
+    try {
+      take(opened, tokenId);
+    } catch {
+      failed.add(opened);
+    }
+  }
+  for (const opened of advanced) {
+    try {
+      if (!failed.has(opened)) await publish(opened);
+    } catch {
+      failed.add(opened);
+    }
+    if (failed.has(opened)) opened.match.publishMask(0, opened.numTokens, null);
   }
 }
 
 function take(opened: Matcher, tokenId: number): void {
   opened.numTokens += 1;
-  if (!opened.matcher.acceptToken(tokenId)) throw new Error(`token ${tokenId} was refused`);
+  if (opened.isLost || !opened.matcher.acceptToken(tokenId))
+    throw new Error(`token ${tokenId} was refused`);
+  const text = tokens[tokenId] ?? '';
+  opened.forced = opened.forced.startsWith(text) ? opened.forced.slice(text.length) : '';
 }
 
-async function publish({ matcher, mask, numTokens }: Matcher): Promise<void> {
+async function publish(opened: Matcher): Promise<void> {
+  const { matcher, match, numTokens } = opened;
   // Behind the end of the text nothing is sampled any more.
   if (matcher.isTerminated()) return;
-  mask.set(await matcher.getNextTokenBitmask(), MASK_WORDS);
-  announce(mask, MASK_OK, numTokens);
+  const mask = await matcher.getNextTokenBitmask();
+  match.publishMask(0, numTokens, mask);
+  const { maxDraftTokens } = match.data;
+  if (maxDraftTokens === 0) return;
+  opened.forced ||= await forcedText(matcher, tokens, mask, maxDraftTokens);
+  match.publishForced(numTokens, bytePairs.encode(opened.forced).slice(0, maxDraftTokens));
 }
 
-function publishFailure(mask: Int32Array, numTokens: number): void {
-  announce(mask, MASK_FAILED, numTokens);
-}
-
-function announce(mask: Int32Array, state: number, numTokens: number): void {
-  mask[MASK_STATE] = state;
-  Atomics.store(mask, MASK_POSITION, numTokens);
-  Atomics.notify(mask, MASK_POSITION);
+/** The masks behind each token of a draft, as far as the grammar allows it. */
+async function publishBehind(id: number, number: number, draft: Int32Array): Promise<void> {
+  const opened = matchers.get(id);
+  if (opened === undefined) return;
+  const { matcher, match } = opened;
+  let numAccepted = 0;
+  try {
+    for (const tokenId of draft) {
+      if (!matcher.acceptToken(tokenId)) break;
+      numAccepted++;
+      if (matcher.isTerminated()) break;
+      match.publishMask(numAccepted, number, await matcher.getNextTokenBitmask());
+    }
+    if (numAccepted > 0) matcher.rollBack(numAccepted);
+  } catch {
+    opened.isLost = true;
+    match.publishMask(1, number, null);
+  }
 }
 
 /** The library's words, without its source files' names and the way it went down. */

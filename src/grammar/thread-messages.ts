@@ -1,21 +1,6 @@
 /** What a grammar thread is asked, and what it answers. */
 
-/** Where a matcher's thread leaves the mask of allowed tokens for the engine to read. */
-export interface SharedMask {
-  /**
-   * Int32: [0] number of generated tokens that the mask follows, -1 before the first; [1] one of
-   * MASK_STATES; then a bit per token, 32 a word, set for those allowed.
-   */
-  readonly buffer: SharedArrayBuffer;
-}
-
-export const MASK_POSITION = 0;
-export const MASK_STATE = 1;
-export const MASK_WORDS = 2;
-
-export const MASK_OK = 0;
-/** The matcher refused a token, or failed; the mask is void. */
-export const MASK_FAILED = 1;
+import type { SharedMatchData } from './shared-match.ts';
 
 export type ThreadCommand =
   | { readonly type: 'compile'; readonly ebnf: string }
@@ -25,10 +10,18 @@ export type ThreadCommand =
       readonly ebnf: string;
       /** Tokens already generated, to start behind. */
       readonly tokenIds: Int32Array;
-      readonly mask: SharedMask;
+      readonly match: SharedMatchData;
     }
-  /** Tokens that were sampled: pairs of a matcher's id and a token. */
+  /** Tokens that were sampled, in order: pairs of a matcher's id and a token. */
   | { readonly type: 'accept'; readonly tokens: readonly (readonly [number, number])[] }
+  /** Asks for the masks behind each of these tokens, should they be next; see SharedMatch. */
+  | {
+      readonly type: 'draft';
+      readonly id: number;
+      /** The masks' stamp. */
+      readonly number: number;
+      readonly tokenIds: Int32Array;
+    }
   | { readonly type: 'close'; readonly id: number };
 
 export type ThreadAnswer =

@@ -31,6 +31,22 @@ export function registerStateMetrics(registry: Registry, { engine, admission }: 
     });
   };
 
+  /** Of draft tokens, all of them and those that a grammar forced. */
+  const bySource = (name: string, help: string, count: () => [all: number, forced: number]) => {
+    const metric: Counter<'source'> = new Counter({
+      name: `chairlift_${name}`,
+      help: `${help} Forced by a \`grammar\`, or a \`guess\` from texts or a draft model.`,
+      labelNames: ['source'],
+      registers,
+      collect() {
+        const [all, forced] = count();
+        metric.reset();
+        metric.inc({ source: 'grammar' }, forced);
+        metric.inc({ source: 'guess' }, all - forced);
+      },
+    });
+  };
+
   gauge('num_requests_running', 'Requests whose sequence is in the batch.', () => {
     return engine.stats.numRunning;
   });
@@ -77,11 +93,11 @@ export function registerStateMetrics(registry: Registry, { engine, admission }: 
   counter('spec_decode_num_drafts_total', 'Drafts of coming tokens that were verified.', () => {
     return engine.stats.numDrafts;
   });
-  counter('spec_decode_num_draft_tokens_total', 'Tokens of those drafts.', () => {
-    return engine.stats.numDraftTokens;
+  bySource('spec_decode_num_draft_tokens_total', 'Tokens of those drafts.', () => {
+    return [engine.stats.numDraftTokens, engine.stats.numForcedDraftTokens];
   });
-  counter('spec_decode_num_accepted_tokens_total', 'Draft tokens that came true.', () => {
-    return engine.stats.numAcceptedTokens;
+  bySource('spec_decode_num_accepted_tokens_total', 'Draft tokens that came true.', () => {
+    return [engine.stats.numAcceptedTokens, engine.stats.numForcedAcceptedTokens];
   });
   counter('engine_steps_total', 'Iterations of the engine.', () => engine.stats.numSteps);
   counter('engine_crashes_total', 'Times that the engine process ended unasked.', () => {

@@ -16,8 +16,8 @@ afterEach(() => {
   opened = [];
 });
 
-function open(timeoutMs?: number): RandomTextEngine {
-  const engine = new RandomTextEngine(timeoutMs);
+function open(timeoutMs?: number, speculates = false): RandomTextEngine {
+  const engine = new RandomTextEngine(timeoutMs, speculates);
   opened.push(engine);
   return engine;
 }
@@ -142,5 +142,47 @@ describe('constrained sequences', () => {
     await engine.runToEnd();
     expect(textOf(engine.tokensOf(1))).toMatch(/^[a-z]{1000}$/);
     expect(textOf(engine.tokensOf(2))).toMatch(/^\d{1000}$/);
+  });
+});
+
+describe('drafts of constrained sequences', () => {
+  it.each(Object.entries(JSON_SCHEMAS))('change no text of the schema %s', async (_, schema) => {
+    const ebnf = schemaToEbnf(schema);
+    const [plain, speculative] = [open(), open(undefined, true)];
+    for (const engine of [plain, speculative]) {
+      for (let id = 1; id <= 6; id++) {
+        await engine.add(constrained(id, ebnf));
+        // Up to four at a time are guessed for.
+        if (id % 3 === 0) await engine.runToEnd();
+      }
+    }
+    for (let id = 1; id <= 6; id++) expect(speculative.tokensOf(id)).toEqual(plain.tokensOf(id));
+  });
+
+  const KEYS = schemaToEbnf({
+    type: 'object',
+    properties: { first_name: { type: 'boolean' }, last_name: { enum: ['x', 'yes'] } },
+    required: ['first_name', 'last_name'],
+  });
+
+  it('save steps where a text is forced', async () => {
+    const engine = open(undefined, true);
+    for (let id = 1; id <= 20; id++) {
+      await engine.add(constrained(id, KEYS));
+      await engine.runToEnd();
+    }
+    const { numSteps, numForcedDraftTokens, numForcedAcceptedTokens } = engine.engine.stats;
+    const numTokens = [...engine.outputs.values()].flat().length;
+    expect(numSteps).toBeLessThan(0.7 * numTokens);
+    expect(numForcedAcceptedTokens).toBeGreaterThan(100);
+    expect(numForcedAcceptedTokens).toBeLessThanOrEqual(numForcedDraftTokens);
+  });
+
+  it('end somewhere where the grammar forces a text without end', async () => {
+    const engine = open(undefined, true);
+    const endless = 'root ::= "a" loop\nloop ::= "b" loop\n';
+    await engine.add(constrained(1, endless, { maxTokens: 60 }));
+    await engine.runToEnd();
+    expect(textOf(engine.tokensOf(1))).toBe(`a${'b'.repeat(59)}`);
   });
 });

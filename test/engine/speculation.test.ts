@@ -3,7 +3,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { EngineOptions, EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { ChatTemplate } from '../../src/front/chat-template.ts';
+import { grammarVocabulary } from '../../src/front/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../src/front/tokenizer.ts';
+import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
 import { builtModels } from '../support/built-models.ts';
 import { CheckedEngine } from '../support/checked-engine.ts';
 import { engineRequest } from '../support/engine-requests.ts';
@@ -24,20 +26,24 @@ const REPETITIVE = [
   'Echo this text: tiger rope puppy tiger rope puppy tiger',
 ];
 
-async function prompts(): Promise<number[][]> {
-  const file = readFileSync('models/summit/reference.json', 'utf8');
-  const reference = JSON.parse(file) as Reference;
+async function chats(questions: readonly string[]): Promise<number[][]> {
   const tokenizer = await TextTokenizer.load('models/summit');
   const template = await ChatTemplate.load('models/summit');
   if (template === null) throw new Error('the model has no chat template');
-  const repetitive = REPETITIVE.map((content) => {
+  return questions.map((content) => {
     const chat = template.render([{ role: 'user', content }], { addGenerationPrompt: true });
     return [...tokenizer.encode(chat, { addSpecialTokens: false })];
   });
-  return [...reference.prompts.map(({ ids }) => ids), ...repetitive];
+}
+
+async function prompts(): Promise<number[][]> {
+  const file = readFileSync('models/summit/reference.json', 'utf8');
+  const reference = JSON.parse(file) as Reference;
+  return [...reference.prompts.map(({ ids }) => ids), ...(await chats(REPETITIVE))];
 }
 
 const promptTokenIds = await prompts();
+const vocabulary = grammarVocabulary(await TextTokenizer.load('models/summit'), 4096);
 
 type Speculative = 'ngram' | 'draft' | null;
 
@@ -57,10 +63,12 @@ async function run(
     prefixCaching: false,
     targetItlMs: null,
     batching: 'continuous',
+    grammarVocabulary: vocabulary,
     speculative: speculative && { draftModel, maxTokens: 6, minGain: 0 },
     ...options,
   });
   const outputs = requests.map((): TokenOutput[] => []);
+  for (const { grammar } of requests) if (grammar) await engine.compileGrammar(grammar.ebnf);
   for (const request of requests) engine.add(request);
   while (engine.hasWork) for (const output of engine.step()) outputs[output.id]?.push(output);
   speculator?.release();
@@ -129,6 +137,83 @@ describe.each(['ngram', 'draft'] as const)('speculation on summit with drafts of
 
   it('goes on after a restart with the same tokens', async () => {
     const requests = requestsFor('sampled');
+    const whole = await run(requests, source);
+    const resumed = requests.map((request, id) => {
+      const tokenIds = (whole.outputs[id] ?? []).slice(0, 5 + id).map(({ tokenId }) => tokenId);
+      return { ...request, outputTokenIds: Int32Array.from(tokenIds) };
+    });
+    const rest = await run(resumed, source);
+    for (const [id, outputs] of rest.outputs.entries()) {
+      expect(textOf(outputs)).toEqual(textOf(whole.outputs[id] ?? []).slice(5 + id));
+    }
+  });
+});
+
+/** JSON that the model knows how to write, some of it after what it was trained on. */
+const ANSWERS: readonly (readonly [question: string, answer: object])[] = [
+  [
+    'Give me a JSON object for Emil, who is 22 and lives in Lyon.',
+    { name: 'Emil', age: 22, city: '' },
+  ],
+  ['As JSON: Ada (89), Maya (42).', [{ name: 'Ada', age: 89 }]],
+  [
+    'Kira sent a kite to Greta. Give me sender and item as JSON.',
+    { sender: '', item: '', day: '' },
+  ],
+  ['Ruby is 58 and has a turtle called Jasper.', { name: '', pet: { kind: '', name: '' } }],
+];
+
+function schemaOf(value: unknown): object {
+  if (Array.isArray(value)) return { type: 'array', items: schemaOf(value[0]), maxItems: 3 };
+  if (typeof value === 'number') return { type: 'integer', maximum: 999 };
+  if (typeof value !== 'object' || value === null) return { type: 'string', maxLength: 12 };
+  const properties = Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, schemaOf(member)]),
+  );
+  return { type: 'object', properties, required: Object.keys(value) };
+}
+
+/** The same with a grammar each. */
+async function constrainedFor(way: string): Promise<EngineRequest[]> {
+  const questions = await chats(ANSWERS.map(([question]) => question));
+  return questions.map((ids, id) => {
+    const { sampling, ...rest } = ways[way] ?? {};
+    return engineRequest({
+      id,
+      promptTokenIds: Int32Array.from(ids),
+      maxTokens: 64,
+      stopTokenIds: vocabulary.eosTokenIds,
+      ...rest,
+      grammar: { ebnf: schemaToEbnf(schemaOf(ANSWERS[id]?.[1])), field: 'test' },
+      sampling: { ...sampling, seed: BigInt(id) },
+    });
+  });
+}
+
+describe.each(['ngram', 'draft'] as const)('constrained texts with drafts of %s', (source) => {
+  it.each(Object.keys(ways))('stay the same, %s', async (way) => {
+    const requests = await constrainedFor(way);
+    const plain = await run(requests, null);
+    const speculative = await run(requests, source);
+    expect(speculative.outputs.map(textOf)).toEqual(plain.outputs.map(textOf));
+    const { numSteps, numForcedAcceptedTokens } = speculative.stats;
+    expect(numSteps).toBeLessThan(plain.stats.numSteps);
+    expect(numForcedAcceptedTokens).toBeGreaterThan(5);
+  });
+
+  it('stay the same beside others, constrained and free', async () => {
+    const constrained = await constrainedFor('sampled');
+    const free = requestsFor('sampled').slice(0, 3);
+    const requests = [...constrained, ...free].map((request, id) => ({ ...request, id }));
+    const plain = await run(requests, null);
+    const options = { maxNumSeqs: 3, prefixCaching: true };
+    const { outputs, stats } = await run(requests, source, options);
+    expect(outputs.map(textOf)).toEqual(plain.outputs.map(textOf));
+    expect(stats.numAcceptedTokens).toBeGreaterThan(0);
+  });
+
+  it('go on after a restart with the same tokens', async () => {
+    const requests = await constrainedFor('sampled');
     const whole = await run(requests, source);
     const resumed = requests.map((request, id) => {
       const tokenIds = (whole.outputs[id] ?? []).slice(0, 5 + id).map(({ tokenId }) => tokenId);

@@ -1,18 +1,24 @@
 import { setImmediate } from 'node:timers/promises';
 import { CostModel } from '../../src/engine/cost-model.ts';
-import type { Decoder, StepResult } from '../../src/engine/decoder.ts';
+import type { Decoder, StepResult, VerifiedDraft } from '../../src/engine/decoder.ts';
 import { Engine } from '../../src/engine/engine.ts';
+import { GrammarDrafts } from '../../src/engine/grammar-drafts.ts';
 import { GrammarMatchers } from '../../src/engine/grammar-matchers.ts';
 import { KvCache } from '../../src/engine/kv-cache.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
 import type { LogitsRow } from '../../src/engine/sampler.ts';
+import { NgramDrafts } from '../../src/engine/ngram-drafts.ts';
 import { Sampler } from '../../src/engine/sampler.ts';
 import { Scheduler } from '../../src/engine/scheduler.ts';
+import { Speculator } from '../../src/engine/speculator.ts';
 import type { StepPlan } from '../../src/engine/step-plan.ts';
 import { VOCABULARY } from './grammar-vocabulary.ts';
 
 const NUM_ROWS = 16;
 const CAPACITY = 2048;
+const MAX_DRAFT_TOKENS = 6;
+
+const flat = () => new Float32Array(VOCABULARY.vocabSize);
 
 /** A model that finds every token equally likely: all sense in its texts is the grammar's. */
 class FlatDecoder implements Decoder {
@@ -21,14 +27,22 @@ class FlatDecoder implements Decoder {
 
   rearrange(): void {}
 
-  execute({ decode, prefill }: StepPlan): StepResult {
+  execute({ decode, prefill, verify = [] }: StepPlan): StepResult {
     const rows: LogitsRow[] = [];
     const live = decode.flatMap(({ sequence }) => (sequence ? [sequence] : []));
-    for (const sequence of [...live, ...prefill.flat().map((chunk) => chunk.sequence)]) {
+    for (const sequence of [
+      ...live,
+      ...[...prefill.flat(), ...verify].map((run) => run.sequence),
+    ]) {
       this.stepsOf.set(sequence.id, (this.stepsOf.get(sequence.id) ?? 0) + 1);
-      rows.push({ sequence, logits: new Float32Array(VOCABULARY.vocabSize) });
+      rows.push({ sequence, logits: flat() });
     }
-    return { rows, failures: [], timings: { decodeMs: 1, prefillMs: prefill.map(() => 1) } };
+    const verified = verify.map(({ sequence, draftTokenIds }): VerifiedDraft => {
+      return { sequence, draftTokenIds, logits: Array.from(draftTokenIds, flat) };
+    });
+    const ones = (runs: readonly unknown[]) => runs.map(() => 1);
+    const timings = { decodeMs: 1, prefillMs: ones(prefill), verifyMs: ones(verify) };
+    return { rows, verified, failures: [], timings };
   }
 
   release(): void {}
@@ -41,9 +55,11 @@ export class RandomTextEngine {
   readonly engine: Engine;
   readonly outputs = new Map<number, TokenOutput[]>();
 
-  constructor(timeoutMs?: number) {
+  constructor(timeoutMs?: number, speculates = false) {
+    const maxDraftTokens = speculates ? MAX_DRAFT_TOKENS : 0;
     this.grammars = new GrammarMatchers({
       vocabulary: VOCABULARY,
+      maxDraftTokens,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     });
     const kvCache = new KvCache({ numRows: NUM_ROWS, capacity: CAPACITY, prefixCaching: false });
@@ -56,7 +72,19 @@ export class RandomTextEngine {
     });
     const sampler = new Sampler(VOCABULARY.vocabSize);
     const { decoder, grammars } = this;
-    this.engine = new Engine({ scheduler, kvCache, decoder, sampler, costs, grammars });
+    const source = new NgramDrafts();
+    const speculator = speculates
+      ? new Speculator({
+          source,
+          constrainedSource: new GrammarDrafts(grammars, source),
+          kvCache,
+          costs,
+          maxTokens: MAX_DRAFT_TOKENS,
+          maxNumBatchedTokens: 512,
+          minGain: 0,
+        })
+      : null;
+    this.engine = new Engine({ scheduler, kvCache, decoder, sampler, costs, grammars, speculator });
   }
 
   /** As the engine process does it: the grammar first. */
