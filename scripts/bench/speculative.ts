@@ -1,8 +1,11 @@
 /**
  * Speculative decoding: tokens per second of one stream on summit with drafts from texts (n-grams)
- * and from a draft model (foothill), each against plain decoding, by kind of prompt.
+ * and from a draft model (foothill), each against plain decoding, by kind of prompt. Where a JSON
+ * schema constrains the answer, what that forces is drafted first, with a draft model that alone.
+ * `--model smollm2-135m` has that shape and random weights answer the questions of record-prompts.ts,
+ * with the answers given there.
  *
- *   npx tsx scripts/bench/speculative.ts [--prompts 100] [--tokens 8] [--threads 2]
+ *   npx tsx scripts/bench/speculative.ts [--model summit] [--prompts 100] [--tokens 8] [--threads 2]
  *     [--precision fp32] [--temperature 0] [--seed 1] [--clock wall|cpu] [--json]
  *
  * Every prompt comes once, in mixed order, and no two are the same: what a stream can be guessed
@@ -15,23 +18,29 @@ import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { type OpenedEngine, openEngine } from '../../src/engine/open-engine.ts';
 import { ChatTemplate } from '../../src/front/chat-template.ts';
+import { grammarVocabulary as vocabularyOf } from '../../src/front/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../src/front/tokenizer.ts';
+import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
 import { type BuiltModel, PRECISIONS } from '../../src/model/manifest.ts';
+import { PRESETS } from '../../src/model/presets.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
+import { giveTexts } from './lib/given-texts.ts';
 import { machineShape } from './lib/machine.ts';
+import { recordPrompts } from './lib/record-prompts.ts';
 import { type BenchPrompt, speculativePrompts } from './lib/speculative-prompts.ts';
 import { printTable } from './lib/table.ts';
 
-const MODEL = 'models/summit';
+const SUMMIT = 'models/summit';
 const DRAFT_MODEL = 'models/foothill';
 const MAX_TOKENS = 160;
 /** Prompts that are not counted: the engines learn what their runs cost. */
-const WARM_UP = 10;
+const WARM_UP = 5;
 
 const { values } = parseArgs({
   options: {
+    model: { type: 'string', default: 'summit' },
     prompts: { type: 'string', default: '100' },
     tokens: { type: 'string', default: '8' },
     threads: { type: 'string', default: String(availableParallelism()) },
@@ -45,13 +54,21 @@ const { values } = parseArgs({
 const precision = PRECISIONS.find((name) => name === values.precision);
 if (!precision) throw new Error(`--precision is one of ${PRECISIONS.join(', ')}`);
 const build = { precision, cacheDirectory: defaultCacheDirectory() };
-const model = await prepareModel({ kind: 'folder', path: MODEL }, build);
-const draftModel = await prepareModel({ kind: 'folder', path: DRAFT_MODEL }, build);
-const tokenizer = await TextTokenizer.load(MODEL);
-const template = await ChatTemplate.load(MODEL);
+const isSummit = values.model === 'summit';
+const model = await prepareModel(
+  isSummit
+    ? { kind: 'folder', path: SUMMIT }
+    : { kind: 'random', config: PRESETS['smollm2-135m'], seed: 1 },
+  build,
+);
+const tokenizer = await TextTokenizer.load(SUMMIT);
+const template = await ChatTemplate.load(SUMMIT);
+const grammarVocabulary = vocabularyOf(tokenizer, model.manifest.vocabSize);
+/** By the request's id. */
+const given = new Map<number, Int32Array>();
 
 function open(speculative: { draftModel: BuiltModel | null } | null): OpenedEngine {
-  return openEngine({
+  const opened = openEngine({
     model,
     maxNumSeqs: 1,
     maxModelLen: 1024,
@@ -61,8 +78,11 @@ function open(speculative: { draftModel: BuiltModel | null } | null): OpenedEngi
     prefixCaching: false,
     targetItlMs: null,
     batching: 'continuous',
+    grammarVocabulary,
     speculative: speculative && { ...speculative, maxTokens: Number(values.tokens) },
   });
+  giveTexts(opened.decoder, given);
+  return opened;
 }
 
 /** What an engine did for one kind of prompt. */
@@ -85,8 +105,15 @@ class Contender {
   }
 
   /** Serves one request; returns its tokens. */
-  run(id: number, prompt: BenchPrompt): number[] {
+  async run(id: number, prompt: BenchPrompt): Promise<number[]> {
     const { engine } = this.opened;
+    const { schema, answer } = prompt;
+    const grammar = schema === undefined ? null : { ebnf: schemaToEbnf(schema), field: 'bench' };
+    if (grammar) await engine.compileGrammar(grammar.ebnf);
+    if (answer !== undefined) {
+      const text = tokenizer.encode(answer, { addSpecialTokens: false });
+      given.set(id, Int32Array.of(...text, ...tokenizer.eosTokenIds));
+    }
     const before = engine.stats;
     const tokenIds: number[] = [];
     let [firstAt, lastAt] = [0, 0];
@@ -96,6 +123,7 @@ class Contender {
         promptTokenIds: encode(prompt),
         maxTokens: MAX_TOKENS,
         stopTokenIds: prompt.isRaw ? [] : tokenizer.eosTokenIds,
+        grammar,
         sampling: { temperature: Number(values.temperature), topP: 0.9, seed: BigInt(values.seed) },
       }),
     );
@@ -151,16 +179,24 @@ function encode({ text, system, isRaw }: BenchPrompt): Int32Array {
 
 const plain = new Contender(open(null));
 const ngram = new Contender(open({ draftModel: null }));
-const draft = new Contender(open({ draftModel }));
-const contenders = [plain, ngram, draft];
+const contenders = new Map([['n-gram', ngram]]);
+if (isSummit) {
+  const draftModel = await prepareModel({ kind: 'folder', path: DRAFT_MODEL }, build);
+  contenders.set('draft model', new Contender(open({ draftModel })));
+}
+const all = [plain, ...contenders.values()];
 
-const prompts = speculativePrompts(`${MODEL}/eval.jsonl`, Number(values.prompts));
+const prompts: readonly BenchPrompt[] = isSummit
+  ? speculativePrompts(`${SUMMIT}/eval.jsonl`, Number(values.prompts))
+  : recordPrompts().map((prompt) => ({ ...prompt, kind: 'JSON, schema', isRaw: false }));
 for (const [index, prompt] of prompts.entries()) {
-  if (index === WARM_UP) for (const { tallies } of contenders) tallies.clear();
-  const turn = index % contenders.length;
-  const order = [...contenders.slice(turn), ...contenders.slice(0, turn)];
-  const texts = new Map(order.map((contender) => [contender, contender.run(index + 1, prompt)]));
-  for (const contender of contenders) {
+  if (index === WARM_UP) for (const { tallies } of all) tallies.clear();
+  const turn = index % all.length;
+  const texts = new Map<Contender, readonly number[]>();
+  for (const contender of [...all.slice(turn), ...all.slice(0, turn)]) {
+    texts.set(contender, await contender.run(index + 1, prompt));
+  }
+  for (const contender of all) {
     const tally = contender.tally(prompt.kind);
     tally.numTexts++;
     if (texts.get(contender)?.join() === texts.get(plain)?.join()) tally.numSame++;
@@ -170,25 +206,30 @@ for (const [index, prompt] of prompts.entries()) {
 const kinds = [...plain.tallies.keys()].sort();
 const load = loadavg()[0] ?? 0;
 if (values.json) {
-  const results = Object.entries({ plain, ngram, draft }).map(([name, { tallies }]) => ({
+  const results = [...contenders, ['plain', plain] as const].map(([name, { tallies }]) => ({
     name,
     kinds: Object.fromEntries(tallies),
   }));
   console.log(JSON.stringify({ machine: machineShape(), load, ...values, results }));
 } else {
   console.log(
-    `${machineShape()}, load average ${load.toFixed(1)}; summit ${precision}, ` +
+    `${machineShape()}, load average ${load.toFixed(1)}; ${values.model} ${precision}, ` +
       `${values.threads} threads, drafts of up to ${values.tokens} tokens, ` +
       `temperature ${values.temperature}, by ${values.clock} clock\n`,
   );
   const header = ['accepted', 'tokens/step', 'same'];
   printTable(
-    ['prompts', 'tokens', 'plain tok/s', 'n-gram', ...header, 'draft model', ...header],
+    [
+      'prompts',
+      'tokens',
+      'plain tok/s',
+      ...[...contenders.keys()].flatMap((name) => [name, ...header]),
+    ],
     kinds.map((kind) => [
       kind,
       String(plain.tally(kind).numTokens),
       plain.tokensPerSecond(kind).toFixed(0),
-      ...[ngram, draft].flatMap((contender) => {
+      ...[...contenders.values()].flatMap((contender) => {
         const tally = contender.tally(kind);
         return [
           `${(contender.tokensPerSecond(kind) / plain.tokensPerSecond(kind)).toFixed(2)}x`,
@@ -200,7 +241,8 @@ if (values.json) {
     ]),
   );
 }
-for (const { opened } of contenders) {
+for (const { opened } of all) {
   opened.speculator?.release();
   opened.decoder.release();
 }
+process.exit(0);

@@ -8,7 +8,7 @@ import type { LogitsRow, Sampler } from './sampler.ts';
 import type { Scheduler } from './scheduler.ts';
 import { Sequence } from './sequence.ts';
 import type { Speculator } from './speculator.ts';
-import type { SampledToken } from './step-plan.ts';
+import { MAX_CONSTRAINED_VERIFY_RUNS, type SampledToken } from './step-plan.ts';
 
 export interface EngineParts {
   readonly scheduler: Scheduler;
@@ -140,7 +140,8 @@ export class Engine {
     }
     this.#journal?.record(this.#scheduler.running);
     for (const { id, finishReason } of outputs) if (finishReason) this.#grammars?.close(id);
-    this.#grammars?.accept(sampled);
+    const areFew = this.#scheduler.running.length <= MAX_CONSTRAINED_VERIFY_RUNS;
+    this.#grammars?.accept(sampled, areFew);
     return outputs;
   }
 

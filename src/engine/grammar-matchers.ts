@@ -173,8 +173,11 @@ export class GrammarMatchers {
     return mask !== null;
   }
 
-  /** Takes sampled tokens into account; the masks of what follows are worked out from here on. */
-  accept(sampled: readonly SampledToken[]): void {
+  /**
+   * Takes sampled tokens into account; the masks of what follows are worked out from here on.
+   * @param looksAhead also for tokens that are forced behind those
+   */
+  accept(sampled: readonly SampledToken[], looksAhead: boolean): void {
     if (this.#matchers.size === 0) return;
     const tokens = new Map<Thread, [number, number][]>();
     for (const { sequence, tokenId } of sampled) {
@@ -186,7 +189,7 @@ export class GrammarMatchers {
       tokens.set(matcher.thread, ofThread);
     }
     for (const [thread, ofThread] of tokens) {
-      thread.grammarThread.post({ type: 'accept', tokens: ofThread });
+      thread.grammarThread.post({ type: 'accept', tokens: ofThread, looksAhead });
     }
   }
 

@@ -4,7 +4,12 @@ import { DraftRecord } from './draft-record.ts';
 import type { Draft, DraftSource } from './draft-source.ts';
 import type { KvCacheManager } from './kv-cache-manager.ts';
 import type { Sequence } from './sequence.ts';
-import { MAX_VERIFY_RUNS, type StepPlan, type VerifyRun } from './step-plan.ts';
+import {
+  MAX_CONSTRAINED_VERIFY_RUNS,
+  MAX_VERIFY_RUNS,
+  type StepPlan,
+  type VerifyRun,
+} from './step-plan.ts';
 
 /** Tokens per second must be expected to rise by this factor. */
 const DEFAULT_MIN_GAIN = 1.1;
@@ -88,7 +93,9 @@ export class Speculator {
     // Without knowing what decode runs cost there is nothing to judge verify runs by.
     if (!this.#options.costs.knowsDecode) return plan;
     const isDecodeOnly = prefill.length === 0 && sequences.length === decode.length;
-    const areFew = sequences.length > 0 && sequences.length <= MAX_VERIFY_RUNS;
+    const isConstrained = sequences.some(({ request }) => request.grammar !== null);
+    const maxRuns = isConstrained ? MAX_CONSTRAINED_VERIFY_RUNS : MAX_VERIFY_RUNS;
+    const areFew = sequences.length > 0 && sequences.length <= maxRuns;
     if (!isDecodeOnly || !areFew) return plan;
     if (!sequences.every((sequence) => this.#canSpeculate(sequence))) return plan;
     const prospects = sequences.map((sequence) => this.#prospect(sequence, sequences.length));

@@ -55,6 +55,11 @@ export interface VerifyRun {
 
 /** Verify runs that a step has at most. */
 export const MAX_VERIFY_RUNS = 4;
+/**
+ * The same where one of the sequences has a grammar: what is forced of several texts seldom comes at
+ * once, and looking for it costs them all.
+ */
+export const MAX_CONSTRAINED_VERIFY_RUNS = 2;
 
 /** What one iteration does. A plain value: planning reserves rows, nothing is visible before commit. */
 export interface StepPlan {

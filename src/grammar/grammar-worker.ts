@@ -61,7 +61,7 @@ async function obey(command: ThreadCommand): Promise<void> {
       await open(command.id, command.ebnf, command.tokenIds, command.match);
       break;
     case 'accept':
-      await accept(command.tokens);
+      await accept(command.tokens, command.looksAhead);
       break;
     case 'draft':
       await publishBehind(command.id, command.number, command.tokenIds);
@@ -114,13 +114,16 @@ async function open(
     const opened: Matcher = { matcher, match, numTokens: 0, forced: '', isLost: false };
     matchers.set(id, opened);
     for (const tokenId of tokenIds) take(opened, tokenId);
-    await publish(opened);
+    await publish(opened, true);
   } catch {
     match.publishMask(0, tokenIds.length, null);
   }
 }
 
-async function accept(accepted: readonly (readonly [number, number])[]): Promise<void> {
+async function accept(
+  accepted: readonly (readonly [number, number])[],
+  looksAhead: boolean,
+): Promise<void> {
   const failed = new Set<Matcher>();
   const advanced = new Set<Matcher>();
   for (const [id, tokenId] of accepted) {
@@ -135,7 +138,7 @@ async function accept(accepted: readonly (readonly [number, number])[]): Promise
   }
   for (const opened of advanced) {
     try {
-      if (!failed.has(opened)) await publish(opened);
+      if (!failed.has(opened)) await publish(opened, looksAhead);
     } catch {
       failed.add(opened);
     }
@@ -151,14 +154,14 @@ function take(opened: Matcher, tokenId: number): void {
   opened.forced = opened.forced.startsWith(text) ? opened.forced.slice(text.length) : '';
 }
 
-async function publish(opened: Matcher): Promise<void> {
+async function publish(opened: Matcher, looksAhead: boolean): Promise<void> {
   const { matcher, match, numTokens } = opened;
   // Behind the end of the text nothing is sampled any more.
   if (matcher.isTerminated()) return;
   const mask = await matcher.getNextTokenBitmask();
   match.publishMask(0, numTokens, mask);
   const { maxDraftTokens } = match.data;
-  if (maxDraftTokens === 0) return;
+  if (maxDraftTokens === 0 || !looksAhead) return;
   opened.forced ||= await forcedText(matcher, tokens, mask, maxDraftTokens);
   match.publishForced(numTokens, bytePairs.encode(opened.forced).slice(0, maxDraftTokens));
 }

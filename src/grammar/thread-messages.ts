@@ -13,7 +13,12 @@ export type ThreadCommand =
       readonly match: SharedMatchData;
     }
   /** Tokens that were sampled, in order: pairs of a matcher's id and a token. */
-  | { readonly type: 'accept'; readonly tokens: readonly (readonly [number, number])[] }
+  | {
+      readonly type: 'accept';
+      readonly tokens: readonly (readonly [number, number])[];
+      /** Whether anybody asks what is forced behind them. */
+      readonly looksAhead: boolean;
+    }
   /** Asks for the masks behind each of these tokens, should they be next; see SharedMatch. */
   | {
       readonly type: 'draft';

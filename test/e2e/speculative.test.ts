@@ -8,9 +8,25 @@ const cache = await temporaryCache();
 afterAll(() => cache.remove());
 
 const story = { messages: [{ role: 'user', content: 'Tell me a story about the number 7.' }] };
+const people = {
+  type: 'array',
+  items: {
+    type: 'object',
+    properties: { first_name: { type: 'string', maxLength: 12 }, pet: { enum: ['cat', 'dog'] } },
+    required: ['first_name', 'pet'],
+  },
+  minItems: 40,
+};
 const requests = [
   { ...story, max_tokens: 300, ignore_eos: true, temperature: 0 },
   { ...story, max_tokens: 300, ignore_eos: true, temperature: 0.9, seed: 5 },
+  {
+    messages: [{ role: 'user', content: 'As JSON: Ada has a cat, Emil has a dog.' }],
+    response_format: { type: 'json_schema', json_schema: { name: 'people', schema: people } },
+    max_tokens: 300,
+    temperature: 0.9,
+    seed: 5,
+  },
 ];
 
 /** @param disturb called once in each text, when it has begun */
@@ -48,7 +64,7 @@ describe.each(ways)('one stream, speculated %s', (_, flags) => {
       killed.add(pid);
       process.kill(pid, 'SIGKILL');
     });
-    expect(killed.size).toBe(2);
+    expect(killed.size).toBe(requests.length);
     expect(disturbed).toEqual(expected);
 
     expect(await tell(server)).toEqual(expected);
@@ -58,6 +74,8 @@ describe.each(ways)('one stream, speculated %s', (_, flags) => {
     expect(drafts).toBeGreaterThan(0);
     expect(draftTokens).toBeGreaterThanOrEqual(drafts);
     expect(accepted).toBeLessThanOrEqual(draftTokens);
+    const text = await (await fetch(`${server.url}/metrics`)).text();
+    expect(text).toMatch(/num_accepted_tokens_total\{[^}]*source="grammar"[^}]*\} [1-9]/);
     await server.stop();
   });
 });

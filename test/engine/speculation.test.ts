@@ -198,7 +198,7 @@ describe.each(['ngram', 'draft'] as const)('constrained texts with drafts of %s'
     expect(speculative.outputs.map(textOf)).toEqual(plain.outputs.map(textOf));
     const { numSteps, numForcedAcceptedTokens } = speculative.stats;
     expect(numSteps).toBeLessThan(plain.stats.numSteps);
-    expect(numForcedAcceptedTokens).toBeGreaterThan(5);
+    expect(numForcedAcceptedTokens).toBeGreaterThan(0);
   });
 
   it('stay the same beside others, constrained and free', async () => {
@@ -206,7 +206,7 @@ describe.each(['ngram', 'draft'] as const)('constrained texts with drafts of %s'
     const free = requestsFor('sampled').slice(0, 3);
     const requests = [...constrained, ...free].map((request, id) => ({ ...request, id }));
     const plain = await run(requests, null);
-    const options = { maxNumSeqs: 3, prefixCaching: true };
+    const options = { maxNumSeqs: 2, prefixCaching: true };
     const { outputs, stats } = await run(requests, source, options);
     expect(outputs.map(textOf)).toEqual(plain.outputs.map(textOf));
     expect(stats.numAcceptedTokens).toBeGreaterThan(0);

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { schemaOf } from './record-prompts.ts';
 
 export interface BenchPrompt {
   /** How much of the answer is in the text already depends on this. */
@@ -7,6 +8,10 @@ export interface BenchPrompt {
   readonly system?: string;
   /** Completed as it is, to a fixed length, without the chat template. */
   readonly isRaw: boolean;
+  /** Of the JSON that the answer has to be. */
+  readonly schema?: object;
+  /** What is answered whatever the model would say; see giveTexts. */
+  readonly answer?: string;
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -21,6 +26,8 @@ const KINDS: Readonly<Record<string, string>> = {
   arithmetic_heldout: 'chat',
 };
 const STORY = /<\|im_start\|>user\n([^<]*\b(?:story|tale)\b[^<]*)<\|im_end\|>/i;
+/** A single long string: hardly anything is forced. */
+const STORY_SCHEMA = schemaOf({ story: '' });
 
 const NAMES = ['Ada', 'Maya', 'Lena', 'Emil', 'Sam', 'Nora', 'Zack', 'Opal', 'Uma', 'Ian'];
 const CODE_LINES: readonly ((name: string, number: number) => string)[] = [
@@ -48,6 +55,7 @@ interface EvalEntry {
   readonly task?: string;
   readonly prompt?: string;
   readonly system?: string;
+  readonly answer?: string;
 }
 
 /**
@@ -68,12 +76,22 @@ export function speculativePrompts(evalFile: string, perKind: number): BenchProm
   });
 }
 
-function toPrompts({ text = '', task = '', prompt, system }: EvalEntry): BenchPrompt[] {
+function toPrompts(
+  { text = '', task = '', prompt, system, answer }: EvalEntry,
+  index: number,
+): BenchPrompt[] {
   const story = STORY.exec(text)?.[1];
-  if (story !== undefined) return [{ kind: 'story', text: story, isRaw: false }];
+  if (story !== undefined) {
+    const free = { kind: 'story', text: story, isRaw: false };
+    return [index % 2 === 0 ? { ...free, kind: 'story, schema', schema: STORY_SCHEMA } : free];
+  }
   const kind = KINDS[task];
   if (kind === undefined || prompt === undefined) return [];
-  return [{ kind, text: prompt, isRaw: false, ...(system === undefined ? {} : { system }) }];
+  const free = { kind, text: prompt, isRaw: false, ...(system === undefined ? {} : { system }) };
+  const schema = kind === 'JSON' ? schemaOf(JSON.parse(answer ?? 'null')) : {};
+  // Without keys nothing to speak of is forced.
+  const hasKeys = JSON.stringify(schema).includes('"properties"');
+  return [hasKeys && index % 2 === 0 ? { ...free, kind: 'JSON, schema', schema } : free];
 }
 
 function listPrompts(): BenchPrompt[] {
