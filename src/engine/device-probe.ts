@@ -72,7 +72,6 @@ function runSmallGraph<T extends 'float' | 'float16'>(
   binding.bindInput('x', tensors[0]);
   binding.bindOutput('z', tensors[1]);
   session.run(binding);
-  binding.release();
   for (const tensor of tensors) tensor.release();
   session.release();
   // Doubling adds one to the exponent, which is what lies above the mantissa.

@@ -11,9 +11,8 @@ export interface BusTraffic {
 }
 
 /**
- * A graph on a device, bound once and run many times. Tensors in device memory stay bound; what is in
- * the host's memory crosses the bus: ONNX Runtime copies an input when it is bound, so new contents
- * take a new binding.
+ * A graph on a device, bound once and run many times. Tensors in device memory stay where they are;
+ * what is in the host's memory crosses the bus in each run.
  */
 export class DeviceRun {
   readonly #session: Session;
@@ -39,10 +38,7 @@ export class DeviceRun {
     this.#binding.bindOutput(name, tensor);
   }
 
-  /**
-   * Sends an input to the device.
-   * @throws DeviceError when that fails
-   */
+  /** Has `data`, which the run holds on to, sent to the device by the runs to come. */
   upload<T extends ElementType>(
     name: string,
     type: T,
@@ -50,10 +46,9 @@ export class DeviceRun {
     data: TypedArrayOf<T>,
   ): void {
     const tensor = Tensor.over(type, shape, data);
-    onDevice(() => this.#binding.bindInput(name, tensor));
+    this.#binding.bindInput(name, tensor);
     this.#hostInputs.get(name)?.release();
     this.#hostInputs.set(name, tensor);
-    this.#traffic.bytesUp += tensor.byteLength;
   }
 
   /** Has an output brought to `data` by the runs to come. */
@@ -72,16 +67,20 @@ export class DeviceRun {
   /** @throws DeviceError when the run fails, as when the device is lost */
   run(): void {
     onDevice(() => this.#session.run(this.#binding));
-    for (const { byteLength } of this.#hostOutputs.values()) {
-      this.#traffic.bytesDown += byteLength;
-    }
+    this.#traffic.bytesUp += totalBytes(this.#hostInputs);
+    this.#traffic.bytesDown += totalBytes(this.#hostOutputs);
   }
 
   release(): void {
-    this.#binding.release();
     for (const tensor of this.#hostInputs.values()) tensor.release();
     for (const tensor of this.#hostOutputs.values()) tensor.release();
     this.#hostInputs.clear();
     this.#hostOutputs.clear();
   }
+}
+
+function totalBytes(tensors: ReadonlyMap<string, Tensor>): number {
+  let bytes = 0;
+  for (const { byteLength } of tensors.values()) bytes += byteLength;
+  return bytes;
 }

@@ -82,7 +82,6 @@ export class RunBinding {
   }
 
   release(): void {
-    this.#binding.release();
     for (const group of this.#groups) group.release();
     this.#wanted?.tensor.release();
     this.#output?.tensor.release();

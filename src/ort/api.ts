@@ -133,7 +133,7 @@ const SIGNATURES = {
   SessionGetOutputName: checked(37, ['ptr', 'size', 'ptr'], 'ptr'),
   SessionEndProfiling: checked(110, ['ptr', 'ptr'], 'ptr'),
   SessionGetMemoryInfoForInputs: checked(380, ['ptr', 'memory', 'size']),
-  RunWithBinding: checked(133, ['ptr', 'ptr', 'ptr']),
+  Run: checked(9, ['ptr', 'ptr', 'memory', 'memory', 'size', 'memory', 'size', 'memory']),
 
   SessionGetModelMetadata: checked(111, ['ptr'], 'ptr'),
   ModelMetadataGetProducerName: checked(112, ['ptr', 'ptr'], 'ptr'),
@@ -166,15 +166,6 @@ const SIGNATURES = {
   GetAllocatorWithDefaultOptions: checked(78, [], 'ptr'),
   CreateAllocator: checked(131, ['ptr', 'ptr'], 'ptr'),
   ReleaseAllocator: unchecked(132, ['ptr']),
-
-  CreateIoBinding: checked(134, ['ptr'], 'ptr'),
-  ReleaseIoBinding: unchecked(135, ['ptr']),
-  BindInput: checked(136, ['ptr', 'str', 'ptr']),
-  BindOutput: checked(137, ['ptr', 'str', 'ptr']),
-  ClearBoundInputs: unchecked(141, ['ptr']),
-  ClearBoundOutputs: unchecked(142, ['ptr']),
-  SynchronizeBoundInputs: checked(202, ['ptr']),
-  SynchronizeBoundOutputs: checked(203, ['ptr']),
 
   CreateRunOptions: checked(39, [], 'ptr'),
   RunOptionsSetRunTag: checked(42, ['ptr', 'str']),

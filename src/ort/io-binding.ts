@@ -1,5 +1,4 @@
-import { ort, type Pointer } from './api.ts';
-import { Handle } from './handle.ts';
+import { addressOf } from './native-memory.ts';
 import type { Session } from './session.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -7,57 +6,70 @@ import type { Tensor } from './tensor.ts';
  * What a run reads and writes, by name. Bound once and run many times: between runs only the
  * contents of the tensors change. The same tensor may be bound as an input and an output.
  *
+ * Not ONNX Runtime's own IoBinding: that one copies an input to a device when it is bound, outside of
+ * any run, where WebGPU tells nobody that it failed. Here each run copies, and fails.
+ *
  * The binding does not own its tensors; it references them, so they aren't collected while bound.
  */
-export class IoBinding extends Handle {
-  readonly #bound = new Map<string, Tensor>();
-  readonly #inputNames: ReadonlySet<string>;
-  readonly #outputNames: ReadonlySet<string>;
+export class IoBinding {
+  readonly inputs: BoundTensors;
+  readonly outputs: BoundTensors;
 
   constructor(session: Session) {
-    super(ort().api.CreateIoBinding(session.pointer));
-    this.#inputNames = new Set(session.inputs.map(({ name }) => name));
-    this.#outputNames = new Set(session.outputs.map(({ name }) => name));
+    this.inputs = new BoundTensors('input', session.inputs);
+    this.outputs = new BoundTensors('output', session.outputs);
   }
 
   /** @throws RangeError when the graph has no such input */
   bindInput(name: string, tensor: Tensor): void {
-    requireName(this.#inputNames, 'input', name);
-    ort().api.BindInput(this.pointer, name, tensor.pointer);
-    this.#bound.set(`in ${name}`, tensor);
+    this.inputs.bind(name, tensor);
   }
 
   /** @throws RangeError when the graph has no such output */
   bindOutput(name: string, tensor: Tensor): void {
-    requireName(this.#outputNames, 'output', name);
-    ort().api.BindOutput(this.pointer, name, tensor.pointer);
-    this.#bound.set(`out ${name}`, tensor);
-  }
-
-  /** Waits until inputs have arrived on the device. */
-  synchronizeInputs(): void {
-    ort().api.SynchronizeBoundInputs(this.pointer);
-  }
-
-  /** Waits until outputs are written. */
-  synchronizeOutputs(): void {
-    ort().api.SynchronizeBoundOutputs(this.pointer);
-  }
-
-  clear(): void {
-    ort().api.ClearBoundInputs(this.pointer);
-    ort().api.ClearBoundOutputs(this.pointer);
-    this.#bound.clear();
-  }
-
-  protected override free(pointer: Pointer): void {
-    ort().api.ReleaseIoBinding(pointer);
-    this.#bound.clear();
+    this.outputs.bind(name, tensor);
   }
 }
 
-/** Checked here, because ONNX Runtime leaves a binding unusable after a name it doesn't know. */
-function requireName(names: ReadonlySet<string>, kind: string, name: string): void {
-  if (names.has(name)) return;
-  throw new RangeError(`the graph has no ${kind} "${name}"; it has ${[...names].join(', ')}`);
+/** Tensors under names of a graph's inputs or outputs, in the form that a run takes. */
+class BoundTensors {
+  readonly #kind: string;
+  /** All there are, as C strings. */
+  readonly #known: ReadonlyMap<string, Uint8Array>;
+  readonly #bound = new Map<string, Tensor>();
+  readonly #values: BigUint64Array;
+  /** Addresses of the bound names, in the order in which they were first bound. */
+  readonly names: BigUint64Array;
+
+  constructor(kind: string, infos: Session['inputs']) {
+    this.#kind = kind;
+    const encoder = new TextEncoder();
+    this.#known = new Map(infos.map(({ name }) => [name, encoder.encode(`${name}\0`)]));
+    this.#values = new BigUint64Array(infos.length);
+    this.names = new BigUint64Array(infos.length);
+  }
+
+  get count(): number {
+    return this.#bound.size;
+  }
+
+  bind(name: string, tensor: Tensor): void {
+    const text = this.#known.get(name);
+    if (!text) {
+      const known = [...this.#known.keys()].join(', ');
+      throw new RangeError(`the graph has no ${this.#kind} "${name}"; it has ${known}`);
+    }
+    if (!this.#bound.has(name)) this.names[this.#bound.size] = addressOf(text);
+    this.#bound.set(name, tensor);
+  }
+
+  /**
+   * Addresses of the bound tensors, in the order of `names`.
+   * @throws Error when one was released
+   */
+  values(): BigUint64Array {
+    let index = 0;
+    for (const { pointer } of this.#bound.values()) this.#values[index++] = pointer;
+    return this.#values;
+  }
 }

@@ -51,8 +51,17 @@ export class Session extends Handle {
    * Runs the graph once over what is bound.
    * @throws OrtError when the run fails; the session stays usable
    */
-  run(binding: IoBinding, options?: RunOptions): void {
-    ort().api.RunWithBinding(this.pointer, options?.pointer ?? null, binding.pointer);
+  run({ inputs, outputs }: IoBinding, options?: RunOptions): void {
+    ort().api.Run(
+      this.pointer,
+      options?.pointer ?? null,
+      inputs.names,
+      inputs.values(),
+      inputs.count,
+      outputs.names,
+      outputs.count,
+      outputs.values(),
+    );
   }
 
   /** The value of a key in the model's metadata, or `undefined`. */

@@ -10,7 +10,7 @@ afterAll(() => cache.remove());
 
 const faulty = driver && faultyDriver(cache.path);
 
-const question = { messages: [{ role: 'user', content: 'What is 23 + 45?' }], temperature: 0 };
+const question = { messages: [{ role: 'user', content: 'What is 23 + 45?' }] };
 
 describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, () => {
   let server: ServerProcess;
@@ -21,8 +21,8 @@ describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, 
     undisturbed = await ask();
   });
   afterAll(() => server.stop());
-  const ask = (onText?: () => void) =>
-    stream(`${server.url}/v1/chat/completions`, question, onText);
+  const ask = (body: object = question, onText?: () => void) =>
+    stream(`${server.url}/v1/chat/completions`, { ...body, temperature: 0 }, onText);
 
   it('answers', () => {
     expect(server.output()).toMatch(/fp32 on webgpu \(SwiftShader/);
@@ -32,7 +32,7 @@ describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, 
 
   it.skipIf(faulty === null)('goes on with a text when its device is lost', async () => {
     let pieces = 0;
-    const disturbed = await ask(() => {
+    const disturbed = await ask(question, () => {
       pieces += 1;
       if (pieces === 2) faulty?.inject('lost');
     });
@@ -41,15 +41,18 @@ describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, 
     expect(await metric(server.url, 'chairlift_engine_crashes_total')).toBe(1);
   });
 
-  // Not with which text: a run that got no memory may hand out what the one before it computed.
-  it.skipIf(faulty === null)('goes on when its device has no memory left', async () => {
-    let pieces = 0;
-    const { done } = await ask(() => {
-      pieces += 1;
-      if (pieces === 2) faulty?.inject('oom');
-    });
-    expect(done).toBe(true);
-    expect(server.output()).toContain('the device is out of memory');
+  it.skipIf(faulty === null)('goes on with a text when its device has no memory', async () => {
+    faulty?.inject('oom');
+    // Memory is allocated in large pieces: a run that needs nothing new finds some left.
+    for (let count = 5; faulty?.isPending('oom'); count += 5) {
+      const content = Array.from({ length: count }, (_, index) => index).join(' ');
+      const counting = { messages: [{ role: 'user', content }], max_tokens: 8 };
+      const disturbed = await ask(counting);
+      expect(disturbed.done).toBe(true);
+      expect(disturbed).toEqual(await ask(counting));
+    }
+    // What a run reads in place of what got no memory can also crash the software driver first.
+    expect(server.output()).toMatch(/the device is out of memory|signal SIGSEGV/);
     expect(await metric(server.url, 'chairlift_engine_crashes_total')).toBe(2);
   });
 

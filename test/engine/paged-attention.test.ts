@@ -84,7 +84,7 @@ class ContiguousAttention {
     binding.bindOutput('present_key', keys);
     binding.bindOutput('present_value', values);
     this.#session.run(binding);
-    for (const handle of [binding, out, ...Object.values(inputs)]) handle.release();
+    for (const handle of [out, ...Object.values(inputs)]) handle.release();
     return output;
   }
 }

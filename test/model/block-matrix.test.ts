@@ -63,7 +63,6 @@ async function runGraph(
   ] as const;
   const binding = new IoBinding(session);
   onTestFinished(() => {
-    binding.release();
     for (const tensor of tensors) tensor.release();
     session.release();
   });

@@ -69,7 +69,7 @@ export class CpuPagedModel implements PagedModel {
     const ids = Tensor.over('int64', [numTokens], tokenIds);
     const index = Tensor.over('int64', [numWanted], logitsIndex);
     const out = Tensor.over('float', [numWanted, vocabSize], logits);
-    const handles: { release(): void }[] = [binding, ids, index, out];
+    const handles: { release(): void }[] = [ids, index, out];
     binding.bindInput('input_ids', ids);
     binding.bindInput('logits_index', index);
     binding.bindOutput('logits', out);

@@ -17,10 +17,14 @@ export function softwareDriver(): Readonly<Record<string, string>> | null {
   return null;
 }
 
+type Fault = 'lost' | 'oom';
+
 export interface FaultyDriver {
   readonly env: Readonly<Record<string, string>>;
   /** Makes the next submission find the device lost, or the next allocation no memory. */
-  inject(fault: 'lost' | 'oom'): void;
+  inject(fault: Fault): void;
+  /** Whether the fault has not come about yet. */
+  isPending(fault: Fault): boolean;
 }
 
 /**
@@ -43,6 +47,7 @@ export function faultyDriver(directory: string): FaultyDriver | null {
   return {
     env: { VK_DRIVER_FILES: icd, FAULTY_VULKAN_DIR: directory },
     inject: (fault) => writeFileSync(join(directory, fault), ''),
+    isPending: (fault) => existsSync(join(directory, fault)),
   };
 }
 

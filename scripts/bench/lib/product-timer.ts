@@ -52,7 +52,7 @@ export async function timeProduct(
     session.run(binding);
     if (repeat >= 0) times.push(performance.now() - start);
   }
-  for (const handle of [binding, session, input, rowsLike, output]) handle.release();
+  for (const handle of [session, input, rowsLike, output]) handle.release();
   rmSync(folder, { recursive: true });
   return median(times);
 }
