@@ -3,12 +3,12 @@
  * fp16 and int4 are computed in float16, fp32 in float32; the CPU computes in float32 always.
  * Usually started by scripts/gpu/run.sh:
  *
- *   scripts/gpu/run.sh [--out DIR] [--devices webgpu,cuda] [--attention slots,paged]
+ *   scripts/gpu/run.sh [--out DIR] [--devices webgpu,cuda] [--attention slots,captured,paged]
  *     [--shapes 135m,0.5b,1b,8b] [--precisions fp16,int4] [--rows 1,2,4,...,256]
  *     [--prompt 64] [--steps 32] [--dry-run]
  *
  * Writes results.json and results.md after every job, so that what was measured is kept whatever
- * comes. `--dry-run` goes through everything with tiny shapes.
+ * comes. `captured` is slots with `--graph-capture`, WebGPU alone. `--dry-run` goes through everything with tiny shapes.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { PRECISIONS } from '../../src/model/manifest.ts';
 import { availableProviders, ortVersion } from '../../src/ort/environment.ts';
 import { machineShape } from '../bench/lib/machine.ts';
 import type { Job, JobResult } from './job.ts';
-import { markdown, type Report } from './report.ts';
+import { markdown, nameOf, type Report } from './report.ts';
 import { shapeNamed } from './shapes.ts';
 
 const folder = dirname(fileURLToPath(import.meta.url));
@@ -29,7 +29,7 @@ const { values } = parseArgs({
   options: {
     out: { type: 'string', default: 'gpu-results' },
     devices: { type: 'string', default: 'webgpu,cuda' },
-    attention: { type: 'string', default: 'slots,paged' },
+    attention: { type: 'string', default: 'slots,captured,paged' },
     shapes: { type: 'string', default: '135m,0.5b,1b,8b' },
     precisions: { type: 'string', default: 'fp16,int4' },
     rows: { type: 'string', default: '1,2,4,8,16,32,64,128,256' },
@@ -64,10 +64,14 @@ const report: Report = {
 };
 
 for (const device of values.devices.split(',').map((name) => oneOf(DEVICE_NAMES, name))) {
-  for (const attention of values.attention
+  for (const way of values.attention
     .split(',')
-    .map((name) => oneOf(['slots', 'paged'], name))) {
-    const base = { device, attention, promptTokens, steps, cacheDirectory: join(out, 'cache') };
+    .map((name) => oneOf(['slots', 'captured', 'paged'], name))) {
+    const graphCapture = way === 'captured';
+    if (graphCapture && device !== 'webgpu') continue;
+    const attention = way === 'paged' ? way : 'slots';
+    const cacheDirectory = join(out, 'cache');
+    const base = { device, attention, graphCapture, promptTokens, steps, cacheDirectory } as const;
     const works = precisions
       // PagedAttention takes float16.
       .filter((precision) => attention === 'slots' || precision !== 'fp32')
@@ -88,17 +92,16 @@ save();
 console.log(markdown(report));
 
 function record(job: Job): JobResult {
-  console.error(
-    `${job.device} ${job.attention} ${job.check ? 'check' : job.shape} ${job.precision}`,
-  );
+  const { device, attention, graphCapture, shape, precision, check: isCheck } = job;
+  const entry = { device, attention, graphCapture, shape, precision, isCheck };
+  console.error(nameOf(entry));
   const result = resultOf(process.execPath, [
     '--import',
     'tsx',
     join(folder, 'measure.ts'),
     JSON.stringify(job),
   ]);
-  const { device, attention, shape, precision, check: isCheck } = job;
-  report.entries.push({ device, attention, shape, precision, isCheck, ...result });
+  report.entries.push({ ...entry, ...result });
   save();
   return result;
 }

@@ -8,6 +8,8 @@ export interface Job {
   readonly precision: Precision;
   readonly device: DeviceName;
   readonly attention: 'slots' | 'paged';
+  /** Decode runs are recorded and replayed; WebGPU with slots alone. */
+  readonly graphCapture: boolean;
   /** Compare with the CPU in place of measuring. */
   readonly check: boolean;
   /** Sequences that decode at once, to be measured one after the other. */

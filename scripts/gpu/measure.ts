@@ -37,7 +37,7 @@ function optionsOf(job: Job, model: BuiltModel, maxNumSeqs: number): EngineOptio
     maxModelLen,
     maxNumBatchedTokens: Math.max(2048, maxNumSeqs),
     threads: 0,
-    device: { ...CPU_DEVICE, name: job.device },
+    device: { ...CPU_DEVICE, name: job.device, graphCapture: job.graphCapture },
     attention: job.attention,
     // A row more for each way of the cache to need one.
     kvCacheMemory: (2 * maxNumSeqs + 2) * (maxModelLen + 256) * positionBytes,

@@ -4,6 +4,7 @@ export interface Entry extends JobResult {
   /** Where it ran; `torch` for transformers. */
   readonly device: string;
   readonly attention?: string;
+  readonly graphCapture?: boolean;
   readonly shape?: string;
   readonly precision?: string;
   readonly isCheck?: boolean;
@@ -26,11 +27,11 @@ export function markdown({ machine, gpu, runtime, promptTokens, entries }: Repor
     `${gpu}; ${machine}; ONNX Runtime ${runtime}. Random weights, prompts of ${promptTokens} tokens.`,
     '',
   ];
-  for (const { device, attention, precision, check } of entries) {
+  for (const { check, ...entry } of entries) {
     if (!check) continue;
     const { equalTokens, tokens, worst } = check;
     lines.push(
-      `- ${device}, ${attention}, ${precision}: ${equalTokens} of ${tokens} greedy tokens as on the CPU, ` +
+      `- ${nameOf(entry)}: ${equalTokens} of ${tokens} greedy tokens as on the CPU, ` +
         `log-probabilities within ${worst.toExponential(1)}`,
     );
   }
@@ -57,7 +58,16 @@ export function markdown({ machine, gpu, runtime, promptTokens, entries }: Repor
   return `${lines.join('\n')}\n`;
 }
 
-function nameOf({ device, attention, shape, precision, isCheck }: Entry): string {
-  const parts = [device, attention, isCheck ? 'check' : shape, precision];
+/** What was run, in a few words. */
+export function nameOf({
+  device,
+  attention,
+  graphCapture,
+  shape,
+  precision,
+  isCheck,
+}: Omit<Entry, 'check'>): string {
+  const captured = graphCapture ? 'captured' : undefined;
+  const parts = [device, attention, captured, isCheck ? 'check' : shape, precision];
   return parts.filter((part) => part !== undefined && part !== '').join(' ');
 }

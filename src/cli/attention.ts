@@ -9,7 +9,10 @@ import type { Options } from './options.ts';
  */
 export function resolveAttention(
   option: Options['attention'],
-  { device: { name }, hasPagedAttention }: Pick<ChosenDevice, 'device' | 'hasPagedAttention'>,
+  {
+    device: { name, graphCapture },
+    hasPagedAttention,
+  }: Pick<ChosenDevice, 'device' | 'hasPagedAttention'>,
   activationDtype: ActivationDtype,
 ): 'slots' | 'paged' {
   if (option !== 'paged') return 'slots';
@@ -22,5 +25,6 @@ export function resolveAttention(
   if (activationDtype !== 'float16') {
     throw new UsageError('--attention paged computes in float16: --precision fp16 or int4');
   }
+  if (graphCapture) throw new UsageError('--graph-capture needs --attention slots');
   return 'paged';
 }

@@ -33,6 +33,7 @@ export const DEVICE_OPTIONS = [
   'deviceId',
   'providerOption',
   'providerLibrary',
+  'graphCapture',
 ] as const satisfies readonly OptionName[];
 
 type DeviceFlags = Options<(typeof DEVICE_OPTIONS)[number]>;
@@ -64,6 +65,9 @@ const ON_CPU: Omit<ChosenDevice, 'reason'> = {
  * @throws UsageError when a device that was asked for does not work, saying why
  */
 export async function chooseDevice(flags: DeviceFlags): Promise<ChosenDevice> {
+  if (flags.graphCapture && flags.device !== 'webgpu') {
+    throw new UsageError('--graph-capture needs --device webgpu');
+  }
   if (flags.device === 'cpu') return { ...ON_CPU, reason: null };
   if (flags.device !== 'auto') {
     const device = deviceOptions(flags, flags.device);
@@ -100,7 +104,7 @@ function reasonFor(verb: string, reasons: readonly string[]): string {
 }
 
 function deviceOptions(
-  { deviceId, providerOption, providerLibrary }: DeviceFlags,
+  { deviceId, providerOption, providerLibrary, graphCapture }: DeviceFlags,
   name: DeviceName,
 ): DeviceOptions {
   const path = providerLibrary?.[name];
@@ -109,6 +113,7 @@ function deviceOptions(
     id: deviceId,
     providerOptions: providerOption ?? {},
     providerLibrary: path === undefined ? null : { name, path },
+    graphCapture: graphCapture === true,
   };
 }
 

@@ -113,6 +113,11 @@ const OPTIONS = {
     schema: assignments.optional(),
     isRepeatable: true,
   },
+  graphCapture: {
+    flags: '--graph-capture',
+    description: 'record decode runs and replay them (WebGPU); no GPU has been measured yet',
+    schema: z.boolean().optional(),
+  },
   precision: {
     flags: '--precision <name>',
     description: `number format of the weights: auto, ${PRECISIONS.join(', ')}; GPUs compute fp16 and int4 in float16`,

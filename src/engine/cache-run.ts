@@ -1,6 +1,7 @@
 import type { Session } from '../ort/session.ts';
 import type { Tensor } from '../ort/tensor.ts';
 import { type BusTraffic, DeviceRun } from './device-run.ts';
+import type { RunMode } from './graph-capture.ts';
 import { kvNames } from './kv-storage.ts';
 
 /**
@@ -9,6 +10,7 @@ import { kvNames } from './kv-storage.ts';
  */
 export class CacheRun {
   readonly #run: DeviceRun;
+  readonly #mode: RunMode | null;
   readonly #tensors: readonly Tensor[];
   readonly #numRows: number;
   readonly #numWanted: number;
@@ -16,9 +18,17 @@ export class CacheRun {
   /**
    * @param cache [rows, kv_heads, capacity, head_dim] each, in the order of `kvNames`; released with
    *   the run, as is `logits` [wanted, vocab]: the same number for each row
+   * @param mode of a session that captures graphs; null for others
    */
-  constructor(session: Session, cache: readonly Tensor[], logits: Tensor, traffic: BusTraffic) {
+  constructor(
+    session: Session,
+    cache: readonly Tensor[],
+    logits: Tensor,
+    traffic: BusTraffic,
+    mode: RunMode | null = null,
+  ) {
     this.#run = new DeviceRun(session, traffic);
+    this.#mode = mode;
     this.#tensors = [...cache, logits];
     this.#numRows = cache[0]?.shape[0] ?? 0;
     this.#numWanted = (logits.shape[0] ?? 0) / this.#numRows;
@@ -29,6 +39,7 @@ export class CacheRun {
       this.#run.bindOutput(presentNames[index] ?? '', tensor);
     }
     this.#run.bindOutput('logits', logits);
+    for (const [name, tensor] of mode?.inputs?.tensors ?? []) this.#run.bindInput(name, tensor);
   }
 
   /**
@@ -45,12 +56,14 @@ export class CacheRun {
       return BigInt(row * perRow + firstWanted + (index % this.#numWanted));
     });
     const total = Int32Array.of(Math.max(...lastPositions) + 1);
-    const run = this.#run;
-    run.upload('input_ids', 'int64', [rows, perRow], ids);
-    run.upload('seqlens_k', 'int32', [rows], Int32Array.from(lastPositions));
-    run.upload('total_sequence_length', 'int32', [], total);
-    run.upload('logits_index', 'int64', [wanted.length], wanted);
-    run.run();
+    const copy = this.#mode?.inputs?.copy;
+    const target = copy ?? this.#run;
+    target.upload('input_ids', 'int64', [rows, perRow], ids);
+    target.upload('seqlens_k', 'int32', [rows], Int32Array.from(lastPositions));
+    target.upload('total_sequence_length', 'int32', [], total);
+    target.upload('logits_index', 'int64', [wanted.length], wanted);
+    copy?.run();
+    this.#run.run(this.#mode?.options);
   }
 
   release(): void {

@@ -11,6 +11,7 @@ import { type DeviceOptions, executionProviders } from './device.ts';
 import { CACHE_ADVICE, setUpOnDevice } from './device-error.ts';
 import { DeviceKvStorage } from './device-kv-storage.ts';
 import type { BusTraffic } from './device-run.ts';
+import { GraphCapture } from './graph-capture.ts';
 import { kvNames, kvShape } from './kv-storage.ts';
 import type { LogitsRow } from './sampler.ts';
 import { SamplingHead } from './sampling-head.ts';
@@ -55,6 +56,7 @@ export class DeviceDecoder implements Decoder {
   readonly #allocator: Allocator;
   readonly #logits: Tensor;
   readonly #head: SamplingHead;
+  readonly #capture: GraphCapture | null;
   readonly #vocabSize: number;
   /** Tokens of one sequence that are run at once at most. */
   readonly #longestRun: number;
@@ -65,9 +67,12 @@ export class DeviceDecoder implements Decoder {
   constructor({ graphPath, manifest }: BuiltModel, options: DeviceDecoderOptions) {
     const { device, numRows, maxModelLen, maxDraftTokens = 0 } = options;
     const session = { ...options.session, providers: executionProviders(device) };
+    const decoding = device.graphCapture
+      ? { ...session, providers: executionProviders(GraphCapture.optionsOf(device)) }
+      : session;
     const model = `the ${manifest.precision} model on ${device.name}`;
     const setUpModel = <R>(action: () => R) => setUpOnDevice(model, MODEL_ADVICE, action);
-    this.#session = setUpModel(() => new Session(graphPath, session));
+    this.#session = setUpModel(() => new Session(graphPath, decoding));
     const [cacheInput = ''] = kvNames('past_key_values', manifest.numLayers);
     const memory = MemoryInfo.ofInput(this.#session, cacheInput);
     if (memory.isCpu && device.name !== 'cpu') {
@@ -76,6 +81,9 @@ export class DeviceDecoder implements Decoder {
       );
     }
     this.#allocator = new Allocator(this.#session, memory);
+    this.#capture = device.graphCapture
+      ? setUpModel(() => new GraphCapture(device, this.#allocator, this.traffic))
+      : null;
     this.#vocabSize = manifest.vocabSize;
     this.#longestRun = isSoftware(device) ? LONGEST_SOFTWARE_RUN : Infinity;
     const numLogits = Math.max(numRows, 1 + maxDraftTokens);
@@ -92,7 +100,7 @@ export class DeviceDecoder implements Decoder {
       () => new DeviceKvStorage(shape, this.#allocator, session, this.traffic),
     );
     // A token that nobody asked for: what the device can not run is told at the start.
-    setUpModel(() => this.#run('rows', 1, 1).run([0], [0], 0));
+    setUpModel(() => this.#run('decode', 1, 1).run([0], [0], 0));
     Object.assign(this.traffic, { bytesUp: 0, bytesDown: 0 });
   }
 
@@ -125,7 +133,7 @@ export class DeviceDecoder implements Decoder {
     );
     const tokenIds = decode.map(({ position }, row) => wanted[row]?.tokenIds(position)[0] ?? 0);
     const lastPositions = decode.map(({ position }) => position);
-    this.#run('rows', decode.length, decode.length).run(tokenIds, lastPositions, 0);
+    this.#run('decode', decode.length, decode.length).run(tokenIds, lastPositions, 0);
     rows.push(...this.#head.read(wanted));
   }
 
@@ -197,13 +205,16 @@ export class DeviceDecoder implements Decoder {
     return false;
   }
 
-  #run(place: 'rows' | 'staging', numRows: number, numWanted: number): CacheRun {
+  /** @param place the first rows, with one token each (`decode`) or any number; or the staging row */
+  #run(place: 'decode' | 'rows' | 'staging', numRows: number, numWanted: number): CacheRun {
     const key = `${place} ${numRows} ${numWanted}`;
     let run = this.#runs.get(key);
     if (!run) {
-      const cache = place === 'rows' ? this.storage.rows(numRows) : this.storage.staging();
+      const cache = place === 'staging' ? this.storage.staging() : this.storage.rows(numRows);
       const logits = Tensor.overStartOf('float', [numWanted, this.#vocabSize], this.#logits);
-      run = new CacheRun(this.#session, cache, logits, this.traffic);
+      const capture = this.#capture;
+      const mode = capture && (place === 'decode' ? capture.decode(numRows) : capture.eager);
+      run = new CacheRun(this.#session, cache, logits, this.traffic, mode);
       this.#runs.set(key, run);
     }
     return run;
@@ -215,6 +226,7 @@ export class DeviceDecoder implements Decoder {
     this.#head.release();
     this.storage.release();
     this.#logits.release();
+    this.#capture?.release();
     this.#allocator.release();
     this.#session.release();
   }

@@ -1,5 +1,6 @@
 import { IoBinding } from '../ort/io-binding.ts';
 import type { ElementType, TypedArrayOf } from '../ort/element-type.ts';
+import type { RunOptions } from '../ort/run-options.ts';
 import type { Session } from '../ort/session.ts';
 import { Tensor } from '../ort/tensor.ts';
 import { onDevice } from './device-error.ts';
@@ -65,8 +66,8 @@ export class DeviceRun {
   }
 
   /** @throws DeviceError when the run fails, as when the device is lost */
-  run(): void {
-    onDevice(() => this.#session.run(this.#binding));
+  run(options?: RunOptions): void {
+    onDevice(() => this.#session.run(this.#binding, options));
     this.#traffic.bytesUp += totalBytes(this.#hostInputs);
     this.#traffic.bytesDown += totalBytes(this.#hostOutputs);
   }

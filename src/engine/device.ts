@@ -14,6 +14,8 @@ export interface DeviceOptions {
   readonly providerOptions: Readonly<Record<string, string>>;
   /** A plugin to take the provider from, in place of what onnxruntime-node ships. */
   readonly providerLibrary: { readonly name: string; readonly path: string } | null;
+  /** Decode runs are recorded once and replayed from then on; WebGPU alone. */
+  readonly graphCapture: boolean;
 }
 
 export const CPU_DEVICE: DeviceOptions = {
@@ -21,6 +23,7 @@ export const CPU_DEVICE: DeviceOptions = {
   id: 0,
   providerOptions: {},
   providerLibrary: null,
+  graphCapture: false,
 };
 
 /** What a device turned out to be. */

@@ -20,7 +20,12 @@ export function floatInitializer(
 }
 
 /** Adds a cast. */
-export function cast(graph: GraphBuilder, output: string, value: string, type: FloatType): string {
+export function cast(
+  graph: GraphBuilder,
+  output: string,
+  value: string,
+  type: FloatType | 'int32',
+): string {
   const to = BigInt(elementTypeInfo(type).dataType);
   return graph.node(output, 'Cast', [value], { attributes: { to } });
 }

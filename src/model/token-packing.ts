@@ -1,11 +1,12 @@
 import type { GraphBuilder } from '../onnx/graph-builder.ts';
+import { cast } from './float-matrix.ts';
 
 /** What stands before the names of a row group's inputs and outputs. */
 export type GroupPrefix = '' | 'prefill.';
 
 /** The tokens of one or several groups of rows, one after the other, padding included. */
 export interface TokenPacking {
-  /** int64 [tokens]: all groups' `input_ids`. */
+  /** int32 [tokens]: all groups' `input_ids`. */
   readonly tokenIds: string;
   /**
    * Takes [tokens, n] apart, applies `action` to each group's [batch, seq, n], which gives
@@ -22,9 +23,11 @@ export interface TokenPacking {
 export function packTokens(graph: GraphBuilder, groups: readonly GroupPrefix[]): TokenPacking {
   const rest = graph.initializer('packing/rest', 'int64', [1], BigInt64Array.of(-1n));
   const parts = groups.map((group) => {
-    const ids = graph.node(`${group}packing/ids`, 'Reshape', [`${group}input_ids`, rest]);
+    // WebGPU tells no shape of int64 without a copy to the host, and captures no graph with copies.
+    const given = cast(graph, `${group}packing/given`, `${group}input_ids`, 'int32');
+    const ids = graph.node(`${group}packing/ids`, 'Reshape', [given, rest]);
     const size = graph.node(`${group}packing/size`, 'Shape', [ids]);
-    const dims = graph.node(`${group}packing/dims`, 'Shape', [`${group}input_ids`]);
+    const dims = graph.node(`${group}packing/dims`, 'Shape', [given]);
     return { group, ids, size, shape: concat(`${group}packing/shape`, [dims, rest]) };
   });
   const tokenIds = parts.map(({ ids }) => ids);

@@ -22,8 +22,12 @@ const webgpu: DeviceOptions = { ...CPU_DEVICE, name: 'webgpu' };
 describe.skipIf(driver === null)('on WebGPU', { timeout: 100_000 }, () => {
   const options = { device: webgpu, numRows: 4, maxModelLen: 64, maxDraftTokens: 3 };
 
-  it('the decoder computes the logits that the CPU does', async () => {
-    const pair = new DecoderPair(await prepareModel(...models.randomTiny), options);
+  it.each([
+    { how: 'run by run', graphCapture: false },
+    { how: 'replaying captured graphs', graphCapture: true },
+  ])('the decoder computes the logits that the CPU does, $how', async ({ graphCapture }) => {
+    const model = await prepareModel(...models.randomTiny);
+    const pair = new DecoderPair(model, { ...options, device: { ...webgpu, graphCapture } });
     runDeviceScenario(pair);
     expect(pair.numRows).toBeGreaterThan(20);
     expect(pair.worst).toBeLessThan(1e-4);
@@ -61,7 +65,7 @@ describe.skipIf(driver === null)('on WebGPU', { timeout: 100_000 }, () => {
     const requests = referenceRequests();
     const expected = run(model, CPU_DEVICE, requests);
     expect(expected.every((tokenIds) => tokenIds.length === 16)).toBe(true);
-    expect(run(model, webgpu, requests)).toEqual(expected);
+    expect(run(model, { ...webgpu, graphCapture: true }, requests)).toEqual(expected);
   });
 });
 
