@@ -51,6 +51,8 @@ export class FakeHub {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { url = '', headers } = request;
+    // No request is sent over a connection that an answer before was cut on.
+    response.setHeader('connection', 'close');
     this.requests.push([url, headers.range].filter((part) => part !== undefined).join(' '));
     this.tokens.add(headers.authorization);
     if (this.status !== 200) return void response.writeHead(this.status).end();
@@ -75,6 +77,7 @@ export class FakeHub {
     const rest = file.subarray(start);
     response.writeHead(start > 0 ? 206 : 200, { 'content-length': rest.length });
     if (rest.length <= this.cutAfter) return void response.end(rest);
-    response.write(rest.subarray(0, this.cutAfter), () => response.destroy());
+    // What was written arrives, as it might not behind a reset.
+    response.write(rest.subarray(0, this.cutAfter), () => response.socket?.end());
   }
 }
