@@ -1,12 +1,18 @@
 import { defineConfig } from 'vitest/config';
 
+/** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
+const PLAIN = ['test/{bench,cli,front,grammar,observability,onnx,server}/**/*.test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    // Native code runs in these tests: a crash must take one test file down, not the runner.
+    // Native code runs in the others: a crash must take one test file down, not the runner.
     pool: 'forks',
     execArgv: ['--expose-gc'],
     testTimeout: 30_000,
     hookTimeout: 120_000,
+    projects: [
+      { extends: true, test: { name: 'plain', include: PLAIN, isolate: false } },
+      { extends: true, test: { name: 'native', include: ['test/**/*.test.ts'], exclude: PLAIN } },
+    ],
   },
 });

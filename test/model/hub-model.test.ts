@@ -60,8 +60,7 @@ test('goes on where a connection broke', async () => {
   hub.cutAfter = 2000;
   const folder = await pull();
   expect(await readFile(join(folder, 'model.safetensors'))).toEqual(WEIGHTS);
-  // Twice the same where the connection broke before a piece was written.
-  expect([...new Set(hub.downloads.filter((name) => name.includes('bytes=')))]).toEqual([
+  expect(hub.downloads.filter((name) => name.includes('bytes='))).toEqual([
     'model.safetensors bytes=2000-',
     'model.safetensors bytes=4000-',
   ]);
