@@ -74,11 +74,17 @@ export class CostModel {
     return rows.length === 0 ? 0 : this.#decode.predict(decodeFeatures(rows));
   }
 
-  /** One sequence's last token at `position` and that many draft tokens after it. */
+  /**
+   * A decode run of few rows, to weigh verify runs and what drafts cost against: on small models
+   * `decodeMs` errs to the dear side by far.
+   */
+  plainMs(rows: readonly { readonly position: number }[]): number {
+    return this.decodeMs(rows) * this.#verify.predict(verifyFeatures(0));
+  }
+
+  /** One sequence's last token at `position` and that many draft tokens after it; see `plainMs`. */
   verifyMs(position: number, numDraftTokens: number): number {
-    const plain = this.#verify.predict(verifyFeatures(0));
-    const ratio = this.#verify.predict(verifyFeatures(numDraftTokens)) / plain;
-    return this.decodeMs([{ position }]) * ratio;
+    return this.decodeMs([{ position }]) * this.#verify.predict(verifyFeatures(numDraftTokens));
   }
 
   prefillMs(chunks: readonly { readonly start: number; readonly length: number }[]): number {

@@ -14,7 +14,7 @@ import {
 /** Tokens per second must be expected to rise by this factor. */
 const DEFAULT_MIN_GAIN = 1.1;
 /** Drafts that cost something are tried again after so many steps without one. */
-const PROBE_STEPS = 48;
+const PROBE_STEPS = 96;
 /** About the last thirty tokens of all sequences count for a new one. */
 const DECAY = 0.97;
 
@@ -175,7 +175,7 @@ export class Speculator {
     // What costs something to try says nothing of itself unless it is tried.
     const isDue = prospects.every(({ record }) => record.numStepsWithout >= PROBE_STEPS);
     if (isDue && prospects.every(({ source }) => !source.isFree)) return true;
-    const plainMs = this.#options.costs.decodeMs(decode);
+    const plainMs = this.#options.costs.plainMs(decode);
     const ms = prospects.reduce((sum, prospect) => sum + prospect.ms, 0);
     return prospects.every(({ numExpected }) => numExpected * plainMs >= this.#minGain * ms);
   }

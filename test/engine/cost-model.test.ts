@@ -40,7 +40,19 @@ it('judges verify runs by decode runs that it has timed', () => {
   }
   expect(costs.knowsDecode).toBe(true);
   // It takes 1.6 times as long as a decode run.
-  const ratio = costs.verifyMs(0, 3) / costs.decodeMs([{ position: 0 }]);
+  const ratio = costs.verifyMs(0, 3) / costs.plainMs([{ position: 0 }]);
   expect(ratio).toBeGreaterThan(1.3);
   expect(ratio).toBeLessThan(2);
+});
+
+it('weighs drafts by what decode runs take, though its fit is to the dear side', () => {
+  const costs = new CostModel();
+  // Runs further on are cheaper: the fit can't say so without a weight below zero.
+  for (let step = 0; step < 200; step++) {
+    const position = (step % 20) * 20;
+    const plan = { ...planOf(1, 0), decode: [{ sequence, position }] };
+    costs.observe(plan, { decodeMs: 0.8 - 0.001 * position, prefillMs: [] });
+  }
+  const rows = [{ position: 380 }];
+  expect(costs.plainMs(rows)).toBeLessThan(0.75);
 });
