@@ -8,7 +8,8 @@
  *     [--prompt 64] [--steps 32] [--dry-run]
  *
  * Writes results.json and results.md after every job, so that what was measured is kept whatever
- * comes. `captured` is slots with `--graph-capture`, WebGPU alone. `--dry-run` goes through everything with tiny shapes.
+ * comes. `captured` is slots with `--graph-capture`, WebGPU alone. `--dry-run` goes through everything
+ * with tiny shapes.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

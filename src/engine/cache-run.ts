@@ -1,8 +1,8 @@
+import { kvNames } from '../model/kv-names.ts';
 import type { Session } from '../ort/session.ts';
 import type { Tensor } from '../ort/tensor.ts';
 import { type BusTraffic, DeviceRun } from './device-run.ts';
 import type { RunMode } from './graph-capture.ts';
-import { kvNames } from './kv-storage.ts';
 
 /**
  * The decoder graph bound to some rows of a KV cache in device memory, which it appends to in place,

@@ -1,3 +1,4 @@
+import { kvNames } from '../model/kv-names.ts';
 import type { BuiltModel } from '../model/manifest.ts';
 import { Allocator } from '../ort/allocator.ts';
 import { MemoryInfo } from '../ort/memory-info.ts';
@@ -12,7 +13,7 @@ import { CACHE_ADVICE, setUpOnDevice } from './device-error.ts';
 import { DeviceKvStorage } from './device-kv-storage.ts';
 import type { BusTraffic } from './device-run.ts';
 import { GraphCapture } from './graph-capture.ts';
-import { kvNames, kvShape } from './kv-storage.ts';
+import { kvShape } from './kv-storage.ts';
 import type { LogitsRow } from './sampler.ts';
 import { SamplingHead } from './sampling-head.ts';
 import type { Sequence } from './sequence.ts';

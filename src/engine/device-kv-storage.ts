@@ -1,10 +1,11 @@
+import { kvNames } from '../model/kv-names.ts';
 import type { Allocator } from '../ort/allocator.ts';
 import { tensorByteLength } from '../ort/element-type.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import { Tensor } from '../ort/tensor.ts';
 import { type BlockCopy, BlockCopier } from './block-copier.ts';
 import type { BusTraffic } from './device-run.ts';
-import { kvNames, type KvShape } from './kv-storage.ts';
+import type { KvShape } from './kv-storage.ts';
 import { BLOCK_SIZE } from './prefix-index.ts';
 import type { Sequence } from './sequence.ts';
 import type { CacheOperation } from './step-plan.ts';

@@ -1,3 +1,4 @@
+import { kvNames } from '../model/kv-names.ts';
 import type { BuiltModel, DecoderManifest } from '../model/manifest.ts';
 import { Allocator } from '../ort/allocator.ts';
 import { MemoryInfo } from '../ort/memory-info.ts';
@@ -7,7 +8,6 @@ import { Tensor } from '../ort/tensor.ts';
 import { type BlockCopy, BlockCopier } from './block-copier.ts';
 import { type DeviceName, type DeviceOptions, executionProviders } from './device.ts';
 import { type BusTraffic, DeviceRun } from './device-run.ts';
-import { kvNames } from './kv-storage.ts';
 import type { PagedBatch } from './paged-batch.ts';
 import type { BlockMove, PagedModel } from './paged-decoder.ts';
 import type { LogitsRow } from './sampler.ts';

@@ -130,11 +130,3 @@ export class KvStorage {
     this.#memory.release();
   }
 }
-
-/** Names of the cache's graph inputs or outputs, in the order of `KvStorage.view`. */
-export function kvNames(prefix: 'past_key_values' | 'present', numLayers: number): string[] {
-  return Array.from({ length: numLayers }, (_, layer) => [
-    `${prefix}.${layer}.key`,
-    `${prefix}.${layer}.value`,
-  ]).flat();
-}

@@ -1,6 +1,7 @@
+import { kvNames } from '../model/kv-names.ts';
 import type { IoBinding } from '../ort/io-binding.ts';
 import { Tensor } from '../ort/tensor.ts';
-import { kvNames, type KvStorage } from './kv-storage.ts';
+import type { KvStorage } from './kv-storage.ts';
 
 /**
  * A contiguous range of KV cache rows, bound to one group of a graph's inputs and outputs.

@@ -25,18 +25,26 @@ export async function contentHash(path: string, indexDirectory: string): Promise
   if (knownState === before.state && knownHash !== undefined && /^[0-9a-f]{64}$/.test(knownHash)) {
     return knownHash;
   }
+  const digest = await fileHash(file);
+  const after = await fingerprint(file);
+  if (before.state === after.state && Date.now() - after.changedAt > SETTLED_AFTER) {
+    await remember(indexDirectory, entryPath, `${after.state}\n${digest}\n`);
+  }
+  return digest;
+}
+
+/**
+ * SHA-256 of a file's content, in hex, read anew.
+ * @throws {ModelError} if the file cannot be read
+ */
+export async function fileHash(file: string): Promise<string> {
   const hash = createHash('sha256');
   try {
     await pipeline(createReadStream(file, { highWaterMark: 4 * 1024 * 1024 }), hash);
   } catch (error) {
     throw new ModelError(`${file} cannot be read`, { cause: error });
   }
-  const digest = hash.digest('hex');
-  const after = await fingerprint(file);
-  if (before.state === after.state && Date.now() - after.changedAt > SETTLED_AFTER) {
-    await remember(indexDirectory, entryPath, `${after.state}\n${digest}\n`);
-  }
-  return digest;
+  return hash.digest('hex');
 }
 
 /** SHA-256 of a string, in hex. */

@@ -8,6 +8,7 @@ import type { LayerKvScales } from './kv-scales.ts';
 import { emitLinear, type LinearInput, type LinearLayer, type LinearPart } from './linear.ts';
 import type { ActivationDtype, Precision } from './manifest.ts';
 import { pagedAttention } from './paged-attention.ts';
+import { emitRmsNorm } from './rms-norm.ts';
 import { declareRotaryTables } from './rotary-tables.ts';
 import { rowAttention } from './row-attention.ts';
 import { emitRowProduct } from './row-matrix.ts';
@@ -209,9 +210,7 @@ class DecoderEmitter {
   #plainNorm(tensor: string, hidden: string): string {
     const { hiddenSize, rmsNormEps } = this.#config;
     const scale = this.#normWeight(tensor, hiddenSize);
-    return this.#graph.node(`${tensor}/Norm`, 'SimplifiedLayerNormalization', [hidden, scale], {
-      attributes: { epsilon: rmsNormEps, axis: -1n },
-    });
+    return emitRmsNorm(this.#graph, `${tensor}/Norm`, hidden, scale, rmsNormEps);
   }
 
   /** RMS normalization of `hidden`, added to `residual` first if there is one. */

@@ -1,5 +1,6 @@
 import type { GraphBuilder } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
+import { emitRmsNorm } from './rms-norm.ts';
 
 /** Weights of the norms of query heads and of key heads, [head_dim] each. */
 export interface HeadNormWeights {
@@ -33,9 +34,7 @@ export function normalizeHeads(
     attributes: { axis: 1n },
   });
   const norm = (name: string, weight: string) =>
-    graph.node(`${name}/Norm`, 'SimplifiedLayerNormalization', [name, weight], {
-      attributes: { epsilon: rmsNormEps, axis: -1n },
-    });
+    emitRmsNorm(graph, `${name}/Norm`, name, weight, rmsNormEps);
   const parts = [norm(query, weights.query), norm(key, weights.key), value];
   const joined = graph.node(`${qkv}/Joined`, 'Concat', parts, { attributes: { axis: 1n } });
   return graph.node(`${qkv}/Normalized`, 'Reshape', [joined, flat]);

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { fileHash } from './content-hash.ts';
 import { ModelError } from './errors.ts';
 import { hubFetch, type HubAccess, type HubFile, refusal } from './hub-repository.ts';
 
@@ -34,27 +34,34 @@ export async function downloadHubFile(
   if ((await sizeOf(target)) === file.size) return onProgress(file.size);
   const partial = `${target}.partial`;
   let failures = 0;
-  while ((await sizeOf(partial)) !== file.size) {
+  let have = await sizeOf(partial);
+  while (have !== file.size) {
     // Longer than the whole: two processes wrote to it at once.
-    if (((await sizeOf(partial)) ?? 0) > file.size) await rm(partial);
-    const before = (await sizeOf(partial)) ?? 0;
+    if (have !== undefined && have > file.size) {
+      await rm(partial);
+      have = undefined;
+    }
+    const before = have ?? 0;
+    let broken: unknown = null;
     try {
       await fetchRest(file, path, partial, before, access, onProgress);
     } catch (error) {
       if (error instanceof ModelError) throw error;
-      const after = (await sizeOf(partial)) ?? 0;
-      failures = after > before ? 0 : failures + 1;
-      if (failures === MAX_FAILURES) {
-        throw new ModelError(
-          `${file.name} could not be downloaded from ${access.endpoint}: the connection broke ` +
-            `${MAX_FAILURES} times; what is there is kept, and the next try goes on from it`,
-          { cause: error },
-        );
-      }
-      await sleep(retryMs * 2 ** failures);
+      broken = error;
     }
+    have = await sizeOf(partial);
+    if (broken === null) continue;
+    failures = (have ?? 0) > before ? 0 : failures + 1;
+    if (failures === MAX_FAILURES) {
+      throw new ModelError(
+        `${file.name} could not be downloaded from ${access.endpoint}: the connection broke ` +
+          `${MAX_FAILURES} times; what is there is kept, and the next try goes on from it`,
+        { cause: broken },
+      );
+    }
+    await sleep(retryMs * 2 ** failures);
   }
-  if (file.sha256 !== null && (await sha256Of(partial)) !== file.sha256) {
+  if (file.sha256 !== null && (await fileHash(partial)) !== file.sha256) {
     await rm(partial);
     throw new ModelError(
       `${file.name} from ${access.endpoint} is damaged: its hash is not the hub's`,
@@ -93,10 +100,4 @@ async function fetchRest(
 
 async function sizeOf(path: string): Promise<number | undefined> {
   return (await stat(path).catch(() => undefined))?.size;
-}
-
-async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
 }

@@ -2,6 +2,7 @@ import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import { attentionAttributes } from './attention-attributes.ts';
+import { kvNames, layerKvNames } from './kv-names.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
 import type { FloatType } from './weight-format.ts';
 
@@ -16,17 +17,13 @@ export function pagedAttention(
 ): DecoderAttention {
   const { numLayers, numKvHeads, headDim } = config;
   const cacheDims = ['num_blocks', 'block_size', numKvHeads, headDim];
-  const cacheOf = (prefix: string, layer: number) =>
-    ['key', 'value'].map((kind) => `${prefix}.${layer}.${kind}`);
-  const eachCache = (prefix: string) =>
-    Array.from({ length: numLayers }, (_, layer) => cacheOf(prefix, layer)).flat();
 
   graph.input('input_ids', 'int64', ['tokens']);
   graph.input('cumulative_sequence_length', 'int32', ['batch_plus_one']);
   graph.input('past_seqlens', 'int32', ['batch']);
   graph.input('block_table', 'int32', ['batch', 'max_blocks_per_sequence']);
   graph.input('attention_metadata', 'int32', [2]);
-  for (const name of eachCache('past_key_values')) graph.input(name, type, cacheDims);
+  for (const name of kvNames('past_key_values', numLayers)) graph.input(name, type, cacheDims);
 
   return {
     tokenIds: 'input_ids',
@@ -43,7 +40,7 @@ export function pagedAttention(
           // Key and value are packed into the query input.
           '',
           '',
-          ...cacheOf('past_key_values', layer),
+          ...layerKvNames('past_key_values', layer),
           'cumulative_sequence_length',
           'past_seqlens',
           'block_table',
@@ -52,13 +49,13 @@ export function pagedAttention(
         ],
         {
           domain: MICROSOFT_DOMAIN,
-          outputs: [name, ...cacheOf('present', layer)],
+          outputs: [name, ...layerKvNames('present', layer)],
           attributes: attentionAttributes(config, layer),
         },
       );
     },
     declareOutputs() {
-      for (const name of eachCache('present')) graph.output(name, type, cacheDims);
+      for (const name of kvNames('present', numLayers)) graph.output(name, type, cacheDims);
     },
   };
 }

@@ -2,6 +2,7 @@ import type { AttributeValue } from '../onnx/attributes.ts';
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
+import { kvNames, layerKvNames } from './kv-names.ts';
 import type { LayerKvScales } from './kv-scales.ts';
 import { attentionAttributes } from './attention-attributes.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
@@ -24,16 +25,14 @@ export function rowAttention(
   const { numLayers, numHeads, numKvHeads, headDim } = config;
   const cacheType = kvScales ? 'int8' : type;
   const cacheDims = (group: GroupPrefix) => [`${group}batch`, numKvHeads, 'capacity', headDim];
-  const cacheOf = (prefix: string, layer: number) =>
-    ['key', 'value'].map((kind) => `${prefix}.${layer}.${kind}`);
-  const eachCache = (prefix: string) =>
-    Array.from({ length: numLayers }, (_, layer) => cacheOf(prefix, layer)).flat();
+  const inGroup = (group: GroupPrefix, names: readonly string[]) =>
+    names.map((name) => `${group}${name}`);
 
   for (const group of groups) {
     graph.input(`${group}input_ids`, 'int64', [`${group}batch`, `${group}seq`]);
     graph.input(`${group}seqlens_k`, 'int32', [`${group}batch`]);
     graph.input(`${group}total_sequence_length`, 'int32', []);
-    for (const name of eachCache(`${group}past_key_values`)) {
+    for (const name of inGroup(group, kvNames('past_key_values', numLayers))) {
       graph.input(name, cacheType, cacheDims(group));
     }
   }
@@ -55,7 +54,7 @@ export function rowAttention(
         // Key and value are packed into the query input.
         '',
         '',
-        ...cacheOf(`${group}past_key_values`, layer),
+        ...inGroup(group, layerKvNames('past_key_values', layer)),
         `${group}seqlens_k`,
         `${group}total_sequence_length`,
         ...rotaryTableNames(config, layer),
@@ -63,7 +62,7 @@ export function rowAttention(
       ],
       {
         domain: MICROSOFT_DOMAIN,
-        outputs: [name, ...cacheOf(`${group}present`, layer)],
+        outputs: [name, ...inGroup(group, layerKvNames('present', layer))],
         attributes: { ...attentionAttributes(config, layer), ...quantized.attributes },
       },
     );
@@ -77,7 +76,7 @@ export function rowAttention(
       ),
     declareOutputs() {
       for (const group of groups) {
-        for (const name of eachCache(`${group}present`)) {
+        for (const name of inGroup(group, kvNames('present', numLayers))) {
           graph.output(name, cacheType, cacheDims(group));
         }
       }

@@ -113,6 +113,19 @@ function runPlainly(name: string, requests: readonly EngineRequest[]): ReturnTyp
 const textOf = (outputs: readonly TokenOutput[]) =>
   outputs.map(({ tokenId, finishReason }) => `${tokenId} ${finishReason}`);
 
+/** That each text, cut off somewhere, goes on as it did. */
+async function expectTheSameRest(requests: readonly EngineRequest[], source: Speculative) {
+  const whole = await run(requests, source);
+  const resumed = requests.map((request, id) => {
+    const tokenIds = (whole.outputs[id] ?? []).slice(0, 5 + id).map(({ tokenId }) => tokenId);
+    return { ...request, outputTokenIds: Int32Array.from(tokenIds) };
+  });
+  const rest = await run(resumed, source);
+  for (const [id, outputs] of rest.outputs.entries()) {
+    expect(textOf(outputs)).toEqual(textOf(whole.outputs[id] ?? []).slice(5 + id));
+  }
+}
+
 describe.each(['ngram', 'draft'] as const)('speculation on summit with drafts of %s', (source) => {
   it.each(Object.keys(ways))('changes no text, %s', async (way) => {
     const requests = requestsFor(way);
@@ -145,16 +158,7 @@ describe.each(['ngram', 'draft'] as const)('speculation on summit with drafts of
   });
 
   it('goes on after a restart with the same tokens', async () => {
-    const requests = requestsFor('sampled');
-    const whole = await run(requests, source);
-    const resumed = requests.map((request, id) => {
-      const tokenIds = (whole.outputs[id] ?? []).slice(0, 5 + id).map(({ tokenId }) => tokenId);
-      return { ...request, outputTokenIds: Int32Array.from(tokenIds) };
-    });
-    const rest = await run(resumed, source);
-    for (const [id, outputs] of rest.outputs.entries()) {
-      expect(textOf(outputs)).toEqual(textOf(whole.outputs[id] ?? []).slice(5 + id));
-    }
+    await expectTheSameRest(requestsFor('sampled'), source);
   });
 });
 
@@ -222,16 +226,7 @@ describe.each(['ngram', 'draft'] as const)('constrained texts with drafts of %s'
   });
 
   it('go on after a restart with the same tokens', async () => {
-    const requests = await constrainedFor('sampled');
-    const whole = await run(requests, source);
-    const resumed = requests.map((request, id) => {
-      const tokenIds = (whole.outputs[id] ?? []).slice(0, 5 + id).map(({ tokenId }) => tokenId);
-      return { ...request, outputTokenIds: Int32Array.from(tokenIds) };
-    });
-    const rest = await run(resumed, source);
-    for (const [id, outputs] of rest.outputs.entries()) {
-      expect(textOf(outputs)).toEqual(textOf(whole.outputs[id] ?? []).slice(5 + id));
-    }
+    await expectTheSameRest(await constrainedFor('sampled'), source);
   });
 });
 
