@@ -181,6 +181,26 @@ export const EXPERIMENTS = {
       ),
     ],
   },
+  saved: {
+    title: 'Prefill beside decoding: time saved up by iterations without a prompt',
+    load: 0.7,
+    traffic: withDocuments,
+    variants: () =>
+      [
+        [0, 0],
+        [0.05, 1],
+        [0.05, 2],
+        [0.1, 1],
+        [0.1, 2],
+        [0.1, 4],
+        [0.2, 2],
+        [0.2, 4],
+      ].map(([savedPerStep = 0, maxSaved = 0]) =>
+        variant(`${savedPerStep} a step, up to ${maxSaved}`, {
+          prefill: { ...DEFAULT_POLICY.prefill, savedPerStep, maxSaved },
+        }),
+      ),
+  },
   chunk: {
     title: 'The smallest prefill chunk',
     load: 0.7,

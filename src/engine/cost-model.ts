@@ -1,5 +1,5 @@
 import { RunningFit } from './running-fit.ts';
-import type { StepPlan } from './step-plan.ts';
+import type { PrefillRun, StepPlan } from './step-plan.ts';
 
 /** How long the parts of a step took, in milliseconds. */
 export interface StepTimings {
@@ -39,6 +39,7 @@ export class CostModel {
   readonly #verify = new RunningFit([1, 0.1, 0.2]);
   #numSamples = 0;
   #numDecodeRuns = 0;
+  #numBeside = 0;
 
   /** Whether enough decode runs were timed for others to be measured by them. */
   get knowsDecode(): boolean {
@@ -59,7 +60,7 @@ export class CostModel {
     for (const [index, run] of plan.prefill.entries()) {
       const isBeside = index === 0 && plan.decode.length > 0;
       const extraMs = isMixed ? Math.max(0, mixedMs - this.decodeMs(plan.decode)) : prefillMs[0];
-      if (isBeside) this.#add(this.#beside, prefillFeatures(run), extraMs ?? 0);
+      if (isBeside) this.#addBeside(run, extraMs ?? 0);
       if (!isBeside || !isMixed) {
         this.#add(this.#prefill, prefillFeatures(run), prefillMs[index] ?? 0);
       }
@@ -91,15 +92,21 @@ export class CostModel {
     return this.#prefill.predict(prefillFeatures(chunks));
   }
 
-  /** What a step's first prefill run adds to its decode run. */
+  /**
+   * What a step's first prefill run adds to its decode run; as dear as a run of its own until some
+   * were timed, so that the first of them is not too long by far.
+   */
   besideDecodeMs(chunks: readonly { readonly start: number; readonly length: number }[]): number {
-    return this.#beside.predict(prefillFeatures(chunks));
+    const fit = this.#numBeside < WARM_UP_SAMPLES ? this.#prefill : this.#beside;
+    return fit.predict(prefillFeatures(chunks));
   }
 
   /** Takes a step's time apart by what its parts were expected to cost. */
   #observeWhole({ decode, prefill, verify = [] }: StepPlan, stepMs: number): void {
-    const prefillFit = decode.length > 0 ? this.#beside : this.#prefill;
-    const prefillMs = prefill.map((run) => prefillFit.predict(prefillFeatures(run)));
+    const isBeside = decode.length > 0;
+    const prefillMs = prefill.map((run) =>
+      isBeside ? this.besideDecodeMs(run) : this.prefillMs(run),
+    );
     const verifyMs = verify.map(({ sequence, draftTokenIds }) =>
       this.verifyMs(sequence.numComputedTokens, draftTokenIds.length),
     );
@@ -109,12 +116,19 @@ export class CostModel {
     if (decode.length === 1) this.#addVerify(decode, 0, decodeMs * share);
     if (decode.length > 0) this.#addDecode(decode, decodeMs * share);
     for (const [index, run] of prefill.entries()) {
-      this.#add(prefillFit, prefillFeatures(run), (prefillMs[index] ?? 0) * share);
+      const ms = (prefillMs[index] ?? 0) * share;
+      if (isBeside) this.#addBeside(run, ms);
+      else this.#add(this.#prefill, prefillFeatures(run), ms);
     }
     for (const [index, { sequence, draftTokenIds }] of verify.entries()) {
       const rows = [{ position: sequence.numComputedTokens }];
       this.#addVerify(rows, draftTokenIds.length, (verifyMs[index] ?? 0) * share);
     }
+  }
+
+  #addBeside(run: PrefillRun, ms: number): void {
+    this.#numBeside++;
+    this.#add(this.#beside, prefillFeatures(run), ms);
   }
 
   #addDecode(rows: readonly { readonly position: number }[], ms: number): void {

@@ -1,21 +1,7 @@
 import type { CostModel } from './cost-model.ts';
+import type { PrefillBudget } from './prefill-budget.ts';
 import type { Sequence } from './sequence.ts';
 import type { DecodeRow, PrefillChunk, PrefillRun } from './step-plan.ts';
-
-/** How much prefill an iteration takes beside its decode run. */
-export interface PrefillPolicy {
-  /**
-   * Without a target of the user's, each prompt that waits for its prefill may lengthen an iteration
-   * by this share of its decode run: one new prompt hardly disturbs the others, and many are not
-   * starved.
-   */
-  readonly stretchPerPrompt: number;
-  /** Prefill never stands still: the first in line computes at least so many tokens a step. */
-  readonly minChunk: number;
-}
-
-/** What they cost and why they are kept: docs/scheduling.md. */
-export const DEFAULT_PREFILL_POLICY: PrefillPolicy = { stretchPerPrompt: 0.35, minChunk: 2 };
 
 export interface PrefillRequest {
   /** With a row and more than one token to compute, in order. */
@@ -25,8 +11,7 @@ export interface PrefillRequest {
   /** The iteration's decode run. */
   readonly decode: readonly DecodeRow[];
   readonly maxTokens: number;
-  readonly targetItlMs: number | null;
-  readonly policy: PrefillPolicy;
+  readonly budget: PrefillBudget;
   readonly costs: CostModel;
   /** The whole iteration is one run, whatever is in it: all prefill goes beside the decode run. */
   readonly isOneRun?: boolean;
@@ -36,8 +21,8 @@ export interface PrefillRequest {
 
 /**
  * The prefill of one iteration. With nobody decoding, prompts are taken whole up to `maxTokens`;
- * beside a decode run only as much as keeps the iteration within the inter-token target, by what
- * steps have been measured to cost.
+ * beside a decode run only as much as the budget has time for, by what steps have been measured to
+ * cost.
  */
 export function planPrefill(request: PrefillRequest): PrefillRun[] {
   const chunks = planChunks(request);
@@ -45,30 +30,30 @@ export function planPrefill(request: PrefillRequest): PrefillRun[] {
 }
 
 function planChunks(request: PrefillRequest): PrefillChunk[] {
-  const { sequences, numPrompts, decode, maxTokens, targetItlMs, policy, costs, isOneRun } =
-    request;
+  const { sequences, numPrompts, decode, maxTokens, budget, costs, isOneRun } = request;
   const decodeMs = costs.decodeMs(decode);
-  const target = targetItlMs ?? decodeMs * (1 + policy.stretchPerPrompt * numPrompts);
-  let budgetMs = decode.length > 0 ? target - decodeMs : Infinity;
+  const availableMs = budget.availableMs(decodeMs, numPrompts);
+  let spentMs = 0;
   let budgetTokens = maxTokens;
   const chunks: PrefillChunk[] = [];
   for (const sequence of sequences) {
     const start = sequence.numComputedTokens;
     const wanted = Math.min(sequence.numUncomputedTokens, budgetTokens);
-    const atLeast = chunks.length === 0 ? Math.min(policy.minChunk, wanted) : 0;
+    const atLeast = chunks.length === 0 ? Math.min(budget.minChunk, wanted) : 0;
     // The first run shares the decode run's matrix products; see Decoder.
     const isBeside = decode.length > 0 && (isOneRun || chunks.length === 0);
     const costMs = (tokens: number) => {
       const chunk = [{ start, length: tokens }];
       return isBeside ? costs.besideDecodeMs(chunk) : costs.prefillMs(chunk);
     };
-    const length = Math.max(atLeast, mostWithin(budgetMs, wanted, costMs));
+    const length = Math.max(atLeast, mostWithin(availableMs - spentMs, wanted, costMs));
     if (length <= 0) break;
     const chunk = { sequence, start, length };
     chunks.push(chunk);
-    budgetMs -= costMs(length);
+    spentMs += costMs(length);
     budgetTokens -= length;
   }
+  budget.settle(decodeMs, numPrompts, spentMs);
   return chunks;
 }
 

@@ -1,7 +1,8 @@
 import type { CostModel } from './cost-model.ts';
 import type { KvCacheManager } from './kv-cache-manager.ts';
 import type { TokenOutput } from './messages.ts';
-import { DEFAULT_PREFILL_POLICY, planPrefill, type PrefillPolicy } from './prefill-planner.ts';
+import { DEFAULT_PREFILL_POLICY, PrefillBudget, type PrefillPolicy } from './prefill-budget.ts';
+import { planPrefill } from './prefill-planner.ts';
 import type { Sequence } from './sequence.ts';
 import type { DecodeRow, SampledToken, SequenceFailure, StepPlan } from './step-plan.ts';
 
@@ -26,12 +27,13 @@ const MAX_OVERTAKEN = 32;
  * prefill takes what the token budget and the inter-token target leave. Rows are given in order of
  * arrival, priority weighed in.
  *
- * `plan` reserves rows and otherwise changes nothing; `commit` publishes what an executed plan gave.
+ * `plan` reserves rows and time and otherwise changes nothing; `commit` publishes what an executed plan gave.
  */
 export class Scheduler {
   readonly #kvCache: KvCacheManager;
   readonly #costs: CostModel;
   readonly #options: SchedulerOptions;
+  readonly #prefillBudget: PrefillBudget;
   /** Without a row, in order. */
   readonly #waiting: Sequence[] = [];
   /** With a row, in order. */
@@ -50,6 +52,8 @@ export class Scheduler {
     this.#kvCache = kvCache;
     this.#costs = costs;
     this.#options = options;
+    const { prefillPolicy = DEFAULT_PREFILL_POLICY, targetItlMs } = options;
+    this.#prefillBudget = new PrefillBudget(prefillPolicy, targetItlMs);
   }
 
   get waiting(): readonly Sequence[] {
@@ -104,8 +108,7 @@ export class Scheduler {
       numPrompts: sequences.length + Math.min(this.#waiting.length, numFreeRows),
       decode,
       maxTokens: this.#options.maxNumBatchedTokens - numDecoding,
-      targetItlMs: this.#options.targetItlMs,
-      policy: this.#options.prefillPolicy ?? DEFAULT_PREFILL_POLICY,
+      budget: this.#prefillBudget,
       costs: this.#costs,
       isOneRun: this.#kvCache.runsStepsWhole,
       grow: (sequence, length) => this.#kvCache.grow(sequence, length),

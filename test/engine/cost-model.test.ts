@@ -28,6 +28,19 @@ it('learns what decode and prefill cost from steps that are one run', () => {
   expect(whole).toBeLessThan(1.25 * 7.2);
 });
 
+it('takes a chunk beside a decode run for as dear as a run of its own until it knows better', () => {
+  const costs = new CostModel();
+  for (let step = 0; step < 20; step++) {
+    costs.observe(planOf(0, 64), { decodeMs: 0, prefillMs: [128] });
+  }
+  const chunk = [{ start: 0, length: 64 }];
+  expect(costs.besideDecodeMs(chunk)).toBeCloseTo(costs.prefillMs(chunk));
+  for (let step = 0; step < 20; step++) {
+    costs.observe(planOf(8, 64), { decodeMs: 0, prefillMs: [0], mixedMs: 100 });
+  }
+  expect(costs.besideDecodeMs(chunk)).toBeLessThan(costs.prefillMs(chunk));
+});
+
 it('judges verify runs by decode runs that it has timed', () => {
   const costs = new CostModel();
   const verify = { ...planOf(0, 0), verify: [{ sequence, draftTokenIds: new Int32Array(3) }] };

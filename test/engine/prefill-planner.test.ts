@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CostModel } from '../../src/engine/cost-model.ts';
-import {
-  DEFAULT_PREFILL_POLICY,
-  planPrefill,
-  type PrefillRequest,
-} from '../../src/engine/prefill-planner.ts';
+import { DEFAULT_PREFILL_POLICY, PrefillBudget } from '../../src/engine/prefill-budget.ts';
+import { planPrefill, type PrefillRequest } from '../../src/engine/prefill-planner.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 
@@ -18,8 +15,7 @@ function tokensBeside(changes: Partial<PrefillRequest>): number {
     numPrompts: 1,
     decode: DECODE,
     maxTokens: 512,
-    targetItlMs: null,
-    policy: DEFAULT_PREFILL_POLICY,
+    budget: new PrefillBudget(DEFAULT_PREFILL_POLICY, null),
     costs: new CostModel(),
     grow: () => true,
     ...changes,
@@ -45,6 +41,7 @@ describe('the prefill of an iteration', () => {
   it('keeps within a target that is given, however many wait', () => {
     const costs = new CostModel();
     const targetItlMs = costs.decodeMs(DECODE) + costs.prefillMs([{ start: 0, length: 100 }]);
-    expect(tokensBeside({ targetItlMs, numPrompts: 20, costs })).toBe(100);
+    const budget = new PrefillBudget(DEFAULT_PREFILL_POLICY, targetItlMs);
+    expect(tokensBeside({ budget, numPrompts: 20, costs })).toBe(100);
   });
 });

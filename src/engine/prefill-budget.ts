@@ -1,0 +1,65 @@
+/** How much prefill an iteration takes beside its decode run. All shares are of that run's time. */
+export interface PrefillPolicy {
+  /**
+   * Without a target of the user's, each prompt that waits for its prefill may lengthen an iteration
+   * by this share: one new prompt hardly disturbs the others, and many are not starved.
+   */
+  readonly stretchPerPrompt: number;
+  /** What an iteration that no prompt waits for saves up for those to come. */
+  readonly savedPerStep: number;
+  /** The most that is saved up: by so much a single iteration may be lengthened besides. */
+  readonly maxSaved: number;
+  /** Prefill never stands still: the first in line computes at least so many tokens a step. */
+  readonly minChunk: number;
+}
+
+/** What they cost and why they are kept: docs/scheduling.md. */
+export const DEFAULT_PREFILL_POLICY: PrefillPolicy = {
+  stretchPerPrompt: 0.35,
+  savedPerStep: 0.1,
+  maxSaved: 4,
+  minChunk: 2,
+};
+
+/**
+ * The time that prefill may take beside decode runs: a token bucket. Streams that were left alone for
+ * a while lend the next prompt one long iteration, so that a short prompt is done at once; a long one
+ * has used that up after its first chunk.
+ */
+export class PrefillBudget {
+  readonly #policy: PrefillPolicy;
+  readonly #targetItlMs: number | null;
+  /** In decode runs. */
+  #saved = 0;
+
+  /** @param targetItlMs how long an iteration may take; null leaves it to the policy */
+  constructor(policy: PrefillPolicy, targetItlMs: number | null) {
+    this.#policy = policy;
+    this.#targetItlMs = targetItlMs;
+  }
+
+  /** Tokens that the first prompt in line computes in any case. */
+  get minChunk(): number {
+    return this.#policy.minChunk;
+  }
+
+  /**
+   * For an iteration's prefill; any amount where nothing decodes.
+   * @param decodeMs what its decode run is expected to take
+   * @param numPrompts yet to be computed: besides those with a row, the ones that could have one
+   */
+  availableMs(decodeMs: number, numPrompts: number): number {
+    if (decodeMs === 0) return Infinity;
+    if (this.#targetItlMs !== null) return this.#targetItlMs - decodeMs;
+    return decodeMs * (this.#saved + this.#policy.stretchPerPrompt * numPrompts);
+  }
+
+  /** Accounts for the prefill that was planned. */
+  settle(decodeMs: number, numPrompts: number, spentMs: number): void {
+    if (decodeMs === 0) return;
+    const { stretchPerPrompt, savedPerStep, maxSaved } = this.#policy;
+    const earned = numPrompts > 0 ? stretchPerPrompt * numPrompts : savedPerStep;
+    const left = this.#saved + earned - spentMs / decodeMs;
+    this.#saved = Math.min(Math.max(left, 0), maxSaved);
+  }
+}
