@@ -1,5 +1,7 @@
+import { type CacheRow, saltOf, tokenIdsOf } from './cache-row.ts';
 import type { KvCacheManager } from './kv-cache-manager.ts';
 import { BLOCK_SIZE, PrefixIndex } from './prefix-index.ts';
+import { RowMemory } from './row-memory.ts';
 import type { Sequence } from './sequence.ts';
 import type { CacheOperation } from './step-plan.ts';
 
@@ -15,25 +17,8 @@ export interface KvCacheOptions {
   readonly prefixCaching?: boolean;
 }
 
-/** What a finished sequence left in its row. */
-interface CachedText {
-  readonly tokenIds: Int32Array;
-  readonly salt: string;
-  lastUsed: number;
-}
-
-interface Row {
-  readonly index: number;
-  owner: Sequence | null;
-  cached: CachedText | null;
-  /** Blocks that its owner or its text needs. */
-  liveBlocks: number;
-  /** Blocks that may be backed by memory: at least the live ones. */
-  residentBlocks: number;
-}
-
 interface Prefix {
-  readonly row: Row;
+  readonly row: CacheRow;
   /** Tokens in common. */
   readonly length: number;
 }
@@ -49,11 +34,11 @@ export class KvCache implements KvCacheManager {
   readonly capacity: number;
   readonly maxBlocks: number;
   readonly #blockSize: number;
+  readonly #memory: RowMemory;
   readonly #prefixCaching: boolean;
-  readonly #rows: readonly Row[];
+  readonly #rows: readonly CacheRow[];
   readonly #index = new PrefixIndex();
   #operations: CacheOperation[] = [];
-  #numResidentBlocks = 0;
   /** Advances with every use of a cached text: the order of eviction. */
   #clock = 0;
 
@@ -62,15 +47,23 @@ export class KvCache implements KvCacheManager {
     this.numRows = numRows;
     this.capacity = capacity;
     this.#blockSize = blockSize;
-    this.maxBlocks = options.maxBlocks ?? numRows * this.#blocksOf(capacity);
+    this.maxBlocks = options.maxBlocks ?? numRows * Math.ceil(capacity / blockSize);
     this.#prefixCaching = prefixCaching;
-    this.#rows = Array.from({ length: numRows }, (_, index) => ({
+    const rows: CacheRow[] = Array.from({ length: numRows }, (_, index) => ({
       index,
       owner: null,
       cached: null,
       liveBlocks: 0,
       residentBlocks: 0,
     }));
+    this.#rows = rows;
+    this.#memory = new RowMemory({
+      rows,
+      blockSize,
+      maxBlocks: this.maxBlocks,
+      drop: (row) => this.#drop(row),
+      schedule: (operation) => this.#operations.push(operation),
+    });
   }
 
   /** One more than the highest running row. */
@@ -84,7 +77,7 @@ export class KvCache implements KvCacheManager {
 
   /** Blocks that may be backed by memory. */
   get numResidentBlocks(): number {
-    return this.#numResidentBlocks;
+    return this.#memory.numResidentBlocks;
   }
 
   /** Blocks of running sequences as a share of the budget, 0 to 1. */
@@ -116,12 +109,12 @@ export class KvCache implements KvCacheManager {
   reserve(sequence: Sequence, spareBlocks: number): boolean {
     const row = this.#rows.find(({ owner }) => owner === null);
     if (!row) return false;
-    const liveBlocks = this.#blocksOf(sequence.numTokens);
+    const liveBlocks = this.#memory.blocksOf(sequence.numTokens);
     const needed = liveBlocks - row.residentBlocks + spareBlocks;
     // Holding on to the text to copy from may be what memory lacks: then it is recomputed.
     const found = this.#longestPrefix(sequence);
-    let prefix = found && this.#hasRoom(needed, [row, found.row]) ? found : null;
-    if (!this.#hasRoom(needed, prefix ? [row, prefix.row] : [row])) return false;
+    let prefix = found && this.#memory.hasRoom(needed, [row, found.row]) ? found : null;
+    if (!this.#memory.hasRoom(needed, prefix ? [row, prefix.row] : [row])) return false;
     if (prefix?.row.cached) prefix.row.cached.lastUsed = ++this.#clock;
 
     // Of a text of which it shares only the beginning, such as a system prompt, the rest is kept too.
@@ -135,8 +128,8 @@ export class KvCache implements KvCacheManager {
     row.owner = sequence;
     sequence.row = row.index;
     sequence.numComputedTokens = prefix?.length ?? 0;
-    this.#makeRoom(needed, prefix ? [row, prefix.row] : [row]);
-    this.#setLive(row, liveBlocks);
+    this.#memory.makeRoom(needed, prefix ? [row, prefix.row] : [row]);
+    this.#memory.setLive(row, liveBlocks);
     if (prefix && prefix.row !== row) this.#copyPrefix(prefix, row);
     this.#indexOwned(row);
     return true;
@@ -154,7 +147,7 @@ export class KvCache implements KvCacheManager {
     // The last token's logits are lost with the process: it is computed once more.
     sequence.numComputedTokens = Math.min(length, sequence.numTokens - 1);
     sequence.numCachedTokens = sequence.numComputedTokens;
-    this.#setLive(row, this.#blocksOf(sequence.numTokens));
+    this.#memory.setLive(row, this.#memory.blocksOf(sequence.numTokens));
     this.#indexOwned(row);
   }
 
@@ -171,10 +164,10 @@ export class KvCache implements KvCacheManager {
    */
   grow(sequence: Sequence, length: number): boolean {
     const row = this.#rowOf(sequence);
-    const liveBlocks = this.#blocksOf(length);
+    const liveBlocks = this.#memory.blocksOf(length);
     if (liveBlocks <= row.liveBlocks) return true;
-    if (!this.#makeRoom(liveBlocks - row.residentBlocks, [row])) return false;
-    this.#setLive(row, liveBlocks);
+    if (!this.#memory.makeRoom(liveBlocks - row.residentBlocks, [row])) return false;
+    this.#memory.setLive(row, liveBlocks);
     return true;
   }
 
@@ -195,7 +188,7 @@ export class KvCache implements KvCacheManager {
     if (keep && this.#prefixCaching && length >= BLOCK_SIZE) {
       const tokenIds = sequence.tokenIds(0, length).slice();
       row.cached = { tokenIds, salt: sequence.request.cacheSalt, lastUsed: ++this.#clock };
-      row.liveBlocks = this.#blocksOf(length);
+      row.liveBlocks = this.#memory.blocksOf(length);
     } else {
       this.#drop(row);
     }
@@ -213,7 +206,7 @@ export class KvCache implements KvCacheManager {
       const needed = last.liveBlocks - hole.residentBlocks;
       this.#vacate(hole, last, needed);
       // During the copy the content is there twice. Without memory for that the hole stays.
-      if (!this.#makeRoom(needed, [hole, last])) break;
+      if (!this.#memory.makeRoom(needed, [hole, last])) break;
       this.#move(last, hole);
     }
     // What stays between running rows is run as a dead row, which writes to its first position.
@@ -229,12 +222,7 @@ export class KvCache implements KvCacheManager {
     return operations;
   }
 
-  /** Blocks that hold that many tokens. */
-  #blocksOf(numTokens: number): number {
-    return Math.ceil(numTokens / this.#blockSize);
-  }
-
-  #rowOf(sequence: Sequence): Row {
+  #rowOf(sequence: Sequence): CacheRow {
     const row = this.#rows[sequence.row];
     if (row?.owner !== sequence) {
       throw new Error(`sequence ${sequence.id} does not own row ${sequence.row}`);
@@ -258,40 +246,8 @@ export class KvCache implements KvCacheManager {
     return best;
   }
 
-  /** Whether `blocks` more could be resident without touching what runs, or the rows in `kept`. */
-  #hasRoom(blocks: number, kept: readonly Row[]): boolean {
-    let room = this.maxBlocks - this.#numResidentBlocks;
-    for (const row of this.#rows) {
-      if (!kept.includes(row)) room += row.residentBlocks - (row.owner ? row.liveBlocks : 0);
-    }
-    return blocks <= room;
-  }
-
-  /**
-   * Gives memory back until `blocks` more fit the budget: first what nobody needs, then the texts
-   * that were not used for longest.
-   * @returns false, and changes nothing, when that is not enough
-   */
-  #makeRoom(blocks: number, kept: readonly Row[]): boolean {
-    const missing = () => blocks - (this.maxBlocks - this.#numResidentBlocks);
-    if (missing() <= 0) return true;
-    if (!this.#hasRoom(blocks, kept)) return false;
-    const others = this.#rows.filter((row) => !kept.includes(row));
-    for (const row of others) {
-      if (missing() > 0) this.#trim(row);
-    }
-    const cached = others.filter((row) => row.cached !== null);
-    cached.sort((a, b) => (a.cached?.lastUsed ?? 0) - (b.cached?.lastUsed ?? 0));
-    for (const row of cached) {
-      if (missing() <= 0) break;
-      this.#drop(row);
-      this.#trim(row);
-    }
-    return true;
-  }
-
   /** Makes an idle row's place free: its text moves to a row above, or is given up. */
-  #vacate(row: Row, kept: Row, needed: number): void {
+  #vacate(row: CacheRow, kept: CacheRow, needed: number): void {
     if (row.cached && !this.#moveAway(row, kept, needed)) this.#drop(row);
   }
 
@@ -300,31 +256,31 @@ export class KvCache implements KvCacheManager {
    * @param needed blocks to have room for besides
    * @returns the text's new row; null, and nothing is changed, when there is none or no memory
    */
-  #moveAway(row: Row, kept: Row, needed: number): Row | null {
+  #moveAway(row: CacheRow, kept: CacheRow, needed: number): CacheRow | null {
     const place = this.#placeAbove(row, kept);
     if (!place) return null;
     const blocks = Math.max(0, needed) + Math.max(0, row.liveBlocks - place.residentBlocks);
     const untouched = [row, place, kept];
-    if (!this.#hasRoom(blocks, untouched)) return null;
+    if (!this.#memory.hasRoom(blocks, untouched)) return null;
     this.#drop(place);
-    this.#makeRoom(blocks, untouched);
+    this.#memory.makeRoom(blocks, untouched);
     this.#move(row, place);
     return place;
   }
 
   /** For a text to move to: an empty row, or else that of the text unused for longest, if longer. */
-  #placeAbove({ index, cached }: Row, kept: Row): Row | null {
+  #placeAbove({ index, cached }: CacheRow, kept: CacheRow): CacheRow | null {
     const idle = this.#rows.filter((row) => row.index > index && !row.owner && row !== kept);
     const empty = idle.findLast((row) => !row.cached);
     if (empty) return empty;
-    const lastUsed = (row: Row) => row.cached?.lastUsed ?? 0;
+    const lastUsed = (row: CacheRow) => row.cached?.lastUsed ?? 0;
     const [oldest] = idle.sort((a, b) => lastUsed(a) - lastUsed(b));
     return oldest && lastUsed(oldest) < (cached?.lastUsed ?? 0) ? oldest : null;
   }
 
   /** Moves owner or text to a row that has none. Its former place keeps its memory, as nobody's. */
-  #move(from: Row, to: Row): void {
-    this.#setLive(to, from.liveBlocks);
+  #move(from: CacheRow, to: CacheRow): void {
+    this.#memory.setLive(to, from.liveBlocks);
     to.owner = from.owner;
     to.cached = from.cached;
     if (to.owner) to.owner.row = to.index;
@@ -335,42 +291,25 @@ export class KvCache implements KvCacheManager {
     this.#drop(from);
   }
 
-  #copyPrefix(prefix: Prefix, to: Row): void {
+  #copyPrefix(prefix: Prefix, to: CacheRow): void {
     this.#copy(prefix.row, to, prefix.length);
     // The new sequence carries the whole text on: it need not be kept twice.
     if (isWholeText(prefix)) this.#drop(prefix.row);
   }
 
   /** Forgets an idle row's text. */
-  #drop(row: Row): void {
+  #drop(row: CacheRow): void {
     row.cached = null;
     row.liveBlocks = 0;
     this.#index.remove(row.index);
   }
 
-  /** Gives back the memory that a row holds and does not need. */
-  #trim(row: Row): void {
-    if (row.residentBlocks === row.liveBlocks) return;
-    const start = row.liveBlocks * this.#blockSize;
-    const end = row.residentBlocks * this.#blockSize;
-    this.#operations.push({ type: 'discard', row: row.index, start, end });
-    this.#numResidentBlocks -= row.residentBlocks - row.liveBlocks;
-    row.residentBlocks = row.liveBlocks;
-  }
-
-  #setLive(row: Row, liveBlocks: number): void {
-    row.liveBlocks = liveBlocks;
-    if (row.residentBlocks >= liveBlocks) return;
-    this.#numResidentBlocks += liveBlocks - row.residentBlocks;
-    row.residentBlocks = liveBlocks;
-  }
-
-  #copy(from: Row, to: Row, length: number): void {
+  #copy(from: CacheRow, to: CacheRow, length: number): void {
     if (length === 0) return;
     this.#operations.push({ type: 'copy', from: from.index, to: to.index, length });
   }
 
-  #indexOwned(row: Row): void {
+  #indexOwned(row: CacheRow): void {
     const { owner } = row;
     if (!owner || !this.#prefixCaching) return;
     const { cacheSalt } = owner.request;
@@ -381,16 +320,6 @@ export class KvCache implements KvCacheManager {
 /** Of an idle row; but for a last token that the prefix can't have, since one is left to compute. */
 function isWholeText({ row: { cached }, length }: Prefix): boolean {
   return cached !== null && length >= cached.tokenIds.length - 1;
-}
-
-/** The tokens whose keys and values a row holds. */
-function tokenIdsOf({ owner, cached }: Row): Int32Array {
-  if (owner) return owner.tokenIds(0, owner.numComputedTokens);
-  return cached?.tokenIds ?? new Int32Array();
-}
-
-function saltOf({ owner, cached }: Row): string {
-  return owner?.request.cacheSalt ?? cached?.salt ?? '';
 }
 
 /** Leading tokens that two texts have in common. */
