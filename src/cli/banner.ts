@@ -27,7 +27,7 @@ export function banner(facts: BannerFacts): string {
   const { maxNumSeqs, maxModelLen } = limits;
   const isCpu = info.device === 'cpu';
   const where = isCpu
-    ? `cpu, ${info.threads} threads`
+    ? `cpu, ${info.threads} thread${info.threads === 1 ? '' : 's'}`
     : `${info.device}${adapter === null ? '' : ` (${adapter})`}`;
   const memory = formatBytes(info.kvCacheBytes);
   const rows = [

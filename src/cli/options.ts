@@ -275,7 +275,8 @@ const OPTIONS = {
   },
   threads: {
     flags: '--threads <n>',
-    description: 'CPU threads of the model; 0 takes one per core',
+    description:
+      'CPU threads of the model; 0 takes one per physical core, within the quota of a container',
     schema: count(0),
     default: 0,
   },

@@ -75,7 +75,7 @@ export interface EngineOptions {
   readonly maxModelLen: number;
   /** Most tokens (decode rows plus prefill) that one iteration computes. */
   readonly maxNumBatchedTokens: number;
-  /** Intra-op threads of ONNX Runtime; 0 lets it choose. */
+  /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` tells. */
   readonly threads: number;
   /** What computes; the CPU if left out. */
   readonly device?: DeviceOptions;

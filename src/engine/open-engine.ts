@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { ortVersion } from '../ort/environment.ts';
 import { createSharedMemory } from '../ort/native-memory.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
@@ -23,6 +22,7 @@ import { Sampler } from './sampler.ts';
 import { Scheduler } from './scheduler.ts';
 import { Speculator } from './speculator.ts';
 import { MAX_VERIFY_RUNS } from './step-plan.ts';
+import { usableCores } from './usable-cores.ts';
 
 /** An engine and the parts of it that own something. */
 export interface OpenedEngine {
@@ -46,7 +46,7 @@ export function openEngine(
   inheritedMemory: number | null = null,
 ): OpenedEngine {
   const { model } = options;
-  const threads = options.threads || availableParallelism();
+  const threads = options.threads || usableCores();
   const session = { intraOpThreads: threads };
   const { device = CPU_DEVICE, speculative = null } = options;
   const { decoder, kvCache, kvCacheBytes, sharedMemory } =

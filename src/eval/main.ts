@@ -1,6 +1,6 @@
 /** The process that measures one model: a job in by IPC, progress and a result out. It ends when the
  * parent, having read them, lets go of the channel. */
-import { availableParallelism } from 'node:os';
+import { usableCores } from '../engine/usable-cores.ts';
 import { LockstepDecoder } from './lockstep-decoder.ts';
 import { measureModel } from './measure.ts';
 import type { EvalJob, EvalMessage } from './messages.ts';
@@ -18,7 +18,7 @@ function run(job: EvalJob) {
   const decoder = new LockstepDecoder(job.model, {
     numRows: job.maxNumSeqs,
     capacity: job.maxModelLen,
-    threads: job.threads || availableParallelism(),
+    threads: job.threads || usableCores(),
   });
   const loadMs = performance.now() - start;
   try {
