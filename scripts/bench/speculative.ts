@@ -6,13 +6,15 @@
  * with the answers given there.
  *
  *   npx tsx scripts/bench/speculative.ts [--model summit] [--prompts 100] [--tokens 8] [--threads 2]
- *     [--precision fp32] [--temperature 0] [--seed 1] [--clock wall|cpu] [--json]
+ *     [--precision fp32] [--temperature 0] [--seed 1] [--rounds 5] [--clock wall|cpu] [--json]
  *
  * Every prompt comes once, in mixed order, and no two are the same: what a stream can be guessed
  * from is its own text and other answers. For each prompt the engines take turns, in another order
  * every time, so that a noisy machine slows all alike. What counts is the time from a request's
  * first token to its last, or on a machine with other work the processor time of that (`--clock cpu`,
- * with one thread: idle ones spin). `same` says how many texts are those of plain decoding.
+ * with one thread: idle ones spin). Of rounds, each with new engines that know nothing, the median
+ * counts for each prompt. A second plain engine says by how much the machine lies (`again`).
+ * `same` says how many texts are those of plain decoding.
  */
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -30,7 +32,7 @@ import { giveTexts } from './lib/given-texts.ts';
 import { machineShape } from './lib/machine.ts';
 import { recordPrompts } from './lib/record-prompts.ts';
 import { type BenchPrompt, speculativePrompts } from './lib/speculative-prompts.ts';
-import { printTable } from './lib/table.ts';
+import { median, printTable } from './lib/table.ts';
 
 const SUMMIT = 'models/summit';
 const DRAFT_MODEL = 'models/foothill';
@@ -47,6 +49,7 @@ const { values } = parseArgs({
     precision: { type: 'string', default: 'fp32' },
     temperature: { type: 'string', default: '0' },
     seed: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '5' },
     clock: { type: 'string', default: 'wall' },
     json: { type: 'boolean', default: false },
   },
@@ -54,6 +57,7 @@ const { values } = parseArgs({
 const precision = PRECISIONS.find((name) => name === values.precision);
 if (!precision) throw new Error(`--precision is one of ${PRECISIONS.join(', ')}`);
 const build = { precision, cacheDirectory: defaultCacheDirectory() };
+const rounds = Number(values.rounds);
 const isSummit = values.model === 'summit';
 const model = await prepareModel(
   isSummit
@@ -85,11 +89,12 @@ function open(speculative: { draftModel: BuiltModel | null } | null): OpenedEngi
   return opened;
 }
 
-/** What an engine did for one kind of prompt. */
+/** What an engine did for one kind of prompt, in all rounds. */
 interface Tally {
   numTokens: number;
   numSteps: number;
-  ms: number;
+  /** By prompt, of each round. */
+  readonly times: Map<number, number[]>;
   numDraftTokens: number;
   numAcceptedTokens: number;
   numSame: number;
@@ -97,16 +102,18 @@ interface Tally {
 }
 
 class Contender {
-  readonly opened: OpenedEngine;
+  readonly #speculative: Parameters<typeof open>[0];
   readonly tallies = new Map<string, Tally>();
+  #opened: OpenedEngine | undefined;
 
-  constructor(opened: OpenedEngine) {
-    this.opened = opened;
+  constructor(speculative: Parameters<typeof open>[0]) {
+    this.#speculative = speculative;
   }
 
   /** Serves one request; returns its tokens. */
-  async run(id: number, prompt: BenchPrompt): Promise<number[]> {
-    const { engine } = this.opened;
+  async run(id: number, prompt: BenchPrompt, isCounted: boolean): Promise<number[]> {
+    this.#opened ??= open(this.#speculative);
+    const { engine } = this.#opened;
     const { schema, answer } = prompt;
     const grammar = schema === undefined ? null : { ebnf: schemaToEbnf(schema), field: 'bench' };
     if (grammar) await engine.compileGrammar(grammar.ebnf);
@@ -135,9 +142,11 @@ class Contender {
         tokenIds.push(tokenId);
       }
     }
+    if (!isCounted) return tokenIds;
     const after = engine.stats;
     const tally = this.tally(prompt.kind);
-    tally.ms += lastAt - firstAt;
+    const times = tally.times.get(id) ?? [];
+    tally.times.set(id, [...times, lastAt - firstAt]);
     // The first token comes with the prefill.
     tally.numTokens += tokenIds.length - 1;
     tally.numSteps += after.numSteps - before.numSteps - 1;
@@ -151,16 +160,29 @@ class Contender {
     if (!tally) {
       const texts = { numSame: 0, numTexts: 0 };
       const drafts = { numDraftTokens: 0, numAcceptedTokens: 0 };
-      tally = { numTokens: 0, numSteps: 0, ms: 0, ...drafts, ...texts };
+      tally = { numTokens: 0, numSteps: 0, times: new Map(), ...drafts, ...texts };
       this.tallies.set(kind, tally);
     }
     return tally;
   }
 
   tokensPerSecond(kind: string): number {
-    const { numTokens, ms } = this.tally(kind);
-    return (numTokens * 1000) / ms;
+    const { numTokens, times } = this.tally(kind);
+    const ms = [...times.values()].reduce((sum, ofPrompt) => sum + median(ofPrompt), 0);
+    return (numTokens * 1000) / rounds / ms;
   }
+
+  /** The next request is served by a new engine. */
+  release(): void {
+    this.#opened?.speculator?.release();
+    this.#opened?.decoder.release();
+    this.#opened = undefined;
+  }
+}
+
+/** To plain decoding. */
+function ratio(contender: Contender, kind: string): string {
+  return `${(contender.tokensPerSecond(kind) / plain.tokensPerSecond(kind)).toFixed(2)}x`;
 }
 
 function clockMs(): number {
@@ -177,38 +199,45 @@ function encode({ text, system, isRaw }: BenchPrompt): Int32Array {
   return tokenizer.encode(chat, { addSpecialTokens: false });
 }
 
-const plain = new Contender(open(null));
-const ngram = new Contender(open({ draftModel: null }));
-const contenders = new Map([['n-gram', ngram]]);
+const plain = new Contender(null);
+const again = new Contender(null);
+const contenders = new Map([['n-gram', new Contender({ draftModel: null })]]);
 if (isSummit) {
   const draftModel = await prepareModel({ kind: 'folder', path: DRAFT_MODEL }, build);
-  contenders.set('draft model', new Contender(open({ draftModel })));
+  contenders.set('draft model', new Contender({ draftModel }));
 }
-const all = [plain, ...contenders.values()];
+const all = [plain, again, ...contenders.values()];
 
 const prompts: readonly BenchPrompt[] = isSummit
   ? speculativePrompts(`${SUMMIT}/eval.jsonl`, Number(values.prompts))
   : recordPrompts().map((prompt) => ({ ...prompt, kind: 'JSON, schema', isRaw: false }));
-for (const [index, prompt] of prompts.entries()) {
-  if (index === WARM_UP) for (const { tallies } of all) tallies.clear();
-  const turn = index % all.length;
-  const texts = new Map<Contender, readonly number[]>();
-  for (const contender of [...all.slice(turn), ...all.slice(0, turn)]) {
-    texts.set(contender, await contender.run(index + 1, prompt));
+for (let round = 0; round < rounds; round++) {
+  for (const [index, prompt] of prompts.entries()) {
+    const isCounted = index >= WARM_UP;
+    const turn = (index + round) % all.length;
+    const texts = new Map<Contender, readonly number[]>();
+    for (const contender of [...all.slice(turn), ...all.slice(0, turn)]) {
+      texts.set(contender, await contender.run(index + 1, prompt, isCounted));
+    }
+    for (const contender of isCounted ? all : []) {
+      const tally = contender.tally(prompt.kind);
+      tally.numTexts++;
+      if (texts.get(contender)?.join() === texts.get(plain)?.join()) tally.numSame++;
+    }
   }
-  for (const contender of all) {
-    const tally = contender.tally(prompt.kind);
-    tally.numTexts++;
-    if (texts.get(contender)?.join() === texts.get(plain)?.join()) tally.numSame++;
-  }
+  for (const contender of all) contender.release();
 }
 
 const kinds = [...plain.tallies.keys()].sort();
 const load = loadavg()[0] ?? 0;
 if (values.json) {
-  const results = [...contenders, ['plain', plain] as const].map(([name, { tallies }]) => ({
+  const named = [...contenders, ['plain', plain] as const, ['again', again] as const];
+  const results = named.map(([name, contender]) => ({
     name,
-    kinds: Object.fromEntries(tallies),
+    kinds: kinds.map((kind) => {
+      const { times: _times, ...counts } = contender.tally(kind);
+      return { kind, ...counts, tokensPerSecond: contender.tokensPerSecond(kind) };
+    }),
   }));
   console.log(JSON.stringify({ machine: machineShape(), load, ...values, results }));
 } else {
@@ -223,16 +252,18 @@ if (values.json) {
       'prompts',
       'tokens',
       'plain tok/s',
+      'again',
       ...[...contenders.keys()].flatMap((name) => [name, ...header]),
     ],
     kinds.map((kind) => [
       kind,
-      String(plain.tally(kind).numTokens),
+      String(plain.tally(kind).numTokens / rounds),
       plain.tokensPerSecond(kind).toFixed(0),
+      ratio(again, kind),
       ...[...contenders.values()].flatMap((contender) => {
         const tally = contender.tally(kind);
         return [
-          `${(contender.tokensPerSecond(kind) / plain.tokensPerSecond(kind)).toFixed(2)}x`,
+          ratio(contender, kind),
           `${((100 * tally.numAcceptedTokens) / Math.max(1, tally.numDraftTokens)).toFixed(0)}%`,
           (tally.numTokens / tally.numSteps).toFixed(2),
           `${tally.numSame}/${tally.numTexts}`,
@@ -240,9 +271,5 @@ if (values.json) {
       }),
     ]),
   );
-}
-for (const { opened } of all) {
-  opened.speculator?.release();
-  opened.decoder.release();
 }
 process.exit(0);

@@ -12,8 +12,6 @@ export class DraftRecord {
   #draft: Draft | null = null;
   /** Index that the draft's first token would have in the sequence. */
   #start = 0;
-  /** Steps since its last draft. */
-  numStepsWithout = 0;
 
   /** @param prior the same of all sequences together, which is kept up to date from here */
   constructor(prior: (kind: number) => AcceptanceRate) {
@@ -26,7 +24,6 @@ export class DraftRecord {
   remember(sequence: Sequence, draft: Draft): void {
     this.#draft = draft;
     this.#start = sequence.numTokens;
-    this.numStepsWithout = 0;
   }
 
   /** The kind of the last draft's token `index`. */

@@ -4,10 +4,10 @@ import type { Sequence } from './sequence.ts';
 
 /** The longest end of the text that is looked up in the text itself. */
 const MAX_NGRAM = 4;
-/** Of guesses from the text, by the length of the match; none is 0. */
-const TEXT_RATES = [0, 0.3, 0.5, 0.75, 0.8];
-/** Of guesses from other texts, by the order of the match; none comes last. */
-const HISTORY_RATES = [0.6, 0.6, 0.3, 0];
+/** Of guesses from the text, by the length of the match, then for 1 to 3 tokens that are all output. */
+const TEXT_RATES = [0, 0.3, 0.5, 0.75, 0.8, 0.5, 0.7, 0.8];
+/** Of guesses from other texts, by their streak. */
+const HISTORY_RATES = [0.2, 0.4, 0.7, 0.9];
 /** A draft ends where it would hardly come true any more. */
 const MIN_CHANCE = 0.1;
 const NOTHING: Draft = { tokenIds: new Int32Array(), kinds: [] };
@@ -18,16 +18,19 @@ type Relation = (typeof RELATIONS)[number];
 
 /** What a guess rests on; its kind, as a number. */
 interface Evidence {
-  /** Length of the match in the text; 0 for none. */
+  /** Index into TEXT_RATES; 0 for no match in the text. */
   readonly text: number;
-  /** Order of the match in other texts; `numOrders` for none. */
+  /** One more than the order of the match in other texts; 0 for none. */
   readonly history: number;
+  /** Of the match in other texts. */
+  readonly streak: number;
   readonly relation: Relation;
 }
 
 interface TextMatch {
   readonly tokenId: number;
-  readonly length: number;
+  /** Index into TEXT_RATES. */
+  readonly text: number;
 }
 
 interface Guess {
@@ -56,8 +59,9 @@ export class NgramDrafts implements DraftSource {
   }
 
   priorRate(kind: number): number {
-    const { text, history, relation } = evidenceOf(kind);
-    const [ofText, ofHistory] = [TEXT_RATES[text] ?? 0, HISTORY_RATES[history] ?? 0];
+    const { text, history, streak, relation } = evidenceOf(kind);
+    const ofText = TEXT_RATES[text] ?? 0;
+    const ofHistory = history === 0 ? 0 : (HISTORY_RATES[streak] ?? 0);
     if (relation === 'text') return ofText * (1 - ofHistory / 2);
     if (relation === 'history') return ofHistory * (1 - ofText / 2);
     return 1 - (1 - ofText) * (1 - ofHistory);
@@ -72,14 +76,15 @@ export class NgramDrafts implements DraftSource {
   ): Draft {
     const salt = this.#follow(sequence);
     const { stopTokenIds } = sequence.request;
-    const start = sequence.numTokens;
+    const { numPromptTokens, numTokens: start } = sequence;
     const text = new Int32Array(start + numTokens);
     text.set(sequence.tokenIds());
     text.set(begun.tokenIds, start);
     const kinds = [...begun.kinds];
     let chance = kinds.reduce((product, kind) => product * rateOf(kind), 1);
     for (let end = start + kinds.length; end < text.length; end++) {
-      const guess = likeliest(findInText(text, end), this.#history.find(salt, text, end), rateOf);
+      const match = findInText(text, end, end - numPromptTokens);
+      const guess = likeliest(match, this.#history.find(salt, text, end), rateOf);
       if (guess === null) break;
       text[end] = guess.tokenId;
       kinds.push(guess.kind);
@@ -105,8 +110,11 @@ export class NgramDrafts implements DraftSource {
   }
 }
 
-/** What followed the latest of the longest matches with the end of the first `end` tokens. */
-function findInText(text: Int32Array, end: number): TextMatch | null {
+/**
+ * What followed the latest of the longest matches with the end of the first `end` tokens. A match
+ * with the whole output, short as it may be, is told apart: nothing speaks against it yet.
+ */
+function findInText(text: Int32Array, end: number, numOutputTokens: number): TextMatch | null {
   const last = end - 1;
   let longest = 0;
   let tokenId = -1;
@@ -119,7 +127,9 @@ function findInText(text: Int32Array, end: number): TextMatch | null {
     longest = length;
     tokenId = text[at + 1] ?? -1;
   }
-  return longest === 0 ? null : { tokenId, length: longest };
+  if (longest === 0) return null;
+  const isWhole = numOutputTokens > 0 && numOutputTokens < MAX_NGRAM && longest >= numOutputTokens;
+  return { tokenId, text: isWhole ? MAX_NGRAM + numOutputTokens : longest };
 }
 
 /** Where both sources know something and disagree, the one that has been right more often. */
@@ -128,11 +138,12 @@ function likeliest(
   elsewhere: Continuation | null,
   rateOf: (kind: number) => number,
 ): Guess | null {
-  const text = match?.length ?? 0;
-  const history = elsewhere?.order ?? NgramHistory.numOrders;
+  const text = match?.text ?? 0;
+  const history = elsewhere === null ? 0 : 1 + elsewhere.order;
+  const streak = elsewhere?.streak ?? 0;
   const guess = (tokenId: number, relation: Relation): Guess => ({
     tokenId,
-    kind: kindOf({ text, history, relation }),
+    kind: kindOf({ text, history, streak, relation }),
   });
   if (match === null) return elsewhere && guess(elsewhere.tokenId, 'same');
   if (elsewhere === null || elsewhere.tokenId === match.tokenId)
@@ -141,16 +152,18 @@ function likeliest(
   return rateOf(a.kind) >= rateOf(b.kind) ? a : b;
 }
 
-function kindOf({ text, history, relation }: Evidence): number {
-  const sources = text * (NgramHistory.numOrders + 1) + history;
-  return sources * RELATIONS.length + RELATIONS.indexOf(relation);
+function kindOf({ text, history, streak, relation }: Evidence): number {
+  const found = (text * (NgramHistory.numOrders + 1) + history) * NgramHistory.numStreaks + streak;
+  return found * RELATIONS.length + RELATIONS.indexOf(relation);
 }
 
 function evidenceOf(kind: number): Evidence {
-  const sources = Math.floor(kind / RELATIONS.length);
+  const found = Math.floor(kind / RELATIONS.length);
+  const matches = Math.floor(found / NgramHistory.numStreaks);
   return {
-    text: Math.floor(sources / (NgramHistory.numOrders + 1)),
-    history: sources % (NgramHistory.numOrders + 1),
+    text: Math.floor(matches / (NgramHistory.numOrders + 1)),
+    history: matches % (NgramHistory.numOrders + 1),
+    streak: found % NgramHistory.numStreaks,
     relation: RELATIONS[kind % RELATIONS.length] ?? 'same',
   };
 }

@@ -1,12 +1,19 @@
-/** Lengths of the ends of text that are looked up, longest first. */
-const ORDERS = [8, 5, 3] as const;
+/** Lengths of the ends of text that are looked up. */
+const ORDERS = [1, 2, 3, 5, 8] as const;
+const LONGEST = Math.max(...ORDERS);
 const NUM_ENTRIES = 2 ** 17;
+const MAX_STREAK = 3;
 
 /** What followed the end of a text elsewhere. */
 export interface Continuation {
   readonly tokenId: number;
-  /** 0 for the longest end of text that was found, and so on. */
+  /** Grows with the length of the end of text that was found, from 0. */
   readonly order: number;
+  /**
+   * How often it came in a row, counted up to 3; 0 where something else came before it. Names that
+   * change follow the same form as words that don't: this tells them apart.
+   */
+  readonly streak: number;
 }
 
 /**
@@ -15,49 +22,66 @@ export interface Continuation {
  */
 export class NgramHistory {
   static readonly numOrders = ORDERS.length;
+  static readonly numStreaks = MAX_STREAK + 1;
   /** Two hashes decide: one for the place, and this one to tell entries apart. */
   readonly #checks = new Int32Array(NUM_ENTRIES);
   readonly #followers = new Int32Array(NUM_ENTRIES).fill(-1);
+  readonly #streaks = new Uint8Array(NUM_ENTRIES);
+  /** Of the ends of the text at hand, by order. */
+  readonly #hashes = new Int32Array(ORDERS.length);
 
   /** Takes up the tokens from index `start` on. */
   add(salt: number, tokenIds: Int32Array, start: number): void {
     for (let end = Math.max(1, start); end < tokenIds.length; end++) {
-      for (const order of ORDERS) {
-        if (order > end) continue;
-        const hash = hashOf(salt, tokenIds, end - order, end);
-        const place = placeOf(hash);
-        this.#checks[place] = hash;
-        this.#followers[place] = tokenIds[end] ?? -1;
-      }
+      const tokenId = tokenIds[end] ?? -1;
+      const numOrders = this.#hash(salt, tokenIds, end);
+      for (let order = 0; order < numOrders; order++) this.#put(this.#hashes[order] ?? 0, tokenId);
     }
   }
 
   /** What followed the longest end of the first `end` tokens that is known. */
   find(salt: number, tokenIds: Int32Array, end: number): Continuation | null {
-    for (const [order, length] of ORDERS.entries()) {
-      if (length > end) continue;
-      const hash = hashOf(salt, tokenIds, end - length, end);
+    for (let order = this.#hash(salt, tokenIds, end) - 1; order >= 0; order--) {
+      const hash = this.#hashes[order] ?? 0;
       const place = placeOf(hash);
       const tokenId = this.#followers[place] ?? -1;
-      if (tokenId !== -1 && this.#checks[place] === hash) return { tokenId, order };
+      if (tokenId === -1 || this.#checks[place] !== hash) continue;
+      return { tokenId, order, streak: this.#streaks[place] ?? 0 };
     }
     return null;
+  }
+
+  #put(hash: number, tokenId: number): void {
+    const place = placeOf(hash);
+    const before = this.#followers[place];
+    const isKnown = before !== -1 && this.#checks[place] === hash;
+    const streak = isKnown ? (this.#streaks[place] ?? 0) : 0;
+    this.#streaks[place] = isKnown && before !== tokenId ? 0 : Math.min(streak + 1, MAX_STREAK);
+    this.#checks[place] = hash;
+    this.#followers[place] = tokenId;
+  }
+
+  /** Hashes the ends of the first `end` tokens, back from the last one; returns of how many orders. */
+  #hash(salt: number, tokenIds: Int32Array, end: number): number {
+    let hash = salt ^ 0x811c9dc5;
+    let order = 0;
+    for (let length = 1; length <= Math.min(LONGEST, end); length++) {
+      hash = mix(hash, tokenIds[end - length] ?? 0);
+      if (length === ORDERS[order]) this.#hashes[order++] = hash + length;
+    }
+    return order;
   }
 }
 
 /** A number for a salt. */
 export function hashSalt(salt: string): number {
-  return hashOf(0, new TextEncoder().encode(salt), 0, Infinity);
+  return new TextEncoder().encode(salt).reduce(mix, 0x811c9dc5);
 }
 
-/** FNV-1a over whole numbers, then mixed so that every bit counts. */
-function hashOf(salt: number, values: Int32Array | Uint8Array, start: number, end: number): number {
-  let hash = (salt ^ 0x811c9dc5) + end - start;
-  for (let index = start; index < Math.min(end, values.length); index++) {
-    hash = Math.imul(hash ^ (values[index] ?? 0), 0x01000193);
-    hash ^= hash >>> 15;
-  }
-  return hash | 0;
+/** FNV-1a over whole numbers, mixed so that every bit counts. */
+function mix(hash: number, value: number): number {
+  const product = Math.imul(hash ^ value, 0x01000193);
+  return product ^ (product >>> 15);
 }
 
 function placeOf(hash: number): number {

@@ -10,11 +10,10 @@ import {
   type StepPlan,
   type VerifyRun,
 } from './step-plan.ts';
+import { TrialSchedule } from './trial-schedule.ts';
 
 /** Tokens per second must be expected to rise by this factor. */
 const DEFAULT_MIN_GAIN = 1.1;
-/** Drafts that cost something are tried again after so many steps without one. */
-const PROBE_STEPS = 96;
 /** About the last thirty tokens of all sequences count for a new one. */
 const DECAY = 0.97;
 
@@ -61,6 +60,8 @@ export class Speculator {
   readonly #records = new WeakMap<Sequence, DraftRecord>();
   /** By kind of draft, of all sequences. */
   readonly #rates = new Map<number, AcceptanceRate>();
+  /** Of drafts that cost something. */
+  readonly #trials = new TrialSchedule();
   #numDrafts = 0;
   readonly #numDraftTokens = { guessed: 0, forced: 0 };
   readonly #numAcceptedTokens = { guessed: 0, forced: 0 };
@@ -98,8 +99,10 @@ export class Speculator {
     const areFew = sequences.length > 0 && sequences.length <= maxRuns;
     if (!isDecodeOnly || !areFew) return plan;
     if (!sequences.every((sequence) => this.#canSpeculate(sequence))) return plan;
+    const areCostly = sequences.every((sequence) => this.#sourceFor(sequence)?.isFree === false);
+    if (areCostly && this.#trials.rests()) return plan;
     const prospects = sequences.map((sequence) => this.#prospect(sequence, sequences.length));
-    const verify = this.#pays(prospects, decode) ? this.#draft(prospects) : [];
+    const verify = this.#isWorthIt(prospects, decode, areCostly) ? this.#draft(prospects) : [];
     // Memory for drafts may have been taken from texts kept for reuse, even if none was made.
     const operations = this.#options.kvCache.takeOperations();
     const cacheOperations = [...plan.cacheOperations, ...operations];
@@ -170,11 +173,21 @@ export class Speculator {
     return best;
   }
 
-  #pays(prospects: readonly Prospect[], decode: StepPlan['decode']): boolean {
+  #isWorthIt(
+    prospects: readonly Prospect[],
+    decode: StepPlan['decode'],
+    areCostly: boolean,
+  ): boolean {
     if (prospects.some(({ length }) => length === 0)) return false;
+    const pays = this.#pays(prospects, decode);
+    if (!areCostly) return pays;
     // What costs something to try says nothing of itself unless it is tried.
-    const isDue = prospects.every(({ record }) => record.numStepsWithout >= PROBE_STEPS);
-    if (isDue && prospects.every(({ source }) => !source.isFree)) return true;
+    const { isTrial } = this.#trials;
+    this.#trials.judge(pays);
+    return pays || isTrial;
+  }
+
+  #pays(prospects: readonly Prospect[], decode: StepPlan['decode']): boolean {
     const plainMs = this.#options.costs.plainMs(decode);
     const ms = prospects.reduce((sum, prospect) => sum + prospect.ms, 0);
     return prospects.every(({ numExpected }) => numExpected * plainMs >= this.#minGain * ms);
@@ -199,7 +212,6 @@ export class Speculator {
   #watch(prospects: readonly Prospect[]): void {
     for (const { sequence, record, draft } of prospects) {
       if (draft) record.remember(sequence, draft);
-      else record.numStepsWithout++;
     }
   }
 

@@ -76,11 +76,40 @@ describe('drafts from texts', () => {
       const [kind = -1] = drafts.draft(sequenceOf(tokenIds), 1, always).kinds;
       return drafts.priorRate(kind);
     };
-    const alone = believe([9, 2, 7, 8, 9]);
+    const first = believe([9, 2, 7, 8, 9]);
     draft(drafts, sequenceOf([7, 8, 9, 2]));
-    expect(believe([9, 2, 7, 8, 9])).toBeGreaterThan(alone);
+    draft(drafts, sequenceOf([7, 8, 9, 2]));
+    const agreed = believe([9, 2, 7, 8, 9]);
+    expect(agreed).toBeGreaterThan(first);
     draft(drafts, sequenceOf([7, 8, 9, 3]));
-    expect(believe([9, 2, 7, 8, 9])).toBeLessThan(alone);
+    expect(believe([9, 2, 7, 8, 9])).toBeLessThan(agreed);
+  });
+
+  it('are believed less where something else came each time', () => {
+    const steady = new NgramDrafts();
+    const changing = new NgramDrafts();
+    for (const next of [5, 6, 7]) {
+      draft(steady, sequenceOf([1, 2, 3, 7]));
+      draft(changing, sequenceOf([1, 2, 3, next]));
+    }
+    const drafted = [steady, changing].map((drafts) => {
+      const { tokenIds, kinds } = drafts.draft(sequenceOf([1, 2, 3]), 1, always);
+      expect([...tokenIds]).toEqual([7]);
+      return drafts.priorRate(kinds[0] ?? -1);
+    });
+    expect(drafted[0]).toBeGreaterThan(drafted[1] ?? 1);
+  });
+
+  it('are believed more where all of the output matches', () => {
+    const believe = (prompt: readonly number[], output: readonly number[]) => {
+      const drafts = new NgramDrafts();
+      const sequence = sequenceOf(prompt);
+      for (const tokenId of output) sequence.append(tokenId);
+      const { tokenIds, kinds } = drafts.draft(sequence, 1, () => 1);
+      expect([...tokenIds]).toEqual([6]);
+      return drafts.priorRate(kinds[0] ?? -1);
+    };
+    expect(believe([5, 6, 1], [5])).toBeGreaterThan(believe([5, 6, 1], [2, 3, 4, 5]));
   });
 
   it('end where the text would', () => {
