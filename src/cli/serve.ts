@@ -153,7 +153,11 @@ async function serve(options: Options): Promise<void> {
     await engine.stop();
   });
 
-  const model = await buildWithProgress(chosen.source, choice, options.kvCacheDtype);
+  const model = await buildWithProgress(
+    chosen.source,
+    { ...choice, maxModelLen: limits.maxModelLen },
+    options.kvCacheDtype,
+  );
   const { device } = chosenDevice;
   const speculative = await speculation(options, choice, device, chosen.config);
   await engine.start({
