@@ -41,6 +41,14 @@ SHAPE = {
     "pad_token_id": 0,
 }
 ROPE = {"rope_theta": 1000.0, "original_max_position_embeddings": ORIGINAL_LENGTH}
+GRANITE = {
+    "embedding_multiplier": 3.0,
+    "attention_multiplier": 0.2,
+    "residual_multiplier": 0.4,
+    "logits_scaling": 2.0,
+    # Large enough to show.
+    "rms_norm_eps": 0.01,
+}
 YARN = {"rope_type": "yarn", "factor": 4.0, **ROPE}
 
 
@@ -55,15 +63,6 @@ def yarn(**config) -> PreTrainedModel:
 
 def phi3(**config) -> PreTrainedModel:
     return transformers.Phi3ForCausalLM(transformers.Phi3Config(**{**SHAPE, **config}))
-
-
-def granite_multipliers() -> dict[str, float]:
-    return {
-        "embedding_multiplier": 3.0,
-        "attention_multiplier": 0.2,
-        "residual_multiplier": 0.4,
-        "logits_scaling": 2.0,
-    }
 
 
 CASES: dict[str, Callable[[], PreTrainedModel]] = {
@@ -149,12 +148,12 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
         transformers.SmolLM3Config(**SHAPE, no_rope_layer_interval=2)
     ),
     "granite": lambda: transformers.GraniteForCausalLM(
-        transformers.GraniteConfig(**SHAPE, **granite_multipliers())
+        transformers.GraniteConfig(**SHAPE, **GRANITE)
     ),
     "granite-hybrid": lambda: transformers.GraniteMoeHybridForCausalLM(
         transformers.GraniteMoeHybridConfig(
             **SHAPE,
-            **granite_multipliers(),
+            **GRANITE,
             num_local_experts=0,
             num_experts_per_tok=0,
             shared_intermediate_size=24,

@@ -23,7 +23,8 @@ export function buildCommand(): Command {
   return addOptions(command, NAMES).action(async () => {
     const options = readOptions<(typeof NAMES)[number]>(command);
     const { source, config } = await chooseModel(options);
-    const choice = resolvePrecision(options.precision, await chooseDevice(options), config);
+    const device = await chooseDevice(options, config);
+    const choice = resolvePrecision(options.precision, device, config);
     const { graphPath, manifest } = await buildWithProgress(
       source,
       { ...choice, maxModelLen: options.maxModelLen },
