@@ -7,7 +7,11 @@ import { withProgressBar } from './progress-bar.ts';
 /** Builds a model, or finds it built, with a progress bar on stderr while it takes time. */
 export async function buildWithProgress(
   source: ModelSource,
-  { precision, activationDtype = 'float32' }: Pick<BuildOptions, 'precision' | 'activationDtype'>,
+  {
+    precision,
+    activationDtype = 'float32',
+    maxModelLen,
+  }: Pick<BuildOptions, 'precision' | 'activationDtype' | 'maxModelLen'>,
   kvCacheDtype: Options['kvCacheDtype'],
 ): Promise<BuiltModel> {
   const calibration = kvCacheDtype === 'int8' ? await loadCalibration() : {};
@@ -16,6 +20,7 @@ export async function buildWithProgress(
     prepareModel(source, {
       precision,
       activationDtype,
+      maxModelLen,
       cacheDirectory,
       ...calibration,
       onProgress,

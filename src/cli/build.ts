@@ -6,7 +6,14 @@ import { chooseModel } from './model-source.ts';
 import { addOptions, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 
-const NAMES = ['model', ...DEVICE_OPTIONS, 'precision', 'kvCacheDtype', 'randomWeights'] as const;
+const NAMES = [
+  'model',
+  ...DEVICE_OPTIONS,
+  'precision',
+  'maxModelLen',
+  'kvCacheDtype',
+  'randomWeights',
+] as const;
 
 /** `chairlift build`: makes the ONNX graph ahead of the first `serve`. */
 export function buildCommand(): Command {
@@ -16,8 +23,13 @@ export function buildCommand(): Command {
   return addOptions(command, NAMES).action(async () => {
     const options = readOptions<(typeof NAMES)[number]>(command);
     const { source, config } = await chooseModel(options);
-    const choice = resolvePrecision(options.precision, await chooseDevice(options), config);
-    const { graphPath, manifest } = await buildWithProgress(source, choice, options.kvCacheDtype);
+    const device = await chooseDevice(options, config);
+    const choice = resolvePrecision(options.precision, device, config);
+    const { graphPath, manifest } = await buildWithProgress(
+      source,
+      { ...choice, maxModelLen: options.maxModelLen },
+      options.kvCacheDtype,
+    );
     const millions = (manifest.numParameters / 1e6).toFixed(1);
     console.log(
       `${manifest.family}, ${millions}M parameters, ${manifest.precision}, KV cache ${manifest.kvCacheDtype}`,

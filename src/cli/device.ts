@@ -8,6 +8,7 @@ import {
   type DeviceProbe,
   NO_DEVICE,
 } from '../engine/device.ts';
+import type { DecoderConfig } from '../model/config.ts';
 import type { ActivationDtype } from '../model/manifest.ts';
 import { UsageError } from './errors.ts';
 import type { OptionName, Options } from './options.ts';
@@ -61,10 +62,13 @@ const ON_CPU: Omit<ChosenDevice, 'reason'> = {
 };
 
 /**
- * What `--device` means on this machine. A GPU is taken only if a graph runs on it.
+ * What `--device` means on this machine, for a model. A GPU is taken only if a graph runs on it.
  * @throws UsageError when a device that was asked for does not work, saying why
  */
-export async function chooseDevice(flags: DeviceFlags): Promise<ChosenDevice> {
+export async function chooseDevice(
+  flags: DeviceFlags,
+  config: DecoderConfig,
+): Promise<ChosenDevice> {
   if (flags.graphCapture && flags.device !== 'webgpu') {
     throw new UsageError('--graph-capture needs --device webgpu');
   }
@@ -75,6 +79,12 @@ export async function chooseDevice(flags: DeviceFlags): Promise<ChosenDevice> {
       throw new UsageError(
         '--device-id is for CUDA: WebGPU takes the adapter that it finds best, which ' +
           '--provider-option powerPreference=low-power and the settings of the Vulkan loader change',
+      );
+    }
+    const obstacle = modelObstacle(flags.device, config);
+    if (obstacle !== null) {
+      throw new UsageError(
+        `--device ${flags.device} cannot run this model: ${obstacle} (supported: --device cpu, cuda)`,
       );
     }
     const probe = await tryDevice(device);
@@ -88,11 +98,23 @@ export async function chooseDevice(flags: DeviceFlags): Promise<ChosenDevice> {
   for (const name of AUTO_DEVICES) {
     const device = deviceOptions(flags, name);
     const probe = await tryDevice(device);
-    const obstacle = probe.failure ?? (probe.isSoftware ? softwareReason(probe) : null);
+    const obstacle =
+      probe.failure ??
+      (probe.isSoftware ? softwareReason(probe) : null) ??
+      modelObstacle(name, config);
     if (obstacle === null) return { device, ...probe, reason: reasonFor('picked', reasons) };
     reasons.push(`${name}: ${obstacle}`);
   }
   return { ...ON_CPU, reason: reasonFor('picked', reasons) };
+}
+
+/** Why a device that works cannot run a model; null if it can. */
+export function modelObstacle(
+  name: DeviceName,
+  { attentionSoftcap }: Pick<DecoderConfig, 'attentionSoftcap'>,
+): string | null {
+  if (name !== 'webgpu' || attentionSoftcap === null) return null;
+  return 'its attention kernel leaves out the cap of scores (attn_logit_softcapping)';
 }
 
 function softwareReason({ adapter }: DeviceProbe): string {

@@ -68,7 +68,11 @@ async function generate(command: Command, argument: string | undefined): Promise
 
   const engine = new EngineClient();
   const choice = resolvePrecision(options.precision, null, chosen.config);
-  const model = await buildWithProgress(chosen.source, choice, options.kvCacheDtype);
+  const model = await buildWithProgress(
+    chosen.source,
+    { ...choice, maxModelLen: limits.maxModelLen },
+    options.kvCacheDtype,
+  );
   await engine.start({ model, ...limits });
   const admission = new Admission({ concurrency: 1, maxQueue: 0 });
   const { eosTokenIds } = tokenizer;

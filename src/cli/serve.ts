@@ -74,7 +74,7 @@ export function serveCommand(): Command {
 async function serve(options: Options): Promise<void> {
   const logger = createLogger(options.logLevel);
   const chosen = await chooseModel(options);
-  const chosenDevice = await chooseDevice(options);
+  const chosenDevice = await chooseDevice(options, chosen.config);
   const limits = engineLimits(options, chosen.config, chosenDevice);
   const choice = resolvePrecision(options.precision, chosenDevice, chosen.config);
   const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype);
@@ -153,7 +153,11 @@ async function serve(options: Options): Promise<void> {
     await engine.stop();
   });
 
-  const model = await buildWithProgress(chosen.source, choice, options.kvCacheDtype);
+  const model = await buildWithProgress(
+    chosen.source,
+    { ...choice, maxModelLen: limits.maxModelLen },
+    options.kvCacheDtype,
+  );
   const { device } = chosenDevice;
   const speculative = await speculation(options, choice, device, chosen.config);
   await engine.start({

@@ -4,7 +4,7 @@ import { SCORE_SCALE } from './rope.ts';
 
 /** What GroupQueryAttention and PagedAttention are both told of a layer. */
 export function attentionAttributes(
-  { numHeads, numKvHeads, slidingWindows }: DecoderConfig,
+  { numHeads, numKvHeads, slidingWindows, attentionSoftcap }: DecoderConfig,
   layer: number,
 ): Readonly<Record<string, AttributeValue>> {
   const window = slidingWindows[layer] ?? null;
@@ -13,6 +13,7 @@ export function attentionAttributes(
     kv_num_heads: BigInt(numKvHeads),
     do_rotary: 1n,
     scale: SCORE_SCALE,
+    ...(attentionSoftcap === null ? {} : { softcap: attentionSoftcap }),
     ...(window === null ? {} : { local_window_size: BigInt(window) }),
   };
 }

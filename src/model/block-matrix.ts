@@ -81,7 +81,7 @@ export class BlockMatrix {
     const graph = this.#graph;
     const lastAxis = graph.initializer(`${output}/axes`, 'int64', [1], BigInt64Array.of(-1n));
     // The two operators want the same scales in different shapes.
-    const scales = graph.node(`${output}/Scales`, 'Unsqueeze', [this.#scales, lastAxis]);
+    const scales = graph.node(`${output}/BlockScales`, 'Unsqueeze', [this.#scales, lastAxis]);
     const blocks = graph.node(
       `${output}/Blocks`,
       'GatherBlockQuantized',

@@ -27,7 +27,7 @@ import { createStagingDirectory, publish, removeStaleStaging } from './staging.t
 import type { WeightSource } from './weights.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 9;
+const FORMAT_VERSION = 10;
 
 const GRAPH_FILE = 'decoder.onnx';
 const MIXED_GRAPH_FILE = 'mixed.onnx';
@@ -44,6 +44,11 @@ export interface BuildOptions {
   readonly activationDtype?: ActivationDtype;
   /** Where built models are kept, see defaultCacheDirectory. */
   readonly cacheDirectory: string;
+  /**
+   * Longest sequence that will be computed, in tokens, on which the rotary frequencies of some models
+   * depend; the longest possible if left out.
+   */
+  readonly maxModelLen?: number | undefined;
   /** Called while building: bytes written, bytes in all, and the weight just written. */
   readonly onProgress?: (done: number, total: number, label: string) => void;
   /**
@@ -76,7 +81,7 @@ export async function prepareModel(
   if (activationDtype === 'float16' && !hasHalf) {
     throw new RangeError('graphs in float16 have weights of fp16 or int4, and a cache of float16');
   }
-  const resolved = await resolveSource(source, options.cacheDirectory);
+  const resolved = await resolveSource(source, options);
   const { config } = resolved;
   const kvCacheDtype = kvCacheDtypeOf(options);
   const weights = await resolved.identity();
@@ -112,12 +117,15 @@ async function kvScalesFor(
   return calibrateKv?.(await prepareModel(source, options));
 }
 
-async function resolveSource(source: ModelSource, cacheDirectory: string): Promise<ResolvedSource> {
+async function resolveSource(
+  source: ModelSource,
+  { cacheDirectory, maxModelLen }: BuildOptions,
+): Promise<ResolvedSource> {
   if (source.kind === 'folder') {
-    return resolveFolder(await inspectModelFolder(source.path), cacheDirectory);
+    return resolveFolder(await inspectModelFolder(source.path, maxModelLen), cacheDirectory);
   }
   return {
-    config: parseDecoderConfig(source.config, 'the configuration'),
+    config: parseDecoderConfig(source.config, 'the configuration', maxModelLen),
     identity: async () => `random ${source.seed}`,
     open: async () => new RandomWeights(source.seed),
   };

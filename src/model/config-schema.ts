@@ -2,22 +2,33 @@ import { z } from 'zod';
 
 const count = z.int().positive();
 const tokenId = z.int().nonnegative();
+const positive = z.number().positive();
+const fraction = positive.max(1);
 
 const ropeSchema = z.object({
   rope_type: z.string().optional(),
   // The older name of rope_type.
   type: z.string().optional(),
-  rope_theta: z.number().positive().optional(),
-  factor: z.number().positive().optional(),
-  low_freq_factor: z.number().positive().optional(),
-  high_freq_factor: z.number().positive().optional(),
-  original_max_position_embeddings: count.optional(),
+  rope_theta: positive.optional(),
+  partial_rotary_factor: fraction.nullish(),
+  factor: positive.nullish(),
+  low_freq_factor: positive.optional(),
+  high_freq_factor: positive.optional(),
+  original_max_position_embeddings: count.nullish(),
+  beta_fast: positive.nullish(),
+  beta_slow: positive.nullish(),
+  mscale: z.number().nullish(),
+  mscale_all_dim: z.number().nullish(),
+  attention_factor: positive.nullish(),
+  truncate: z.boolean().nullish(),
+  short_factor: z.array(positive).nullish(),
+  long_factor: z.array(positive).nullish(),
 });
 
 /** Where layers with a sliding window have their own. */
 const ropeByLayerTypeSchema = z.object({
   full_attention: ropeSchema,
-  sliding_attention: ropeSchema,
+  sliding_attention: ropeSchema.nullish(),
 });
 
 /** What is read of a Hugging Face config.json. */
@@ -33,13 +44,20 @@ export const configSchema = z.looseObject({
   // Gemma's name of hidden_act.
   hidden_activation: z.string().nullish(),
   max_position_embeddings: count,
-  rms_norm_eps: z.number().positive().default(1e-6),
-  rope_theta: z.number().positive().optional(),
-  rope_local_base_freq: z.number().positive().nullish(),
+  rms_norm_eps: positive.default(1e-6),
+  rope_theta: positive.optional(),
+  rope_local_base_freq: positive.nullish(),
   rope_scaling: ropeSchema.nullish(),
   // Since Transformers 5: rope_theta and rope_scaling in one object.
   rope_parameters: z.union([ropeByLayerTypeSchema, ropeSchema]).nullish(),
-  partial_rotary_factor: z.number().nullish(),
+  partial_rotary_factor: fraction.nullish(),
+  // Where Phi-3 has what others have in rope_scaling.
+  original_max_position_embeddings: count.nullish(),
+  // SmolLM3: by layer, 0 for no rotary embedding; or every how manieth layer has none.
+  no_rope_layers: z.array(z.int()).nullish(),
+  no_rope_layer_interval: count.nullish(),
+  // Granite 4: `rope`, or none in any layer.
+  position_embedding_type: z.string().nullish(),
   attention_bias: z.boolean().default(false),
   mlp_bias: z.boolean().default(false),
   tie_word_embeddings: z.boolean().default(false),
@@ -50,9 +68,17 @@ export const configSchema = z.looseObject({
   // What Transformers calls it since layer_types.
   _sliding_window_pattern: count.nullish(),
   layer_types: z.array(z.string()).nullish(),
-  query_pre_attn_scalar: z.number().positive().nullish(),
-  attn_logit_softcapping: z.number().nullish(),
-  final_logit_softcapping: z.number().nullish(),
+  query_pre_attn_scalar: positive.nullish(),
+  attn_logit_softcapping: positive.nullish(),
+  final_logit_softcapping: positive.nullish(),
+  // Granite's factors.
+  embedding_multiplier: positive.nullish(),
+  attention_multiplier: positive.nullish(),
+  residual_multiplier: positive.nullish(),
+  logits_scaling: positive.nullish(),
+  // Granite 4's intermediate_size, where there are no experts besides.
+  shared_intermediate_size: count.nullish(),
+  num_local_experts: z.int().nonnegative().nullish(),
   use_bidirectional_attention: z.boolean().nullish(),
   quantization_config: z.unknown().optional(),
   bos_token_id: tokenId.nullish(),

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
 import { ModelError } from './errors.ts';
 import { FAMILIES, type BiasRule, type Family } from './families.ts';
+import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
-import type { RopeScaling } from './rope.ts';
+import type { RopeScaling } from './rope-scaling.ts';
 import { slidingWindows } from './sliding-windows.ts';
 
 /** A decoder's architecture, read from config.json with every default filled in. */
@@ -20,6 +21,18 @@ export interface DecoderConfig {
   readonly activation: Activation;
   readonly maxPositionEmbeddings: number;
   readonly rmsNormEps: number;
+  /** What embeddings are multiplied by. */
+  readonly embeddingScale: number;
+  /** What logits are multiplied by. */
+  readonly logitScale: number;
+  /** Logits x become cap * tanh(x / cap); null if they stay. */
+  readonly logitSoftcap: number | null;
+  /** Likewise attention's scores. */
+  readonly attentionSoftcap: number | null;
+  /** How many dimensions of a head turn with the position. */
+  readonly rotaryDim: number;
+  /** By layer, whether they turn at all. */
+  readonly rotatedLayers: readonly boolean[];
   readonly ropeTheta: number;
   readonly ropeScaling: RopeScaling;
   /** The rotary base of layers with a sliding window, where it is another, unscaled; else null. */
@@ -46,15 +59,24 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   gelu_pytorch_tanh: 'gelu_tanh',
 };
 
+/** In config.json; `attention` is Granite 4's name of `full_attention`. */
+const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', 'attention'];
+
 /** ONNX Runtime's rotary kernels work on heads of this many dimensions and its multiples. */
 const HEAD_DIM_MULTIPLE = 16;
 
 /**
  * Reads a parsed Hugging Face config.json.
  * @param origin what to call the configuration in errors, such as its path
+ * @param maxModelLen longest sequence that will be computed, in tokens, on which the rotary
+ *   frequencies of some models depend; the longest possible if left out
  * @throws {ModelError} if it is incomplete, or describes what the decoder graph cannot express
  */
-export function parseDecoderConfig(json: unknown, origin: string): DecoderConfig {
+export function parseDecoderConfig(
+  json: unknown,
+  origin: string,
+  maxModelLen?: number,
+): DecoderConfig {
   const family = parseFamily(json, origin);
   const parsed = configSchema.safeParse({ ...family.defaults, ...Object(json) });
   if (!parsed.success) {
@@ -63,24 +85,41 @@ export function parseDecoderConfig(json: unknown, origin: string): DecoderConfig
   const hf = parsed.data;
   refuseUnsupported(hf, origin);
   const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
-  const rope = parseRope(hf, origin);
+  const rope = parseRope(hf, {
+    headDim,
+    localInWindows: family.localRopeInWindows,
+    maxModelLen,
+    origin,
+  });
+  // What layers add is not multiplied by the residual multiplier: everything before them is divided by
+  // it. The norms that read the sum give the same, if what they add to its mean square is divided too.
+  const residualScale = hf.residual_multiplier ?? 1;
+  const embeddingScale = family.scalesEmbedding
+    ? Math.sqrt(hf.hidden_size)
+    : (hf.embedding_multiplier ?? 1);
   const config: DecoderConfig = {
     family,
     vocabSize: hf.vocab_size,
     hiddenSize: hf.hidden_size,
-    intermediateSize: hf.intermediate_size,
+    intermediateSize: hf.shared_intermediate_size ?? hf.intermediate_size,
     numLayers: hf.num_hidden_layers,
     numHeads: hf.num_attention_heads,
     numKvHeads: hf.num_key_value_heads ?? hf.num_attention_heads,
     headDim,
-    maxPositionEmbeddings: hf.max_position_embeddings,
-    rmsNormEps: hf.rms_norm_eps,
+    maxPositionEmbeddings: rope.maxPositionEmbeddings,
+    rmsNormEps: hf.rms_norm_eps / residualScale ** 2,
     activation: parseActivation(hf, origin),
+    embeddingScale: embeddingScale / residualScale,
+    logitScale: 1 / (hf.logits_scaling ?? 1),
+    logitSoftcap: hf.final_logit_softcapping ?? null,
+    attentionSoftcap: hf.attn_logit_softcapping ?? null,
+    rotaryDim: rope.rotaryDim,
+    rotatedLayers: rotatedLayers(hf),
     ropeTheta: rope.theta,
     ropeScaling: rope.scaling,
     localRopeTheta: rope.localTheta,
-    attentionScale: (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
-    slidingWindows: slidingWindows(hf, family.slidingWindow),
+    attentionScale: hf.attention_multiplier ?? (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
+    slidingWindows: slidingWindows(hf, family.slidingWindow, rope.maxPositionEmbeddings),
     tieWordEmbeddings: hf.tie_word_embeddings,
     queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
     attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
@@ -110,12 +149,11 @@ function refuseUnsupported(hf: HuggingFaceConfig, origin: string): void {
   const refuse = (what: string, supported: string): never => {
     throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
   };
-  if ((hf.partial_rotary_factor ?? 1) !== 1) {
-    refuse(`partial_rotary_factor ${hf.partial_rotary_factor}`, '1');
+  if ((hf.num_local_experts ?? 0) > 0) {
+    refuse(`a mixture of ${hf.num_local_experts} experts`, 'dense models');
   }
-  for (const key of ['attn_logit_softcapping', 'final_logit_softcapping'] as const) {
-    if ((hf[key] ?? null) !== null) refuse(`${key} ${hf[key]}`, 'none');
-  }
+  const layerType = hf.layer_types?.find((type) => !LAYER_TYPES.includes(type));
+  if (layerType !== undefined) refuse(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
   if (hf.use_bidirectional_attention === true) {
     refuse('use_bidirectional_attention', 'causal attention');
   }

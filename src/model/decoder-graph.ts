@@ -2,13 +2,14 @@ import { GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import { layerTensorNames } from './families.ts';
-import { cast, floatData, floatInitializer } from './float-matrix.ts';
+import { cast, floatInitializer, scalar } from './float-matrix.ts';
 import { normalizeHeads } from './head-norms.ts';
 import type { LayerKvScales } from './kv-scales.ts';
 import { emitLinear, type LinearInput, type LinearLayer, type LinearPart } from './linear.ts';
 import type { ActivationDtype, Precision } from './manifest.ts';
 import { pagedAttention } from './paged-attention.ts';
 import { emitRmsNorm } from './rms-norm.ts';
+import { inRotaryOrder } from './rotary-order.ts';
 import { declareRotaryTables } from './rotary-tables.ts';
 import { rowAttention } from './row-attention.ts';
 import { emitRowProduct } from './row-matrix.ts';
@@ -129,7 +130,7 @@ class DecoderEmitter {
     addAttention: AddAttention,
   ) {
     this.#config = config;
-    this.#weights = weights;
+    this.#weights = inRotaryOrder(config, weights);
     this.#activations = activationDtype === 'float16' ? 'float16' : 'float';
     this.#formats = weightFormats(precision, this.#activations);
     this.#addAttention = addAttention;
@@ -137,7 +138,7 @@ class DecoderEmitter {
 
   emit(): GraphBuilder {
     const graph = this.#graph;
-    const { numLayers, family, vocabSize } = this.#config;
+    const { numLayers, family, vocabSize, logitScale } = this.#config;
     graph.input('logits_index', 'int64', ['wanted']);
     declareRotaryTables(graph, this.#config, this.#activations);
     const attention = this.#addAttention(graph, this.#activations);
@@ -158,7 +159,8 @@ class DecoderEmitter {
       hidden = this.#outputNorm(names.mlpOutputNorm, transformed);
       ({ residual } = after);
     }
-    const { normalized } = this.#norm(family.tensors.finalNorm, hidden, residual);
+    // The projection is linear, so the logits' scale can be the norm's.
+    const { normalized } = this.#norm(family.tensors.finalNorm, hidden, residual, logitScale);
     this.#project(normalized, embedding);
     graph.output('logits', 'float', ['wanted', vocabSize]);
     attention.declareOutputs();
@@ -166,25 +168,37 @@ class DecoderEmitter {
   }
 
   #scaleEmbedding(embedded: string): string {
-    const { family, hiddenSize } = this.#config;
-    if (!family.scalesEmbedding) return embedded;
-    const data = floatData(this.#activations, Float32Array.of(Math.sqrt(hiddenSize)));
-    const scale = this.#graph.initializer('embedding/scale', this.#activations, [1], data);
+    const { embeddingScale } = this.#config;
+    if (embeddingScale === 1) return embedded;
+    const scale = scalar(this.#graph, 'embedding/scale', this.#activations, embeddingScale);
     return this.#graph.node('embedding/Scaled', 'Mul', [embedded, scale]);
   }
 
   /** Adds the LM head; `hidden` is [wanted, hidden]. */
   #project(hidden: string, embedding: VocabularyMatrix): void {
+    const { logitSoftcap } = this.#config;
+    if (logitSoftcap === null) {
+      this.#projectTo('logits', hidden, embedding);
+      return;
+    }
+    this.#projectTo('lm_head/Uncapped', hidden, embedding);
+    const cap = scalar(this.#graph, 'lm_head/cap', 'float', logitSoftcap);
+    const share = this.#graph.node('lm_head/Share', 'Div', ['lm_head/Uncapped', cap]);
+    const capped = this.#graph.node('lm_head/Tanh', 'Tanh', [share]);
+    this.#graph.node('lm_head/Capped', 'Mul', [capped, cap], { outputs: ['logits'] });
+  }
+
+  #projectTo(logits: string, hidden: string, embedding: VocabularyMatrix): void {
     const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.#config;
     const tensor = tieWordEmbeddings ? family.tensors.embedding : family.tensors.lmHead;
     const format = this.#formats.lmHead;
     if (format.kind !== 'rows') {
       const matrix = tieWordEmbeddings ? embedding : this.#vocabularyMatrix(tensor, format);
       if (this.#activations === 'float') {
-        matrix.project(hidden, 'logits');
+        matrix.project(hidden, logits);
       } else {
         matrix.project(hidden, 'lm_head/Half');
-        cast(this.#graph, 'logits', 'lm_head/Half', 'float');
+        cast(this.#graph, logits, 'lm_head/Half', 'float');
       }
       return;
     }
@@ -193,38 +207,49 @@ class DecoderEmitter {
       this.#graph,
       this.#weights,
       { name: 'lm_head', tensors, columns: hiddenSize },
-      { output: 'logits', input: hidden, rowsLike: 'logits_index' },
+      { output: logits, input: hidden, rowsLike: 'logits_index' },
       this.#quantizer,
     );
   }
 
-  /** What a norm multiplies [size] values by. */
-  #normWeight(tensor: string, size: number): string {
+  /** What a norm multiplies [size] values by; all of them times `scale`. */
+  #normWeight(tensor: string, size: number, scale = 1): string {
     const name = `${tensor}.weight`;
     return floatInitializer(this.#graph, name, [size], this.#activations, async () => {
       const values = await this.#weights.get(name, [size]);
-      return this.#config.family.normsAddOne ? values.map((value) => 1 + value) : values;
+      const offset = this.#config.family.normsAddOne ? 1 : 0;
+      return values.map((value) => scale * (offset + value));
     });
   }
 
   #plainNorm(tensor: string, hidden: string): string {
     const { hiddenSize, rmsNormEps } = this.#config;
-    const scale = this.#normWeight(tensor, hiddenSize);
-    return emitRmsNorm(this.#graph, `${tensor}/Norm`, hidden, scale, rmsNormEps);
+    const weight = this.#normWeight(tensor, hiddenSize);
+    return emitRmsNorm(this.#graph, `${tensor}/Norm`, hidden, weight, rmsNormEps);
   }
 
-  /** RMS normalization of `hidden`, added to `residual` first if there is one. */
-  #norm(tensor: string, hidden: string, residual: string | undefined): Stream {
+  /**
+   * RMS normalization of `hidden`, added to `residual` first if there is one; only added without a
+   * norm. The result is multiplied by `scale`.
+   */
+  #norm(tensor: string | null, hidden: string, residual: string | undefined, scale = 1): Stream {
+    if (tensor === null) {
+      const sum =
+        residual === undefined
+          ? hidden
+          : this.#graph.node(`${hidden}/Sum`, 'Add', [residual, hidden]);
+      return { normalized: sum, residual: sum };
+    }
     if (residual === undefined) {
       return { normalized: this.#plainNorm(tensor, hidden), residual: hidden };
     }
-    const scale = this.#normWeight(tensor, this.#config.hiddenSize);
+    const weight = this.#normWeight(tensor, this.#config.hiddenSize, scale);
     const epsilon = this.#config.rmsNormEps;
     const sum = `${tensor}/Sum`;
     const normalized = this.#graph.node(
       `${tensor}/Norm`,
       'SkipSimplifiedLayerNormalization',
-      [residual, hidden, scale],
+      [residual, hidden, weight],
       {
         domain: MICROSOFT_DOMAIN,
         outputs: [`${tensor}/Norm`, '', '', sum],
@@ -248,10 +273,11 @@ class DecoderEmitter {
       },
     );
     if (headNorms === null) return attention.attend(layer, qkv);
-    const query = this.#normWeight(headNorms.query, headDim);
-    const key = this.#normWeight(headNorms.key, headDim);
-    const normalizedQkv = normalizeHeads(this.#graph, this.#config, qkv, { query, key });
-    return attention.attend(layer, normalizedQkv);
+    const isShared = headNorms.over === 'head';
+    const query = this.#normWeight(headNorms.query, isShared ? headDim : numHeads * headDim);
+    const key = this.#normWeight(headNorms.key, isShared ? headDim : numKvHeads * headDim);
+    const weights = { ...headNorms, query, key };
+    return attention.attend(layer, normalizeHeads(this.#graph, this.#config, qkv, weights));
   }
 
   #outputNorm(tensor: string | null, value: string): string {

@@ -3,17 +3,26 @@
  */
 export type BiasRule = 'always' | 'never' | 'attention_bias' | 'mlp_bias';
 
+/** Norms of queries and keys: of each head by itself, or of all heads together. */
+export interface HeadNorms {
+  readonly query: string;
+  readonly key: string;
+  readonly over: 'head' | 'all heads';
+}
+
 /** Names of a layer's tensors, without `.weight` and `.bias`, relative to the layer. */
 export interface LayerTensorNames {
-  readonly attentionNorm: string;
+  /** Norm of what attention reads; null if it reads the hidden state as it is. */
+  readonly attentionNorm: string | null;
   /** Query, key and value: one tensor for each, or one with all three below each other. */
   readonly queryKeyValue: readonly string[];
-  /** Norms of each query head and each key head before they are turned; null if there are none. */
-  readonly headNorms: { readonly query: string; readonly key: string } | null;
+  /** Norms of queries and keys before they are turned; null if there are none. */
+  readonly headNorms: HeadNorms | null;
   readonly attentionOutput: string;
   /** Norm of what attention adds to the hidden state; null if there is none. */
   readonly attentionOutputNorm: string | null;
-  readonly mlpNorm: string;
+  /** Norm of what the MLP reads; null if it reads the hidden state as it is. */
+  readonly mlpNorm: string | null;
   /** Gate and up: likewise. */
   readonly gateUp: readonly string[];
   readonly down: string;
@@ -38,6 +47,8 @@ export interface Family {
     readonly mlp: BiasRule;
   };
   readonly slidingWindow: WindowRule;
+  /** Layers with a sliding window have rotary frequencies of their own, which are not scaled. */
+  readonly localRopeInWindows: boolean;
   /** Norms multiply by 1 plus their weight. */
   readonly normsAddOne: boolean;
   /** Embeddings are multiplied by sqrt(hidden_size). */
@@ -70,6 +81,7 @@ const LLAMA: Family = {
   modelType: 'llama',
   bias: { queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias', mlp: 'mlp_bias' },
   slidingWindow: 'all',
+  localRopeInWindows: false,
   normsAddOne: false,
   scalesEmbedding: false,
   defaults: {},
@@ -83,7 +95,63 @@ const LLAMA: Family = {
 };
 
 const NO_BIAS: Family['bias'] = { queryKeyValue: 'never', attentionOutput: 'never', mlp: 'never' };
-const HEAD_NORMS = { query: 'self_attn.q_norm', key: 'self_attn.k_norm' };
+const HEAD_NORMS: HeadNorms = {
+  query: 'self_attn.q_norm',
+  key: 'self_attn.k_norm',
+  over: 'head',
+};
+
+const GEMMA_LAYER: LayerTensorNames = {
+  ...LLAMA_LAYER,
+  attentionOutputNorm: 'post_attention_layernorm',
+  mlpNorm: 'pre_feedforward_layernorm',
+  mlpOutputNorm: 'post_feedforward_layernorm',
+};
+
+const GEMMA2: Family = {
+  ...LLAMA,
+  modelType: 'gemma2',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  slidingWindow: 'pattern',
+  normsAddOne: true,
+  scalesEmbedding: true,
+  defaults: {
+    head_dim: 256,
+    hidden_activation: 'gelu_pytorch_tanh',
+    query_pre_attn_scalar: 256,
+    attn_logit_softcapping: 50,
+    final_logit_softcapping: 30,
+    sliding_window: 4096,
+    sliding_window_pattern: 2,
+    tie_word_embeddings: true,
+  },
+  tensors: { ...LLAMA.tensors, layer: GEMMA_LAYER },
+};
+
+const GRANITE: Family = {
+  ...LLAMA,
+  modelType: 'granite',
+  // Not one over the root of head_dim, as elsewhere.
+  defaults: { attention_multiplier: 1 },
+};
+
+const OLMO2: Family = {
+  ...LLAMA,
+  modelType: 'olmo2',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  defaults: { rms_norm_eps: 1e-5 },
+  tensors: {
+    ...LLAMA.tensors,
+    layer: {
+      ...LLAMA_LAYER,
+      attentionNorm: null,
+      headNorms: { ...HEAD_NORMS, over: 'all heads' },
+      attentionOutputNorm: 'post_attention_layernorm',
+      mlpNorm: null,
+      mlpOutputNorm: 'post_feedforward_layernorm',
+    },
+  },
+};
 
 /** Every family that the graph builder knows. A new one is an entry here. */
 export const FAMILIES: readonly Family[] = [
@@ -115,13 +183,11 @@ export const FAMILIES: readonly Family[] = [
       },
     },
   },
+  GEMMA2,
   {
-    ...LLAMA,
+    ...GEMMA2,
     modelType: 'gemma3_text',
-    bias: { ...LLAMA.bias, mlp: 'never' },
-    slidingWindow: 'pattern',
-    normsAddOne: true,
-    scalesEmbedding: true,
+    localRopeInWindows: true,
     defaults: {
       head_dim: 256,
       hidden_activation: 'gelu_pytorch_tanh',
@@ -132,15 +198,40 @@ export const FAMILIES: readonly Family[] = [
       sliding_window_pattern: 6,
       tie_word_embeddings: true,
     },
+    tensors: { ...LLAMA.tensors, layer: { ...GEMMA_LAYER, headNorms: HEAD_NORMS } },
+  },
+  {
+    ...LLAMA,
+    modelType: 'smollm3',
+    slidingWindow: 'flag',
+    defaults: { rope_theta: 2_000_000, no_rope_layer_interval: 4, tie_word_embeddings: true },
+  },
+  GRANITE,
+  {
+    ...GRANITE,
+    modelType: 'granitemoehybrid',
+    bias: { ...LLAMA.bias, mlp: 'never' },
+    defaults: { ...GRANITE.defaults, num_local_experts: 8, position_embedding_type: null },
     tensors: {
       ...LLAMA.tensors,
       layer: {
         ...LLAMA_LAYER,
-        headNorms: HEAD_NORMS,
-        attentionOutputNorm: 'post_attention_layernorm',
-        mlpNorm: 'pre_feedforward_layernorm',
-        mlpOutputNorm: 'post_feedforward_layernorm',
+        gateUp: ['shared_mlp.input_linear'],
+        down: 'shared_mlp.output_linear',
       },
+    },
+  },
+  OLMO2,
+  {
+    ...OLMO2,
+    modelType: 'olmo3',
+    slidingWindow: 'pattern',
+    localRopeInWindows: true,
+    defaults: {
+      ...OLMO2.defaults,
+      rope_theta: 500_000,
+      sliding_window: 4096,
+      sliding_window_pattern: 4,
     },
   },
 ];
@@ -151,15 +242,16 @@ export function layerTensorNames({ tensors }: Family, layer: number): LayerTenso
   const fullOrNull = (name: string | null) => (name === null ? null : full(name));
   const names = tensors.layer;
   return {
-    attentionNorm: full(names.attentionNorm),
+    attentionNorm: fullOrNull(names.attentionNorm),
     queryKeyValue: names.queryKeyValue.map(full),
     headNorms: names.headNorms && {
+      ...names.headNorms,
       query: full(names.headNorms.query),
       key: full(names.headNorms.key),
     },
     attentionOutput: full(names.attentionOutput),
     attentionOutputNorm: fullOrNull(names.attentionOutputNorm),
-    mlpNorm: full(names.mlpNorm),
+    mlpNorm: fullOrNull(names.mlpNorm),
     gateUp: names.gateUp.map(full),
     down: full(names.down),
     mlpOutputNorm: fullOrNull(names.mlpOutputNorm),

@@ -19,6 +19,11 @@ export function floatInitializer(
   return graph.initializer(name, type, shape, async () => floatData(type, await load()));
 }
 
+/** Adds a tensor [1] of that value. */
+export function scalar(graph: GraphBuilder, name: string, type: FloatType, value: number): string {
+  return graph.initializer(name, type, [1], floatData(type, Float32Array.of(value)));
+}
+
 /** Adds a cast. */
 export function cast(
   graph: GraphBuilder,

@@ -34,9 +34,10 @@ const MAX_LISTED = 8;
 
 /**
  * Finds out what kind of model a folder holds.
+ * @param maxModelLen see parseDecoderConfig
  * @throws {ModelError} saying what was found and what is supported
  */
-export async function inspectModelFolder(path: string): Promise<ModelFolder> {
+export async function inspectModelFolder(path: string, maxModelLen?: number): Promise<ModelFolder> {
   const folder = resolve(path);
   const names = await listFolder(folder);
   if (!names.includes('config.json') || !hasSafetensors(names)) {
@@ -46,7 +47,7 @@ export async function inspectModelFolder(path: string): Promise<ModelFolder> {
   return {
     kind: 'huggingface',
     path: folder,
-    config: parseDecoderConfig(await readJson(configPath), configPath),
+    config: parseDecoderConfig(await readJson(configPath), configPath, maxModelLen),
     weightFiles: names.includes(SINGLE_FILE)
       ? [join(folder, SINGLE_FILE)]
       : await readShardIndex(join(folder, SHARD_INDEX)),

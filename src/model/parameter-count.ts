@@ -11,9 +11,12 @@ export function countParameters(config: DecoderConfig): number {
   const mlp =
     (hiddenSize + Number(config.mlpBias)) * 2 * intermediateSize +
     (intermediateSize + Number(config.mlpBias)) * hiddenSize;
-  const { headNorms, attentionOutputNorm, mlpOutputNorm } = config.family.tensors.layer;
-  const numNorms = 2 + Number(attentionOutputNorm !== null) + Number(mlpOutputNorm !== null);
-  const norms = numNorms * hiddenSize + (headNorms === null ? 0 : 2 * headDim);
+  const { headNorms, attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm } =
+    config.family.tensors.layer;
+  const layerNorms = [attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm];
+  const numNorms = layerNorms.filter((name) => name !== null).length;
+  const numNormedHeads = headNorms?.over === 'head' ? 2 : config.numHeads + config.numKvHeads;
+  const norms = numNorms * hiddenSize + (headNorms === null ? 0 : numNormedHeads * headDim);
   const embeddings = (config.tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize;
   return embeddings + config.numLayers * (attention + mlp + norms) + hiddenSize;
 }

@@ -5,9 +5,13 @@ import type { WindowRule } from './families.ts';
  * How many tokens each layer attends to, itself included; null for all before it, or where the window
  * is as long as texts can be.
  */
-export function slidingWindows(hf: HuggingFaceConfig, rule: WindowRule): (number | null)[] {
+export function slidingWindows(
+  hf: HuggingFaceConfig,
+  rule: WindowRule,
+  maxPositionEmbeddings: number,
+): (number | null)[] {
   const window = hf.sliding_window ?? null;
-  const hasEffect = window !== null && window < hf.max_position_embeddings;
+  const hasEffect = window !== null && window < maxPositionEmbeddings;
   return Array.from({ length: hf.num_hidden_layers }, (_, layer) =>
     hasEffect && isSliding(hf, rule, layer) ? window : null,
   );

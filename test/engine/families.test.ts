@@ -1,70 +1,143 @@
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
 import { afterAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+
 import { OnnxDecoder } from '../../src/engine/decoder.ts';
 import { calibrateKv } from '../../src/engine/kv-calibration.ts';
+import { argmax } from '../../src/engine/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
+import type { StepPlan } from '../../src/engine/step-plan.ts';
 import { prepareModel } from '../../src/model/build.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import type { Precision } from '../../src/model/manifest.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
+
+/** What Transformers computes, see scripts/references. */
+const FIXTURES = 'test/fixtures/families';
 
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
 
-const FAMILIES = [
-  { model_type: 'mistral', sliding_window: 12 },
-  { model_type: 'qwen3', head_dim: 32 },
-  { model_type: 'phi3', sliding_window: 30 },
-  { model_type: 'gemma3_text', head_dim: 32, sliding_window: 12, sliding_window_pattern: 2 },
-];
-const TEXT = Int32Array.from({ length: 60 }, (_, index) => (index * 37) % 500);
-const NOTHING = { cacheOperations: [], decode: [], prefill: [], numBatchedTokens: 0 };
+const referencesSchema = z
+  .array(
+    z.object({
+      max_model_len: z.number(),
+      ids: z.array(z.number()),
+      greedy: z.array(z.number()),
+      /** By the number of tokens that lead to them. */
+      logits: z.record(z.string(), z.array(z.number())),
+    }),
+  )
+  .min(2);
 
-/** Logits after a text that is computed in two chunks and a decode run. */
-async function logitsOf(
-  changes: object,
-  precision: 'fp32' | 'fp16' | 'int8' | 'int4',
-  kvCacheDtype: 'float32' | 'int8' = 'float32',
-): Promise<Float32Array> {
-  const model = await prepareModel(
-    { kind: 'random', config: { ...PRESETS.tiny, ...changes }, seed: 5 },
-    {
-      precision,
-      cacheDirectory: cache.path,
-      ...(kvCacheDtype === 'int8' && { calibrateKv }),
+async function readReferences(name: string) {
+  const text = await readFile(join(FIXTURES, name, 'reference.json'), 'utf8');
+  return referencesSchema.parse(JSON.parse(text)).map(({ max_model_len, logits, ...rest }) => ({
+    ...rest,
+    maxModelLen: max_model_len,
+    lengths: Object.keys(logits).map(Number),
+    logitsAt: (length: number): readonly number[] => logits[length] ?? [],
+  }));
+}
+
+/** One sequence, computed from its first token on. */
+class Text {
+  readonly #decoder: OnnxDecoder;
+  readonly #sequence = new Sequence(engineRequest({ promptTokenIds: new Int32Array() }));
+  #length = 0;
+
+  private constructor(decoder: OnnxDecoder) {
+    this.#decoder = decoder;
+    this.#sequence.row = 0;
+  }
+
+  static async open(
+    name: string,
+    maxModelLen: number,
+    precision: Precision = 'fp32',
+    kvCacheDtype: 'float32' | 'int8' = 'float32',
+  ): Promise<Text> {
+    const model = await prepareModel(
+      { kind: 'folder', path: join(FIXTURES, name) },
+      {
+        precision,
+        maxModelLen,
+        cacheDirectory: cache.path,
+        ...(kvCacheDtype === 'int8' && { calibrateKv }),
+      },
+    );
+    return new Text(new OnnxDecoder(model, { numRows: 1, maxModelLen }));
+  }
+
+  /** @returns the logits behind more tokens; a decode run computes a single one */
+  extend(tokenIds: readonly number[]): Float32Array {
+    const sequence = this.#sequence;
+    const start = this.#length;
+    for (const tokenId of tokenIds) sequence.append(tokenId);
+    this.#length += tokenIds.length;
+    const work: Partial<StepPlan> =
+      tokenIds.length === 1
+        ? { decode: [{ sequence, position: start }] }
+        : { prefill: [[{ sequence, start, length: tokenIds.length }]] };
+    const plan = { cacheOperations: [], decode: [], prefill: [], numBatchedTokens: 0, ...work };
+    const [row] = this.#decoder.execute(plan).rows;
+    return row?.logits.slice() ?? new Float32Array();
+  }
+
+  release(): void {
+    this.#decoder.release();
+  }
+}
+
+/** Largest difference, against the largest expected value. */
+function deviation(actual: ArrayLike<number>, expected: readonly number[]): number {
+  expect(actual).toHaveLength(expected.length);
+  const largest = Math.max(...expected.map(Math.abs));
+  return Math.max(...expected.map((value, i) => Math.abs(value - (actual[i] ?? NaN)))) / largest;
+}
+
+describe.each(readdirSync(FIXTURES))('%s', (name) => {
+  it('gives the logits and greedy tokens of Transformers', async () => {
+    for (const { ids, greedy, maxModelLen, logitsAt } of await readReferences(name)) {
+      const text = await Text.open(name, maxModelLen);
+      let logits = text.extend(ids);
+      expect(deviation(logits, logitsAt(ids.length))).toBeLessThan(1e-5);
+      const tokens: number[] = [];
+      while (tokens.length < greedy.length) {
+        const token = argmax(logits);
+        tokens.push(token);
+        logits = text.extend([token]);
+      }
+      expect(tokens).toEqual(greedy);
+      expect(deviation(logits, logitsAt(ids.length + greedy.length))).toBeLessThan(1e-5);
+      text.release();
+    }
+  });
+
+  it.each([
+    ['fp32', 'float32', 1e-5],
+    ['fp16', 'float32', 0.01],
+    ['int8', 'float32', 0.1],
+    // Weights this small and random have little to average out.
+    ['int4', 'float32', 0.7],
+    ['fp32', 'int8', 0.05],
+  ] as const)(
+    'in %s with a KV cache in %s, chunk by chunk',
+    async (precision, dtype, tolerance) => {
+      const [, long] = await readReferences(name);
+      const { ids = [], greedy = [], maxModelLen = 0, lengths = [], logitsAt } = long ?? {};
+      const text = await Text.open(name, maxModelLen, precision, dtype);
+      const all = [...ids, ...greedy];
+      let start = 0;
+      for (const end of lengths) {
+        const logits = text.extend(all.slice(start, end));
+        expect(deviation(logits, logitsAt?.(end) ?? [])).toBeLessThan(tolerance);
+        start = end;
+      }
+      text.release();
     },
   );
-  const decoder = new OnnxDecoder(model, { numRows: 1, maxModelLen: 64 });
-  const sequence = new Sequence(engineRequest({ id: 1, promptTokenIds: TEXT }));
-  sequence.row = 0;
-  for (const [start, end] of [
-    [0, 20],
-    [20, 59],
-  ] as const) {
-    decoder.execute({ ...NOTHING, prefill: [[{ sequence, start, length: end - start }]] });
-  }
-  const { rows } = decoder.execute({ ...NOTHING, decode: [{ sequence, position: 59 }] });
-  const logits = rows[0]?.logits.slice() ?? new Float32Array();
-  decoder.release();
-  return logits;
-}
-
-function deviation(a: Float32Array, b: Float32Array): number {
-  const largest = b.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
-  return a.reduce((max, value, i) => Math.max(max, Math.abs(value - (b[i] ?? NaN))), 0) / largest;
-}
-
-describe.each(FAMILIES)('$model_type', (changes) => {
-  it.each([
-    ['fp16', 'float32', 0.002],
-    ['int8', 'float32', 0.05],
-    ['int4', 'float32', 0.4],
-    ['fp32', 'int8', 0.05],
-  ] as const)('in %s with a KV cache in %s is near fp32', async (precision, dtype, tolerance) => {
-    const difference = deviation(
-      await logitsOf(changes, precision, dtype),
-      await logitsOf(changes, 'fp32'),
-    );
-    expect(difference).toBeGreaterThan(0);
-    expect(difference).toBeLessThan(tolerance);
-  });
 });

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { packSegments, type Segment } from '../../src/engine/paged-batch.ts';
 import { PagedKvCache } from '../../src/engine/paged-kv-cache.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import { rotaryTables, SCORE_SCALE } from '../../src/model/rope.ts';
+import { type RopeShape, rotaryTables, SCORE_SCALE } from '../../src/model/rope.ts';
 import { GraphBuilder, MICROSOFT_DOMAIN } from '../../src/onnx/graph-builder.ts';
 import { IoBinding } from '../../src/ort/io-binding.ts';
 import { Session } from '../../src/ort/session.ts';
@@ -12,14 +12,21 @@ import { type AttentionShape, pagedAttention } from '../support/paged-attention-
 
 const CAPACITY = 64;
 
+function rotaryShape(headDim: number): RopeShape {
+  return {
+    headDim,
+    rotaryDim: headDim,
+    ropeTheta: 100,
+    ropeScaling: { type: 'default' },
+    attentionScale: headDim ** -0.5,
+  };
+}
+
 /** GroupQueryAttention over one sequence of [1, seq, width], with a contiguous cache. */
 function attentionGraph({ numHeads, numKvHeads, headDim }: AttentionShape): Uint8Array {
   const graph = new GraphBuilder('attention');
   const cacheDims = [1, numKvHeads, CAPACITY, headDim];
-  const tables = rotaryTables(
-    { headDim, ropeTheta: 100, ropeScaling: { type: 'default' }, attentionScale: headDim ** -0.5 },
-    CAPACITY,
-  );
+  const tables = rotaryTables(rotaryShape(headDim), CAPACITY);
   graph.input('qkv', 'float', [1, 'seq', (numHeads + 2 * numKvHeads) * headDim]);
   graph.input('past_key', 'float', cacheDims);
   graph.input('past_value', 'float', cacheDims);
@@ -112,15 +119,7 @@ describe.each(shapes)('paged attention with %o', (shape) => {
       keys: new Float32Array(size).fill(NaN),
       values: new Float32Array(size).fill(NaN),
     };
-    const rotary = rotaryTables(
-      {
-        headDim,
-        ropeTheta: 100,
-        ropeScaling: { type: 'default' },
-        attentionScale: headDim ** -0.5,
-      },
-      CAPACITY,
-    );
+    const rotary = rotaryTables(rotaryShape(headDim), CAPACITY);
     /** The same token at the same position has the same queries, keys and values. */
     const qkvOf = (tokenIds: Int32Array, start: number) =>
       Float32Array.from({ length: tokenIds.length * width }, (_, i) => {

@@ -44,6 +44,26 @@ describe.skipIf(driver === null)('on WebGPU', { timeout: 100_000 }, () => {
     pair.release();
   });
 
+  // What attention is told differs: windows, two rotary tables, heads that turn in part or not at all.
+  it.each(['gemma3', 'phi3-longrope', 'smollm3'])(
+    'a family that differs from Llama: %s',
+    async (name) => {
+      const source = { kind: 'folder', path: `test/fixtures/families/${name}` } as const;
+      const model = await prepareModel(source, models.randomTiny[1]);
+      const pair = new DecoderPair(model, options);
+      const sequence = pair.sequence(
+        0,
+        Array.from({ length: 40 }, (_, index) => (index * 37) % 64),
+      );
+      pair.prefill(sequence, 13);
+      pair.prefill(sequence);
+      pair.decode([sequence]);
+      expect(pair.numRows).toBe(2);
+      expect(pair.worst).toBeLessThan(1e-4 * pair.largest);
+      pair.release();
+    },
+  );
+
   // Measured: 2e-5, 1e-5, 0.14. Rounded activations differ between devices, each for itself; the CPU's
   // int4 is up to 0.96 from the unquantized model.
   it.each([

@@ -35,6 +35,8 @@ test.each([
   { model_type: 'qwen3' },
   { model_type: 'phi3' },
   { model_type: 'gemma3_text' },
+  { model_type: 'granitemoehybrid', num_local_experts: 0, shared_intermediate_size: 96 },
+  { model_type: 'olmo2' },
 ])('the count is what the graph takes: %o', async (changes) => {
   const config = parseDecoderConfig({ ...PRESETS.tiny, ...changes }, 'tiny');
   const weights = new CountingWeights();

@@ -1,51 +1,62 @@
-import { expect, test } from 'vitest';
+import { readFile } from 'node:fs/promises';
 
-import { rotaryFrequencies, rotaryTables, type RopeScaling } from '../../src/model/rope.ts';
-import { scaledFrequency } from '../support/reference-llama.ts';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 
-const LLAMA3: RopeScaling = {
-  type: 'llama3',
-  factor: 8,
-  lowFreqFactor: 1,
-  highFreqFactor: 4,
-  originalMaxPositionEmbeddings: 8192,
-};
+import { parseDecoderConfig } from '../../src/model/config.ts';
+import { rotaryTables, type RopeShape } from '../../src/model/rope.ts';
+import { attentionFactor, scaledFrequency } from '../../src/model/rope-scaling.ts';
+import { PRESETS } from '../../src/model/presets.ts';
 
-test.each<[string, RopeScaling]>([
-  ['default', { type: 'default' }],
-  ['linear', { type: 'linear', factor: 4 }],
-  ['llama3', LLAMA3],
-])('%s frequencies match the published formula', (_, ropeScaling) => {
-  const shape = { headDim: 128, ropeTheta: 500_000, ropeScaling };
-  const frequencies = [...rotaryFrequencies(shape)];
-  expect(frequencies).toHaveLength(64);
-  frequencies.forEach((frequency, i) => {
-    const expected = scaledFrequency(1 / 500_000 ** ((2 * i) / 128), ropeScaling);
-    expect(frequency / expected).toBeCloseTo(1, 12);
-  });
+/** What Transformers computes, see scripts/references. */
+const referencesSchema = z
+  .array(
+    z.object({
+      name: z.string(),
+      config: z.looseObject({}),
+      max_model_len: z.number(),
+      frequencies: z.array(z.number()).min(1),
+      attention_factor: z.number(),
+    }),
+  )
+  .min(1);
+const references = referencesSchema.parse(
+  JSON.parse(await readFile('test/fixtures/rope.json', 'utf8')),
+);
+
+test.each(references)("frequencies are Transformers': $name", (reference) => {
+  const json = { ...PRESETS.tiny, ...reference.config, head_dim: 128 };
+  const config = parseDecoderConfig(json, 'config', reference.max_model_len);
+  expect(config.rotaryDim / 2).toBe(reference.frequencies.length);
+  for (const [index, expected] of reference.frequencies.entries()) {
+    expect(scaledFrequency(config, index) / expected).toBeCloseTo(1, 5);
+  }
+  expect(attentionFactor(config.ropeScaling)).toBeCloseTo(reference.attention_factor, 6);
 });
 
-test('Llama 3 scaling leaves short waves, stretches long ones, and mixes between', () => {
-  const shape = { headDim: 128, ropeTheta: 500_000 };
-  const plain = rotaryFrequencies({ ...shape, ropeScaling: { type: 'default' } });
-  const scaled = rotaryFrequencies({ ...shape, ropeScaling: LLAMA3 });
-  const stretch = [...plain].map((frequency, i) => frequency / (scaled[i] ?? 0));
-  expect(stretch[0]).toBe(1);
-  expect(stretch[63]).toBeCloseTo(8, 12);
-  expect(stretch.some((factor) => factor > 2 && factor < 7)).toBe(true);
-  expect(stretch).toEqual([...stretch].sort((a, b) => a - b));
-});
-
-test("the tables hold the cosine and sine of position times frequency, by the root of attention's scale", () => {
-  const shape = {
+describe('the tables', () => {
+  const shape: RopeShape = {
     headDim: 16,
+    rotaryDim: 16,
     ropeTheta: 10_000,
     ropeScaling: { type: 'default' },
     attentionScale: 0.25,
-  } as const;
-  const { cos, sin } = rotaryTables(shape, 100);
-  expect([cos.length, sin.length]).toEqual([800, 800]);
-  expect(cos[0]).toBe(0.5);
-  expect(cos[99 * 8]).toBe(Math.fround(Math.cos(99) / 2));
-  expect(sin[99 * 8 + 4]).toBe(Math.fround(Math.sin(99 * 0.01) / 2));
+  };
+
+  test("hold the cosine and sine of position times frequency, by the root of attention's scale", () => {
+    const { cos, sin } = rotaryTables(shape, 100);
+    expect([cos.length, sin.length]).toEqual([800, 800]);
+    expect(cos[0]).toBe(0.5);
+    expect(cos[99 * 8]).toBe(Math.fround(Math.cos(99) / 2));
+    expect(sin[99 * 8 + 4]).toBe(Math.fround(Math.sin(99 * 0.01) / 2));
+  });
+
+  test('leave what does not turn as it is, by the same root', () => {
+    const scaling = { type: 'longrope', factors: [1, 1], attentionFactor: 3 } as const;
+    const { cos, sin } = rotaryTables({ ...shape, rotaryDim: 4, ropeScaling: scaling }, 100);
+    expect(cos[99 * 8]).toBe(Math.fround(1.5 * Math.cos(99)));
+    expect(sin[99 * 8 + 1]).toBe(Math.fround(1.5 * Math.sin(99 * 0.01)));
+    expect([...cos.subarray(99 * 8 + 2, 100 * 8)]).toEqual(Array.from({ length: 6 }, () => 0.5));
+    expect([...sin.subarray(99 * 8 + 2, 100 * 8)]).toEqual(Array.from({ length: 6 }, () => 0));
+  });
 });

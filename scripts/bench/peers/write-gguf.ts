@@ -118,12 +118,12 @@ function layerTensors(writer: Writer, layer: number): GgufTensor[] {
   const [queries, keys] = [numHeads * headDim, numKvHeads * headDim];
   const of = (name: string) => `blk.${layer}.${name}`;
   return [
-    vector(writer, of('attn_norm'), names.attentionNorm, hiddenSize),
+    vector(writer, of('attn_norm'), names.attentionNorm ?? '', hiddenSize),
     matrix(writer, of('attn_q'), query, queries, hiddenSize, headDim),
     matrix(writer, of('attn_k'), key, keys, hiddenSize, headDim),
     matrix(writer, of('attn_v'), value, keys, hiddenSize),
     matrix(writer, of('attn_output'), names.attentionOutput, hiddenSize, queries),
-    vector(writer, of('ffn_norm'), names.mlpNorm, hiddenSize),
+    vector(writer, of('ffn_norm'), names.mlpNorm ?? '', hiddenSize),
     matrix(writer, of('ffn_gate'), gate, intermediateSize, hiddenSize),
     matrix(writer, of('ffn_up'), up, intermediateSize, hiddenSize),
     matrix(writer, of('ffn_down'), names.down, hiddenSize, intermediateSize),

@@ -1,0 +1,265 @@
+"""Tiny checkpoints of model families with the outputs that Transformers computes from them.
+
+    python3 families.py test/fixtures/families           writes every case
+    python3 families.py test/fixtures/families gemma2    writes the named ones
+
+A case is a folder with what `save_pretrained` writes (config.json, model.safetensors in bfloat16) and
+reference.json: logits and greedy continuations, computed in float32 from those weights.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import transformers
+from transformers import PreTrainedModel
+
+VOCABULARY_SIZE = 64
+# Sliding windows and windows before rotary scaling are well below the longer prompt.
+WINDOW = 8
+ORIGINAL_LENGTH = 16
+MAX_LENGTH = 64
+SHORT_PROMPT, LONG_PROMPT = 5, 40
+# Where tests end the chunks of the longer prompt.
+CHUNK_ENDS = [13, 29, 39]
+GREEDY_TOKENS = 8
+# A smaller lead of the greedy token could be lost to rounding.
+MIN_LEAD = 1e-3
+
+SHAPE = {
+    "vocab_size": VOCABULARY_SIZE,
+    "hidden_size": 32,
+    "intermediate_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "max_position_embeddings": MAX_LENGTH,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+ROPE = {"rope_theta": 1000.0, "original_max_position_embeddings": ORIGINAL_LENGTH}
+GRANITE = {
+    "embedding_multiplier": 3.0,
+    "attention_multiplier": 0.2,
+    "residual_multiplier": 0.4,
+    "logits_scaling": 2.0,
+    # Large enough to show.
+    "rms_norm_eps": 0.01,
+}
+YARN = {"rope_type": "yarn", "factor": 4.0, **ROPE}
+
+
+def llama(**config) -> PreTrainedModel:
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**{**SHAPE, **config}))
+
+
+def yarn(**config) -> PreTrainedModel:
+    rope = {**YARN, **config}
+    return llama(num_hidden_layers=1, tie_word_embeddings=True, rope_parameters=rope)
+
+
+def phi3(**config) -> PreTrainedModel:
+    return transformers.Phi3ForCausalLM(transformers.Phi3Config(**{**SHAPE, **config}))
+
+
+CASES: dict[str, Callable[[], PreTrainedModel]] = {
+    "llama": lambda: llama(
+        attention_bias=True,
+        mlp_bias=True,
+        rope_parameters={
+            "rope_type": "llama3",
+            "factor": 4.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            **ROPE,
+        },
+    ),
+    "llama-linear": lambda: llama(
+        head_dim=32,
+        tie_word_embeddings=True,
+        rope_parameters={"rope_type": "linear", "factor": 4.0, "rope_theta": 1000.0},
+    ),
+    "llama-yarn": yarn,
+    "llama-yarn-mscale": lambda: yarn(
+        beta_fast=8.0, beta_slow=0.5, mscale=0.7, mscale_all_dim=0.3, truncate=False
+    ),
+    "mistral": lambda: transformers.MistralForCausalLM(
+        transformers.MistralConfig(**SHAPE, sliding_window=WINDOW, tie_word_embeddings=True)
+    ),
+    "qwen2": lambda: transformers.Qwen2ForCausalLM(
+        transformers.Qwen2Config(
+            **SHAPE,
+            use_sliding_window=True,
+            sliding_window=WINDOW,
+            max_window_layers=1,
+            tie_word_embeddings=True,
+        )
+    ),
+    "qwen3": lambda: transformers.Qwen3ForCausalLM(
+        transformers.Qwen3Config(
+            **SHAPE,
+            head_dim=32,
+            attention_bias=True,
+            use_sliding_window=True,
+            sliding_window=WINDOW,
+            layer_types=["sliding_attention", "full_attention"],
+        )
+    ),
+    "phi3": lambda: phi3(sliding_window=WINDOW),
+    "phi3-longrope": lambda: phi3(
+        num_attention_heads=1,
+        original_max_position_embeddings=ORIGINAL_LENGTH,
+        tie_word_embeddings=True,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 1000.0,
+            "partial_rotary_factor": 0.5,
+            "short_factor": [1 + 0.05 * i for i in range(8)],
+            "long_factor": [1 + 0.5 * i for i in range(8)],
+        },
+    ),
+    "gemma2": lambda: transformers.Gemma2ForCausalLM(
+        transformers.Gemma2Config(
+            **SHAPE,
+            head_dim=32,
+            query_pre_attn_scalar=24,
+            sliding_window=WINDOW,
+            attn_logit_softcapping=2.0,
+            final_logit_softcapping=2.0,
+        )
+    ),
+    "gemma3": lambda: transformers.Gemma3ForCausalLM(
+        transformers.Gemma3TextConfig(
+            **SHAPE,
+            head_dim=16,
+            query_pre_attn_scalar=24,
+            sliding_window=WINDOW,
+            layer_types=["sliding_attention", "full_attention"],
+            rope_parameters={
+                "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+                "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1000.0},
+            },
+        )
+    ),
+    "smollm3": lambda: transformers.SmolLM3ForCausalLM(
+        transformers.SmolLM3Config(**SHAPE, no_rope_layer_interval=2)
+    ),
+    "granite": lambda: transformers.GraniteForCausalLM(
+        transformers.GraniteConfig(**SHAPE, **GRANITE)
+    ),
+    "granite-hybrid": lambda: transformers.GraniteMoeHybridForCausalLM(
+        transformers.GraniteMoeHybridConfig(
+            **SHAPE,
+            **GRANITE,
+            num_local_experts=0,
+            num_experts_per_tok=0,
+            shared_intermediate_size=24,
+            layer_types=["full_attention"] * SHAPE["num_hidden_layers"],
+            position_embedding_type="rope",
+            mamba_n_heads=4,
+            tie_word_embeddings=True,
+        )
+    ),
+    "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
+    "olmo3": lambda: transformers.Olmo3ForCausalLM(
+        transformers.Olmo3Config(
+            **SHAPE,
+            sliding_window=WINDOW,
+            layer_types=["sliding_attention", "full_attention"],
+            tie_word_embeddings=True,
+            rope_parameters={
+                "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0},
+                "full_attention": YARN,
+            },
+        )
+    ),
+}
+
+
+def randomize(model: PreTrainedModel) -> None:
+    """Weights wide enough that every part of the model shows in the logits."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.dim() == 2:
+                is_table = "embed_tokens" in name or "lm_head" in name
+                # Small enough that what layers add outweighs the token itself.
+                parameter.copy_(noise * (0.2 if is_table else parameter.shape[1] ** -0.5))
+            elif name.endswith("bias"):
+                parameter.copy_(noise * 0.3)
+            else:
+                # A norm: around 0 where the model adds 1 to it, else around 1.
+                parameter.add_(noise * 0.3)
+
+
+def logits_of(model: PreTrainedModel, ids: list[int]) -> torch.Tensor:
+    """Logits at every position, [ids, vocabulary]; without a cache."""
+    with torch.no_grad():
+        return model(input_ids=torch.tensor([ids]), use_cache=False).logits[0]
+
+
+def continue_greedily(model: PreTrainedModel, ids: list[int]) -> list[int] | None:
+    """The prompt and what follows; None if a token leads by too little."""
+    text = list(ids)
+    for _ in range(GREEDY_TOKENS):
+        (best, second), (token, _) = logits_of(model, text)[-1].topk(2)
+        if best - second < MIN_LEAD:
+            return None
+        text.append(int(token))
+    return text
+
+
+def reference(model: PreTrainedModel, num_tokens: int, max_model_len: int) -> dict:
+    """What tests compare with: logits by the number of tokens that lead to them."""
+    generator = torch.Generator().manual_seed(0)
+    text = None
+    while text is None:
+        ids = torch.randint(3, VOCABULARY_SIZE, (num_tokens,), generator=generator).tolist()
+        text = continue_greedily(model, ids)
+    logits = logits_of(model, text)
+    lengths = {*(end for end in CHUNK_ENDS if end < len(ids)), len(ids), len(text)}
+    return {
+        "max_model_len": max_model_len,
+        "ids": ids,
+        "greedy": text[len(ids) :],
+        "logits": {
+            str(length): [float(f"{value:.6g}") for value in logits[length - 1].tolist()]
+            for length in sorted(lengths)
+        },
+    }
+
+
+def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
+    model = build()
+    model.set_attn_implementation("eager")
+    model.eval()
+    randomize(model)
+    model.to(torch.bfloat16).save_pretrained(folder)
+    (folder / "generation_config.json").unlink()
+    # Read back: what save_pretrained left out counts.
+    model = type(model).from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+    # LongRoPE's factors depend on how long texts may become.
+    references = [
+        reference(model, SHORT_PROMPT, ORIGINAL_LENGTH),
+        reference(model, LONG_PROMPT, MAX_LENGTH),
+    ]
+    lines = ",\n".join(json.dumps(entry) for entry in references)
+    (folder / "reference.json").write_text(f"[\n{lines}\n]\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Writes test cases of model families.")
+    parser.add_argument("output", type=Path, help="folder of the cases' folders")
+    parser.add_argument("cases", nargs="*", metavar="case", help=f"of {', '.join(CASES)}")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    for name in args.cases or CASES:
+        write_case(args.output / name, CASES[name])
+
+
+if __name__ == "__main__":
+    main()
