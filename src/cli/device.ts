@@ -61,16 +61,29 @@ const ON_CPU: Omit<ChosenDevice, 'reason'> = {
   memoryBytes: null,
 };
 
+/** What is asked of the machine that devices are chosen on. */
+interface Machine {
+  /** False where nothing needs to be tried. */
+  readonly mayHaveGpu: boolean;
+  readonly probe: (device: DeviceOptions) => Promise<DeviceProbe>;
+}
+
+const THIS_MACHINE: Machine = {
+  mayHaveGpu: process.platform !== 'linux' || GPU_FILES.some((path) => existsSync(path)),
+  probe: tryDevice,
+};
+
 /**
- * What `--device` means on this machine, for a model. A GPU is taken only if a graph runs on it.
+ * What `--device` means on a machine, for a model. A GPU is taken only if a graph runs on it.
  * @throws UsageError when a device that was asked for does not work, saying why
  */
 export async function chooseDevice(
   flags: DeviceFlags,
   config: DecoderConfig,
+  machine: Machine = THIS_MACHINE,
 ): Promise<ChosenDevice> {
-  if (flags.graphCapture && flags.device !== 'webgpu') {
-    throw new UsageError('--graph-capture needs --device webgpu');
+  if (flags.graphCapture && flags.device !== 'auto' && flags.device !== 'webgpu') {
+    throw new UsageError(`--graph-capture is for WebGPU, not for --device ${flags.device}`);
   }
   if (flags.device === 'cpu') return { ...ON_CPU, reason: null };
   if (flags.device !== 'auto') {
@@ -87,17 +100,26 @@ export async function chooseDevice(
         `--device ${flags.device} cannot run this model: ${obstacle} (supported: --device cpu, cuda)`,
       );
     }
-    const probe = await tryDevice(device);
+    const probe = await machine.probe(device);
     if (probe.failure === null) return { device, ...probe, reason: null };
     throw new UsageError(`--device ${flags.device} does not work here: ${probe.failure}`);
   }
-  if (process.platform === 'linux' && !GPU_FILES.some((path) => existsSync(path))) {
-    return { ...ON_CPU, reason: 'picked: this machine has no GPU' };
-  }
+  const { reason, ...picked } = await pickDevice(flags, config, machine);
+  const isIgnored = flags.graphCapture === true && !picked.device.graphCapture;
+  return { ...picked, reason: isIgnored ? `${reason}; --graph-capture is for WebGPU` : reason };
+}
+
+/** What `--device auto` means. */
+async function pickDevice(
+  flags: DeviceFlags,
+  config: DecoderConfig,
+  { mayHaveGpu, probe: tryOn }: Machine,
+): Promise<ChosenDevice> {
+  if (!mayHaveGpu) return { ...ON_CPU, reason: 'picked: this machine has no GPU' };
   const reasons: string[] = [];
   for (const name of AUTO_DEVICES) {
     const device = deviceOptions(flags, name);
-    const probe = await tryDevice(device);
+    const probe = await tryOn(device);
     const obstacle =
       probe.failure ??
       (probe.isSoftware ? softwareReason(probe) : null) ??
@@ -135,7 +157,7 @@ function deviceOptions(
     id: deviceId,
     providerOptions: providerOption ?? {},
     providerLibrary: path === undefined ? null : { name, path },
-    graphCapture: graphCapture === true,
+    graphCapture: graphCapture === true && name === 'webgpu',
   };
 }
 
