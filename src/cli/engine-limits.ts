@@ -32,7 +32,7 @@ const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
  */
 export function engineLimits(
   options: LimitOptions,
-  { maxPositionEmbeddings }: DecoderConfig,
+  { maxPositionEmbeddings, slidingWindows }: DecoderConfig,
   chosen: ChosenDevice | null = null,
 ): EngineLimits {
   const { maxNumSeqs, maxModelLen = maxPositionEmbeddings } = options;
@@ -46,6 +46,13 @@ export function engineLimits(
     throw new UsageError(`--durable-kv needs Linux; this is ${process.platform}`);
   }
   const device = chosen?.device.name === 'cpu' ? null : chosen;
+  const window = Math.min(...slidingWindows.map((tokens) => tokens ?? Infinity));
+  if (device?.device.graphCapture && window < maxModelLen) {
+    throw new UsageError(
+      `--graph-capture would leave out this model's sliding windows, as ONNX Runtime's recorded runs ` +
+        `do: leave it out, or give --max-model-len ${window}, up to which they have no effect`,
+    );
+  }
   if (options.kvCacheDtype === 'int8' && device) {
     throw new UsageError('--kv-cache-dtype int8 needs --device cpu');
   }

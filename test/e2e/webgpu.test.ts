@@ -10,24 +10,25 @@ afterAll(() => cache.remove());
 
 const faulty = driver && faultyDriver(cache.path);
 
+// The smaller one: what takes long here is the driver's computing.
+const MODEL = ['--model', 'models/foothill', '--max-model-len', '96'];
 const question = { messages: [{ role: 'user', content: 'What is 23 + 45?' }] };
 
 describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, () => {
   let server: ServerProcess;
   let undisturbed: StreamedCompletion;
   beforeAll(async () => {
-    const flags = ['--device', 'webgpu', '--max-num-seqs', '2', '--max-model-len', '96'];
+    const flags = [...MODEL, '--device', 'webgpu', '--max-num-seqs', '2'];
     server = await startServer(flags, { ...cache.env, ...driver, ...faulty?.env });
     undisturbed = await ask();
   });
   afterAll(() => server.stop());
-  const ask = (body: object = question, onText?: () => void) =>
-    stream(`${server.url}/v1/chat/completions`, { ...body, temperature: 0 }, onText);
+  const ask = (body: object = question, onText?: () => void, { url } = server) =>
+    stream(`${url}/v1/chat/completions`, { ...body, temperature: 0 }, onText);
 
-  it('answers', () => {
+  it('says what it computes on and in', () => {
     expect(server.output()).toMatch(/fp32 on webgpu \(SwiftShader/);
     expect(server.output()).toContain('computed in float32: this webgpu has no float16');
-    expect(undisturbed.text).toContain('68');
   });
 
   it.skipIf(faulty === null)('goes on with a text when its device is lost', async () => {
@@ -80,9 +81,11 @@ describe.skipIf(driver === null)('serve --device webgpu', { timeout: 100_000 }, 
     expect(output).toContain('needs a kernel for PagedAttention in float16, and webgpu has none');
   });
 
-  it('is not what auto picks, since the driver computes on the CPU', async () => {
-    const onCpu = await startServer(['--max-model-len', '96'], { ...cache.env, ...driver });
-    expect(onCpu.output()).toMatch(/on cpu, [\s\S]*cpu picked: /);
+  it('is not what auto picks, since the driver computes on the CPU, and answers as the CPU does', async () => {
+    const onCpu = await startServer([...MODEL, '--graph-capture'], { ...cache.env, ...driver });
+    expect(onCpu.output()).toMatch(/on cpu, [\s\S]*cpu picked: .*; --graph-capture is for WebGPU/);
+    expect(undisturbed.text.length).toBeGreaterThan(8);
+    expect((await ask(question, undefined, onCpu)).text).toBe(undisturbed.text);
     await onCpu.stop();
   });
 });
