@@ -3,16 +3,21 @@
  * fp16 and int4 are computed in float16, fp32 in float32; the CPU computes in float32 always.
  * Usually started by scripts/gpu/run.sh:
  *
- *   scripts/gpu/run.sh [--out DIR] [--devices webgpu,cuda] [--attention slots,captured,paged]
- *     [--shapes 135m,0.5b,1b,8b] [--precisions fp16,int4] [--rows 1,2,4,...,256]
- *     [--prompt 64] [--steps 32] [--dry-run]
+ *   scripts/gpu/run.sh [--out DIR] [--time-limit 570] [--job-timeout 240]
+ *     [--devices webgpu,cuda] [--attention slots,captured,paged] [--shapes 135m,0.5b,1b,8b]
+ *     [--precisions fp16,int4] [--rows 1,2,4,...,256] [--prompt 64] [--steps 32]
+ *     [--cache DIR] [--dry-run]
  *
- * Writes results.json and results.md after every job, so that what was measured is kept whatever
- * comes. `captured` is slots with `--graph-capture`, WebGPU alone. `--dry-run` goes through everything
- * with tiny shapes.
+ * What matters most comes first: correctness, then speed, by device, way of attention and shape. Each
+ * job is a process with a time limit of its own; models are built beside them, and a job waits for its
+ * own only if no other has its model. results.json and results.md are written with every number, so
+ * that what was measured is kept whatever comes; with `--time-limit` the rest is told to be missing
+ * after so many seconds. `captured` is slots with `--graph-capture`, WebGPU alone. `--dry-run` goes
+ * through everything with tiny shapes.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -20,15 +25,20 @@ import { DEVICE_NAMES } from '../../src/engine/device.ts';
 import { PRECISIONS } from '../../src/model/manifest.ts';
 import { availableProviders, ortVersion } from '../../src/ort/environment.ts';
 import { machineShape } from '../bench/lib/machine.ts';
+import { Builds } from './builds.ts';
 import type { Job, JobResult } from './job.ts';
-import { markdown, nameOf, type Report } from './report.ts';
+import { killPrograms, runProgram } from './processes.ts';
+import { type Entry, markdown, nameOf, type Report } from './report.ts';
 import { shapeNamed } from './shapes.ts';
 
 const folder = dirname(fileURLToPath(import.meta.url));
+/** scripts/gpu/pack.sh compiles what it packs. */
+const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
 
 const { values } = parseArgs({
   options: {
     out: { type: 'string', default: 'gpu-results' },
+    cache: { type: 'string', default: join(tmpdir(), 'chairlift-gpu-models') },
     devices: { type: 'string', default: 'webgpu,cuda' },
     attention: { type: 'string', default: 'slots,captured,paged' },
     shapes: { type: 'string', default: '135m,0.5b,1b,8b' },
@@ -37,21 +47,30 @@ const { values } = parseArgs({
     prompt: { type: 'string', default: '64' },
     steps: { type: 'string', default: '32' },
     python: { type: 'string', default: 'python3' },
-    'job-timeout': { type: 'string', default: '900' },
+    'job-timeout': { type: 'string', default: '240' },
+    'time-limit': { type: 'string', default: '86400' },
     'dry-run': { type: 'boolean', default: false },
   },
 });
 
 const isDry = values['dry-run'];
-const shapes = isDry ? ['tiny'] : values.shapes.split(',');
-const precisions = (isDry ? ['fp32', 'fp16', 'int4'] : values.precisions.split(',')).map((name) =>
+const listed = (text: string) => text.split(',').filter((item) => item !== '');
+const shapes = isDry ? ['tiny'] : listed(values.shapes);
+const precisions = listed(isDry ? 'fp32,fp16,int4' : values.precisions).map((name) =>
   oneOf(PRECISIONS, name),
 );
-const rows = (isDry ? '1,3' : values.rows).split(',').map(Number);
+const rows = (isDry ? ['1', '3'] : listed(values.rows)).map(Number);
 const steps = isDry ? 4 : Number(values.steps);
 const promptTokens = isDry ? 24 : Number(values.prompt);
 const out = resolve(values.out);
-const timeout = 1000 * Number(values['job-timeout']);
+const deadline = performance.now() + 1000 * Number(values['time-limit']);
+const jobTimeout = 1000 * Number(values['job-timeout']);
+/** The fewer that a job is tried with again if its device could not hold all of them. */
+const FEW_ROWS = 3;
+
+/** What runs a model is of no matter to its build. */
+const BUILDER = { device: 'webgpu', attention: 'slots', graphCapture: false } as const;
+
 for (const shape of shapes) shapeNamed(shape);
 mkdirSync(out, { recursive: true });
 
@@ -64,70 +83,108 @@ const report: Report = {
   entries: [],
 };
 
-for (const device of values.devices.split(',').map((name) => oneOf(DEVICE_NAMES, name))) {
-  for (const way of values.attention
-    .split(',')
-    .map((name) => oneOf(['slots', 'captured', 'paged'], name))) {
-    const graphCapture = way === 'captured';
-    if (graphCapture && device !== 'webgpu') continue;
-    const attention = way === 'paged' ? way : 'slots';
-    const cacheDirectory = join(out, 'cache');
-    const base = { device, attention, graphCapture, promptTokens, steps, cacheDirectory } as const;
-    const works = precisions
-      // PagedAttention takes float16.
-      .filter((precision) => attention === 'slots' || precision !== 'fp32')
-      // What can't even run a tiny model has no speed.
-      .filter((precision) => {
-        const { error } = record({ ...base, shape: 'tiny', precision, check: true, rows: [] });
-        return error === undefined;
-      });
-    for (const shape of shapes) {
-      for (const precision of works) {
-        record({ ...base, shape, precision, check: false, rows });
-      }
-    }
-  }
-}
-for (const shape of shapes) runTorch(shape);
+const ways = listed(values.devices).flatMap((device) =>
+  listed(values.attention).map((name) => {
+    const way = oneOf(['slots', 'captured', 'paged'], name);
+    const attention = way === 'paged' ? way : ('slots' as const);
+    return { device: oneOf(DEVICE_NAMES, device), attention, graphCapture: way === 'captured' };
+  }),
+);
+
+const builds = new Builds((job) =>
+  runProgram(process.execPath, argumentsOf(job), remaining()).then(({ error }) => error),
+);
+process.once('SIGTERM', () => {
+  killPrograms();
+  process.exit(1);
+});
+await main().finally(killPrograms);
 save();
 console.log(markdown(report));
 
-function record(job: Job): JobResult {
-  const { device, attention, graphCapture, shape, precision, check: isCheck } = job;
-  const entry = { device, attention, graphCapture, shape, precision, isCheck };
-  console.error(nameOf(entry));
-  const result = resultOf(process.execPath, [
-    '--import',
-    'tsx',
-    join(folder, 'measure.ts'),
-    JSON.stringify(job),
-  ]);
-  report.entries.push({ ...entry, ...result });
-  save();
+async function main(): Promise<void> {
+  const base = { rows, promptTokens, steps, cacheDirectory: resolve(values.cache) };
+  for (const shape of shapes) {
+    for (const precision of precisions) {
+      builds.add({ ...base, ...BUILDER, kind: 'build', shape, precision });
+    }
+  }
+  for (const way of ways.filter(
+    ({ device, graphCapture }) => device === 'webgpu' || !graphCapture,
+  )) {
+    const works = new Set<string>();
+    // PagedAttention takes float16.
+    for (const precision of ['fp32', 'fp16', 'int4'] as const) {
+      if (way.attention === 'paged' && precision === 'fp32') continue;
+      const { error } = await record({ ...base, ...way, kind: 'check', shape: 'tiny', precision });
+      if (error === undefined) works.add(precision);
+    }
+    // What can't even run a tiny model has no speed.
+    let jobs = shapes.flatMap((shape) =>
+      precisions
+        .filter((precision) => works.has(precision))
+        .map((precision): Job => ({ ...base, ...way, kind: 'measure', shape, precision })),
+    );
+    while (jobs.length > 0) {
+      const job = await builds.firstReady(jobs);
+      jobs = jobs.filter((other) => other !== job);
+      const result = await record(job);
+      const isTooMuch = result.error !== undefined && !result.steps && rows.length > FEW_ROWS;
+      if (isTooMuch && builds.failureOf(job) === undefined) {
+        await record({ ...job, rows: rows.slice(0, FEW_ROWS) });
+      }
+    }
+  }
+  for (const shape of shapes) {
+    const config = JSON.stringify(shapeNamed(shape));
+    const script = join(folder, 'torch_generate.py');
+    const limits = [rows.join(','), String(promptTokens), String(steps)];
+    const entry = { device: 'torch', shape, precision: 'fp16' };
+    await track(entry, values.python, [script, config, ...limits]);
+  }
+}
+
+async function record(job: Job): Promise<JobResult> {
+  const { device, attention, graphCapture, shape, precision, kind } = job;
+  const entry = { device, attention, graphCapture, shape, precision, isCheck: kind === 'check' };
+  const failure = builds.failureOf(job);
+  if (failure !== undefined) {
+    const result = { error: `the model could not be built: ${failure}` };
+    report.entries.push({ ...entry, ...result });
+    return result;
+  }
+  return track(entry, process.execPath, argumentsOf(job));
+}
+
+/** Runs a program, and keeps the report up to date with what it finds out. */
+async function track(
+  entry: Omit<Entry, keyof JobResult>,
+  program: string,
+  args: readonly string[],
+): Promise<JobResult> {
+  const index = report.entries.length;
+  const note = (result: JobResult) => {
+    report.entries[index] = { ...entry, ...result };
+    save();
+  };
+  note({ error: 'under way' });
+  console.error(`${Math.round(performance.now() / 1000)} s: ${nameOf(entry)}`);
+  const timeout = Math.min(jobTimeout, remaining());
+  const result =
+    timeout < 1000
+      ? { error: 'not run: the time was up' }
+      : await runProgram(program, args, timeout, note);
+  note(result);
   return result;
 }
 
-/** The same shape by transformers, where PyTorch is at hand. */
-function runTorch(shape: string): void {
-  const config = JSON.stringify(shapeNamed(shape));
-  const limits = [rows.join(','), String(promptTokens), String(steps)];
-  const script = join(folder, 'torch_generate.py');
-  const result = resultOf(values.python, [script, config, ...limits]);
-  report.entries.push({ device: 'torch', shape, precision: 'fp16', ...result });
-  save();
+function argumentsOf(job: Job): string[] {
+  const program = join(folder, RUNS_FROM_SOURCE ? 'measure.ts' : 'measure.js');
+  return [...(RUNS_FROM_SOURCE ? ['--import', 'tsx'] : []), program, JSON.stringify(job)];
 }
 
-/** Runs a program; its last line of output is the result. */
-function resultOf(program: string, args: readonly string[]): JobResult {
-  const { stdout, stderr, error, status, signal } = spawnSync(program, args, {
-    encoding: 'utf8',
-    timeout,
-    maxBuffer: 2 ** 26,
-  });
-  const line = stdout?.trimEnd().split('\n').at(-1) ?? '';
-  if (line.startsWith('{')) return JSON.parse(line) as JobResult;
-  const end = stderr?.trimEnd().split('\n').slice(-3).join(' ') ?? '';
-  return { error: error?.message ?? `ended with ${signal ?? status}: ${end}` };
+function remaining(): number {
+  return Math.max(1, Math.floor(deadline - performance.now()));
 }
 
 function save(): void {
@@ -137,7 +194,7 @@ function save(): void {
 
 function nvidiaSmi(): string {
   const query = ['--query-gpu=name,memory.total,driver_version', '--format=csv,noheader'];
-  const { stdout, status } = spawnSync('nvidia-smi', query, { encoding: 'utf8' });
+  const { stdout, status } = spawnSync('nvidia-smi', query, { encoding: 'utf8', timeout: 30_000 });
   return status === 0 ? stdout.trim() : 'no NVIDIA GPU';
 }
 

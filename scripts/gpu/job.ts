@@ -1,8 +1,10 @@
 import type { DeviceName } from '../../src/engine/device.ts';
 import type { Precision } from '../../src/model/manifest.ts';
 
-/** One process's work: a model of random weights on a device. */
+/** One process's work on a model of random weights: to build it, or to run it on a device. */
 export interface Job {
+  /** `check` compares with the CPU. */
+  readonly kind: 'build' | 'check' | 'measure';
   readonly shape: string;
   /** Computed in float16 on a GPU, but for fp32. */
   readonly precision: Precision;
@@ -10,8 +12,6 @@ export interface Job {
   readonly attention: 'slots' | 'paged';
   /** Decode runs are recorded and replayed; WebGPU with slots alone. */
   readonly graphCapture: boolean;
-  /** Compare with the CPU in place of measuring. */
-  readonly check: boolean;
   /** Sequences that decode at once, to be measured one after the other. */
   readonly rows: readonly number[];
   readonly promptTokens: number;
@@ -20,8 +20,10 @@ export interface Job {
   readonly cacheDirectory: string;
 }
 
-/** What a job finds out. */
+/** What a job has found out so far. */
 export interface JobResult {
+  /** What WebGPU has to choose from. */
+  readonly adapters?: readonly string[];
   readonly steps?: readonly StepMeasurement[];
   readonly check?: CheckResult;
   /** Why there is nothing, or not everything. */

@@ -1,12 +1,14 @@
 /**
  * Does one job of scripts/gpu/bench.ts, in a process of its own: what crashes or runs out of memory
- * takes nothing else with it. Reads the job from its argument, prints the result as one line of JSON.
+ * takes nothing else with it. Reads the job from its argument, prints what it has found out as a line
+ * of JSON, again with every number.
  */
 import { CPU_DEVICE } from '../../src/engine/device.ts';
 import type { EngineOptions, EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import type { ActivationDtype, BuiltModel } from '../../src/model/manifest.ts';
+import { vulkanDevices } from '../../src/ort/vulkan-devices.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
 import { median } from '../bench/lib/table.ts';
 import type { CheckResult, Job, JobResult, StepMeasurement } from './job.ts';
@@ -27,9 +29,10 @@ function request(id: number, numPromptTokens: number, maxTokens: number): Engine
 /** As much KV cache as the rows take, in the widest element type. */
 function optionsOf(job: Job, model: BuiltModel, maxNumSeqs: number): EngineOptions {
   const { numLayers, numKvHeads, headDim } = model.manifest;
-  const maxModelLen = job.check
-    ? Math.max(...CHECK_PROMPTS) + CHECK_TOKENS
-    : job.promptTokens + job.steps + 2 * WARM_UP_STEPS + SPARE_POSITIONS;
+  const maxModelLen =
+    job.kind === 'check'
+      ? Math.max(...CHECK_PROMPTS) + CHECK_TOKENS
+      : job.promptTokens + job.steps + 2 * WARM_UP_STEPS + SPARE_POSITIONS;
   const positionBytes = 2 * numLayers * numKvHeads * headDim * Float32Array.BYTES_PER_ELEMENT;
   return {
     model,
@@ -86,10 +89,15 @@ function check(job: Job, model: BuiltModel, onCpu: BuiltModel): CheckResult {
   return { equalTokens, tokens: CHECK_PROMPTS.length * CHECK_TOKENS, worst };
 }
 
-function measure(job: Job, model: BuiltModel): StepMeasurement[] {
+function measure(
+  job: Job,
+  model: BuiltModel,
+  onStep: (steps: readonly StepMeasurement[]) => void,
+): void {
   const { engine, decoder } = openEngine(optionsOf(job, model, Math.max(...job.rows)));
   let id = 0;
-  const measurements = job.rows.map((rows) => {
+  const measurements: StepMeasurement[] = [];
+  for (const rows of job.rows) {
     const numTokens = job.steps + 2 * WARM_UP_STEPS;
     for (let row = 0; row < rows; row++) engine.add(request(id++, job.promptTokens, numTokens));
     const started = new Set<number>();
@@ -110,34 +118,43 @@ function measure(job: Job, model: BuiltModel): StepMeasurement[] {
       if (isFull && step >= WARM_UP_STEPS) stepMs.push(performance.now() - begin);
     }
     const middle = median(stepMs);
-    return {
+    measurements.push({
       rows,
       stepMs: middle,
       tokensPerSecond: (1000 * rows) / middle,
       prefillTokensPerSecond: (1000 * rows * job.promptTokens) / prefillMs,
-    };
-  });
+    });
+    onStep(measurements);
+  }
   decoder.release();
-  return measurements;
 }
 
-async function work(job: Job): Promise<JobResult> {
-  const { precision, cacheDirectory } = job;
+/** @param print called with what has been found out so far */
+async function work(job: Job, print: (result: JobResult) => void): Promise<void> {
+  const { kind, precision, cacheDirectory } = job;
   const build = (activationDtype: ActivationDtype) =>
     prepareModel(
       { kind: 'random', config: shapeNamed(job.shape), seed: 1 },
       { precision, activationDtype, cacheDirectory },
     );
+  if (kind === 'check' && job.device === 'webgpu') {
+    print({ adapters: vulkanDevices().map(({ name }) => name) });
+  }
   const hasHalf = job.device !== 'cpu' && precision !== 'fp32' && precision !== 'int8';
   const model = await build(hasHalf ? 'float16' : 'float32');
-  if (!job.check) return { steps: measure(job, model) };
-  return { check: check(job, model, await build('float32')) };
+  if (kind === 'check') print({ check: check(job, model, await build('float32')) });
+  if (kind === 'measure') measure(job, model, (steps) => print({ steps }));
 }
 
 /** Written by bench.ts. */
 const job = JSON.parse(process.argv[2] ?? '') as Job;
+let found: JobResult = {};
+const print = (result: JobResult) => {
+  found = { ...found, ...result };
+  console.log(JSON.stringify(found));
+};
 try {
-  console.log(JSON.stringify(await work(job)));
+  await work(job, print);
 } catch (error) {
-  console.log(JSON.stringify({ error: error instanceof Error ? error.message : String(error) }));
+  print({ error: error instanceof Error ? error.message : String(error) });
 }

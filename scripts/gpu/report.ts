@@ -20,11 +20,14 @@ export interface Report {
 }
 
 /** The report as Markdown: correctness, what went wrong, and a table of speeds for each shape. */
-export function markdown({ machine, gpu, runtime, promptTokens, entries }: Report): string {
+export function markdown(report: Report): string {
+  const { machine, gpu, runtime, promptTokens, entries } = report;
+  const found = entries.find((entry) => entry.adapters)?.adapters ?? [];
+  const adapters = found.length === 0 ? 'no Vulkan driver' : `Vulkan: ${found.join(', ')}`;
   const lines = [
     '# Decoding on a GPU',
     '',
-    `${gpu}; ${machine}; ONNX Runtime ${runtime}. Random weights, prompts of ${promptTokens} tokens.`,
+    `${gpu}; ${adapters}; ${machine}; ONNX Runtime ${runtime}. Random weights, prompts of ${promptTokens} tokens.`,
     '',
   ];
   for (const { check, ...entry } of entries) {

@@ -2,7 +2,7 @@
 
 usage: torch_generate.py CONFIG_JSON ROWS PROMPT_TOKENS STEPS
 
-Prints one line of JSON: the medians, or why there are none.
+Prints a line of JSON with every number: the medians so far, and why there are no more.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 import time
 
 
-def measure(config, rows, prompt_tokens, steps):
+def measure(config, rows, prompt_tokens, steps, measured):
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -27,7 +27,6 @@ def measure(config, rows, prompt_tokens, steps):
             torch.cuda.synchronize()
         return time.perf_counter()
 
-    measured = []
     for count in rows:
         ids = torch.randint(3, config["vocab_size"], (count, prompt_tokens), device=device)
         with torch.inference_mode():
@@ -50,18 +49,19 @@ def measure(config, rows, prompt_tokens, steps):
                 "prefillTokensPerSecond": count * prompt_tokens / prefill,
             }
         )
+        print(json.dumps({"steps": measured}), flush=True)
         del out
-    return measured
 
 
 def main():
     config, rows, prompt_tokens, steps = sys.argv[1:]
+    measured = []
     try:
         rows = [int(count) for count in rows.split(",")]
-        steps = measure(json.loads(config), rows, int(prompt_tokens), int(steps))
-        print(json.dumps({"steps": steps}))
+        measure(json.loads(config), rows, int(prompt_tokens), int(steps), measured)
     except Exception as error:
-        print(json.dumps({"error": f"{type(error).__name__}: {error}"}))
+        reason = f"{type(error).__name__}: {error}"
+        print(json.dumps({"error": reason, **({"steps": measured} if measured else {})}))
 
 
 main()
