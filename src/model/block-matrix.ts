@@ -82,10 +82,12 @@ export class BlockMatrix {
     const lastAxis = graph.initializer(`${output}/axes`, 'int64', [1], BigInt64Array.of(-1n));
     // The two operators want the same scales in different shapes.
     const scales = graph.node(`${output}/BlockScales`, 'Unsqueeze', [this.#scales, lastAxis]);
+    // Left out it is the middle on the CPU and on WebGPU, and 0 on CUDA (ONNX Runtime issue 31692).
+    const zeroPoints = this.#middles(`${output}/zero_points`);
     const blocks = graph.node(
       `${output}/Blocks`,
       'GatherBlockQuantized',
-      [this.#packed, indices, scales],
+      [this.#packed, indices, scales, zeroPoints],
       {
         domain: MICROSOFT_DOMAIN,
         attributes: {
@@ -105,6 +107,15 @@ export class BlockMatrix {
     const end = BigInt64Array.of(BigInt(this.#columns));
     const width = graph.initializer(`${output}/end`, 'int64', [1], end);
     return graph.node(output, 'Slice', [padded, start, width, lastAxis]);
+  }
+
+  /** The stored value that stands for 0, of each block. */
+  #middles(name: string): string {
+    const shape = [this.#rows, blocksPerRow(this.#columns), 1];
+    const middle = this.#bits === 4 ? 0x88 : 0x80;
+    return this.#graph.initializer(name, 'uint8', shape, async () =>
+      new Uint8Array(this.#rows * blocksPerRow(this.#columns)).fill(middle),
+    );
   }
 }
 

@@ -27,7 +27,7 @@ import { createStagingDirectory, publish, removeStaleStaging } from './staging.t
 import type { WeightSource } from './weights.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 10;
+const FORMAT_VERSION = 11;
 
 const GRAPH_FILE = 'decoder.onnx';
 const MIXED_GRAPH_FILE = 'mixed.onnx';

@@ -1,11 +1,14 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { fromBinary } from '@bufbuild/protobuf';
 import { expect, onTestFinished, test } from 'vitest';
 
 import { BlockMatrix } from '../../src/model/block-matrix.ts';
 import { emptyBlocks, quantizeRows } from '../../src/model/quantize-blocks.ts';
 import { RandomWeights } from '../../src/model/random-weights.ts';
 import { GraphBuilder } from '../../src/onnx/graph-builder.ts';
+import { ModelProtoSchema } from '../../src/onnx/onnx_pb.ts';
 import { IoBinding } from '../../src/ort/io-binding.ts';
 import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
@@ -103,4 +106,21 @@ test.each([
   product.forEach((value, i) => {
     expect(Math.abs(value - (expected[i] ?? NaN))).toBeLessThan(tolerance);
   });
+});
+
+// Without them CUDA takes 0, other than the CPU and WebGPU.
+test('lookups come with zero points', async () => {
+  const graph = new GraphBuilder('matrix');
+  graph.input('ids', 'int64', ['tokens']);
+  const source = { name: 'matrix', tensors: PARTS, columns: 128 };
+  const format = { kind: 'blocks', bits: 8, activations: 'float16' } as const;
+  const found = new BlockMatrix(graph, weights, source, format).gather('found', 'ids');
+  graph.output(found, 'float16', ['tokens', 128]);
+  const path = join(await temporaryDirectory(), 'matrix.onnx');
+  await graph.write(path);
+  const { node = [], initializer = [] } =
+    fromBinary(ModelProtoSchema, await readFile(path)).graph ?? {};
+  const lookup = node.find(({ opType }) => opType === 'GatherBlockQuantized');
+  const zeroPoints = initializer.find(({ name }) => name === lookup?.input[3]);
+  expect(zeroPoints?.dims).toEqual([64n, 2n, 1n]);
 });
