@@ -33,7 +33,10 @@ test('auto takes CUDA, else WebGPU, else the CPU, and says why', async () => {
   const onNone = await chooseDevice(flags, llama, machine({ webgpu: software }));
   expect(onNone.device.name).toBe('cpu');
   expect(onNone.reason).toMatch(/^picked: cuda: no driver; webgpu: its only adapter, Slowpipe,/);
-  const nothing = await chooseDevice(flags, llama, { ...machine({ cuda: works }), mayHaveGpu: false });
+  const nothing = await chooseDevice(flags, llama, {
+    ...machine({ cuda: works }),
+    mayHaveGpu: false,
+  });
   expect(nothing).toMatchObject({
     device: { name: 'cpu' },
     reason: expect.stringContaining('no GPU'),
@@ -54,7 +57,11 @@ test('--graph-capture holds where auto picks WebGPU, and is told not to elsewher
 
 test('--graph-capture is refused for a device that was asked for and is not WebGPU', async () => {
   for (const device of ['cpu', 'cuda', 'tensorrt'] as const) {
-    const choice = chooseDevice({ ...flags, device, graphCapture: true }, llama, machine({ cuda: works }));
+    const choice = chooseDevice(
+      { ...flags, device, graphCapture: true },
+      llama,
+      machine({ cuda: works }),
+    );
     await expect(choice).rejects.toThrow(
       `--graph-capture is for WebGPU, not for --device ${device}`,
     );
