@@ -8,7 +8,6 @@ import {
   type DeviceProbe,
   NO_DEVICE,
 } from '../engine/device.ts';
-import type { DecoderConfig } from '../model/config.ts';
 import type { ActivationDtype } from '../model/manifest.ts';
 import { UsageError } from './errors.ts';
 import type { OptionName, Options } from './options.ts';
@@ -61,13 +60,19 @@ const ON_CPU: Omit<ChosenDevice, 'reason'> = {
   memoryBytes: null,
 };
 
+/** What decides whether a device can run a model. */
+export interface RunnableModel {
+  /** What attention scores are capped to; null where they are not. */
+  readonly attentionSoftcap: number | null;
+}
+
 /**
  * What `--device` means on this machine, for a model. A GPU is taken only if a graph runs on it.
  * @throws UsageError when a device that was asked for does not work, saying why
  */
 export async function chooseDevice(
   flags: DeviceFlags,
-  config: DecoderConfig,
+  model: RunnableModel,
 ): Promise<ChosenDevice> {
   if (flags.graphCapture && flags.device !== 'webgpu') {
     throw new UsageError('--graph-capture needs --device webgpu');
@@ -81,7 +86,7 @@ export async function chooseDevice(
           '--provider-option powerPreference=low-power and the settings of the Vulkan loader change',
       );
     }
-    const obstacle = modelObstacle(flags.device, config);
+    const obstacle = modelObstacle(flags.device, model);
     if (obstacle !== null) {
       throw new UsageError(
         `--device ${flags.device} cannot run this model: ${obstacle} (supported: --device cpu, cuda)`,
@@ -101,7 +106,7 @@ export async function chooseDevice(
     const obstacle =
       probe.failure ??
       (probe.isSoftware ? softwareReason(probe) : null) ??
-      modelObstacle(name, config);
+      modelObstacle(name, model);
     if (obstacle === null) return { device, ...probe, reason: reasonFor('picked', reasons) };
     reasons.push(`${name}: ${obstacle}`);
   }
@@ -111,7 +116,7 @@ export async function chooseDevice(
 /** Why a device that works cannot run a model; null if it can. */
 export function modelObstacle(
   name: DeviceName,
-  { attentionSoftcap }: Pick<DecoderConfig, 'attentionSoftcap'>,
+  { attentionSoftcap }: RunnableModel,
 ): string | null {
   if (name !== 'webgpu' || attentionSoftcap === null) return null;
   return 'its attention kernel leaves out the cap of scores (attn_logit_softcapping)';

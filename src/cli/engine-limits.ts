@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import type { EngineOptions } from '../engine/messages.ts';
-import type { DecoderConfig } from '../model/config.ts';
+import type { DecoderManifest } from '../model/manifest.ts';
 import type { ChosenDevice } from './device.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
@@ -32,7 +32,7 @@ const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
  */
 export function engineLimits(
   options: LimitOptions,
-  { maxPositionEmbeddings }: DecoderConfig,
+  { maxPositionEmbeddings }: { readonly maxPositionEmbeddings: number },
   chosen: ChosenDevice | null = null,
 ): EngineLimits {
   const { maxNumSeqs, maxModelLen = maxPositionEmbeddings } = options;
@@ -72,6 +72,21 @@ export function engineLimits(
     batching: 'continuous',
     durableKv: options.durableKv ?? false,
   };
+}
+
+/**
+ * Checks what is known of a model only once its graphs are made.
+ * @throws UsageError when they do not reach the longest sequence
+ */
+export function requireReach(
+  { maxModelLen }: EngineLimits,
+  { maxPositionEmbeddings }: DecoderManifest,
+): void {
+  if (maxModelLen <= maxPositionEmbeddings) return;
+  throw new UsageError(
+    `the graph's rotary tables end before ${maxModelLen} positions: --max-model-len ` +
+      `${maxPositionEmbeddings} is the most`,
+  );
 }
 
 function defaultCacheMemory(device: ChosenDevice | null): number {
