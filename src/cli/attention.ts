@@ -5,7 +5,7 @@ import type { Options } from './options.ts';
 
 /**
  * What `--attention` means on a device. `auto` is slots: no GPU has been measured yet.
- * @throws UsageError where there is no kernel for PagedAttention
+ * @throws UsageError where there is no kernel for PagedAttention, or the model has no graph for it
  */
 export function resolveAttention(
   option: Options['attention'],
@@ -14,7 +14,12 @@ export function resolveAttention(
     hasPagedAttention,
   }: Pick<ChosenDevice, 'device' | 'hasPagedAttention'>,
   activationDtype: ActivationDtype,
+  model: 'buildable' | 'export' = 'buildable',
 ): 'slots' | 'paged' {
+  if (model === 'export' && (option === 'paged' || graphCapture)) {
+    const flag = graphCapture ? '--graph-capture' : '--attention paged';
+    throw new UsageError(`${flag} is for graphs built from safetensors, not for ONNX exports`);
+  }
   if (option !== 'paged') return 'slots';
   if (!hasPagedAttention) {
     throw new UsageError(

@@ -1,4 +1,5 @@
-import { type BuildOptions, type ModelSource, prepareModel } from '../model/build.ts';
+import { type ModelSource, prepareModel } from '../model/build.ts';
+import type { BuildOptions } from '../model/build-options.ts';
 import { defaultCacheDirectory } from '../model/cache-directory.ts';
 import type { BuiltModel } from '../model/manifest.ts';
 import type { Options } from './options.ts';

@@ -22,9 +22,11 @@ export function buildCommand(): Command {
   );
   return addOptions(command, NAMES).action(async () => {
     const options = readOptions<(typeof NAMES)[number]>(command);
-    const { source, config } = await chooseModel(options);
-    const device = await chooseDevice(options, config);
-    const choice = resolvePrecision(options.precision, device, config);
+    const { source, decoder } = await chooseModel(options, (config) =>
+      chooseDevice(options, config),
+    );
+    const device = await chooseDevice(options, decoder.config);
+    const choice = resolvePrecision(options.precision, device, decoder);
     const { graphPath, manifest } = await buildWithProgress(
       source,
       { ...choice, maxModelLen: options.maxModelLen },

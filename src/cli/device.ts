@@ -8,7 +8,6 @@ import {
   type DeviceProbe,
   NO_DEVICE,
 } from '../engine/device.ts';
-import type { DecoderConfig } from '../model/config.ts';
 import type { ActivationDtype } from '../model/manifest.ts';
 import { UsageError } from './errors.ts';
 import type { OptionName, Options } from './options.ts';
@@ -73,13 +72,19 @@ const THIS_MACHINE: Machine = {
   probe: tryDevice,
 };
 
+/** What decides whether a device can run a model. */
+export interface RunnableModel {
+  /** What attention scores are capped to; null where they are not. */
+  readonly attentionSoftcap: number | null;
+}
+
 /**
  * What `--device` means on a machine, for a model. A GPU is taken only if a graph runs on it.
  * @throws UsageError when a device that was asked for does not work, saying why
  */
 export async function chooseDevice(
   flags: DeviceFlags,
-  config: DecoderConfig,
+  model: RunnableModel,
   machine: Machine = THIS_MACHINE,
 ): Promise<ChosenDevice> {
   if (flags.graphCapture && flags.device !== 'auto' && flags.device !== 'webgpu') {
@@ -94,7 +99,7 @@ export async function chooseDevice(
           '--provider-option powerPreference=low-power and the settings of the Vulkan loader change',
       );
     }
-    const obstacle = modelObstacle(flags.device, config);
+    const obstacle = modelObstacle(flags.device, model);
     if (obstacle !== null) {
       throw new UsageError(
         `--device ${flags.device} cannot run this model: ${obstacle} (supported: --device cpu, cuda)`,
@@ -104,7 +109,7 @@ export async function chooseDevice(
     if (probe.failure === null) return { device, ...probe, reason: null };
     throw new UsageError(`--device ${flags.device} does not work here: ${probe.failure}`);
   }
-  const { reason, ...picked } = await pickDevice(flags, config, machine);
+  const { reason, ...picked } = await pickDevice(flags, model, machine);
   const isIgnored = flags.graphCapture === true && !picked.device.graphCapture;
   return { ...picked, reason: isIgnored ? `${reason}; --graph-capture is for WebGPU` : reason };
 }
@@ -112,7 +117,7 @@ export async function chooseDevice(
 /** What `--device auto` means. */
 async function pickDevice(
   flags: DeviceFlags,
-  config: DecoderConfig,
+  model: RunnableModel,
   { mayHaveGpu, probe: tryOn }: Machine,
 ): Promise<ChosenDevice> {
   if (!mayHaveGpu) return { ...ON_CPU, reason: 'picked: this machine has no GPU' };
@@ -123,7 +128,7 @@ async function pickDevice(
     const obstacle =
       probe.failure ??
       (probe.isSoftware ? softwareReason(probe) : null) ??
-      modelObstacle(name, config);
+      modelObstacle(name, model);
     if (obstacle === null) return { device, ...probe, reason: reasonFor('picked', reasons) };
     reasons.push(`${name}: ${obstacle}`);
   }
@@ -133,7 +138,7 @@ async function pickDevice(
 /** Why a device that works cannot run a model; null if it can. */
 export function modelObstacle(
   name: DeviceName,
-  { attentionSoftcap }: Pick<DecoderConfig, 'attentionSoftcap'>,
+  { attentionSoftcap }: RunnableModel,
 ): string | null {
   if (name !== 'webgpu' || attentionSoftcap === null) return null;
   return 'its attention kernel leaves out the cap of scores (attn_logit_softcapping)';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import type { EngineOptions } from '../engine/messages.ts';
-import type { DecoderConfig } from '../model/config.ts';
+import type { DecoderManifest } from '../model/manifest.ts';
 import type { ChosenDevice } from './device.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
@@ -20,6 +20,13 @@ type LimitOptions = Options<
   | 'kvCacheDtype'
 >;
 
+/** What a model sets bounds by. */
+interface LimitedModel {
+  readonly maxPositionEmbeddings: number;
+  /** By layer; null where a layer attends to everything before it. */
+  readonly slidingWindows: readonly (number | null)[];
+}
+
 /** Large enough for efficient matrix products, small enough that decoding streams keep flowing. */
 const DEFAULT_BATCHED_TOKENS = 512;
 
@@ -32,7 +39,7 @@ const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
  */
 export function engineLimits(
   options: LimitOptions,
-  { maxPositionEmbeddings, slidingWindows }: DecoderConfig,
+  { maxPositionEmbeddings, slidingWindows }: LimitedModel,
   chosen: ChosenDevice | null = null,
 ): EngineLimits {
   const { maxNumSeqs, maxModelLen = maxPositionEmbeddings } = options;
@@ -79,6 +86,21 @@ export function engineLimits(
     batching: 'continuous',
     durableKv: options.durableKv ?? false,
   };
+}
+
+/**
+ * Checks what is known of a model only once its graphs are made.
+ * @throws UsageError when they do not reach the longest sequence
+ */
+export function requireReach(
+  { maxModelLen }: EngineLimits,
+  { maxPositionEmbeddings }: DecoderManifest,
+): void {
+  if (maxModelLen <= maxPositionEmbeddings) return;
+  throw new UsageError(
+    `the graph's rotary tables end before ${maxModelLen} positions: --max-model-len ` +
+      `${maxPositionEmbeddings} is the most`,
+  );
 }
 
 function defaultCacheMemory(device: ChosenDevice | null): number {

@@ -46,11 +46,11 @@ async function evaluatePrecisions(command: Command): Promise<void> {
   const own = ownOptions.safeParse(command.opts());
   if (!own.success) throw new UsageError(z.prettifyError(own.error));
   const { kvCacheDtype, maxNumSeqs, threads, ...options } = readOptions(command);
-  const chosen = await chooseModel(options);
+  const chosen = await chooseModel({ ...options, precision: 'auto' }, async () => null);
   const data = await readEvalFile(own.data.data ?? (await ownData(chosen)));
   const text = {
     ...(await loadTextModel(chosen.text)),
-    maxModelLen: chosen.config.maxPositionEmbeddings,
+    maxModelLen: chosen.decoder.config.maxPositionEmbeddings,
   };
   const encoded = encodeData(data, text);
   const reports: PrecisionReport[] = [];

@@ -6,7 +6,7 @@ import { EngineClient } from '../front/engine-client.ts';
 import { TextGenerator } from '../front/text-generator.ts';
 import { toGenerationRequest } from '../server/parameters.ts';
 import { buildWithProgress } from './build-model.ts';
-import { engineLimits } from './engine-limits.ts';
+import { engineLimits, requireReach } from './engine-limits.ts';
 import { UsageError } from './errors.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
@@ -47,8 +47,11 @@ async function generate(command: Command, argument: string | undefined): Promise
   const own = ownOptions.safeParse(command.opts());
   if (!own.success) throw new UsageError(z.prettifyError(own.error));
   const options = readOptions(command);
-  const chosen = await chooseModel(options);
-  const limits = engineLimits({ ...options, maxNumSeqs: 1, prefixCaching: false }, chosen.config);
+  const chosen = await chooseModel(options, async () => null);
+  const limits = engineLimits(
+    { ...options, maxNumSeqs: 1, prefixCaching: false },
+    chosen.decoder.config,
+  );
   const text = await loadTextModel(chosen.text);
   const { tokenizer, generationDefaults } = text;
   const promptText = argument ?? (await readAll(process.stdin));
@@ -61,18 +64,19 @@ async function generate(command: Command, argument: string | undefined): Promise
       id: chosen.name,
       created: 0,
       maxModelLen: limits.maxModelLen,
-      vocabSize: chosen.config.vocabSize,
+      vocabSize: chosen.decoder.config.vocabSize,
       samplingDefaults: generationDefaults,
     },
   );
 
   const engine = new EngineClient();
-  const choice = resolvePrecision(options.precision, null, chosen.config);
+  const choice = resolvePrecision(options.precision, null, chosen.decoder);
   const model = await buildWithProgress(
     chosen.source,
     { ...choice, maxModelLen: limits.maxModelLen },
     options.kvCacheDtype,
   );
+  requireReach(limits, model.manifest);
   await engine.start({ model, ...limits });
   const admission = new Admission({ concurrency: 1, maxQueue: 0 });
   const { eosTokenIds } = tokenizer;

@@ -4,12 +4,16 @@ import { fileURLToPath } from 'node:url';
 import { type DecoderConfig, parseDecoderConfig } from '../model/config.ts';
 import type { TextSource } from '../front/text-model.ts';
 import type { ModelSource } from '../model/build.ts';
+import type { ExportFolder } from '../model/export-folder.ts';
 import { ModelError } from '../model/errors.ts';
 import { isHubReference, parseHubReference } from '../model/hub-repository.ts';
 import { inspectModelFolder } from '../model/model-folder.ts';
 import { PRESETS } from '../model/presets.ts';
+import type { ChosenDevice, RunnableModel } from './device.ts';
+import { pickVariant } from './export-precision.ts';
 import { localModelFolder } from './model-folder.ts';
 import type { Options } from './options.ts';
+import type { BuildableModel } from './precision.ts';
 
 const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/summit', import.meta.url));
 
@@ -17,21 +21,39 @@ const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/summit', import.meta.
 export interface ChosenModel {
   readonly name: string;
   readonly source: ModelSource;
-  readonly config: DecoderConfig;
+  readonly decoder: BuildableModel | ExportFolder;
   readonly text: TextSource;
 }
 
-/** @throws ModelError saying what was found and what is supported */
-export async function chooseModel({
-  model,
-  randomWeights,
-}: Options<'model' | 'randomWeights'>): Promise<ChosenModel> {
+/**
+ * @param deviceFor what a model is to run on, the CPU if null: which graph of an export is downloaded
+ *   depends on it
+ * @throws ModelError saying what was found and what is supported
+ */
+export async function chooseModel(
+  {
+    model,
+    randomWeights,
+    precision = 'auto',
+  }: Options<'model' | 'randomWeights'> & Partial<Options<'precision'>>,
+  deviceFor: (model: RunnableModel) => Promise<ChosenDevice | null>,
+): Promise<ChosenModel> {
   if (randomWeights !== undefined) return chooseShape(model ?? 'smollm2-135m', randomWeights);
   const named = model ?? EMBEDDED_MODEL;
-  const { path, config } = await inspectModelFolder(await localModelFolder(named));
-  const text = { folder: path, vocabSize: config.vocabSize };
+  const folder = await inspectModelFolder(
+    await localModelFolder(named, async (choice) =>
+      pickVariant(precision, await deviceFor(choice.config), choice),
+    ),
+  );
+  const { path } = folder;
+  const decoder = folder.kind === 'export' ? folder : buildable(folder.config);
+  const text = { folder: path, vocabSize: folder.config.vocabSize };
   const name = isHubReference(named) ? parseHubReference(named).id : basename(path);
-  return { name, source: { kind: 'folder', path }, config, text };
+  return { name, source: { kind: 'folder', path }, decoder, text };
+}
+
+function buildable(config: DecoderConfig): BuildableModel {
+  return { kind: 'buildable', config };
 }
 
 async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
@@ -41,7 +63,7 @@ async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
     return {
       name: model,
       source: { kind: 'random', config: preset, seed },
-      config,
+      decoder: buildable(config),
       text: { folder: null, vocabSize: config.vocabSize },
     };
   }
@@ -54,7 +76,7 @@ async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
   return {
     name: basename(folder),
     source: { kind: 'random', config: json, seed },
-    config,
+    decoder: buildable(config),
     text: { folder: hasText ? folder : null, vocabSize: config.vocabSize },
   };
 }

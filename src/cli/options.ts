@@ -61,7 +61,7 @@ const OPTIONS = {
   model: {
     flags: '--model <folder>',
     description:
-      'Hugging Face folder, or hf:owner/name[@revision] to download one; ' +
+      'Hugging Face folder or ONNX export, or hf:owner/name[@revision] to download one; ' +
       'with --random-weights also a preset or config.json',
     schema: z.string().min(1).optional(),
     defaultText: 'the embedded model, summit',

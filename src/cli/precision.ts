@@ -1,9 +1,11 @@
 import type { DecoderConfig } from '../model/config.ts';
 import type { ActivationDtype, Precision } from '../model/manifest.ts';
+import type { ExportFolder } from '../model/export-folder.ts';
 import { countParameters } from '../model/parameter-count.ts';
 import { hasFastInt8 } from '../ort/cpu-features.ts';
 import type { ChosenDevice } from './device.ts';
 import { UsageError } from './errors.ts';
+import { resolveExportPrecision } from './export-precision.ts';
 import type { Options } from './options.ts';
 
 export interface PrecisionChoice {
@@ -12,6 +14,12 @@ export interface PrecisionChoice {
   readonly activationDtype: ActivationDtype;
   /** Why `auto` picked it, or why it is not computed in as it could be; null when it is as asked for. */
   readonly reason: string | null;
+}
+
+/** A model whose graphs are built in any precision. */
+export interface BuildableModel {
+  readonly kind: 'buildable';
+  readonly config: DecoderConfig;
 }
 
 /**
@@ -27,11 +35,12 @@ const SMALL_MODEL_PARAMETERS = 32e6;
 export function resolvePrecision(
   option: Options['precision'],
   chosen: Pick<ChosenDevice, 'device' | 'activationDtypes'> | null,
-  config: DecoderConfig,
+  model: BuildableModel | ExportFolder,
   fastInt8 = hasFastInt8(),
 ): PrecisionChoice {
+  if (model.kind === 'export') return resolveExportPrecision(option, chosen, model);
   if (chosen === null || chosen.device.name === 'cpu') {
-    const { precision, reason } = onCpu(option, config, fastInt8);
+    const { precision, reason } = onCpu(option, model.config, fastInt8);
     return { precision, activationDtype: 'float32', reason };
   }
   return onDevice(option, chosen);

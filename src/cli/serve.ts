@@ -21,7 +21,7 @@ import { resolveAttention } from './attention.ts';
 import { banner } from './banner.ts';
 import { buildWithProgress } from './build-model.ts';
 import { chooseDevice, DEVICE_OPTIONS } from './device.ts';
-import { engineLimits } from './engine-limits.ts';
+import { engineLimits, requireReach } from './engine-limits.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
@@ -73,11 +73,16 @@ export function serveCommand(): Command {
 
 async function serve(options: Options): Promise<void> {
   const logger = createLogger(options.logLevel);
-  const chosen = await chooseModel(options);
-  const chosenDevice = await chooseDevice(options, chosen.config);
-  const limits = engineLimits(options, chosen.config, chosenDevice);
-  const choice = resolvePrecision(options.precision, chosenDevice, chosen.config);
-  const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype);
+  const chosen = await chooseModel(options, (config) => chooseDevice(options, config));
+  const chosenDevice = await chooseDevice(options, chosen.decoder.config);
+  const limits = engineLimits(options, chosen.decoder.config, chosenDevice);
+  const choice = resolvePrecision(options.precision, chosenDevice, chosen.decoder);
+  const attention = resolveAttention(
+    options.attention,
+    chosenDevice,
+    choice.activationDtype,
+    chosen.decoder.kind,
+  );
   const textModel = await loadTextModel(chosen.text);
   const { tokenizer, chatTemplate, generationDefaults } = textModel;
   const modelName = options.servedModelName ?? chosen.name;
@@ -102,7 +107,7 @@ async function serve(options: Options): Promise<void> {
   const { tokenizerPoolSize } = options;
   const promptThreads =
     tokenizerPoolSize === 0 ? null : new PromptThreads(chosen.text, tokenizerPoolSize);
-  const vocabulary = grammarVocabulary(tokenizer, chosen.config.vocabSize);
+  const vocabulary = grammarVocabulary(tokenizer, chosen.decoder.config.vocabSize);
   const grammars = new GrammarChecker({ vocabulary });
 
   let draining = false;
@@ -118,7 +123,7 @@ async function serve(options: Options): Promise<void> {
       id: modelName,
       created: Math.floor(Date.now() / 1000),
       maxModelLen: limits.maxModelLen,
-      vocabSize: chosen.config.vocabSize,
+      vocabSize: chosen.decoder.config.vocabSize,
       samplingDefaults: generationDefaults,
     },
     responses: new ResponseStore(options.responseStoreSize),
@@ -158,8 +163,9 @@ async function serve(options: Options): Promise<void> {
     { ...choice, maxModelLen: limits.maxModelLen },
     options.kvCacheDtype,
   );
+  requireReach(limits, model.manifest);
   const { device } = chosenDevice;
-  const speculative = await speculation(options, choice, device, chosen.config);
+  const speculative = await speculation(options, choice, device, chosen.decoder.config);
   await engine.start({
     model,
     ...limits,

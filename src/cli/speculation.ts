@@ -1,6 +1,5 @@
 import type { DeviceOptions } from '../engine/device.ts';
 import type { SpeculativeOptions } from '../engine/messages.ts';
-import type { DecoderConfig } from '../model/config.ts';
 import { inspectModelFolder } from '../model/model-folder.ts';
 import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './errors.ts';
@@ -19,7 +18,7 @@ export async function speculation(
   options: Options<'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype'>,
   choice: Pick<PrecisionChoice, 'precision' | 'activationDtype'>,
   device: DeviceOptions,
-  { vocabSize }: DecoderConfig,
+  { vocabSize }: { readonly vocabSize: number },
 ): Promise<SpeculativeOptions | null> {
   const { speculative, speculativeTokens: maxTokens, draftModel, kvCacheDtype } = options;
   if (speculative === 'draft' && draftModel === undefined) {
@@ -35,7 +34,13 @@ export async function speculation(
     speculative === 'auto' ? isExact || draftModel !== undefined : speculative !== 'off';
   if (!isWanted) return null;
   if (draftModel === undefined) return { draftModel: null, maxTokens };
-  const { path, config } = await inspectModelFolder(await localModelFolder(draftModel));
+  // An export that has none of that precision is told of when its graph is to be made.
+  const { path, config } = await inspectModelFolder(
+    await localModelFolder(draftModel, async ({ variants }) => {
+      const [any] = variants;
+      return variants.find((variant) => variant.precision === precision) ?? any ?? { file: '' };
+    }),
+  );
   if (config.vocabSize !== vocabSize) {
     throw new UsageError(
       `the draft model has ${config.vocabSize} tokens and the model ${vocabSize}: ` +

@@ -1,10 +1,11 @@
 import type { BuiltModel } from '../model/manifest.ts';
 import { readExternalInitializers } from '../onnx/external-initializers.ts';
-import { Session } from '../ort/session.ts';
+import type { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import { SharedWeights } from '../ort/shared-weights.ts';
 import { MAX_PLAIN_TOKENS, withPlainAttention } from './attention-path.ts';
 import type { StepTimings } from './cost-model.ts';
+import { openGraph } from './graph-session.ts';
 import { kvShape, KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
 import type { RowGroup } from './row-group.ts';
@@ -81,9 +82,10 @@ export class OnnxDecoder implements Decoder {
   readonly #paddedBinding: RunBinding | null;
   readonly #paddingRow: KvStorage | null;
 
-  constructor({ graphPath, mixedGraphPath, manifest }: BuiltModel, options: DecoderOptions) {
-    this.#weights = new SharedWeights(readExternalInitializers(graphPath));
-    const open = (path: string) => new Session(path, options.session, this.#weights);
+  constructor(model: BuiltModel, options: DecoderOptions) {
+    const { graphPath, mixedGraphPath, weightsFolder, manifest } = model;
+    this.#weights = new SharedWeights(readExternalInitializers(graphPath, weightsFolder));
+    const open = (path: string) => openGraph(path, model, options.session, this.#weights);
     this.#session = withPlainAttention(() => open(graphPath));
     this.#mixedSession = withPlainAttention(() => open(mixedGraphPath));
     const { numRows, maxModelLen, maxRunTokens = 0, maxDraftTokens = 0 } = options;

@@ -2,7 +2,7 @@ import { kvNames } from '../model/kv-names.ts';
 import type { BuiltModel } from '../model/manifest.ts';
 import { Allocator } from '../ort/allocator.ts';
 import { MemoryInfo } from '../ort/memory-info.ts';
-import { Session } from '../ort/session.ts';
+import type { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
 import { Tensor } from '../ort/tensor.ts';
 import { vulkanDevices } from '../ort/vulkan-devices.ts';
@@ -13,6 +13,7 @@ import { CACHE_ADVICE, setUpOnDevice } from './device-error.ts';
 import { DeviceKvStorage } from './device-kv-storage.ts';
 import type { BusTraffic } from './device-run.ts';
 import { GraphCapture } from './graph-capture.ts';
+import { openGraph } from './graph-session.ts';
 import { kvShape } from './kv-storage.ts';
 import type { LogitsRow } from './sampler.ts';
 import { SamplingHead } from './sampling-head.ts';
@@ -65,7 +66,8 @@ export class DeviceDecoder implements Decoder {
   readonly #runs = new Map<string, CacheRun>();
 
   /** @throws DeviceError when the graph can't be loaded, does not run, or the device lacks memory */
-  constructor({ graphPath, manifest }: BuiltModel, options: DeviceDecoderOptions) {
+  constructor(built: BuiltModel, options: DeviceDecoderOptions) {
+    const { graphPath, manifest } = built;
     const { device, numRows, maxModelLen, maxDraftTokens = 0 } = options;
     const session = { ...options.session, providers: executionProviders(device) };
     const decoding = device.graphCapture
@@ -73,7 +75,7 @@ export class DeviceDecoder implements Decoder {
       : session;
     const model = `the ${manifest.precision} model on ${device.name}`;
     const setUpModel = <R>(action: () => R) => setUpOnDevice(model, MODEL_ADVICE, action);
-    this.#session = setUpModel(() => new Session(graphPath, decoding));
+    this.#session = setUpModel(() => openGraph(graphPath, built, decoding));
     const [cacheInput = ''] = kvNames('past_key_values', manifest.numLayers);
     const memory = MemoryInfo.ofInput(this.#session, cacheInput);
     if (memory.isCpu && device.name !== 'cpu') {

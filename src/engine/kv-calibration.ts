@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { LayerKvScales } from '../model/kv-scales.ts';
 import type { BuiltModel } from '../model/manifest.ts';
-import { Session } from '../ort/session.ts';
+import { openGraph } from './graph-session.ts';
 import { type KvShape, kvShape, KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
 import { uniform } from './random.ts';
@@ -35,7 +35,7 @@ export async function calibrateKv(model: BuiltModel): Promise<readonly LayerKvSc
   const { manifest, graphPath } = model;
   const { vocabSize, maxPositionEmbeddings } = manifest;
   const length = Math.min(LENGTH, maxPositionEmbeddings);
-  const session = new Session(graphPath);
+  const session = openGraph(graphPath, model);
   const storage = new KvStorage(kvShape(manifest, NUM_ROWS, length));
   const logits = new LogitsBuffer(NUM_ROWS, vocabSize);
   const binding = new RunBinding(session, storage, logits);

@@ -1,8 +1,9 @@
+import { openGraph } from '../engine/graph-session.ts';
 import { kvShape, KvStorage } from '../engine/kv-storage.ts';
 import { LogitsBuffer } from '../engine/logits-buffer.ts';
 import { RunBinding } from '../engine/run-binding.ts';
 import type { BuiltModel } from '../model/manifest.ts';
-import { Session } from '../ort/session.ts';
+import type { Session } from '../ort/session.ts';
 
 /** What a row computes in a step: one token, behind `position` others. */
 export interface RowInput {
@@ -33,9 +34,10 @@ export class LockstepDecoder implements Lockstep {
   /** By number of rows. */
   readonly #bindings = new Map<number, RunBinding>();
 
-  constructor({ graphPath, manifest }: BuiltModel, options: LockstepOptions) {
+  constructor(model: BuiltModel, options: LockstepOptions) {
+    const { graphPath, manifest } = model;
     const { numRows, capacity, threads } = options;
-    this.#session = new Session(graphPath, { intraOpThreads: threads });
+    this.#session = openGraph(graphPath, model, { intraOpThreads: threads });
     this.#storage = new KvStorage(kvShape(manifest, numRows, capacity));
     this.#logits = new LogitsBuffer(numRows, manifest.vocabSize);
   }

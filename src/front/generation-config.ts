@@ -10,6 +10,11 @@ const generationConfig = z.looseObject({
   repetition_penalty: z.number().gt(0).nullish(),
 });
 
+/** What ONNX Runtime GenAI makes of it; greedy unless it says otherwise. */
+const genaiConfig = z
+  .looseObject({ search: generationConfig.extend({ do_sample: z.boolean().nullish() }).nullish() })
+  .transform(({ search }) => (search?.do_sample === true ? search : {}));
+
 /** Sampling values that a model's authors recommend; what is absent they left open. */
 export interface GenerationDefaults {
   readonly temperature?: number;
@@ -20,11 +25,14 @@ export interface GenerationDefaults {
 }
 
 /**
- * Reads the sampling values of generation_config.json, if the model folder has one.
+ * Reads the sampling values of generation_config.json, or genai_config.json, if the model folder has
+ * one of them.
  * @throws TokenizerError naming the file if it is damaged
  */
 export async function readGenerationDefaults(folder: string): Promise<GenerationDefaults> {
-  const config = await readJsonFile(join(folder, 'generation_config.json'), generationConfig);
+  const config =
+    (await readJsonFile(join(folder, 'generation_config.json'), generationConfig)) ??
+    (await readJsonFile(join(folder, 'genai_config.json'), genaiConfig));
   const values = {
     temperature: config?.temperature,
     topK: config?.top_k,

@@ -92,13 +92,24 @@ export async function readTokenizerConfig(folder: string): Promise<TokenizerConf
 
 const tokenIds = z.union([z.int(), z.array(z.int())]).nullish();
 
-/** @returns the ids that end a text, from generation_config.json, else from config.json. */
+const eosTokenIds = z
+  .looseObject({ eos_token_id: tokenIds })
+  .transform(({ eos_token_id: ids }) => (typeof ids === 'number' ? [ids] : (ids ?? null)));
+
+/** As ONNX Runtime GenAI has them. */
+const genaiEosTokenIds = z.looseObject({ model: eosTokenIds }).transform(({ model }) => model);
+
+const EOS_FILES = [
+  ['generation_config.json', eosTokenIds],
+  ['config.json', eosTokenIds],
+  ['genai_config.json', genaiEosTokenIds],
+] as const;
+
+/** @returns the ids that end a text, from the first of a model's configurations that has some. */
 export async function readEosTokenIds(folder: string): Promise<readonly number[]> {
-  const schema = z.looseObject({ eos_token_id: tokenIds });
-  for (const file of ['generation_config.json', 'config.json']) {
-    const config = await readJsonFile(join(folder, file), schema);
-    const ids = config?.eos_token_id;
-    if (ids !== null && ids !== undefined) return typeof ids === 'number' ? [ids] : ids;
+  for (const [file, schema] of EOS_FILES) {
+    const ids = await readJsonFile(join(folder, file), schema);
+    if (ids !== null) return ids;
   }
   return [];
 }

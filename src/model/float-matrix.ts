@@ -1,5 +1,6 @@
 import { elementTypeInfo } from '../onnx/element-type.ts';
 import type { GraphBuilder } from '../onnx/graph-builder.ts';
+import type { GraphNodes } from '../onnx/graph-nodes.ts';
 import { float32ToFloat16 } from './float-conversion.ts';
 import type { FloatFormat, FloatType } from './weight-format.ts';
 
@@ -26,10 +27,10 @@ export function scalar(graph: GraphBuilder, name: string, type: FloatType, value
 
 /** Adds a cast. */
 export function cast(
-  graph: GraphBuilder,
+  graph: GraphNodes,
   output: string,
   value: string,
-  type: FloatType | 'int32',
+  type: FloatType | 'int32' | 'int64',
 ): string {
   const to = BigInt(elementTypeInfo(type).dataType);
   return graph.node(output, 'Cast', [value], { attributes: { to } });

@@ -1,8 +1,17 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { parseDecoderConfig } from './config.ts';
 import { ModelError } from './errors.ts';
+import {
+  type ExportFolder,
+  type ExportVariant,
+  exportVariants,
+  filesOf,
+  GENAI_CONFIG,
+  parseExportConfig,
+  readGenaiConfig,
+} from './export-folder.ts';
 import { downloadHubFile, type HubFileOptions } from './hub-file.ts';
 import {
   type HubFile,
@@ -15,13 +24,18 @@ import { readJson } from './json-file.ts';
 /** What a decoder and its tokenizer are made of; other formats and weights are left on the hub. */
 const CONFIG = 'config.json';
 const TEXTS =
-  /^(config|generation_config|tokenizer|tokenizer_config|special_tokens_map|chat_template)\.json$|^chat_template\.jinja$/;
+  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template)\.json$|^chat_template\.jinja$/;
 const SHARDS = /^model-\d+-of-\d+\.safetensors$|^model\.safetensors\.index\.json$/;
+
+/** Rejects when it is none of them, saying what there is. */
+export type PickVariant = (choice: ExportFolder) => Promise<Pick<ExportVariant, 'file'>>;
 
 export interface PullOptions extends Pick<HubFileOptions, 'access' | 'retryMs'> {
   readonly cacheDirectory: string;
   /** Called with bytes, those that were there before included. */
   readonly onProgress?: (done: number, total: number) => void;
+  /** Which of an export's graphs to download, of those that the hub has. */
+  readonly pickVariant: PickVariant;
   /** Called once if the hub can't be reached and an earlier download is taken. */
   readonly onOffline?: (reason: string) => void;
 }
@@ -58,36 +72,72 @@ async function download(
   { id }: HubReference,
   { commit, files }: HubListing,
   folder: string,
-  { onProgress = () => {}, ...options }: PullOptions,
+  { onProgress = () => {}, pickVariant, ...options }: PullOptions,
 ): Promise<void> {
-  const [texts, weights] = wantedFiles(id, files);
-  const wanted = [...texts, ...weights];
-  const total = wanted.reduce((sum, { size }) => sum + size, 0);
+  let total = 0;
   let done = 0;
-  for (const file of wanted) {
-    // A model that can't be served is told before its weights are downloaded.
-    if (file === weights[0]) parseDecoderConfig(await readJson(join(folder, CONFIG)), id);
-    const path = `/${id}/resolve/${commit}/${file.name}`;
-    await downloadHubFile(file, path, join(folder, file.name), {
-      ...options,
-      onProgress: (bytes) => onProgress(done + bytes, total),
-    });
-    done += file.size;
-  }
+  const fetchAll = async (wanted: readonly HubFile[]) => {
+    total += wanted.reduce((sum, { size }) => sum + size, 0);
+    for (const file of wanted) {
+      const path = `/${id}/resolve/${commit}/${file.name}`;
+      const target = join(folder, file.name);
+      await mkdir(dirname(target), { recursive: true });
+      await downloadHubFile(file, path, target, {
+        ...options,
+        onProgress: (bytes) => onProgress(done + bytes, total),
+      });
+      done += file.size;
+    }
+  };
+  // A model that can't be served is told before its weights are downloaded.
+  await fetchAll(files.filter(({ name }) => TEXTS.test(name)));
+  await fetchAll(await weightFiles(id, files, folder, pickVariant));
 }
 
-function wantedFiles(
+/** What holds the weights: as published where a graph can be built of them, else those of an export. */
+async function weightFiles(
   id: string,
   files: readonly HubFile[],
-): readonly [texts: readonly HubFile[], weights: readonly HubFile[]] {
-  const texts = files.filter(({ name }) => TEXTS.test(name));
+  folder: string,
+  pickVariant: PickVariant,
+): Promise<readonly HubFile[]> {
+  const names = files.map(({ name }) => name);
   const whole = files.filter(({ name }) => name === 'model.safetensors');
   const weights = whole.length > 0 ? whole : files.filter(({ name }) => SHARDS.test(name));
-  if (!texts.some(({ name }) => name === CONFIG) || weights.length === 0) {
-    const names = files.map(({ name }) => name);
-    throw new ModelError(
-      `${id} has no ${CONFIG} with safetensors weights, only ${names.slice(0, 8).join(', ')}`,
-    );
+  const hasWeights = names.includes(CONFIG) && weights.length > 0;
+  const hasExport = exportVariants(names).length > 0 || names.includes(GENAI_CONFIG);
+  if (hasWeights) {
+    try {
+      parseDecoderConfig(await readJson(join(folder, CONFIG)), id);
+      return weights;
+    } catch (error) {
+      if (!(error instanceof ModelError) || !hasExport) throw error;
+    }
   }
-  return [texts, weights];
+  if (hasExport) return exportFiles(id, files, folder, pickVariant);
+  throw new ModelError(
+    `${id} has no ${CONFIG} with safetensors weights and no ONNX export, only ` +
+      names.slice(0, 8).join(', '),
+  );
+}
+
+async function exportFiles(
+  id: string,
+  files: readonly HubFile[],
+  folder: string,
+  pickVariant: PickVariant,
+): Promise<readonly HubFile[]> {
+  const names = files.map(({ name }) => name);
+  const sized = (wanted: readonly string[]) => files.filter(({ name }) => wanted.includes(name));
+  if (names.includes(GENAI_CONFIG)) {
+    const { decoder } = await readGenaiConfig(folder);
+    return sized(filesOf(decoder.filename, names));
+  }
+  const variants = exportVariants(names).map((variant) => {
+    const bytes = sized(filesOf(variant.file, names)).reduce((sum, { size }) => sum + size, 0);
+    return { ...variant, bytes };
+  });
+  const config = parseExportConfig(await readJson(join(folder, CONFIG)), id);
+  const picked = await pickVariant({ kind: 'export', path: id, config, variants });
+  return sized(filesOf(picked.file, names));
 }

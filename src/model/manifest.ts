@@ -34,14 +34,16 @@ export interface DecoderManifest {
 
 /** A graph on disk, ready to be opened. */
 export interface BuiltModel {
-  /** Absolute path of the ONNX file; its external data lies beside it. */
+  /** Absolute path of the ONNX file. */
   readonly graphPath: string;
   /** Likewise: the same decoder over a decode and a prefill group at once; see buildMixedGraph. */
   readonly mixedGraphPath: string;
   /**
    * Likewise: the same decoder over a KV cache in blocks; see buildPagedGraph. Null in float32, in
-   * which no provider has a kernel for it.
+   * which no provider has a kernel for it, and for exports.
    */
   readonly pagedGraphPath: string | null;
+  /** Absolute path of the folder of the graphs' external data: the graphs' own, or an export's. */
+  readonly weightsFolder: string;
   readonly manifest: DecoderManifest;
 }

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 
 import { parseDecoderConfig, type DecoderConfig } from './config.ts';
 import { ModelError } from './errors.ts';
+import { type ExportFolder, inspectExportFolder } from './export-folder.ts';
 import { FAMILIES } from './families.ts';
 import { readJson } from './json-file.ts';
 import { readShardIndex } from './safetensors.ts';
@@ -18,7 +19,7 @@ export interface HuggingFaceFolder {
 }
 
 /** A folder that `--model` can name. */
-export type ModelFolder = HuggingFaceFolder;
+export type ModelFolder = HuggingFaceFolder | ExportFolder;
 
 const SINGLE_FILE = 'model.safetensors';
 const SHARD_INDEX = 'model.safetensors.index.json';
@@ -27,13 +28,15 @@ const SUPPORTED =
   'supported: a Hugging Face folder with config.json and safetensors weights ' +
   `(${SINGLE_FILE}, or ${SHARD_INDEX} and its shards) ` +
   `of a ${FAMILIES.map(({ modelType }) => modelType).join(', ')} model, ` +
+  'an ONNX export (config.json and onnx/model*.onnx, or genai_config.json), ' +
   'or hf:owner/name to download one';
 
 /** Names of a folder's content that an error lists. */
 const MAX_LISTED = 8;
 
 /**
- * Finds out what kind of model a folder holds.
+ * Finds out what kind of model a folder holds. Of weights and an export in the same folder, an export
+ * is what models get of which no graph can be built.
  * @param maxModelLen see parseDecoderConfig
  * @throws {ModelError} saying what was found and what is supported
  */
@@ -41,8 +44,24 @@ export async function inspectModelFolder(path: string, maxModelLen?: number): Pr
   const folder = resolve(path);
   const names = await listFolder(folder);
   if (!names.includes('config.json') || !hasSafetensors(names)) {
-    throw new ModelError(`${folder} ${await describe(folder, names)}; ${SUPPORTED}`);
+    const exported = await inspectExportFolder(folder, names);
+    if (exported !== null) return exported;
+    throw new ModelError(`${folder} ${describe(names)}; ${SUPPORTED}`);
   }
+  try {
+    return await inspectHuggingFaceFolder(folder, names, maxModelLen);
+  } catch (error) {
+    const exported = error instanceof ModelError ? await inspectExportFolder(folder, names) : null;
+    if (exported !== null) return exported;
+    throw error;
+  }
+}
+
+async function inspectHuggingFaceFolder(
+  folder: string,
+  names: readonly string[],
+  maxModelLen: number | undefined,
+): Promise<HuggingFaceFolder> {
   const configPath = join(folder, 'config.json');
   return {
     kind: 'huggingface',
@@ -71,27 +90,12 @@ async function listFolder(folder: string): Promise<string[]> {
 }
 
 /** What a folder that is not supported holds, as the rest of a sentence about it. */
-async function describe(folder: string, names: readonly string[]): Promise<string> {
-  if (names.includes('genai_config.json')) {
-    return 'is a model made for ONNX Runtime GenAI, which this version does not support yet';
-  }
-  if (await holdsOnnx(folder, names)) {
-    return 'is an ONNX export, which this version does not support yet';
-  }
-  if (hasSafetensors(names)) {
-    return 'has safetensors weights but no config.json';
-  }
+function describe(names: readonly string[]): string {
+  if (hasSafetensors(names)) return 'has safetensors weights but no config.json';
   if (names.includes('config.json')) {
     return `has a config.json but no ${SINGLE_FILE}; it holds ${list(names)}`;
   }
   return names.length === 0 ? 'is an empty folder' : `holds no model, only ${list(names)}`;
-}
-
-async function holdsOnnx(folder: string, names: readonly string[]): Promise<boolean> {
-  const inSubfolder = names.includes('onnx')
-    ? await readdir(join(folder, 'onnx')).catch(() => [])
-    : [];
-  return [...names, ...inSubfolder].some((name) => name.endsWith('.onnx'));
 }
 
 function list(names: readonly string[]): string {

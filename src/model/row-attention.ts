@@ -1,9 +1,8 @@
-import type { AttributeValue } from '../onnx/attributes.ts';
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import { kvNames, layerKvNames } from './kv-names.ts';
-import type { LayerKvScales } from './kv-scales.ts';
+import { declareKvScales, type LayerKvScales, quantizedCache } from './kv-scales.ts';
 import { attentionAttributes } from './attention-attributes.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
 import { type GroupPrefix, packTokens } from './token-packing.ts';
@@ -36,11 +35,7 @@ export function rowAttention(
       graph.input(name, cacheType, cacheDims(group));
     }
   }
-  for (const [layer, { key, value }] of (kvScales ?? []).entries()) {
-    for (const [kind, scales] of Object.entries({ key, value })) {
-      graph.initializer(scaleName(layer, kind), 'float', [numKvHeads, 1, headDim], scales);
-    }
-  }
+  declareKvScales(graph, kvScales ?? [], config);
   const packing = packTokens(graph, groups);
 
   function attendGroup(layer: number, qkv: string, group: GroupPrefix): string {
@@ -71,7 +66,7 @@ export function rowAttention(
   return {
     tokenIds: packing.tokenIds,
     attend: (layer, qkv) =>
-      packing.forEachGroup(qkv, numHeads * headDim, (rows, group) =>
+      packing.forEachGroup([qkv], numHeads * headDim, ([rows = ''], group) =>
         attendGroup(layer, rows, group),
       ),
     declareOutputs() {
@@ -80,26 +75,6 @@ export function rowAttention(
           graph.output(name, cacheType, cacheDims(group));
         }
       }
-    },
-  };
-}
-
-function scaleName(layer: number, kind: string): string {
-  return `layers.${layer}.attention.${kind}_scale`;
-}
-
-/** What tells GroupQueryAttention that a layer's cache is int8. */
-function quantizedCache(layer: number): {
-  readonly inputs: readonly string[];
-  readonly attributes: Readonly<Record<string, AttributeValue>>;
-} {
-  return {
-    // Left out: positions, attention bias and head sinks.
-    inputs: ['', '', '', scaleName(layer, 'key'), scaleName(layer, 'value')],
-    attributes: {
-      k_quant_type: 'PER_CHANNEL',
-      v_quant_type: 'PER_CHANNEL',
-      kv_cache_bit_width: 8n,
     },
   };
 }

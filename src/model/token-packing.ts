@@ -1,4 +1,4 @@
-import type { GraphBuilder } from '../onnx/graph-builder.ts';
+import type { GraphNodes } from '../onnx/graph-nodes.ts';
 import { cast } from './float-matrix.ts';
 
 /** What stands before the names of a row group's inputs and outputs. */
@@ -9,18 +9,18 @@ export interface TokenPacking {
   /** int32 [tokens]: all groups' `input_ids`. */
   readonly tokenIds: string;
   /**
-   * Takes [tokens, n] apart, applies `action` to each group's [batch, seq, n], which gives
-   * [batch, seq, width], and packs the results as [tokens, width].
+   * Takes each [tokens, n] of `packed` apart, applies `action` to every group's [batch, seq, n], which
+   * gives [batch, seq, width], and packs the results as [tokens, width].
    */
   forEachGroup(
-    packed: string,
+    packed: readonly string[],
     width: number,
-    action: (tokens: string, group: GroupPrefix) => string,
+    action: (tokens: readonly string[], group: GroupPrefix) => string,
   ): string;
 }
 
 /** Adds the packing of the groups' `input_ids` [batch, seq] to the graph. */
-export function packTokens(graph: GraphBuilder, groups: readonly GroupPrefix[]): TokenPacking {
+export function packTokens(graph: GraphNodes, groups: readonly GroupPrefix[]): TokenPacking {
   const rest = graph.initializer('packing/rest', 'int64', [1], BigInt64Array.of(-1n));
   const parts = groups.map((group) => {
     // WebGPU tells no shape of int64 without a copy to the host, and captures no graph with copies.
@@ -43,29 +43,38 @@ export function packTokens(graph: GraphBuilder, groups: readonly GroupPrefix[]):
     return graph.node(name, 'Concat', values, { attributes: { axis: 0n } });
   }
 
+  /** The groups' [batch, seq, n] of [tokens, n]. */
   function split(packed: string): readonly string[] {
-    if (parts.length === 1) return [packed];
-    const outputs = parts.map(({ group }) => `${group}${packed}/Tokens`);
-    graph.node(`${packed}/Split`, 'Split', [packed, sizes], { outputs, attributes: { axis: 0n } });
-    return outputs;
+    let tokens = [packed];
+    if (parts.length > 1) {
+      tokens = parts.map(({ group }) => `${group}${packed}/Tokens`);
+      const options = { outputs: tokens, attributes: { axis: 0n } };
+      graph.node(`${packed}/Split`, 'Split', [packed, sizes], options);
+    }
+    return parts.map(({ group, shape }, index) =>
+      graph.node(`${group}${packed}/Rows`, 'Reshape', [tokens[index] ?? '', shape]),
+    );
   }
 
   return {
     tokenIds: concat('packing/token_ids', tokenIds),
     forEachGroup(packed, width, action) {
-      const tokens = split(packed);
+      const [name = ''] = packed;
+      const rows = packed.map(split);
       const flat = graph.initializer(
-        `${packed}/flat`,
+        `${name}/flat`,
         'int64',
         [2],
         BigInt64Array.of(-1n, BigInt(width)),
       );
-      const results = parts.map(({ group, shape }, index) => {
-        const rows = graph.node(`${group}${packed}/Rows`, 'Reshape', [tokens[index] ?? '', shape]);
-        const result = action(rows, group);
+      const results = groups.map((group, index) => {
+        const result = action(
+          rows.map((ofGroup) => ofGroup[index] ?? ''),
+          group,
+        );
         return graph.node(`${result}/Flat`, 'Reshape', [result, flat]);
       });
-      return concat(`${packed}/Packed`, results);
+      return concat(`${name}/Packed`, results);
     },
   };
 }

@@ -1,8 +1,9 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
-import { ModelProtoSchema, TensorProto_DataLocation as DataLocation } from './onnx_pb.ts';
+import { ModelProtoSchema } from './onnx_pb.ts';
+import { isExternal } from './protos.ts';
 
 /** A constant tensor of a graph whose bytes lie in a file of their own. */
 export interface ExternalInitializer {
@@ -17,21 +18,19 @@ export interface ExternalInitializer {
 
 /**
  * The initializers that a graph file keeps elsewhere.
+ * @param folder of the files that it keeps them in
  * @throws Error when the file can't be read or holds no graph
  */
-export function readExternalInitializers(graphPath: string): ExternalInitializer[] {
+export function readExternalInitializers(graphPath: string, folder: string): ExternalInitializer[] {
   const { graph } = fromBinary(ModelProtoSchema, readFileSync(graphPath));
   if (!graph) throw new Error(`${graphPath} holds no graph`);
-  const external = graph.initializer.filter(
-    ({ dataLocation }) => dataLocation === DataLocation.EXTERNAL,
-  );
-  return external.map(({ name, dataType, dims, externalData }) => {
+  return graph.initializer.filter(isExternal).map(({ name, dataType, dims, externalData }) => {
     const entries = new Map(externalData.map(({ key, value }) => [key, value]));
     return {
       name,
       dataType,
       dims: dims.map(Number),
-      path: join(dirname(graphPath), entries.get('location') ?? ''),
+      path: join(folder, entries.get('location') ?? ''),
       byteOffset: Number(entries.get('offset') ?? 0),
     };
   });

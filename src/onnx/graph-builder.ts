@@ -2,8 +2,8 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 
-import { attributeProto, type AttributeValue } from './attributes.ts';
 import type { ElementType } from './element-type.ts';
+import type { GraphNodes, NodeOptions } from './graph-nodes.ts';
 import { type ExternalSpan, ExternalDataWriter } from './external-data.ts';
 import {
   checkedBytes,
@@ -15,12 +15,11 @@ import {
 import {
   GraphProtoSchema,
   ModelProtoSchema,
-  NodeProtoSchema,
   type NodeProto,
   type TensorProto,
   type ValueInfoProto,
 } from './onnx_pb.ts';
-import { externalTensor, inlineTensor, valueInfo, type Dimension } from './protos.ts';
+import { externalTensor, inlineTensor, nodeProto, valueInfo, type Dimension } from './protos.ts';
 
 /** Domain of ONNX Runtime's own operators. */
 export const MICROSOFT_DOMAIN = 'com.microsoft';
@@ -30,14 +29,7 @@ const OPSET_VERSION = 21n;
 const MICROSOFT_OPSET_VERSION = 1n;
 
 /** Tensors up to this many bytes are stored in the graph file itself. */
-const MAX_INLINE_BYTES = 4096;
-
-export interface NodeOptions {
-  /** Names of the outputs; one, named after the node, if left out. An empty name skips one. */
-  readonly outputs?: readonly string[];
-  readonly domain?: string;
-  readonly attributes?: Readonly<Record<string, AttributeValue>>;
-}
+export const MAX_INLINE_BYTES = 4096;
 
 /** The initializers in an external data file, by name. */
 export interface ExternalData {
@@ -52,7 +44,7 @@ export type WriteProgress = (bytesWritten: number, bytesTotal: number, name: str
  * Builds an ONNX model. Values are named by strings, as in ONNX itself: every method that makes a
  * value returns its name, for use as an input of later nodes.
  */
-export class GraphBuilder {
+export class GraphBuilder implements GraphNodes {
   readonly #name: string;
   readonly #inputs: ValueInfoProto[] = [];
   readonly #outputs: ValueInfoProto[] = [];
@@ -119,16 +111,7 @@ export class GraphBuilder {
         this.#define(output);
       }
     }
-    this.#nodes.push(
-      create(NodeProtoSchema, {
-        name,
-        opType,
-        domain,
-        input: [...inputs],
-        output: [...outputs],
-        attribute: Object.entries(attributes).map(([key, value]) => attributeProto(key, value)),
-      }),
-    );
+    this.#nodes.push(nodeProto(name, opType, inputs, { outputs, domain, attributes }));
     return first;
   }
 

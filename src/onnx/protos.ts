@@ -1,13 +1,17 @@
 import { create } from '@bufbuild/protobuf';
 
+import { attributeProto } from './attributes.ts';
 import { elementTypeInfo, type ElementType } from './element-type.ts';
 import type { ExternalSpan } from './external-data.ts';
+import type { NodeOptions } from './graph-nodes.ts';
 import type { Initializer } from './initializer.ts';
 import {
+  NodeProtoSchema,
   StringStringEntryProtoSchema,
   TensorProto_DataLocation as DataLocation,
   TensorProtoSchema,
   ValueInfoProtoSchema,
+  type NodeProto,
   type TensorProto,
   type ValueInfoProto,
 } from './onnx_pb.ts';
@@ -33,6 +37,23 @@ export function valueInfo(
   });
 }
 
+/** A node; one output, named after it, if no others are given. */
+export function nodeProto(
+  name: string,
+  opType: string,
+  inputs: readonly string[],
+  { outputs = [name], domain = '', attributes = {} }: NodeOptions = {},
+): NodeProto {
+  return create(NodeProtoSchema, {
+    name,
+    opType,
+    domain,
+    input: [...inputs],
+    output: [...outputs],
+    attribute: Object.entries(attributes).map(([key, value]) => attributeProto(key, value)),
+  });
+}
+
 function tensorHeader({ name, type, dims }: Initializer): TensorProto {
   return create(TensorProtoSchema, {
     name,
@@ -54,12 +75,27 @@ export function externalTensor(
   location: string,
   span: ExternalSpan,
 ): TensorProto {
-  const tensor = tensorHeader(initializer);
-  tensor.dataLocation = DataLocation.EXTERNAL;
-  tensor.externalData = [
-    { key: 'location', value: location },
-    { key: 'offset', value: String(span.offset) },
-    { key: 'length', value: String(span.length) },
-  ].map((entry) => create(StringStringEntryProtoSchema, entry));
-  return tensor;
+  return movedTensor(tensorHeader(initializer), location, span);
+}
+
+/** A tensor like another, with its bytes in the file `location` beside the graph file. */
+export function movedTensor(
+  { name, dims, dataType }: TensorProto,
+  location: string,
+  { offset, length }: ExternalSpan,
+): TensorProto {
+  const entries = { location, offset: String(offset), length: String(length) };
+  return create(TensorProtoSchema, {
+    name,
+    dims,
+    dataType,
+    dataLocation: DataLocation.EXTERNAL,
+    externalData: Object.entries(entries).map(([key, value]) =>
+      create(StringStringEntryProtoSchema, { key, value }),
+    ),
+  });
+}
+
+export function isExternal({ dataLocation }: TensorProto): boolean {
+  return dataLocation === DataLocation.EXTERNAL;
 }

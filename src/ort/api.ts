@@ -123,6 +123,11 @@ const SIGNATURES = {
   CreatePrepackedWeightsContainer: checked(166, [], 'ptr'),
   ReleasePrepackedWeightsContainer: unchecked(167, ['ptr']),
   CreateSessionWithPrepackedWeightsContainer: checked(168, ['ptr', 'path', 'ptr', 'ptr'], 'ptr'),
+  CreateSessionFromArrayWithPrepackedWeightsContainer: checked(
+    169,
+    ['ptr', 'memory', 'size', 'ptr', 'ptr'],
+    'ptr',
+  ),
   CreateSessionFromArray: checked(8, ['ptr', 'memory', 'size', 'ptr'], 'ptr'),
   ReleaseSession: unchecked(95, ['ptr']),
   SessionGetInputCount: checked(30, ['ptr'], 'size'),

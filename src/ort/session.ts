@@ -109,17 +109,29 @@ function create(
 ): Pointer {
   const { api } = ort();
   const environment = ortEnvironment();
-  if (typeof model !== 'string') {
-    return api.CreateSessionFromArray(environment, model, model.byteLength, options);
+  for (const [name, { pointer }] of weights?.tensors ?? []) {
+    api.AddInitializer(options, name, pointer);
   }
-  if (weights === null) return api.CreateSession(environment, model, options);
-  for (const [name, { pointer }] of weights.tensors) api.AddInitializer(options, name, pointer);
-  return api.CreateSessionWithPrepackedWeightsContainer(
-    environment,
-    model,
-    options,
-    weights.pointer,
-  );
+  if (typeof model === 'string') {
+    return weights === null
+      ? api.CreateSession(environment, model, options)
+      : api.CreateSessionWithPrepackedWeightsContainer(
+          environment,
+          model,
+          options,
+          weights.pointer,
+        );
+  }
+  const { byteLength } = model;
+  return weights === null
+    ? api.CreateSessionFromArray(environment, model, byteLength, options)
+    : api.CreateSessionFromArrayWithPrepackedWeightsContainer(
+        environment,
+        model,
+        byteLength,
+        options,
+        weights.pointer,
+      );
 }
 
 function valueInfos(

@@ -1,5 +1,5 @@
 import { ort } from './api.ts';
-import { elementTypeOf } from './element-type.ts';
+import { type ElementType, elementTypeOf } from './element-type.ts';
 import { Handle } from './handle.ts';
 import { NativeMemory } from './native-memory.ts';
 import { Tensor } from './tensor.ts';
@@ -24,15 +24,23 @@ export class SharedWeights extends Handle {
   readonly tensors: ReadonlyMap<string, Tensor>;
   readonly #files = new Map<string, NativeMemory>();
 
-  /** @throws Error when a file can't be read */
+  /**
+   * Left to each session are weights of element types that tensors can't have, and vectors: not every
+   * kernel that rearranges them can share the result.
+   * @throws Error when a file can't be read
+   */
   constructor(weights: readonly FileWeight[]) {
     super(ort().api.CreatePrepackedWeightsContainer());
-    this.tensors = new Map(weights.map((weight) => [weight.name, this.#tensor(weight)]));
+    const tensors = new Map<string, Tensor>();
+    for (const weight of weights) {
+      const type = elementTypeOf(weight.dataType);
+      if (type !== undefined && weight.dims.length > 1)
+        tensors.set(weight.name, this.#tensor(type, weight));
+    }
+    this.tensors = tensors;
   }
 
-  #tensor({ name, dataType, dims, path, byteOffset }: FileWeight): Tensor {
-    const type = elementTypeOf(dataType);
-    if (type === undefined) throw new Error(`weight "${name}" has element type ${dataType}`);
+  #tensor(type: ElementType, { dims, path, byteOffset }: FileWeight): Tensor {
     let file = this.#files.get(path);
     if (!file) {
       file = NativeMemory.ofFile(path);

@@ -19,6 +19,11 @@ test('paged is taken where there is a kernel, and refused with a reason elsewher
   expect(() => resolveAttention('paged', onCpu, 'float32')).toThrow(/and cpu has none/);
   expect(() => resolveAttention('paged', incapable, 'float32')).toThrow(/and webgpu has none/);
   expect(() => resolveAttention('paged', capable, 'float32')).toThrow(/--precision fp16 or int4/);
+  expect(() => resolveAttention('paged', capable, 'float16', 'export')).toThrow(/ONNX exports/);
+  expect(resolveAttention('auto', capable, 'float16', 'export')).toBe('slots');
   const capturing = { ...capable, device: { ...webgpu, graphCapture: true } };
   expect(() => resolveAttention('paged', capturing, 'float16')).toThrow(/needs --attention slots/);
+  expect(() => resolveAttention('auto', capturing, 'float16', 'export')).toThrow(
+    /--graph-capture is for graphs built from safetensors/,
+  );
 });

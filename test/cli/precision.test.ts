@@ -14,8 +14,10 @@ const onlyHalf = {
   device: { ...CPU_DEVICE, name: 'cuda' },
   activationDtypes: ['float16'],
 } as const;
-const large = parseDecoderConfig(PRESETS['smollm2-135m'], 'preset');
-const small = parseDecoderConfig(PRESETS.tiny, 'preset');
+const shape = (preset: keyof typeof PRESETS) =>
+  ({ kind: 'buildable', config: parseDecoderConfig(PRESETS[preset], preset) }) as const;
+const large = shape('smollm2-135m');
+const small = shape('tiny');
 
 test.each(PRECISIONS)('%s is what it says on a CPU', (precision) => {
   for (const config of [small, large]) {

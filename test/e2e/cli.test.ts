@@ -143,6 +143,31 @@ describe('build', () => {
   });
 });
 
+describe('an ONNX export', () => {
+  it('is served as it is', async () => {
+    const server = await startServer(['--model', 'test/exports/genai'], cache.env);
+    expect(server.output()).toMatch(/genai \(gemma2, .*fp32 on cpu.* picked model\.onnx/s);
+    const references = JSON.parse(await readFile('test/exports/reference.json', 'utf8'));
+    const [{ prompt, greedy }] = references['genai/model.onnx'];
+    const body = { prompt, max_tokens: greedy.length, temperature: 0, return_token_ids: true };
+    const response = await fetch(`${server.url}/v1/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, ignore_eos: true }),
+    });
+    expect(await response.json()).toMatchObject({ choices: [{ token_ids: greedy }] });
+    expect(await server.stop()).toBe(0);
+  });
+
+  it('without a graph of the wanted precision says which there are', async () => {
+    const args = ['serve', '--model', 'test/exports/hub', '--precision', 'int8'];
+    expectFailure(
+      await runToEnd(args, cache.env),
+      /no graph in int8 for cpu.*onnx\/model_q4\.onnx/,
+    );
+  });
+});
+
 describe('a bare shape', () => {
   it('is served with a placeholder tokenizer', async () => {
     const args = ['--model', 'tiny', '--random-weights', '1', '--served-model-name', 'shape'];

@@ -1,7 +1,7 @@
 import { appendFile, readFile, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { pullHubModel } from '../../src/model/hub-model.ts';
+import { type PickVariant, pullHubModel } from '../../src/model/hub-model.ts';
 import { hubAccess, parseHubReference } from '../../src/model/hub-repository.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 import { FakeHub } from '../support/fake-hub.ts';
@@ -23,7 +23,8 @@ async function hubWith(files: Readonly<Record<string, string | Buffer>> = FILES)
   onTestFinished(() => hub.stop());
   const cacheDirectory = await temporaryDirectory();
   const access = { endpoint: hub.endpoint, token: null };
-  const options = { access, cacheDirectory, retryMs: 1 };
+  const pickVariant: PickVariant = async ({ variants }) => variants.at(-1) ?? { file: '' };
+  const options = { access, cacheDirectory, pickVariant, retryMs: 1 };
   return { hub, options, pull: (more = {}) => pullHubModel(REFERENCE, { ...options, ...more }) };
 }
 
@@ -53,6 +54,53 @@ test('takes shards where there is no single file', async () => {
     ...Object.fromEntries(names.map((name) => [name, WEIGHTS])),
   });
   expect(await readdir(await pull())).toEqual(expect.arrayContaining(names));
+});
+
+const EXPORT = {
+  'onnx/model.onnx': 'graph',
+  'onnx/model.onnx_data': WEIGHTS,
+  'onnx/model_q4.onnx': 'graph',
+  'onnx/model_q4.onnx_data': WEIGHTS,
+  'onnx/model_q4.onnx_data_1': WEIGHTS,
+};
+
+test('takes one graph of an export, with its weights', async () => {
+  const { 'model.safetensors': _, ...files } = FILES;
+  const { hub, pull } = await hubWith({ ...files, ...EXPORT });
+  const folder = await pull();
+  expect((await readdir(join(folder, 'onnx'))).sort()).toEqual([
+    'model_q4.onnx',
+    'model_q4.onnx_data',
+    'model_q4.onnx_data_1',
+  ]);
+  expect(hub.downloads).not.toContain('README.md');
+});
+
+test('takes an export of weights of which no graph can be built, and no other one', async () => {
+  const { pull } = await hubWith({ ...FILES, ...EXPORT });
+  expect(await readdir(await pull())).not.toContain('onnx');
+  const config = FILES['config.json'].replace('"llama"', '"new"');
+  const other = await hubWith({ ...FILES, ...EXPORT, 'config.json': config });
+  const names = await readdir(await other.pull());
+  expect(names).toContain('onnx');
+  expect(names).not.toContain('model.safetensors');
+});
+
+test('takes the graph that a GenAI configuration names', async () => {
+  const inputs = { input_ids: 'input_ids' };
+  const decoder = { filename: 'decoder.onnx', inputs, outputs: { logits: 'logits' } };
+  const model = { type: 'phi3', vocab_size: 10, context_length: 10, decoder };
+  const { pull } = await hubWith({
+    'genai_config.json': JSON.stringify({ model }),
+    'decoder.onnx': 'graph',
+    'decoder.onnx.data': WEIGHTS,
+    'other.onnx': 'not needed',
+  });
+  expect((await readdir(await pull())).sort()).toEqual([
+    'decoder.onnx',
+    'decoder.onnx.data',
+    'genai_config.json',
+  ]);
 });
 
 test('goes on where a connection broke', async () => {
@@ -106,7 +154,8 @@ test('tells an unsupported model before its weights are downloaded', async () =>
 test('tells a model without safetensors', async () => {
   const { pull } = await hubWith({ 'config.json': '{}', 'model.gguf': 'x' });
   await expect(pull()).rejects.toThrow(
-    'owner/name has no config.json with safetensors weights, only config.json, model.gguf',
+    'owner/name has no config.json with safetensors weights and no ONNX export, ' +
+      'only config.json, model.gguf',
   );
 });
 

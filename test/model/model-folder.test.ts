@@ -45,16 +45,6 @@ test('a sharded Hugging Face folder that has an ONNX export too', async () => {
 test.each([
   ['an empty folder', {}, 'is an empty folder'],
   [
-    'a GenAI folder',
-    { 'genai_config.json': '{}', 'model.onnx': '' },
-    'is a model made for ONNX Runtime GenAI, which this version does not support yet',
-  ],
-  [
-    'an ONNX export',
-    { 'config.json': CONFIG, 'onnx/model_q4.onnx': '' },
-    'is an ONNX export, which this version does not support yet',
-  ],
-  [
     'pickled weights',
     { 'config.json': CONFIG, 'pytorch_model.bin': '' },
     'has a config.json but no model.safetensors; it holds config.json, pytorch_model.bin',
@@ -70,6 +60,56 @@ test.each([
   const inspection = inspectModelFolder(folder);
   await expect(inspection).rejects.toThrow(ModelError);
   await expect(inspection).rejects.toThrow(`${folder} ${found}; supported: a Hugging Face folder`);
+});
+
+test('an export as on the hub, with what its graphs are like by their names', async () => {
+  const path = resolve('test/exports/hub');
+  expect(await inspectModelFolder(path)).toMatchObject({
+    kind: 'export',
+    config: { family: 'qwen3', vocabSize: 288, maxPositionEmbeddings: 128, headDim: 16 },
+    variants: [
+      { file: join(path, 'onnx/model.onnx'), precision: 'fp32', activationDtype: 'float32' },
+      { file: join(path, 'onnx/model_q4.onnx'), precision: 'int4', activationDtype: 'float32' },
+    ],
+  });
+});
+
+test('an export by the GenAI model builder', async () => {
+  const path = resolve('test/exports/genai');
+  expect(await inspectModelFolder(path)).toMatchObject({
+    kind: 'export',
+    config: {
+      family: 'gemma2',
+      vocabSize: 288,
+      maxPositionEmbeddings: 128,
+      attentionSoftcap: 5,
+      slidingWindows: [null, 8],
+    },
+    variants: [{ file: join(path, 'model.onnx'), precision: 'fp32' }],
+  });
+});
+
+test('weights of an unknown family that have an export beside them', async () => {
+  const folder = await folderWith({
+    'config.json': CONFIG.replace('"llama"', '"new"'),
+    'model.safetensors': '',
+    'onnx/model_q4f16.onnx': '',
+    'onnx/model_int8.onnx': '',
+    'onnx/model_quantized.onnx': '',
+    'onnx/decoder_model.onnx': '',
+  });
+  expect(await inspectModelFolder(folder)).toMatchObject({
+    kind: 'export',
+    variants: [
+      { file: join(folder, 'onnx/model_quantized.onnx'), precision: 'int8' },
+      { file: join(folder, 'onnx/model_q4f16.onnx'), precision: 'int4' },
+    ],
+  });
+});
+
+test('refuses a GenAI folder that is not a decoder', async () => {
+  const folder = await folderWith({ 'genai_config.json': '{"model": {"type": "whisper"}}' });
+  await expect(inspectModelFolder(folder)).rejects.toThrow(/genai_config\.json: .*decoder/s);
 });
 
 test('refuses a path that is no folder', async () => {

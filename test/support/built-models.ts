@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { calibrateKv } from '../../src/engine/kv-calibration.ts';
-import { type BuildOptions, type ModelSource, prepareModel } from '../../src/model/build.ts';
+import { type ModelSource, prepareModel } from '../../src/model/build.ts';
+import type { BuildOptions } from '../../src/model/build-options.ts';
 import type { BuiltModel, KvCacheDtype, Precision } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 

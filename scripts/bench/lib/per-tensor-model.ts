@@ -23,7 +23,7 @@ export async function writePerTensorModel(model: BuiltModel, folder: string): Pr
   await writer.rewrite(model.graphPath, graphPath);
   await writer.rewrite(model.mixedGraphPath, mixedGraphPath);
   await writer.close();
-  return { ...model, graphPath, mixedGraphPath };
+  return { ...model, graphPath, mixedGraphPath, weightsFolder: folder };
 }
 
 /** Rewrites graphs that share their weights. */

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { BuiltModel } from '../model/manifest.ts';
+import { Session } from '../ort/session.ts';
+import type { SessionOptions } from '../ort/session-options.ts';
+import type { SharedWeights } from '../ort/shared-weights.ts';
+
+/** Where ONNX Runtime looks for the weights of a graph that it is given as bytes. */
+const WEIGHTS_FOLDER = 'session.model_external_initializers_file_folder_path';
+
+/**
+ * Opens one of a model's graphs.
+ * @param path of the graph; its weights may lie in another folder
+ * @throws OrtError when it can't be loaded
+ */
+export function openGraph(
+  path: string,
+  { weightsFolder }: Pick<BuiltModel, 'weightsFolder'>,
+  options: SessionOptions = {},
+  weights: SharedWeights | null = null,
+): Session {
+  // Paths that lead out of the graph's own folder are refused, and links may be, too.
+  if (dirname(path) === weightsFolder) return new Session(path, options, weights);
+  const config = { ...options.config, [WEIGHTS_FOLDER]: weightsFolder };
+  return new Session(readFileSync(path), { ...options, config }, weights);
+}

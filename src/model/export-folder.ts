@@ -1,0 +1,204 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+
+import { parseModel } from '../onnx/graph-rewriter.ts';
+import { ModelError } from './errors.ts';
+import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
+import { readJson } from './json-file.ts';
+import type { ActivationDtype, Precision } from './manifest.ts';
+
+/** One of the graphs of an export, with weights and activations of its own. */
+export interface ExportVariant {
+  /** Absolute path. */
+  readonly file: string;
+  readonly precision: Precision;
+  readonly activationDtype: ActivationDtype;
+  /** Of the file, and of those beside it that hold its weights. */
+  readonly bytes: number;
+}
+
+/** An ONNX export: as on the hub, or made by ONNX Runtime GenAI's model builder. */
+export interface ExportFolder {
+  readonly kind: 'export';
+  /** Absolute path. */
+  readonly path: string;
+  readonly config: ExportConfig;
+  /** At least one; of those that are alike, the preferred one comes first. */
+  readonly variants: readonly ExportVariant[];
+}
+
+export const GENAI_CONFIG = 'genai_config.json';
+
+/** What stands behind `model` in the names of an export's files, and what it means. */
+const VARIANTS: Readonly<Record<string, readonly [Precision, ActivationDtype]>> = {
+  '': ['fp32', 'float32'],
+  _fp32: ['fp32', 'float32'],
+  _fp16: ['fp16', 'float16'],
+  _quantized: ['int8', 'float32'],
+  _int8: ['int8', 'float32'],
+  _uint8: ['int8', 'float32'],
+  _q4: ['int4', 'float32'],
+  _int4: ['int4', 'float32'],
+  _q4f16: ['int4', 'float16'],
+};
+
+const size = z.int().positive();
+
+const configSchema = z.looseObject({
+  model_type: z.string(),
+  vocab_size: size,
+  max_position_embeddings: size,
+  head_dim: size.nullish(),
+  hidden_size: size.nullish(),
+  num_attention_heads: size.nullish(),
+  attn_logit_softcapping: z.number().nullish(),
+  sliding_window: size.nullish(),
+  use_sliding_window: z.boolean().nullish(),
+});
+
+const genaiSchema = z.looseObject({
+  model: z.looseObject({
+    type: z.string(),
+    vocab_size: size,
+    context_length: size,
+    decoder: z.looseObject({
+      filename: z.string(),
+      head_size: size.nullish(),
+      inputs: z.looseObject({ input_ids: z.string().default('input_ids') }),
+      outputs: z.looseObject({ logits: z.string().default('logits') }),
+    }),
+  }),
+});
+
+/**
+ * Looks into a folder for an export.
+ * @param names of what is in it
+ * @returns null when there is none
+ * @throws {ModelError} when it is incomplete, or not a decoder that can be served
+ */
+export async function inspectExportFolder(
+  path: string,
+  names: readonly string[],
+): Promise<ExportFolder | null> {
+  if (names.includes(GENAI_CONFIG)) return inspectGenaiFolder(path, names);
+  if (!names.includes('config.json')) return null;
+  const inside = names.includes('onnx') ? await readdir(join(path, 'onnx')).catch(() => []) : [];
+  const files = [...inside.map((name) => join('onnx', name)), ...names];
+  const variants = await Promise.all(
+    exportVariants(files).map(async ({ file, ...variant }) => ({
+      ...variant,
+      file: join(path, file),
+      bytes: await totalBytes(filesOf(file, files).map((each) => join(path, each))),
+    })),
+  );
+  if (variants.length === 0) return null;
+  const file = join(path, 'config.json');
+  return { kind: 'export', path, config: parseExportConfig(await readJson(file), file), variants };
+}
+
+/**
+ * Those of an export's files, by their paths in its folder, that are graphs of a decoder: at most one
+ * with the same weights and activations.
+ */
+export function exportVariants(files: readonly string[]): Omit<ExportVariant, 'bytes'>[] {
+  const found = new Map<string, Omit<ExportVariant, 'bytes'>>();
+  for (const [suffix, [precision, activationDtype]] of Object.entries(VARIANTS)) {
+    const file = files.find((path) => basename(path) === `model${suffix}.onnx`);
+    const key = `${precision} ${activationDtype}`;
+    if (file && !found.has(key)) found.set(key, { file, precision, activationDtype });
+  }
+  return [...found.values()];
+}
+
+/** A graph's file, and those that have weights of it by their names. */
+export function filesOf(file: string, files: readonly string[]): string[] {
+  return files.filter(
+    (path) =>
+      path === file || (/^[._]data(_\d+)?$/.test(path.slice(file.length)) && path.startsWith(file)),
+  );
+}
+
+async function totalBytes(paths: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(paths.map(async (path) => (await stat(path)).size));
+  return sizes.reduce((sum, each) => sum + each, 0);
+}
+
+/**
+ * Reads a parsed config.json of any decoder, for what its export does not say.
+ * @param origin what to call it in errors, such as its path
+ * @throws {ModelError} when something is missing
+ */
+export function parseExportConfig(json: unknown, origin: string): ExportConfig {
+  const parsed = configSchema.safeParse(json);
+  if (!parsed.success) throw new ModelError(`${origin}: ${z.prettifyError(parsed.error)}`);
+  const { data } = parsed;
+  const { hidden_size: hidden, num_attention_heads: heads } = data;
+  return {
+    family: data.model_type,
+    vocabSize: data.vocab_size,
+    maxPositionEmbeddings: data.max_position_embeddings,
+    headDim: data.head_dim ?? (hidden && heads ? hidden / heads : null),
+    attentionSoftcap: data.attn_logit_softcapping ?? null,
+    slidingWindows: [data.use_sliding_window === false ? null : (data.sliding_window ?? null)],
+    inputIds: 'input_ids',
+    logits: 'logits',
+  };
+}
+
+/**
+ * Reads the `model` of a folder's genai_config.json.
+ * @throws {ModelError} when it is not that of a decoder
+ */
+export async function readGenaiConfig(path: string) {
+  const origin = join(path, GENAI_CONFIG);
+  const parsed = genaiSchema.safeParse(await readJson(origin));
+  if (!parsed.success) throw new ModelError(`${origin}: ${z.prettifyError(parsed.error)}`);
+  return parsed.data.model;
+}
+
+async function inspectGenaiFolder(path: string, names: readonly string[]): Promise<ExportFolder> {
+  const {
+    type,
+    vocab_size: vocabSize,
+    context_length: length,
+    decoder,
+  } = await readGenaiConfig(path);
+  const config: ExportConfig = {
+    family: type,
+    vocabSize,
+    maxPositionEmbeddings: length,
+    headDim: decoder.head_size ?? null,
+    attentionSoftcap: null,
+    slidingWindows: [],
+    inputIds: decoder.inputs.input_ids,
+    logits: decoder.outputs.logits,
+  };
+  const file = join(path, decoder.filename);
+  const { facts } = await readExport(file, config);
+  const { precision, activationDtype, attentionSoftcap, slidingWindows } = facts;
+  const bytes = await totalBytes(
+    filesOf(
+      file,
+      names.map((name) => join(path, name)),
+    ),
+  );
+  return {
+    kind: 'export',
+    path,
+    config: { ...config, attentionSoftcap, slidingWindows },
+    variants: [{ file, precision, activationDtype, bytes }],
+  };
+}
+
+/** @throws {ModelError} when the file can't be read, or is not a decoder that can be served */
+export async function readExport(file: string, config: ExportConfig): Promise<ExportGraph> {
+  let parsed;
+  try {
+    parsed = parseModel(await readFile(file));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ModelError(`${file} can't be read: ${reason}`, { cause: error });
+  }
+  return inspectExport(parsed, config, join(basename(dirname(file)), basename(file)));
+}
