@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
@@ -8,6 +9,10 @@ export default defineConfig({
     // Native code runs in the others: a crash must take one test file down, not the runner.
     pool: 'forks',
     execArgv: ['--expose-gc'],
+    // At least two files at once, and models with a thread each: with more threads than cores, those
+    // that spin while they wait would hold up all others.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
+    env: { CHAIRLIFT_THREADS: '1' },
     testTimeout: 30_000,
     hookTimeout: 120_000,
     projects: [

@@ -34,7 +34,7 @@ function open(model: BuiltModel, options: Partial<EngineOptions> = {}): OpenedEn
     maxNumSeqs: 8,
     maxModelLen: 256,
     maxNumBatchedTokens: 256,
-    threads: 0,
+    threads: 1,
     kvCacheMemory: 2 ** 30,
     prefixCaching: false,
     targetItlMs: null,

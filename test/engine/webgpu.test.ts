@@ -227,7 +227,7 @@ function run(
     maxNumSeqs: 2,
     maxModelLen: 80,
     maxNumBatchedTokens: 24,
-    threads: 0,
+    threads: 1,
     kvCacheMemory: 2 ** 28,
     prefixCaching: true,
     targetItlMs: null,
