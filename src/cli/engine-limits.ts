@@ -23,8 +23,8 @@ type LimitOptions = Options<
 /** What a model sets bounds by. */
 interface LimitedModel {
   readonly maxPositionEmbeddings: number;
-  /** By layer; null where a layer attends to everything before it. */
-  readonly slidingWindows: readonly (number | null)[];
+  /** By layer, null where it attends to everything before it; left out where nothing depends on it. */
+  readonly slidingWindows?: readonly (number | null)[];
 }
 
 /** Large enough for efficient matrix products, small enough that decoding streams keep flowing. */
@@ -39,7 +39,7 @@ const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
  */
 export function engineLimits(
   options: LimitOptions,
-  { maxPositionEmbeddings, slidingWindows }: LimitedModel,
+  { maxPositionEmbeddings, slidingWindows = [] }: LimitedModel,
   chosen: ChosenDevice | null = null,
 ): EngineLimits {
   const { maxNumSeqs, maxModelLen = maxPositionEmbeddings } = options;

@@ -53,8 +53,6 @@ const configSchema = z.looseObject({
   hidden_size: size.nullish(),
   num_attention_heads: size.nullish(),
   attn_logit_softcapping: z.number().nullish(),
-  sliding_window: size.nullish(),
-  use_sliding_window: z.boolean().nullish(),
 });
 
 const genaiSchema = z.looseObject({
@@ -140,7 +138,6 @@ export function parseExportConfig(json: unknown, origin: string): ExportConfig {
     maxPositionEmbeddings: data.max_position_embeddings,
     headDim: data.head_dim ?? (hidden && heads ? hidden / heads : null),
     attentionSoftcap: data.attn_logit_softcapping ?? null,
-    slidingWindows: [data.use_sliding_window === false ? null : (data.sliding_window ?? null)],
     inputIds: 'input_ids',
     logits: 'logits',
   };
@@ -170,13 +167,11 @@ async function inspectGenaiFolder(path: string, names: readonly string[]): Promi
     maxPositionEmbeddings: length,
     headDim: decoder.head_size ?? null,
     attentionSoftcap: null,
-    slidingWindows: [],
     inputIds: decoder.inputs.input_ids,
     logits: decoder.outputs.logits,
   };
   const file = join(path, decoder.filename);
-  const { facts } = await readExport(file, config);
-  const { precision, activationDtype, attentionSoftcap, slidingWindows } = facts;
+  const { precision, activationDtype, attentionSoftcap } = (await readExport(file, config)).facts;
   const bytes = await totalBytes(
     filesOf(
       file,
@@ -186,7 +181,7 @@ async function inspectGenaiFolder(path: string, names: readonly string[]): Promi
   return {
     kind: 'export',
     path,
-    config: { ...config, attentionSoftcap, slidingWindows },
+    config: { ...config, attentionSoftcap },
     variants: [{ file, precision, activationDtype, bytes }],
   };
 }

@@ -27,8 +27,6 @@ export interface ExportConfig {
   readonly headDim: number | null;
   /** What attention scores are capped to; null where they are not, or the graph has yet to tell. */
   readonly attentionSoftcap: number | null;
-  /** How far back attention reaches, by layer or for all; null where it has no bound. */
-  readonly slidingWindows: readonly (number | null)[];
   readonly inputIds: string;
   readonly logits: string;
 }
@@ -46,8 +44,6 @@ export interface ExportFacts {
   readonly maxPositions: number;
   /** The largest of any layer. */
   readonly attentionSoftcap: number | null;
-  /** By layer; null where it attends to everything before it. */
-  readonly slidingWindows: readonly (number | null)[];
   readonly numParameters: number;
 }
 
@@ -153,7 +149,6 @@ export function inspectExport(
       headDim,
       maxPositions: tableLength(graph),
       attentionSoftcap: Math.max(...layers.map(softcapOf)) || null,
-      slidingWindows: layers.map(windowOf),
       numParameters: graph.initializer.reduce((sum, tensor) => sum + numValues(tensor), 0),
     },
   };
@@ -242,11 +237,6 @@ function integer({ attribute }: NodeProto, wanted: string): number {
 
 function softcapOf({ attribute }: NodeProto): number {
   return attribute.find(({ name }) => name === 'softcap')?.f ?? 0;
-}
-
-function windowOf({ attribute }: NodeProto): number | null {
-  const size = Number(attribute.find(({ name }) => name === 'local_window_size')?.i ?? -1);
-  return size < 0 ? null : size;
 }
 
 /** By the products that most of the weights are in. */

@@ -26,7 +26,6 @@ function folder(variants: readonly Variant[], bytes = 1e9): ExportFolder {
       maxPositionEmbeddings: 10,
       headDim: 16,
       attentionSoftcap: null,
-      slidingWindows: [],
       inputIds: 'input_ids',
       logits: 'logits',
     },

@@ -14,7 +14,6 @@ const CONFIG = {
   maxPositionEmbeddings: 512,
   headDim: 16,
   attentionSoftcap: null,
-  slidingWindows: [],
   inputIds: 'input_ids',
   logits: 'logits',
 };
