@@ -136,7 +136,6 @@ const SIGNATURES = {
   SessionGetOutputTypeInfo: checked(34, ['ptr', 'size'], 'ptr'),
   SessionGetInputName: checked(36, ['ptr', 'size', 'ptr'], 'ptr'),
   SessionGetOutputName: checked(37, ['ptr', 'size', 'ptr'], 'ptr'),
-  SessionEndProfiling: checked(110, ['ptr', 'ptr'], 'ptr'),
   SessionGetMemoryInfoForInputs: checked(380, ['ptr', 'memory', 'size']),
   Run: checked(9, ['ptr', 'ptr', 'memory', 'memory', 'size', 'memory', 'size', 'memory']),
 

@@ -11,13 +11,15 @@ export interface SessionOptions {
   readonly spinning?: boolean;
   /** Providers in order of preference, before the CPU. */
   readonly providers?: readonly ExecutionProvider[];
-  /** Writes a profile to a file beginning with this path; `Session.endProfiling` returns its name. */
+  /** Writes a profile, once the session is released, to a file of its own beginning with this path. */
   readonly profilePrefix?: string;
   /** Further `session.*` entries, see onnxruntime_session_options_config_keys.h. */
   readonly config?: Readonly<Record<string, string>>;
 }
 
 const ENABLE_ALL_OPTIMIZATIONS = 99;
+
+let numProfiles = 0;
 
 /** Makes native session options, hands them to `use`, and releases them whatever happens. */
 export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bigint) => R): R {
@@ -36,7 +38,10 @@ export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bi
     if (mayOverflowInt8()) api.AddSessionConfigEntry(pointer, 'session.x64quantprecision', '1');
     // Memory patterns are kept per input shape, and a server sees ever new ones.
     api.DisableMemPattern(pointer);
-    if (options.profilePrefix !== undefined) api.EnableProfiling(pointer, options.profilePrefix);
+    // ONNX Runtime adds the time in milliseconds, in one of which two sessions may be made.
+    if (options.profilePrefix !== undefined) {
+      api.EnableProfiling(pointer, `${options.profilePrefix}-${numProfiles++}`);
+    }
     if (spinning !== undefined) {
       const spin = spinning ? '1' : '0';
       api.AddSessionConfigEntry(pointer, 'session.intra_op.allow_spinning', spin);

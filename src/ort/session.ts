@@ -83,11 +83,6 @@ export class Session extends Handle {
     );
   }
 
-  /** Ends profiling (see SessionOptions.profilePrefix); returns the profile's path. */
-  endProfiling(): string {
-    return takeString(ort().api.SessionEndProfiling(this.pointer, defaultAllocator()));
-  }
-
   #withMetadata<R>(use: (metadata: Pointer) => R): R {
     const metadata = ort().api.SessionGetModelMetadata(this.pointer);
     try {
