@@ -1,11 +1,11 @@
 import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readEvalFile } from '../eval/eval-file.ts';
 import { encodeData, evaluateModel, type PrecisionReport } from '../eval/evaluate-model.ts';
 import { reportTable } from '../eval/report.ts';
+import { fileExists } from '../model/file-exists.ts';
 import { PRECISIONS } from '../model/manifest.ts';
 import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './errors.ts';
@@ -70,7 +70,7 @@ async function evaluatePrecisions(command: Command): Promise<void> {
 
 async function ownData({ name, text: { folder } }: ChosenModel): Promise<string> {
   const path = join(folder ?? '.', OWN_DATA);
-  if (folder !== null && (await stat(path).catch(() => null)) !== null) return path;
+  if (folder !== null && (await fileExists(path))) return path;
   throw new UsageError(`model ${name} comes with no ${OWN_DATA}: give --data`);
 }
 

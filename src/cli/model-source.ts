@@ -6,6 +6,7 @@ import type { TextSource } from '../front/text-model.ts';
 import type { ModelSource } from '../model/build.ts';
 import type { ExportFolder } from '../model/export-folder.ts';
 import { ModelError } from '../model/errors.ts';
+import { fileExists } from '../model/file-exists.ts';
 import { isHubReference, parseHubReference } from '../model/hub-repository.ts';
 import { inspectModelFolder } from '../model/model-folder.ts';
 import { PRESETS } from '../model/presets.ts';
@@ -72,7 +73,7 @@ async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
   const json = await readConfig(file);
   const folder = dirname(file);
   const config = parseDecoderConfig(json, file);
-  const hasText = await exists(join(folder, 'tokenizer.json'));
+  const hasText = await fileExists(join(folder, 'tokenizer.json'));
   return {
     name: basename(folder),
     source: { kind: 'random', config: json, seed },
@@ -96,8 +97,4 @@ async function readConfig(file: string): Promise<unknown> {
 
 async function isFolder(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isDirectory() ?? false;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
 }

@@ -1,4 +1,4 @@
-import { rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { BuildOptions } from './build-options.ts';
@@ -14,6 +14,7 @@ import {
 } from './decoder-source.ts';
 import { ModelError } from './errors.ts';
 import { exportSource } from './export-source.ts';
+import { fileExists } from './file-exists.ts';
 import type { LayerKvScales } from './kv-scales.ts';
 import type { BuiltModel } from './manifest.ts';
 import { readManifest, writeManifest } from './manifest-file.ts';
@@ -62,7 +63,7 @@ export async function prepareModel(
   }
   const file = async (name: string) => {
     const path = join(finalPath, name);
-    return (await exists(path)) ? path : null;
+    return (await fileExists(path)) ? path : null;
   };
   return {
     graphPath: join(finalPath, GRAPH_FILE),
@@ -115,15 +116,11 @@ async function buildInto(
   }
 }
 
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
-}
-
 /** Whether a build folder is there and complete. */
 async function isUsable(folder: string): Promise<boolean> {
   try {
     const { formatVersion } = await readManifest(folder);
-    return formatVersion === FORMAT_VERSION && (await exists(join(folder, GRAPH_FILE)));
+    return formatVersion === FORMAT_VERSION && (await fileExists(join(folder, GRAPH_FILE)));
   } catch {
     return false;
   }

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
 import { sha256 } from './content-hash.ts';
+import { fileExists } from './file-exists.ts';
 
 /** `<final name>.building-<host>-<process id>-<random>`. */
 const STAGING_NAME = /\.building-(?<host>[0-9a-f]{8})-(?<pid>\d+)-[0-9a-f]+$/;
@@ -36,7 +37,7 @@ export async function publish(
     await rename(staging, finalPath);
     return;
   } catch (error) {
-    if (!(await exists(finalPath))) {
+    if (!(await fileExists(finalPath))) {
       throw error;
     }
   }
@@ -91,8 +92,4 @@ function isAlive(pid: number): boolean {
   } catch (error) {
     return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined;
 }
