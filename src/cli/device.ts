@@ -52,6 +52,11 @@ export interface ChosenDevice {
   readonly reason: string | null;
 }
 
+/** Where a model runs unless that is the CPU, as it is if nothing was chosen. */
+export function gpuOf<T extends Pick<ChosenDevice, 'device'>>(chosen: T | null): T | null {
+  return chosen?.device.name === 'cpu' ? null : chosen;
+}
+
 const ON_CPU: Omit<ChosenDevice, 'reason'> = {
   device: CPU_DEVICE,
   activationDtypes: ['float32'],

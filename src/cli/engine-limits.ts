@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import type { EngineOptions } from '../engine/messages.ts';
 import type { DecoderManifest } from '../model/manifest.ts';
-import type { ChosenDevice } from './device.ts';
+import { type ChosenDevice, gpuOf } from './device.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
 
@@ -52,20 +52,20 @@ export function engineLimits(
   if (options.durableKv === true && process.platform !== 'linux') {
     throw new UsageError(`--durable-kv needs Linux; this is ${process.platform}`);
   }
-  const device = chosen?.device.name === 'cpu' ? null : chosen;
+  const gpu = gpuOf(chosen);
   const window = Math.min(...slidingWindows.map((tokens) => tokens ?? Infinity));
-  if (device?.device.graphCapture && window < maxModelLen) {
+  if (gpu?.device.graphCapture && window < maxModelLen) {
     throw new UsageError(
       `--graph-capture would leave out this model's sliding windows, as ONNX Runtime's recorded runs ` +
         `do: leave it out, or give --max-model-len ${window}, up to which they have no effect`,
     );
   }
-  if (options.kvCacheDtype === 'int8' && device) {
+  if (options.kvCacheDtype === 'int8' && gpu) {
     throw new UsageError('--kv-cache-dtype int8 needs --device cpu');
   }
-  if (options.durableKv === true && device) {
+  if (options.durableKv === true && gpu) {
     throw new UsageError(
-      `--durable-kv needs --device cpu: what is in the memory of ${device.device.name} ends with the engine`,
+      `--durable-kv needs --device cpu: what is in the memory of ${gpu.device.name} ends with the engine`,
     );
   }
   if (maxNumBatchedTokens < maxNumSeqs) {
@@ -78,8 +78,8 @@ export function engineLimits(
     maxNumSeqs,
     maxModelLen,
     maxNumBatchedTokens,
-    ...(device && { device: device.device }),
-    kvCacheMemory: options.kvCacheMemory ?? defaultCacheMemory(device),
+    ...(gpu && { device: gpu.device }),
+    kvCacheMemory: options.kvCacheMemory ?? defaultCacheMemory(gpu),
     prefixCaching: options.prefixCaching,
     targetItlMs: options.targetItlMs ?? null,
     threads: options.threads,

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
-import type { ExportFolder, ExportVariant } from '../model/export-folder.ts';
+import { type ExportFolder, type ExportVariant, variantKey } from '../model/export-folder.ts';
 import type { ActivationDtype } from '../model/manifest.ts';
-import type { ChosenDevice } from './device.ts';
+import { type ChosenDevice, gpuOf } from './device.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
 import type { PrecisionChoice } from './precision.ts';
@@ -44,7 +44,7 @@ export function pickVariant(
   { path, variants }: Variants,
 ): ExportVariant {
   const runnable = orderFor(chosen).flatMap(
-    (wanted) => variants.find((variant) => keyOf(variant) === wanted) ?? [],
+    (wanted) => variants.find((variant) => variantKey(variant) === wanted) ?? [],
   );
   const variant =
     option === 'auto'
@@ -52,7 +52,7 @@ export function pickVariant(
       : runnable.find(({ precision }) => precision === option);
   if (variant) return variant;
   const found = variants.map(
-    (each) => `${relative(path, each.file)} (${keyOf(each).replace(' ', ', ')})`,
+    (each) => `${relative(path, each.file)} (${variantKey(each).replace(' ', ', ')})`,
   );
   const what = option === 'auto' ? 'graph' : `graph in ${option}`;
   const where = chosen?.device.name ?? 'cpu';
@@ -60,18 +60,15 @@ export function pickVariant(
 }
 
 function isCpu(chosen: RunningOn): boolean {
-  return chosen === null || chosen.device.name === 'cpu';
+  return gpuOf(chosen) === null;
 }
 
 function orderFor(chosen: RunningOn): string[] {
-  if (chosen === null || chosen.device.name === 'cpu') return ON_CPU;
-  const has = (type: ActivationDtype) => chosen.activationDtypes.includes(type);
+  const gpu = gpuOf(chosen);
+  if (gpu === null) return ON_CPU;
+  const has = (type: ActivationDtype) => gpu.activationDtypes.includes(type);
   const order = has('float16') ? ON_HALF_DEVICE : ON_FLOAT_DEVICE;
   return has('float32') ? order : order.filter((each) => each.endsWith('float16'));
-}
-
-function keyOf({ precision, activationDtype }: ExportVariant): string {
-  return `${precision} ${activationDtype}`;
 }
 
 function isSmall({ precision, bytes }: ExportVariant): boolean {

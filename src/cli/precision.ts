@@ -3,7 +3,7 @@ import type { ActivationDtype, Precision } from '../model/manifest.ts';
 import type { ExportFolder } from '../model/export-folder.ts';
 import { countParameters } from '../model/parameter-count.ts';
 import { hasFastInt8 } from '../ort/cpu-features.ts';
-import type { ChosenDevice } from './device.ts';
+import { type ChosenDevice, gpuOf } from './device.ts';
 import { UsageError } from './errors.ts';
 import { resolveExportPrecision } from './export-precision.ts';
 import type { Options } from './options.ts';
@@ -39,11 +39,12 @@ export function resolvePrecision(
   fastInt8 = hasFastInt8(),
 ): PrecisionChoice {
   if (model.kind === 'export') return resolveExportPrecision(option, chosen, model);
-  if (chosen === null || chosen.device.name === 'cpu') {
+  const gpu = gpuOf(chosen);
+  if (gpu === null) {
     const { precision, reason } = onCpu(option, model.config, fastInt8);
     return { precision, activationDtype: 'float32', reason };
   }
-  return onDevice(option, chosen);
+  return onDevice(option, gpu);
 }
 
 function onCpu(option: Options['precision'], config: DecoderConfig, fastInt8: boolean) {

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 
-import { parseModel } from '../onnx/graph-rewriter.ts';
+import { parseModel } from '../onnx/parsed-model.ts';
 import { ModelError } from './errors.ts';
 import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
 import { readJson } from './json-file.ts';
@@ -103,10 +103,18 @@ export function exportVariants(files: readonly string[]): Omit<ExportVariant, 'b
   const found = new Map<string, Omit<ExportVariant, 'bytes'>>();
   for (const [suffix, [precision, activationDtype]] of Object.entries(VARIANTS)) {
     const file = files.find((path) => basename(path) === `model${suffix}.onnx`);
-    const key = `${precision} ${activationDtype}`;
+    const key = variantKey({ precision, activationDtype });
     if (file && !found.has(key)) found.set(key, { file, precision, activationDtype });
   }
   return [...found.values()];
+}
+
+/** Such as `int4 float16`. */
+export function variantKey({
+  precision,
+  activationDtype,
+}: Pick<ExportVariant, 'precision' | 'activationDtype'>): string {
+  return `${precision} ${activationDtype}`;
 }
 
 /** A graph's file, and those that have weights of it by their names. */

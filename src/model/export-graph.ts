@@ -1,5 +1,5 @@
 import { MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
-import { given, givenInputs, GraphRewriter, type ParsedModel } from '../onnx/graph-rewriter.ts';
+import { given, GraphRewriter } from '../onnx/graph-rewriter.ts';
 import {
   TensorProto_DataType as DataType,
   type GraphProto,
@@ -7,14 +7,15 @@ import {
   type TensorProto,
   type ValueInfoProto,
 } from '../onnx/onnx_pb.ts';
+import { givenInputs, type ParsedModel } from '../onnx/parsed-model.ts';
 import { ModelError } from './errors.ts';
 import { regroupAttention } from './export-attention.ts';
 import { pickLogits } from './export-lm-head.ts';
 import { packPositions } from './export-positions.ts';
 import { cast } from './float-matrix.ts';
-import { kvNames } from './kv-names.ts';
 import { declareKvScales, type LayerKvScales } from './kv-scales.ts';
 import type { KvCacheDtype, Precision } from './manifest.ts';
+import { declareRowInputs, declareRowOutputs } from './row-interface.ts';
 import { type GroupPrefix, packTokens } from './token-packing.ts';
 
 /** What files beside an export say of it. */
@@ -170,16 +171,9 @@ export function rewriteExport(
   const { numLayers, numKvHeads, numHeads, headDim, activationDtype } = facts;
   const graph = new GraphRewriter(parsed);
   const cacheType = kvScales ? 'int8' : activationDtype === 'float32' ? 'float' : activationDtype;
-  const cacheDims = (group: GroupPrefix) => [`${group}batch`, numKvHeads, 'capacity', headDim];
+  const cache = { numLayers, numKvHeads, headDim, type: cacheType } as const;
   graph.input('logits_index', 'int64', ['wanted']);
-  for (const group of groups) {
-    graph.input(`${group}input_ids`, 'int64', [`${group}batch`, `${group}seq`]);
-    graph.input(`${group}seqlens_k`, 'int32', [`${group}batch`]);
-    graph.input(`${group}total_sequence_length`, 'int32', []);
-    for (const name of kvNames('past_key_values', numLayers)) {
-      graph.input(`${group}${name}`, cacheType, cacheDims(group));
-    }
-  }
+  declareRowInputs(graph, groups, cache);
   declareKvScales(graph, kvScales ?? [], facts);
   const packing = packTokens(graph, groups);
   const first = graph.initializer('tokens/first', 'int64', [1], BigInt64Array.of(0n));
@@ -194,11 +188,7 @@ export function rewriteExport(
   // Where they are float32 already, ONNX Runtime drops the cast.
   cast(graph, 'logits', pickLogits(graph, ownLogits, 'logits_index'), 'float');
   graph.output('logits', 'float', ['wanted', config.vocabSize]);
-  for (const group of groups) {
-    for (const name of kvNames('present', numLayers)) {
-      graph.output(`${group}${name}`, cacheType, cacheDims(group));
-    }
-  }
+  declareRowOutputs(graph, groups, cache);
   const missing = graph.missing();
   if (missing !== null) {
     const input = missing.value.replace(/^given\//, '');

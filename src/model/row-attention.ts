@@ -1,10 +1,11 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../onnx/graph-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
-import { kvNames, layerKvNames } from './kv-names.ts';
+import { layerKvNames } from './kv-names.ts';
 import { declareKvScales, type LayerKvScales, quantizedCache } from './kv-scales.ts';
 import { attentionAttributes } from './attention-attributes.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
+import { declareRowInputs, declareRowOutputs } from './row-interface.ts';
 import { type GroupPrefix, packTokens } from './token-packing.ts';
 import type { FloatType } from './weight-format.ts';
 
@@ -22,19 +23,11 @@ export function rowAttention(
   kvScales: readonly LayerKvScales[] | undefined,
 ): DecoderAttention {
   const { numLayers, numHeads, numKvHeads, headDim } = config;
-  const cacheType = kvScales ? 'int8' : type;
-  const cacheDims = (group: GroupPrefix) => [`${group}batch`, numKvHeads, 'capacity', headDim];
+  const cache = { numLayers, numKvHeads, headDim, type: kvScales ? 'int8' : type } as const;
   const inGroup = (group: GroupPrefix, names: readonly string[]) =>
     names.map((name) => `${group}${name}`);
 
-  for (const group of groups) {
-    graph.input(`${group}input_ids`, 'int64', [`${group}batch`, `${group}seq`]);
-    graph.input(`${group}seqlens_k`, 'int32', [`${group}batch`]);
-    graph.input(`${group}total_sequence_length`, 'int32', []);
-    for (const name of inGroup(group, kvNames('past_key_values', numLayers))) {
-      graph.input(name, cacheType, cacheDims(group));
-    }
-  }
+  declareRowInputs(graph, groups, cache);
   declareKvScales(graph, kvScales ?? [], config);
   const packing = packTokens(graph, groups);
 
@@ -69,12 +62,6 @@ export function rowAttention(
       packing.forEachGroup([qkv], numHeads * headDim, ([rows = ''], group) =>
         attendGroup(layer, rows, group),
       ),
-    declareOutputs() {
-      for (const group of groups) {
-        for (const name of inGroup(group, kvNames('present', numLayers))) {
-          graph.output(name, cacheType, cacheDims(group));
-        }
-      }
-    },
+    declareOutputs: () => declareRowOutputs(graph, groups, cache),
   };
 }

@@ -1,8 +1,7 @@
-import { fromBinary } from '@bufbuild/protobuf';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { ModelProtoSchema } from './onnx_pb.ts';
+import { parseModel } from './parsed-model.ts';
 import { isExternal } from './protos.ts';
 
 /** A constant tensor of a graph whose bytes lie in a file of their own. */
@@ -22,8 +21,7 @@ export interface ExternalInitializer {
  * @throws Error when the file can't be read or holds no graph
  */
 export function readExternalInitializers(graphPath: string, folder: string): ExternalInitializer[] {
-  const { graph } = fromBinary(ModelProtoSchema, readFileSync(graphPath));
-  if (!graph) throw new Error(`${graphPath} holds no graph`);
+  const { graph } = parseModel(readFileSync(graphPath));
   return graph.initializer.filter(isExternal).map(({ name, dataType, dims, externalData }) => {
     const entries = new Map(externalData.map(({ key, value }) => [key, value]));
     return {

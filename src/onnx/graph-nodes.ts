@@ -1,6 +1,7 @@
 import type { AttributeValue } from './attributes.ts';
 import type { ElementType } from './element-type.ts';
 import type { InitializerData } from './initializer.ts';
+import type { Dimension } from './protos.ts';
 
 export interface NodeOptions {
   /** Names of the outputs; one, named after the node, if left out. An empty name skips one. */
@@ -9,8 +10,12 @@ export interface NodeOptions {
   readonly attributes?: Readonly<Record<string, AttributeValue>>;
 }
 
-/** A graph that takes nodes and constants, whether it is being built or rewritten. */
+/** A graph that takes inputs, outputs, nodes and constants, whether it is being built or rewritten. */
 export interface GraphNodes {
+  /** Adds a graph input; returns its name. */
+  input(name: string, type: ElementType, dims: readonly Dimension[]): string;
+  /** Declares a value as a graph output. */
+  output(name: string, type: ElementType, dims: readonly Dimension[]): void;
   /** Adds a node; returns the name of its first output. An empty input leaves out an optional one. */
   node(name: string, opType: string, inputs: readonly string[], options?: NodeOptions): string;
   /** Adds a constant tensor; returns its name. */

@@ -1,4 +1,4 @@
-import { clone, create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { clone, create, toBinary } from '@bufbuild/protobuf';
 
 import type { ElementType } from './element-type.ts';
 import type { GraphNodes, NodeOptions } from './graph-nodes.ts';
@@ -13,26 +13,8 @@ import {
   type TensorProto,
   type ValueInfoProto,
 } from './onnx_pb.ts';
+import { givenInputs, type ParsedModel } from './parsed-model.ts';
 import { type Dimension, inlineTensor, nodeProto, valueInfo } from './protos.ts';
-
-/** An ONNX file's content. */
-export interface ParsedModel {
-  readonly model: ModelProto;
-  readonly graph: GraphProto;
-}
-
-/** @throws Error when the bytes are no ONNX model */
-export function parseModel(bytes: Uint8Array): ParsedModel {
-  const model = fromBinary(ModelProtoSchema, bytes);
-  if (!model.graph) throw new Error('there is no graph in it');
-  return { model, graph: model.graph };
-}
-
-/** What a graph is given, which is not what older versions of ONNX list with it: its constants. */
-export function givenInputs({ input, initializer }: GraphProto): ValueInfoProto[] {
-  const constants = new Set(initializer.map(({ name }) => name));
-  return input.filter(({ name }) => !constants.has(name));
-}
 
 /** What a rewritten graph calls a value of the graph that it is made from; constants keep their names. */
 export function given(value: string): string {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readExport } from '../../src/model/export-folder.ts';
 import { inspectExport, rewriteExport } from '../../src/model/export-graph.ts';
-import { parseModel, type ParsedModel } from '../../src/onnx/graph-rewriter.ts';
+import { parseModel, type ParsedModel } from '../../src/onnx/parsed-model.ts';
 import { ModelProtoSchema, type NodeProto } from '../../src/onnx/onnx_pb.ts';
 import { nodeProto, valueInfo } from '../../src/onnx/protos.ts';
 
