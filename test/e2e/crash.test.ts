@@ -17,21 +17,28 @@ const stories = Array.from({ length: 16 }, (_, index) => ({
   ...(index % 2 === 0 ? { temperature: 0 } : { temperature: 0.9, seed: index }),
 }));
 
-/** Streams all stories; `disturb` is called after every so many pieces of text. */
+/** Streams all stories; `disturb` is called after every so many characters of all texts. */
 async function streamAll(
   server: ServerProcess,
   every = Infinity,
   disturb: () => void = () => {},
 ): Promise<StreamedCompletion[]> {
-  let pieces = 0;
+  let length = 0;
   const chat = `${server.url}/v1/chat/completions`;
   return Promise.all(
     stories.map((body) =>
-      stream(chat, body, () => {
-        if (++pieces % every === 0) disturb();
+      stream(chat, body, (text) => {
+        const before = Math.floor(length / every);
+        length += text.length;
+        if (Math.floor(length / every) > before) disturb();
       }),
     ),
   );
+}
+
+/** Of so many parts of all texts, the length of one. */
+function partOf(streams: readonly StreamedCompletion[], parts: number): number {
+  return streams.reduce((sum, { text }) => sum + text.length, 0) / parts;
 }
 
 const complete = { finishReason: 'length', done: true, error: undefined };
@@ -52,7 +59,7 @@ describe.each(ways)('three kills in a run, survived $name', ({ flags }) => {
     const undisturbed = await streamAll(server);
     for (const result of undisturbed) expect(result).toMatchObject(complete);
     const killed = new Set<number>();
-    const disturbed = await streamAll(server, 700, () => {
+    const disturbed = await streamAll(server, partOf(undisturbed, 6), () => {
       if (killed.size === 3) return;
       const pid = engineOf(server);
       killed.add(pid);
@@ -71,7 +78,7 @@ describe('an engine that hangs', () => {
     const server = await startServer(['--step-timeout', '1.5'], cache.env);
     const undisturbed = await streamAll(server);
     let stopped = 0;
-    const disturbed = await streamAll(server, 900, () => {
+    const disturbed = await streamAll(server, partOf(undisturbed, 4), () => {
       if (stopped++ === 0) process.kill(engineOf(server), 'SIGSTOP');
     });
     expect(stopped).toBeGreaterThan(0);

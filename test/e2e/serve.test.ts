@@ -99,7 +99,7 @@ describe('a server', () => {
     let pieces = 0;
     const disturbed = bodies.map((body) =>
       stream(chat, body, () => {
-        if (++pieces === 300) process.kill(before, 'SIGKILL');
+        if (++pieces === 80) process.kill(before, 'SIGKILL');
       }),
     );
     expect(await Promise.all(disturbed)).toEqual(undisturbed);

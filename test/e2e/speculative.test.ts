@@ -33,9 +33,12 @@ const requests = [
 async function tell(server: ServerProcess, disturb: () => void = () => {}) {
   const texts: string[] = [];
   for (const request of requests) {
-    let pieces = 0;
-    const result = await stream(`${server.url}/v1/chat/completions`, request, () => {
-      if (++pieces === 20) disturb();
+    let [length, hasBegun] = [0, false];
+    const result = await stream(`${server.url}/v1/chat/completions`, request, (text) => {
+      length += text.length;
+      if (length < 40 || hasBegun) return;
+      hasBegun = true;
+      disturb();
     });
     expect(result).toMatchObject({ finishReason: 'length', done: true, error: undefined });
     texts.push(result.text);
