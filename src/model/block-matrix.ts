@@ -8,7 +8,7 @@ import {
   quantizeRows,
   type QuantizedBlocks,
 } from './quantize-blocks.ts';
-import type { BlockFormat } from './weight-format.ts';
+import { type BlockFormat, INT8_ACTIVATIONS } from './weight-format.ts';
 import type { WeightSource } from './weights.ts';
 
 /** Checkpoint tensors [rows, columns] that lie below each other in one matrix. */
@@ -17,9 +17,6 @@ export interface MatrixSource {
   readonly tensors: readonly { readonly name: string; readonly rows: number }[];
   readonly columns: number;
 }
-
-/** Products with 8-bit activations, scaled per row and block: no row depends on another. */
-const INT8_ACTIVATIONS = 4n;
 
 /** A matrix of a graph that is stored in quantized blocks. */
 export class BlockMatrix {

@@ -22,7 +22,7 @@ import { inspectModelFolder } from './model-folder.ts';
 import { createStagingDirectory, publish, removeStaleStaging } from './staging.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 11;
+const FORMAT_VERSION = 12;
 
 /** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
 export type ModelSource =

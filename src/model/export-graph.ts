@@ -11,6 +11,7 @@ import { givenInputs, type ParsedModel } from '../onnx/parsed-model.ts';
 import { ModelError } from './errors.ts';
 import { regroupAttention } from './export-attention.ts';
 import { pickLogits } from './export-lm-head.ts';
+import { quantizeActivations } from './export-products.ts';
 import { packPositions } from './export-positions.ts';
 import { cast } from './float-matrix.ts';
 import { declareKvScales, type LayerKvScales } from './kv-scales.ts';
@@ -157,8 +158,8 @@ export function inspectExport(
 
 /**
  * Makes an export into a decoder as buildDecoderGraph, with two groups as buildMixedGraph describes it:
- * lengths come in place of an attention mask, positions follow from them, and the LM head computes the
- * wanted tokens. The tokens of all rows lie one after the other, as if they were one text; attention
+ * lengths come in place of an attention mask, positions follow from them, quantized products take 8-bit
+ * activations unless told otherwise, and the LM head computes the wanted tokens. The tokens of all rows lie one after the other, as if they were one text; attention
  * alone sees rows.
  * @throws ModelError when the graph needs what a decoder is not given
  */
@@ -181,8 +182,9 @@ export function rewriteExport(
   graph.node('tokens/row', 'Unsqueeze', [ids, first], { outputs: [given(config.inputIds)] });
   packPositions(graph, groups, given('position_ids'));
   const ownLogits = given(config.logits);
-  const nodes = graph.needed([ownLogits]).filter(isAttention);
-  for (const [layer, node] of nodes.entries()) {
+  const nodes = graph.needed([ownLogits]);
+  if (activationDtype === 'float32') quantizeActivations(nodes);
+  for (const [layer, node] of nodes.filter(isAttention).entries()) {
     regroupAttention(graph, node, layer, numHeads * headDim, packing, kvScales);
   }
   // Where they are float32 already, ONNX Runtime drops the cast.

@@ -26,6 +26,12 @@ export interface RowFormat {
   readonly activations: 'float';
 }
 
+/**
+ * The `accuracy_level` of MatMulNBits with 8-bit activations, scaled per row and block: no row depends
+ * on another.
+ */
+export const INT8_ACTIVATIONS = 4n;
+
 export type WeightFormat = FloatFormat | BlockFormat | RowFormat;
 
 /** How a model's matrices are stored. */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readExport } from '../../src/model/export-folder.ts';
 import { inspectExport, rewriteExport } from '../../src/model/export-graph.ts';
+import { attributeProto } from '../../src/onnx/attributes.ts';
 import { parseModel, type ParsedModel } from '../../src/onnx/parsed-model.ts';
 import { ModelProtoSchema, type NodeProto } from '../../src/onnx/onnx_pb.ts';
 import { nodeProto, valueInfo } from '../../src/onnx/protos.ts';
@@ -104,6 +105,28 @@ describe('a rewritten export', () => {
     parsed.graph.node.push(slice);
     last?.input.splice(0, 1, 'some');
     expect(rewritten().node.some(({ opType }) => opType === 'Slice')).toBe(false);
+  });
+
+  it('takes 8-bit activations where the export leaves that open', async () => {
+    parsed = parseModel(await readFile('test/exports/hub/onnx/model_q4.onnx'));
+    const products = parsed.graph.node.filter(({ opType }) => opType === 'MatMulNBits');
+    const levels = [undefined, 0n, 1n];
+    for (const [at, { attribute }] of products.entries()) {
+      const found = attribute.findIndex(({ name }) => name === 'accuracy_level');
+      const level = levels[at % 3];
+      attribute.splice(
+        found,
+        1,
+        ...(level === undefined ? [] : [attributeProto('accuracy_level', level)]),
+      );
+    }
+    const found = rewritten().node.filter(({ opType }) => opType === 'MatMulNBits');
+    const byName = new Map(found.map(({ name, attribute }) => [name, attribute]));
+    expect(byName.size).toBe(11);
+    for (const [at, { name }] of products.entries()) {
+      const level = byName.get(name)?.filter((each) => each.name === 'accuracy_level');
+      expect(level?.map(({ i }) => i)).toEqual([at % 3 === 2 ? 1n : 4n]);
+    }
   });
 });
 
