@@ -65,6 +65,19 @@ def phi3(**config) -> PreTrainedModel:
     return transformers.Phi3ForCausalLM(transformers.Phi3Config(**{**SHAPE, **config}))
 
 
+VISION = {
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+}
+MROPE = {"rope_type": "default", "rope_theta": 1000.0, "mrope_section": [2, 3, 3]}
+
+
+def multimodal(model, config, text: dict, vision: dict, **others) -> PreTrainedModel:
+    return model(config(text_config=text, vision_config=vision, **others))
+
+
 CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "llama": lambda: llama(
         attention_bias=True,
@@ -143,6 +156,46 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
                 "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1000.0},
             },
         )
+    ),
+    "gemma3-multimodal": lambda: multimodal(
+        transformers.Gemma3ForConditionalGeneration,
+        transformers.Gemma3Config,
+        {**SHAPE, "head_dim": 16, "sliding_window": WINDOW, "sliding_window_pattern": 2},
+        {**VISION, "image_size": 8, "patch_size": 4},
+        mm_tokens_per_image=4,
+    ),
+    "mistral3": lambda: multimodal(
+        transformers.Mistral3ForConditionalGeneration,
+        transformers.Mistral3Config,
+        {**SHAPE, "model_type": "mistral", "head_dim": 16},
+        {**VISION, "model_type": "pixtral", "head_dim": 4, "image_size": 8, "patch_size": 4},
+        tie_word_embeddings=False,
+    ),
+    "qwen2-vl": lambda: multimodal(
+        transformers.Qwen2_5_VLForConditionalGeneration,
+        transformers.Qwen2_5_VLConfig,
+        {**SHAPE, "rope_parameters": MROPE},
+        {**VISION, "depth": 1, "num_heads": 2, "out_hidden_size": 32, "fullatt_block_indexes": [0]},
+    ),
+    "qwen3-vl": lambda: multimodal(
+        transformers.Qwen3VLForConditionalGeneration,
+        transformers.Qwen3VLConfig,
+        {**SHAPE, "head_dim": 32, "rope_parameters": {**MROPE, "mrope_interleaved": True}},
+        {
+            **VISION,
+            "depth": 1,
+            "num_heads": 2,
+            "out_hidden_size": 32,
+            "num_position_embeddings": 4,
+            "deepstack_visual_indexes": [0],
+        },
+        tie_word_embeddings=True,
+    ),
+    "smolvlm": lambda: multimodal(
+        transformers.SmolVLMForConditionalGeneration,
+        transformers.SmolVLMConfig,
+        {**SHAPE, "model_type": "llama"},
+        {**VISION, "image_size": 8, "patch_size": 4},
     ),
     "smollm3": lambda: transformers.SmolLM3ForCausalLM(
         transformers.SmolLM3Config(**SHAPE, no_rope_layer_interval=2)

@@ -52,9 +52,11 @@ const specialTokens = z.looseObject({
 
 const namedTemplates = z.array(z.object({ name: z.string(), template: z.string() }));
 
-const tokenizerConfig = specialTokens.extend({
-  chat_template: z.union([z.string(), namedTemplates]).nullish(),
-});
+const chatTemplate = z.union([z.string(), namedTemplates]).nullish();
+
+const tokenizerConfig = specialTokens.extend({ chat_template: chatTemplate });
+
+const processorTemplate = z.looseObject({ chat_template: chatTemplate });
 
 export interface TokenizerConfig {
   /** Everything in tokenizer_config.json; empty without the file. */
@@ -66,13 +68,15 @@ export interface TokenizerConfig {
 }
 
 /**
- * Reads tokenizer_config.json, with special_tokens_map.json for special tokens it leaves out, and
- * chat_template.jinja, which wins over the template in tokenizer_config.json (as in transformers).
+ * Reads tokenizer_config.json, with special_tokens_map.json for special tokens it leaves out,
+ * chat_template.json for the template (where multimodal models have it), and chat_template.jinja,
+ * which wins over both (as in transformers).
  */
 export async function readTokenizerConfig(folder: string): Promise<TokenizerConfig> {
-  const [config, map, jinja] = await Promise.all([
+  const [config, map, processor, jinja] = await Promise.all([
     readJsonFile(join(folder, 'tokenizer_config.json'), tokenizerConfig),
     readJsonFile(join(folder, 'special_tokens_map.json'), specialTokens),
+    readJsonFile(join(folder, 'chat_template.json'), processorTemplate),
     readTextFile(join(folder, 'chat_template.jinja')),
   ]);
   const texts: Record<string, string> = {};
@@ -80,7 +84,7 @@ export async function readTokenizerConfig(folder: string): Promise<TokenizerConf
     const text = config?.[role] ?? map?.[role];
     if (typeof text === 'string') texts[role] = text;
   }
-  const template = config?.chat_template ?? [];
+  const template = config?.chat_template ?? processor?.chat_template ?? [];
   const chatTemplates = new Map(
     typeof template === 'string'
       ? [['default', template]]
@@ -96,12 +100,18 @@ const eosTokenIds = z
   .looseObject({ eos_token_id: tokenIds })
   .transform(({ eos_token_id: ids }) => (typeof ids === 'number' ? [ids] : (ids ?? null)));
 
+/** Where a multimodal model has them that says nothing around its text model. */
+const textEosTokenIds = z
+  .looseObject({ text_config: eosTokenIds.nullish() })
+  .transform(({ text_config: ids }) => ids ?? null);
+
 /** As ONNX Runtime GenAI has them. */
 const genaiEosTokenIds = z.looseObject({ model: eosTokenIds }).transform(({ model }) => model);
 
 const EOS_FILES = [
   ['generation_config.json', eosTokenIds],
   ['config.json', eosTokenIds],
+  ['config.json', textEosTokenIds],
   ['genai_config.json', genaiEosTokenIds],
 ] as const;
 

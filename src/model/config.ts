@@ -7,6 +7,7 @@ import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
 import type { RopeScaling } from './rope-scaling.ts';
 import { slidingWindows } from './sliding-windows.ts';
+import { MULTIMODAL_TYPES, textModelConfig } from './text-model.ts';
 
 /** A decoder's architecture, read from config.json with every default filled in. */
 export interface DecoderConfig {
@@ -62,11 +63,17 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
 /** In config.json; `attention` is Granite 4's name of `full_attention`. */
 const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', 'attention'];
 
+/** What `model_type` can be in config.json. */
+export const SUPPORTED_MODEL_TYPES = [
+  ...FAMILIES.map(({ modelType }) => modelType),
+  ...MULTIMODAL_TYPES,
+].join(', ');
+
 /** ONNX Runtime's rotary kernels work on heads of this many dimensions and its multiples. */
 const HEAD_DIM_MULTIPLE = 16;
 
 /**
- * Reads a parsed Hugging Face config.json.
+ * Reads a parsed Hugging Face config.json; of a multimodal model's, what is said of its text model.
  * @param origin what to call the configuration in errors, such as its path
  * @param maxModelLen longest sequence that will be computed, in tokens, on which the rotary
  *   frequencies of some models depend; the longest possible if left out
@@ -77,8 +84,9 @@ export function parseDecoderConfig(
   origin: string,
   maxModelLen?: number,
 ): DecoderConfig {
-  const family = parseFamily(json, origin);
-  const parsed = configSchema.safeParse({ ...family.defaults, ...Object(json) });
+  const text = textModelConfig(json);
+  const family = parseFamily(text, origin);
+  const parsed = configSchema.safeParse({ ...family.defaults, ...Object(text) });
   if (!parsed.success) {
     throw new ModelError(`${origin} is not a valid model configuration: ${issues(parsed.error)}`);
   }
@@ -133,7 +141,7 @@ export function parseDecoderConfig(
 
 function parseFamily(json: unknown, origin: string): Family {
   const parsed = z.looseObject({ model_type: z.string() }).safeParse(json);
-  const supported = `supported: ${FAMILIES.map(({ modelType }) => modelType).join(', ')}`;
+  const supported = `supported: ${SUPPORTED_MODEL_TYPES}`;
   if (!parsed.success) {
     throw new ModelError(`${origin} has no "model_type" (${supported})`);
   }

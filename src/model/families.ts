@@ -188,8 +188,13 @@ export const FAMILIES: readonly Family[] = [
     ...GEMMA2,
     modelType: 'gemma3_text',
     localRopeInWindows: true,
+    // All that configurations inside of multimodal models leave out.
     defaults: {
+      vocab_size: 262_208,
+      num_attention_heads: 8,
+      num_key_value_heads: 4,
       head_dim: 256,
+      max_position_embeddings: 131_072,
       hidden_activation: 'gelu_pytorch_tanh',
       query_pre_attn_scalar: 256,
       rope_theta: 1_000_000,

@@ -1,10 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
-import { parseDecoderConfig, type DecoderConfig } from './config.ts';
+import { parseDecoderConfig, SUPPORTED_MODEL_TYPES, type DecoderConfig } from './config.ts';
 import { ModelError } from './errors.ts';
 import { type ExportFolder, inspectExportFolder } from './export-folder.ts';
-import { FAMILIES } from './families.ts';
 import { readJson } from './json-file.ts';
 import { readShardIndex } from './safetensors.ts';
 
@@ -27,7 +26,7 @@ const SHARD_INDEX = 'model.safetensors.index.json';
 const SUPPORTED =
   'supported: a Hugging Face folder with config.json and safetensors weights ' +
   `(${SINGLE_FILE}, or ${SHARD_INDEX} and its shards) ` +
-  `of a ${FAMILIES.map(({ modelType }) => modelType).join(', ')} model, ` +
+  `of a ${SUPPORTED_MODEL_TYPES} model, ` +
   'an ONNX export (config.json and onnx/model*.onnx, or genai_config.json), ' +
   'or hf:owner/name to download one';
 

@@ -70,7 +70,9 @@ function ropeByLayerType({
 }
 
 function typeOf(rope: RopeParameters): string {
-  return rope.rope_type ?? rope.type ?? 'default';
+  const type = rope.rope_type ?? rope.type ?? 'default';
+  // Turns by rows and columns of images: for text it is the default.
+  return type === 'mrope' ? 'default' : type;
 }
 
 /** YaRN is also given to models whose max_position_embeddings is the length before it. */

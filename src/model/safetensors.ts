@@ -8,6 +8,7 @@ import { readRange } from './file-range.ts';
 import { bfloat16ToFloat32, float16ToFloat32 } from './float-conversion.ts';
 import { readJson } from './json-file.ts';
 import { readSafetensorsHeader, type TensorEntry } from './safetensors-header.ts';
+import { textModelTensor } from './text-model.ts';
 import type { WeightSource } from './weights.ts';
 
 /** Bytes read at a time: a multiple of every element size. */
@@ -59,7 +60,10 @@ export async function readShardIndex(indexPath: string): Promise<string[]> {
   return names.map((name) => join(dirname(indexPath), name));
 }
 
-/** The tensors of one or several safetensors files, read on demand. */
+/**
+ * The tensors of one or several safetensors files, read on demand. Those of a multimodal model's text
+ * model go by the names that they would have without the rest.
+ */
 export class SafetensorsWeights implements WeightSource {
   readonly #files = new Map<string, FileHandle>();
   readonly #tensors = new Map<string, Located>();
@@ -104,7 +108,8 @@ export class SafetensorsWeights implements WeightSource {
   async #add(path: string): Promise<void> {
     const file = await openFile(path);
     this.#files.set(path, file);
-    for (const [name, entry] of await readSafetensorsHeader(file, path)) {
+    for (const [stored, entry] of await readSafetensorsHeader(file, path)) {
+      const name = textModelTensor(stored);
       const other = this.#tensors.get(name);
       if (other !== undefined) {
         throw new ModelError(`tensor "${name}" is in both ${other.path} and ${path}`);

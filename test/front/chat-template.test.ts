@@ -230,6 +230,13 @@ describe('ChatTemplate.load', () => {
     expect(await ChatTemplate.load(folder)).toBeNull();
   });
 
+  it('finds one where multimodal models have it', async () => {
+    await write('chat_template.json', { chat_template: 'of processor {{ bos_token }}' });
+    expect(await load()).toBe('of processor ');
+    await write('tokenizer_config.json', { chat_template: 'of config' });
+    expect(await load()).toBe('of config');
+  });
+
   it('finds a named one, and one in a file of its own, which wins', async () => {
     const named = [{ name: 'default', template: 'of config {{ bos_token }}' }];
     await write('tokenizer_config.json', { chat_template: named, bos_token: { content: '<s>' } });

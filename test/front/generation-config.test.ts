@@ -17,6 +17,15 @@ test('of a GenAI folder', async () => {
   expect(await readEosTokenIds(folder)).toEqual([2, 0]);
 });
 
+test('of a multimodal model: its text model', async () => {
+  const folder = await temporaryDirectory();
+  const write = (config: object) => writeFile(join(folder, 'config.json'), JSON.stringify(config));
+  await write({ text_config: { eos_token_id: [3, 4] } });
+  expect(await readEosTokenIds(folder)).toEqual([3, 4]);
+  await write({ eos_token_id: 1, text_config: { eos_token_id: [3, 4] } });
+  expect(await readEosTokenIds(folder)).toEqual([1]);
+});
+
 test('of a GenAI folder that does not sample', async () => {
   const folder = await temporaryDirectory();
   const config = { model: { eos_token_id: 7 }, search: { do_sample: false, top_k: 50 } };

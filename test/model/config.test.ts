@@ -344,7 +344,7 @@ test.each([
     { model_type: 'mamba' },
     'model type "mamba" is not supported ' +
       '(supported: llama, mistral, qwen2, qwen3, phi3, gemma2, gemma3_text, smollm3, granite, ' +
-      'granitemoehybrid, olmo2, olmo3)',
+      'granitemoehybrid, olmo2, olmo3, gemma3, idefics3, mistral3, qwen2_vl, qwen2_5_vl, qwen3_vl, smolvlm)',
   ],
   [{ model_type: undefined }, 'config.json has no "model_type"'],
   [{ hidden_size: undefined }, 'not a valid model configuration: hidden_size: '],
