@@ -1,5 +1,5 @@
 /** Opens the port, and closes it without dropping what is at work. */
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
@@ -44,6 +44,8 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
     keepAlive: true,
     keepAliveInitialDelay: TCP_PROBE_MS,
     keepAliveTimeout: IDLE_CONNECTION_MS,
+    // Newer than the types of the oldest Node that is supported, which knows `upgrade` events only.
+    shouldUpgradeCallback: offersWebSocket,
   };
   /** Connections without a request so far, as browsers and Node's `fetch` open ahead of need. */
   const unused = new Set<Socket>();
@@ -61,7 +63,7 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   });
   server.on('upgrade', (request, socket, head) => {
     unused.delete(request.socket);
-    if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+    if (offersWebSocket(request)) {
       webSockets.handleUpgrade(request, socket, head);
     } else {
       serveWithoutUpgrade(server, request, socket, head);
@@ -87,6 +89,10 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
       webSockets.terminate();
     },
   };
+}
+
+function offersWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 function open(server: Server, host: string, port: number): Promise<AddressInfo> {

@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream';
 const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', 'http2-settings']);
 
 /**
- * Node hands over every request with an `Upgrade` header once anything listens for upgrades, its
- * body unread. Java's HTTP client offers HTTP/2 (`h2c`) with each of its requests, and may be
+ * Before `shouldUpgradeCallback` (22.21, 24.9) Node hands over every request with an `Upgrade` header
+ * once anything listens for upgrades, its body unread. Java's HTTP client offers HTTP/2 (`h2c`) with each of its requests, and may be
  * answered as if it had not: this puts the request back before the server, the offer left out.
  */
 export function serveWithoutUpgrade(
