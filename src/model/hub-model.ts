@@ -1,5 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import { parseDecoderConfig } from './config.ts';
 import { ModelError } from './errors.ts';
@@ -20,12 +20,12 @@ import {
   listHubFiles,
 } from './hub-repository.ts';
 import { readJson } from './json-file.ts';
+import { weightFiles } from './safetensors.ts';
 
 /** What a decoder and its tokenizer are made of; other formats and weights are left on the hub. */
 const CONFIG = 'config.json';
 const TEXTS =
-  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template)\.json$|^chat_template\.jinja$/;
-const SHARDS = /^model-\d+-of-\d+\.safetensors$|^model\.safetensors\.index\.json$/;
+  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
 /** Rejects when it is none of them, saying what there is. */
 export type PickVariant = (choice: ExportFolder) => Promise<Pick<ExportVariant, 'file'>>;
@@ -91,25 +91,27 @@ async function download(
   };
   // A model that can't be served is told before its weights are downloaded.
   await fetchAll(files.filter(({ name }) => TEXTS.test(name)));
-  await fetchAll(await weightFiles(id, files, folder, pickVariant));
+  await fetchAll(await filesWithWeights(id, files, folder, pickVariant));
 }
 
 /** What holds the weights: as published where a graph can be built of them, else those of an export. */
-async function weightFiles(
+async function filesWithWeights(
   id: string,
   files: readonly HubFile[],
   folder: string,
   pickVariant: PickVariant,
 ): Promise<readonly HubFile[]> {
   const names = files.map(({ name }) => name);
-  const whole = files.filter(({ name }) => name === 'model.safetensors');
-  const weights = whole.length > 0 ? whole : files.filter(({ name }) => SHARDS.test(name));
+  const weights = (await weightFiles(folder, names)).map((path) => basename(path));
   const hasWeights = names.includes(CONFIG) && weights.length > 0;
   const hasExport = exportVariants(names).length > 0 || names.includes(GENAI_CONFIG);
   if (hasWeights) {
     try {
       parseDecoderConfig(await readJson(join(folder, CONFIG)), id);
-      return weights;
+      const missing = weights.find((name) => !names.includes(name));
+      if (missing !== undefined)
+        throw new ModelError(`${id} has no ${missing}, which its index names`);
+      return files.filter(({ name }) => weights.includes(name));
     } catch (error) {
       if (!(error instanceof ModelError) || !hasExport) throw error;
     }

@@ -5,7 +5,7 @@ import { parseDecoderConfig, SUPPORTED_MODEL_TYPES, type DecoderConfig } from '.
 import { ModelError } from './errors.ts';
 import { type ExportFolder, inspectExportFolder } from './export-folder.ts';
 import { readJson } from './json-file.ts';
-import { readShardIndex } from './safetensors.ts';
+import { SHARD_INDEX, SINGLE_FILE, weightFiles } from './safetensors.ts';
 
 /** A Hugging Face checkpoint: config.json and safetensors weights. */
 export interface HuggingFaceFolder {
@@ -19,9 +19,6 @@ export interface HuggingFaceFolder {
 
 /** A folder that `--model` can name. */
 export type ModelFolder = HuggingFaceFolder | ExportFolder;
-
-const SINGLE_FILE = 'model.safetensors';
-const SHARD_INDEX = 'model.safetensors.index.json';
 
 const SUPPORTED =
   'supported: a Hugging Face folder with config.json and safetensors weights ' +
@@ -66,9 +63,7 @@ async function inspectHuggingFaceFolder(
     kind: 'huggingface',
     path: folder,
     config: parseDecoderConfig(await readJson(configPath), configPath, maxModelLen),
-    weightFiles: names.includes(SINGLE_FILE)
-      ? [join(folder, SINGLE_FILE)]
-      : await readShardIndex(join(folder, SHARD_INDEX)),
+    weightFiles: await weightFiles(folder, names),
   };
 }
 

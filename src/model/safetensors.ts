@@ -41,11 +41,22 @@ const CONVERSIONS: Readonly<Record<string, { elementBytes: number; convert: Conv
 
 const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string()) });
 
+export const SINGLE_FILE = 'model.safetensors';
+export const SHARD_INDEX = 'model.safetensors.index.json';
+
 /**
- * Lists the safetensors files that an index (model.safetensors.index.json) names, in order.
+ * The safetensors files that hold a checkpoint's weights: one, or those that an index names, in order.
+ * @param folder with the index, if there is one
+ * @param names of the checkpoint's files
+ * @returns absolute paths; none where there are no such weights
  * @throws {ModelError} if the index cannot be read, or names a file outside its folder
  */
-export async function readShardIndex(indexPath: string): Promise<string[]> {
+export async function weightFiles(folder: string, names: readonly string[]): Promise<string[]> {
+  if (names.includes(SINGLE_FILE)) return [join(folder, SINGLE_FILE)];
+  return names.includes(SHARD_INDEX) ? readShardIndex(join(folder, SHARD_INDEX)) : [];
+}
+
+async function readShardIndex(indexPath: string): Promise<string[]> {
   const parsed = indexSchema.safeParse(await readJson(indexPath));
   if (!parsed.success) {
     throw new ModelError(`${indexPath} has no "weight_map" of tensor names to file names`);

@@ -47,13 +47,28 @@ test('downloads what a decoder needs, once', async () => {
 });
 
 test('takes shards where there is no single file', async () => {
-  const names = ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'];
+  const names = ['part-a.safetensors', 'part-b.safetensors'];
   const { pull } = await hubWith({
     'config.json': FILES['config.json'],
-    'model.safetensors.index.json': '{}',
+    'model.safetensors.index.json': JSON.stringify({ weight_map: { a: names[0], b: names[1] } }),
+    'consolidated.safetensors': 'not needed',
     ...Object.fromEntries(names.map((name) => [name, WEIGHTS])),
   });
-  expect(await readdir(await pull())).toEqual(expect.arrayContaining(names));
+  expect((await readdir(await pull())).sort()).toEqual([
+    'config.json',
+    'model.safetensors.index.json',
+    ...names,
+  ]);
+});
+
+test('says which shard the hub lacks', async () => {
+  const { pull } = await hubWith({
+    'config.json': FILES['config.json'],
+    'model.safetensors.index.json': JSON.stringify({ weight_map: { a: 'part-a.safetensors' } }),
+  });
+  await expect(pull()).rejects.toThrow(
+    'owner/name has no part-a.safetensors, which its index names',
+  );
 });
 
 const EXPORT = {

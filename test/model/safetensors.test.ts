@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { ModelError } from '../../src/model/errors.ts';
-import { readShardIndex, SafetensorsWeights } from '../../src/model/safetensors.ts';
+import { SafetensorsWeights, SHARD_INDEX, weightFiles } from '../../src/model/safetensors.ts';
 import { floatTensor, writeSafetensors, type Header } from '../support/safetensors-writer.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -78,11 +78,10 @@ test('shards give what a single file gives, however the tensors are spread', asy
         const own = tensors.filter((_, i) => fileOf(i) === file);
         await writeSafetensors(join(folder, file), Object.fromEntries(own));
       }
-      const index = join(folder, 'model.safetensors.index.json');
-      await writeFile(index, JSON.stringify({ metadata: {}, weight_map: map }));
+      await writeFile(join(folder, SHARD_INDEX), JSON.stringify({ metadata: {}, weight_map: map }));
 
       const single = await SafetensorsWeights.open([join(folder, 'single.safetensors')]);
-      const sharded = await SafetensorsWeights.open(await readShardIndex(index));
+      const sharded = await SafetensorsWeights.open(await weightFiles(folder, [SHARD_INDEX]));
       for (const [name, { shape, bytes }] of tensors) {
         const expected = await bytesOf(single, name, [...shape]);
         expect(expected).toEqual(Buffer.from(bytes));
@@ -95,11 +94,13 @@ test('shards give what a single file gives, however the tensors are spread', asy
 });
 
 test('an index cannot name a file outside its folder', async () => {
-  const index = join(await temporaryDirectory(), 'model.safetensors.index.json');
+  const folder = await temporaryDirectory();
+  const index = join(folder, SHARD_INDEX);
   await writeFile(index, JSON.stringify({ weight_map: { a: '../secret.safetensors' } }));
-  await expect(readShardIndex(index)).rejects.toThrow('names "../secret.safetensors"');
+  const files = () => weightFiles(folder, [SHARD_INDEX]);
+  await expect(files()).rejects.toThrow('names "../secret.safetensors"');
   await writeFile(index, '{}');
-  await expect(readShardIndex(index)).rejects.toThrow('has no "weight_map"');
+  await expect(files()).rejects.toThrow('has no "weight_map"');
 });
 
 /** Opens a damaged file; returns the error's message, with FILE for the file's path. */
