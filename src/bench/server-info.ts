@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ConnectionError, get, readJsonAnswer } from '../net/get.ts';
 import { BenchError } from './errors.ts';
 
 export interface ServerInfo {
@@ -32,13 +33,11 @@ export async function askServer(
   const url = joinUrl(baseUrl, '/v1/models');
   const found = await listModels(url, headers).catch((error: unknown) => {
     // Without a list of models a server can still be tested, if we are told what to ask for.
-    if (wanted !== undefined && !isUnreachable(error)) return [];
-    throw new BenchError(
-      `${url.href} does not list models (${reasonOf(error)}): is the server up?`,
-      {
-        cause: error,
-      },
-    );
+    if (wanted !== undefined && !(error instanceof ConnectionError)) return [];
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new BenchError(`${url.href} does not list models (${reason}): is the server up?`, {
+      cause: error,
+    });
   });
   const model = found.find(({ id }) => id === wanted) ?? found[0];
   const id = wanted ?? model?.id;
@@ -60,17 +59,8 @@ async function listModels(
   url: URL,
   headers: Readonly<Record<string, string>>,
 ): Promise<z.output<typeof models>['data']> {
-  const response = await fetch(url, { headers });
-  if (!response.ok) throw new Error(`HTTP ${response.status}`);
-  return models.parse(await response.json()).data;
-}
-
-/** `fetch` throws a TypeError when no connection came about, with the reason as its cause. */
-function isUnreachable(error: unknown): boolean {
-  return error instanceof TypeError;
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? error.cause.message : error.message;
+  const answer = await get(url, headers);
+  if (answer.status === 200) return models.parse(await readJsonAnswer(answer)).data;
+  answer.body.destroy();
+  throw new Error(`HTTP ${answer.status}`);
 }

@@ -1,12 +1,11 @@
 import { createWriteStream } from 'node:fs';
 import { rename, rm, stat } from 'node:fs/promises';
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { fileHash } from './content-hash.ts';
 import { ModelError } from './errors.ts';
-import { hubFetch, type HubAccess, type HubFile, refusal } from './hub-repository.ts';
+import { askHub, type HubAccess, type HubFile, refusal } from './hub-repository.ts';
 
 /** Times in a row that a connection may break without a byte more. */
 const MAX_FAILURES = 5;
@@ -79,11 +78,15 @@ async function fetchRest(
   access: HubAccess,
   onProgress: (bytes: number) => void,
 ): Promise<void> {
-  const response = await hubFetch(path, access, have > 0 ? { range: `bytes=${have}-` } : {});
-  if (response.status >= 500) throw new Error(`status ${response.status}`);
-  if (!response.ok) throw refusal(response.status, file.name, access);
+  const answer = await askHub(path, access, have > 0 ? { range: `bytes=${have}-` } : {});
+  const { status, body } = answer;
+  if (status >= 500) {
+    body.destroy();
+    throw new Error(`status ${status}`);
+  }
+  if (status !== 200 && status !== 206) throw refusal(answer, file.name, access);
   // A server that knows no ranges sends everything again.
-  let bytes = response.status === 206 ? have : 0;
+  let bytes = status === 206 ? have : 0;
   const flags = bytes > 0 ? 'a' : 'w';
   const counted = async function* (chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of chunks) {
@@ -93,7 +96,6 @@ async function fetchRest(
       yield chunk;
     }
   };
-  const body = response.body ? Readable.fromWeb(response.body) : Readable.from([]);
   await pipeline(body, counted, createWriteStream(partial, { flags }));
   if (bytes < file.size) throw new Error('the connection ended early');
 }

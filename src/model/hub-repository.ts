@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import { type Answer, get, readJsonAnswer } from '../net/get.ts';
 import { ModelError } from './errors.ts';
 
 /** How to reach the hub. */
@@ -66,7 +67,7 @@ export function parseHubReference(model: string): HubReference {
 /**
  * Asks the hub for a model's files.
  * @throws {ModelError} when there is no such model, it needs a token, or the hub's answer makes no
- *   sense; TypeError when the hub can't be reached
+ *   sense; ConnectionError when the hub can't be reached
  */
 export async function listHubFiles(
   { id, revision }: HubReference,
@@ -74,9 +75,9 @@ export async function listHubFiles(
 ): Promise<HubListing> {
   const path = `/api/models/${id}/revision/${encodeURIComponent(revision)}?blobs=true`;
   // Once more, for a connection kept open from an earlier request may be gone by now.
-  const response = await hubFetch(path, access).catch(() => hubFetch(path, access));
-  if (!response.ok) throw refusal(response.status, `${id}@${revision}`, access);
-  const parsed = listingSchema.safeParse(await response.json().catch(() => null));
+  const answer = await askHub(path, access).catch(() => askHub(path, access));
+  if (answer.status !== 200) throw refusal(answer, `${id}@${revision}`, access);
+  const parsed = listingSchema.safeParse(await readJsonAnswer(answer).catch(() => null));
   if (!parsed.success) throw new ModelError(`${access.endpoint} did not answer as a hub does`);
   return {
     commit: parsed.data.sha,
@@ -88,17 +89,23 @@ export async function listHubFiles(
   };
 }
 
-export function hubFetch(
+/** @throws ConnectionError when the hub can't be reached */
+export function askHub(
   path: string,
   { endpoint, token }: HubAccess,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Response> {
+): Promise<Answer> {
   const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
-  return fetch(`${endpoint}${path}`, { headers: { ...authorization, ...headers } });
+  return get(new URL(`${endpoint}${path}`), { ...authorization, ...headers });
 }
 
-/** What a status that is no success means. */
-export function refusal(status: number, what: string, { endpoint, token }: HubAccess): ModelError {
+/** What an answer that is no success means; nothing more is read of it. */
+export function refusal(
+  { status, body }: Answer,
+  what: string,
+  { endpoint, token }: HubAccess,
+): ModelError {
+  body.destroy();
   if (status === 401 || status === 403) {
     const advice =
       token === null ? 'set HF_TOKEN to a token that may read it' : 'HF_TOKEN may not read it';

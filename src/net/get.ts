@@ -1,0 +1,67 @@
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { text } from 'node:stream/consumers';
+
+const MAX_REDIRECTS = 10;
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** No answer came about: no such host, no connection, or it broke. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError';
+}
+
+export interface Answer {
+  readonly status: number;
+  /** To be read, or destroyed. */
+  readonly body: IncomingMessage;
+}
+
+/**
+ * Sends a GET and follows redirects; `authorization` goes to the first address' origin only.
+ *
+ * In place of `fetch`, with which a connection that ends before its answer is read ends the process,
+ * uncaught: in Node 22 and 24 (undici issue 5360).
+ * @param silenceMs without a byte for so long a connection is taken for dead
+ * @throws {ConnectionError}
+ */
+export async function get(
+  url: URL,
+  { authorization, ...headers }: Readonly<Record<string, string>> = {},
+  silenceMs = 60_000,
+): Promise<Answer> {
+  const token = authorization === undefined ? {} : { authorization };
+  let at = url;
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    const isOrigin = at.origin === url.origin;
+    const body = await send(at, { ...headers, ...(isOrigin && token) }, silenceMs);
+    const { statusCode: status = 0 } = body;
+    const { location } = body.headers;
+    if (!REDIRECTS.has(status) || location === undefined) return { status, body };
+    body.destroy();
+    at = new URL(location, at);
+  }
+  throw new ConnectionError(`${url.href} leads from one address to the next, without an end`);
+}
+
+/** @throws SyntaxError when the answer is no JSON; whatever breaks its connection */
+export async function readJsonAnswer({ body }: Answer): Promise<unknown> {
+  return JSON.parse(await text(body));
+}
+
+function send(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  timeout: number,
+): Promise<IncomingMessage> {
+  const { get: transport } = url.protocol === 'https:' ? https : http;
+  return new Promise((resolve, reject) => {
+    const named = { 'user-agent': 'chairlift', ...headers };
+    const request = transport(url, { headers: named, timeout }, resolve);
+    request.on('timeout', () => request.destroy(new Error('the connection is silent')));
+    request.on('error', (cause: NodeJS.ErrnoException) => {
+      // Where a name has several addresses, the message is empty.
+      reject(new ConnectionError(cause.message || String(cause.code), { cause }));
+    });
+  });
+}
