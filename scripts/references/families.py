@@ -102,6 +102,19 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "mistral": lambda: transformers.MistralForCausalLM(
         transformers.MistralConfig(**SHAPE, sliding_window=WINDOW, tie_word_embeddings=True)
     ),
+    "ministral3": lambda: transformers.Ministral3ForCausalLM(
+        transformers.Ministral3Config(
+            **SHAPE,
+            head_dim=32,
+            rope_parameters={
+                **YARN,
+                "original_max_position_embeddings": MAX_LENGTH,
+                "mscale": 1.0,
+                "mscale_all_dim": 1.0,
+                "llama_4_scaling_beta": 0.1,
+            },
+        )
+    ),
     "qwen2": lambda: transformers.Qwen2ForCausalLM(
         transformers.Qwen2Config(
             **SHAPE,

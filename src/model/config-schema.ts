@@ -23,6 +23,8 @@ const ropeSchema = z.object({
   truncate: z.boolean().nullish(),
   short_factor: z.array(positive).nullish(),
   long_factor: z.array(positive).nullish(),
+  // Llama 4's and Ministral 3's: queries grow with the position, from the original length on.
+  llama_4_scaling_beta: z.number().nullish(),
 });
 
 /** Where layers with a sliding window have their own. */

@@ -157,6 +157,7 @@ const OLMO2: Family = {
 export const FAMILIES: readonly Family[] = [
   LLAMA,
   { ...LLAMA, modelType: 'mistral', bias: NO_BIAS },
+  { ...LLAMA, modelType: 'ministral3', bias: NO_BIAS, defaults: { rms_norm_eps: 1e-5 } },
   {
     ...LLAMA,
     modelType: 'qwen2',

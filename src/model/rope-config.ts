@@ -55,7 +55,7 @@ export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
     scaling,
     rotaryDim,
     localTheta: context.localInWindows ? localTheta : null,
-    maxPositionEmbeddings: reach(scaling, hf),
+    maxPositionEmbeddings: reach(scaling, full, hf),
   };
 }
 
@@ -75,9 +75,17 @@ function typeOf(rope: RopeParameters): string {
   return type === 'mrope' ? 'default' : type;
 }
 
-/** YaRN is also given to models whose max_position_embeddings is the length before it. */
-function reach(scaling: RopeScaling, { max_position_embeddings: stated }: HuggingFaceConfig) {
+/**
+ * YaRN is also given to models whose max_position_embeddings is the length before it. Queries that grow
+ * with the position are not built: up to the original length they are as others.
+ */
+function reach(
+  scaling: RopeScaling,
+  { llama_4_scaling_beta: growth }: RopeParameters,
+  { max_position_embeddings: stated }: HuggingFaceConfig,
+): number {
   if (scaling.type !== 'yarn') return stated;
+  if (growth) return Math.min(stated, scaling.originalMaxPositionEmbeddings);
   return Math.max(stated, Math.floor(scaling.originalMaxPositionEmbeddings * scaling.factor));
 }
 

@@ -305,6 +305,7 @@ describe('how far rotary frequencies reach', () => {
     [{ factor: 4, original_max_position_embeddings: 512 }, 2048],
     [{ factor: 2 }, 4096],
     [{ original_max_position_embeddings: 512 }, 2048],
+    [{ factor: 4, original_max_position_embeddings: 512, llama_4_scaling_beta: 0.1 }, 512],
   ])('YaRN, %o', (yarn, length) => {
     const { maxPositionEmbeddings } = parse({ rope_scaling: { rope_type: 'yarn', ...yarn } });
     expect(maxPositionEmbeddings).toBe(length);
@@ -343,7 +344,7 @@ test.each([
   [
     { model_type: 'mamba' },
     'model type "mamba" is not supported ' +
-      '(supported: llama, mistral, qwen2, qwen3, phi3, gemma2, gemma3_text, smollm3, granite, ' +
+      '(supported: llama, mistral, ministral3, qwen2, qwen3, phi3, gemma2, gemma3_text, smollm3, granite, ' +
       'granitemoehybrid, olmo2, olmo3, gemma3, idefics3, mistral3, qwen2_vl, qwen2_5_vl, qwen3_vl, smolvlm)',
   ],
   [{ model_type: undefined }, 'config.json has no "model_type"'],
