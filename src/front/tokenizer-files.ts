@@ -94,24 +94,26 @@ export async function readTokenizerConfig(folder: string): Promise<TokenizerConf
   return { raw: config ?? {}, specialTokens: texts, chatTemplates };
 }
 
-const tokenIds = z.union([z.int(), z.array(z.int())]).nullish();
+const tokenIds = z
+  .union([z.int(), z.array(z.int())])
+  .nullish()
+  .transform((ids) => (typeof ids === 'number' ? [ids] : (ids ?? null)));
 
 const eosTokenIds = z
   .looseObject({ eos_token_id: tokenIds })
-  .transform(({ eos_token_id: ids }) => (typeof ids === 'number' ? [ids] : (ids ?? null)));
+  .transform(({ eos_token_id: ids }) => ids);
 
-/** Where a multimodal model has them that says nothing around its text model. */
-const textEosTokenIds = z
-  .looseObject({ text_config: eosTokenIds.nullish() })
-  .transform(({ text_config: ids }) => ids ?? null);
+/** A multimodal model has them around its text model, or with it. */
+const configEosTokenIds = z
+  .looseObject({ eos_token_id: tokenIds, text_config: eosTokenIds.nullish() })
+  .transform(({ eos_token_id: ids, text_config: inner }) => ids ?? inner ?? null);
 
 /** As ONNX Runtime GenAI has them. */
 const genaiEosTokenIds = z.looseObject({ model: eosTokenIds }).transform(({ model }) => model);
 
 const EOS_FILES = [
   ['generation_config.json', eosTokenIds],
-  ['config.json', eosTokenIds],
-  ['config.json', textEosTokenIds],
+  ['config.json', configEosTokenIds],
   ['genai_config.json', genaiEosTokenIds],
 ] as const;
 

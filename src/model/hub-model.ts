@@ -77,7 +77,7 @@ async function download(
   let total = 0;
   let done = 0;
   const fetchAll = async (wanted: readonly HubFile[]) => {
-    total += wanted.reduce((sum, { size }) => sum + size, 0);
+    total += totalBytes(wanted);
     for (const file of wanted) {
       const path = `/${id}/resolve/${commit}/${file.name}`;
       const target = join(folder, file.name);
@@ -91,17 +91,24 @@ async function download(
   };
   // A model that can't be served is told before its weights are downloaded.
   await fetchAll(files.filter(({ name }) => TEXTS.test(name)));
-  await fetchAll(await filesWithWeights(id, files, folder, pickVariant));
+  await fetchAll(await filesWithWeights({ id, files, folder }, pickVariant));
+}
+
+/** A model on the hub whose small files are downloaded. */
+interface HubModel {
+  readonly id: string;
+  readonly files: readonly HubFile[];
+  /** Where they are. */
+  readonly folder: string;
 }
 
 /** What holds the weights: as published where a graph can be built of them, else those of an export. */
 async function filesWithWeights(
-  id: string,
-  files: readonly HubFile[],
-  folder: string,
+  model: HubModel,
   pickVariant: PickVariant,
 ): Promise<readonly HubFile[]> {
-  const names = files.map(({ name }) => name);
+  const { id, files, folder } = model;
+  const names = namesOf(files);
   const weights = (await weightFiles(folder, names)).map((path) => basename(path));
   const hasWeights = names.includes(CONFIG) && weights.length > 0;
   const hasExport = exportVariants(names).length > 0 || names.includes(GENAI_CONFIG);
@@ -111,12 +118,12 @@ async function filesWithWeights(
       const missing = weights.find((name) => !names.includes(name));
       if (missing !== undefined)
         throw new ModelError(`${id} has no ${missing}, which its index names`);
-      return files.filter(({ name }) => weights.includes(name));
+      return filesNamed(weights, files);
     } catch (error) {
       if (!(error instanceof ModelError) || !hasExport) throw error;
     }
   }
-  if (hasExport) return exportFiles(id, files, folder, pickVariant);
+  if (hasExport) return exportFiles(model, pickVariant);
   throw new ModelError(
     `${id} has no ${CONFIG} with safetensors weights and no ONNX export, only ` +
       names.slice(0, 8).join(', '),
@@ -124,22 +131,31 @@ async function filesWithWeights(
 }
 
 async function exportFiles(
-  id: string,
-  files: readonly HubFile[],
-  folder: string,
+  { id, files, folder }: HubModel,
   pickVariant: PickVariant,
 ): Promise<readonly HubFile[]> {
-  const names = files.map(({ name }) => name);
-  const sized = (wanted: readonly string[]) => files.filter(({ name }) => wanted.includes(name));
+  const names = namesOf(files);
+  const partsOf = (file: string) => filesNamed(filesOf(file, names), files);
   if (names.includes(GENAI_CONFIG)) {
     const { decoder } = await readGenaiConfig(folder);
-    return sized(filesOf(decoder.filename, names));
+    return partsOf(decoder.filename);
   }
   const variants = exportVariants(names).map((variant) => {
-    const bytes = sized(filesOf(variant.file, names)).reduce((sum, { size }) => sum + size, 0);
-    return { ...variant, bytes };
+    return { ...variant, bytes: totalBytes(partsOf(variant.file)) };
   });
   const config = parseExportConfig(await readJson(join(folder, CONFIG)), id);
   const picked = await pickVariant({ kind: 'export', path: id, config, variants });
-  return sized(filesOf(picked.file, names));
+  return partsOf(picked.file);
+}
+
+function namesOf(files: readonly HubFile[]): string[] {
+  return files.map(({ name }) => name);
+}
+
+function filesNamed(names: readonly string[], files: readonly HubFile[]): HubFile[] {
+  return files.filter(({ name }) => names.includes(name));
+}
+
+function totalBytes(files: readonly HubFile[]): number {
+  return files.reduce((sum, { size }) => sum + size, 0);
 }

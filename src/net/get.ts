@@ -27,14 +27,13 @@ export interface Answer {
  */
 export async function get(
   url: URL,
-  { authorization, ...headers }: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
   silenceMs = 60_000,
 ): Promise<Answer> {
-  const token = authorization === undefined ? {} : { authorization };
+  const { authorization: _, ...others } = headers;
   let at = url;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    const isOrigin = at.origin === url.origin;
-    const body = await send(at, { ...headers, ...(isOrigin && token) }, silenceMs);
+    const body = await send(at, at.origin === url.origin ? headers : others, silenceMs);
     const { statusCode: status = 0 } = body;
     const { location } = body.headers;
     if (!REDIRECTS.has(status) || location === undefined) return { status, body };

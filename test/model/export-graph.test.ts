@@ -1,11 +1,10 @@
-import { fromBinary } from '@bufbuild/protobuf';
 import { readFile } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readExport } from '../../src/model/export-folder.ts';
 import { inspectExport, rewriteExport } from '../../src/model/export-graph.ts';
 import { attributeProto } from '../../src/onnx/attributes.ts';
 import { parseModel, type ParsedModel } from '../../src/onnx/parsed-model.ts';
-import { ModelProtoSchema, type NodeProto } from '../../src/onnx/onnx_pb.ts';
+import { type NodeProto } from '../../src/onnx/onnx_pb.ts';
 import { nodeProto, valueInfo } from '../../src/onnx/protos.ts';
 
 const FILE = 'test/exports/hub/onnx/model.onnx';
@@ -26,9 +25,7 @@ beforeEach(async () => {
 
 function rewritten() {
   const graph = rewriteExport(inspectExport(parsed, CONFIG, 'it'), [''], undefined, 'it');
-  const model = fromBinary(ModelProtoSchema, graph.toBytes());
-  if (!model.graph) throw new Error('there is no graph');
-  return model.graph;
+  return parseModel(graph.toBytes()).graph;
 }
 
 function nodeThatMakes(nodes: readonly NodeProto[], value: string): NodeProto | undefined {

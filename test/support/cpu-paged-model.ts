@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { toBinary } from '@bufbuild/protobuf';
 import type { PagedBatch } from '../../src/engine/paged-batch.ts';
 import type { BlockMove, PagedModel } from '../../src/engine/paged-decoder.ts';
 import type { LogitsRow } from '../../src/engine/sampler.ts';
@@ -9,6 +9,7 @@ import type { DecoderConfig } from '../../src/model/config.ts';
 import { float16ToFloat32, float32ToFloat16 } from '../../src/model/float-conversion.ts';
 import { rotaryTables } from '../../src/model/rope.ts';
 import { ModelProtoSchema } from '../../src/onnx/onnx_pb.ts';
+import { parseModel } from '../../src/onnx/parsed-model.ts';
 import { valueInfo } from '../../src/onnx/protos.ts';
 import { IoBinding } from '../../src/ort/io-binding.ts';
 import { Session } from '../../src/ort/session.ts';
@@ -147,9 +148,7 @@ function cutAttention(
   type: 'float' | 'float16',
 ): { path: string; cuts: Cut[] } {
   const { numHeads, numKvHeads, headDim } = config;
-  const model = fromBinary(ModelProtoSchema, readFileSync(graphPath));
-  const { graph } = model;
-  if (!graph) throw new Error(`${graphPath} has no graph`);
+  const { model, graph } = parseModel(readFileSync(graphPath));
   const isAttention = ({ opType }: { opType: string }) => opType === 'PagedAttention';
   const cuts = graph.node.filter(isAttention).map(({ input, output }): Cut => {
     const [[qkv = ''], [attended = '']] = [input, output];

@@ -1,4 +1,4 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { type FileHandle, open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
@@ -6,6 +6,7 @@ import { ExternalDataWriter } from '../../../src/onnx/external-data.ts';
 import { MICROSOFT_DOMAIN } from '../../../src/onnx/graph-builder.ts';
 import type { Initializer } from '../../../src/onnx/initializer.ts';
 import { ModelProtoSchema, NodeProtoSchema, type TensorProto } from '../../../src/onnx/onnx_pb.ts';
+import { parseModel } from '../../../src/onnx/parsed-model.ts';
 import { externalTensor, inlineTensor } from '../../../src/onnx/protos.ts';
 
 const DATA_FILE = 'decoder.onnx.data';
@@ -44,9 +45,7 @@ class VariantWriter {
   }
 
   async rewrite(from: string, to: string): Promise<void> {
-    const proto = fromBinary(ModelProtoSchema, await readFile(from));
-    const { graph } = proto;
-    if (graph === undefined) throw new Error(`${from} has no graph`);
+    const { model, graph } = parseModel(await readFile(from));
     const stored = new Map(graph.initializer.map((tensor) => [tensor.name, tensor]));
     const added: TensorProto[] = [];
     for (const [index, node] of graph.node.entries()) {
@@ -69,7 +68,7 @@ class VariantWriter {
       if (used.has(tensor.name)) added.push(await this.#copy(tensor));
     }
     graph.initializer = added;
-    await writeFile(to, toBinary(ModelProtoSchema, proto));
+    await writeFile(to, toBinary(ModelProtoSchema, model));
   }
 
   async close(): Promise<void> {

@@ -2,9 +2,10 @@
  * Chairlift's graph with the inputs that Transformers.js feeds: an attention mask in place of lengths,
  * and logits of the last position, as exports for it compute them too.
  */
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { fileExists } from '../../../src/model/file-exists.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
 import {
   type GraphProto,
@@ -14,6 +15,7 @@ import {
   type TensorProto,
 } from '../../../src/onnx/onnx_pb.ts';
 import { attributeProto, type AttributeValue } from '../../../src/onnx/attributes.ts';
+import { parseModel } from '../../../src/onnx/parsed-model.ts';
 import { inlineTensor, valueInfo } from '../../../src/onnx/protos.ts';
 
 /** @returns a folder for `from_pretrained` */
@@ -29,13 +31,12 @@ export async function prepareTransformersModel(
   await writeFile(join(folder, 'config.json'), JSON.stringify(settings));
   const weights = `${graphPath}.data`;
   const linked = join(onnx, basename(weights));
-  if (!(await stat(linked).catch(() => null))) {
+  if (!(await fileExists(linked))) {
     await rm(linked, { force: true });
     await link(weights, linked);
   }
-  const model = fromBinary(ModelProtoSchema, await readFile(graphPath));
-  if (!model.graph) throw new Error(`${graphPath} holds no graph`);
-  rewrite(model.graph, manifest.vocabSize);
+  const { model, graph } = parseModel(await readFile(graphPath));
+  rewrite(graph, manifest.vocabSize);
   await writeFile(join(onnx, 'model.onnx'), toBinary(ModelProtoSchema, model));
   return folder;
 }
