@@ -4,6 +4,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { LIMITS } from '../limits.ts';
 import { PRECISIONS } from '../model/manifest.ts';
 import { LOG_LEVELS } from '../observability/logger.ts';
 
@@ -230,7 +231,7 @@ const OPTIONS = {
     flags: '--max-body <size>',
     description: 'largest request body or WebSocket frame',
     schema: byteSize,
-    default: 8 * 2 ** 20,
+    default: LIMITS.bodyBytes,
     defaultText: '8m',
   },
   responseStoreSize: {

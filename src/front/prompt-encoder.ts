@@ -1,4 +1,5 @@
 import type { Admission } from './admission.ts';
+import type { Caller } from './caller.ts';
 import type { ChatMessage } from './chat-message.ts';
 import type { ChatRenderOptions } from './chat-template.ts';
 import { type EncodedPrompt, isLongerThan, type PromptJob, runPromptJob } from './prompt-job.ts';
@@ -40,9 +41,9 @@ export class PromptEncoder {
   async encodeTexts(
     texts: readonly string[],
     addSpecialTokens: boolean,
-    signal: AbortSignal,
+    caller: Caller,
   ): Promise<Int32Array[]> {
-    const prompts = await this.#run({ type: 'texts', texts, addSpecialTokens }, signal);
+    const prompts = await this.#run({ type: 'texts', texts, addSpecialTokens }, caller);
     return prompts.map(({ tokenIds }) => tokenIds);
   }
 
@@ -54,14 +55,14 @@ export class PromptEncoder {
   async encodeChat(
     messages: readonly ChatMessage[],
     options: ChatRenderOptions,
-    signal: AbortSignal,
+    caller: Caller,
   ): Promise<EncodedPrompt> {
-    const [prompt] = await this.#run({ type: 'chat', messages, options }, signal);
+    const [prompt] = await this.#run({ type: 'chat', messages, options }, caller);
     if (prompt === undefined) throw new Error('a chat came to no prompt');
     return prompt;
   }
 
-  async #run(job: PromptJob, signal: AbortSignal): Promise<readonly EncodedPrompt[]> {
+  async #run(job: PromptJob, { signal }: Caller): Promise<readonly EncodedPrompt[]> {
     const { model, admission, threads } = this.#options;
     if (threads === null || !isLongerThan(MAX_CHARACTERS_AT_ONCE, job)) {
       return runPromptJob(model, job);

@@ -1,7 +1,8 @@
 /** API keys, compared in constant time. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { Caller } from '../front/caller.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
 import { unauthorized } from './errors.ts';
 
@@ -59,6 +60,11 @@ export function clientOf(context: ServerContext, headers: IncomingHttpHeaders): 
   const key = presentedKey(headers);
   if (context.config.apiKeys.length === 0 || key === undefined) return '';
   return digestOf(key).toString('base64');
+}
+
+/** Who sent the request of `c`. */
+export function callerOf(context: ServerContext, c: Context<ServerEnv>): Caller {
+  return { client: clientOf(context, c.env.incoming.headers), signal: c.req.raw.signal };
 }
 
 function presentedKey(headers: IncomingHttpHeaders): string | undefined {

@@ -8,6 +8,7 @@ import type { Generator } from '../front/generation.ts';
 import type { GrammarChecker } from '../front/grammar-checker.ts';
 import type { PromptEncoder } from '../front/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/tokenizer.ts';
+import { LIMITS } from '../limits.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { ServerTimings } from './server-timing.ts';
@@ -54,7 +55,7 @@ export interface ServerConfig {
 export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
   apiKeys: [],
   corsOrigins: [],
-  maxBodyBytes: 10 * 1024 * 1024,
+  maxBodyBytes: LIMITS.bodyBytes,
   maxSequencesPerRequest: 128,
   requestTimeoutMs: null,
   ssePingMs: 15_000,

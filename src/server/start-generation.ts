@@ -1,5 +1,6 @@
 /** Starts a generation and learns at once whether it was admitted. */
 import { setImmediate } from 'node:timers/promises';
+import type { Caller } from '../front/caller.ts';
 import { fanOut, type FanOutRequest } from '../front/fan-out.ts';
 import type { GenerationDelta } from '../front/generation.ts';
 import type { ServerContext } from './context.ts';
@@ -21,18 +22,18 @@ export function requireServing(context: ServerContext): void {
  * Queues `request`. A refusal (bad grammar, queue full, shutting down) throws here, while the answer's status
  * can still be chosen; whatever happens later, the wait for the first token included, is met in
  * the deltas. Past its deadline the generation ends with a TimeoutError.
- * @param client whose request it is, by its key; else its `user` field tells
+ * Without API keys the request's own `user` field tells whose it is.
  */
 export async function startGeneration(
   context: ServerContext,
   request: FanOutRequest,
-  signal: AbortSignal,
-  client = '',
+  caller: Caller,
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
   requireServing(context);
-  await requireCompiled(context, request.prompts[0]?.grammar, signal);
+  await requireCompiled(context, request.prompts[0]?.grammar, caller);
   const timeoutMs = request.prompts[0]?.timeoutMs ?? context.config.requestTimeoutMs;
   const deadline = timeoutMs === null ? [] : [AbortSignal.timeout(timeoutMs)];
+  const { client, signal } = caller;
   const owned = client === '' ? request : ownedBy(client, request);
   const deltas = fanOut(context.generator, owned, AbortSignal.any([signal, ...deadline]));
   const first = deltas.next();

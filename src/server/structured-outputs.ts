@@ -1,4 +1,5 @@
 /** From what a body says about the form of its output to a grammar. */
+import type { Caller } from '../front/caller.ts';
 import { choiceEbnf } from '../grammar/ebnf.ts';
 import { GrammarError, type GrammarSpec } from '../grammar/grammar-spec.ts';
 import { PLAIN_CHARACTERS, regexToEbnf } from '../grammar/regex-parser.ts';
@@ -41,11 +42,11 @@ export function toGrammar(field: string, toEbnf: () => string): GrammarSpec {
 export async function requireCompiled(
   { grammars }: Pick<ServerContext, 'grammars'>,
   grammar: GrammarSpec | undefined,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<void> {
   if (grammar === undefined) return;
   try {
-    await grammars.check(grammar, signal);
+    await grammars.check(grammar, caller);
   } catch (error) {
     throw error instanceof GrammarError ? toBadRequest(grammar.field, error) : error;
   }

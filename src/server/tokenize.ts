@@ -1,5 +1,7 @@
 /** /tokenize and /detokenize, as vLLM has them. */
 import type { Hono } from 'hono';
+import type { Caller } from '../front/caller.ts';
+import { callerOf } from './auth.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
 import { badRequest } from './errors.ts';
 import type { JsonObject } from './openai/answer.ts';
@@ -16,7 +18,11 @@ export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
   const { maxBodyBytes } = context.config;
   app.post('/tokenize', async (c) =>
     c.json(
-      await tokenize(context, await readJsonBody(c.env.incoming, maxBodyBytes), c.req.raw.signal),
+      await tokenize(
+        context,
+        await readJsonBody(c.env.incoming, maxBodyBytes),
+        callerOf(context, c),
+      ),
     ),
   );
   app.post('/detokenize', async (c) =>
@@ -27,18 +33,18 @@ export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
 async function tokenize(
   context: ServerContext,
   json: unknown,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<JsonObject> {
   const body = parseWith(tokenizeBody, json);
   requireServedModel(context.model, body.model);
   let tokens: number[];
   if (body.prompt !== undefined) {
     const addSpecialTokens = body.add_special_tokens ?? true;
-    const encoded = await context.prompts.encodeTexts([body.prompt], addSpecialTokens, signal);
+    const encoded = await context.prompts.encodeTexts([body.prompt], addSpecialTokens, caller);
     tokens = encoded.flatMap((tokenIds) => [...tokenIds]);
   } else if (body['messages'] !== undefined) {
     const messages = parseMessages(body['messages']);
-    tokens = [...(await encodeChat(context, messages, body, signal)).tokenIds];
+    tokens = [...(await encodeChat(context, messages, body, caller)).tokenIds];
   } else {
     throw badRequest('`prompt` or `messages` is required.', 'prompt', 'missing_required_parameter');
   }

@@ -8,7 +8,8 @@ import { byteFallbackTokenizer } from '../support/tokenizers.ts';
 const checker = new GrammarChecker({ vocabulary: VOCABULARY, timeoutMs: 1000 });
 afterAll(() => checker.close());
 
-const check = (ebnf: string) => checker.check({ ebnf, field: 'grammar' });
+const patient = { client: '', signal: new AbortController().signal };
+const check = (ebnf: string) => checker.check({ ebnf, field: 'grammar' }, patient);
 const good = () => check(`root ::= "${Math.random()}"`);
 
 describe('the grammar checker', () => {
@@ -46,7 +47,9 @@ describe('the grammar checker', () => {
   it('does nothing for a request that was dropped meanwhile', async () => {
     const grammar = { ebnf: 'root ::= "dropped"', field: 'grammar' };
     const reason = new Error('gone');
-    await expect(checker.check(grammar, AbortSignal.abort(reason))).rejects.toBe(reason);
+    await expect(
+      checker.check(grammar, { client: '', signal: AbortSignal.abort(reason) }),
+    ).rejects.toBe(reason);
   });
 });
 

@@ -16,6 +16,7 @@ const one = new PromptThreads(SOURCE, 1);
 afterAll(() => one.close());
 
 const never = new AbortController().signal;
+const caller = { client: '', signal: never };
 const LONG = 'The fox ran over the hill and sang a song of 27 kites. '.repeat(400);
 const OPTIONS = { addGenerationPrompt: true };
 const long = (text = LONG): PromptJob => ({ type: 'texts', texts: [text], addSpecialTokens: true });
@@ -41,15 +42,15 @@ describe('prompts from threads', () => {
     const there = encoderOver(one).encoder;
     const texts = [LONG, 'short', '', 'naïve 漢字 🎿 <|im_end|>'];
     for (const addSpecialTokens of [true, false]) {
-      const expected = await here.encodeTexts(texts, addSpecialTokens, never);
-      expect(await there.encodeTexts(texts, addSpecialTokens, never)).toEqual(expected);
+      const expected = await here.encodeTexts(texts, addSpecialTokens, caller);
+      expect(await there.encodeTexts(texts, addSpecialTokens, caller)).toEqual(expected);
     }
     const messages = Array.from({ length: 200 }, (_, index) => ({
       role: index % 2 === 0 ? 'user' : 'assistant',
       content: `message ${index}`,
     }));
-    const chat = await there.encodeChat(messages, OPTIONS, never);
-    expect(chat).toEqual(await here.encodeChat(messages, OPTIONS, never));
+    const chat = await there.encodeChat(messages, OPTIONS, caller);
+    expect(chat).toEqual(await here.encodeChat(messages, OPTIONS, caller));
     expect(chat.text).toContain('message 199');
   });
 
@@ -57,7 +58,7 @@ describe('prompts from threads', () => {
     const messages = [{ role: 'user', content: [{ type: 'image', text: LONG }] }];
     const refusal = async (threads: PromptThreads | null) => {
       const error: unknown = await encoderOver(threads)
-        .encoder.encodeChat(messages, OPTIONS, never)
+        .encoder.encodeChat(messages, OPTIONS, caller)
         .catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(ChatTemplateError);
       return String(error);
@@ -102,7 +103,7 @@ describe('the prompt encoder', () => {
   it('keeps short prompts on the main thread', async () => {
     const threads = heldThreads();
     const { encoder } = encoderOver(threads);
-    const [tokenIds] = await encoder.encodeTexts(['hello'], true, never);
+    const [tokenIds] = await encoder.encodeTexts(['hello'], true, caller);
     expect(tokenIds).toEqual(model.tokenizer.encode('hello', { addSpecialTokens: true }));
     expect(threads.answers).toHaveLength(0);
   });
@@ -110,7 +111,7 @@ describe('the prompt encoder', () => {
   it('counts requests as waiting while their prompts are made', async () => {
     const threads = heldThreads();
     const { admission, encoder } = encoderOver(threads, 1);
-    const encode = () => encoder.encodeTexts([LONG], true, never);
+    const encode = () => encoder.encodeTexts([LONG], true, caller);
     const made = [encode(), encode()];
     expect(admission.waiting).toBe(2);
     await expect(encode()).rejects.toBeInstanceOf(QueueFullError);

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
-import { clientOf } from '../auth.ts';
+import type { Caller } from '../../front/caller.ts';
+import { callerOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { writeNamedEvents } from '../named-events.ts';
 import type { JsonObject } from '../openai/answer.ts';
@@ -23,7 +24,7 @@ export function messageRoutes(app: Hono<ServerEnv>, context: ServerContext): voi
     const json = await readJsonBody(c.env.incoming, context.config.maxBodyBytes);
     const body = parseWith(countTokensBody, json);
     requireServedModel(context.model, body.model);
-    const { promptTokenIds } = await prepare(context, toChatPrompt(body), c.req.raw.signal);
+    const { promptTokenIds } = await prepare(context, toChatPrompt(body), callerOf(context, c));
     return c.json({ input_tokens: promptTokenIds.length });
   });
 }
@@ -31,21 +32,19 @@ export function messageRoutes(app: Hono<ServerEnv>, context: ServerContext): voi
 async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Response> {
   requireServing(context);
   const { incoming, outgoing } = c.env;
-  const { signal } = c.req.raw;
+  const caller = callerOf(context, c);
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
   const body = parseWith(messagesBody, json);
   requireServedModel(context.model, body.model);
-  const chat = await prepare(context, toChatBody(body), signal);
+  const chat = await prepare(context, toChatBody(body), caller);
   const answer = new MessageAnswer(
     `msg_${randomUUID().replaceAll('-', '')}`,
     context.model.id,
     chat.promptTokenIds.length,
   );
-  const deltas = await chat
-    .start(signal, clientOf(context, incoming.headers))
-    .catch((error: unknown) => {
-      throw fromChatError(error);
-    });
+  const deltas = await chat.start(caller).catch((error: unknown) => {
+    throw fromChatError(error);
+  });
   if (body.stream === true) {
     const events = eventsOf(answer, deltas, (error) =>
       toAnthropicEnvelope(toApiError(error, context.logger), c.get('requestId')),
@@ -84,10 +83,10 @@ async function* eventsOf(
 async function prepare(
   context: ServerContext,
   body: JsonObject,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<PreparedChat> {
   try {
-    return await prepareChat(context, body, signal);
+    return await prepareChat(context, body, caller);
   } catch (error) {
     throw fromChatError(error);
   }

@@ -1,4 +1,5 @@
 /** /v1/chat/completions: from its body to a prepared generation. */
+import type { Caller } from '../../front/caller.ts';
 import type { ChatMessage } from '../../front/chat-message.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
@@ -20,7 +21,7 @@ import { promptLogprobsOf } from './prompt-logprobs.ts';
 export async function prepareChatCompletion(
   context: ServerContext,
   json: unknown,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<PreparedCompletion> {
   const body = parseWith(chatCompletionBody, json);
   requireServedModel(context.model, body.model);
@@ -33,7 +34,7 @@ export async function prepareChatCompletion(
     promptParam: 'messages',
     fallback: null,
   };
-  const prompt = await encodeChat(context, messages, body, signal);
+  const prompt = await encodeChat(context, messages, body, caller);
   const output = chatOutputForm(context, body, prompt.text);
   const numTop = topLogprobsOf(body);
   const plain = toGenerationRequest(body, prompt.tokenIds, limit, context.model);

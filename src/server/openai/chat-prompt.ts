@@ -1,4 +1,5 @@
 /** From a conversation to the tokens of its prompt. */
+import type { Caller } from '../../front/caller.ts';
 import { ChatTemplateError, type ChatMessage } from '../../front/chat-message.ts';
 import type { EncodedPrompt } from '../../front/prompt-job.ts';
 import type { ServerContext } from '../context.ts';
@@ -14,7 +15,7 @@ export async function encodeChat(
   { prompts, model }: ServerContext,
   messages: readonly ChatMessage[],
   fields: ChatPromptFields,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<EncodedPrompt> {
   if (!prompts.canChat) {
     throw badRequest(
@@ -31,7 +32,7 @@ export async function encodeChat(
     kwargs: fields.chat_template_kwargs ?? undefined,
   };
   try {
-    return await prompts.encodeChat(messages, options, signal);
+    return await prompts.encodeChat(messages, options, caller);
   } catch (error) {
     if (!(error instanceof ChatTemplateError)) throw error;
     const reason = error.message.slice(0, 500);

@@ -3,6 +3,7 @@
  * model says comes out as plain deltas, the same whatever the API in front of it looks like.
  */
 import { z } from 'zod';
+import type { Caller } from '../../front/caller.ts';
 import type { ServerContext } from '../context.ts';
 import { startGeneration } from '../start-generation.ts';
 import type { JsonObject } from './answer.ts';
@@ -82,10 +83,9 @@ export interface PreparedChat {
   readonly promptTokenIds: Int32Array;
   /**
    * Queues it; a refusal throws here, what happens later is met in the deltas.
-   * @param client whose request it is
    * @throws ApiError 400 for a grammar that can't be enforced, 429, 503.
    */
-  start(signal: AbortSignal, client: string): Promise<AsyncIterable<ChatDelta>>;
+  start(caller: Caller): Promise<AsyncIterable<ChatDelta>>;
 }
 
 /**
@@ -95,14 +95,14 @@ export interface PreparedChat {
 export async function prepareChat(
   context: ServerContext,
   body: JsonObject,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<PreparedChat> {
   const streamed = { ...body, n: 1, stream: true, stream_options: { include_usage: true } };
-  const completion = await prepareChatCompletion(context, streamed, signal);
+  const completion = await prepareChatCompletion(context, streamed, caller);
   return {
     promptTokenIds: completion.request.prompts[0]?.promptTokenIds ?? new Int32Array(),
-    async start(startSignal, client) {
-      const deltas = await startGeneration(context, completion.request, startSignal, client);
+    async start(starter) {
+      const deltas = await startGeneration(context, completion.request, starter);
       const shape = completion.chunks();
       return (async function* chunks() {
         for await (const delta of deltas) yield* shape.push(delta).map(toChatDelta);

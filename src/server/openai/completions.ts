@@ -1,4 +1,5 @@
 /** /v1/completions: from its body to a prepared generation. */
+import type { Caller } from '../../front/caller.ts';
 import type { GenerationRequest } from '../../front/generation.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
@@ -22,7 +23,7 @@ const DEFAULT_MAX_TOKENS = 16;
 export async function prepareCompletion(
   context: ServerContext,
   json: unknown,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<PreparedCompletion> {
   const body = parseWith(completionBody, json);
   requireServedModel(context.model, body.model);
@@ -42,7 +43,7 @@ export async function prepareCompletion(
     ...(grammar === null ? {} : { grammar }),
   };
   const echoes: string[] = [];
-  const encoded = await encodePrompts(context, prompts, body.add_special_tokens ?? true, signal);
+  const encoded = await encodePrompts(context, prompts, body.add_special_tokens ?? true, caller);
   const requests = encoded.map(({ prompt, tokenIds }) => {
     const limit = {
       requested: isEchoOnly ? 1 : (body.max_tokens ?? null),
@@ -84,10 +85,10 @@ async function encodePrompts(
   { prompts: encoder, model }: ServerContext,
   prompts: readonly Prompt[],
   addSpecialTokens: boolean,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<Encoded[]> {
   const texts = prompts.flatMap((prompt) => ('text' in prompt ? [prompt.text] : []));
-  const encoded = (await encoder.encodeTexts(texts, addSpecialTokens, signal)).values();
+  const encoded = (await encoder.encodeTexts(texts, addSpecialTokens, caller)).values();
   return prompts.map((prompt) => {
     if ('text' in prompt) {
       return { prompt, tokenIds: encoded.next().value ?? new Int32Array() };

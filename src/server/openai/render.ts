@@ -1,5 +1,7 @@
 /** The prompt that a chat comes to, without generating anything. */
 import type { Hono } from 'hono';
+import type { Caller } from '../../front/caller.ts';
+import { callerOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { readJsonBody } from '../request-body.ts';
 import { chatCompletionBody } from '../schemas/bodies.ts';
@@ -17,22 +19,18 @@ export function renderRoutes(app: Hono<ServerEnv>, context: ServerContext): void
         await render(
           context,
           await readJsonBody(c.env.incoming, context.config.maxBodyBytes),
-          c.req.raw.signal,
+          callerOf(context, c),
         ),
       ),
     );
   }
 }
 
-async function render(
-  context: ServerContext,
-  json: unknown,
-  signal: AbortSignal,
-): Promise<JsonObject> {
+async function render(context: ServerContext, json: unknown, caller: Caller): Promise<JsonObject> {
   const body = parseWith(chatCompletionBody, json);
   requireServedModel(context.model, body.model);
   const messages = parseMessages(body['messages']);
-  const { text, tokenIds } = await encodeChat(context, messages, body, signal);
+  const { text, tokenIds } = await encodeChat(context, messages, body, caller);
   return {
     prompt: text,
     token_ids: [...tokenIds],

@@ -1,7 +1,8 @@
 /** The two completion routes: body in, JSON or an event stream out. */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
-import { clientOf } from '../auth.ts';
+import type { Caller } from '../../front/caller.ts';
+import { callerOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { readJsonBody } from '../request-body.ts';
 import { writeEventStream } from '../sse.ts';
@@ -14,7 +15,7 @@ import { prepareCompletion } from './completions.ts';
 export type Prepare = (
   context: ServerContext,
   json: unknown,
-  signal: AbortSignal,
+  caller: Caller,
 ) => Promise<PreparedCompletion>;
 
 /** What each path of a completion API takes, over HTTP and WebSocket alike. */
@@ -36,15 +37,10 @@ async function answer(
 ): Promise<Response> {
   requireServing(context);
   const { incoming, outgoing } = c.env;
-  const { signal } = c.req.raw;
+  const caller = callerOf(context, c);
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
-  const completion = await prepare(context, json, signal);
-  const deltas = await startGeneration(
-    context,
-    completion.request,
-    signal,
-    clientOf(context, incoming.headers),
-  );
+  const completion = await prepare(context, json, caller);
+  const deltas = await startGeneration(context, completion.request, caller);
   if (!completion.stream) {
     const whole = completion.whole(await gather(deltas, completion.request));
     const timing = timingOf(context, completion);

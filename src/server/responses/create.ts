@@ -1,4 +1,5 @@
 /** One response from its body to its events, whatever carries them. */
+import type { Caller } from '../../front/caller.ts';
 import type { ServerContext } from '../context.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import type { JsonObject } from '../openai/answer.ts';
@@ -29,11 +30,6 @@ export type ResponseEvent = EventFields & { readonly sequence_number: number };
 
 /** Finds the conversation that a response id stands for. */
 export type FindTurn = (responseId: string) => Turn | undefined;
-
-export interface Caller {
-  readonly client: string;
-  readonly cancel?: (() => void) | null;
-}
 
 interface Parts {
   readonly body: ResponseBody;
@@ -74,7 +70,7 @@ export class PreparedResponse {
     context: ServerContext,
     json: unknown,
     findTurn: FindTurn,
-    signal: AbortSignal,
+    caller: Caller,
   ): Promise<PreparedResponse> {
     const body = parseWith(responseBody, json);
     requireServedModel(context.model, body.model);
@@ -83,7 +79,7 @@ export class PreparedResponse {
     const previous = previousTurn(body, findTurn);
     const items = [...conversationOf(previous), ...input];
     requireCallsOfOutputs(items);
-    const chat = await prepareFitting(context, body, items, signal);
+    const chat = await prepareFitting(context, body, items, caller);
     return new PreparedResponse(context, { body, input, previous, chat });
   }
 
@@ -98,20 +94,19 @@ export class PreparedResponse {
 
   /**
    * Queues it.
-   * @param caller.client whose request it is
-   * @param caller.cancel ends it, for later requests to do so
+   * @param cancel ends it, for later requests to do so
    * @returns its events. A failure is the last of them; only an abort makes the iteration throw.
    * @throws ApiError 400 for a format that can't be enforced, 429 or 503 when it can't be queued.
    */
   async start(
-    signal: AbortSignal,
-    { client, cancel = null }: Caller,
+    caller: Caller,
+    cancel: (() => void) | null = null,
   ): Promise<AsyncGenerator<readonly ResponseEvent[], void>> {
-    const deltas = await this.#chat.start(signal, client).catch((error: unknown) => {
+    const deltas = await this.#chat.start(caller).catch((error: unknown) => {
       throw fromChatError(error);
     });
     if (this.#head.isStored) this.#context.responses.put(this.#toStored(cancel));
-    return this.#run(deltas, signal);
+    return this.#run(deltas, caller.signal);
   }
 
   /** Keeps it as a conversation to go on with, without generating anything. */
@@ -210,11 +205,11 @@ async function prepareFitting(
   context: ServerContext,
   body: ResponseBody,
   items: readonly Item[],
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<PreparedChat> {
   const attempt = async (numDropped: number): Promise<PreparedChat> => {
     try {
-      return await prepareChat(context, toChatBody(body, items.slice(numDropped)), signal);
+      return await prepareChat(context, toChatBody(body, items.slice(numDropped)), caller);
     } catch (error) {
       throw fromChatError(error);
     }

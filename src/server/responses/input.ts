@@ -1,11 +1,10 @@
 /** The `input` of a response: a text, or a list of items checked one by one. */
 import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { boundedList } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { createId, type ContentPart, type Item, type ItemStatus } from './items.ts';
-
-const MAX_PARTS = 1024;
 
 const textPart = z.looseObject({
   type: z.enum(['input_text', 'output_text', 'text']),
@@ -18,7 +17,7 @@ const parts = boundedList(
   z.discriminatedUnion('type', [textPart, refusalPart], {
     error: 'only text parts (`input_text`, `output_text`) are supported',
   }),
-  MAX_PARTS,
+  LIMITS.messageParts,
 );
 
 const status = z.enum(['in_progress', 'completed', 'incomplete']).nullish();
@@ -56,10 +55,10 @@ const reasoning = z.looseObject({
   type: z.literal('reasoning'),
   id: z.string().nullish(),
   status,
-  summary: boundedList(z.looseObject({}), MAX_PARTS).nullish(),
+  summary: boundedList(z.looseObject({}), LIMITS.messageParts).nullish(),
   content: boundedList(
     z.looseObject({ type: z.literal('reasoning_text'), text: z.string() }),
-    MAX_PARTS,
+    LIMITS.messageParts,
   ).nullish(),
 });
 

@@ -1,7 +1,8 @@
 /** /v1/responses over HTTP: create, get, list the input of, cancel, delete. */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
-import { clientOf } from '../auth.ts';
+import type { Caller } from '../../front/caller.ts';
+import { callerOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import type { JsonObject } from '../openai/answer.ts';
@@ -41,17 +42,16 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
   requireServing(context);
   const { incoming, outgoing } = c.env;
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
-  const { signal } = c.req.raw;
+  const caller = callerOf(context, c);
   const prepared = await PreparedResponse.prepare(
     context,
     json,
     (id) => context.responses.get(id)?.turn ?? undefined,
-    signal,
+    caller,
   );
   const { body } = prepared;
-  const client = clientOf(context, incoming.headers);
-  if (body.background === true) return c.json(await createInBackground(prepared, context, client));
-  const events = await prepared.start(signal, { client });
+  if (body.background === true) return c.json(await createInBackground(prepared, context, caller));
+  const events = await prepared.start(caller);
   if (body.stream === true) {
     await writeNamedEvents(outgoing, events, {
       pingMs: context.config.ssePingMs,
@@ -70,7 +70,7 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
 async function createInBackground(
   prepared: PreparedResponse,
   context: ServerContext,
-  client: string,
+  { client }: Caller,
 ): Promise<JsonObject> {
   const { body } = prepared;
   if (body.store === false || !context.responses.isEnabled) {
@@ -83,7 +83,8 @@ async function createInBackground(
   }
   const controller = new AbortController();
   const cancel = (): void => controller.abort(new Error('cancelled by the client'));
-  const events = await prepared.start(controller.signal, { client, cancel });
+  const { signal } = controller;
+  const events = await prepared.start({ client, signal }, cancel);
   const answer = prepared.response;
   void drain(events, context);
   return answer;

@@ -78,17 +78,17 @@ export class ResponsesSession {
 
   async #answer(json: unknown): Promise<void> {
     requireServing(this.#context);
-    const { signal } = this.#closed;
+    const caller = { client: this.#client, signal: this.#closed.signal };
     const prepared = await PreparedResponse.prepare(
       this.#context,
       requireCreateEvent(json),
       (id) => this.#findTurn(id),
-      signal,
+      caller,
     );
     if (prepared.body['generate'] === false) {
       for (const event of prepared.skip()) await this.#writer.write(event);
     } else {
-      const batches = await prepared.start(signal, { client: this.#client });
+      const batches = await prepared.start(caller);
       for await (const events of batches) {
         for (const event of events) await this.#writer.write(event);
       }

@@ -1,14 +1,11 @@
 /** The body of /v1/messages. `messages` has its own parser. Unknown fields are accepted. */
 import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
 import { boundedList, generationFields } from './fields.ts';
-
-const MAX_TOOLS = 1024;
-const MAX_BLOCKS = 1024;
-const MAX_STOP_SEQUENCES = 16;
 
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });
 
-const textOnly = z.union([z.string(), boundedList(textBlock, MAX_BLOCKS)], {
+const textOnly = z.union([z.string(), boundedList(textBlock, LIMITS.messageParts)], {
   error: 'expected a string or a list of `text` blocks',
 });
 
@@ -38,7 +35,7 @@ const block = z.discriminatedUnion(
 
 export type Block = z.infer<typeof block>;
 
-export const blocks = boundedList(block, MAX_BLOCKS);
+export const blocks = boundedList(block, LIMITS.messageParts);
 
 export const anthropicMessage = z.looseObject({
   role: z.enum(['user', 'assistant']),
@@ -69,7 +66,7 @@ const toolChoice = z.discriminatedUnion(
 const promptFields = {
   model: generationFields.model,
   system: textOnly.nullish(),
-  tools: boundedList(tool, MAX_TOOLS).nullish(),
+  tools: boundedList(tool, LIMITS.tools).nullish(),
   tool_choice: toolChoice.nullish(),
   thinking: z.looseObject({ type: z.string() }).nullish(),
 };
@@ -81,7 +78,7 @@ export type CountTokensBody = z.infer<typeof countTokensBody>;
 export const messagesBody = z.looseObject({
   ...promptFields,
   max_tokens: z.int().min(1),
-  stop_sequences: boundedList(z.string().min(1), MAX_STOP_SEQUENCES).nullish(),
+  stop_sequences: boundedList(z.string().min(1), LIMITS.stopStrings).nullish(),
   stream: z.boolean().nullish(),
   temperature: generationFields.temperature,
   top_p: generationFields.top_p,

@@ -1,6 +1,7 @@
 /** The request bodies. Unknown fields are accepted; `prompt` and `messages` have their own parsers. */
 import { z } from 'zod';
-import { generationFields, MAX_LOGPROBS } from './fields.ts';
+import { LIMITS } from '../../limits.ts';
+import { generationFields } from './fields.ts';
 import { structuredFields } from './structured.ts';
 import { toolChoice, tools } from './tools.ts';
 
@@ -28,7 +29,7 @@ export const completionBody = z.looseObject({
   /** Begin the answer with the prompt. */
   echo: z.boolean().nullish(),
   /** Log-probabilities of each token and so many of the likeliest. */
-  logprobs: z.int().min(0).max(MAX_LOGPROBS).nullish(),
+  logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
 });
 
 export const chatCompletionBody = z.looseObject({
@@ -41,7 +42,7 @@ export const chatCompletionBody = z.looseObject({
   echo: z.boolean().nullish(),
   logprobs: z.boolean().nullish(),
   /** With `logprobs`: so many of the likeliest tokens beside each. */
-  top_logprobs: z.int().min(0).max(MAX_LOGPROBS).nullish(),
+  top_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
   ...chatPromptFields,
 });
 

@@ -1,14 +1,6 @@
 /** Fields that completions and chat share. All are optional, and null means absent, as with OpenAI. */
 import { z } from 'zod';
-
-const MAX_STOP_STRINGS = 16;
-const MAX_STOP_TOKEN_IDS = 256;
-const MAX_BAD_WORDS = 1024;
-const MAX_BIASES = 65_536;
-/** Sequences of one prompt. */
-const MAX_CHOICES = 128;
-/** Likeliest tokens of one place that are reported. */
-export const MAX_LOGPROBS = 20;
+import { LIMITS } from '../../limits.ts';
 
 /**
  * A list that is measured before its items are looked at: checked the other way round, a hostile
@@ -26,7 +18,7 @@ const stopString = z.string().min(1, 'a stop string must not be empty');
 
 const stop = z.preprocess(
   (value) => (typeof value === 'string' ? [value] : value),
-  boundedList(stopString, MAX_STOP_STRINGS).nullish(),
+  boundedList(stopString, LIMITS.stopStrings).nullish(),
 );
 
 const SEED_RANGE = { error: 'expected a whole number of at most 64 bits' };
@@ -52,8 +44,8 @@ const logitBias = z
       typeof value === 'object' &&
       value !== null &&
       !Array.isArray(value) &&
-      Object.keys(value).length <= MAX_BIASES,
-    { error: `expected an object of at most ${MAX_BIASES} entries` },
+      Object.keys(value).length <= LIMITS.logitBiases,
+    { error: `expected an object of at most ${LIMITS.logitBiases} entries` },
   )
   .pipe(z.record(z.string(), z.number()));
 
@@ -77,7 +69,7 @@ export const generationFields = {
   /** One string stands for a list of one. */
   stop,
   include_stop_str_in_output: z.boolean().nullish(),
-  stop_token_ids: boundedList(tokenId, MAX_STOP_TOKEN_IDS).nullish(),
+  stop_token_ids: boundedList(tokenId, LIMITS.stopTokenIds).nullish(),
   ignore_eos: z.boolean().nullish(),
   skip_special_tokens: z.boolean().nullish(),
   return_token_ids: z.boolean().nullish(),
@@ -90,17 +82,17 @@ export const generationFields = {
   /** Cached prefixes are shared only among requests with the same salt. */
   cache_salt: z.string().min(1).nullish(),
   /** How many answers to give, each a choice of its own. */
-  n: z.int().min(1).max(MAX_CHOICES).nullish(),
+  n: z.int().min(1).max(LIMITS.choices).nullish(),
   /** Generate so many and answer with the `n` likeliest by mean log-probability. */
-  best_of: z.int().min(1).max(MAX_CHOICES).nullish(),
+  best_of: z.int().min(1).max(LIMITS.choices).nullish(),
   /** By token id, from -100 to 100. */
   logit_bias: logitBias.nullish(),
   allowed_token_ids: tokenIds.nullish(),
   bad_words: boundedList(
     z.string().min(1, 'a bad word must not be empty'),
-    MAX_BAD_WORDS,
+    LIMITS.badWords,
   ).nullish(),
-  prompt_logprobs: z.int().min(0).max(MAX_LOGPROBS).nullish(),
+  prompt_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
   /** Show tokens as `token_id:123` in log-probabilities. */
   return_tokens_as_token_ids: z.boolean().nullish(),
   /** Keep so many tokens of the prompt's end; -1 keeps what fits. */

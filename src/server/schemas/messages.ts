@@ -1,11 +1,10 @@
 /** The `messages` of chat, checked one by one. */
 import { z } from 'zod';
 import type { ChatMessage } from '../../front/chat-message.ts';
+import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { boundedList } from './fields.ts';
 import { parseWith } from './parse.ts';
-
-const MAX_PARTS = 1024;
 
 const textPart = z.looseObject({
   type: z.literal('text', { error: 'only content parts of type `text` are supported' }),
@@ -20,10 +19,10 @@ const toolCall = z.looseObject({
 
 export const message = z.looseObject({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
-  tool_calls: boundedList(toolCall, MAX_PARTS).nullish(),
+  tool_calls: boundedList(toolCall, LIMITS.messageParts).nullish(),
 });
 
-export const contentParts = boundedList(textPart, MAX_PARTS);
+export const contentParts = boundedList(textPart, LIMITS.messageParts);
 
 /**
  * The conversation, its shape checked. By hand where a list may be long, so that the first bad item

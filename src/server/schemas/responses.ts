@@ -1,11 +1,10 @@
 /** The body of /v1/responses. `input` has its own parser. Unknown fields are accepted. */
 import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
 import { boundedList, generationFields } from './fields.ts';
 
-const MAX_TOOLS = 1024;
 const MAX_INCLUDES = 64;
 const MAX_METADATA = 16;
-const MAX_TOP_LOGPROBS = 20;
 
 const functionTool = z.looseObject({
   type: z.literal('function', { error: 'only tools of type `function` are supported' }),
@@ -24,7 +23,7 @@ const toolChoice = z.union(
     z.looseObject({
       type: z.literal('allowed_tools'),
       mode: z.enum(['auto', 'required']),
-      tools: boundedList(namedTool, MAX_TOOLS),
+      tools: boundedList(namedTool, LIMITS.tools),
     }),
   ],
   { error: 'expected `none`, `auto`, `required`, or an object that names functions' },
@@ -82,9 +81,9 @@ export const responseBody = z.looseObject({
   /** A system message of this response alone; those of previous ones are not carried over. */
   instructions: z.string().nullish(),
   max_output_tokens: z.int().min(1).nullish(),
-  top_logprobs: z.int().min(0).max(MAX_TOP_LOGPROBS).nullish(),
+  top_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
   include: boundedList(z.string(), MAX_INCLUDES).nullish(),
-  tools: boundedList(functionTool, MAX_TOOLS).nullish(),
+  tools: boundedList(functionTool, LIMITS.tools).nullish(),
   tool_choice: toolChoice.nullish(),
   text: z.looseObject({ format: textFormat.nullish(), verbosity: z.string().nullish() }).nullish(),
   reasoning: z

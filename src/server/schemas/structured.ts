@@ -1,17 +1,15 @@
 /** Fields that say what the output must look like; OpenAI's, and vLLM's of yesterday and today. */
 import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
 import { boundedList } from './fields.ts';
 
-const MAX_CHOICES = 1000;
-const MAX_GRAMMAR_LENGTH = 100_000;
-
-const grammarText = z.string().min(1).max(MAX_GRAMMAR_LENGTH);
+const grammarText = z.string().min(1).max(LIMITS.grammarCharacters);
 /** A JSON Schema, as an object or as its text. */
 const schema = z.union([z.record(z.string(), z.unknown()), z.boolean(), grammarText]);
-const choices = boundedList(z.string().min(1, 'a choice must not be empty'), MAX_CHOICES).refine(
-  (list) => list.length > 0,
-  { error: 'expected at least one choice' },
-);
+const choices = boundedList(
+  z.string().min(1, 'a choice must not be empty'),
+  LIMITS.grammarChoices,
+).refine((list) => list.length > 0, { error: 'expected at least one choice' });
 
 const responseFormat = z.discriminatedUnion(
   'type',

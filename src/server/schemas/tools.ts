@@ -1,11 +1,9 @@
 /** Tools, and whether one is to be called. */
 import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
 import { boundedList } from './fields.ts';
 
-const MAX_TOOLS = 1024;
-const MAX_NAME_LENGTH = 256;
-
-const name = z.string().min(1).max(MAX_NAME_LENGTH);
+const name = z.string().min(1).max(LIMITS.toolNameCharacters);
 
 export const tools = boundedList(
   z.looseObject({
@@ -17,7 +15,7 @@ export const tools = boundedList(
       strict: z.boolean().nullish(),
     }),
   }),
-  MAX_TOOLS,
+  LIMITS.tools,
 ).nullish();
 
 export const toolChoice = z

@@ -1,9 +1,8 @@
 /** What clients send over a WebSocket. */
 import type { RawData } from 'ws';
+import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { parseJson } from '../request-body.ts';
-
-const MAX_ID_LENGTH = 256;
 
 export type ClientFrame =
   | { readonly type: 'cancel'; readonly requestId: string }
@@ -16,9 +15,13 @@ export function parseFrame(text: string): ClientFrame {
     throw badRequest('A frame must be a JSON object.', null, 'invalid_json');
   }
   const requestId = 'request_id' in json ? json.request_id : undefined;
-  if (typeof requestId !== 'string' || requestId === '' || requestId.length > MAX_ID_LENGTH) {
+  if (
+    typeof requestId !== 'string' ||
+    requestId === '' ||
+    requestId.length > LIMITS.requestIdCharacters
+  ) {
     throw badRequest(
-      `\`request_id\`: expected a string of 1 to ${MAX_ID_LENGTH} characters, chosen by you.`,
+      `\`request_id\`: expected a string of 1 to ${LIMITS.requestIdCharacters} characters, chosen by you.`,
       'request_id',
       requestId === undefined ? 'missing_required_parameter' : 'invalid_value',
     );

@@ -1,5 +1,6 @@
 /** One WebSocket: many requests at once, each known by the id its client chose. */
 import type { RawData, WebSocket } from 'ws';
+import type { Caller } from '../../front/caller.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest, type ApiError } from '../errors.ts';
 import { gather, type JsonObject } from '../openai/answer.ts';
@@ -67,26 +68,28 @@ export class WebSocketSession {
     }
     const controller = new AbortController();
     this.#live.set(requestId, controller);
-    void this.#serve(requestId, frame.body, controller.signal);
+    const { signal } = controller;
+    void this.#serve(requestId, frame.body, { client: this.#client, signal });
   }
 
   /** Never rejects. */
-  async #serve(requestId: string, body: object, signal: AbortSignal): Promise<void> {
+  async #serve(requestId: string, body: object, caller: Caller): Promise<void> {
     try {
-      await this.#answer(requestId, body, signal);
+      await this.#answer(requestId, body, caller);
     } catch (error) {
-      if (!signal.aborted) this.#sendError(requestId, toApiError(error, this.#context.logger));
+      if (!caller.signal.aborted)
+        this.#sendError(requestId, toApiError(error, this.#context.logger));
     }
     this.#live.delete(requestId);
     this.#writer.post({ request_id: requestId, type: 'done' });
     this.#closeIfDrained();
   }
 
-  async #answer(requestId: string, body: object, signal: AbortSignal): Promise<void> {
+  async #answer(requestId: string, body: object, caller: Caller): Promise<void> {
     requireServing(this.#context);
-    const completion = await this.#prepare(this.#context, body, signal);
+    const completion = await this.#prepare(this.#context, body, caller);
     const { request } = completion;
-    const deltas = await startGeneration(this.#context, request, signal, this.#client);
+    const deltas = await startGeneration(this.#context, request, caller);
     if (!completion.stream) {
       await this.#send(requestId, completion.whole(await gather(deltas, completion.request)));
       return;

@@ -1,0 +1,7 @@
+/** Who asks for a piece of work. Work is charged to its client and stops when its signal aborts. */
+export interface Caller {
+  /** What a client made, no other client sees. Empty where the server has no API keys: all are one. */
+  readonly client: string;
+  /** Aborts when the client is gone, or its time is over. */
+  readonly signal: AbortSignal;
+}
