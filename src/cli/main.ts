@@ -4,6 +4,7 @@ import { TokenizerError } from '../front/tokenizer-files.ts';
 import { EngineError } from '../front/engine.ts';
 import { EvalFileError } from '../eval/eval-file.ts';
 import { ModelError } from '../model/errors.ts';
+import { ApiError } from '../server/errors.ts';
 import { ListenError } from '../server/listen.ts';
 import { BenchError } from '../bench/errors.ts';
 import { benchCommand } from './bench.ts';
@@ -23,6 +24,7 @@ const EXPECTED_ERRORS = [
   EvalFileError,
   UsageError,
   BenchError,
+  ApiError,
 ];
 
 const program = new Command('chairlift')

@@ -110,6 +110,11 @@ describe('generate', () => {
     expect(first.code).toBe(0);
     expect(await runToEnd(args, cache.env)).toEqual(first);
   });
+
+  it('says in one line that the prompt and its output do not fit', async () => {
+    const args = ['generate', 'Hello', '--max-tokens', '4000', '--max-model-len', '64'];
+    expectFailure(await runToEnd(args, cache.env), /context length is 64 tokens/);
+  });
 });
 
 describe('build', () => {
