@@ -80,6 +80,7 @@ function named<const A extends readonly (keyof Arguments)[]>(index: number, args
 const SIGNATURES = {
   CreateEnv: checked(3, ['int', 'str'], 'ptr'),
   ReleaseEnv: unchecked(92, ['ptr']),
+  DisableTelemetryEvents: checked(6, ['ptr']),
   CreateThreadingOptions: checked(121, [], 'ptr'),
   ReleaseThreadingOptions: unchecked(122, ['ptr']),
   SetGlobalIntraOpNumThreads: checked(147, ['ptr', 'int']),

@@ -25,14 +25,23 @@ export function sharesThreads(numThreads: number): boolean {
   return environment?.numThreads === numThreads;
 }
 
+/**
+ * What ONNX Runtime sends to its vendor is off, by both switches: the variables, one for each of its
+ * releases, are read when an environment is made, which else leaves a device id and a store of events
+ * in the user's cache folder and looks up the vendor's host; the call is what Windows has.
+ */
 function createEnvironment(numThreads: number): Pointer {
+  process.env['ORT_DISABLE_TELEMETRY'] = '1';
+  process.env['ORT_TELEMETRY_DISABLED'] = '1';
   const { api } = ort();
   const options = api.CreateThreadingOptions();
   try {
     api.SetGlobalIntraOpNumThreads(options, numThreads);
     // One operator at a time: decoder graphs are chains.
     api.SetGlobalInterOpNumThreads(options, 1);
-    return api.CreateEnvWithGlobalThreadPools(LOG_FATAL_ONLY, 'chairlift', options);
+    const pointer = api.CreateEnvWithGlobalThreadPools(LOG_FATAL_ONLY, 'chairlift', options);
+    api.DisableTelemetryEvents(pointer);
+    return pointer;
   } finally {
     api.ReleaseThreadingOptions(options);
   }
