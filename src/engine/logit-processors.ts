@@ -1,3 +1,4 @@
+import type { LogitBias } from './messages.ts';
 import { applyPenalties } from './penalties.ts';
 import type { Sequence } from './sequence.ts';
 import { applyTokenMask } from './token-mask.ts';
@@ -12,11 +13,7 @@ export function processLogits(logits: Float32Array, sequence: Sequence): void {
   if (sequence.tokenMask) applyTokenMask(logits, sequence.tokenMask);
   if (allowedTokenIds) keepOnly(logits, allowedTokenIds);
   banTokens(logits, sequence);
-  if (logitBias) {
-    for (const [index, tokenId] of logitBias.tokenIds.entries()) {
-      logits[tokenId] = (logits[tokenId] ?? 0) + (logitBias.biases[index] ?? 0);
-    }
-  }
+  if (logitBias) addBiases(logits, logitBias);
   applyPenalties(logits, sequence);
 }
 
@@ -41,12 +38,32 @@ export function logitsAreUsedWhole(sequence: Sequence): boolean {
   );
 }
 
+/** A plain loop: a list may be as long as the vocabulary. So below. */
+function addBiases(logits: Float32Array, { tokenIds, biases }: LogitBias): void {
+  for (let index = 0; index < tokenIds.length; index++) {
+    const tokenId = tokenIds[index] ?? -1;
+    logits[tokenId] = (logits[tokenId] ?? 0) + (biases[index] ?? 0);
+  }
+}
+
 /** Where a grammar leaves none of them it wins: something must come next. */
 function keepOnly(logits: Float32Array, tokenIds: Int32Array): void {
-  const kept = Float32Array.from(tokenIds, (tokenId) => logits[tokenId] ?? -Infinity);
-  if (kept.every((logit) => logit === -Infinity)) return;
+  const kept = new Float32Array(tokenIds.length);
+  for (let index = 0; index < kept.length; index++) {
+    kept[index] = logits[tokenIds[index] ?? -1] ?? -Infinity;
+  }
+  if (!hasPossible(kept)) return;
   logits.fill(-Infinity);
-  for (const [index, tokenId] of tokenIds.entries()) logits[tokenId] = kept[index] ?? -Infinity;
+  for (let index = 0; index < kept.length; index++) {
+    logits[tokenIds[index] ?? -1] = kept[index] ?? -Infinity;
+  }
+}
+
+function hasPossible(logits: Float32Array): boolean {
+  for (let index = 0; index < logits.length; index++) {
+    if ((logits[index] ?? 0) > -Infinity) return true;
+  }
+  return false;
 }
 
 /** Where the bans would leave none of the allowed tokens, they give way. */
@@ -56,7 +73,7 @@ function banTokens(logits: Float32Array, sequence: Sequence): void {
   const banned = new Set(listed);
   const before = Array.from(banned, (tokenId) => [tokenId, logits[tokenId] ?? 0] as const);
   for (const tokenId of banned) logits[tokenId] = -Infinity;
-  if (logits.some((logit) => logit > -Infinity)) return;
+  if (hasPossible(logits)) return;
   for (const [tokenId, logit] of before) logits[tokenId] = logit;
 }
 

@@ -8,7 +8,7 @@ import type { DeviceOptions } from './device.ts';
 
 /** How the next token is drawn from the logits. Every field is set; the front fills in defaults. */
 export interface SamplingParams {
-  /** 0 is greedy. */
+  /** 0 is greedy, and so is what hardly differs from it. */
   readonly temperature: number;
   /** Keep the k most likely tokens; 0 keeps all. */
   readonly topK: number;

@@ -10,19 +10,16 @@ import type { Sequence } from './sequence.ts';
 export function applyPenalties(logits: Float32Array, sequence: Sequence): void {
   const { repetitionPenalty, presencePenalty, frequencyPenalty } = sequence.request.sampling;
   if (repetitionPenalty !== 1) {
-    for (const tokenId of new Set(sequence.tokenIds())) {
+    for (const tokenId of sequence.countText().tokenIds) {
       const logit = logits[tokenId] ?? 0;
       logits[tokenId] = logit > 0 ? logit / repetitionPenalty : logit * repetitionPenalty;
     }
   }
   if (presencePenalty === 0 && frequencyPenalty === 0) return;
-  for (const [tokenId, count] of countTokens(sequence.tokenIds(sequence.numPromptTokens))) {
-    logits[tokenId] = (logits[tokenId] ?? 0) - presencePenalty - count * frequencyPenalty;
+  const { tokenIds, counts } = sequence.countOutput();
+  for (let place = 0; place < tokenIds.length; place++) {
+    const tokenId = tokenIds[place] ?? 0;
+    const penalty = (counts[place] ?? 0) * frequencyPenalty;
+    logits[tokenId] = (logits[tokenId] ?? 0) - presencePenalty - penalty;
   }
-}
-
-function countTokens(tokenIds: Int32Array): Map<number, number> {
-  const counts = new Map<number, number>();
-  for (const tokenId of tokenIds) counts.set(tokenId, (counts.get(tokenId) ?? 0) + 1);
-  return counts;
 }

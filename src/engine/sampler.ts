@@ -1,4 +1,5 @@
 import type { Candidates } from './candidates.ts';
+import { isGreedy } from './greedy.ts';
 import { processLogits } from './logit-processors.ts';
 import { LogprobsTable } from './logprobs.ts';
 import type { SamplingParams } from './messages.ts';
@@ -27,8 +28,10 @@ export class Sampler {
   readonly #ranking: TokenRanking;
   /** The logits of the row at hand as the model gave them, if it reports log-probabilities; [vocab]. */
   readonly #rawLogits: Float32Array;
+  readonly #vocabSize: number;
 
   constructor(vocabSize: number) {
+    this.#vocabSize = vocabSize;
     this.#ranking = new TokenRanking(vocabSize);
     this.#rawLogits = new Float32Array(vocabSize);
   }
@@ -50,35 +53,25 @@ export class Sampler {
     return { sampled, failures };
   }
 
+  /** @returns null where nothing was drawn, or nothing that the vocabulary has: none else leaves */
   #sampleRow({ sequence, logits, candidates }: LogitsRow): SampledToken | null {
-    if (candidates) {
-      const index = this.#pick(sequence, logits, candidates.restWeight);
-      const tokenId = candidates.tokenIds[index];
-      return tokenId === undefined ? null : { sequence, tokenId };
-    }
     const { logprobs } = sequence.request;
-    if (logprobs === null) {
-      const tokenId = this.#sampleToken(sequence, logits);
-      return tokenId === -1 ? null : withPromptLogprobs({ sequence, tokenId });
-    }
-    this.#rawLogits.set(logits);
-    const tokenId = this.#sampleToken(sequence, logits);
-    if (tokenId === -1) return null;
+    if (logprobs !== null && !candidates) this.#rawLogits.set(logits);
+    if (!candidates) processLogits(logits, sequence);
+    const index = this.#pick(sequence, logits, candidates?.restWeight);
+    const tokenId = candidates ? (candidates.tokenIds[index] ?? -1) : index;
+    if (tokenId < 0 || tokenId >= this.#vocabSize) return null;
+    if (logprobs === null || candidates) return withPromptLogprobs({ sequence, tokenId });
     const table = new LogprobsTable(1, logprobs);
     table.set(0, this.#rawLogits, tokenId);
     return withPromptLogprobs({ sequence, tokenId, logprobs: table.toMessage() });
-  }
-
-  #sampleToken(sequence: Sequence, logits: Float32Array): number {
-    processLogits(logits, sequence);
-    return this.#pick(sequence, logits);
   }
 
   /** @returns an index into `logits`, or -1 when none of them is a finite number */
   #pick(sequence: Sequence, logits: Float32Array, restWeight = 0): number {
     const { sampling } = sequence.request;
     const best = argmax(logits);
-    if (sampling.temperature === 0 || best === -1) return best;
+    if (isGreedy(sampling) || best === -1) return best;
     const u = uniform(sampling.seed, sequence.numTokens);
     return this.#draw(logits, best, sampling, u, restWeight);
   }

@@ -4,6 +4,7 @@ import type { SessionOptions } from '../ort/session-options.ts';
 import { Tensor } from '../ort/tensor.ts';
 import { coversDraw } from './candidates.ts';
 import { type BusTraffic, DeviceRun } from './device-run.ts';
+import { isGreedy } from './greedy.ts';
 import { logitsAreUsedWhole } from './logit-processors.ts';
 import type { LogitsRow } from './sampler.ts';
 import type { Sequence } from './sequence.ts';
@@ -69,9 +70,8 @@ export class SamplingHead {
       whole.push(row);
       return null;
     });
-    const isGreedy = (sequence: Sequence | null) =>
-      (sequence?.request.sampling.temperature ?? 0) === 0;
-    if (!sampled.every(isGreedy)) this.#readCandidates(sampled, rows, whole);
+    const draws = sampled.some((sequence) => sequence && !isGreedy(sequence.request.sampling));
+    if (draws) this.#readCandidates(sampled, rows, whole);
     else if (sampled.some((sequence) => sequence !== null)) this.#readBest(sampled, rows);
     this.#readWhole(sequences, whole, rows);
     return rows;
@@ -102,11 +102,13 @@ export class SamplingHead {
     whole: number[],
   ): void {
     const { run, tokenIds, logits, totals } = this.#candidatesRun(sequences.length);
-    const temperatures = sequences.map(
-      (sequence) => 1 / (sequence?.request.sampling.temperature || 1),
+    const inverses = sequences.map((sequence) =>
+      sequence && !isGreedy(sequence.request.sampling)
+        ? 1 / sequence.request.sampling.temperature
+        : 1,
     );
     const shape = [sequences.length, 1];
-    run.upload('inverse_temperature', 'float', shape, Float32Array.from(temperatures));
+    run.upload('inverse_temperature', 'float', shape, Float32Array.from(inverses));
     run.run();
     const count = this.#numCandidates;
     for (const [row, sequence] of sequences.entries()) {
@@ -115,9 +117,9 @@ export class SamplingHead {
       const total = totals[row] ?? 0;
       const { sampling } = sequence.request;
       const weights = best.map((logit) =>
-        Math.exp((logit - (best[0] ?? 0)) * (temperatures[row] ?? 1)),
+        Math.exp((logit - (best[0] ?? 0)) * (inverses[row] ?? 1)),
       );
-      if (sampling.temperature > 0 && !coversDraw(weights, total, sampling, this.#vocabSize)) {
+      if (!isGreedy(sampling) && !coversDraw(weights, total, sampling, this.#vocabSize)) {
         whole.push(row);
         continue;
       }

@@ -1,5 +1,6 @@
 import { LogprobsTable } from './logprobs.ts';
 import type { EngineRequest, FinishReason } from './messages.ts';
+import { TokenCounts } from './token-counts.ts';
 
 /** Waiting this long weighs as much as one level of priority, so that nothing waits for ever. */
 export const AGING_MS = 60_000;
@@ -25,6 +26,8 @@ export class Sequence {
   readonly promptLogprobs: LogprobsTable | null;
   /** What its grammar allows next, a bit per token; null without a grammar. */
   tokenMask: Int32Array | null = null;
+  readonly #textCounts = new TokenCounts();
+  readonly #outputCounts = new TokenCounts();
   #tokenIds: Int32Array;
   #numTokens: number;
 
@@ -69,6 +72,15 @@ export class Sequence {
   /** A view of the token ids `start` to `end` (exclusive), valid until the next `append`. */
   tokenIds(start = 0, end = this.#numTokens): Int32Array {
     return this.#tokenIds.subarray(start, end);
+  }
+
+  /** Of prompt and output. */
+  countText(): TokenCounts {
+    return this.#textCounts.countUpTo(this.tokenIds());
+  }
+
+  countOutput(): TokenCounts {
+    return this.#outputCounts.countUpTo(this.tokenIds(this.numPromptTokens));
   }
 
   get lastTokenId(): number {

@@ -76,7 +76,8 @@ export class TokenRanking {
    * Ranks a row; what is not a number weighs nothing.
    * @param logits [tokens], not to be changed while the ranking is in use
    * @param max the highest of them, a finite number
-   * @returns the weight of all tokens
+   * @param temperature above 0, and far enough for its inverse to be a finite number
+   * @returns the weight of all tokens, at least 1
    */
   rank(logits: Float32Array, max: number, temperature: number): number {
     const scale = 1 / (temperature * BUCKET_NATS);
@@ -127,7 +128,10 @@ export class TokenRanking {
     return this.#reached;
   }
 
-  /** The id of the token with which the first tokens weigh `limit` or more, else of the last one. */
+  /**
+   * The id of the token with which the first tokens weigh `limit` or more, else of the last one; -1
+   * where no token weighs anything.
+   */
   tokenAt(limit: number): number {
     let bucket = 0;
     let before = 0;
@@ -140,6 +144,7 @@ export class TokenRanking {
       after += weight;
     }
     this.#sort(bucket);
+    if (this.#numSorted === 0) return -1;
     let rank = 0;
     this.#reached = before + this.#weight(this.#idAt(rank));
     // Rounding can leave a crumb behind the bucket's last token.
