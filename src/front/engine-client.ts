@@ -1,4 +1,3 @@
-import { closeSync } from 'node:fs';
 import type {
   EngineInfo,
   EngineMessage,
@@ -17,42 +16,38 @@ import {
   SlowReaderError,
   type TokenBatch,
 } from './engine.ts';
-import { EngineProcess, INHERITED_FD } from './engine-process.ts';
-import { TokenStream } from './token-stream.ts';
+import { EngineLauncher } from './engine-launcher.ts';
+import type { EngineHandle, EngineProcessEvents, SpawnEngine } from './engine-process.ts';
+import { LiveRequests } from './live-requests.ts';
 
-/** A request that caused, or happened to be in, this many crashes in a row is failed. */
-const MAX_CRASHES_PER_REQUEST = 2;
 /** How often the watchdog looks. */
 const WATCH_MS = 500;
 const STOP_TIMEOUT_MS = 2000;
-
-interface LiveRequest {
-  readonly request: EngineRequest;
-  readonly stream: TokenStream;
-  readonly outputTokenIds: number[];
-  /** Crashes since its last token. */
-  crashes: number;
-}
 
 export interface EngineClientOptions {
   /** Told when the engine process ends unasked: how or why, and how many requests are unfinished. */
   readonly onCrash?: (description: string, numUnfinished: number) => void;
   /** An engine with work that is silent for so long hangs: it is killed. Never if left out. */
   readonly stepTimeoutMs?: number;
+  /** Starts a process; for tests. */
+  readonly spawn?: SpawnEngine;
 }
 
 /**
  * The engine in its own process. When that dies, a new one takes its place and unfinished requests
  * go on where they stopped: they are submitted again with the tokens they already have, and since
- * sampling is a function of seed and position, the text goes on as it would have.
+ * sampling is a function of seed and position, the text goes on as it would have. They fail with an
+ * error only when one of them is found to crash the engine (see LiveRequests), or when the engine
+ * does not come back: through pauses of the circuit breaker they wait, and only new ones are refused.
  */
 export class EngineClient implements Engine {
   readonly #clientOptions: EngineClientOptions;
   readonly #breaker = new CrashBreaker();
-  readonly #live = new Map<number, LiveRequest>();
+  readonly #live = new LiveRequests();
+  readonly #launcher: EngineLauncher;
   readonly #listeners = new Set<(stats: EngineStats) => void>();
   #options: EngineOptions | undefined;
-  #process: EngineProcess | undefined;
+  #process: EngineHandle | undefined;
   #state: EngineState = 'starting';
   #info: EngineInfo | undefined;
   #stats: EngineStats = IDLE_STATS;
@@ -64,14 +59,13 @@ export class EngineClient implements Engine {
   /** Runs out when the breaker half-opens. */
   #pause: NodeJS.Timeout | undefined;
   #retryAt = 0;
-  /** Holds a durable KV cache's memory while no engine process does. */
-  #sharedMemory: number | undefined;
   /** Of a process that knows why it ends. */
   #lastWords: string | undefined;
   #started: { resolve(): void; reject(error: Error): void } | undefined;
 
   constructor(options: EngineClientOptions = {}) {
     this.#clientOptions = options;
+    this.#launcher = new EngineLauncher(options.spawn);
   }
 
   get state(): EngineState {
@@ -112,7 +106,7 @@ export class EngineClient implements Engine {
     if (stepTimeoutMs !== undefined) {
       this.#watchdog = setInterval(() => this.#watch(stepTimeoutMs), WATCH_MS).unref();
     }
-    this.#spawn();
+    this.#launch(options);
     await started;
   }
 
@@ -121,9 +115,9 @@ export class EngineClient implements Engine {
     this.#state = 'stopped';
     clearInterval(this.#watchdog);
     clearTimeout(this.#pause);
-    this.#failAll(new EngineError('the engine was stopped'));
+    this.#live.failAll(new EngineError('the engine was stopped'));
     await this.#process?.stop(STOP_TIMEOUT_MS);
-    this.#dropSharedMemory();
+    this.#launcher.close();
   }
 
   async *generate(
@@ -133,50 +127,58 @@ export class EngineClient implements Engine {
     signal.throwIfAborted();
     this.#requireAvailable();
     const id = this.#nextId++;
-    const stream = new TokenStream();
-    const live = { request: { ...request, id }, stream, outputTokenIds: [], crashes: 0 };
+    if (this.#live.size === 0) this.#heardAt = performance.now();
+    const { stream } = this.#live.add({ ...request, id });
     const abort = () => stream.abort(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
-    if (this.#live.size === 0) this.#heardAt = performance.now();
-    this.#live.set(id, live);
-    // While the engine is not ready the request is only kept: readiness submits all that is live.
-    if (this.#state === 'ready') this.#process?.send({ type: 'add', request: live.request });
     try {
+      this.#handOver();
       yield* stream.batches();
     } finally {
       signal.removeEventListener('abort', abort);
-      if (this.#live.delete(id)) this.#process?.send({ type: 'abort', id });
+      this.#end(id);
     }
   }
 
-  #spawn(): void {
-    const engineProcess = new EngineProcess(this.#sharedMemory, {
+  #launch(options: EngineOptions): void {
+    const events: EngineProcessEvents = {
       onMessage: (message) => {
         if (engineProcess === this.#process) this.#receive(message);
       },
       onExit: (description) => {
         if (engineProcess === this.#process) this.#exited(this.#lastWords ?? description);
       },
-    });
-    this.#process = engineProcess;
+    };
     this.#lastWords = undefined;
-    const sharedMemory = this.#sharedMemory === undefined ? null : INHERITED_FD;
-    if (this.#options) engineProcess.send({ type: 'start', options: this.#options, sharedMemory });
+    let engineProcess: EngineHandle | undefined;
+    try {
+      engineProcess = this.#launcher.launch(options, events);
+    } catch (error) {
+      setImmediate(() => this.#exited(String(error)));
+    }
+    this.#process = engineProcess;
   }
 
   #ready(info: EngineInfo): void {
     this.#info = info;
     this.#state = 'ready';
     this.#heardAt = performance.now();
-    if (info.sharedMemory !== null && this.#sharedMemory === undefined) {
-      this.#sharedMemory = this.#process?.openDescriptor(info.sharedMemory);
-    }
-    const requests = [...this.#live.values()].map(({ request, outputTokenIds }) => ({
-      ...request,
-      outputTokenIds: Int32Array.from(outputTokenIds),
-    }));
-    this.#process?.send({ type: 'resume', requests });
+    if (this.#process) this.#launcher.keep(this.#process, info.sharedMemory);
+    this.#process?.send({ type: 'resume', requests: this.#live.handOver() });
     this.#started?.resolve();
+  }
+
+  /** While the engine is not ready requests are only kept: readiness hands them over. */
+  #handOver(): void {
+    if (this.#state !== 'ready') return;
+    for (const request of this.#live.handOver()) this.#process?.send({ type: 'add', request });
+  }
+
+  /** Of a request that the engine has not ended by itself. */
+  #end(id: number): void {
+    if (!this.#live.delete(id)) return;
+    this.#process?.send({ type: 'abort', id });
+    this.#handOver();
   }
 
   #receive(message: EngineMessage): void {
@@ -194,6 +196,7 @@ export class EngineClient implements Engine {
         this.#heardAt = performance.now();
         this.#stats = message.stats;
         for (const output of message.outputs) this.#deliver(output);
+        this.#handOver();
         for (const listener of this.#listeners) listener(message.stats);
         break;
     }
@@ -210,11 +213,9 @@ export class EngineClient implements Engine {
       return;
     }
     this.#breaker.progressed();
-    live.crashes = 0;
-    live.outputTokenIds.push(tokenId);
+    this.#live.progressed(live, tokenId);
     if (live.stream.push(output)) return;
-    this.#live.delete(id);
-    this.#process?.send({ type: 'abort', id });
+    this.#end(id);
     live.stream.abort(new SlowReaderError());
   }
 
@@ -226,11 +227,10 @@ export class EngineClient implements Engine {
       this.#fail(new EngineError(`the engine process ended: ${description}`));
       return;
     }
-    for (const [id, live] of this.#live) {
-      live.crashes += 1;
-      if (live.crashes < MAX_CRASHES_PER_REQUEST) continue;
-      this.#live.delete(id);
-      live.stream.fail(new EngineError('the engine crashed twice in a row on this request'));
+    for (const { stream } of this.#live.crashed()) {
+      stream.fail(new EngineError('the engine crashed again and again on this request'));
+      // What made it crash is gone.
+      this.#breaker.progressed();
     }
     const pauseMs = this.#breaker.crashed();
     if (pauseMs > 0) this.#pauseFor(pauseMs);
@@ -239,12 +239,14 @@ export class EngineClient implements Engine {
 
   #recover(): void {
     this.#state = 'recovering';
-    this.#spawn();
+    if (this.#options) this.#launch(this.#options);
   }
 
-  /** Opens the breaker: nothing is accepted until it is worth another try. */
+  /** Opens the breaker: nothing new is accepted until it is worth another try. */
   #pauseFor(pauseMs: number): void {
-    this.#fail(new EngineUnavailableError(pauseMs / 1000));
+    this.#state = 'failed';
+    const error = new EngineUnavailableError(pauseMs / 1000);
+    for (const { stream } of this.#live.paused()) stream.fail(error);
     this.#retryAt = performance.now() + pauseMs;
     this.#pause = setTimeout(() => this.#recover(), pauseMs);
   }
@@ -274,16 +276,6 @@ export class EngineClient implements Engine {
   #fail(error: EngineError): void {
     this.#state = 'failed';
     this.#started?.reject(error);
-    this.#failAll(error);
-  }
-
-  #failAll(error: EngineError): void {
-    for (const { stream } of this.#live.values()) stream.fail(error);
-    this.#live.clear();
-  }
-
-  #dropSharedMemory(): void {
-    if (this.#sharedMemory !== undefined) closeSync(this.#sharedMemory);
-    this.#sharedMemory = undefined;
+    this.#live.failAll(error);
   }
 }

@@ -15,6 +15,13 @@ export interface EngineProcessEvents {
   readonly onExit: (description: string) => void;
 }
 
+export type SpawnEngine = (
+  sharedMemory: number | undefined,
+  events: EngineProcessEvents,
+) => EngineHandle;
+
+export type EngineHandle = Pick<EngineProcess, 'pid' | 'openDescriptor' | 'kill' | 'send' | 'stop'>;
+
 /** One engine process: native code can crash there without taking the front down. */
 export class EngineProcess {
   readonly #child: ChildProcess;
@@ -45,10 +52,14 @@ export class EngineProcess {
   /**
    * Opens a file that the process has open, such as anonymous shared memory, so that it outlives
    * the process. Linux.
-   * @returns our own descriptor of it
+   * @returns our own descriptor of it; undefined when the process has ended meanwhile
    */
-  openDescriptor(descriptor: number): number {
-    return openSync(`/proc/${this.#child.pid}/fd/${descriptor}`, 'r+');
+  openDescriptor(descriptor: number): number | undefined {
+    try {
+      return openSync(`/proc/${this.#child.pid}/fd/${descriptor}`, 'r+');
+    } catch {
+      return undefined;
+    }
   }
 
   /** As a crash would. */

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { metric, post, stream, type StreamedCompletion } from '../support/http-client.ts';
 import { childrenOf, until } from '../support/processes.ts';
@@ -87,30 +90,87 @@ describe('an engine that hangs', () => {
   });
 });
 
+describe('three kills within two seconds', () => {
+  it.each([
+    { name: 'of each process as soon as it is there', betweenMs: 0 },
+    { name: 'of processes that load or have just begun', betweenMs: 640 },
+  ])('$name fail none of 16 streams and change no text', async ({ betweenMs }) => {
+    const server = await startServer(['--precision', 'fp32'], cache.env);
+    const undisturbed = await streamAll(server);
+    let kills: Promise<number> | undefined;
+    const disturbed = await streamAll(server, partOf(undisturbed, 4), () => {
+      kills ??= killInARow(server, 3, betweenMs);
+    });
+    expect(await kills).toBeLessThan(2000);
+    expect(disturbed).toEqual(undisturbed);
+    expect(await metric(server.url, 'chairlift_engine_crashes_total')).toBe(3);
+    await server.stop();
+  });
+});
+
+/** @returns how long it took, in milliseconds */
+async function killInARow(server: ServerProcess, count: number, betweenMs: number) {
+  const start = performance.now();
+  let pid = 0;
+  for (let kill = 0; kill < count; kill++) {
+    if (kill > 0) await sleep(betweenMs);
+    await until(
+      () => childrenOf(server.child.pid).some((child) => child !== pid),
+      5000,
+      'another process',
+    );
+    pid = engineOf(server);
+    process.kill(pid, 'SIGKILL');
+  }
+  return performance.now() - start;
+}
+
 describe('an engine that crashes again and again', () => {
-  it('fails requests in flight, turns new ones away for a while, and recovers', async () => {
+  it('keeps requests in flight, turns new ones away for a while, and recovers', async () => {
     const server = await startServer([], cache.env);
     const chat = `${server.url}/v1/chat/completions`;
-    const running = stream(chat, { ...stories[0], max_tokens: 1500 });
+    const story = { ...stories[0], max_tokens: 1500 };
+    const running = stream(chat, story);
     await until(
       async () => (await metric(server.url, 'chairlift_num_requests_running')) === 1,
       5000,
       'a running request',
     );
-    for (let kill = 0; kill < 3; kill++) {
-      const pid = engineOf(server);
-      process.kill(pid, 'SIGKILL');
-      await until(() => childrenOf(server.child.pid)[0] !== pid, 5000, 'the end of the process');
-      if (kill < 2) await until(() => childrenOf(server.child.pid).length === 1, 5000, 'a new one');
-    }
-    const { error, done } = await running;
-    expect({ error: typeof error, done }).toEqual({ error: 'string', done: true });
+    await killInARow(server, 3, 0);
+    const crashes = () => metric(server.url, 'chairlift_engine_crashes_total');
+    await until(async () => (await crashes()) === 3, 5000, 'the pause');
+    expect((await fetch(`${server.url}/ready`)).status).toBe(503);
     const refused = await post(chat, question);
     expect(refused.status).toBe(503);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-    expect((await fetch(`${server.url}/ready`)).status).toBe(503);
     await until(async () => (await fetch(`${server.url}/ready`)).ok, 10_000, 'recovery');
     expect((await stream(chat, question)).text).toContain('68');
+    expect(await running).toEqual(await stream(chat, story));
+    await server.stop();
+  });
+});
+
+describe('a server without a free descriptor', () => {
+  it('replaces a killed engine, and its streams go on', async () => {
+    const server = await startServer([], cache.env, { maxDescriptors: 256 });
+    const undisturbed = await streamAll(server);
+    const { hostname, port } = new URL(server.url);
+    const idle: Socket[] = [];
+    let kills: Promise<unknown> | undefined;
+    const disturbed = await streamAll(server, partOf(undisturbed, 4), () => {
+      if (kills) return;
+      for (let client = 0; client < 300; client++) {
+        idle.push(connect(Number(port), hostname).on('error', () => {}));
+      }
+      // A client is turned away: there is no descriptor for it.
+      kills = Promise.race(idle.map((socket) => once(socket, 'close'))).then(() =>
+        killInARow(server, 1, 0),
+      );
+    });
+    expect(await kills).toBeGreaterThan(0);
+    expect(disturbed).toEqual(undisturbed);
+    for (const socket of idle) socket.destroy();
+    await until(async () => (await fetch(`${server.url}/ready`)).ok, 10_000, 'free descriptors');
     await server.stop();
   });
 });

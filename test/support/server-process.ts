@@ -13,9 +13,21 @@ export interface ServerProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
+export interface ProcessLimits {
+  /** Files and sockets that the process may have open; not on Windows. */
+  readonly maxDescriptors?: number;
+}
+
 /** Runs the command line as users do: the compiled one, in its own process. */
-export function runCli(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-  return spawn(process.execPath, ['dist/cli/main.js', ...args], {
+export function runCli(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  { maxDescriptors }: ProcessLimits = {},
+): ChildProcess {
+  const command = [process.execPath, 'dist/cli/main.js', ...args];
+  const limited = ['sh', '-c', `ulimit -n ${maxDescriptors}; exec "$@"`, 'sh', ...command];
+  const [file = '', ...rest] = maxDescriptors === undefined ? command : limited;
+  return spawn(file, rest, {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -33,8 +45,9 @@ export async function runToEnd(args: readonly string[], env?: NodeJS.ProcessEnv)
 export async function startServer(
   args: readonly string[],
   env?: NodeJS.ProcessEnv,
+  limits?: ProcessLimits,
 ): Promise<ServerProcess> {
-  const child = runCli(['serve', '--port', '0', '--log-level', 'warn', ...args], env);
+  const child = runCli(['serve', '--port', '0', '--log-level', 'warn', ...args], env, limits);
   const output = collect(child);
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', () => {
