@@ -55,6 +55,20 @@ describe('the decoder on a device, here the CPU itself', () => {
     pair.release();
   });
 
+  it('draws what the CPU does with numbers as small as they can be', async () => {
+    const pair = new DecoderPair(await models.get('summit'), options);
+    const { cpu, device } = pair.sample([
+      { temperature: 0 },
+      { temperature: 1e-320 },
+      { temperature: 1e-5, topP: 1e-320 },
+      { temperature: 2, minP: 5e-324, topK: 2 },
+    ]);
+    expect(device).toEqual(cpu);
+    const likeliest = pair.sample(cpu.map(() => ({ temperature: 0 })));
+    expect(cpu.slice(0, 3)).toEqual(likeliest.cpu.slice(0, 3));
+    pair.release();
+  });
+
   it('fails only the sequence with a token outside of the vocabulary', async () => {
     const model = await prepareModel(...models.randomTiny);
     const decoder = new DeviceDecoder(model, options);
