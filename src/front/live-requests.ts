@@ -28,7 +28,8 @@ export interface LiveRequest {
  * at a time is handed over, nothing else until all of them have had a token, and those that had go on
  * meanwhile. So only one at a time can get to three, and it comes first in the next process, with no
  * company: a fourth crash is its own, and fails it and no other. Three kills in whatever places fail
- * nobody.
+ * nobody. (A durable KV cache keeps the rows of what is handed over first: those that wait for their
+ * turn to be alone are computed again.)
  */
 export class LiveRequests {
   readonly #all = new Map<number, LiveRequest>();
