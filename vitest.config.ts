@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
-const PLAIN = ['test/{bench,cli,front,grammar,net,observability,onnx,server}/**/*.test.ts'];
+const PLAIN = ['test/{bench,cli,files,front,grammar,net,observability,onnx,server}/**/*.test.ts'];
 
 export default defineConfig({
   test: {

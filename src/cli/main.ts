@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { TokenizerError } from '../front/tokenizer-files.ts';
 import { EngineError } from '../front/engine.ts';
 import { EvalFileError } from '../eval/eval-file.ts';
+import { UntrustedPathError } from '../files/untrusted-path.ts';
 import { ModelError } from '../model/errors.ts';
 import { ApiError } from '../server/errors.ts';
 import { ListenError } from '../server/listen.ts';
@@ -18,6 +19,7 @@ import { packageVersion } from './version.ts';
 /** Failures that the user can do something about: the message says all, a stack would hide it. */
 const EXPECTED_ERRORS = [
   ModelError,
+  UntrustedPathError,
   TokenizerError,
   ListenError,
   EngineError,

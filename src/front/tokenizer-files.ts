@@ -1,7 +1,8 @@
 /** Reads the JSON files around a tokenizer, as a Hugging Face model folder holds them. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { readBounded } from '../files/read-bounded.ts';
+import { MODEL_LIMITS } from '../limits.ts';
 
 /** A tokenizer's file is missing, unreadable or of a kind that can't be served. */
 export class TokenizerError extends Error {
@@ -11,7 +12,7 @@ export class TokenizerError extends Error {
 /** @returns the file's text, or null if there is no such file. */
 export async function readTextFile(path: string): Promise<string | null> {
   try {
-    return await readFile(path, 'utf8');
+    return (await readBounded(path, MODEL_LIMITS.textFileBytes)).toString();
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw new TokenizerError(`can't read ${path}: ${String(error)}`, { cause: error });

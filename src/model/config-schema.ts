@@ -1,6 +1,10 @@
 import { z } from 'zod';
 
+import { MODEL_LIMITS } from '../limits.ts';
+
 const count = z.int().positive();
+const heads = count.max(MODEL_LIMITS.heads);
+const width = count.max(MODEL_LIMITS.width);
 const tokenId = z.int().nonnegative();
 const positive = z.number().positive();
 const fraction = positive.max(1);
@@ -35,17 +39,17 @@ const ropeByLayerTypeSchema = z.object({
 
 /** What is read of a Hugging Face config.json. */
 export const configSchema = z.looseObject({
-  vocab_size: count,
-  hidden_size: count,
-  intermediate_size: count,
-  num_hidden_layers: count,
-  num_attention_heads: count,
-  num_key_value_heads: count.nullish(),
-  head_dim: count.nullish(),
+  vocab_size: count.max(MODEL_LIMITS.vocabSize),
+  hidden_size: width,
+  intermediate_size: width,
+  num_hidden_layers: count.max(MODEL_LIMITS.layers),
+  num_attention_heads: heads,
+  num_key_value_heads: heads.nullish(),
+  head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
   hidden_act: z.string().nullish(),
   // Gemma's name of hidden_act.
   hidden_activation: z.string().nullish(),
-  max_position_embeddings: count,
+  max_position_embeddings: count.max(MODEL_LIMITS.positions),
   rms_norm_eps: positive.default(1e-6),
   rope_theta: positive.optional(),
   rope_local_base_freq: positive.nullish(),
@@ -79,7 +83,7 @@ export const configSchema = z.looseObject({
   residual_multiplier: positive.nullish(),
   logits_scaling: positive.nullish(),
   // Granite 4's intermediate_size, where there are no experts besides.
-  shared_intermediate_size: count.nullish(),
+  shared_intermediate_size: width.nullish(),
   num_local_experts: z.int().nonnegative().nullish(),
   use_bidirectional_attention: z.boolean().nullish(),
   quantization_config: z.unknown().optional(),

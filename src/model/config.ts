@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import { MODEL_LIMITS } from '../limits.ts';
 import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
 import { ModelError } from './errors.ts';
 import { FAMILIES, type BiasRule, type Family } from './families.ts';
@@ -136,6 +137,7 @@ export function parseDecoderConfig(
     eosTokenIds: [hf.eos_token_id ?? []].flat(),
   };
   checkHeads(config, origin);
+  checkPositions(config, origin);
   return config;
 }
 
@@ -201,6 +203,17 @@ function checkHeads({ headDim, numHeads, numKvHeads }: DecoderConfig, origin: st
   if (numHeads % numKvHeads !== 0) {
     throw new ModelError(
       `${origin}: num_attention_heads ${numHeads} is not a multiple of num_key_value_heads ${numKvHeads}`,
+    );
+  }
+}
+
+/** Scaled positions are as many as configurations say; their angles are in memory as a whole. */
+function checkPositions({ maxPositionEmbeddings, headDim }: DecoderConfig, origin: string): void {
+  const values = (maxPositionEmbeddings * headDim) / 2;
+  if (values > MODEL_LIMITS.rotaryTableValues) {
+    throw new ModelError(
+      `${origin}: ${maxPositionEmbeddings} positions of heads of ${headDim} dimensions have ` +
+        `${values} angles, and the limit is ${MODEL_LIMITS.rotaryTableValues}`,
     );
   }
 }

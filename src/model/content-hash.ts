@@ -54,7 +54,10 @@ export function sha256(text: string): string {
 
 async function fingerprint(file: string): Promise<{ state: string; changedAt: number }> {
   try {
-    const { size, ino, mtimeNs, ctimeNs, mtimeMs, ctimeMs } = await stat(file, { bigint: true });
+    const stats = await stat(file, { bigint: true });
+    const { size, ino, mtimeNs, ctimeNs, mtimeMs, ctimeMs } = stats;
+    // A pipe would be waited for without an end.
+    if (!stats.isFile()) throw new Error('it is not a file');
     const changedAt = Math.max(Number(mtimeMs), Number(ctimeMs));
     return { state: [size, ino, mtimeNs, ctimeNs].join(' '), changedAt };
   } catch (error) {

@@ -1,7 +1,11 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 
+import { readBounded } from '../files/read-bounded.ts';
+import { joinUntrusted, UntrustedPathError } from '../files/untrusted-path.ts';
+import { MODEL_LIMITS } from '../limits.ts';
+import { externalFiles } from '../onnx/external-initializers.ts';
 import { parseModel } from '../onnx/parsed-model.ts';
 import { ModelError } from './errors.ts';
 import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
@@ -44,25 +48,28 @@ const VARIANTS: Readonly<Record<string, readonly [Precision, ActivationDtype]>> 
 };
 
 const size = z.int().positive();
+const vocabSize = size.max(MODEL_LIMITS.vocabSize);
+const positions = size.max(MODEL_LIMITS.positions);
+const headSize = size.max(MODEL_LIMITS.headDim);
 
 const configSchema = z.looseObject({
   model_type: z.string(),
-  vocab_size: size,
-  max_position_embeddings: size,
-  head_dim: size.nullish(),
-  hidden_size: size.nullish(),
-  num_attention_heads: size.nullish(),
+  vocab_size: vocabSize,
+  max_position_embeddings: positions,
+  head_dim: headSize.nullish(),
+  hidden_size: size.max(MODEL_LIMITS.width).nullish(),
+  num_attention_heads: size.max(MODEL_LIMITS.heads).nullish(),
   attn_logit_softcapping: z.number().nullish(),
 });
 
 const genaiSchema = z.looseObject({
   model: z.looseObject({
     type: z.string(),
-    vocab_size: size,
-    context_length: size,
+    vocab_size: vocabSize,
+    context_length: positions,
     decoder: z.looseObject({
       filename: z.string(),
-      head_size: size.nullish(),
+      head_size: headSize.nullish(),
       inputs: z.looseObject({ input_ids: z.string().default('input_ids') }),
       outputs: z.looseObject({ logits: z.string().default('logits') }),
     }),
@@ -165,20 +172,20 @@ export async function readGenaiConfig(path: string) {
 async function inspectGenaiFolder(path: string, names: readonly string[]): Promise<ExportFolder> {
   const {
     type,
-    vocab_size: vocabSize,
+    vocab_size: numTokens,
     context_length: length,
     decoder,
   } = await readGenaiConfig(path);
   const config: ExportConfig = {
     family: type,
-    vocabSize,
+    vocabSize: numTokens,
     maxPositionEmbeddings: length,
     headDim: decoder.head_size ?? null,
     attentionSoftcap: null,
     inputIds: decoder.inputs.input_ids,
     logits: decoder.outputs.logits,
   };
-  const file = join(path, decoder.filename);
+  const file = joinUntrusted(path, decoder.filename, join(path, GENAI_CONFIG));
   const { precision, activationDtype, attentionSoftcap } = (await readExport(file, config)).facts;
   const bytes = await totalBytes(
     filesOf(
@@ -194,12 +201,17 @@ async function inspectGenaiFolder(path: string, names: readonly string[]): Promi
   };
 }
 
-/** @throws {ModelError} when the file can't be read, or is not a decoder that can be served */
+/**
+ * @throws {ModelError} when the file can't be read, or is not a decoder that can be served
+ * @throws {UntrustedPathError} when its weights are to be read from outside of its folder
+ */
 export async function readExport(file: string, config: ExportConfig): Promise<ExportGraph> {
   let parsed;
   try {
-    parsed = parseModel(await readFile(file));
+    parsed = parseModel(await readBounded(file, MODEL_LIMITS.graphBytes));
+    externalFiles(parsed.graph, dirname(file), file);
   } catch (error) {
+    if (error instanceof UntrustedPathError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new ModelError(`${file} can't be read: ${reason}`, { cause: error });
   }

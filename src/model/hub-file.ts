@@ -31,7 +31,7 @@ export async function downloadHubFile(
   { access, onProgress = () => {}, retryMs = 500 }: HubFileOptions,
 ): Promise<void> {
   if ((await sizeOf(target)) === file.size) return onProgress(file.size);
-  const partial = `${target}.partial`;
+  const partial = partialOf(target);
   let failures = 0;
   let have = await sizeOf(partial);
   while (have !== file.size) {
@@ -54,7 +54,8 @@ export async function downloadHubFile(
     if (failures === MAX_FAILURES) {
       throw new ModelError(
         `${file.name} could not be downloaded from ${access.endpoint}: the connection broke ` +
-          `${MAX_FAILURES} times; what is there is kept, and the next try goes on from it`,
+          `${MAX_FAILURES} times (${reasonOf(broken)}); what is there is kept, and the next try ` +
+          'goes on from it',
         { cause: broken },
       );
     }
@@ -67,6 +68,11 @@ export async function downloadHubFile(
     );
   }
   await rename(partial, target);
+}
+
+/** Where a file's beginning is kept until it is whole. */
+export function partialOf(target: string): string {
+  return `${target}.partial`;
 }
 
 /** Appends what is missing to the partial file. */
@@ -98,6 +104,10 @@ async function fetchRest(
   };
   await pipeline(body, counted, createWriteStream(partial, { flags }));
   if (bytes < file.size) throw new Error('the connection ended early');
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

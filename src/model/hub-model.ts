@@ -1,6 +1,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
+import { joinUntrusted } from '../files/untrusted-path.ts';
+import { MODEL_LIMITS } from '../limits.ts';
 import { parseDecoderConfig } from './config.ts';
 import { ModelError } from './errors.ts';
 import {
@@ -12,13 +14,15 @@ import {
   parseExportConfig,
   readGenaiConfig,
 } from './export-folder.ts';
-import { downloadHubFile, type HubFileOptions } from './hub-file.ts';
+import type { HubFileOptions } from './hub-file.ts';
 import {
+  COMMIT,
   type HubFile,
   type HubListing,
   type HubReference,
   listHubFiles,
 } from './hub-repository.ts';
+import { downloadFiles, type Snapshot } from './hub-snapshot.ts';
 import { readJson } from './json-file.ts';
 import { weightFiles } from './safetensors.ts';
 
@@ -48,49 +52,69 @@ export interface PullOptions extends Pick<HubFileOptions, 'access' | 'retryMs'> 
 export async function pullHubModel(reference: HubReference, options: PullOptions): Promise<string> {
   const { access, cacheDirectory, onOffline = () => {} } = options;
   const home = join(cacheDirectory, 'hub', reference.id.replace('/', '--'));
-  const pointer = join(home, 'revisions', encodeURIComponent(reference.revision));
+  const pointer = joinUntrusted(
+    join(home, 'revisions'),
+    encodeURIComponent(reference.revision),
+    reference.id,
+  );
   let listing: HubListing;
   try {
     listing = await listHubFiles(reference, access);
   } catch (error) {
     if (error instanceof ModelError) throw error;
     const reason = `${access.endpoint} can not be reached`;
-    const commit = await readFile(pointer, 'utf8').catch(() => null);
-    if (commit === null) throw new ModelError(`${reason} for ${reference.id}`, { cause: error });
+    const commit = await readPointer(pointer);
+    if (commit === null) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new ModelError(`${reason} for ${reference.id}: ${why}`, { cause: error });
+    }
     onOffline(reason);
     return join(home, commit);
   }
   const folder = join(home, listing.commit);
   await mkdir(folder, { recursive: true });
-  await download(reference, listing, folder, options);
-  await mkdir(join(home, 'revisions'), { recursive: true });
-  await writeFile(pointer, listing.commit);
+  await download({ id: reference.id, commit: listing.commit, folder }, listing.files, options);
+  // A cache that has it all may be read only.
+  if ((await readPointer(pointer)) !== listing.commit) {
+    await mkdir(dirname(pointer), { recursive: true });
+    await writeFile(pointer, listing.commit);
+  }
   return folder;
 }
 
+/** Which commit a revision was when it was downloaded; null if it was not. */
+async function readPointer(path: string): Promise<string | null> {
+  const commit = await readFile(path, 'utf8').catch(() => '');
+  return COMMIT.test(commit) ? commit : null;
+}
+
 async function download(
-  { id }: HubReference,
-  { commit, files }: HubListing,
-  folder: string,
-  { onProgress = () => {}, pickVariant, ...options }: PullOptions,
+  snapshot: Snapshot,
+  files: readonly HubFile[],
+  { onProgress = () => {}, pickVariant, access, retryMs }: PullOptions,
 ): Promise<void> {
+  const { id, folder } = snapshot;
   let total = 0;
   let done = 0;
   const fetchAll = async (wanted: readonly HubFile[]) => {
     total += totalBytes(wanted);
-    for (const file of wanted) {
-      const path = `/${id}/resolve/${commit}/${file.name}`;
-      const target = join(folder, file.name);
-      await mkdir(dirname(target), { recursive: true });
-      await downloadHubFile(file, path, target, {
-        ...options,
-        onProgress: (bytes) => onProgress(done + bytes, total),
-      });
-      done += file.size;
-    }
+    await downloadFiles(snapshot, wanted, {
+      access,
+      ...(retryMs !== undefined && { retryMs }),
+      onProgress: (bytes) => onProgress(done + bytes, total),
+    });
+    done = total;
   };
   // A model that can't be served is told before its weights are downloaded.
-  await fetchAll(files.filter(({ name }) => TEXTS.test(name)));
+  const texts = files.filter(({ name }) => TEXTS.test(name));
+  const tooLong = texts.find(({ size }) => size > MODEL_LIMITS.textFileBytes);
+  if (tooLong) {
+    const { name, size } = tooLong;
+    throw new ModelError(
+      `${name} of ${id} has ${size} bytes, more than ${MODEL_LIMITS.textFileBytes}`,
+    );
+  }
+  await fetchAll(texts);
   await fetchAll(await filesWithWeights({ id, files, folder }, pickVariant));
 }
 

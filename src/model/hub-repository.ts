@@ -34,20 +34,31 @@ export interface HubListing {
 
 const REFERENCE = /^hf:(?<id>\w[\w.-]*\/\w[\w.-]*)(?:@(?<revision>[^\s@]+))?$/;
 
+/** A commit's full hash: becomes a folder's name. */
+export const COMMIT = /^[0-9a-f]{40}$/;
+
 const listingSchema = z.object({
-  sha: z.string().regex(/^[0-9a-f]{7,64}$/),
+  sha: z.string().regex(COMMIT),
   siblings: z.array(
     z.object({
       rfilename: z.string(),
       size: z.int().nonnegative().nullish(),
-      lfs: z.object({ sha256: z.string() }).nullish(),
+      lfs: z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) }).nullish(),
     }),
   ),
 });
 
-/** `HF_ENDPOINT` and `HF_TOKEN`, as the hub's own tools read them. */
+/**
+ * `HF_ENDPOINT` and `HF_TOKEN`, as the hub's own tools read them.
+ * @throws {ModelError} if the first is no address
+ */
 export function hubAccess(env: NodeJS.ProcessEnv = process.env): HubAccess {
   const endpoint = env['HF_ENDPOINT'] || 'https://huggingface.co';
+  if (!/^https?:/.test(endpoint) || !URL.canParse(endpoint)) {
+    throw new ModelError(
+      `HF_ENDPOINT is ${endpoint}: expected an address as https://huggingface.co`,
+    );
+  }
   return { endpoint: endpoint.replace(/\/+$/, ''), token: env['HF_TOKEN'] || null };
 }
 
@@ -58,7 +69,8 @@ export function isHubReference(model: string): boolean {
 /** @throws {ModelError} if it is not `hf:owner/name` or `hf:owner/name@revision` */
 export function parseHubReference(model: string): HubReference {
   const { id, revision = 'main' } = REFERENCE.exec(model)?.groups ?? {};
-  if (id === undefined) {
+  // As on the hub itself; here two of them are what becomes of the slash in a folder's name.
+  if (id === undefined || id.includes('--') || /^\.+$/.test(revision)) {
     throw new ModelError(`${model} is no model on the hub: expected hf:owner/name[@revision]`);
   }
   return { id, revision };

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
-
+import { readBounded } from '../files/read-bounded.ts';
+import { MODEL_LIMITS } from '../limits.ts';
 import { ModelError } from './errors.ts';
 
 /**
@@ -9,9 +9,10 @@ import { ModelError } from './errors.ts';
 export async function readJson(path: string): Promise<unknown> {
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    text = (await readBounded(path, MODEL_LIMITS.textFileBytes)).toString();
   } catch (error) {
-    throw new ModelError(`${path} cannot be read`, { cause: error });
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ModelError(`${path} cannot be read: ${reason}`, { cause: error });
   }
   try {
     return JSON.parse(text);

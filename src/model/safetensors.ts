@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 
 import { z } from 'zod';
 
+import { joinUntrusted } from '../files/untrusted-path.ts';
 import { ModelError } from './errors.ts';
 import { readRange } from './file-range.ts';
 import { bfloat16ToFloat32, float16ToFloat32 } from './float-conversion.ts';
@@ -49,7 +50,8 @@ export const SHARD_INDEX = 'model.safetensors.index.json';
  * @param folder with the index, if there is one
  * @param names of the checkpoint's files
  * @returns absolute paths; none where there are no such weights
- * @throws {ModelError} if the index cannot be read, or names a file outside its folder
+ * @throws {ModelError} if the index cannot be read, or names what is not a file beside it
+ * @throws {UntrustedPathError} if it names a file outside its folder
  */
 export async function weightFiles(folder: string, names: readonly string[]): Promise<string[]> {
   if (names.includes(SINGLE_FILE)) return [join(folder, SINGLE_FILE)];
@@ -62,13 +64,14 @@ async function readShardIndex(indexPath: string): Promise<string[]> {
     throw new ModelError(`${indexPath} has no "weight_map" of tensor names to file names`);
   }
   const names = [...new Set(Object.values(parsed.data.weight_map))].sort();
-  const outside = names.find((name) => !/^[^/\\]+\.safetensors$/.test(name));
-  if (outside !== undefined) {
+  const paths = names.map((name) => joinUntrusted(dirname(indexPath), name, indexPath));
+  const other = names.find((name) => !/^[^/]+\.safetensors$/.test(name));
+  if (other !== undefined) {
     throw new ModelError(
-      `${indexPath} names "${outside}", which is not a safetensors file beside it`,
+      `${indexPath} names "${other}", which is not a safetensors file beside it`,
     );
   }
-  return names.map((name) => join(dirname(indexPath), name));
+  return paths;
 }
 
 /**

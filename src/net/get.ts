@@ -1,6 +1,7 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { text } from 'node:stream/consumers';
+
+import { MODEL_LIMITS } from '../limits.ts';
 
 const MAX_REDIRECTS = 10;
 
@@ -18,7 +19,8 @@ export interface Answer {
 }
 
 /**
- * Sends a GET and follows redirects; `authorization` goes to the first address' origin only.
+ * Sends a GET and follows redirects, from https to https only; `authorization` goes to the first
+ * address' origin only.
  *
  * In place of `fetch`, with which a connection that ends before its answer is read ends the process,
  * uncaught: in Node 22 and 24 (undici issue 5360).
@@ -38,14 +40,36 @@ export async function get(
     const { location } = body.headers;
     if (!REDIRECTS.has(status) || location === undefined) return { status, body };
     body.destroy();
-    at = new URL(location, at);
+    at = redirected(location, at);
   }
   throw new ConnectionError(`${url.href} leads from one address to the next, without an end`);
 }
 
-/** @throws SyntaxError when the answer is no JSON; whatever breaks its connection */
+/** @throws Error when the answer is longer or no JSON; whatever breaks its connection */
 export async function readJsonAnswer({ body }: Answer): Promise<unknown> {
-  return JSON.parse(await text(body));
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  // Leaving the loop early ends the connection.
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > MODEL_LIMITS.jsonAnswerBytes) {
+      throw new Error(`the answer has more than ${MODEL_LIMITS.jsonAnswerBytes} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString());
+}
+
+/**
+ * Where an answer sends us on to. Not out of TLS: what comes then may be anybody's.
+ * @throws {ConnectionError} for an address that is not followed
+ */
+export function redirected(location: string, from: URL): URL {
+  const to = URL.canParse(location, from.href) ? new URL(location, from) : null;
+  if (to?.protocol === 'https:' || (to?.protocol === 'http:' && from.protocol === 'http:')) {
+    return to;
+  }
+  throw new ConnectionError(`${from.host} leads to an address that is not followed`);
 }
 
 function send(

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 
+import { joinUntrusted } from '../files/untrusted-path.ts';
+import type { GraphProto, TensorProto } from './onnx_pb.ts';
 import { parseModel } from './parsed-model.ts';
 import { isExternal } from './protos.ts';
 
@@ -18,18 +19,48 @@ export interface ExternalInitializer {
 /**
  * The initializers that a graph file keeps elsewhere.
  * @param folder of the files that it keeps them in
- * @throws Error when the file can't be read or holds no graph
+ * @throws Error when the file can't be read, holds no graph, or says nonsense of a tensor's place
+ * @throws UntrustedPathError when a file is not in the folder
  */
 export function readExternalInitializers(graphPath: string, folder: string): ExternalInitializer[] {
   const { graph } = parseModel(readFileSync(graphPath));
-  return graph.initializer.filter(isExternal).map(({ name, dataType, dims, externalData }) => {
-    const entries = new Map(externalData.map(({ key, value }) => [key, value]));
-    return {
-      name,
-      dataType,
-      dims: dims.map(Number),
-      path: join(folder, entries.get('location') ?? ''),
-      byteOffset: Number(entries.get('offset') ?? 0),
-    };
-  });
+  return graph.initializer.filter(isExternal).map((tensor) => placeOf(tensor, folder, graphPath));
+}
+
+/**
+ * The files that any tensor of a graph lies in, those of graphs inside of its nodes included.
+ * @returns absolute paths
+ * @throws as readExternalInitializers
+ */
+export function externalFiles(graph: GraphProto, folder: string, origin: string): Set<string> {
+  const files = new Set<string>();
+  // No recursion: who made the graph may have put one into the other without an end.
+  const graphs = [graph];
+  for (let each = graphs.pop(); each; each = graphs.pop()) {
+    const attributes = each.node.flatMap(({ attribute }) => attribute);
+    const tensors = [
+      ...each.initializer,
+      ...attributes.flatMap(({ t, tensors: more }) => (t ? [t, ...more] : more)),
+    ];
+    for (const tensor of tensors.filter(isExternal)) {
+      files.add(placeOf(tensor, folder, origin).path);
+    }
+    for (const { g, graphs: several } of attributes) graphs.push(...(g ? [g] : []), ...several);
+  }
+  return files;
+}
+
+function placeOf(
+  { name, dataType, dims: sizes, externalData }: TensorProto,
+  folder: string,
+  origin: string,
+): ExternalInitializer {
+  const entries = new Map(externalData.map(({ key, value }) => [key, value]));
+  const path = joinUntrusted(folder, entries.get('location') ?? '', origin);
+  const dims = sizes.map(Number);
+  const byteOffset = Number(entries.get('offset') ?? 0);
+  if (![byteOffset, ...dims].every((value) => Number.isSafeInteger(value) && value >= 0)) {
+    throw new Error(`${origin}: tensor "${name}" has no valid place and shape`);
+  }
+  return { name, dataType, dims, path, byteOffset };
 }

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { ConnectionError, get, readJsonAnswer } from '../../src/net/get.ts';
+import { ConnectionError, get, readJsonAnswer, redirected } from '../../src/net/get.ts';
 
 /** Serves until the test ends; returns the address. */
 async function serve(answer: RequestListener): Promise<URL> {
@@ -46,6 +46,33 @@ test('follows redirects, and takes the token to no other origin', async () => {
 test('ends where redirects do not', async () => {
   const url = await serve((_, response) => void response.writeHead(302, { location: '/' }).end());
   await expect(get(url)).rejects.toThrow(ConnectionError);
+});
+
+test.each(['file:///etc/passwd', 'ftp://hub/x', 'http://', 'data:,x'])(
+  'does not follow a redirect to %s',
+  async (location) => {
+    const url = await serve((_, response) => void response.writeHead(302, { location }).end());
+    await expect(get(url)).rejects.toThrow('leads to an address that is not followed');
+  },
+);
+
+test('follows redirects to TLS, and not out of it', () => {
+  const secure = new URL('https://hub/a');
+  expect(redirected('https://other/', new URL('http://hub/')).href).toBe('https://other/');
+  expect(redirected('../b?c', secure).href).toBe('https://hub/b?c');
+  expect(() => redirected('http://hub/b', secure)).toThrow(ConnectionError);
+});
+
+test('an answer in JSON has an end', async () => {
+  const url = await serve((_, response) => {
+    const chunk = `"${'a'.repeat(2 ** 20)}"`;
+    const write = () => {
+      while (!response.destroyed && response.write(chunk));
+    };
+    response.on('drain', write);
+    write();
+  });
+  await expect(get(url).then(readJsonAnswer)).rejects.toThrow('the answer has more than');
 });
 
 test('an answer can be read after its connection has ended', async () => {

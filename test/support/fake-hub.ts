@@ -15,6 +15,9 @@ export class FakeHub {
   cutAfter = Infinity;
   knowsRanges = true;
   hashesAreWrong = false;
+  commit = COMMIT;
+  /** In place of what files have, by their names. */
+  readonly statedSizes = new Map<string, number>();
   status = 200;
   readonly #server = createServer((request, response) => this.#answer(request, response));
 
@@ -57,7 +60,8 @@ export class FakeHub {
     this.tokens.add(headers.authorization);
     if (this.status !== 200) return void response.writeHead(this.status).end();
     if (url === '/api/models/owner/name/revision/main?blobs=true') return this.#list(response);
-    const file = this.files.get(url.replace(`/owner/name/resolve/${COMMIT}/`, ''));
+    const name = url.replace(`/owner/name/resolve/${COMMIT}/`, '');
+    const file = this.files.get(decodeURIComponent(name));
     if (!file) return void response.writeHead(404).end();
     this.#send(file, headers.range, response);
   }
@@ -67,9 +71,9 @@ export class FakeHub {
       const hashed = this.hashesAreWrong ? 'else' : content;
       const sha256 = createHash('sha256').update(hashed).digest('hex');
       const lfs = rfilename.endsWith('.safetensors') ? { lfs: { sha256 } } : {};
-      return { rfilename, size: content.length, ...lfs };
+      return { rfilename, size: this.statedSizes.get(rfilename) ?? content.length, ...lfs };
     });
-    response.end(JSON.stringify({ sha: COMMIT, siblings }));
+    response.end(JSON.stringify({ sha: this.commit, siblings }));
   }
 
   #send(file: Buffer, range: string | undefined, response: ServerResponse): void {

@@ -1,0 +1,133 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { UntrustedPathError } from '../../src/files/untrusted-path.ts';
+import { ModelError } from '../../src/model/errors.ts';
+import { type PickVariant, pullHubModel } from '../../src/model/hub-model.ts';
+import { hubAccess, parseHubReference } from '../../src/model/hub-repository.ts';
+import { PRESETS } from '../../src/model/presets.ts';
+import { FakeHub } from '../support/fake-hub.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+const CONFIG = { 'config.json': JSON.stringify(PRESETS.tiny) };
+
+/** A hub, and a cache with folders around it, of which all that is written must lie in the cache. */
+async function attack(files: Readonly<Record<string, string | Buffer>>) {
+  const hub = await FakeHub.start(files);
+  onTestFinished(() => hub.stop());
+  const around = await temporaryDirectory();
+  const cacheDirectory = join(around, 'a', 'cache');
+  await mkdir(cacheDirectory, { recursive: true });
+  const pickVariant: PickVariant = async ({ variants }) => variants[0] ?? { file: '' };
+  const access = { endpoint: hub.endpoint, token: null };
+  const pull = (reference = 'hf:owner/name') =>
+    pullHubModel(parseHubReference(reference), { access, cacheDirectory, pickVariant, retryMs: 1 });
+  const written = async () =>
+    (await readdir(around, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name));
+  return { hub, pull, written, home: join(cacheDirectory, 'hub', 'owner--name') };
+}
+
+const genai = (filename: string) =>
+  JSON.stringify({
+    model: {
+      type: 'llama',
+      vocab_size: 10,
+      context_length: 10,
+      decoder: { filename, inputs: {}, outputs: {} },
+    },
+  });
+
+test.each(['../../../../escaped', '/escaped', 'onnx/../../../../../escaped', 'C:\\escaped'])(
+  'an export in %s is not downloaded',
+  async (folder) => {
+    const name = `${folder}/model.onnx`;
+    const { hub, pull, written, home } = await attack({ ...CONFIG, [name]: 'graph' });
+    await expect(pull()).rejects.toThrow(UntrustedPathError);
+    await expect(pull()).rejects.toThrow(`owner/name names ${JSON.stringify(name)}`);
+    expect(await written()).toEqual([join(home, hub.commit, 'config.json')]);
+    expect(hub.downloads).toEqual(['config.json']);
+  },
+);
+
+test('weights beside a graph that lead out of it are not downloaded, nor the graph', async () => {
+  const { hub, pull, written } = await attack({
+    'genai_config.json': genai('model.onnx'),
+    'model.onnx': 'graph',
+    'model.onnx/../../../../../escaped/model.onnx': 'graph',
+  });
+  // It is none of the graph's parts, by its name.
+  await pull();
+  expect((await written()).filter((path) => path.includes('escaped'))).toEqual([]);
+  expect(hub.downloads).toEqual(['genai_config.json', 'model.onnx']);
+});
+
+test.each(['../../../../escaped.onnx', '/tmp/escaped.onnx', '..\\escaped.onnx'])(
+  'a genai_config.json that names %s',
+  async (name) => {
+    const { pull, written } = await attack({ 'genai_config.json': genai(name), [name]: 'graph' });
+    await expect(pull()).rejects.toThrow(`names ${JSON.stringify(name)}`);
+    expect((await written()).map((path) => path.split('/').at(-1))).toEqual(['genai_config.json']);
+  },
+);
+
+test.each(['../../../../../escaped.safetensors', '/escaped.safetensors', 'a/../../x.safetensors'])(
+  'an index that names %s',
+  async (name) => {
+    const { pull, written } = await attack({
+      ...CONFIG,
+      'model.safetensors.index.json': JSON.stringify({ weight_map: { a: name } }),
+      [name]: 'weights',
+    });
+    await expect(pull()).rejects.toThrow(`names ${JSON.stringify(name)}`);
+    expect(await written()).toHaveLength(2);
+  },
+);
+
+test.each(['../../../escaped', '0123abc', 'main', ''])('a commit called %j', async (commit) => {
+  const { hub, pull, written } = await attack({ ...CONFIG, 'model.safetensors': 'weights' });
+  hub.commit = commit;
+  await expect(pull()).rejects.toThrow('did not answer as a hub does');
+  expect(await written()).toEqual([]);
+});
+
+test('a commit in the cache that is none is not gone to without the hub', async () => {
+  const { hub, pull, home } = await attack(CONFIG);
+  await mkdir(join(home, 'revisions'), { recursive: true });
+  await writeFile(join(home, 'revisions', 'main'), '../../../../etc');
+  hub.stop();
+  await expect(pull()).rejects.toThrow('can not be reached for owner/name');
+});
+
+test('a file that is longer than was said is cut off', async () => {
+  const weights = Buffer.alloc(2 ** 20);
+  const { hub, pull, written, home } = await attack({ ...CONFIG, 'model.safetensors': weights });
+  hub.statedSizes.set('model.safetensors', 1000);
+  await expect(pull()).rejects.toThrow('model.safetensors is longer than the hub said');
+  expect(await written()).not.toContain(join(home, hub.commit, 'model.safetensors'));
+});
+
+test('a model that the disk has no room for is told before it is downloaded', async () => {
+  const { hub, pull } = await attack({ ...CONFIG, 'model.safetensors': 'weights' });
+  hub.statedSizes.set('model.safetensors', 2 ** 52);
+  await expect(pull()).rejects.toThrow(
+    /^owner\/name needs 4194304.0 GiB more, and .* has room for/,
+  );
+  expect(hub.downloads).toEqual(['config.json']);
+});
+
+test('a text file as large as weights is not downloaded', async () => {
+  const { hub, pull } = await attack({ ...CONFIG, 'tokenizer.json': '{}' });
+  hub.statedSizes.set('tokenizer.json', 2 ** 30);
+  await expect(pull()).rejects.toThrow('tokenizer.json of owner/name has 1073741824 bytes');
+  expect(hub.downloads).toEqual([]);
+});
+
+test.each(['hf:owner/name@..', 'hf:owner/name@.', 'hf:own--er/name'])('%s', (reference) => {
+  expect(() => parseHubReference(reference)).toThrow(ModelError);
+});
+
+test.each(['hub', 'file:///etc', 'https://'])('HF_ENDPOINT=%s', (endpoint) => {
+  expect(() => hubAccess({ HF_ENDPOINT: endpoint })).toThrow('HF_ENDPOINT is ');
+});
