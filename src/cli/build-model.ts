@@ -25,6 +25,7 @@ export async function buildWithProgress(
       cacheDirectory,
       ...calibration,
       onProgress,
+      onDamaged: (what) => console.error(`chairlift: ${what}: building it again`),
     }),
   );
 }

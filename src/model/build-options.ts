@@ -14,6 +14,8 @@ export interface BuildOptions {
   readonly maxModelLen?: number | undefined;
   /** Called while building: bytes written, bytes in all, and the weight just written. */
   readonly onProgress?: (done: number, total: number, label: string) => void;
+  /** Called before a build in the cache that is damaged is made anew, with what is wrong. */
+  readonly onDamaged?: (what: string) => void;
   /**
    * Makes the KV cache int8: finds its scales, layer by layer, with a build of the same model whose
    * cache is float32. The cache is what the activations are if left out.

@@ -2,7 +2,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { BuildOptions } from './build-options.ts';
+import { findDamage, writeContents } from './build-contents.ts';
 import { folderSource, randomSource } from './built-source.ts';
+import { writingToCache } from './cache-error.ts';
 import { parseDecoderConfig } from './config.ts';
 import { sha256 } from './content-hash.ts';
 import {
@@ -19,10 +21,10 @@ import type { LayerKvScales } from './kv-scales.ts';
 import type { BuiltModel } from './manifest.ts';
 import { readManifest, writeManifest } from './manifest-file.ts';
 import { inspectModelFolder } from './model-folder.ts';
-import { createStagingDirectory, publish, removeStaleStaging } from './staging.ts';
+import { createStagingDirectory, discard, publish, removeStaleStaging } from './staging.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 12;
+const FORMAT_VERSION = 13;
 
 /** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
 export type ModelSource =
@@ -52,14 +54,16 @@ export async function prepareModel(
   const key = sha256(JSON.stringify(facts));
   const builds = join(options.cacheDirectory, 'models');
   const finalPath = join(builds, key);
-  if (!(await isUsable(finalPath))) {
+  const isThere = await fileExists(finalPath);
+  const damage = isThere ? await findDamage(finalPath, resolved.weightsFolder) : null;
+  if (!isThere || damage !== null) {
+    if (damage !== null) options.onDamaged?.(`${finalPath} is damaged, ${damage}`);
     const kvScales = await kvScalesFor(source, options);
-    await removeStaleStaging(builds);
-    try {
+    await writingToCache(options.cacheDirectory, 'the built model', async () => {
+      await removeStaleStaging(builds);
+      if (damage !== null) await discard(finalPath, usableWith(resolved));
       await buildInto(finalPath, resolved, weights, options, kvScales);
-    } catch (error) {
-      throw explain(error, options.cacheDirectory);
-    }
+    });
   }
   const file = async (name: string) => {
     const path = join(finalPath, name);
@@ -109,30 +113,15 @@ async function buildInto(
     if ((await source.identity()) !== identity) {
       throw new ModelError('the weights changed while the model was being built: start again');
     }
-    await publish(staging, finalPath, isUsable);
+    await writeContents(staging, source.weightsFolder);
+    await publish(staging, finalPath, usableWith(source));
   } catch (error) {
     await rm(staging, { recursive: true, force: true });
     throw error;
   }
 }
 
-/** Whether a build folder is there and complete. */
-async function isUsable(folder: string): Promise<boolean> {
-  try {
-    const { formatVersion } = await readManifest(folder);
-    return formatVersion === FORMAT_VERSION && (await fileExists(join(folder, GRAPH_FILE)));
-  } catch {
-    return false;
-  }
-}
-
-function explain(error: unknown, cacheDirectory: string): unknown {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') {
-    return new ModelError(
-      `the disk is full: the built model does not fit into ${cacheDirectory} ` +
-        '(set CHAIRLIFT_CACHE to a folder on another disk)',
-      { cause: error },
-    );
-  }
-  return error;
+/** Whether a build folder is there and whole. */
+function usableWith({ weightsFolder }: DecoderSource): (folder: string) => Promise<boolean> {
+  return async (folder) => (await findDamage(folder, weightsFolder)) === null;
 }

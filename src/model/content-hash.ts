@@ -28,7 +28,8 @@ export async function contentHash(path: string, indexDirectory: string): Promise
   const digest = await fileHash(file);
   const after = await fingerprint(file);
   if (before.state === after.state && Date.now() - after.changedAt > SETTLED_AFTER) {
-    await remember(indexDirectory, entryPath, `${after.state}\n${digest}\n`);
+    // A cache that is read only costs the next start time, and nothing else.
+    await remember(indexDirectory, entryPath, `${after.state}\n${digest}\n`).catch(() => {});
   }
   return digest;
 }

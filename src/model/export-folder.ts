@@ -209,7 +209,11 @@ export async function readExport(file: string, config: ExportConfig): Promise<Ex
   let parsed;
   try {
     parsed = parseModel(await readBounded(file, MODEL_LIMITS.graphBytes));
-    externalFiles(parsed.graph, dirname(file), file);
+    for (const [path, end] of externalFiles(parsed.graph, dirname(file), file)) {
+      const { size: bytes } = await stat(path);
+      if (bytes < end)
+        throw new Error(`${path} has only ${bytes} of ${end} bytes: it is truncated`);
+    }
   } catch (error) {
     if (error instanceof UntrustedPathError) throw error;
     const reason = error instanceof Error ? error.message : String(error);

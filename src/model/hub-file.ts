@@ -3,6 +3,7 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { isFileError } from './cache-error.ts';
 import { fileHash } from './content-hash.ts';
 import { ModelError } from './errors.ts';
 import { askHub, type HubAccess, type HubFile, refusal } from './hub-repository.ts';
@@ -45,7 +46,7 @@ export async function downloadHubFile(
     try {
       await fetchRest(file, path, partial, before, access, onProgress);
     } catch (error) {
-      if (error instanceof ModelError) throw error;
+      if (error instanceof ModelError || isFileError(error)) throw error;
       broken = error;
     }
     have = await sizeOf(partial);

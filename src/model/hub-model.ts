@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 
 import { joinUntrusted } from '../files/untrusted-path.ts';
 import { MODEL_LIMITS } from '../limits.ts';
+import { writingToCache } from './cache-error.ts';
 import { parseDecoderConfig } from './config.ts';
 import { ModelError } from './errors.ts';
 import {
@@ -72,13 +73,14 @@ export async function pullHubModel(reference: HubReference, options: PullOptions
     return join(home, commit);
   }
   const folder = join(home, listing.commit);
-  await mkdir(folder, { recursive: true });
-  await download({ id: reference.id, commit: listing.commit, folder }, listing.files, options);
-  // A cache that has it all may be read only.
-  if ((await readPointer(pointer)) !== listing.commit) {
+  await writingToCache(cacheDirectory, `the model ${reference.id}`, async () => {
+    await mkdir(folder, { recursive: true });
+    await download({ id: reference.id, commit: listing.commit, folder }, listing.files, options);
+    // A cache that has it all may be read only.
+    if ((await readPointer(pointer)) === listing.commit) return;
     await mkdir(dirname(pointer), { recursive: true });
     await writeFile(pointer, listing.commit);
-  }
+  });
   return folder;
 }
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 
 import { sha256 } from './content-hash.ts';
-import { fileExists } from './file-exists.ts';
 
 /** `<final name>.building-<host>-<process id>-<random>`. */
 const STAGING_NAME = /\.building-(?<host>[0-9a-f]{8})-(?<pid>\d+)-[0-9a-f]+$/;
@@ -24,6 +23,9 @@ export async function createStagingDirectory(finalPath: string): Promise<string>
   return path;
 }
 
+/** Builders that find the same damage may undo each other's work so often. */
+const MAX_TRIES = 5;
+
 /**
  * Moves a finished staging directory to `finalPath` in one step. If another builder was first and
  * `isUsable(finalPath)` says so, that one stays and ours is dropped.
@@ -33,26 +35,42 @@ export async function publish(
   finalPath: string,
   isUsable: (path: string) => Promise<boolean>,
 ): Promise<void> {
-  try {
-    await rename(staging, finalPath);
-    return;
-  } catch (error) {
-    if (!(await fileExists(finalPath))) {
-      throw error;
+  for (let tries = 1; ; tries++) {
+    try {
+      await rename(staging, finalPath);
+      return;
+    } catch (error) {
+      if (tries === MAX_TRIES) throw error;
     }
-  }
-  if (!(await isUsable(finalPath))) {
-    await replace(staging, finalPath);
+    if (await isUsable(finalPath)) break;
+    await discard(finalPath, isUsable);
   }
   await rm(staging, { recursive: true, force: true });
 }
 
-/** Puts `staging` in the place of what is damaged there. */
-async function replace(staging: string, finalPath: string): Promise<void> {
-  const aside = join(await createStagingDirectory(finalPath), basename(finalPath));
-  await rename(finalPath, aside);
-  await rename(staging, finalPath);
-  await rm(dirname(aside), { recursive: true, force: true });
+/**
+ * Takes a damaged folder away. Where another builder has put a whole one in its place since it was
+ * looked at, that one goes back.
+ */
+export async function discard(
+  path: string,
+  isUsable: (path: string) => Promise<boolean>,
+): Promise<void> {
+  const staging = await createStagingDirectory(path);
+  const aside = join(staging, basename(path));
+  try {
+    await rename(path, aside);
+    if (await isUsable(aside)) await rename(aside, path);
+  } catch (error) {
+    // Gone already, or there is another one again.
+    if (!isOneOf(error, ['ENOENT', 'ENOTEMPTY', 'EEXIST'])) throw error;
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+function isOneOf(error: unknown, codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }
 
 /** Removes what builders that died left behind in `parent`. */
@@ -90,6 +108,6 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
+    return !isOneOf(error, ['ESRCH']);
   }
 }

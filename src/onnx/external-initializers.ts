@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { joinUntrusted } from '../files/untrusted-path.ts';
 import type { GraphProto, TensorProto } from './onnx_pb.ts';
-import { parseModel } from './parsed-model.ts';
+import { type ParsedModel, parseModel } from './parsed-model.ts';
 import { isExternal } from './protos.ts';
 
 /** A constant tensor of a graph whose bytes lie in a file of their own. */
@@ -23,17 +23,30 @@ export interface ExternalInitializer {
  * @throws UntrustedPathError when a file is not in the folder
  */
 export function readExternalInitializers(graphPath: string, folder: string): ExternalInitializer[] {
-  const { graph } = parseModel(readFileSync(graphPath));
+  const { graph } = readGraph(graphPath);
   return graph.initializer.filter(isExternal).map((tensor) => placeOf(tensor, folder, graphPath));
+}
+
+function readGraph(path: string): ParsedModel {
+  try {
+    return parseModel(readFileSync(path));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`${path} can't be read: ${reason}`, { cause: error });
+  }
 }
 
 /**
  * The files that any tensor of a graph lies in, those of graphs inside of its nodes included.
- * @returns absolute paths
+ * @returns by their absolute paths, how many bytes they have at least, as far as tensors tell
  * @throws as readExternalInitializers
  */
-export function externalFiles(graph: GraphProto, folder: string, origin: string): Set<string> {
-  const files = new Set<string>();
+export function externalFiles(
+  graph: GraphProto,
+  folder: string,
+  origin: string,
+): Map<string, number> {
+  const files = new Map<string, number>();
   // No recursion: who made the graph may have put one into the other without an end.
   const graphs = [graph];
   for (let each = graphs.pop(); each; each = graphs.pop()) {
@@ -43,7 +56,9 @@ export function externalFiles(graph: GraphProto, folder: string, origin: string)
       ...attributes.flatMap(({ t, tensors: more }) => (t ? [t, ...more] : more)),
     ];
     for (const tensor of tensors.filter(isExternal)) {
-      files.add(placeOf(tensor, folder, origin).path);
+      const { path, byteOffset } = placeOf(tensor, folder, origin);
+      const length = Number(tensor.externalData.find(({ key }) => key === 'length')?.value ?? 0);
+      files.set(path, Math.max(files.get(path) ?? 0, byteOffset + length));
     }
     for (const { g, graphs: several } of attributes) graphs.push(...(g ? [g] : []), ...several);
   }

@@ -93,7 +93,7 @@ test('tensors in nodes, and in graphs inside of them, are looked at too', () => 
   for (const graph of graphs) {
     expect(() => externalFiles(graph, '/folder', 'graph')).toThrow(UntrustedPathError);
   }
-  expect(externalFiles(create(GraphProtoSchema, {}), '/folder', 'graph')).toEqual(new Set());
+  expect(externalFiles(create(GraphProtoSchema, {}), '/folder', 'graph')).toEqual(new Map());
 });
 
 test('a graph of garbage', async () => {

@@ -1,0 +1,91 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { prepareModel } from '../../src/model/build.ts';
+import { writingToCache } from '../../src/model/cache-error.ts';
+import { ModelError } from '../../src/model/errors.ts';
+import { pullHubModel } from '../../src/model/hub-model.ts';
+import { parseHubReference } from '../../src/model/hub-repository.ts';
+import { PRESETS } from '../../src/model/presets.ts';
+import { FakeHub } from '../support/fake-hub.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+const TINY = { kind: 'random', config: PRESETS.tiny, seed: 1 } as const;
+const SUMMIT = { kind: 'folder', path: join('models', 'summit') } as const;
+
+const build = (cacheDirectory: string, source: typeof TINY | typeof SUMMIT = TINY) =>
+  prepareModel(source, { precision: 'fp32', cacheDirectory });
+
+/** Where nobody can write, root neither: a file is where a folder is to be. */
+async function brokenCache(...below: string[]): Promise<string> {
+  const file = join(await temporaryDirectory(), 'file');
+  await writeFile(file, '');
+  return join(file, ...below);
+}
+
+test.each([{ below: [] }, { below: ['cache'] }])('a cache below a file: $below', async (where) => {
+  const cache = await brokenCache(...where.below);
+  await expect(build(cache)).rejects.toThrow(ModelError);
+  await expect(build(cache)).rejects.toThrow(
+    `the cache ${cache} can not be written to, a file is where a folder is to be (`,
+  );
+  await expect(build(cache, SUMMIT)).rejects.toThrow('set CHAIRLIFT_CACHE to a folder that is');
+});
+
+test('a download to a cache that can not be written to', async () => {
+  const hub = await FakeHub.start({
+    'config.json': JSON.stringify(PRESETS.tiny),
+    'model.safetensors': 'weights',
+  });
+  onTestFinished(() => hub.stop());
+  const pull = (cacheDirectory: string) =>
+    pullHubModel(parseHubReference('hf:owner/name'), {
+      access: { endpoint: hub.endpoint, token: null },
+      cacheDirectory,
+      pickVariant: async () => ({ file: '' }),
+      retryMs: 1,
+    });
+  const cache = await brokenCache();
+  await expect(pull(cache)).rejects.toThrow(`the cache ${cache} can not be written to`);
+  // Not taken for a connection that breaks, and not tried again.
+  const other = await temporaryDirectory();
+  const file = join(other, 'hub', 'owner--name', hub.commit, 'model.safetensors');
+  await mkdir(`${file}.partial`, { recursive: true });
+  await expect(pull(other)).rejects.toThrow('a folder is where a file is to be');
+
+  await rm(`${file}.partial`, { recursive: true });
+  const folder = await pull(other);
+  expect(await pull(other)).toBe(folder);
+});
+
+test('a cache that holds the build need not be written to', async () => {
+  const cache = await temporaryDirectory();
+  const first = await build(cache, SUMMIT);
+  await rm(join(cache, 'content-hashes'), { recursive: true, force: true });
+  await writeFile(join(cache, 'content-hashes'), '');
+  expect(await build(cache, SUMMIT)).toEqual(first);
+  expect(await readFile(join(cache, 'content-hashes'), 'utf8')).toBe('');
+});
+
+test.each([
+  ['EROFS', 'its file system is read-only (EROFS /cache/x): the build is kept there'],
+  ['EACCES', 'permission is denied (EACCES /cache/x)'],
+  ['EPERM', 'permission is denied (EPERM /cache/x)'],
+  ['ENOSPC', 'the disk is full: the build does not fit into /cache'],
+  ['EDQUOT', 'the disk is full: the build does not fit into /cache'],
+])('%s in words', async (code, words) => {
+  const error = Object.assign(new Error(code), { code, syscall: 'mkdir', path: '/cache/x' });
+  const writing = writingToCache('/cache', 'the build', () => Promise.reject(error));
+  await expect(writing).rejects.toThrow(ModelError);
+  await expect(writing).rejects.toThrow(words);
+});
+
+test('what does not come from writing stays as it is', async () => {
+  const refused = Object.assign(new Error('no'), { code: 'EACCES', syscall: 'connect' });
+  const other = new TypeError('a mistake');
+  for (const error of [refused, other]) {
+    await expect(writingToCache('/cache', 'the build', () => Promise.reject(error))).rejects.toBe(
+      error,
+    );
+  }
+});
