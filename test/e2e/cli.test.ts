@@ -1,4 +1,4 @@
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -145,6 +145,34 @@ describe('build', () => {
     expect(second.code).toBe(0);
     expect(second.output).not.toContain('building the model');
     expect(first.output.endsWith(second.output)).toBe(true);
+  });
+});
+
+describe('the cache', () => {
+  it('builds again what is damaged, and says so in a line', async () => {
+    const env = { CHAIRLIFT_CACHE: join(cache.path, 'damaged') };
+    const args = ['generate', 'What is 23 + 45?', '--temperature', '0'];
+    await runToEnd(args, env);
+    const folder = (await runToEnd(['build'], env)).output.trim().split('\n').at(-1) ?? '';
+    await truncate(join(folder, 'decoder.onnx.data'), 100_000);
+    const { code, output } = await runToEnd(args, env);
+    expect(output).toMatch(
+      /^chairlift: .* is damaged, decoder\.onnx\.data has 100000 of its \d+ bytes: building it again$/m,
+    );
+    expect(output).toContain('68');
+    expect(code).toBe(0);
+    expect((await runToEnd(args, env)).output).not.toContain('damaged');
+  });
+
+  it.each([
+    ['build', []],
+    ['generate', ['hello']],
+    ['serve', ['--port', '0']],
+  ])('that can not be written to fails %s in words', async (command, args) => {
+    const file = join(cache.path, 'file');
+    await writeFile(file, '');
+    const result = await runToEnd([command, ...args], { CHAIRLIFT_CACHE: join(file, 'cache') });
+    expectFailure(result, /^chairlift: the cache .*file.cache can not be written to, .*CHAIRLIFT_/);
   });
 });
 
