@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import { sha256 } from './content-hash.ts';
 
@@ -19,7 +19,9 @@ function hostId(): string {
 export async function createStagingDirectory(finalPath: string): Promise<string> {
   const owner = `${hostId()}-${process.pid}-${randomBytes(6).toString('hex')}`;
   const path = `${finalPath}.building-${owner}`;
-  await mkdir(path, { recursive: true });
+  await mkdir(dirname(path), { recursive: true });
+  // Not with those above it: on a read-only file system that fails with a misleading error.
+  await mkdir(path);
   return path;
 }
 
