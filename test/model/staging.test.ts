@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 
 import { expect, test } from 'vitest';
 
-import { createStagingDirectory, removeStaleStaging } from '../../src/model/staging.ts';
+import { createStagingDirectory, discard, removeStaleStaging } from '../../src/model/staging.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 /** A process id that Linux gives to no process: above its highest. */
@@ -40,4 +40,16 @@ test('a directory that is not there has nothing to remove', async () => {
   await expect(removeStaleStaging(join(await temporaryDirectory(), 'none'))).resolves.toBe(
     undefined,
   );
+});
+
+test('what is damaged is taken away, what is whole again since stays, what is gone is no error', async () => {
+  const parent = await temporaryDirectory();
+  const folder = join(parent, 'build');
+  await mkdir(folder);
+  await discard(folder, async () => true);
+  expect(await readdir(parent)).toEqual(['build']);
+  await discard(folder, async () => false);
+  expect(await readdir(parent)).toEqual([]);
+  await discard(folder, async () => false);
+  expect(await readdir(parent)).toEqual([]);
 });
