@@ -6,8 +6,13 @@
 export const LIMITS = {
   /** Bytes of a request body or a WebSocket frame (--max-body). */
   bodyBytes: 8 * 2 ** 20,
+  /** Milliseconds in which a connection's two ends must have agreed on their keys. */
+  tlsHandshakeMs: 10_000,
   /** Characters of a WebSocket request's id. */
   requestIdCharacters: 256,
+
+  /** Priorities that clients may ask for (--priority-range). */
+  priorities: { min: 0, max: 9 },
 
   /** Stop strings of a request. */
   stopStrings: 16,
@@ -28,6 +33,13 @@ export const LIMITS = {
   toolNameCharacters: 256,
   /** Parts of a message's content, and its tool calls. */
   messageParts: 1024,
+
+  /** Bytes of a conversation of the Responses API that can be gone on with, as JSON. */
+  conversationBytes: 2 * 2 ** 20,
+  /** Bytes of texts that the Responses API keeps, of all clients together (--response-store-size). */
+  responseStoreBytes: 64 * 2 ** 20,
+  /** Responses kept, whatever their size: what a response costs beside its text. */
+  storedResponses: 10_000,
 
   /** Characters of a grammar, a regular expression or a JSON schema given as text. */
   grammarCharacters: 100_000,

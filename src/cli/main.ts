@@ -5,8 +5,10 @@ import { EngineError } from '../front/engine.ts';
 import { EvalFileError } from '../eval/eval-file.ts';
 import { UntrustedPathError } from '../files/untrusted-path.ts';
 import { ModelError } from '../model/errors.ts';
+import { ApiKeyFileError } from '../server/api-key-file.ts';
 import { ApiError } from '../server/errors.ts';
 import { ListenError } from '../server/listen.ts';
+import { TlsFileError } from '../server/tls.ts';
 import { BenchError } from '../bench/errors.ts';
 import { benchCommand } from './bench.ts';
 import { buildCommand } from './build.ts';
@@ -24,6 +26,8 @@ const EXPECTED_ERRORS = [
   ListenError,
   EngineError,
   EvalFileError,
+  ApiKeyFileError,
+  TlsFileError,
   UsageError,
   BenchError,
   ApiError,

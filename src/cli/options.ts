@@ -7,45 +7,15 @@ import { z } from 'zod';
 import { LIMITS } from '../limits.ts';
 import { PRECISIONS } from '../model/manifest.ts';
 import { LOG_LEVELS } from '../observability/logger.ts';
-
-const BYTES_PER_UNIT: Readonly<Record<string, number>> = {
-  '': 1,
-  k: 2 ** 10,
-  m: 2 ** 20,
-  g: 2 ** 30,
-};
-
-/** Such as `8m`, `512k` or `1048576`. */
-const byteSize = z
-  .string()
-  .regex(/^\d+(\.\d+)?\s*([kmg]i?b?|b)?$/i, 'expected a size such as 8m, 512k or 1048576')
-  .transform((text) => {
-    const unit = /[kmg]/i.exec(text)?.[0].toLowerCase() ?? '';
-    return Math.floor(Number.parseFloat(text) * (BYTES_PER_UNIT[unit] ?? 1));
-  });
-
-/** A file opened in a browser has the origin `null`. */
-const ORIGIN = /^(\*|null|[a-z][a-z0-9+.-]*:\/\/[^/]+)$/i;
-
-const originList = z
-  .string()
-  .transform((text) => text.split(',').map((origin) => origin.trim().replace(/\/$/, '')))
-  .pipe(z.array(z.string().regex(ORIGIN, 'expected origins such as https://chat.example')));
-
-const count = (min: number) => z.coerce.number().pipe(z.int().min(min));
-
-/** Such as `a=1`, or `a=1,b=2`. */
-const assignments = z
-  .string()
-  .regex(/^[^=,]+=[^,]*(,[^=,]+=[^,]*)*$/, 'expected key=value')
-  .transform((text): Record<string, string> =>
-    Object.fromEntries(
-      text.split(',').map((part) => {
-        const [key = '', ...value] = part.split('=');
-        return [key, value.join('=')];
-      }),
-    ),
-  );
+import { digestOf, unnamedKeys } from '../server/api-keys.ts';
+import {
+  assignments,
+  byteSize,
+  count,
+  hostList,
+  originList,
+  priorityRange,
+} from './option-schemas.ts';
 
 interface OptionSpec {
   readonly flags: string;
@@ -238,17 +208,57 @@ const OPTIONS = {
     flags: '--response-store-size <size>',
     description: 'memory for responses of /v1/responses that clients come back to; 0 keeps none',
     schema: byteSize,
-    default: 64 * 2 ** 20,
+    default: LIMITS.responseStoreBytes,
     defaultText: '64m',
   },
   apiKey: {
     flags: '--api-key <key>',
-    description: 'key that clients must send; several are separated by commas',
+    description:
+      'key that clients must send; several are separated by commas; see also --api-key-file',
+    // From here on only digests are known.
     schema: z
       .string()
-      .transform((text) => text.split(',').filter((key) => key !== ''))
-      .pipe(z.array(z.string()).min(1, 'expected at least one key'))
+      .transform((text) => unnamedKeys(text.split(',').filter((key) => key !== '')))
+      .refine((keys) => keys.length > 0, 'expected at least one key')
       .optional(),
+  },
+  apiKeyFile: {
+    flags: '--api-key-file <file>',
+    description: 'keys that clients must send: `name key` on each line; SIGHUP reads it anew',
+    schema: z.string().min(1).optional(),
+  },
+  adminApiKey: {
+    flags: '--admin-api-key <key>',
+    description: 'key that opens everything, and alone /metrics',
+    schema: z.string().min(1).transform(digestOf).optional(),
+  },
+  sharePrefixCache: {
+    flags: '--share-prefix-cache',
+    description: "let clients with keys of their own find each other's prompts in the prefix cache",
+    schema: z.boolean().optional(),
+  },
+  priorityRange: {
+    flags: '--priority-range <min,max>',
+    description: 'priorities that requests may have; others count as the nearest of these',
+    schema: priorityRange,
+    default: LIMITS.priorities,
+    defaultText: `${LIMITS.priorities.min},${LIMITS.priorities.max}`,
+  },
+  allowedHost: {
+    flags: '--allowed-host <names>',
+    description: 'names by which clients may call a server without keys; * is any',
+    schema: hostList.optional(),
+    defaultText: 'its own',
+  },
+  tlsCert: {
+    flags: '--tls-cert <file>',
+    description: 'certificate chain in PEM, to serve HTTPS; SIGHUP reads it anew',
+    schema: z.string().min(1).optional(),
+  },
+  tlsKey: {
+    flags: '--tls-key <file>',
+    description: "the certificate's private key in PEM",
+    schema: z.string().min(1).optional(),
   },
   toolCallParser: {
     flags: '--tool-call-parser <name>',

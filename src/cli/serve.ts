@@ -17,6 +17,7 @@ import { ResponseStore } from '../server/responses/store.ts';
 import { listen } from '../server/listen.ts';
 import { ServerTimings } from '../server/server-timing.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
+import { openAccess } from './access.ts';
 import { resolveAttention } from './attention.ts';
 import { banner } from './banner.ts';
 import { buildWithProgress } from './build-model.ts';
@@ -25,6 +26,7 @@ import { engineLimits, requireReach } from './engine-limits.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
+import { onReloadSignal } from './reload.ts';
 import { onShutdownSignal } from './shutdown.ts';
 import { speculation } from './speculation.ts';
 import { packageVersion } from './version.ts';
@@ -56,9 +58,16 @@ const NAMES: readonly OptionName[] = [
   'maxBody',
   'responseStoreSize',
   'apiKey',
+  'apiKeyFile',
+  'adminApiKey',
+  'sharePrefixCache',
+  'priorityRange',
+  'tlsCert',
+  'tlsKey',
   'toolCallParser',
   'reasoningParser',
   'corsOrigin',
+  'allowedHost',
   'shutdownTimeout',
   'threads',
   'randomWeights',
@@ -73,6 +82,7 @@ export function serveCommand(): Command {
 
 async function serve(options: Options): Promise<void> {
   const logger = createLogger(options.logLevel);
+  const access = await openAccess(options, logger);
   const chosen = await chooseModel(options, (config) => chooseDevice(options, config));
   const chosenDevice = await chooseDevice(options, chosen.decoder.config);
   const limits = engineLimits(options, chosen.decoder.config, chosenDevice);
@@ -129,13 +139,17 @@ async function serve(options: Options): Promise<void> {
     responses: new ResponseStore(options.responseStoreSize),
     config: {
       ...DEFAULT_SERVER_CONFIG,
-      apiKeys: options.apiKey ?? [],
+      host: options.host,
+      allowedHosts: options.allowedHost ?? [],
       corsOrigins: options.corsOrigin ?? [],
       maxBodyBytes: options.maxBody,
       maxSequencesPerRequest: limits.maxNumSeqs + aheadOfRows(limits.maxNumSeqs) + options.maxQueue,
       requestTimeoutMs: options.requestTimeout ? options.requestTimeout * 1000 : null,
+      priorities: options.priorityRange,
+      sharePrefixCache: options.sharePrefixCache ?? false,
       version,
     },
+    keys: access.keys,
     metrics,
     timings,
     logger,
@@ -144,7 +158,14 @@ async function serve(options: Options): Promise<void> {
   // Before the model is built, which can take long: a taken port is told at once, and probes get 503.
   const webSockets = new WebSocketHub(context);
   const { host, port } = options;
-  const listener = await listen(createApp(context), { host, port, webSockets });
+  const { tls } = access;
+  const listener = await listen(createApp(context), { host, port, webSockets, tls });
+  onReloadSignal(() =>
+    access.reload({
+      dropRevoked: () => webSockets.dropRevoked(),
+      setTls: (renewed) => listener.setTls(renewed),
+    }),
+  );
 
   onShutdownSignal(async () => {
     draining = true;
@@ -178,7 +199,7 @@ async function serve(options: Options): Promise<void> {
   const { adapter, reason: deviceReason } = chosenDevice;
   const { info } = engine;
   const canChat = chatTemplate !== null;
-  const needsKey = options.apiKey !== undefined;
+  const needsKey = !access.keys.isOpen;
   const { url } = listener;
   const how = { precisionReason, adapter, deviceReason, info, limits, attention };
   console.log(banner({ url, version, modelName, manifest, ...how, canChat, needsKey }));

@@ -10,6 +10,7 @@ import type { ServerContext, ServerEnv } from './context.ts';
 import { allowOrigins } from './cors.ts';
 import { badRequest, methodNotAllowed, routeNotFound, type ApiError } from './errors.ts';
 import { healthRoutes } from './health.ts';
+import { allowHosts } from './hosts.ts';
 import { metricsRoute } from './metrics-route.ts';
 import { embeddingRoutes } from './openai/embeddings.ts';
 import { modelRoutes } from './openai/models.ts';
@@ -26,6 +27,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
   app.use(requestId());
   app.use(requestLog(context));
+  app.use(allowHosts(context));
   if (context.config.corsOrigins.length > 0) app.use(allowOrigins(context.config));
   app.use(async (c, next) => {
     // Lets the client's connection go once it has its answer.

@@ -10,6 +10,7 @@ import type { PromptEncoder } from '../front/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/tokenizer.ts';
 import { LIMITS } from '../limits.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import type { ApiKeys } from './api-keys.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { ServerTimings } from './server-timing.ts';
 
@@ -33,9 +34,17 @@ export interface ServedModel {
   readonly samplingDefaults: SamplingDefaults;
 }
 
+/** Both ends belong to it; lower goes first. */
+export interface PriorityRange {
+  readonly min: number;
+  readonly max: number;
+}
+
 export interface ServerConfig {
-  /** Keys that open the API; empty leaves it open to all. */
-  readonly apiKeys: readonly string[];
+  /** Address that the server listens on. */
+  readonly host: string;
+  /** Names in lower case by which clients without keys may call it besides its own; `*` is any. */
+  readonly allowedHosts: readonly string[];
   /** Web pages that may use this server, such as `https://chat.example`; `*` is all. */
   readonly corsOrigins: readonly string[];
   /** Largest request body and WebSocket frame, in bytes. */
@@ -44,6 +53,10 @@ export interface ServerConfig {
   readonly maxSequencesPerRequest: number;
   /** Longest that a request may take, waiting included, in milliseconds; null is no limit. */
   readonly requestTimeoutMs: number | null;
+  /** Priorities that requests may have; others count as the nearest of these. */
+  readonly priorities: PriorityRange;
+  /** Whether clients with keys of their own find each other's prompts in the prefix cache. */
+  readonly sharePrefixCache: boolean;
   /** Milliseconds of silence on an event stream before a comment line is sent. */
   readonly ssePingMs: number;
   /** Milliseconds between WebSocket pings; a socket that missed one is cut. */
@@ -53,11 +66,14 @@ export interface ServerConfig {
 }
 
 export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
-  apiKeys: [],
+  host: '127.0.0.1',
+  allowedHosts: [],
   corsOrigins: [],
   maxBodyBytes: LIMITS.bodyBytes,
   maxSequencesPerRequest: 128,
   requestTimeoutMs: null,
+  priorities: LIMITS.priorities,
+  sharePrefixCache: false,
   ssePingMs: 15_000,
   webSocketPingMs: 30_000,
 };
@@ -75,6 +91,7 @@ export interface ServerContext {
   /** Responses that clients may come back to. */
   readonly responses: ResponseStore;
   readonly config: ServerConfig;
+  readonly keys: ApiKeys;
   readonly metrics: Metrics;
   /** Fed by the generator's `observe`. */
   readonly timings: ServerTimings;
@@ -86,5 +103,6 @@ export interface ServerContext {
 /** Hono's type parameter for every route of this server. */
 export interface ServerEnv {
   Bindings: HttpBindings;
-  Variables: { requestId: string };
+  /** `client` is set where a key was needed, and names its client. */
+  Variables: { requestId: string; client?: string };
 }

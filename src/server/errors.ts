@@ -90,6 +90,17 @@ export function unauthorized(message: string): ApiError {
   });
 }
 
+export function adminOnly(): ApiError {
+  return new ApiError(403, 'permission_error', 'This takes the admin API key.', {
+    code: 'admin_key_required',
+  });
+}
+
+export function hostRefused(host: string): ApiError {
+  const message = `This server does not answer as ${host.slice(0, 200)}; see --allowed-host.`;
+  return new ApiError(403, 'permission_error', message, { code: 'host_not_allowed' });
+}
+
 export function originRefused(origin: string): ApiError {
   const message = `Pages of ${origin.slice(0, 200)} may not use this server; see --cors-origin.`;
   return new ApiError(403, 'permission_error', message, { code: 'origin_not_allowed' });

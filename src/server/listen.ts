@@ -1,10 +1,13 @@
 /** Opens the port, and closes it without dropping what is at work. */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import { LIMITS } from '../limits.ts';
 import type { ServerEnv } from './context.ts';
 import { serveWithoutUpgrade } from './plain-upgrade.ts';
+import type { TlsContext } from './tls.ts';
 import type { WebSocketHub } from './websocket/hub.ts';
 
 /** After this much silence TCP asks whether the peer is still there. */
@@ -18,11 +21,15 @@ export interface ListenOptions {
   /** 0 takes any free port. */
   readonly port: number;
   readonly webSockets: WebSocketHub;
+  /** Left out, or null, for plain text. */
+  readonly tls?: TlsContext | null;
 }
 
 export interface Listener {
   /** Such as `http://127.0.0.1:8000`. */
   readonly url: string;
+  /** For connections that are opened from now on; of no effect without TLS. */
+  setTls(tls: TlsContext): void;
   /**
    * Stops accepting connections, lets running requests finish, and cuts what is left after
    * `graceMs`. Resolves when every connection is closed.
@@ -37,7 +44,7 @@ export class ListenError extends Error {
 
 /** @throws ListenError in one line, such as for a port that is taken. */
 export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Promise<Listener> {
-  const { host, port, webSockets } = options;
+  const { host, port, webSockets, tls = null } = options;
   const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   let isClosing = false;
   const connections = {
@@ -49,15 +56,20 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   };
   /** Connections without a request so far, as browsers and Node's `fetch` open ahead of need. */
   const unused = new Set<Socket>();
-  const server = createServer(connections, (request, response) => {
+  const serve: RequestListener = (request, response) => {
     unused.delete(request.socket);
     response.on('close', () => {
       // Its connection is idle only after this event.
       if (isClosing) setImmediate(() => server.closeIdleConnections());
     });
     void handle(request, response);
-  });
-  server.on('connection', (socket) => {
+  };
+  const tlsServer =
+    tls &&
+    createTlsServer({ ...connections, ...tls, handshakeTimeout: LIMITS.tlsHandshakeMs }, serve);
+  const server: Server = tlsServer ?? createServer(connections, serve);
+  const opened = tlsServer ? 'secureConnection' : 'connection';
+  server.on(opened, (socket: Socket) => {
     unused.add(socket);
     socket.once('close', () => unused.delete(socket));
   });
@@ -66,12 +78,13 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
     if (offersWebSocket(request)) {
       webSockets.handleUpgrade(request, socket, head);
     } else {
-      serveWithoutUpgrade(server, request, socket, head);
+      serveWithoutUpgrade(request, socket, head, () => server.emit(opened, socket));
     }
   });
   const address = await open(server, host, port);
   return {
-    url: toUrl(host, address.port),
+    url: toUrl(tls ? 'https' : 'http', host, address.port),
+    setTls: (renewed) => tlsServer?.setSecureContext(renewed),
     async close(graceMs) {
       isClosing = true;
       webSockets.drain();
@@ -125,6 +138,6 @@ function explain(error: NodeJS.ErrnoException, host: string, port: number): stri
   }
 }
 
-function toUrl(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+function toUrl(protocol: string, host: string, port: number): string {
+  return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,5 +1,5 @@
 /** Requests that offer an upgrade to something else than WebSocket, and are served without it. */
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', 'http2-settings']);
@@ -7,13 +7,14 @@ const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', '
 /**
  * Before `shouldUpgradeCallback` (22.21, 24.9) Node hands over every request with an `Upgrade` header
  * once anything listens for upgrades, its body unread. Java's HTTP client offers HTTP/2 (`h2c`) with each of its requests, and may be
- * answered as if it had not: this puts the request back before the server, the offer left out.
+ * answered as if it had not: this puts the request back into its socket, the offer left out.
+ * @param serve hands the socket to the server again
  */
 export function serveWithoutUpgrade(
-  server: Server,
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
+  serve: () => void,
 ): void {
   const { rawHeaders } = request;
   let text = `${request.method} ${request.url} HTTP/${request.httpVersion}\r\n`;
@@ -22,5 +23,5 @@ export function serveWithoutUpgrade(
     if (!UPGRADE_HEADERS.has(name.toLowerCase())) text += `${name}: ${rawHeaders[index + 1]}\r\n`;
   }
   socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, 'latin1'), head]));
-  server.emit('connection', socket);
+  serve();
 }

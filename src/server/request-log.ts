@@ -1,4 +1,4 @@
-/** One log line per HTTP request; never its body. */
+/** One log line per HTTP request; never its body, and of its key only the client's name. */
 import type { MiddlewareHandler } from 'hono';
 import type { ServerContext, ServerEnv } from './context.ts';
 
@@ -15,6 +15,7 @@ export function requestLog(context: ServerContext): MiddlewareHandler<ServerEnv>
         requestId: c.get('requestId'),
         method: c.req.method,
         path: c.req.path,
+        client: c.get('client'),
         status: c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status,
         durationMs: Math.round(performance.now() - startedAt),
       },

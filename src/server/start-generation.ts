@@ -3,7 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { Caller } from '../front/caller.ts';
 import { fanOut, type FanOutRequest } from '../front/fan-out.ts';
 import type { GenerationDelta } from '../front/generation.ts';
-import type { ServerContext } from './context.ts';
+import type { ServerConfig, ServerContext } from './context.ts';
+import { withDeadline } from './deadline.ts';
 import { unavailable } from './errors.ts';
 import { requireCompiled } from './structured-outputs.ts';
 
@@ -21,8 +22,7 @@ export function requireServing(context: ServerContext): void {
 /**
  * Queues `request`. A refusal (bad grammar, queue full, shutting down) throws here, while the answer's status
  * can still be chosen; whatever happens later, the wait for the first token included, is met in
- * the deltas. Past its deadline the generation ends with a TimeoutError.
- * Without API keys the request's own `user` field tells whose it is.
+ * the deltas. Past its deadline, or the server's for `caller`, the generation ends with a TimeoutError.
  */
 export async function startGeneration(
   context: ServerContext,
@@ -30,21 +30,36 @@ export async function startGeneration(
   caller: Caller,
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
   requireServing(context);
-  await requireCompiled(context, request.prompts[0]?.grammar, caller);
-  const timeoutMs = request.prompts[0]?.timeoutMs ?? context.config.requestTimeoutMs;
-  const deadline = timeoutMs === null ? [] : [AbortSignal.timeout(timeoutMs)];
-  const { client, signal } = caller;
-  const owned = client === '' ? request : ownedBy(client, request);
-  const deltas = fanOut(context.generator, owned, AbortSignal.any([signal, ...deadline]));
-  const first = deltas.next();
+  const [first] = request.prompts;
+  const signal = withDeadline(caller.signal, first?.timeoutMs ?? null);
+  await requireCompiled(context, first?.grammar, { ...caller, signal });
+  const granted = grant(request, caller, context.config);
+  const deltas = fanOut(context.generator, granted, signal);
+  const next = deltas.next();
   // The generator decides on admission before it waits for anything, so a refusal is here within
   // this turn of the event loop.
-  await Promise.race([first, setImmediate()]);
-  return withFirst(first, deltas);
+  await Promise.race([next, setImmediate()]);
+  return withFirst(next, deltas);
 }
 
-function ownedBy(client: string, request: FanOutRequest): FanOutRequest {
-  return { ...request, prompts: request.prompts.map((prompt) => ({ ...prompt, client })) };
+/**
+ * What the server makes of a request's wishes: it is its client's, and so are the prefixes it leaves
+ * in the cache. Without API keys the request's own `user` field tells whose it is.
+ */
+function grant(
+  request: FanOutRequest,
+  { client }: Caller,
+  { priorities: { min, max }, sharePrefixCache }: ServerConfig,
+): FanOutRequest {
+  const prompts = request.prompts.map((prompt) => {
+    const { priority = 0, cacheSalt = '' } = prompt;
+    const granted = { ...prompt, priority: Math.min(Math.max(priority, min), max) };
+    if (client === '') return granted;
+    if (sharePrefixCache) return { ...granted, client };
+    // As JSON no salt of one client's can spell that of another's.
+    return { ...granted, client, cacheSalt: JSON.stringify([client, cacheSalt]) };
+  });
+  return { ...request, prompts };
 }
 
 /** `deltas` with its first result already asked for; adds no promise per delta. */

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { QueueFullError, ShuttingDownError } from '../front/admission.ts';
 import { EngineError, EngineUnavailableError, SlowReaderError } from '../front/engine.ts';
+import { isTimeout } from './deadline.ts';
 import {
   ApiError,
   internalError,
@@ -20,7 +21,7 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof EngineUnavailableError) {
     return unavailable('The engine is not available.', error.retryAfterSeconds);
   }
-  if (error instanceof DOMException && error.name === 'TimeoutError') return requestTimedOut();
+  if (isTimeout(error)) return requestTimedOut();
   if (error instanceof SlowReaderError) {
     return new ApiError(408, 'invalid_request_error', 'The answer was read too slowly.', {
       code: 'slow_reader',

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
 import { errorOf, eventsOf, post } from './support/client.ts';
 import { babbles, useServers } from './support/test-server.ts';
+import { connect } from './support/web-socket.ts';
 
 const server = useServers();
 const endless = { prompt: 'Hi', max_tokens: 200 };
@@ -50,4 +52,60 @@ test('a full queue turns a request away before it is looked at', async () => {
   expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
   await errorOf(response, 429);
   abort.abort();
+});
+
+describe("of the server's limit and the request's own the smaller one holds", () => {
+  const limited = { script: babbles, engine: { delayMs: 20 }, config: { requestTimeoutMs: 100 } };
+
+  test.each([
+    ['/v1/completions', { ...endless, timeout: 60 }],
+    [
+      '/v1/chat/completions',
+      { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 200, timeout: 60 },
+    ],
+    ['/v1/responses', { input: 'Hi', max_output_tokens: 200, timeout: 60 }],
+  ])('%s', async (path, body) => {
+    const target = await server(limited);
+    const startedAt = performance.now();
+    await errorOf(await post(target, path, body), 504);
+    // Its 200 tokens take 4 s.
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(target.engine.running).toBe(0);
+  });
+
+  test('for a response in the background', async () => {
+    const target = await server(limited);
+    const made = await post(target, '/v1/responses', {
+      input: 'Hi',
+      background: true,
+      timeout: 60,
+    });
+    const { id } = z.looseObject({ id: z.string() }).parse(await made.json());
+    await vi.waitFor(() => {
+      const kept = target.context.responses.of('').get(id);
+      expect(kept?.response).toMatchObject({
+        status: 'failed',
+        error: { message: expect.stringMatching(/time/) },
+      });
+    });
+    expect(target.engine.running).toBe(0);
+  });
+
+  test('over WebSocket', async () => {
+    const socket = await connect(await server(limited), '/v1/completions');
+    socket.send({ request_id: 'r', ...endless, timeout: 60 });
+    const frames = await socket.answer('r');
+    expect(frames.at(-2)).toMatchObject({ error: { code: 'request_timeout' } });
+    socket.socket.close();
+  });
+
+  test('while its prompt is made', async () => {
+    const run = (_job: unknown, signal: AbortSignal) =>
+      new Promise<never>((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+    const target = await server({ ...limited, maxModelLen: 100_000, promptThreads: { run } });
+    const body = { prompt: 'x'.repeat(50_000), max_tokens: 1 };
+    await errorOf(await post(target, '/v1/completions', body), 504);
+  });
 });

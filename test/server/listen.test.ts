@@ -61,7 +61,7 @@ test('close ends a connection that its client would keep, once its request is do
   const json = JSON.stringify(body);
   const socket = createConnection(Number(new URL(target.url).port), '127.0.0.1');
   socket.write(
-    `POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`,
+    `POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`,
   );
   await once(socket, 'data');
   let text = '';
@@ -105,14 +105,14 @@ test('a request that offers another protocol is answered in HTTP/1.1', async () 
   await once(socket, 'connect');
   const json = JSON.stringify({ prompt: 'Hi' });
   socket.write(
-    `POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n`,
+    `POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n`,
   );
   socket.write(json);
   let text = '';
   socket.on('data', (data: Buffer) => (text += data.toString('latin1')));
   await vi.waitFor(() => expect(text).toContain('Hello there!'));
   expect(text.startsWith('HTTP/1.1 200')).toBe(true);
-  socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
+  socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await vi.waitFor(() => expect(text).toContain('{"status":"ok"}'));
   socket.destroy();
 });

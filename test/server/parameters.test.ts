@@ -82,7 +82,7 @@ test('every field reaches the generator', async () => {
     logprobs: 3,
     prompt_logprobs: 2,
     truncate_prompt_tokens: 2,
-    priority: -1,
+    priority: 3,
     cache_salt: 'mine',
   };
   expect(await requestOf(COMPLETIONS, body)).toMatchObject({
@@ -109,7 +109,7 @@ test('every field reaches the generator', async () => {
     badWords: ['no'],
     logprobs: 3,
     promptLogprobs: 2,
-    priority: -1,
+    priority: 3,
     cacheSalt: 'mine',
   });
 });

@@ -15,7 +15,7 @@ async function sendRaw(url: string, path: string, body: object): Promise<Socket>
   await once(socket, 'connect');
   const json = JSON.stringify(body);
   socket.write(
-    `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n${json}`,
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n${json}`,
   );
   return socket;
 }

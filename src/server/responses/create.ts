@@ -1,6 +1,7 @@
 /** One response from its body to its events, whatever carries them. */
 import type { Caller } from '../../front/caller.ts';
 import type { ServerContext } from '../context.ts';
+import { hasLeft } from '../deadline.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import type { JsonObject } from '../openai/answer.ts';
 import {
@@ -23,7 +24,9 @@ import {
   type ResponseHead,
   type ResponseState,
 } from './response-object.ts';
-import { conversationOf, Turn, type StoredResponse } from './store.ts';
+import type { ResponsePartition, StoredResponse } from './partition.ts';
+import { ReferencedItems } from './referenced-items.ts';
+import { conversationOf, Turn } from './turn.ts';
 import { fromChatError, requireCallsOfOutputs, toChatBody } from './to-chat.ts';
 
 export type ResponseEvent = EventFields & { readonly sequence_number: number };
@@ -36,6 +39,8 @@ interface Parts {
   readonly input: readonly Item[];
   readonly previous: Turn | null;
   readonly chat: PreparedChat;
+  /** Where its client's responses are kept. */
+  readonly partition: ResponsePartition;
 }
 
 /** A checked response, to be started once. */
@@ -51,6 +56,7 @@ export class PreparedResponse {
   readonly #input: readonly Item[];
   readonly #previous: Turn | null;
   readonly #chat: PreparedChat;
+  readonly #partition: ResponsePartition;
   readonly #output = new Output();
   #state: ResponseState = INITIAL_STATE;
   #numEvents = 0;
@@ -61,6 +67,7 @@ export class PreparedResponse {
     this.#input = parts.input;
     this.#previous = parts.previous;
     this.#chat = parts.chat;
+    this.#partition = parts.partition;
     const isStored = (parts.body.store ?? true) && context.responses.isEnabled;
     this.#head = { id: this.id, createdAt: now(), isStored };
   }
@@ -75,12 +82,15 @@ export class PreparedResponse {
     const body = parseWith(responseBody, json);
     requireServedModel(context.model, body.model);
     refuseUnsupported(body);
-    const input = parseInput(body['input'], (id) => context.responses.findItem(id));
+    const partition = context.responses.of(caller.client);
     const previous = previousTurn(body, findTurn);
-    const items = [...conversationOf(previous), ...input];
+    const conversation = conversationOf(previous);
+    const references = new ReferencedItems(conversation, partition);
+    const input = parseInput(body['input'], (id) => references.find(id));
+    const items = [...conversation, ...input];
     requireCallsOfOutputs(items);
     const chat = await prepareFitting(context, body, items, caller);
-    return new PreparedResponse(context, { body, input, previous, chat });
+    return new PreparedResponse(context, { body, input, previous, chat, partition });
   }
 
   /** What a `Server-Timing` header says of it; null before it has ended. */
@@ -105,7 +115,7 @@ export class PreparedResponse {
     const deltas = await this.#chat.start(caller).catch((error: unknown) => {
       throw fromChatError(error);
     });
-    if (this.#head.isStored) this.#context.responses.put(this.#toStored(cancel));
+    if (this.#head.isStored) this.#partition.put(this.#toStored(cancel));
     return this.#run(deltas, caller.signal);
   }
 
@@ -114,7 +124,7 @@ export class PreparedResponse {
     this.turn = new Turn(this.#previous, this.#input);
     this.#state = { ...INITIAL_STATE, status: 'completed', completedAt: now() };
     const created = this.#tell('response.created', { ...this.response, status: 'in_progress' });
-    if (this.#head.isStored) this.#context.responses.put(this.#toStored(null));
+    if (this.#head.isStored) this.#partition.put(this.#toStored(null));
     return [created, this.#tell('response.completed', this.response)];
   }
 
@@ -138,7 +148,7 @@ export class PreparedResponse {
       // Kept before its end is told: the client may go on with it at once.
       yield this.#finish(finishReason === 'length', usage);
     } catch (error) {
-      if (signal.aborted) throw error;
+      if (hasLeft(signal)) throw error;
       this.error = toApiError(error, this.#context.logger);
       this.#end({ status: 'failed', error: this.error.toEnvelope().error });
       yield [this.#tell('response.failed', this.response)];
@@ -159,7 +169,7 @@ export class PreparedResponse {
   #end(state: Partial<ResponseState>): void {
     const output = this.#output.items('incomplete');
     this.#state = { ...this.#state, output, ...state };
-    this.#context.responses.update(this.#toStored(null));
+    this.#partition.update(this.#toStored(null));
   }
 
   #toStored(cancel: (() => void) | null): StoredResponse {

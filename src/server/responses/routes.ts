@@ -4,6 +4,7 @@ import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
+import { withDeadline } from '../deadline.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import type { JsonObject } from '../openai/answer.ts';
 import { writeNamedEvents } from '../named-events.ts';
@@ -11,9 +12,10 @@ import { readJsonBody } from '../request-body.ts';
 import { requireServing } from '../start-generation.ts';
 import { PreparedResponse } from './create.ts';
 import { listItems } from './list-items.ts';
-import type { StoredResponse } from './store.ts';
+import type { ResponsePartition, StoredResponse } from './partition.ts';
 
 export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
+  const partitionOf = (c: Context<ServerEnv>) => context.responses.of(c.get('client') ?? '');
   app.post('/v1/responses', (c) => create(c, context));
   app.get('/v1/responses/:id', (c) => {
     if (c.req.query('stream') === 'true') {
@@ -23,17 +25,20 @@ export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
         'unsupported_parameter',
       );
     }
-    return c.json(find(context, c.req.param('id')).response);
+    return c.json(find(partitionOf(c), c.req.param('id')).response);
   });
   app.get('/v1/responses/:id/input_items', (c) => {
-    const { input } = find(context, c.req.param('id'));
+    const { input } = find(partitionOf(c), c.req.param('id'));
     return c.json(listItems(input, c.req.query()));
   });
-  app.post('/v1/responses/:id/cancel', (c) => c.json(cancelResponse(context, c.req.param('id'))));
+  app.post('/v1/responses/:id/cancel', (c) =>
+    c.json(cancelResponse(partitionOf(c), c.req.param('id'))),
+  );
   app.delete('/v1/responses/:id', (c) => {
-    const { id, cancel: end } = find(context, c.req.param('id'));
+    const partition = partitionOf(c);
+    const { id, cancel: end } = find(partition, c.req.param('id'));
     end?.();
-    context.responses.delete(id);
+    partition.delete(id);
     return c.json({ id, object: 'response', deleted: true });
   });
 }
@@ -41,12 +46,12 @@ export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
 async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Response> {
   requireServing(context);
   const { incoming, outgoing } = c.env;
-  const json = await readJsonBody(incoming, context.config.maxBodyBytes);
   const caller = callerOf(context, c);
+  const json = await readJsonBody(incoming, context.config.maxBodyBytes);
   const prepared = await PreparedResponse.prepare(
     context,
     json,
-    (id) => context.responses.get(id)?.turn ?? undefined,
+    (id) => context.responses.of(caller.client).turnOf(id),
     caller,
   );
   const { body } = prepared;
@@ -83,7 +88,7 @@ async function createInBackground(
   }
   const controller = new AbortController();
   const cancel = (): void => controller.abort(new Error('cancelled by the client'));
-  const { signal } = controller;
+  const signal = withDeadline(controller.signal, context.config.requestTimeoutMs);
   const events = await prepared.start({ client, signal }, cancel);
   const answer = prepared.response;
   void drain(events, context);
@@ -99,8 +104,8 @@ async function drain(events: AsyncIterable<unknown>, context: ServerContext): Pr
   }
 }
 
-function cancelResponse(context: ServerContext, id: string): JsonObject {
-  const { cancel: end, response } = find(context, id);
+function cancelResponse(partition: ResponsePartition, id: string): JsonObject {
+  const { cancel: end, response } = find(partition, id);
   if (response['background'] !== true) {
     const message = 'Only responses created with `background: true` can be cancelled.';
     throw badRequest(message, null, 'invalid_value');
@@ -111,8 +116,8 @@ function cancelResponse(context: ServerContext, id: string): JsonObject {
   return { ...response, status: 'cancelled' };
 }
 
-function find(context: ServerContext, id: string): StoredResponse {
-  const stored = context.responses.get(id);
+function find(partition: ResponsePartition, id: string): StoredResponse {
+  const stored = partition.get(id);
   if (stored !== undefined) return stored;
   throw new ApiError(404, 'NotFoundError', `Response with id '${id.slice(0, 100)}' not found.`, {
     code: 'response_not_found',

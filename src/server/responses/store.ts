@@ -1,74 +1,10 @@
-/**
- * Keeps responses in memory, the least recently used ones dropped first. What is kept is JSON text,
- * so that its size is known and nothing in it can change.
- */
-import type { JsonObject } from '../openai/answer.ts';
-import type { Item } from './items.ts';
-
-/** Most responses kept, whatever their size: what a response costs beside its text. */
-const MAX_RESPONSES = 10_000;
-
-/**
- * One turn of a conversation. Turns are shared by all responses that follow on them, and live as
- * long as the last of those: dropping a response breaks no conversation.
- */
-export class Turn {
-  readonly previous: Turn | null;
-  readonly json: string;
-  readonly itemIds: readonly string[];
-  /** Responses and turns that hold on to this one. */
-  numHolders = 0;
-
-  constructor(previous: Turn | null, items: readonly Item[]) {
-    this.previous = previous;
-    this.json = JSON.stringify(items);
-    this.itemIds = items.map(({ id }) => id);
-  }
-
-  get numBytes(): number {
-    return Buffer.byteLength(this.json);
-  }
-
-  items(): Item[] {
-    return JSON.parse(this.json);
-  }
-}
-
-/** The items of a conversation up to and with `turn`, oldest first. */
-export function conversationOf(turn: Turn | null): Item[] {
-  const turns: Item[][] = [];
-  for (let current = turn; current !== null; current = current.previous) {
-    turns.push(current.items());
-  }
-  return turns.toReversed().flat();
-}
-
-export interface StoredResponse {
-  readonly id: string;
-  /** The response object. */
-  readonly response: JsonObject;
-  /** What the request brought, without what came from previous responses. */
-  readonly input: readonly Item[];
-  /** Its conversation, once it has ended well. */
-  readonly turn: Turn | null;
-  /** Ends a background response that is at work. */
-  readonly cancel: (() => void) | null;
-}
-
-interface Entry {
-  readonly responseJson: string;
-  readonly inputJson: string;
-  readonly turn: Turn | null;
-  readonly cancel: (() => void) | null;
-  readonly numBytes: number;
-}
+/** Keeps responses in memory, of each client apart, the least recently used ones dropped first. */
+import { LIMITS } from '../../limits.ts';
+import { ResponsePartition } from './partition.ts';
 
 export class ResponseStore {
   readonly #maxBytes: number;
-  /** In the order of their last use. */
-  readonly #entries = new Map<string, Entry>();
-  readonly #turnOfItem = new Map<string, Turn>();
-  #numBytes = 0;
+  readonly #partitions = new Map<string, ResponsePartition>();
 
   /** @param maxBytes of all texts kept together; 0 keeps nothing */
   constructor(maxBytes: number) {
@@ -80,84 +16,39 @@ export class ResponseStore {
   }
 
   get numBytes(): number {
-    return this.#numBytes;
+    return this.#sum(({ numBytes }) => numBytes);
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#sum(({ size }) => size);
   }
 
-  /** Keeps `stored`, in place of what had its id, as far as there is room. */
-  put(stored: StoredResponse): void {
-    if (!this.isEnabled) return;
-    this.delete(stored.id);
-    const responseJson = JSON.stringify(stored.response);
-    const inputJson = JSON.stringify(stored.input);
-    const numBytes = Buffer.byteLength(responseJson) + Buffer.byteLength(inputJson);
-    const { turn, cancel } = stored;
-    this.#entries.set(stored.id, { responseJson, inputJson, turn, cancel, numBytes });
-    this.#numBytes += numBytes;
-    this.#hold(turn);
-    for (const id of this.#entries.keys()) {
-      if (this.#numBytes <= this.#maxBytes && this.#entries.size <= MAX_RESPONSES) break;
-      this.delete(id);
-    }
+  /** What `client` has in it; an empty one for a client that was not seen before. */
+  of(client: string): ResponsePartition {
+    const known = this.#partitions.get(client);
+    if (known !== undefined) return known;
+    const { isEnabled } = this;
+    const partition = new ResponsePartition({ isEnabled, onGrown: () => this.#makeRoom() });
+    this.#partitions.set(client, partition);
+    return partition;
   }
 
-  /** As `put`, unless its id was deleted or dropped meanwhile. */
-  update(stored: StoredResponse): void {
-    if (this.#entries.has(stored.id)) this.put(stored);
+  /** Who takes the most gives up first: a client that fills the store drops what is its own. */
+  #makeRoom(): void {
+    while (this.numBytes > this.#maxBytes) this.#largest(({ numBytes }) => numBytes).dropOldest();
+    while (this.size > LIMITS.storedResponses) this.#largest(({ size }) => size).dropOldest();
   }
 
-  get(id: string): StoredResponse | undefined {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) return undefined;
-    this.#entries.delete(id);
-    this.#entries.set(id, entry);
-    return {
-      id,
-      response: JSON.parse(entry.responseJson),
-      input: JSON.parse(entry.inputJson),
-      turn: entry.turn,
-      cancel: entry.cancel,
-    };
+  #largest(measure: (partition: ResponsePartition) => number): ResponsePartition {
+    return [...this.#partitions.values()].reduce((largest, other) =>
+      measure(other) > measure(largest) ? other : largest,
+    );
   }
 
-  /** @returns whether it was there. */
-  delete(id: string): boolean {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) return false;
-    this.#entries.delete(id);
-    this.#numBytes -= entry.numBytes;
-    this.#release(entry.turn);
-    return true;
-  }
-
-  /** An item of any response or conversation that is kept. */
-  findItem(id: string): Item | undefined {
-    return this.#turnOfItem
-      .get(id)
-      ?.items()
-      .find((item) => item.id === id);
-  }
-
-  #hold(turn: Turn | null): void {
-    for (let current = turn; current !== null; current = current.previous) {
-      current.numHolders++;
-      if (current.numHolders > 1) return;
-      this.#numBytes += current.numBytes;
-      for (const itemId of current.itemIds) this.#turnOfItem.set(itemId, current);
-    }
-  }
-
-  #release(turn: Turn | null): void {
-    for (let current = turn; current !== null; current = current.previous) {
-      current.numHolders--;
-      if (current.numHolders > 0) return;
-      this.#numBytes -= current.numBytes;
-      for (const itemId of current.itemIds) {
-        if (this.#turnOfItem.get(itemId) === current) this.#turnOfItem.delete(itemId);
-      }
-    }
+  /** One partition per API key: few enough to count anew. */
+  #sum(measure: (partition: ResponsePartition) => number): number {
+    let sum = 0;
+    for (const partition of this.#partitions.values()) sum += measure(partition);
+    return sum;
   }
 }

@@ -1,6 +1,7 @@
 /** /v1/responses over WebSocket: `response.create` events in, the events of a stream out. */
 import type { RawData, WebSocket } from 'ws';
 import type { ServerContext } from '../context.ts';
+import { withDeadline } from '../deadline.ts';
 import { badRequest } from '../errors.ts';
 import { parseJson } from '../request-body.ts';
 import { requireServing } from '../start-generation.ts';
@@ -8,7 +9,8 @@ import { toApiError } from '../to-api-error.ts';
 import { FrameWriter } from '../websocket/frame-writer.ts';
 import { textOf } from '../websocket/frames.ts';
 import { PreparedResponse } from './create.ts';
-import type { Turn } from './store.ts';
+import type { ResponsePartition } from './partition.ts';
+import type { Turn } from './turn.ts';
 
 const GOING_AWAY = 1001;
 
@@ -29,16 +31,22 @@ export class ResponsesSession {
   readonly #pending: string[] = [];
   #isBusy = false;
   #isDraining = false;
-  #last: { readonly id: string; readonly turn: Turn } | null = null;
+  readonly #partition: ResponsePartition;
+  /** Of the response that can be gone on with though it was not stored. */
+  #lastId: string | null = null;
 
   /** @param client whose socket it is */
   constructor(socket: WebSocket, context: ServerContext, client: string) {
     this.#socket = socket;
     this.#context = context;
     this.#client = client;
+    this.#partition = context.responses.of(client);
     this.#writer = new FrameWriter(socket);
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
-    socket.on('close', () => this.#closed.abort(new Error('socket closed')));
+    socket.on('close', () => {
+      this.#closed.abort(new Error('socket closed'));
+      this.#partition.keepLast(this, null);
+    });
     // `close` follows; without a listener a broken frame would end the process.
     socket.on('error', (error) => context.logger.debug({ err: error }, 'websocket error'));
   }
@@ -78,7 +86,9 @@ export class ResponsesSession {
 
   async #answer(json: unknown): Promise<void> {
     requireServing(this.#context);
-    const caller = { client: this.#client, signal: this.#closed.signal };
+    const { requestTimeoutMs } = this.#context.config;
+    const signal = withDeadline(this.#closed.signal, requestTimeoutMs);
+    const caller = { client: this.#client, signal };
     const prepared = await PreparedResponse.prepare(
       this.#context,
       requireCreateEvent(json),
@@ -94,12 +104,14 @@ export class ResponsesSession {
       }
     }
     const { id, turn } = prepared;
-    if (turn !== null) this.#last = { id, turn };
+    if (turn === null || this.#closed.signal.aborted) return;
+    this.#lastId = id;
+    this.#partition.keepLast(this, turn);
   }
 
   #findTurn(id: string): Turn | undefined {
-    if (this.#last?.id === id) return this.#last.turn;
-    return this.#context.responses.get(id)?.turn ?? undefined;
+    const last = this.#lastId === id ? this.#partition.lastOf(this) : undefined;
+    return last ?? this.#partition.turnOf(id);
   }
 
   #sendError(error: unknown): void {

@@ -2,18 +2,27 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { clientOf, createKeyCheck, type KeyCheck } from '../auth.ts';
+import type { ApiKey } from '../api-keys.ts';
 import type { ServerContext } from '../context.ts';
 import { requireAllowedOrigin } from '../cors.ts';
+import { requireAllowedHost } from '../hosts.ts';
 import { routeNotFound, unavailable, type ApiError } from '../errors.ts';
 import { COMPLETION_PATHS } from '../openai/routes.ts';
 import { ResponsesSession } from '../responses/web-socket.ts';
 import { toApiError } from '../to-api-error.ts';
 import { WebSocketSession } from './session.ts';
 
+const POLICY_VIOLATION = 1008;
+
 /** What talks over one socket. */
 interface Session {
   drain(): void;
+}
+
+interface Tracked {
+  readonly session: Session;
+  /** What it was opened with; null where no key is needed. */
+  readonly key: ApiKey | null;
 }
 
 /** What is spoken on each path; undefined where there is no WebSocket. */
@@ -28,9 +37,8 @@ function sessionOf(
 
 export class WebSocketHub {
   readonly #context: ServerContext;
-  readonly #checkKey: KeyCheck;
   readonly #server: WebSocketServer;
-  readonly #sessions = new Map<WebSocket, Session>();
+  readonly #sessions = new Map<WebSocket, Tracked>();
   /** Sockets that have answered since the last ping. */
   readonly #alive = new WeakSet<WebSocket>();
   readonly #heartbeat: NodeJS.Timeout;
@@ -38,7 +46,6 @@ export class WebSocketHub {
 
   constructor(context: ServerContext) {
     this.#context = context;
-    this.#checkKey = createKeyCheck(context.config.apiKeys);
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
@@ -53,9 +60,9 @@ export class WebSocketHub {
     socket.on('error', ignoreError);
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     try {
+      requireAllowedHost(request, this.#context);
       requireAllowedOrigin(request, this.#context.config);
-      this.#checkKey(request.headers);
-      const client = clientOf(this.#context, request.headers);
+      const key = this.#context.keys.identify(request.headers);
       const createSession = sessionOf(path);
       if (createSession === undefined) throw routeNotFound('WebSocket', path);
       if (this.#isDraining || this.#context.isDraining()) {
@@ -63,7 +70,8 @@ export class WebSocketHub {
       }
       this.#server.handleUpgrade(request, socket, head, (webSocket) => {
         socket.off('error', ignoreError);
-        this.#track(webSocket, createSession(webSocket, this.#context, client));
+        const session = createSession(webSocket, this.#context, key?.client ?? '');
+        this.#track(webSocket, { session, key });
       });
     } catch (error) {
       refuseUpgrade(socket, toApiError(error, this.#context.logger));
@@ -73,7 +81,15 @@ export class WebSocketHub {
   /** Closes each socket with 1001 once its requests are done; none opens any more. */
   drain(): void {
     this.#isDraining = true;
-    for (const session of this.#sessions.values()) session.drain();
+    for (const { session } of this.#sessions.values()) session.drain();
+  }
+
+  /** Ends the sockets whose key was taken away. */
+  dropRevoked(): void {
+    for (const [socket, { key }] of this.#sessions) {
+      if (!this.#context.keys.isValid(key))
+        socket.close(POLICY_VIOLATION, 'the API key was revoked');
+    }
   }
 
   /** Cuts what is still open. */
@@ -82,8 +98,8 @@ export class WebSocketHub {
     for (const socket of this.#sessions.keys()) socket.terminate();
   }
 
-  #track(socket: WebSocket, session: Session): void {
-    this.#sessions.set(socket, session);
+  #track(socket: WebSocket, tracked: Tracked): void {
+    this.#sessions.set(socket, tracked);
     this.#alive.add(socket);
     socket.on('pong', () => this.#alive.add(socket));
     socket.on('close', () => this.#sessions.delete(socket));

@@ -2,6 +2,7 @@
 import type { RawData, WebSocket } from 'ws';
 import type { Caller } from '../../front/caller.ts';
 import type { ServerContext } from '../context.ts';
+import { hasLeft, withDeadline } from '../deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
 import { gather, type JsonObject } from '../openai/answer.ts';
 import type { Prepare } from '../openai/routes.ts';
@@ -68,7 +69,7 @@ export class WebSocketSession {
     }
     const controller = new AbortController();
     this.#live.set(requestId, controller);
-    const { signal } = controller;
+    const signal = withDeadline(controller.signal, this.#context.config.requestTimeoutMs);
     void this.#serve(requestId, frame.body, { client: this.#client, signal });
   }
 
@@ -77,7 +78,7 @@ export class WebSocketSession {
     try {
       await this.#answer(requestId, body, caller);
     } catch (error) {
-      if (!caller.signal.aborted)
+      if (!hasLeft(caller.signal))
         this.#sendError(requestId, toApiError(error, this.#context.logger));
     }
     this.#live.delete(requestId);

@@ -135,7 +135,7 @@ describe('create', () => {
       if (event.type === 'response.output_text.delta') break;
     }
     await vi.waitFor(() => expect(target.engine).toMatchObject({ running: 0, aborted: 1 }));
-    const kept = target.context.responses.get(id);
+    const kept = target.context.responses.of('').get(id);
     expect(kept?.response).toMatchObject({ status: 'cancelled' });
   });
 
@@ -255,6 +255,26 @@ describe('a conversation', () => {
       ],
     });
     expect(promptsOf(target).at(-1)).toBe('assistant: Yes.\nuser: Two?\nassistant: ');
+  });
+
+  test('can not be made to hold one item many times', async () => {
+    const target = await server();
+    await create(target, { input: [{ id: 'msg_1', role: 'user', content: 'One?' }] });
+    const reference = { type: 'item_reference', id: 'msg_1' };
+    const twice = await post(target, PATH, { input: [reference, reference] });
+    expect((await errorOf(twice, 400)).message).toContain('twice');
+  });
+
+  test('finds an item in its own conversation before one of the same id elsewhere', async () => {
+    const target = await server({ script: says('Yes.') });
+    const input = (content: string) => [{ id: 'msg_1', role: 'user', content }];
+    const first = await create(target, { input: input('One?') });
+    await create(target, { input: input('Two?') });
+    await create(target, {
+      input: [{ type: 'item_reference', id: 'msg_1' }],
+      previous_response_id: first.id,
+    });
+    expect(promptsOf(target).at(-1)).toBe('user: One?\nassistant: Yes.\nuser: One?\nassistant: ');
   });
 
   test('that was not stored can not be gone on with', async () => {

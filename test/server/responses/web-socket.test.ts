@@ -87,6 +87,29 @@ describe('/v1/responses over WebSocket', () => {
     ]);
   });
 
+  test('a chain of turns is held within the limit of the store', async () => {
+    const target = await server({ maxModelLen: 100_000, responseStoreBytes: 50_000 });
+    const client = new Client(target.url);
+    const skipped = { store: false, generate: false };
+    let id: string | undefined;
+    let turns = 0;
+    for (; turns < 20; turns++) {
+      const input = `${turns}`.padEnd(4000, 'x');
+      await client.send(create({ ...skipped, input, previous_response_id: id }));
+      const last = (await client.answers(turns + 1)).at(-1);
+      expect(target.context.responses.numBytes).toBeLessThanOrEqual(50_000);
+      id = last?.response?.id;
+      if (last?.type === 'error') break;
+    }
+    expect(client.events.at(-1)).toMatchObject({
+      type: 'error',
+      error: { code: 'previous_response_not_found' },
+    });
+    expect(turns).toBeGreaterThan(10);
+    client.socket.close();
+    await vi.waitFor(() => expect(target.context.responses.numBytes).toBe(0));
+  });
+
   test('with generate: false only takes the input', async () => {
     const target = await server();
     const client = new Client(target.url);

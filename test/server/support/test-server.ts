@@ -1,5 +1,5 @@
 /** A listening server over the fake engine, with a tokenizer of one token per byte. */
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { afterEach } from 'vitest';
 import type { EngineState } from '../../../src/front/engine.ts';
 import { Admission } from '../../../src/front/admission.ts';
@@ -11,6 +11,7 @@ import { PromptEncoder, type PromptEncoderOptions } from '../../../src/front/pro
 import { TextGenerator } from '../../../src/front/text-generator.ts';
 import { TextTokenizer } from '../../../src/front/tokenizer.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
+import { ApiKeys, unnamedKeys } from '../../../src/server/api-keys.ts';
 import { createApp } from '../../../src/server/app.ts';
 import {
   DEFAULT_SERVER_CONFIG,
@@ -21,6 +22,7 @@ import {
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { ServerTimings } from '../../../src/server/server-timing.ts';
 import { listen } from '../../../src/server/listen.ts';
+import type { TlsContext } from '../../../src/server/tls.ts';
 import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
 import { FakeEngine, type FakeEngineOptions, type Script } from '../../support/fake-engine.ts';
 
@@ -90,7 +92,10 @@ export function* babbles(): Iterable<number> {
 export interface TestServerOptions {
   readonly script?: Script;
   readonly engine?: FakeEngineOptions;
-  readonly config?: Partial<ServerConfig>;
+  readonly config?: Partial<ServerConfig> & { readonly apiKeys?: readonly string[] };
+  readonly tls?: TlsContext;
+  /** In place of `config.apiKeys`. */
+  readonly keys?: ApiKeys;
   readonly samplingDefaults?: SamplingDefaults;
   readonly concurrency?: number;
   readonly maxQueue?: number;
@@ -101,6 +106,7 @@ export interface TestServerOptions {
   /** Where long prompts are made; on the main thread if left out. */
   readonly promptThreads?: PromptEncoderOptions['threads'];
   readonly grammars?: ServerContext['grammars'];
+  readonly logger?: Logger;
   /** In place of the text generator over the fake engine. */
   readonly generator?: Generator;
 }
@@ -110,11 +116,14 @@ export interface TestServer {
   readonly engine: FakeEngine;
   readonly admission: Admission;
   readonly context: ServerContext;
+  readonly webSockets: WebSocketHub;
+  setTls(tls: TlsContext): void;
   startDraining(): void;
   close(graceMs?: number): Promise<void>;
 }
 
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const { apiKeys = [], ...config } = options.config ?? {};
   const engine = new FakeEngine(options.script ?? says('Hello there!'), options.engine);
   if (options.state !== undefined) engine.state = options.state;
   const admission = new Admission({
@@ -153,22 +162,27 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       samplingDefaults: options.samplingDefaults ?? {},
     },
     responses: new ResponseStore(options.responseStoreBytes ?? 2 ** 20),
-    config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...options.config },
+    config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...config },
+    keys: options.keys ?? new ApiKeys(unnamedKeys(apiKeys)),
     metrics,
     timings,
-    logger: pino({ level: 'silent' }),
+    logger: options.logger ?? pino({ level: 'silent' }),
     isDraining: () => isDraining,
   };
+  const webSockets = new WebSocketHub(context);
   const listener = await listen(createApp(context), {
     host: '127.0.0.1',
     port: 0,
-    webSockets: new WebSocketHub(context),
+    webSockets,
+    tls: options.tls ?? null,
   });
   return {
     url: listener.url,
     engine,
     admission,
     context,
+    webSockets,
+    setTls: (tls) => listener.setTls(tls),
     startDraining() {
       isDraining = true;
     },

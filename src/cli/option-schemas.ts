@@ -1,0 +1,56 @@
+/** What the values of flags must look like. */
+import { z } from 'zod';
+
+const BYTES_PER_UNIT: Readonly<Record<string, number>> = {
+  '': 1,
+  k: 2 ** 10,
+  m: 2 ** 20,
+  g: 2 ** 30,
+};
+
+/** Such as `8m`, `512k` or `1048576`. */
+export const byteSize = z
+  .string()
+  .regex(/^\d+(\.\d+)?\s*([kmg]i?b?|b)?$/i, 'expected a size such as 8m, 512k or 1048576')
+  .transform((text) => {
+    const unit = /[kmg]/i.exec(text)?.[0].toLowerCase() ?? '';
+    return Math.floor(Number.parseFloat(text) * (BYTES_PER_UNIT[unit] ?? 1));
+  });
+
+/** A file opened in a browser has the origin `null`. */
+const ORIGIN = /^(\*|null|[a-z][a-z0-9+.-]*:\/\/[^/]+)$/i;
+
+export const originList = z
+  .string()
+  .transform((text) => text.split(',').map((origin) => origin.trim().replace(/\/$/, '')))
+  .pipe(z.array(z.string().regex(ORIGIN, 'expected origins such as https://chat.example')));
+
+export const hostList = z
+  .string()
+  .transform((text) => text.split(',').map((host) => host.trim().toLowerCase()))
+  .pipe(z.array(z.string().regex(/^[^\s:/]+$|^[\da-f:]+$/, 'expected names without ports')));
+
+/** Such as `0,9`. */
+export const priorityRange = z
+  .string()
+  .regex(/^-?\d{1,9},-?\d{1,9}$/, 'expected two whole numbers such as 0,9')
+  .transform((text) => {
+    const [min = 0, max = 0] = text.split(',').map(Number);
+    return { min, max };
+  })
+  .refine(({ min, max }) => min <= max, 'expected the lower one first');
+
+export const count = (min: number) => z.coerce.number().pipe(z.int().min(min));
+
+/** Such as `a=1`, or `a=1,b=2`. */
+export const assignments = z
+  .string()
+  .regex(/^[^=,]+=[^,]*(,[^=,]+=[^,]*)*$/, 'expected key=value')
+  .transform((text): Record<string, string> =>
+    Object.fromEntries(
+      text.split(',').map((part) => {
+        const [key = '', ...value] = part.split('=');
+        return [key, value.join('=')];
+      }),
+    ),
+  );

@@ -1,0 +1,15 @@
+/** Signals that also abort when time is over. */
+
+/** @param timeoutMs null is no limit */
+export function withDeadline(signal: AbortSignal, timeoutMs: number | null): AbortSignal {
+  return timeoutMs === null ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+}
+
+/** Whether `signal` aborted because nobody waits any more: past a deadline there is one to tell. */
+export function hasLeft({ aborted, reason }: AbortSignal): boolean {
+  return aborted && !isTimeout(reason);
+}
+
+export function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError';
+}

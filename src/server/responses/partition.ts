@@ -1,0 +1,166 @@
+/** One client's share of the response store: it finds what it made itself, and nothing else. */
+import type { JsonObject } from '../openai/answer.ts';
+import type { Item } from './items.ts';
+import type { Turn } from './turn.ts';
+
+export interface StoredResponse {
+  readonly id: string;
+  /** The response object. */
+  readonly response: JsonObject;
+  /** What the request brought, without what came from previous responses. */
+  readonly input: readonly Item[];
+  /** Its conversation, once it has ended well. */
+  readonly turn: Turn | null;
+  /** Ends a background response that is at work. */
+  readonly cancel: (() => void) | null;
+}
+
+interface Entry {
+  readonly responseJson: string;
+  readonly inputJson: string;
+  readonly turn: Turn | null;
+  readonly cancel: (() => void) | null;
+  readonly numBytes: number;
+}
+
+export interface PartitionOptions {
+  /** False keeps nothing. */
+  readonly isEnabled: boolean;
+  /** Told when something was added, to make room if there is too much. */
+  readonly onGrown: () => void;
+}
+
+export class ResponsePartition {
+  readonly #options: PartitionOptions;
+  /** Responses, in the order of their last use. */
+  readonly #entries = new Map<string, Entry>();
+  /** What sessions go on with, by session, in the order of their last use. */
+  readonly #lastTurns = new Map<object, Turn>();
+  readonly #turnOfItem = new Map<string, Turn>();
+  #numBytes = 0;
+
+  constructor(options: PartitionOptions) {
+    this.#options = options;
+  }
+
+  /** Of all texts kept. */
+  get numBytes(): number {
+    return this.#numBytes;
+  }
+
+  get size(): number {
+    return this.#entries.size + this.#lastTurns.size;
+  }
+
+  /** Keeps `stored`, in place of what had its id, as far as there is room. */
+  put(stored: StoredResponse): void {
+    if (!this.#options.isEnabled) return;
+    this.delete(stored.id);
+    const responseJson = JSON.stringify(stored.response);
+    const inputJson = JSON.stringify(stored.input);
+    const numBytes = Buffer.byteLength(responseJson) + Buffer.byteLength(inputJson);
+    const { turn, cancel } = stored;
+    this.#entries.set(stored.id, { responseJson, inputJson, turn, cancel, numBytes });
+    this.#numBytes += numBytes;
+    this.#hold(turn);
+    this.#options.onGrown();
+  }
+
+  /** As `put`, unless its id was deleted or dropped meanwhile. */
+  update(stored: StoredResponse): void {
+    if (this.#entries.has(stored.id)) this.put(stored);
+  }
+
+  get(id: string): StoredResponse | undefined {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(id);
+    this.#entries.set(id, entry);
+    return {
+      id,
+      response: JSON.parse(entry.responseJson),
+      input: JSON.parse(entry.inputJson),
+      turn: entry.turn,
+      cancel: entry.cancel,
+    };
+  }
+
+  /** The conversation that `id` ends, if it ended well. */
+  turnOf(id: string): Turn | undefined {
+    return this.get(id)?.turn ?? undefined;
+  }
+
+  /** @returns whether it was there. */
+  delete(id: string): boolean {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return false;
+    this.#entries.delete(id);
+    this.#numBytes -= entry.numBytes;
+    this.#release(entry.turn);
+    return true;
+  }
+
+  /** The turn of any response or conversation kept that has the item; the latest of several. */
+  turnOfItem(id: string): Turn | undefined {
+    return this.#turnOfItem.get(id);
+  }
+
+  /**
+   * Keeps what `session` goes on with, stored or not, in place of what it went on with before; like
+   * everything here it may be dropped for want of room.
+   * @param turn null when the session ends
+   */
+  keepLast(session: object, turn: Turn | null): void {
+    const before = this.#lastTurns.get(session);
+    this.#lastTurns.delete(session);
+    // Held before the other is let go of: most often it follows on it.
+    if (turn !== null && this.#options.isEnabled) {
+      this.#lastTurns.set(session, turn);
+      this.#hold(turn);
+    }
+    this.#release(before ?? null);
+    this.#options.onGrown();
+  }
+
+  /** What `keepLast` was given for `session`, unless it was dropped. */
+  lastOf(session: object): Turn | undefined {
+    return this.#lastTurns.get(session);
+  }
+
+  /** Gives up the oldest response, or the oldest turn of a session where there is no response. */
+  dropOldest(): void {
+    const [oldest] = this.#entries;
+    if (oldest !== undefined) {
+      const [id, { cancel }] = oldest;
+      this.delete(id);
+      // Nobody can ask for it any more.
+      cancel?.();
+      return;
+    }
+    const [last] = this.#lastTurns;
+    if (last === undefined) return;
+    const [session, turn] = last;
+    this.#lastTurns.delete(session);
+    this.#release(turn);
+  }
+
+  #hold(turn: Turn | null): void {
+    for (let current = turn; current !== null; current = current.previous) {
+      current.numHolders++;
+      if (current.numHolders > 1) return;
+      this.#numBytes += current.numBytes;
+      for (const itemId of current.itemIds) this.#turnOfItem.set(itemId, current);
+    }
+  }
+
+  #release(turn: Turn | null): void {
+    for (let current = turn; current !== null; current = current.previous) {
+      current.numHolders--;
+      if (current.numHolders > 0) return;
+      this.#numBytes -= current.numBytes;
+      for (const itemId of current.itemIds) {
+        if (this.#turnOfItem.get(itemId) === current) this.#turnOfItem.delete(itemId);
+      }
+    }
+  }
+}
