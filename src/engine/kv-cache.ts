@@ -1,6 +1,6 @@
 import { type CacheRow, saltOf, tokenIdsOf } from './cache-row.ts';
 import type { KvCacheManager } from './kv-cache-manager.ts';
-import { BLOCK_SIZE, PrefixIndex } from './prefix-index.ts';
+import { BLOCK_SIZE, PrefixIndex, wholeBlocks } from './prefix-index.ts';
 import { RowMemory } from './row-memory.ts';
 import type { Sequence } from './sequence.ts';
 import type { CacheOperation } from './step-plan.ts';
@@ -146,7 +146,7 @@ export class KvCache implements KvCacheManager {
     sequence.row = rowIndex;
     // The last token's logits are lost with the process: it is computed once more.
     sequence.numComputedTokens = Math.min(length, sequence.numTokens - 1);
-    sequence.numCachedTokens = sequence.numComputedTokens;
+    sequence.numCachedTokens = wholeBlocks(sequence.numComputedTokens);
     this.#memory.setLive(row, this.#memory.blocksOf(sequence.numTokens));
     this.#indexOwned(row);
   }

@@ -143,7 +143,7 @@ export interface TokenOutput {
   readonly finishReason: FinishReason | null;
   /** Set with finishReason `error`. */
   readonly error?: string;
-  /** Prompt tokens that were not computed but found in the cache; comes with the first token. */
+  /** Prompt tokens that were found in the cache, in whole blocks; comes with the first token. */
   readonly numCachedTokens?: number;
   /** Of the token, when the request asks for it. */
   readonly logprobs?: Logprobs;

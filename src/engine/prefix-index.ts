@@ -2,6 +2,14 @@
 export const BLOCK_SIZE = 16;
 
 /**
+ * What is told of a prefix that was found, in tokens. To the token it would let others' prompts be
+ * guessed a token at a time, where the cache is shared.
+ */
+export function wholeBlocks(numTokens: number): number {
+  return numTokens - (numTokens % BLOCK_SIZE);
+}
+
+/**
  * Finds rows of the KV cache that begin with the same tokens as a prompt.
  *
  * Each full block of a row's text has a hash that covers everything before it too (vLLM's automatic

@@ -3,6 +3,7 @@ import type { KvCacheManager } from './kv-cache-manager.ts';
 import type { TokenOutput } from './messages.ts';
 import { DEFAULT_PREFILL_POLICY, PrefillBudget, type PrefillPolicy } from './prefill-budget.ts';
 import { planPrefill } from './prefill-planner.ts';
+import { wholeBlocks } from './prefix-index.ts';
 import type { Sequence } from './sequence.ts';
 import type { DecodeRow, SampledToken, SequenceFailure, StepPlan } from './step-plan.ts';
 
@@ -228,9 +229,9 @@ export class Scheduler {
 
   #countPrefix(sequence: Sequence): void {
     if (sequence.numCachedTokens !== -1) return;
-    sequence.numCachedTokens = sequence.numComputedTokens;
+    sequence.numCachedTokens = wholeBlocks(sequence.numComputedTokens);
     this.#prefixQueries += sequence.numTokens;
-    this.#prefixHits += sequence.numComputedTokens;
+    this.#prefixHits += sequence.numCachedTokens;
   }
 
   #planDecode(): DecodeRow[] {

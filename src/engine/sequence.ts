@@ -18,7 +18,7 @@ export class Sequence {
   blockTable: readonly number[] = [];
   /** Who goes first, and who gives way last: the lowest. */
   readonly order: number;
-  /** Prompt tokens found in the cache when it first got a row; -1 before. */
+  /** Prompt tokens found in the cache when it first got a row, in whole blocks; -1 before. */
   numCachedTokens = -1;
   /** How often another sequence got a row that this one could not use. */
   timesOvertaken = 0;
