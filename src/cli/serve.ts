@@ -7,6 +7,7 @@ import { grammarVocabulary } from '../front/grammar-vocabulary.ts';
 import { observeAll } from '../front/observe-all.ts';
 import { PromptEncoder } from '../front/prompt-encoder.ts';
 import { PromptThreads } from '../front/prompt-threads.ts';
+import { largestShare } from '../front/queue-shares.ts';
 import { TextGenerator } from '../front/text-generator.ts';
 import { loadTextModel } from '../front/text-model.ts';
 import { createLogger } from '../observability/logger.ts';
@@ -103,9 +104,12 @@ async function serve(options: Options): Promise<void> {
     onCrash: (description, unfinished) =>
       logger.error({ description, unfinished }, 'the engine process died; starting another'),
   });
+  const concurrency = limits.maxNumSeqs + aheadOfRows(limits.maxNumSeqs);
+  const { maxQueue } = options;
   const admission = new Admission({
-    concurrency: limits.maxNumSeqs + aheadOfRows(limits.maxNumSeqs),
-    maxQueue: options.maxQueue,
+    concurrency,
+    maxQueue,
+    isShared: () => access.keys.numClients > 1,
     ...(options.maxQueueTokens === undefined ? {} : { maxQueueTokens: options.maxQueueTokens }),
   });
   const metrics = new Metrics({ modelName, engine, admission, withProcess: true });
@@ -143,7 +147,8 @@ async function serve(options: Options): Promise<void> {
       allowedHosts: options.allowedHost ?? [],
       corsOrigins: options.corsOrigin ?? [],
       maxBodyBytes: options.maxBody,
-      maxSequencesPerRequest: limits.maxNumSeqs + aheadOfRows(limits.maxNumSeqs) + options.maxQueue,
+      maxSequencesPerRequest:
+        concurrency + (access.keys.isOpen ? maxQueue : largestShare(maxQueue)),
       requestTimeoutMs: options.requestTimeout ? options.requestTimeout * 1000 : null,
       priorities: options.priorityRange,
       sharePrefixCache: options.sharePrefixCache ?? false,

@@ -2,6 +2,7 @@
 import PQueue from 'p-queue';
 import { FairQueue, type FairQueueOptions } from './fair-queue.ts';
 import { CompletionRate } from './completion-rate.ts';
+import { isWithinShare, QueueShares } from './queue-shares.ts';
 
 const MAX_RETRY_AFTER_SECONDS = 60;
 
@@ -41,6 +42,11 @@ export interface AdmissionOptions {
   readonly maxQueue: number;
   /** Prompt tokens that may wait; a single request is always let in. No bound if left out. */
   readonly maxQueueTokens?: number;
+  /**
+   * Whether the queue is shared by clients of which none must fill it for the others. Then a client
+   * without a request in it gets one in, full or not: beyond the bounds there is one per client.
+   */
+  readonly isShared?: () => boolean;
   /** A clock in milliseconds; for tests. */
   readonly now?: () => number;
 }
@@ -58,8 +64,12 @@ export interface AdmissionRequest {
 
 export class Admission {
   readonly #queue: PQueue<FairQueue, FairQueueOptions>;
-  readonly #capacity: number;
+  readonly #concurrency: number;
+  readonly #maxQueue: number;
   readonly #maxQueueTokens: number;
+  readonly #isShared: () => boolean;
+  /** Of all that wait, those that are being prepared included. */
+  readonly #shares = new QueueShares();
   readonly #rate: CompletionRate;
   // p-queue lowers its own counts some microtasks after a task has ended. A request that comes in
   // between would be refused though there is a place.
@@ -76,7 +86,9 @@ export class Admission {
     // the request's signal.
     this.#queue = new PQueue({ concurrency: options.concurrency, queueClass: FairQueue });
     this.#maxQueueTokens = options.maxQueueTokens ?? Infinity;
-    this.#capacity = options.concurrency + options.maxQueue;
+    this.#concurrency = options.concurrency;
+    this.#maxQueue = options.maxQueue;
+    this.#isShared = options.isShared ?? (() => false);
     this.#rate = new CompletionRate(options.now ?? (() => performance.now()));
   }
 
@@ -102,13 +114,31 @@ export class Admission {
   /**
    * For the start of a request, before work is spent on it: that the queue has room for one more.
    * @param numPromptTokens or a low estimate
+   * @param client whose it is
    * @throws QueueFullError, ShuttingDownError
    */
-  requireRoom(numPromptTokens: number): void {
+  requireRoom(numPromptTokens: number, client = ''): void {
     if (this.#isClosed) throw new ShuttingDownError();
-    if (this.#running + this.waiting >= this.#capacity) this.#refuse('requests');
-    const isOver = this.#waitingTokens + numPromptTokens > this.#maxQueueTokens;
-    if (this.#waiting > 0 && isOver) this.#refuse('tokens');
+    if (!this.#hasPlace(client)) this.#refuse('requests');
+    if (!this.#hasRoomForTokens(numPromptTokens, client)) this.#refuse('tokens');
+  }
+
+  #hasPlace(client: string): boolean {
+    // Those that will be taken out at once are no burden.
+    const leaving = Math.max(0, this.#concurrency - this.#running);
+    if (this.waiting < leaving) return true;
+    const free = this.#maxQueue - (this.waiting - leaving);
+    if (!this.#isShared() || this.#maxQueue === 0) return free > 0;
+    const { requests } = this.#shares.of(client);
+    if (requests <= leaving) return requests === 0 || free > 0;
+    return isWithinShare(requests - leaving, 1, free);
+  }
+
+  #hasRoomForTokens(numTokens: number, client: string): boolean {
+    const free = this.#maxQueueTokens - this.#waitingTokens;
+    if (!this.#isShared()) return this.#waiting === 0 || numTokens <= free;
+    const { requests, tokens } = this.#shares.of(client);
+    return requests === 0 || isWithinShare(tokens, numTokens, free);
   }
 
   /**
@@ -117,10 +147,14 @@ export class Admission {
    * @returns ends it; to be called before `acquire`
    * @throws QueueFullError, ShuttingDownError
    */
-  prepare(): Release {
-    this.requireRoom(0);
+  prepare(client = ''): Release {
+    this.requireRoom(0, client);
     this.#preparing++;
-    return once(() => this.#preparing--);
+    this.#shares.add(client, 0);
+    return once(() => {
+      this.#preparing--;
+      this.#shares.remove(client, 0);
+    });
   }
 
   /**
@@ -132,16 +166,14 @@ export class Admission {
     const { priority = 0, client = '', numPromptTokens = 0, maxTokens = 0 } = request;
     signal.throwIfAborted();
     // Not `onSizeLessThan`: it waits for room in the queue, which makes a queue of its own.
-    this.requireRoom(numPromptTokens);
+    this.requireRoom(numPromptTokens, client);
     this.#rate.setBusy(true);
-    this.#waiting++;
-    this.#waitingTokens += numPromptTokens;
+    const leaveQueue = this.#enterQueue(client, numPromptTokens);
     // p-queue gives a task's place to the next one as soon as the task's signal aborts, though it may
     // still run. This one is cut off from the request's signal once it has started.
     const inQueue = new AbortController();
     const leave = (): void => {
-      this.#waiting--;
-      this.#waitingTokens -= numPromptTokens;
+      leaveQueue();
       this.#settle();
       inQueue.abort(signal.reason);
     };
@@ -149,8 +181,7 @@ export class Admission {
     return new Promise((admit, refuse) => {
       const hold = async (): Promise<void> => {
         signal.removeEventListener('abort', leave);
-        this.#waiting--;
-        this.#waitingTokens -= numPromptTokens;
+        leaveQueue();
         this.#running++;
         await new Promise<void>((release) => {
           const end = (): void => {
@@ -184,6 +215,17 @@ export class Admission {
   close(): void {
     // Not p-queue's `clear`: it leaves the promises of the tasks it drops pending for ever.
     this.#isClosed = true;
+  }
+
+  #enterQueue(client: string, numTokens: number): Release {
+    this.#waiting++;
+    this.#waitingTokens += numTokens;
+    this.#shares.add(client, numTokens);
+    return once(() => {
+      this.#waiting--;
+      this.#waitingTokens -= numTokens;
+      this.#shares.remove(client, numTokens);
+    });
   }
 
   #settle(): void {

@@ -48,7 +48,7 @@ export interface GenerationDelta {
   readonly logprobs?: readonly TokenLogprob[];
   /** Of every prompt token but the first, with the first token, if the request asks for them. */
   readonly promptLogprobs?: readonly TokenLogprob[];
-  /** Prompt tokens that were found in the cache; known with the first token. */
+  /** Prompt tokens that were found in the cache, in whole blocks; known with the first token. */
   readonly numCachedTokens?: number;
 }
 

@@ -62,12 +62,12 @@ export class PromptEncoder {
     return prompt;
   }
 
-  async #run(job: PromptJob, { signal }: Caller): Promise<readonly EncodedPrompt[]> {
+  async #run(job: PromptJob, { client, signal }: Caller): Promise<readonly EncodedPrompt[]> {
     const { model, admission, threads } = this.#options;
     if (threads === null || !isLongerThan(MAX_CHARACTERS_AT_ONCE, job)) {
       return runPromptJob(model, job);
     }
-    const prepared = admission.prepare();
+    const prepared = admission.prepare(client);
     try {
       return await threads.run(job, signal);
     } finally {

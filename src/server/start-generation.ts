@@ -8,15 +8,18 @@ import { withDeadline } from './deadline.ts';
 import { unavailable } from './errors.ts';
 import { requireCompiled } from './structured-outputs.ts';
 
-/** @throws ApiError 503 when no new request can be taken. */
-export function requireServing(context: ServerContext): void {
+/**
+ * @param client that wants to be served
+ * @throws ApiError 503 when no new request can be taken; QueueFullError.
+ */
+export function requireServing(context: ServerContext, client: string): void {
   if (context.isDraining()) throw unavailable('The server is shutting down.');
   const { state } = context.engine;
   if (state === 'failed' || state === 'stopped' || state === 'starting') {
     throw unavailable(`The engine is ${state}.`);
   }
   // Before work is spent on the request: templates and tokenizers are not free.
-  context.admission.requireRoom(0);
+  context.admission.requireRoom(0, client);
 }
 
 /**
@@ -29,7 +32,7 @@ export async function startGeneration(
   request: FanOutRequest,
   caller: Caller,
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
-  requireServing(context);
+  requireServing(context, caller.client);
   const [first] = request.prompts;
   const signal = withDeadline(caller.signal, first?.timeoutMs ?? null);
   await requireCompiled(context, first?.grammar, { ...caller, signal });

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { LIMITS } from '../../src/limits.ts';
 import { AGING_MS, FairQueue, type FairQueueOptions } from '../../src/front/fair-queue.ts';
 
 /** Fills a queue with named requests; `drain` gives the names in the order in which they leave. */
@@ -79,6 +80,23 @@ describe('the fair queue', () => {
     add({ name: 'new and high', client: 'a', level: 0 });
     add({ name: 'new and low', client: 'a', level: 1 });
     expect(await drain()).toEqual(['old and low', 'new and high', 'new and low']);
+  });
+
+  it("starves nobody's lowest priority by a flood of the highest", async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const levels = LIMITS.priorities.max - LIMITS.priorities.min;
+    const { add, take } = queueOf([{ name: 'low', client: 'a', level: levels, cost: 10 }]);
+    const [first, ...coming] = flood('b', 2000);
+    if (first) add({ ...first, level: 0 });
+    let minutes = 0;
+    // One more of the flood for each that leaves, a minute at a time.
+    for (const next of coming) {
+      add({ ...next, level: 0 });
+      vi.advanceTimersByTime(AGING_MS);
+      minutes++;
+      if ((await take()) === 'low') break;
+    }
+    expect(minutes).toBeLessThanOrEqual(levels + 2);
   });
 
   it('forgets a request that is taken out', async () => {

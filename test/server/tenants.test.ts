@@ -148,6 +148,22 @@ describe('priorities', () => {
   });
 });
 
+describe("a queue that is full of another key's requests", () => {
+  const long = { prompt: 'Hi', max_tokens: 200, stream: true };
+
+  test.each([1, 6])('of %d places still takes own ones', async (maxQueue) => {
+    const slow = { script: babbles, engine: { delayMs: 20 } };
+    const target = await server({ ...slow, config, concurrency: 1, maxQueue });
+    const abort = new AbortController();
+    const send = (headers: Record<string, string>) =>
+      post(target, '/v1/completions', long, { headers, signal: abort.signal });
+    const flood = await Promise.all(Array.from({ length: 2 * maxQueue + 2 }, () => send(b)));
+    expect(flood.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
+    expect((await send(a)).status).toBe(200);
+    abort.abort();
+  });
+});
+
 test('keys may share prefixes where the operator says so', async () => {
   const target = await server({ config: { ...config, sharePrefixCache: true } });
   for (const headers of [a, b]) {

@@ -30,9 +30,9 @@ export function messageRoutes(app: Hono<ServerEnv>, context: ServerContext): voi
 }
 
 async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Response> {
-  requireServing(context);
   const { incoming, outgoing } = c.env;
   const caller = callerOf(context, c);
+  requireServing(context, caller.client);
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
   const body = parseWith(messagesBody, json);
   requireServedModel(context.model, body.model);

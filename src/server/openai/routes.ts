@@ -35,9 +35,9 @@ async function answer(
   context: ServerContext,
   prepare: Prepare,
 ): Promise<Response> {
-  requireServing(context);
   const { incoming, outgoing } = c.env;
   const caller = callerOf(context, c);
+  requireServing(context, caller.client);
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
   const completion = await prepare(context, json, caller);
   const deltas = await startGeneration(context, completion.request, caller);

@@ -44,9 +44,9 @@ export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
 }
 
 async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Response> {
-  requireServing(context);
   const { incoming, outgoing } = c.env;
   const caller = callerOf(context, c);
+  requireServing(context, caller.client);
   const json = await readJsonBody(incoming, context.config.maxBodyBytes);
   const prepared = await PreparedResponse.prepare(
     context,

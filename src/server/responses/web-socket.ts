@@ -85,7 +85,7 @@ export class ResponsesSession {
   }
 
   async #answer(json: unknown): Promise<void> {
-    requireServing(this.#context);
+    requireServing(this.#context, this.#client);
     const { requestTimeoutMs } = this.#context.config;
     const signal = withDeadline(this.#closed.signal, requestTimeoutMs);
     const caller = { client: this.#client, signal };

@@ -87,7 +87,7 @@ export class WebSocketSession {
   }
 
   async #answer(requestId: string, body: object, caller: Caller): Promise<void> {
-    requireServing(this.#context);
+    requireServing(this.#context, this.#client);
     const completion = await this.#prepare(this.#context, body, caller);
     const { request } = completion;
     const deltas = await startGeneration(this.#context, request, caller);

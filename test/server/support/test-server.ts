@@ -126,9 +126,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const { apiKeys = [], ...config } = options.config ?? {};
   const engine = new FakeEngine(options.script ?? says('Hello there!'), options.engine);
   if (options.state !== undefined) engine.state = options.state;
+  const keys = options.keys ?? new ApiKeys(unnamedKeys(apiKeys));
   const admission = new Admission({
     concurrency: options.concurrency ?? 8,
     maxQueue: options.maxQueue ?? 8,
+    isShared: () => keys.numClients > 1,
   });
   const metrics = new Metrics({ modelName: MODEL, engine, admission, withProcess: false });
   const timings = new ServerTimings();
@@ -163,7 +165,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     },
     responses: new ResponseStore(options.responseStoreBytes ?? 2 ** 20),
     config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...config },
-    keys: options.keys ?? new ApiKeys(unnamedKeys(apiKeys)),
+    keys,
     metrics,
     timings,
     logger: options.logger ?? pino({ level: 'silent' }),
