@@ -11,6 +11,8 @@ export const LIMITS = {
   /** Characters of a WebSocket request's id. */
   requestIdCharacters: 256,
 
+  /** Places in the queue that one of several clients may hold for each that is left free. */
+  queueHeldPerFree: 2,
   /** Priorities that clients may ask for (--priority-range). */
   priorities: { min: 0, max: 9 },
 

@@ -106,10 +106,11 @@ async function serve(options: Options): Promise<void> {
   });
   const concurrency = limits.maxNumSeqs + aheadOfRows(limits.maxNumSeqs);
   const { maxQueue } = options;
+  const isShared = () => access.keys.numClients > 1;
   const admission = new Admission({
     concurrency,
     maxQueue,
-    isShared: () => access.keys.numClients > 1,
+    isShared,
     ...(options.maxQueueTokens === undefined ? {} : { maxQueueTokens: options.maxQueueTokens }),
   });
   const metrics = new Metrics({ modelName, engine, admission, withProcess: true });
@@ -147,8 +148,7 @@ async function serve(options: Options): Promise<void> {
       allowedHosts: options.allowedHost ?? [],
       corsOrigins: options.corsOrigin ?? [],
       maxBodyBytes: options.maxBody,
-      maxSequencesPerRequest:
-        concurrency + (access.keys.isOpen ? maxQueue : largestShare(maxQueue)),
+      maxSequencesPerRequest: concurrency + (isShared() ? largestShare(maxQueue) : maxQueue),
       requestTimeoutMs: options.requestTimeout ? options.requestTimeout * 1000 : null,
       priorities: options.priorityRange,
       sharePrefixCache: options.sharePrefixCache ?? false,

@@ -1,4 +1,5 @@
 /** Of the requests that wait, how many are whose. */
+import { LIMITS } from '../limits.ts';
 
 interface Held {
   requests: number;
@@ -6,9 +7,6 @@ interface Held {
 }
 
 const NOTHING: Readonly<Held> = { requests: 0, tokens: 0 };
-
-/** Places that a client may hold for each one that is left free. */
-const HELD_PER_FREE = 2;
 
 /**
  * Whether a client that holds `held` places may take `wanted` of the `free` ones.
@@ -19,12 +17,13 @@ const HELD_PER_FREE = 2;
  * dropped for that.
  */
 export function isWithinShare(held: number, wanted: number, free: number): boolean {
-  return held + wanted <= HELD_PER_FREE * (free - wanted);
+  return held + wanted <= LIMITS.queueHeldPerFree * (free - wanted);
 }
 
 /** The most of `total` places that a client gets that is alone. */
 export function largestShare(total: number): number {
-  const share = Math.floor((total * HELD_PER_FREE) / (HELD_PER_FREE + 1));
+  const { queueHeldPerFree: perFree } = LIMITS;
+  const share = Math.floor((total * perFree) / (perFree + 1));
   return Math.max(share, Math.min(total, 1));
 }
 

@@ -34,12 +34,11 @@ export function parseApiKeys(text: string): ApiKey[] {
   const lineOfKey = new Map<string, number>();
   const keys: ApiKey[] = [];
   for (const [index, line] of text.split('\n').entries()) {
-    const words = line.trim().split(/\s+/);
-    const [client = '', key, ...more] = words;
+    const [client = '', key, ...more] = line.trim().split(/\s+/);
     if (client === '' || client.startsWith('#')) continue;
     const number = index + 1;
     if (key === undefined || more.length > 0) {
-      throw new ApiKeyFileError(`line ${number}: expected \`name key\`, not ${words.length} words`);
+      throw new ApiKeyFileError(`line ${number}: expected \`name key\`, two words and no more`);
     }
     if (!NAME.test(client)) {
       throw new ApiKeyFileError(

@@ -31,6 +31,7 @@ export class ApiKeys {
   /** Whether requests need no key. */
   readonly isOpen: boolean;
   #users: readonly ApiKey[];
+  #numClients: number;
   readonly #admin: ApiKey | null;
 
   /**
@@ -41,17 +42,19 @@ export class ApiKeys {
   constructor(users: readonly ApiKey[] = [], adminDigest: Buffer | null = null) {
     this.isOpen = users.length === 0;
     this.#users = users;
+    this.#numClients = countClients(users);
     this.#admin = adminDigest && { client: ADMIN_CLIENT, digest: adminDigest };
   }
 
-  /** Those whose requests can be told apart. */
+  /** Of the users' keys: how many share the server. */
   get numClients(): number {
-    return new Set(this.#known().map(({ client }) => client)).size;
+    return this.#numClients;
   }
 
   /** Puts `users` in the place of those so far. With none left, a closed API opens to nobody. */
   replace(users: readonly ApiKey[]): void {
     this.#users = users;
+    this.#numClients = countClients(users);
   }
 
   /**
@@ -83,6 +86,10 @@ export class ApiKeys {
   #known(): readonly ApiKey[] {
     return this.#admin === null ? this.#users : [...this.#users, this.#admin];
   }
+}
+
+function countClients(keys: readonly ApiKey[]): number {
+  return new Set(keys.map(({ client }) => client)).size;
 }
 
 function find(keys: readonly ApiKey[], headers: IncomingHttpHeaders): ApiKey {

@@ -21,8 +21,8 @@ describe('a key file', () => {
   });
 
   test.each([
-    ['alice key-1\nsecret-key', /line 2: expected `name key`, not 1 words/],
-    ['alice key-1 # of 2026', /line 1: expected `name key`, not 5 words/],
+    ['alice key-1\nsecret-key', /line 2: expected `name key`/],
+    ['alice key-1 # of 2026', /line 1: expected `name key`/],
     ['al/ice key-1', /line 1: a name has/],
     [`${'a'.repeat(65)} key-1`, /line 1: a name has/],
     ['alice key-1\n\nbob key-1', /line 3: this key is on line 1 already/],
@@ -41,7 +41,7 @@ test('nothing of a key is kept but its digest', () => {
   );
   keys.identify({ authorization: 'Bearer plain-2' });
   expect(JSON.stringify(keys)).not.toContain('plain');
-  expect(keys.numClients).toBe(3);
+  expect(keys.numClients).toBe(2);
 });
 
 test('several keys of one name are one client', async () => {

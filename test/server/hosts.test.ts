@@ -2,7 +2,8 @@
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { isLoopback } from '../../src/server/hosts.ts';
-import { errorOf } from './support/client.ts';
+import { createApp } from '../../src/server/app.ts';
+import { errorOf, post } from './support/client.ts';
 import { useServers, type TestServerOptions } from './support/test-server.ts';
 import { connect, refusal } from './support/web-socket.ts';
 
@@ -110,6 +111,19 @@ describe('a server without keys that other machines reach', () => {
   test('answers to the name it was given', async () => {
     expect(await statusAs('llm.example', { host: 'llm.example' })).toBe(200);
   });
+});
+
+test('no page can post what it may post without asking first', async () => {
+  const target = await server();
+  const routes = createApp(target.context).routes.filter(({ method }) => method === 'POST');
+  const paths = new Set(routes.map(({ path }) => path).filter((path) => !path.includes(':')));
+  expect(paths.size).toBeGreaterThan(5);
+  for (const path of paths) {
+    const headers = { 'content-type': 'text/plain', origin: 'http://attacker.example' };
+    const response = await post(target, path, { prompt: 'Hi', input: 'Hi' }, { headers });
+    expect([path, response.status]).toEqual([path, path === '/v1/embeddings' ? 501 : 415]);
+  }
+  expect(target.engine.requests).toEqual([]);
 });
 
 test('with keys every name is good: a page does not know them', async () => {
