@@ -12,6 +12,7 @@ const installStamp = join(root, 'node_modules', '.chairlift-installed');
 const buildStamp = join(root, 'dist', '.built-from');
 
 const [command = 'build', ...args] = process.argv.slice(2);
+const parent = process.ppid;
 
 checkNode();
 install();
@@ -56,6 +57,8 @@ function build() {
 
 /** Runs the server in this very process, so that signals and the exit code are its own. */
 async function start() {
+  // Ended while we were building: what it started must not outlive it.
+  if (process.ppid !== parent) process.exit(1);
   process.argv = [process.execPath, join(root, 'dist/cli/main.js'), 'serve', ...args];
   await import('../dist/cli/main.js');
 }

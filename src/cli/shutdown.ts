@@ -1,13 +1,17 @@
+import { onNpmGone } from './npm-parent.ts';
+
+/** A signal to a whole group comes once more through npm: it is the same signal. */
+const SAME_SIGNAL_MS = 500;
+
 /**
- * Runs `shutDown` at the first SIGTERM or SIGINT and exits with 0 when it is done; a second signal
- * exits at once.
+ * Runs `shutDown` at the first SIGTERM or SIGINT, or when the npm that started this process is gone,
+ * and exits with 0 when it is done; a later signal exits at once.
  */
 export function onShutdownSignal(shutDown: () => Promise<void>): void {
-  let shuttingDown = false;
-  const handle = (signal: NodeJS.Signals) => {
-    if (shuttingDown) process.exit(1);
-    shuttingDown = true;
-    console.error(`chairlift: ${signal}, finishing what is running (again to stop at once)`);
+  let begunAt: number | null = null;
+  const begin = (reason: string) => {
+    begunAt = performance.now();
+    console.error(`chairlift: ${reason}, finishing what is running (signal again to stop at once)`);
     shutDown().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -16,6 +20,13 @@ export function onShutdownSignal(shutDown: () => Promise<void>): void {
       },
     );
   };
+  const handle = (signal: NodeJS.Signals) => {
+    if (begunAt === null) begin(signal);
+    else if (performance.now() - begunAt > SAME_SIGNAL_MS) process.exit(1);
+  };
   process.on('SIGTERM', handle);
   process.on('SIGINT', handle);
+  onNpmGone(() => {
+    if (begunAt === null) begin('npm is gone');
+  });
 }
