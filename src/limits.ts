@@ -1,5 +1,5 @@
 /**
- * Every bound on what an untrusted request may ask for, in one place. docs/security.md has the same
+ * Every bound on what an untrusted client may ask for, in one place. docs/security.md has the same
  * table, and a test holds the two together. A bound that operators want to move is a flag: its value
  * here is the flag's default.
  */
@@ -15,6 +15,36 @@ export const LIMITS = {
   queueHeldPerFree: 2,
   /** Priorities that clients may ask for (--priority-range). */
   priorities: { min: 0, max: 9 },
+
+  /** Connections at once; when there are so many, the longest idle makes way (--max-connections). */
+  connections: 1024,
+  /** Requests that may wait on a connection for the one at work (HTTP pipelining). */
+  pipelinedRequests: 16,
+  /** Header fields of a request; Node leaves out further ones. */
+  headerFields: 128,
+  /** Milliseconds that the head of a request may take to arrive; also a connection's first. */
+  headMs: 30_000,
+  /** Milliseconds that a whole request may take to arrive (--receive-timeout). */
+  receiveMs: 120_000,
+  /** Milliseconds that a client may leave its answer unread, and one more second for ... */
+  stalledReaderMs: 60_000,
+  /** ... every so many bytes that wait for it. */
+  readerBytesPerSecond: 4096,
+
+  /** Frames in a row that are no requests, before the socket is closed. */
+  badFrames: 10,
+  /** Requests at work on one socket; further ones get an error frame. */
+  requestsPerSocket: 64,
+  /** Events that may wait on a socket of /v1/responses; together at most `bodyBytes`. */
+  pendingEvents: 16,
+  /** Pieces of one WebSocket message. */
+  messageFragments: 1024,
+  /** Milliseconds of each turn of the event loop that go to the frames of all sockets. */
+  frameTurnMs: 5,
+  /** Bytes waiting in a socket from which on its frames are not read. */
+  socketBufferBytes: 2 ** 20,
+  /** Milliseconds that a client may take to answer the close of its socket. */
+  socketCloseMs: 5000,
 
   /** Stop strings of a request. */
   stopStrings: 16,
@@ -47,6 +77,13 @@ export const LIMITS = {
   grammarCharacters: 100_000,
   /** Texts of a choice that the output must be one of. */
   grammarChoices: 1000,
+
+  /** Milliseconds of the last `loopWindowMs` in which the front's event loop stood still: /livez fails. */
+  loopStalledMs: 15_000,
+  /** Milliseconds that /livez looks back. */
+  loopWindowMs: 30_000,
+  /** Milliseconds without a word of an engine that has work: /ready fails. */
+  engineSilentMs: 15_000,
 } as const;
 
 /**

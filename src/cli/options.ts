@@ -204,6 +204,24 @@ const OPTIONS = {
     default: LIMITS.bodyBytes,
     defaultText: '8m',
   },
+  maxConnections: {
+    flags: '--max-connections <n>',
+    description: 'connections at once; when there are so many, the longest idle makes way',
+    schema: count(1),
+    default: LIMITS.connections,
+  },
+  maxConnectionsPerAddress: {
+    flags: '--max-connections-per-address <n>',
+    description: 'connections of one client address at once; not for use after a proxy',
+    schema: count(1).optional(),
+    defaultText: 'no limit',
+  },
+  receiveTimeout: {
+    flags: '--receive-timeout <seconds>',
+    description: 'longest that a request may take to arrive',
+    schema: z.coerce.number().gt(0),
+    default: LIMITS.receiveMs / 1000,
+  },
   responseStoreSize: {
     flags: '--response-store-size <size>',
     description: 'memory for responses of /v1/responses that clients come back to; 0 keeps none',

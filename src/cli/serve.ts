@@ -16,6 +16,7 @@ import { createApp } from '../server/app.ts';
 import { DEFAULT_SERVER_CONFIG, type ServerContext } from '../server/context.ts';
 import { ResponseStore } from '../server/responses/store.ts';
 import { listen } from '../server/listen.ts';
+import { LoopMonitor } from '../server/loop-monitor.ts';
 import { ServerTimings } from '../server/server-timing.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
 import { openAccess } from './access.ts';
@@ -57,6 +58,9 @@ const NAMES: readonly OptionName[] = [
   'stepTimeout',
   'tokenizerPoolSize',
   'maxBody',
+  'maxConnections',
+  'maxConnectionsPerAddress',
+  'receiveTimeout',
   'responseStoreSize',
   'apiKey',
   'apiKeyFile',
@@ -158,13 +162,19 @@ async function serve(options: Options): Promise<void> {
     metrics,
     timings,
     logger,
+    loop: new LoopMonitor(),
     isDraining: () => draining,
   };
   // Before the model is built, which can take long: a taken port is told at once, and probes get 503.
   const webSockets = new WebSocketHub(context);
   const { host, port } = options;
   const { tls } = access;
-  const listener = await listen(createApp(context), { host, port, webSockets, tls });
+  const connections = {
+    maxConnections: options.maxConnections,
+    maxConnectionsPerAddress: options.maxConnectionsPerAddress ?? null,
+    receiveMs: options.receiveTimeout * 1000,
+  };
+  const listener = await listen(createApp(context), { host, port, webSockets, tls, connections });
   onReloadSignal(() =>
     access.reload({
       dropRevoked: () => webSockets.dropRevoked(),

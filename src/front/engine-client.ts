@@ -85,6 +85,11 @@ export class EngineClient implements Engine {
     return this.#numCrashes;
   }
 
+  get silentMs(): number {
+    const hasWork = this.#state === 'ready' && this.#live.size > 0;
+    return hasWork ? performance.now() - this.#heardAt : 0;
+  }
+
   /** Of the engine process, for tests and logs. */
   get pid(): number | undefined {
     return this.#process?.pid;
@@ -263,8 +268,7 @@ export class EngineClient implements Engine {
   }
 
   #watch(stepTimeoutMs: number): void {
-    const isSilent = performance.now() - this.#heardAt > stepTimeoutMs;
-    if (this.#state === 'ready' && this.#live.size > 0 && isSilent) this.#process?.kill();
+    if (this.silentMs > stepTimeoutMs) this.#process?.kill();
   }
 
   #requireAvailable(): void {

@@ -70,6 +70,8 @@ export interface Engine {
   readonly stats: EngineStats;
   /** Times that the engine process ended unasked. */
   readonly numCrashes: number;
+  /** Milliseconds since an engine that has work last said anything; 0 without work. */
+  readonly silentMs: number;
   /** Calls `listener` after every iteration; returns a function that stops it. */
   onStep(listener: (stats: EngineStats) => void): () => void;
   /**

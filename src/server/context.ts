@@ -11,6 +11,7 @@ import type { TextTokenizer } from '../front/tokenizer.ts';
 import { LIMITS } from '../limits.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { ApiKeys } from './api-keys.ts';
+import type { LoopMonitor } from './loop-monitor.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { ServerTimings } from './server-timing.ts';
 
@@ -96,6 +97,7 @@ export interface ServerContext {
   /** Fed by the generator's `observe`. */
   readonly timings: ServerTimings;
   readonly logger: Logger;
+  readonly loop: Pick<LoopMonitor, 'stalledMs'>;
   /** True once shutdown began: running requests finish, new ones are refused. */
   isDraining(): boolean;
 }

@@ -21,6 +21,7 @@ export type ErrorStatus =
   | 413
   | 415
   | 429
+  | 431
   | 500
   | 501
   | 503
@@ -132,6 +133,19 @@ export function tooManyRequests(retryAfterSeconds: number): ApiError {
   });
 }
 
+export function tooManyConnections(limit: number): ApiError {
+  const message = `Your address has its limit of ${limit} connections open already.`;
+  return new ApiError(429, 'rate_limit_error', message, {
+    code: 'too_many_connections',
+    headers: { 'retry-after': '1' },
+  });
+}
+
+export function tooManyOnSocket(limit: number): ApiError {
+  const message = `More than ${limit} requests at once on this socket; wait until one is done.`;
+  return new ApiError(429, 'rate_limit_error', message, { code: 'too_many_requests_on_socket' });
+}
+
 export function notImplemented(message: string): ApiError {
   return new ApiError(501, 'not_implemented', message, { code: 'not_implemented' });
 }
@@ -147,6 +161,20 @@ export function unavailable(
     code: 'service_unavailable',
     headers: { 'retry-after': String(retryAfterSeconds) },
   });
+}
+
+/** What is no HTTP request, or did not arrive in time. @param code of Node's error */
+export function notARequest(code: string | undefined): ApiError {
+  const type = 'invalid_request_error';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new ApiError(408, type, 'The request took too long to arrive.', {
+      code: 'receive_timeout',
+    });
+  }
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new ApiError(431, type, 'The header is too large.', { code: 'header_too_large' });
+  }
+  return badRequest('This is not a valid HTTP request.', null, 'invalid_http');
 }
 
 export function requestTimedOut(): ApiError {

@@ -1,12 +1,15 @@
 /** Opens the port, and closes it without dropping what is at work. */
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { Socket, type AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { LIMITS } from '../limits.ts';
+import { Connections, type ConnectionLimits } from './connections.ts';
 import type { ServerEnv } from './context.ts';
-import { serveWithoutUpgrade } from './plain-upgrade.ts';
+import { notARequest } from './errors.ts';
+import { PlainRequest } from './plain-request.ts';
+import { answerRaw } from './raw-answer.ts';
 import type { TlsContext } from './tls.ts';
 import type { WebSocketHub } from './websocket/hub.ts';
 
@@ -16,6 +19,9 @@ const TCP_PROBE_MS = 30_000;
 /** Longer than the 60 s after which common load balancers drop an idle connection: they must be first. */
 const IDLE_CONNECTION_MS = 75_000;
 
+/** How often Node looks for requests that take too long to arrive, within the time for a head. */
+const CHECKS_PER_HEAD = 6;
+
 export interface ListenOptions {
   readonly host: string;
   /** 0 takes any free port. */
@@ -23,7 +29,24 @@ export interface ListenOptions {
   readonly webSockets: WebSocketHub;
   /** Left out, or null, for plain text. */
   readonly tls?: TlsContext | null;
+  readonly connections?: Partial<ConnectionOptions>;
 }
+
+export interface ConnectionOptions extends ConnectionLimits {
+  /** See LIMITS.headMs. */
+  readonly headMs: number;
+  /** Milliseconds that a whole request may take to arrive. */
+  readonly receiveMs: number;
+}
+
+const DEFAULT_CONNECTIONS: ConnectionOptions = {
+  maxConnections: LIMITS.connections,
+  maxConnectionsPerAddress: null,
+  stalledReaderMs: LIMITS.stalledReaderMs,
+  readerBytesPerSecond: LIMITS.readerBytesPerSecond,
+  headMs: LIMITS.headMs,
+  receiveMs: LIMITS.receiveMs,
+};
 
 export interface Listener {
   /** Such as `http://127.0.0.1:8000`. */
@@ -45,40 +68,35 @@ export class ListenError extends Error {
 /** @throws ListenError in one line, such as for a port that is taken. */
 export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Promise<Listener> {
   const { host, port, webSockets, tls = null } = options;
+  const limits = { ...DEFAULT_CONNECTIONS, ...options.connections };
+  const connections = new Connections(limits);
   const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false });
-  let isClosing = false;
-  const connections = {
-    keepAlive: true,
-    keepAliveInitialDelay: TCP_PROBE_MS,
-    keepAliveTimeout: IDLE_CONNECTION_MS,
-    // Newer than the types of the oldest Node that is supported, which knows `upgrade` events only.
-    shouldUpgradeCallback: offersWebSocket,
-  };
-  /** Connections without a request so far, as browsers and Node's `fetch` open ahead of need. */
-  const unused = new Set<Socket>();
   const serve: RequestListener = (request, response) => {
-    unused.delete(request.socket);
-    response.on('close', () => {
-      // Its connection is idle only after this event.
-      if (isClosing) setImmediate(() => server.closeIdleConnections());
-    });
-    void handle(request, response);
+    connections.serve(request, response, () => void handle(request, response));
   };
   const tlsServer =
     tls &&
-    createTlsServer({ ...connections, ...tls, handshakeTimeout: LIMITS.tlsHandshakeMs }, serve);
-  const server: Server = tlsServer ?? createServer(connections, serve);
-  const opened = tlsServer ? 'secureConnection' : 'connection';
-  server.on(opened, (socket: Socket) => {
-    unused.add(socket);
-    socket.once('close', () => unused.delete(socket));
+    createTlsServer(
+      { ...httpOptions(limits), ...tls, handshakeTimeout: LIMITS.tlsHandshakeMs },
+      serve,
+    );
+  const server: Server = tlsServer ?? createServer(httpOptions(limits), serve);
+  server.maxHeadersCount = LIMITS.headerFields;
+  // Those that have not agreed on their keys yet are no connections of ours, but take descriptors.
+  if (tlsServer) tlsServer.maxConnections = 2 * limits.maxConnections;
+  server.on(tlsServer ? 'secureConnection' : 'connection', (socket: Socket) =>
+    connections.add(socket),
+  );
+  server.on('upgrade', (request, _socket, head) => {
+    const { socket } = request;
+    if (connections.upgrade(socket)) webSockets.handleUpgrade(request, socket, head);
+    else socket.destroy();
   });
-  server.on('upgrade', (request, socket, head) => {
-    unused.delete(request.socket);
-    if (offersWebSocket(request)) {
-      webSockets.handleUpgrade(request, socket, head);
+  server.on('clientError', (error: NodeJS.ErrnoException, duplex) => {
+    if (!(duplex instanceof Socket) || !duplex.writable || connections.isAnswering(duplex)) {
+      duplex.destroy();
     } else {
-      serveWithoutUpgrade(request, socket, head, () => server.emit(opened, socket));
+      answerRaw(duplex, notARequest(error.code));
     }
   });
   const address = await open(server, host, port);
@@ -86,29 +104,40 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
     url: toUrl(tls ? 'https' : 'http', host, address.port),
     setTls: (renewed) => tlsServer?.setSecureContext(renewed),
     async close(graceMs) {
-      isClosing = true;
       webSockets.drain();
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      // Node takes them for busy: a request may be on its way.
-      for (const socket of unused) socket.destroy();
+      connections.drain();
       const cut = setTimeout(() => {
         webSockets.terminate();
         server.closeAllConnections();
       }, graceMs);
       await closed;
       clearTimeout(cut);
+      connections.close();
       webSockets.terminate();
     },
   };
 }
 
-function offersWebSocket({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket';
+function httpOptions({ headMs, receiveMs }: ConnectionOptions) {
+  return {
+    IncomingMessage: PlainRequest,
+    keepAlive: true,
+    keepAliveInitialDelay: TCP_PROBE_MS,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    headersTimeout: Math.min(headMs, receiveMs),
+    requestTimeout: receiveMs,
+    connectionsCheckingInterval: Math.ceil(headMs / CHECKS_PER_HEAD),
+  };
 }
 
-function open(server: Server, host: string, port: number): Promise<AddressInfo> {
+function open(
+  server: Server<typeof PlainRequest>,
+  host: string,
+  port: number,
+): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(new ListenError(explain(error, host, port), { cause: error }));

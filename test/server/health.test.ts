@@ -42,6 +42,30 @@ test('draining is alive and not ready', async () => {
   expect((await fetch(`${target.url}/ready`)).status).toBe(503);
 });
 
+test('a front that stood still for most of the last half minute is not alive, with a reason', async () => {
+  const loop = { stalledMs: 2000 };
+  const { url } = await server({ loop });
+  expect((await fetch(`${url}/livez`)).status).toBe(200);
+  loop.stalledMs = 21_000;
+  const { message } = await errorOf(await fetch(`${url}/livez`), 503);
+  expect(message).toBe('The server stood still for 21 s of the last 30 s.');
+  expect((await fetch(`${url}/ready`)).status).toBe(200);
+});
+
+test('an engine that has work and says nothing is not ready, with a reason, and stays alive', async () => {
+  const { url, engine } = await server();
+  engine.silentMs = 8000;
+  expect((await fetch(`${url}/ready`)).status).toBe(200);
+  engine.silentMs = 20_000;
+  for (const path of ['/ready', '/readyz']) {
+    const { message } = await errorOf(await fetch(`${url}${path}`), 503);
+    expect(message).toBe('The engine has work and made no progress for 20 s.');
+  }
+  expect((await fetch(`${url}/livez`)).status).toBe(200);
+  engine.silentMs = 0;
+  expect((await fetch(`${url}/ready`)).status).toBe(200);
+});
+
 test('/version', async () => {
   const { url } = await server();
   expect(await (await fetch(`${url}/version`)).json()).toEqual({ version: '1.2.3' });

@@ -43,6 +43,8 @@ export class FakeEngine implements Engine {
     sharedMemory: null,
   };
   readonly numCrashes = 0;
+  /** Tests may set it, to play an engine that hangs. */
+  silentMs = 0;
   /** Requests in progress; 0 once every consumer has finished, broken off or aborted. */
   running = 0;
   /** Requests that ended with a finish reason. */

@@ -12,6 +12,7 @@ const TYPES: Readonly<Record<ErrorStatus, string>> = {
   413: 'request_too_large',
   415: 'invalid_request_error',
   429: 'rate_limit_error',
+  431: 'invalid_request_error',
   500: 'api_error',
   501: 'api_error',
   503: 'overloaded_error',

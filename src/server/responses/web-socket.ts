@@ -1,34 +1,36 @@
 /** /v1/responses over WebSocket: `response.create` events in, the events of a stream out. */
-import type { RawData, WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
+import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import { withDeadline } from '../deadline.ts';
-import { badRequest } from '../errors.ts';
+import { badRequest, type ApiError } from '../errors.ts';
 import { parseJson } from '../request-body.ts';
 import { requireServing } from '../start-generation.ts';
 import { toApiError } from '../to-api-error.ts';
+import { FrameReceiver } from '../websocket/frame-receiver.ts';
+import type { FrameTurns } from '../websocket/frame-turns.ts';
 import { FrameWriter } from '../websocket/frame-writer.ts';
-import { textOf } from '../websocket/frames.ts';
 import { PreparedResponse } from './create.ts';
 import type { ResponsePartition } from './partition.ts';
 import type { Turn } from './turn.ts';
 
 const GOING_AWAY = 1001;
 
-/** Events that may wait for the response at work; a client needs the last one's id to go on anyway. */
-const MAX_PENDING = 16;
-
 /**
  * One response at a time, in the order of their events. The last one can be gone on with by its id
  * though it was not stored. What can't be served is answered by an `error` event, and the socket
- * stays.
+ * stays unless too many frames in a row are no events.
  */
 export class ResponsesSession {
   readonly #socket: WebSocket;
   readonly #context: ServerContext;
   readonly #client: string;
   readonly #writer: FrameWriter;
+  readonly #receiver: FrameReceiver;
   readonly #closed = new AbortController();
+  /** Events that wait for the response at work. */
   readonly #pending: string[] = [];
+  #pendingCharacters = 0;
   #isBusy = false;
   #isDraining = false;
   readonly #partition: ResponsePartition;
@@ -36,19 +38,24 @@ export class ResponsesSession {
   #lastId: string | null = null;
 
   /** @param client whose socket it is */
-  constructor(socket: WebSocket, context: ServerContext, client: string) {
+  constructor(socket: WebSocket, context: ServerContext, client: string, turns: FrameTurns) {
     this.#socket = socket;
     this.#context = context;
     this.#client = client;
     this.#partition = context.responses.of(client);
     this.#writer = new FrameWriter(socket);
-    socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    this.#receiver = new FrameReceiver({
+      socket,
+      writer: this.#writer,
+      turns,
+      logger: context.logger,
+      take: (text) => this.#take(text),
+      tell: (error) => this.#sendError(error),
+    });
     socket.on('close', () => {
       this.#closed.abort(new Error('socket closed'));
       this.#partition.keepLast(this, null);
     });
-    // `close` follows; without a listener a broken frame would end the process.
-    socket.on('error', (error) => context.logger.debug({ err: error }, 'websocket error'));
   }
 
   /** Takes no new events, and closes once the responses at work are done. */
@@ -57,16 +64,19 @@ export class ResponsesSession {
     this.#closeIfDrained();
   }
 
-  #receive(data: RawData, isBinary: boolean): void {
-    if (isBinary) {
-      this.#sendError(badRequest('Events must be text, not binary.', null, 'invalid_json'));
-    } else if (this.#pending.length >= MAX_PENDING) {
-      const message = `More than ${MAX_PENDING} events wait on this connection already.`;
-      this.#sendError(badRequest(message, null, 'too_many_pending_events'));
-    } else {
-      this.#pending.push(textOf(data));
-      void this.#work();
+  /** @throws ApiError when too much waits already. */
+  #take(text: string): void {
+    const { maxBodyBytes } = this.#context.config;
+    const isFirst = this.#pending.length === 0;
+    if (this.#pending.length >= LIMITS.pendingEvents) {
+      throw tooManyPending(`More than ${LIMITS.pendingEvents} events`);
     }
+    if (!isFirst && this.#pendingCharacters + text.length > maxBodyBytes) {
+      throw tooManyPending(`More than ${maxBodyBytes} bytes of events`);
+    }
+    this.#pending.push(text);
+    this.#pendingCharacters += text.length;
+    void this.#work();
   }
 
   /** Never rejects. */
@@ -74,8 +84,11 @@ export class ResponsesSession {
     if (this.#isBusy) return;
     this.#isBusy = true;
     for (let text = this.#pending.shift(); text !== undefined; text = this.#pending.shift()) {
+      this.#pendingCharacters -= text.length;
+      const event = this.#parse(text);
+      if (event === null) continue;
       try {
-        await this.#answer(parseJson(text));
+        await this.#answer(event);
       } catch (error) {
         if (!this.#closed.signal.aborted) this.#sendError(error);
       }
@@ -84,14 +97,26 @@ export class ResponsesSession {
     this.#closeIfDrained();
   }
 
-  async #answer(json: unknown): Promise<void> {
+  /** @returns null for what is no event; the client is told. */
+  #parse(text: string): object | null {
+    try {
+      const event = requireCreateEvent(parseJson(text));
+      this.#receiver.accept();
+      return event;
+    } catch (error) {
+      this.#receiver.reject(error);
+      return null;
+    }
+  }
+
+  async #answer(create: object): Promise<void> {
     requireServing(this.#context, this.#client);
     const { requestTimeoutMs } = this.#context.config;
     const signal = withDeadline(this.#closed.signal, requestTimeoutMs);
     const caller = { client: this.#client, signal };
     const prepared = await PreparedResponse.prepare(
       this.#context,
-      requireCreateEvent(json),
+      create,
       (id) => this.#findTurn(id),
       caller,
     );
@@ -132,4 +157,9 @@ function requireCreateEvent(json: unknown): object {
   }
   if ('type' in json && json.type === 'response.create') return json;
   throw badRequest('`type`: expected `response.create`.', 'type', 'invalid_value');
+}
+
+function tooManyPending(what: string): ApiError {
+  const message = `${what} would wait on this connection.`;
+  return badRequest(message, null, 'too_many_pending_events');
 }

@@ -1,22 +1,31 @@
 /** Writes JSON frames to a WebSocket, as fast as its client takes them. */
 import type { WebSocket } from 'ws';
-
-/**
- * Bytes waiting in a socket from which on each of its requests sends one frame at a time. The
- * tokens of a paused request gather in the front, so that it goes on with fewer, larger frames.
- */
-const HIGH_WATER_BYTES = 1024 * 1024;
+import { LIMITS } from '../../limits.ts';
 
 export class FrameWriter {
   readonly #socket: WebSocket;
+  #onCaughtUp: (() => void) | null = null;
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
   }
 
+  /**
+   * So many bytes wait in the socket that each of its requests sends one frame at a time. The
+   * tokens of a paused request gather in the front, so that it goes on with fewer, larger frames.
+   */
+  get isBehind(): boolean {
+    return this.#socket.bufferedAmount >= LIMITS.socketBufferBytes;
+  }
+
+  /** Calls `onCaughtUp`, in place of any earlier one, when the writer is behind no more. */
+  onceCaughtUp(onCaughtUp: () => void): void {
+    this.#onCaughtUp = onCaughtUp;
+  }
+
   /** Returns at once while the socket keeps up, else when this frame has left. */
   write(frame: object): Promise<void> | undefined {
-    if (this.#socket.bufferedAmount < HIGH_WATER_BYTES) {
+    if (!this.isBehind) {
       this.post(frame);
       return undefined;
     }
@@ -31,9 +40,19 @@ export class FrameWriter {
    */
   post(frame: object, onSent?: () => void): void {
     if (this.#socket.readyState === this.#socket.OPEN) {
-      this.#socket.send(JSON.stringify(frame), onSent);
+      this.#socket.send(JSON.stringify(frame), () => {
+        onSent?.();
+        this.#checkCaughtUp();
+      });
     } else {
       onSent?.();
     }
+  }
+
+  #checkCaughtUp(): void {
+    if (this.#onCaughtUp === null || this.isBehind) return;
+    const onCaughtUp = this.#onCaughtUp;
+    this.#onCaughtUp = null;
+    onCaughtUp();
   }
 }

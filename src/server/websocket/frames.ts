@@ -1,5 +1,4 @@
 /** What clients send over a WebSocket. */
-import type { RawData } from 'ws';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { parseJson } from '../request-body.ts';
@@ -29,9 +28,4 @@ export function parseFrame(text: string): ClientFrame {
   if (!('type' in json)) return { type: 'request', requestId, body: json };
   if (json.type === 'cancel') return { type: 'cancel', requestId };
   throw badRequest('`type`: expected `cancel`, or none for a request.', 'type', 'invalid_value');
-}
-
-export function textOf(data: RawData): string {
-  if (Array.isArray(data)) return Buffer.concat(data).toString('utf8');
-  return Buffer.from(data instanceof ArrayBuffer ? new Uint8Array(data) : data).toString('utf8');
 }

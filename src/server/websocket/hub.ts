@@ -1,15 +1,18 @@
 /** All WebSockets of a server: who may open one, which are still alive, how they end. */
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { ApiKey } from '../api-keys.ts';
 import type { ServerContext } from '../context.ts';
 import { requireAllowedOrigin } from '../cors.ts';
+import { LIMITS } from '../../limits.ts';
 import { requireAllowedHost } from '../hosts.ts';
-import { routeNotFound, unavailable, type ApiError } from '../errors.ts';
+import { routeNotFound, unavailable } from '../errors.ts';
 import { COMPLETION_PATHS } from '../openai/routes.ts';
+import { answerRaw } from '../raw-answer.ts';
 import { ResponsesSession } from '../responses/web-socket.ts';
 import { toApiError } from '../to-api-error.ts';
+import { FrameTurns } from './frame-turns.ts';
 import { WebSocketSession } from './session.ts';
 
 const POLICY_VIOLATION = 1008;
@@ -28,16 +31,22 @@ interface Tracked {
 /** What is spoken on each path; undefined where there is no WebSocket. */
 function sessionOf(
   path: string,
-): ((socket: WebSocket, context: ServerContext, client: string) => Session) | undefined {
+):
+  | ((socket: WebSocket, context: ServerContext, client: string, turns: FrameTurns) => Session)
+  | undefined {
   if (path === '/v1/responses') return (...of) => new ResponsesSession(...of);
   const prepare = COMPLETION_PATHS.get(path);
   if (prepare === undefined) return undefined;
   return (...of) => new WebSocketSession(...of, prepare);
 }
 
+/** Of a message, on average: less than any network's packets carry. */
+const MIN_CHUNK_BYTES = 512;
+
 export class WebSocketHub {
   readonly #context: ServerContext;
   readonly #server: WebSocketServer;
+  readonly #turns = new FrameTurns();
   readonly #sessions = new Map<WebSocket, Tracked>();
   /** Sockets that have answered since the last ping. */
   readonly #alive = new WeakSet<WebSocket>();
@@ -46,16 +55,12 @@ export class WebSocketHub {
 
   constructor(context: ServerContext) {
     this.#context = context;
-    this.#server = new WebSocketServer({
-      noServer: true,
-      clientTracking: false,
-      maxPayload: context.config.maxBodyBytes,
-    });
+    this.#server = new WebSocketServer(webSocketOptions(context.config.maxBodyBytes));
     this.#heartbeat = setInterval(() => this.#beat(), context.config.webSocketPingMs).unref();
   }
 
   /** Makes a WebSocket of the connection, or answers with an HTTP error. */
-  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  handleUpgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     // Until the handshake is done nobody else listens.
     socket.on('error', ignoreError);
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
@@ -70,11 +75,12 @@ export class WebSocketHub {
       }
       this.#server.handleUpgrade(request, socket, head, (webSocket) => {
         socket.off('error', ignoreError);
-        const session = createSession(webSocket, this.#context, key?.client ?? '');
-        this.#track(webSocket, { session, key });
+        const client = key?.client ?? '';
+        const session = createSession(webSocket, this.#context, client, this.#turns);
+        this.#track(webSocket, socket, { session, key });
       });
     } catch (error) {
-      refuseUpgrade(socket, toApiError(error, this.#context.logger));
+      answerRaw(socket, toApiError(error, this.#context.logger));
     }
   }
 
@@ -98,10 +104,12 @@ export class WebSocketHub {
     for (const socket of this.#sessions.keys()) socket.terminate();
   }
 
-  #track(socket: WebSocket, tracked: Tracked): void {
+  #track(socket: WebSocket, connection: Socket, tracked: Tracked): void {
     this.#sessions.set(socket, tracked);
     this.#alive.add(socket);
     socket.on('pong', () => this.#alive.add(socket));
+    // A client that is busy reading gets to the ping late.
+    connection.on('drain', () => this.#alive.add(socket));
     socket.on('close', () => this.#sessions.delete(socket));
   }
 
@@ -113,17 +121,20 @@ export class WebSocketHub {
   }
 }
 
-function ignoreError(): void {}
-
-function refuseUpgrade(socket: Duplex, error: ApiError): void {
-  const body = JSON.stringify(error.toEnvelope());
-  const headers = {
-    ...error.headers,
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
+function webSocketOptions(maxPayload: number) {
+  return {
+    noServer: true,
+    clientTracking: false,
+    maxPayload,
+    maxFragments: LIMITS.messageFragments,
+    // A chunk of the network takes more memory than its bytes.
+    maxBufferedChunks: Math.ceil(maxPayload / MIN_CHUNK_BYTES),
+    perMessageDeflate: false,
+    // Else all frames of a chunk come at once: 64 KiB hold 8,000.
+    allowSynchronousEvents: false,
+    // Newer than its types.
+    closeTimeout: LIMITS.socketCloseMs,
   };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const reason = STATUS_CODES[error.status] ?? '';
-  socket.end(`HTTP/1.1 ${error.status} ${reason}\r\n${lines.join('')}\r\n${body}`);
 }
+
+function ignoreError(): void {}

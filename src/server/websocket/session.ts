@@ -1,26 +1,31 @@
 /** One WebSocket: many requests at once, each known by the id its client chose. */
-import type { RawData, WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Caller } from '../../front/caller.ts';
+import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import { hasLeft, withDeadline } from '../deadline.ts';
-import { badRequest, type ApiError } from '../errors.ts';
+import { badRequest, tooManyOnSocket, type ApiError } from '../errors.ts';
 import { gather, type JsonObject } from '../openai/answer.ts';
 import type { Prepare } from '../openai/routes.ts';
 import { requireServing, startGeneration } from '../start-generation.ts';
 import { toApiError } from '../to-api-error.ts';
+import { FrameReceiver } from './frame-receiver.ts';
+import type { FrameTurns } from './frame-turns.ts';
 import { FrameWriter } from './frame-writer.ts';
-import { parseFrame, textOf, type ClientFrame } from './frames.ts';
+import { parseFrame } from './frames.ts';
 
 const GOING_AWAY = 1001;
 
 /**
  * Every frame with a fresh `request_id` is answered by frames with that id, of which exactly the
  * last is `{"request_id", "type": "done"}`, after an error frame too: then the id is free again.
- * A frame that can't be taken as a request gets an error frame alone, and the socket stays.
+ * A frame that can't be taken as a request gets an error frame alone, and the socket stays unless
+ * there are too many of them in a row.
  */
 export class WebSocketSession {
   readonly #socket: WebSocket;
   readonly #writer: FrameWriter;
+  readonly #receiver: FrameReceiver;
   readonly #context: ServerContext;
   readonly #client: string;
   readonly #prepare: Prepare;
@@ -28,16 +33,27 @@ export class WebSocketSession {
   #isDraining = false;
 
   /** @param client whose socket it is */
-  constructor(socket: WebSocket, context: ServerContext, client: string, prepare: Prepare) {
+  constructor(
+    socket: WebSocket,
+    context: ServerContext,
+    client: string,
+    turns: FrameTurns,
+    prepare: Prepare,
+  ) {
     this.#socket = socket;
     this.#writer = new FrameWriter(socket);
     this.#context = context;
     this.#client = client;
     this.#prepare = prepare;
-    socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    this.#receiver = new FrameReceiver({
+      socket,
+      writer: this.#writer,
+      turns,
+      logger: context.logger,
+      take: (text) => this.#take(text),
+      tell: (error) => this.#sendError(null, error),
+    });
     socket.on('close', () => this.#abortAll());
-    // `close` follows; without a listener a broken frame would end the process.
-    socket.on('error', (error) => context.logger.debug({ err: error }, 'websocket error'));
   }
 
   /** Takes no new requests, and closes once those at work are done. */
@@ -46,15 +62,10 @@ export class WebSocketSession {
     this.#closeIfDrained();
   }
 
-  #receive(data: RawData, isBinary: boolean): void {
-    let frame: ClientFrame;
-    try {
-      if (isBinary) throw badRequest('Frames must be text, not binary.', null, 'invalid_json');
-      frame = parseFrame(textOf(data));
-    } catch (error) {
-      this.#sendError(null, toApiError(error, this.#context.logger));
-      return;
-    }
+  /** @throws ApiError when the frame is no request. */
+  #take(text: string): void {
+    const frame = parseFrame(text);
+    this.#receiver.accept();
     const { requestId } = frame;
     const live = this.#live.get(requestId);
     if (frame.type === 'cancel') {
@@ -65,6 +76,11 @@ export class WebSocketSession {
     if (live !== undefined) {
       const message = 'This `request_id` is at work already; choose another.';
       this.#sendError(requestId, badRequest(message, 'request_id', 'request_id_in_use'));
+      return;
+    }
+    if (this.#live.size >= LIMITS.requestsPerSocket) {
+      this.#sendError(requestId, tooManyOnSocket(LIMITS.requestsPerSocket));
+      this.#writer.post({ request_id: requestId, type: 'done' });
       return;
     }
     const controller = new AbortController();

@@ -21,7 +21,7 @@ import {
 } from '../../../src/server/context.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { ServerTimings } from '../../../src/server/server-timing.ts';
-import { listen } from '../../../src/server/listen.ts';
+import { listen, type ConnectionOptions } from '../../../src/server/listen.ts';
 import type { TlsContext } from '../../../src/server/tls.ts';
 import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
 import { FakeEngine, type FakeEngineOptions, type Script } from '../../support/fake-engine.ts';
@@ -107,6 +107,9 @@ export interface TestServerOptions {
   readonly promptThreads?: PromptEncoderOptions['threads'];
   readonly grammars?: ServerContext['grammars'];
   readonly logger?: Logger;
+  readonly connections?: Partial<ConnectionOptions>;
+  /** What /livez hears of the event loop. */
+  readonly loop?: ServerContext['loop'];
   /** In place of the text generator over the fake engine. */
   readonly generator?: Generator;
 }
@@ -169,6 +172,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     metrics,
     timings,
     logger: options.logger ?? pino({ level: 'silent' }),
+    loop: options.loop ?? { stalledMs: 0 },
     isDraining: () => isDraining,
   };
   const webSockets = new WebSocketHub(context);
@@ -177,6 +181,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     port: 0,
     webSockets,
     tls: options.tls ?? null,
+    connections: options.connections ?? {},
   });
   return {
     url: listener.url,

@@ -1,0 +1,15 @@
+/**
+ * What counts as one address: an IPv4 address (also one inside of IPv6), or the /64 network of an
+ * IPv6 address, of which a single machine commonly has all.
+ */
+export function networkOf(address: string): string {
+  if (address.includes('.')) return address.slice(address.lastIndexOf(':') + 1);
+  const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::');
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const numOmitted = 8 - groups.length - (tail === '' ? 0 : tail.split(':').length);
+    for (let group = 0; group < numOmitted; group++) groups.push('0');
+    groups.push(...tail.split(':'));
+  }
+  return groups.slice(0, 4).join(':');
+}

@@ -1,0 +1,103 @@
+/** Takes the frames of one WebSocket, no faster than they can be handled and answered. */
+import type { RawData, WebSocket } from 'ws';
+import { LIMITS } from '../../limits.ts';
+import { badRequest, type ApiError } from '../errors.ts';
+import { toApiError } from '../to-api-error.ts';
+import type { ServerContext } from '../context.ts';
+import type { FrameTurns } from './frame-turns.ts';
+import type { FrameWriter } from './frame-writer.ts';
+
+const POLICY_VIOLATION = 1008;
+
+export interface FrameReceiverOptions {
+  readonly socket: WebSocket;
+  readonly writer: FrameWriter;
+  readonly turns: FrameTurns;
+  readonly logger: ServerContext['logger'];
+  /** Handles a text frame; what it throws is told as of a frame that is no request. */
+  readonly take: (text: string) => void;
+  /** Tells the client what is wrong with a frame. */
+  readonly tell: (error: ApiError) => void;
+}
+
+/**
+ * A socket whose client does not read its answers is not read either. A client that sends nothing
+ * but bad frames loses its socket.
+ */
+export class FrameReceiver {
+  readonly #options: FrameReceiverOptions;
+  readonly #frames: { readonly data: RawData; readonly isBinary: boolean }[] = [];
+  #isQueued = false;
+  #numBad = 0;
+
+  constructor(options: FrameReceiverOptions) {
+    this.#options = options;
+    const { socket, logger } = options;
+    socket.on('message', (data, isBinary) => {
+      this.#frames.push({ data, isBinary });
+      this.#handleSoon();
+      if (this.#frames.length > 0) socket.pause();
+    });
+    socket.on('close', () => (this.#frames.length = 0));
+    // `close` follows; without a listener a broken frame would end the process.
+    socket.on('error', (error) => logger.debug({ err: error }, 'websocket error'));
+  }
+
+  /** A frame was a request: bad ones are counted anew. */
+  accept(): void {
+    this.#numBad = 0;
+  }
+
+  /** A frame was none: tells its client, and closes the socket when there were too many in a row. */
+  reject(error: unknown): void {
+    const { socket, logger, tell } = this.#options;
+    tell(toApiError(error, logger));
+    if (++this.#numBad < LIMITS.badFrames) return;
+    this.#frames.length = 0;
+    socket.close(POLICY_VIOLATION, `${LIMITS.badFrames} bad frames in a row`);
+    // Whatever it still sends is not worth reading.
+    socket.pause();
+  }
+
+  handleFrame(): boolean {
+    this.#isQueued = false;
+    const frame = this.#frames.shift();
+    if (frame !== undefined) this.#handle(frame);
+    const { socket } = this.#options;
+    if (this.#frames.length === 0) {
+      if (socket.isPaused && socket.readyState === socket.OPEN) socket.resume();
+      return false;
+    }
+    if (this.#options.writer.isBehind) {
+      this.#handleSoon();
+      return false;
+    }
+    this.#isQueued = true;
+    return true;
+  }
+
+  #handleSoon(): void {
+    const { writer, turns } = this.#options;
+    if (this.#isQueued) return;
+    this.#isQueued = true;
+    if (writer.isBehind) writer.onceCaughtUp(() => turns.add(this));
+    else turns.add(this);
+  }
+
+  #handle({ data, isBinary }: { readonly data: RawData; readonly isBinary: boolean }): void {
+    const { socket, take } = this.#options;
+    // What comes after a close is for nobody.
+    if (socket.readyState !== socket.OPEN) return;
+    try {
+      if (isBinary) throw badRequest('Frames must be text, not binary.', null, 'invalid_json');
+      take(textOf(data));
+    } catch (error) {
+      this.reject(error);
+    }
+  }
+}
+
+function textOf(data: RawData): string {
+  if (Array.isArray(data)) return Buffer.concat(data).toString('utf8');
+  return Buffer.from(data instanceof ArrayBuffer ? new Uint8Array(data) : data).toString('utf8');
+}
