@@ -19,7 +19,8 @@ interface Connection {
   readonly network: string;
   /** Requests that came while another was at work; they start in order. */
   readonly waiting: (() => void)[];
-  /** The answer at work. */
+  /** What is at work. */
+  request: IncomingMessage | null;
   response: ServerResponse | null;
   /** Bytes that had left when we last looked, and since when there have been so many. */
   sentBytes: number;
@@ -53,7 +54,7 @@ export class Connections {
       answerRaw(socket, tooManyConnections(maxConnectionsPerAddress));
       return;
     }
-    if (this.#open.size >= maxConnections && !this.#dropLongestIdle()) {
+    if (this.#open.size >= maxConnections && !this.#makeRoom()) {
       answerRaw(socket, unavailable(`All ${maxConnections} connections are in use.`));
       return;
     }
@@ -61,6 +62,7 @@ export class Connections {
     this.#open.set(socket, {
       network,
       waiting: [],
+      request: null,
       response: null,
       sentBytes: 0,
       sentAt: performance.now(),
@@ -73,10 +75,12 @@ export class Connections {
    * Serves requests of one connection one after the other: Node emits all that a client has sent
    * ahead at once. A connection that sends too many ahead is cut.
    */
-  serve({ socket }: IncomingMessage, response: ServerResponse, handle: () => void): void {
+  serve(request: IncomingMessage, response: ServerResponse, handle: () => void): void {
+    const { socket } = request;
     const connection = this.#open.get(socket);
     if (connection === undefined || socket.destroyed) return;
     const start = (): void => {
+      connection.request = request;
       connection.response = response;
       response.once('close', () => this.#finished(socket, connection));
       handle();
@@ -119,6 +123,7 @@ export class Connections {
   }
 
   #finished(socket: Socket, connection: Connection): void {
+    connection.request = null;
     connection.response = null;
     const next = connection.waiting.shift();
     if (next !== undefined) {
@@ -130,12 +135,22 @@ export class Connections {
     }
   }
 
-  #dropLongestIdle(): boolean {
-    const [socket] = this.#idle;
+  /** @returns false when all are at work. */
+  #makeRoom(): boolean {
+    const [idle] = this.#idle;
+    const socket = idle ?? this.#longestReceiving();
     if (socket === undefined) return false;
     this.#forget(socket);
     socket.destroy();
     return true;
+  }
+
+  /** The oldest connection whose request has not arrived as a whole: nothing is lost with it. */
+  #longestReceiving(): Socket | undefined {
+    for (const [socket, { request }] of this.#open) {
+      if (request?.complete === false) return socket;
+    }
+    return undefined;
   }
 
   #forget(socket: Socket): void {

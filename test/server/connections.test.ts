@@ -129,6 +129,25 @@ test('when all connections are at work, a new one gets 503 and disturbs nobody',
   for (const { socket } of busy) socket.destroy();
 });
 
+test('when all connections are taken, a request that is still arriving makes way', async () => {
+  const target = await server({ ...slow, connections: { maxConnections: 2 } });
+  const busy = new RawClient(target);
+  busy.post({ ...endless, max_tokens: 60 });
+  await vi.waitFor(() => expect(target.engine.running).toBe(1));
+  const half = new RawClient(target);
+  half.socket.write(
+    'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
+  );
+  await sleep(100);
+  const late = new RawClient(target);
+  late.get('/health');
+  await vi.waitFor(() => expect(late.statuses).toEqual([200]));
+  await half.closed;
+  await vi.waitFor(() => expect(busy.text).toContain('[DONE]'));
+  await expectAtRest(target);
+  for (const { socket } of [busy, late]) socket.destroy();
+});
+
 test('an address has its limit of connections', async () => {
   const target = await server({ connections: { maxConnectionsPerAddress: 2 } });
   const [first, second] = [new RawClient(target), new RawClient(target)];
