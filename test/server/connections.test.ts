@@ -30,13 +30,13 @@ class RawClient {
   }
 
   get(path: string, headers = ''): void {
-    this.socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+    this.socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`);
   }
 
   post(body: object, headers = ''): void {
     const json = JSON.stringify(body);
     this.socket.write(
-      `POST /v1/completions HTTP/1.1\r\nHost: x\r\n${headers}Content-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`,
+      `POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`,
     );
   }
 
@@ -136,7 +136,7 @@ test('when all connections are taken, a request that is still arriving makes way
   await vi.waitFor(() => expect(target.engine.running).toBe(1));
   const half = new RawClient(target);
   half.socket.write(
-    'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
+    'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
   );
   await sleep(100);
   const late = new RawClient(target);
@@ -195,7 +195,7 @@ test.each([
   ['half a head', 'GET /health HTTP/1.1\r\nHost:'],
   [
     'half a body',
-    'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
+    'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
   ],
 ])('a client that sends %s and waits gets 408', async (_, text) => {
   const target = await server({ connections: hasty });
@@ -209,7 +209,7 @@ test('a body that drips in is cut when its time is over', async () => {
   const target = await server({ connections: hasty });
   const client = new RawClient(target);
   client.socket.write(
-    'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+    'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
   );
   const drip = setInterval(() => client.socket.write('1\r\n \r\n'), 20);
   await client.closed;
