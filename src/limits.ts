@@ -73,10 +73,42 @@ export const LIMITS = {
   /** Responses kept, whatever their size: what a response costs beside its text. */
   storedResponses: 10_000,
 
-  /** Characters of a grammar, a regular expression or a JSON schema given as text. */
+  /**
+   * Characters of a grammar, a regular expression or a JSON schema. Of a schema given as an object,
+   * and of all the tools' that must be called together, each key and value counts as 8 at least.
+   */
   grammarCharacters: 100_000,
   /** Texts of a choice that the output must be one of. */
   grammarChoices: 1000,
+  /** Characters of these texts together. */
+  grammarChoiceCharacters: 65_536,
+  /** Levels of a JSON schema's nesting, of its combinations, and of a regular expression's groups. */
+  grammarDepth: 64,
+  /** Keywords and members of a JSON schema, counted wherever a combination repeats them. */
+  grammarSchemaParts: 50_000,
+  /** Characters of a regular expression with its repetitions written out. */
+  grammarRegexSize: 10_000,
+  /** Rules that a schema comes to. */
+  grammarRules: 20_000,
+  /** Characters of the grammar that a schema, a regular expression or a choice comes to. */
+  grammarEbnfCharacters: 400_000,
+  /** Threads that compile grammars (--grammar-pool-size). */
+  grammarPoolSize: 2,
+  /** Milliseconds of computing after which a grammar is a slow one: see GrammarPool. */
+  grammarSliceMs: 250,
+  /** Milliseconds of computing that a grammar may take to compile. */
+  grammarCompileMs: 10_000,
+  /** Bytes of memory that compiling a grammar may take. */
+  grammarMemoryBytes: 512 * 2 ** 20,
+  /** Grammars of one client, and of all clients, that wait to be compiled; further ones get 429. */
+  grammarsWaitingPerClient: 64,
+  grammarsWaiting: 256,
+  /** Characters of compiled grammars that are remembered, so that they are not looked at again. */
+  grammarCacheCharacters: 16 * 2 ** 20,
+  /** Threads of the engine that match texts to grammars. */
+  grammarMatchThreads: 4,
+  /** Milliseconds that a grammar may take to say which tokens may follow. */
+  grammarMaskMs: 2000,
 
   /** Milliseconds of the last `loopWindowMs` in which the front's event loop stood still: /livez fails. */
   loopStalledMs: 15_000,

@@ -116,7 +116,7 @@ class Contender {
     const { engine } = this.#opened;
     const { schema, answer } = prompt;
     const grammar = schema === undefined ? null : { ebnf: schemaToEbnf(schema), field: 'bench' };
-    if (grammar) await engine.compileGrammar(grammar.ebnf);
+    if (grammar) await engine.compileGrammar(grammar);
     if (answer !== undefined) {
       const text = tokenizer.encode(answer, { addSpecialTokens: false });
       given.set(id, Int32Array.of(...text, ...tokenizer.eosTokenIds));

@@ -75,7 +75,7 @@ let lastId = 0;
 
 async function add(ebnf: string | null, maxTokens: number): Promise<number> {
   const id = ++lastId;
-  if (ebnf !== null) await engine.compileGrammar(ebnf);
+  if (ebnf !== null) await engine.compileGrammar({ ebnf, field: 'bench' });
   const request: EngineRequest = {
     id,
     promptTokenIds,
@@ -140,7 +140,7 @@ async function measure(numConstrained: number, ebnf: string): Promise<StepTimes>
 
 async function compareSteps() {
   const ebnf = schemaToEbnf(LONG_SCHEMA);
-  await engine.compileGrammar(ebnf);
+  await engine.compileGrammar({ ebnf, field: 'bench' });
   const counts = [...new Set([0, numRows >> 1, numRows])];
   const measured = new Map<number, StepTimes[]>(counts.map((count) => [count, []]));
   const ratios = new Map<number, number[]>(counts.map((count) => [count, []]));

@@ -1,3 +1,4 @@
+import type { GrammarSpec } from '../grammar/grammar-spec.ts';
 import type { CostModel } from './cost-model.ts';
 import type { Decoder, VerifiedDraft } from './decoder.ts';
 import type { KvCacheManager } from './kv-cache-manager.ts';
@@ -59,9 +60,9 @@ export class Engine {
    * Has to be done before a request with this grammar is added.
    * @throws GrammarError when it can't be compiled
    */
-  async compileGrammar(ebnf: string): Promise<void> {
+  async compileGrammar(grammar: GrammarSpec): Promise<void> {
     if (this.#grammars === null) throw new Error('this engine takes no grammars');
-    await this.#grammars.compile(ebnf);
+    await this.#grammars.compile(grammar);
   }
 
   /** @throws RangeError when the request is empty or could never fit a row */

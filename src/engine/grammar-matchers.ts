@@ -1,38 +1,19 @@
-import { GrammarThread, GrammarThreadError } from '../grammar/grammar-thread.ts';
-import type { GrammarVocabulary } from '../grammar/grammar-spec.ts';
+import { GrammarThreadError } from '../grammar/grammar-thread.ts';
+import type { GrammarSpec, GrammarVocabulary } from '../grammar/grammar-spec.ts';
 import { SharedMatch } from '../grammar/shared-match.ts';
+import { LIMITS } from '../limits.ts';
+import { GrammarThreads, type MatchThread } from './grammar-threads.ts';
+import { type Matcher, msAtWork } from './matcher.ts';
 import type { LogitsRow } from './sampler.ts';
 import type { Sequence } from './sequence.ts';
 import type { SampledToken, SequenceFailure } from './step-plan.ts';
 
-/** Two, so that the sequences of one grammar go on while another is compiled. */
-const NUM_THREADS = 2;
-/** For a compile, and for a mask: an honest one takes less than a second. */
-const TIMEOUT_MS = 10_000;
-/** Grammars that a thread is chosen by. */
-const MAX_REMEMBERED = 256;
+/** Slow masks in a row after which a sequence no longer shares a thread with quick ones. */
+const MAX_SLOW_MASKS = 8;
 /** How long the engine sleeps at a time when it has nothing but missing masks to wait for. */
 const IDLE_WAIT_MS = 2;
+const NO_WAY_ON = 'the text can not go on within its grammar';
 const NOTHING = new Int32Array();
-
-interface Matcher {
-  readonly sequence: Sequence;
-  readonly ebnf: string;
-  readonly match: SharedMatch;
-  thread: Thread;
-  /** Its thread ended under it, and it has not got on since. */
-  wasRestarted: boolean;
-  /** Since when its mask is waited for, or -1. */
-  waitingSince: number;
-  /** Drafts whose masks were asked for. */
-  numDrafts: number;
-}
-
-interface Thread {
-  readonly grammarThread: GrammarThread;
-  /** Grammars it has compiled, or is to compile. */
-  readonly grammars: Set<string>;
-}
 
 /** The rows of a step, sorted by whether their next token may be sampled now. */
 export interface ConstrainedRows {
@@ -44,7 +25,10 @@ export interface ConstrainedRows {
 
 export interface GrammarMatchersOptions {
   readonly vocabulary: GrammarVocabulary;
+  /** Milliseconds for a compile, and for what a sequence's first mask takes. */
   readonly timeoutMs?: number;
+  /** Milliseconds for one mask. */
+  readonly maskMs?: number;
   /** Longest draft; 0 if left out. */
   readonly maxDraftTokens?: number;
 }
@@ -59,28 +43,44 @@ export interface GrammarMatchersOptions {
 export class GrammarMatchers {
   readonly #vocabulary: GrammarVocabulary;
   readonly #timeoutMs: number;
-  #threads: Thread[] = [];
+  readonly #maskMs: number;
+  readonly #threads: GrammarThreads;
   readonly #maxDraftTokens: number;
   readonly #matchers = new Map<number, Matcher>();
   #isReleased = false;
 
-  constructor({ vocabulary, timeoutMs = TIMEOUT_MS, maxDraftTokens = 0 }: GrammarMatchersOptions) {
+  constructor(options: GrammarMatchersOptions) {
+    const { vocabulary, maxDraftTokens = 0 } = options;
     this.#vocabulary = vocabulary;
-    this.#timeoutMs = timeoutMs;
+    this.#timeoutMs = options.timeoutMs ?? LIMITS.grammarCompileMs;
+    this.#maskMs = options.maskMs ?? LIMITS.grammarMaskMs;
     this.#maxDraftTokens = maxDraftTokens;
+    const timeoutMs = this.#timeoutMs;
+    const onEnd = (thread: MatchThread) => this.#replace(thread);
+    this.#threads = new GrammarThreads({ vocabulary, timeoutMs, onEnd });
   }
 
   /**
    * Compiles a grammar, for sequences that are opened with it soon after.
    * @throws GrammarError when it can't be compiled.
    */
-  async compile(ebnf: string): Promise<void> {
+  async compile(grammar: GrammarSpec): Promise<void> {
     try {
-      await this.#threadFor(ebnf).grammarThread.compile(ebnf);
+      await this.#compile(grammar);
     } catch (error) {
       if (!(error instanceof GrammarThreadError) || this.#isReleased) throw error;
       // Another grammar brought the thread down.
-      await this.#threadFor(ebnf).grammarThread.compile(ebnf);
+      await this.#compile(grammar);
+    }
+  }
+
+  async #compile({ ebnf, owner = '' }: GrammarSpec): Promise<void> {
+    const user = {};
+    const thread = this.#threads.enter(user, ebnf, owner);
+    try {
+      await thread.grammarThread.compile({ form: { kind: 'ebnf', ebnf } });
+    } finally {
+      this.#threads.leave(user, thread);
     }
   }
 
@@ -91,11 +91,14 @@ export class GrammarMatchers {
     const { vocabSize } = this.#vocabulary;
     const matcher: Matcher = {
       sequence,
-      ebnf: grammar.ebnf,
+      grammar,
       match: SharedMatch.allocate({ vocabSize, maxDraftTokens: this.#maxDraftTokens }),
-      thread: this.#threadFor(grammar.ebnf),
+      thread: this.#threads.enter(sequence, grammar.ebnf, grammar.owner ?? ''),
       wasRestarted: false,
+      isSlow: false,
       waitingSince: -1,
+      work: { number: 0, since: 0 },
+      failure: null,
       numDrafts: 0,
     };
     this.#matchers.set(sequence.id, matcher);
@@ -121,14 +124,17 @@ export class GrammarMatchers {
       const matcher = this.#matchers.get(sequence.id);
       if (matcher === undefined || sequence.scoresPrompt) {
         ready.push(row);
+      } else if (matcher.failure !== null) {
+        failures.push({ sequence, message: matcher.failure });
       } else if (!matcher.match.hasMask(0, sequence.numOutputTokens)) {
         pending.push(sequence);
         this.#checkTime(matcher);
       } else {
         sequence.tokenMask = matcher.match.mask(0);
         if (sequence.tokenMask) ready.push(row);
-        else failures.push({ sequence, message: 'the text can not go on within its grammar' });
+        else failures.push({ sequence, message: NO_WAY_ON });
         matcher.waitingSince = -1;
+        if (matcher.match.numSlowInARow >= MAX_SLOW_MASKS) this.#setApart(matcher);
       }
     }
     return { ready, pending, failures };
@@ -179,7 +185,7 @@ export class GrammarMatchers {
    */
   accept(sampled: readonly SampledToken[], looksAhead: boolean): void {
     if (this.#matchers.size === 0) return;
-    const tokens = new Map<Thread, [number, number][]>();
+    const tokens = new Map<MatchThread, [number, number][]>();
     for (const { sequence, tokenId } of sampled) {
       const matcher = this.#matchers.get(sequence.id);
       if (matcher === undefined) continue;
@@ -198,74 +204,78 @@ export class GrammarMatchers {
     const matcher = this.#matchers.get(id);
     if (matcher === undefined) return;
     this.#matchers.delete(id);
-    matcher.thread.grammarThread.post({ type: 'close', id });
+    this.#leave(matcher);
   }
 
   /** Ends the threads. */
   release(): void {
     this.#isReleased = true;
     this.#matchers.clear();
-    for (const { grammarThread } of this.#threads) {
-      grammarThread.terminate('the engine stops');
-    }
+    this.#threads.terminateAll('the engine stops');
   }
 
-  #post({ sequence, ebnf, match, thread }: Matcher): void {
+  #post({ sequence, grammar, match, thread }: Matcher): void {
+    const { id } = sequence;
     const tokenIds = sequence.tokenIds(sequence.numPromptTokens).slice();
-    thread.grammarThread.post({ type: 'open', id: sequence.id, ebnf, tokenIds, match: match.data });
-  }
-
-  /** The thread that knows the grammar, else the one with the fewest sequences. */
-  #threadFor(ebnf: string): Thread {
-    const known = this.#threads.find(({ grammars }) => grammars.has(ebnf));
-    if (known !== undefined) return known;
-    const load = (thread: Thread) =>
-      [...this.#matchers.values()].filter((matcher) => matcher.thread === thread).length;
-    const [idlest] = this.#threads.toSorted((a, b) => load(a) - load(b));
-    const isFree = idlest !== undefined && load(idlest) === 0;
-    const thread =
-      isFree || (idlest !== undefined && this.#threads.length === NUM_THREADS)
-        ? idlest
-        : this.#startThread();
-    thread.grammars.add(ebnf);
-    for (const oldest of thread.grammars) {
-      if (thread.grammars.size <= MAX_REMEMBERED) break;
-      thread.grammars.delete(oldest);
-    }
-    return thread;
-  }
-
-  #startThread(): Thread {
-    const grammarThread = new GrammarThread({
-      vocabulary: this.#vocabulary,
-      timeoutMs: this.#timeoutMs,
-      onEnd: () => this.#replace(thread),
+    thread.grammarThread.post({
+      type: 'open',
+      id,
+      ebnf: grammar.ebnf,
+      tokenIds,
+      match: match.data,
     });
-    const thread: Thread = { grammarThread, grammars: new Set() };
-    this.#threads.push(thread);
-    return thread;
+  }
+
+  #leave({ sequence, thread }: Matcher): void {
+    thread.grammarThread.post({ type: 'close', id: sequence.id });
+    this.#threads.leave(sequence, thread);
+  }
+
+  #reopen(matcher: Matcher): void {
+    const { ebnf, owner = '' } = matcher.grammar;
+    const isSlow = matcher.isSlow ? `${owner} slow` : owner;
+    matcher.waitingSince = -1;
+    matcher.thread = this.#threads.enter(matcher.sequence, ebnf, isSlow);
+    this.#post(matcher);
+  }
+
+  /** Its masks are slow: whom it shares a thread with would wait for each of them. */
+  #setApart(matcher: Matcher): void {
+    if (matcher.isSlow || matcher.thread.users.size === 1) return;
+    matcher.isSlow = true;
+    this.#leave(matcher);
+    this.#reopen(matcher);
   }
 
   /** Sequences of a thread that ended start again in another, behind the tokens they have. */
-  #replace(thread: Thread): void {
-    this.#threads = this.#threads.filter((other) => other !== thread);
+  #replace(thread: MatchThread): void {
     for (const matcher of this.#matchers.values()) {
       if (matcher.thread !== thread) continue;
-      if (matcher.wasRestarted) {
-        matcher.match.publishMask(0, matcher.sequence.numOutputTokens, null);
-        continue;
-      }
+      // What brought two threads down may bring down any.
+      if (matcher.wasRestarted) matcher.failure ??= NO_WAY_ON;
+      else this.#reopen(matcher);
       matcher.wasRestarted = true;
-      matcher.waitingSince = -1;
-      matcher.thread = this.#threadFor(matcher.ebnf);
-      this.#post(matcher);
     }
   }
 
   #checkTime(matcher: Matcher): void {
     const now = performance.now();
     if (matcher.waitingSince === -1) matcher.waitingSince = now;
-    if (now - matcher.waitingSince < this.#timeoutMs) return;
-    matcher.thread.grammarThread.terminate('a grammar takes too long to match');
+    const { thread } = matcher;
+    const stuck = this.#stuckIn(thread, now);
+    if (stuck !== undefined) {
+      stuck.wasRestarted = true;
+      stuck.failure = 'its grammar takes too long to match';
+      thread.grammarThread.terminate('a grammar takes too long to match');
+    } else if (now - matcher.waitingSince >= this.#timeoutMs) {
+      thread.grammarThread.terminate('a grammar takes too long to match');
+    }
+  }
+
+  /** The matcher that its thread has been at for too long, if any. */
+  #stuckIn(thread: MatchThread, now: number): Matcher | undefined {
+    return [...this.#matchers.values()].find(
+      (matcher) => matcher.thread === thread && msAtWork(matcher, now) >= this.#maskMs,
+    );
   }
 }

@@ -1,4 +1,5 @@
 /** The engine process: commands in by IPC, one message out per iteration. */
+import type { GrammarSpec } from '../grammar/grammar-spec.ts';
 import { DeviceError } from './device-error.ts';
 import type { Engine } from './engine.ts';
 import type {
@@ -44,11 +45,11 @@ function wake(): void {
 }
 
 /** The loop runs on meanwhile. Never rejects. */
-async function addOnceCompiled(request: EngineRequest, ebnf: string): Promise<void> {
+async function addOnceCompiled(request: EngineRequest, grammar: GrammarSpec): Promise<void> {
   compiling.add(request.id);
   try {
     if (!engine) throw new Error('the engine is not started');
-    await engine.compileGrammar(ebnf);
+    await engine.compileGrammar(grammar);
     // Else it was aborted meanwhile.
     if (!compiling.delete(request.id)) return;
     add(request);
@@ -104,7 +105,7 @@ function start(options: EngineOptions, sharedMemory: number | null): void {
 
 /** A request with a grammar joins once that is compiled. */
 function take(request: EngineRequest): void {
-  if (request.grammar) void addOnceCompiled(request, request.grammar.ebnf);
+  if (request.grammar) void addOnceCompiled(request, request.grammar);
   else add(request);
 }
 

@@ -1,5 +1,6 @@
 /** Runs the many sequences of one request (several prompts, n choices of each) as one stream. */
 import { setMaxListeners } from 'node:events';
+import type { GrammarSource } from '../grammar/grammar-source.ts';
 import { choiceSeed } from './choice-seed.ts';
 import type { GenerationDelta, GenerationRequest, Generator } from './generation.ts';
 import { mergeStreams } from './merge-streams.ts';
@@ -9,6 +10,8 @@ export interface FanOutRequest {
   readonly prompts: readonly GenerationRequest[];
   /** Sequences of each prompt. */
   readonly numChoices: number;
+  /** What every output must look like, yet to be compiled. Free if left out. */
+  readonly grammar?: GrammarSource;
 }
 
 /** Shorter prompts fill no block of the prefix cache: there is nothing to wait for. */

@@ -1,8 +1,9 @@
 /** The parts of EBNF texts as xgrammar reads them. */
+import { LIMITS } from '../limits.ts';
 import { GrammarError } from './grammar-spec.ts';
 
-/** A grammar this long would take minutes to compile. */
-const MAX_EBNF_LENGTH = 400_000;
+/** Between the members and items of JSON. */
+export const COMMA = '", "';
 
 /** First and last code point. */
 export type CharacterRange = readonly [from: number, to: number];
@@ -41,27 +42,50 @@ export function anyOf(alternatives: readonly string[]): string {
   return alternatives.length === 1 ? (alternatives[0] ?? '""') : `(${alternatives.join(' | ')})`;
 }
 
+export function tooLong(): GrammarError {
+  return new GrammarError(
+    `the grammar comes to more than ${LIMITS.grammarEbnfCharacters} characters`,
+  );
+}
+
+/** Expressions up to this length are written out wherever they stand; a longer one has a rule. */
+const MAX_INLINE = 40;
+
 /** Collects the rules of one grammar. */
 export class EbnfRules {
   readonly #rules = new Map<string, string>();
+  /** By expression: equal ones share a rule. */
+  readonly #names = new Map<string, string>();
   #length = 0;
+  #numNames = 0;
 
-  has(name: string): boolean {
-    return this.#rules.has(name);
+  /** A fresh name, for a rule that is set later. */
+  reserve(): string {
+    return `r${this.#numNames++}`;
   }
 
   /** @throws GrammarError when the grammar becomes too large. */
   set(name: string, expression: string): void {
     this.#length += expression.length;
-    if (this.#length > MAX_EBNF_LENGTH) throw new GrammarError('the grammar is too large');
+    if (this.#length > LIMITS.grammarEbnfCharacters) throw tooLong();
     this.#rules.set(name, expression);
+    if (this.#rules.size <= LIMITS.grammarRules) return;
+    throw new GrammarError(`the grammar comes to more than ${LIMITS.grammarRules} rules`);
   }
 
-  /** A rule under a fresh name. @returns the name */
+  /** A rule for `expression`. @returns its name */
   add(expression: string): string {
-    const name = `r${this.#rules.size}`;
+    const known = this.#names.get(expression);
+    if (known !== undefined) return known;
+    const name = this.reserve();
     this.set(name, expression);
+    this.#names.set(expression, name);
     return name;
+  }
+
+  /** The expression, or the name of a rule for it: short enough to stand in many places. */
+  shorten(expression: string): string {
+    return expression.length <= MAX_INLINE ? expression : this.add(expression);
   }
 
   toString(): string {
@@ -71,5 +95,5 @@ export class EbnfRules {
 
 /** A grammar of the given texts and no other. */
 export function choiceEbnf(choices: readonly string[]): string {
-  return `root ::= ${anyOf(choices.map(literal))}\n`;
+  return `root ::= ${anyOf([...new Set(choices)].map(literal))}\n`;
 }

@@ -10,6 +10,11 @@ export interface GrammarSpec {
   readonly ebnf: string;
   /** The request's field it came from, for errors. */
   readonly field: string;
+  /**
+   * Whose it is, and whether it was slow to compile: grammars of one owner may hold one another up,
+   * those of others as little as can be. Empty if left out.
+   */
+  readonly owner?: string;
 }
 
 /** The tokens of a model, as far as grammars need to know them. */

@@ -1,5 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import { startThread } from '../threads/start-thread.ts';
+import type { GrammarSource } from './grammar-source.ts';
 import { GrammarError, type GrammarVocabulary } from './grammar-spec.ts';
 import type { ThreadAnswer, ThreadCommand } from './thread-messages.ts';
 
@@ -12,15 +13,16 @@ export class GrammarThreadError extends Error {
 
 export interface GrammarThreadOptions {
   readonly vocabulary: GrammarVocabulary;
-  /** Time for one grammar to compile. */
+  /** Time for one grammar to compile, in milliseconds. */
   readonly timeoutMs: number;
+  /** Called when a grammar has been computed for `afterMs`. */
+  readonly slow?: { readonly afterMs: number; readonly onSlow: () => void };
   /** Called when the thread ended unasked or was ended for taking too long. */
   readonly onEnd: () => void;
 }
 
 interface Pending {
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
+  readonly resolve: (ebnf: string) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -28,19 +30,21 @@ interface Pending {
 export class GrammarThread {
   readonly #worker: Worker;
   readonly #options: GrammarThreadOptions;
-  /** By grammar, in the order in which they are compiled. */
-  readonly #pending = new Map<string, Pending>();
+  /** In the order in which they are compiled. */
+  readonly #pending = new Map<number, Pending>();
+  #lastId = 0;
+  #memoryBytes = 0;
   #isReady = false;
   #ended = false;
   /** For the first of the pending. */
-  #timer: NodeJS.Timeout | undefined;
+  #timers: NodeJS.Timeout[] = [];
 
   constructor(options: GrammarThreadOptions) {
     this.#options = options;
     this.#worker = startThread(ENTRY, options.vocabulary);
     this.#worker.on('message', (answer: ThreadAnswer) => this.#receive(answer));
-    this.#worker.on('error', ({ message }) => this.#end(new GrammarThreadError(message)));
-    this.#worker.on('exit', () => this.#end(new GrammarThreadError('the grammar thread ended')));
+    this.#worker.on('error', ({ message }) => this.#die(message));
+    this.#worker.on('exit', () => this.#die('the grammar thread ended'));
     this.#worker.unref();
   }
 
@@ -48,24 +52,25 @@ export class GrammarThread {
     return this.#ended;
   }
 
+  /** What its WebAssembly has taken; it gives nothing back but by ending. */
+  get memoryBytes(): number {
+    return this.#memoryBytes;
+  }
+
   /**
-   * @throws GrammarError when the grammar is wrong, or takes longer than the time it has;
-   *   GrammarThreadError when the thread ends before it is done.
+   * @returns the grammar in xgrammar's notation
+   * @throws GrammarError when the grammar is wrong, takes longer than the time it has, or brings the
+   *   thread down; GrammarThreadError when the thread ends before it is done.
    */
-  compile(ebnf: string): Promise<void> {
-    const running = this.#pending.get(ebnf);
-    if (running !== undefined) return running.promise;
-    let resolve = (): void => {};
-    let reject: Pending['reject'] = () => {};
-    const promise = new Promise<void>((onResolve, onReject) => {
-      resolve = onResolve;
-      reject = onReject;
-    });
-    this.#pending.set(ebnf, { promise, resolve, reject });
+  async compile(source: Pick<GrammarSource, 'form' | 'thought'>): Promise<string> {
+    const id = ++this.#lastId;
+    // Throws where the source is no plain data; nothing is pending then.
+    this.post({ type: 'compile', id, source });
     this.#worker.ref();
-    if (this.#pending.size === 1) this.#startTimer();
-    this.post({ type: 'compile', ebnf });
-    return promise;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject });
+      if (this.#pending.size === 1) this.#startTimers();
+    });
   }
 
   post(command: ThreadCommand): void {
@@ -82,30 +87,43 @@ export class GrammarThread {
     if (answer.type === 'ready') {
       this.#isReady = true;
     } else {
-      const pending = this.#pending.get(answer.ebnf);
-      this.#pending.delete(answer.ebnf);
-      if (answer.error === null) pending?.resolve();
+      const pending = this.#pending.get(answer.id);
+      this.#pending.delete(answer.id);
+      this.#memoryBytes = answer.memoryBytes;
+      if (answer.error === null) pending?.resolve(answer.ebnf);
       else pending?.reject(new GrammarError(answer.error));
     }
-    this.#startTimer();
+    this.#startTimers();
   }
 
   /** Times the first of the pending: the others have to wait for it. */
-  #startTimer(): void {
-    clearTimeout(this.#timer);
+  #startTimers(): void {
+    this.#timers.forEach(clearTimeout);
+    this.#timers = [];
     const [first] = this.#pending.values();
     if (first === undefined) this.#worker.unref();
     if (first === undefined || !this.#isReady) return;
-    this.#timer = setTimeout(() => {
-      first.reject(new GrammarError('the grammar takes too long to compile'));
+    const { timeoutMs, slow } = this.#options;
+    const deadline = setTimeout(() => {
+      const seconds = timeoutMs / 1000;
+      first.reject(new GrammarError(`the grammar takes longer than ${seconds} s to compile`));
       this.terminate('a grammar took too long to compile');
-    }, this.#options.timeoutMs);
+    }, timeoutMs);
+    this.#timers.push(deadline);
+    if (slow) this.#timers.push(setTimeout(slow.onSlow, slow.afterMs));
+  }
+
+  /** The thread ended unasked: what it was at is to blame. */
+  #die(reason: string): void {
+    const [first] = this.#pending.values();
+    if (this.#isReady) first?.reject(new GrammarError(`the grammar can't be compiled: ${reason}`));
+    this.#end(new GrammarThreadError(reason));
   }
 
   #end(error: GrammarThreadError): void {
     if (this.#ended) return;
     this.#ended = true;
-    clearTimeout(this.#timer);
+    this.#timers.forEach(clearTimeout);
     for (const pending of this.#pending.values()) pending.reject(error);
     this.#pending.clear();
     this.#options.onEnd();

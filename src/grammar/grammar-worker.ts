@@ -4,12 +4,15 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { CompiledGrammar, GrammarMatcher } from '@mlc-ai/web-xgrammar';
+import { LIMITS } from '../limits.ts';
 import { BytePairs } from './byte-pairs.ts';
 import { forcedText } from './forced-text.ts';
+import type { GrammarSource } from './grammar-source.ts';
 import type { GrammarVocabulary } from './grammar-spec.ts';
+import { sourceToEbnf } from './source-ebnf.ts';
 import { SharedMatch, type SharedMatchData } from './shared-match.ts';
 import type { ThreadAnswer, ThreadCommand } from './thread-messages.ts';
-import { loadXGrammar, printed } from './xgrammar.ts';
+import { loadXGrammar, memory, printed } from './xgrammar.ts';
 
 /** Compiled grammars that are kept, the least recently used dropped first. */
 const MAX_COMPILED = 64;
@@ -53,8 +56,12 @@ function answer(message: ThreadAnswer): void {
 async function obey(command: ThreadCommand): Promise<void> {
   switch (command.type) {
     case 'compile': {
-      const error = await compile(command.ebnf).then(() => null, reasonOf);
-      answer({ type: 'compiled', ebnf: command.ebnf, error });
+      const { id, source } = command;
+      const outcome = await compileSource(source).then(
+        (ebnf) => ({ ebnf, error: null }),
+        (error: unknown) => ({ ebnf: '', error: reasonOf(error) }),
+      );
+      answer({ type: 'compiled', id, ...outcome, memoryBytes: memory.bytes });
       break;
     }
     case 'open':
@@ -64,13 +71,22 @@ async function obey(command: ThreadCommand): Promise<void> {
       await accept(command.tokens, command.looksAhead);
       break;
     case 'draft':
-      await publishBehind(command.id, command.number, command.tokenIds);
+      await matchers
+        .get(command.id)
+        ?.match.work(() => publishBehind(command.id, command.number, command.tokenIds));
       break;
     case 'close':
       matchers.get(command.id)?.matcher.dispose();
       matchers.delete(command.id);
       break;
   }
+}
+
+async function compileSource(source: Pick<GrammarSource, 'form' | 'thought'>): Promise<string> {
+  printed.length = 0;
+  const ebnf = sourceToEbnf(source);
+  await compile(ebnf);
+  return ebnf;
 }
 
 async function compile(ebnf: string): Promise<CompiledGrammar> {
@@ -114,7 +130,7 @@ async function open(
     const opened: Matcher = { matcher, match, numTokens: 0, forced: '', isLost: false };
     matchers.set(id, opened);
     for (const tokenId of tokenIds) take(opened, tokenId);
-    await publish(opened, true);
+    await match.work(() => publish(opened, true));
   } catch {
     match.publishMask(0, tokenIds.length, null);
   }
@@ -131,14 +147,14 @@ async function accept(
     if (opened === undefined) continue;
     advanced.add(opened);
     try {
-      take(opened, tokenId);
+      await opened.match.work(async () => take(opened, tokenId));
     } catch {
       failed.add(opened);
     }
   }
   for (const opened of advanced) {
     try {
-      if (!failed.has(opened)) await publish(opened, looksAhead);
+      if (!failed.has(opened)) await opened.match.work(() => publish(opened, looksAhead));
     } catch {
       failed.add(opened);
     }
@@ -188,6 +204,10 @@ async function publishBehind(id: number, number: number, draft: Int32Array): Pro
 
 /** The library's words, without its source files' names and the way it went down. */
 function reasonOf(error: unknown): string {
+  if (memory.isExhausted) {
+    memory.isExhausted = false;
+    return `the grammar takes more than ${LIMITS.grammarMemoryBytes / 2 ** 20} MB to compile`;
+  }
   const said = printed.find((line) => line.includes('[FATAL]'));
   if (said === undefined) return error instanceof Error ? error.message : String(error);
   return said

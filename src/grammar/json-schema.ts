@@ -1,4 +1,4 @@
-/** JSON Schemas: what of them can be enforced, and how their parts are put together. */
+/** JSON Schemas: what of them can be enforced, and how their keywords are read. */
 import { GrammarError } from './grammar-spec.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -22,6 +22,9 @@ const UNSUPPORTED = [
   '$recursiveRef',
 ];
 
+/** An expression for the values of a schema's part. @param path where the part is, for errors */
+export type CompilePart = (part: unknown, path: string) => string;
+
 export function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -36,40 +39,6 @@ export function refuseUnsupported(schema: Schema, path: string): void {
   const keyword = UNSUPPORTED.find((name) => schema[name] !== undefined && schema[name] !== false);
   if (keyword !== undefined) throw schemaFault(path, `\`${keyword}\` is not supported`);
   if (schema['uniqueItems'] === true) throw schemaFault(path, '`uniqueItems` is not supported');
-}
-
-/** What both schemas ask for. @throws GrammarError when they say different things about one keyword. */
-export function mergeSchemas(first: Schema, second: Schema, path: string): Schema {
-  const merged: Record<string, unknown> = { ...first };
-  for (const [keyword, value] of Object.entries(second)) {
-    const present = merged[keyword];
-    if (present === undefined || ANNOTATIONS.has(keyword)) merged[keyword] = value;
-    else merged[keyword] = mergeKeyword(keyword, present, value, path);
-  }
-  return merged;
-}
-
-const ANNOTATIONS: ReadonlySet<string> = new Set([
-  'title',
-  'description',
-  'default',
-  'examples',
-  '$comment',
-  '$defs',
-  'definitions',
-]);
-
-function mergeKeyword(keyword: string, first: unknown, second: unknown, path: string): unknown {
-  if (keyword === 'required' && Array.isArray(first) && Array.isArray(second)) {
-    return [...new Set<unknown>([...first, ...second])];
-  }
-  if (keyword === 'properties' && isSchema(first) && isSchema(second)) {
-    return mergeSchemas(first, second, path);
-  }
-  if (JSON.stringify(first) === JSON.stringify(second)) return first;
-  // The stricter of the two.
-  if (keyword === 'additionalProperties' && (first === false || second === false)) return false;
-  throw schemaFault(path, `\`${keyword}\` is given twice in ways that can't be put together`);
 }
 
 /** The part of `root` that a reference such as `#/$defs/City` means. */

@@ -46,16 +46,18 @@ const IN_JSON_STRING: CharacterRules = {
 };
 
 /** Conservative: whatever these describe is valid by any reading of the format. */
-const FORMATS: Readonly<Record<string, string>> = {
-  date: String.raw`[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])`,
-  time: String.raw`([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ`,
-  'date-time': String.raw`[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ`,
-  email: String.raw`[a-z0-9]{1,32}([._][a-z0-9]{1,16})?@[a-z0-9]{1,32}\.[a-z]{2,6}`,
-  uuid: '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}',
-  ipv4: String.raw`(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3}`,
-  hostname: String.raw`[a-z][a-z0-9]{0,30}(\.[a-z][a-z0-9]{1,20}){1,3}`,
-  uri: String.raw`https?://[a-z][a-z0-9]{0,30}(\.[a-z][a-z0-9]{1,20}){1,3}(/[a-zA-Z0-9_-]{1,40}){0,4}`,
-};
+const FORMATS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    date: String.raw`[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])`,
+    time: String.raw`([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ`,
+    'date-time': String.raw`[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ`,
+    email: String.raw`[a-z0-9]{1,32}([._][a-z0-9]{1,16})?@[a-z0-9]{1,32}\.[a-z]{2,6}`,
+    uuid: '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}',
+    ipv4: String.raw`(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3}`,
+    hostname: String.raw`[a-z][a-z0-9]{0,30}(\.[a-z][a-z0-9]{1,20}){1,3}`,
+    uri: String.raw`https?://[a-z][a-z0-9]{0,30}(\.[a-z][a-z0-9]{1,20}){1,3}(/[a-zA-Z0-9_-]{1,40}){0,4}`,
+  }),
+);
 
 export interface StringWishes {
   readonly minLength?: number | undefined;
@@ -73,7 +75,7 @@ export function stringEbnf(
   rules: EbnfRules,
   { minLength = 0, maxLength, pattern, format }: StringWishes,
 ): string {
-  const known = format === undefined ? undefined : FORMATS[format];
+  const known = FORMATS.get(format ?? '');
   // Libraries write a format's pattern beside it, often one with look-around.
   const expression = known ?? pattern;
   if (expression === undefined) return stringOfLength(rules, minLength, maxLength ?? null);

@@ -1,10 +1,7 @@
 /** Regular expressions, as far as they describe regular languages, as EBNF. */
 import { anyOf, type CharacterRange, characterClass, literal, repeat } from './ebnf.ts';
+import { LIMITS } from '../limits.ts';
 import { GrammarError } from './grammar-spec.ts';
-
-/** Deeper nesting is nobody's honest pattern, and would overflow the stack. */
-const MAX_DEPTH = 100;
-const MAX_REPEAT = 10_000;
 
 const LINE_BREAKS: readonly CharacterRange[] = [
   [0x0a, 0x0a],
@@ -43,6 +40,13 @@ export function regexToEbnf(pattern: string, characters: CharacterRules): string
   return new RegexParser(pattern, characters).parse();
 }
 
+/** A part of the pattern. */
+interface Part {
+  readonly ebnf: string;
+  /** Characters and classes in it, with its repetitions written out. */
+  readonly size: number;
+}
+
 class RegexParser {
   readonly #pattern: readonly string[];
   readonly #characters: CharacterRules;
@@ -56,21 +60,24 @@ class RegexParser {
 
   parse(): string {
     this.#take('^');
-    const expression = this.#alternatives();
+    const { ebnf } = this.#alternatives();
     if (this.#at < this.#pattern.length) throw this.#fault('there is no `(` for this `)`');
-    return expression;
+    return ebnf;
   }
 
-  #alternatives(): string {
-    if (++this.#depth > MAX_DEPTH) throw this.#fault('groups are nested too deeply');
+  #alternatives(): Part {
+    // Deeper nesting would overflow the stack.
+    if (++this.#depth > LIMITS.grammarDepth) {
+      throw this.#fault(`groups are nested too deeply: more than ${LIMITS.grammarDepth} levels`);
+    }
     const alternatives = [this.#sequence()];
     while (this.#take('|')) alternatives.push(this.#sequence());
     this.#depth--;
-    return anyOf(alternatives);
+    return { ebnf: anyOf(alternatives.map(({ ebnf }) => ebnf)), size: sizeOf(alternatives) };
   }
 
-  #sequence(): string {
-    const items: string[] = [];
+  #sequence(): Part {
+    const items: Part[] = [];
     for (;;) {
       const next = this.#peek();
       if (next === undefined || next === '|' || next === ')') break;
@@ -80,14 +87,17 @@ class RegexParser {
       }
       items.push(this.#quantified(this.#atom()));
     }
-    return items.length === 0 ? '""' : items.join(' ');
+    const ebnf = items.length === 0 ? '""' : items.map((item) => item.ebnf).join(' ');
+    return { ebnf, size: sizeOf(items) };
   }
 
-  #atom(): string {
+  #atom(): Part {
+    return this.#take('(') ? this.#group() : { ebnf: this.#character(), size: 1 };
+  }
+
+  #character(): string {
     const character = this.#next();
     switch (character) {
-      case '(':
-        return this.#group();
       case '[':
         return this.#class();
       case '.':
@@ -106,15 +116,15 @@ class RegexParser {
     }
   }
 
-  #group(): string {
+  #group(): Part {
     if (this.#take('?') && !this.#take(':')) {
       const named = this.#rest(/^P?<[A-Za-z_]\w*>/);
       if (named === null) throw this.#fault('look-around and flags are not supported');
       this.#at += named.length;
     }
-    const expression = this.#alternatives();
+    const { ebnf, size } = this.#alternatives();
     if (!this.#take(')')) throw this.#fault('a `)` is missing');
-    return `(${expression})`;
+    return { ebnf: `(${ebnf})`, size };
   }
 
   #class(): string {
@@ -176,18 +186,20 @@ class RegexParser {
     return letter;
   }
 
-  #quantified(atom: string): string {
+  #quantified(atom: Part): Part {
     const range = this.#range();
     if (range === null) return atom;
     // Lazy or greedy makes no difference to what matches.
     this.#take('?');
     const [min, max] = range;
-    if (Math.max(min, max ?? 0) > MAX_REPEAT) {
-      throw this.#fault(`more than ${MAX_REPEAT} repetitions are not supported`);
-    }
     if (max !== null && max < min)
       throw this.#fault('the numbers of a repetition are out of order');
-    return repeat(atom, min, max);
+    const size = atom.size * Math.max(1, min, max ?? 0);
+    // Nested repetitions multiply.
+    if (size > LIMITS.grammarRegexSize) {
+      throw this.#fault(`repetitions come to more than ${LIMITS.grammarRegexSize} characters`);
+    }
+    return { ebnf: repeat(atom.ebnf, min, max), size };
   }
 
   #range(): [number, number | null] | null {
@@ -225,4 +237,8 @@ class RegexParser {
   #fault(reason: string): GrammarError {
     return new GrammarError(`regular expression, character ${this.#at}: ${reason}`);
   }
+}
+
+function sizeOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, { size }) => sum + size, 0);
 }

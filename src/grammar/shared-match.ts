@@ -6,10 +6,17 @@ const WORDS = 2;
 const OK = 0;
 const FAILED = 1;
 
+/** Work longer than this is slow, in milliseconds: a thread's other texts wait meanwhile. */
+const SLOW_MS = 50;
+
+/** Pieces of work begun and ended, counted in one, and how many slow ones came last. */
+const WORK = 0;
+const SLOW_IN_A_ROW = 1;
+
 /** Where the forced tokens begin: their position, their number, and they themselves. */
-const FORCED_POSITION = 0;
-const FORCED_LENGTH = 1;
-const FORCED_TOKENS = 2;
+const FORCED_POSITION = 2;
+const FORCED_LENGTH = 3;
+const FORCED_TOKENS = 4;
 
 export interface SharedMatchShape {
   /** Length of the model's logits. */
@@ -62,6 +69,28 @@ export class SharedMatch {
     this.#shared[at + STATE] = mask === null ? FAILED : OK;
     Atomics.store(this.#shared, at + STAMP, stamp);
     Atomics.notify(this.#shared, at + STAMP);
+  }
+
+  /** Lets the engine see that the thread is at this text. */
+  async work(work: () => Promise<void>): Promise<void> {
+    const start = performance.now();
+    Atomics.add(this.#shared, WORK, 1);
+    try {
+      await work();
+    } finally {
+      Atomics.add(this.#shared, WORK, 1);
+      const isSlow = performance.now() - start > SLOW_MS;
+      Atomics.store(this.#shared, SLOW_IN_A_ROW, isSlow ? this.numSlowInARow + 1 : 0);
+    }
+  }
+
+  /** Odd while the thread is at this text; another one for each piece of work. */
+  get workNumber(): number {
+    return Atomics.load(this.#shared, WORK);
+  }
+
+  get numSlowInARow(): number {
+    return Atomics.load(this.#shared, SLOW_IN_A_ROW);
   }
 
   hasMask(slot: number, stamp: number): boolean {

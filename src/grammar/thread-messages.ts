@@ -1,9 +1,14 @@
 /** What a grammar thread is asked, and what it answers. */
 
+import type { GrammarSource } from './grammar-source.ts';
 import type { SharedMatchData } from './shared-match.ts';
 
 export type ThreadCommand =
-  | { readonly type: 'compile'; readonly ebnf: string }
+  | {
+      readonly type: 'compile';
+      readonly id: number;
+      readonly source: Pick<GrammarSource, 'form' | 'thought'>;
+    }
   | {
       readonly type: 'open';
       readonly id: number;
@@ -35,7 +40,11 @@ export type ThreadAnswer =
   /** Sent for each `compile`, in order. */
   | {
       readonly type: 'compiled';
+      readonly id: number;
+      /** Empty when it can't be compiled. */
       readonly ebnf: string;
       /** Why it can't be compiled, or null. */
       readonly error: string | null;
+      /** Of the thread's WebAssembly, which never shrinks. */
+      readonly memoryBytes: number;
     };

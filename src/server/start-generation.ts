@@ -3,10 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import type { Caller } from '../front/caller.ts';
 import { fanOut, type FanOutRequest } from '../front/fan-out.ts';
 import type { GenerationDelta } from '../front/generation.ts';
+import type { GrammarSpec } from '../grammar/grammar-spec.ts';
 import type { ServerConfig, ServerContext } from './context.ts';
 import { withDeadline } from './deadline.ts';
 import { unavailable } from './errors.ts';
-import { requireCompiled } from './structured-outputs.ts';
+import { compiled } from './structured-outputs.ts';
 
 /**
  * @param client that wants to be served
@@ -33,10 +34,13 @@ export async function startGeneration(
   caller: Caller,
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
   requireServing(context, caller.client);
-  const [first] = request.prompts;
+  const {
+    prompts: [first],
+    grammar: source,
+  } = request;
   const signal = withDeadline(caller.signal, first?.timeoutMs ?? null);
-  await requireCompiled(context, first?.grammar, { ...caller, signal });
-  const granted = grant(request, caller, context.config);
+  const grammar = source && (await compiled(context, source, { ...caller, signal }));
+  const granted = grant(grammar ? withGrammar(request, grammar) : request, caller, context.config);
   const deltas = fanOut(context.generator, granted, signal);
   const next = deltas.next();
   // The generator decides on admission before it waits for anything, so a refusal is here within
@@ -63,6 +67,10 @@ function grant(
     return { ...granted, client, cacheSalt: JSON.stringify([client, cacheSalt]) };
   });
   return { ...request, prompts };
+}
+
+function withGrammar(request: FanOutRequest, grammar: GrammarSpec): FanOutRequest {
+  return { ...request, prompts: request.prompts.map((prompt) => ({ ...prompt, grammar })) };
 }
 
 /** `deltas` with its first result already asked for; adds no promise per delta. */

@@ -1,73 +1,54 @@
 /** From what a body says about the form of its output to a grammar. */
 import type { Caller } from '../front/caller.ts';
-import { choiceEbnf } from '../grammar/ebnf.ts';
+import type { GrammarForm, GrammarSource } from '../grammar/grammar-source.ts';
 import { GrammarError, type GrammarSpec } from '../grammar/grammar-spec.ts';
-import { PLAIN_CHARACTERS, regexToEbnf } from '../grammar/regex-parser.ts';
-import { schemaToEbnf } from '../grammar/schema-compiler.ts';
 import type { ServerContext } from './context.ts';
-import { badRequest, type ApiError } from './errors.ts';
+import { badRequest } from './errors.ts';
 import type { StructuredFields } from './schemas/structured.ts';
 
-/** A way to say what the output looks like, and where the body said it. */
-interface Source {
-  readonly field: string;
-  toEbnf(): string;
-}
-
 /**
- * The grammar that a body asks for, or null.
- * @throws ApiError 400 when it asks for several, or when one can't be enforced, with the reason.
+ * The form that a body asks for, or null.
+ * @throws ApiError 400 when it asks for several.
  */
-export function grammarOf(body: StructuredFields): GrammarSpec | null {
-  const sources = [...responseFormatSources(body), ...structuredSources(body)];
-  const [source, second] = sources;
+export function grammarOf(body: StructuredFields): GrammarSource | null {
+  const [source, second] = [...responseFormatSources(body), ...structuredSources(body)];
   if (source === undefined) return null;
-  if (second !== undefined) {
-    const message = `\`${source.field}\` and \`${second.field}\` exclude each other.`;
-    throw badRequest(message, second.field, 'invalid_value');
-  }
-  return toGrammar(source.field, () => source.toEbnf());
+  if (second === undefined) return source;
+  const message = `\`${source.field}\` and \`${second.field}\` exclude each other.`;
+  throw badRequest(message, second.field, 'invalid_value');
 }
 
-/** @throws ApiError 400 with the reason when `toEbnf` throws a GrammarError. */
-export function toGrammar(field: string, toEbnf: () => string): GrammarSpec {
-  try {
-    return { ebnf: toEbnf(), field };
-  } catch (error) {
-    throw error instanceof GrammarError ? toBadRequest(field, error) : error;
-  }
-}
-
-/** @throws ApiError 400 when the grammar can't be compiled, with the reason. */
-export async function requireCompiled(
+/** @throws ApiError 400 when the grammar can't be compiled, with the reason; else as GrammarChecker. */
+export async function compiled(
   { grammars }: Pick<ServerContext, 'grammars'>,
-  grammar: GrammarSpec | undefined,
+  source: GrammarSource,
   caller: Caller,
-): Promise<void> {
-  if (grammar === undefined) return;
+): Promise<GrammarSpec> {
   try {
-    await grammars.check(grammar, caller);
+    return await grammars.check(source, caller);
   } catch (error) {
-    throw error instanceof GrammarError ? toBadRequest(grammar.field, error) : error;
+    if (!(error instanceof GrammarError)) throw error;
+    const { field } = source;
+    throw badRequest(`\`${field}\`: ${error.message.slice(0, 500)}.`, field, 'invalid_value');
   }
 }
 
-function toBadRequest(field: string, { message }: GrammarError): ApiError {
-  return badRequest(`\`${field}\`: ${message.slice(0, 500)}.`, field, 'invalid_value');
-}
+const ANY_OBJECT: GrammarForm = { kind: 'json_object' };
 
-function* responseFormatSources({ response_format: format }: StructuredFields): Generator<Source> {
+function* responseFormatSources({
+  response_format: format,
+}: StructuredFields): Generator<GrammarSource> {
   if (format?.type === 'json_object') {
-    yield { field: 'response_format', toEbnf: anyObject };
+    yield { field: 'response_format', form: ANY_OBJECT };
   } else if (format?.type === 'json_schema') {
     const { schema } = format.json_schema;
-    const toEbnf = () =>
-      schema === undefined || schema === null ? anyObject() : schemaToEbnf(schema);
-    yield { field: 'response_format.json_schema.schema', toEbnf };
+    const isAny = schema === undefined || schema === null;
+    const form: GrammarForm = isAny ? ANY_OBJECT : { kind: 'json_schema', schema };
+    yield { field: 'response_format.json_schema.schema', form };
   }
 }
 
-function* structuredSources(body: StructuredFields): Generator<Source> {
+function* structuredSources(body: StructuredFields): Generator<GrammarSource> {
   const { structured_outputs: outputs } = body;
   if (outputs?.structural_tag !== undefined && outputs.structural_tag !== null) {
     const field = 'structured_outputs.structural_tag';
@@ -75,7 +56,7 @@ function* structuredSources(body: StructuredFields): Generator<Source> {
     throw badRequest(message, field, 'unsupported_parameter');
   }
   if (outputs?.json_object === true) {
-    yield { field: 'structured_outputs.json_object', toEbnf: anyObject };
+    yield { field: 'structured_outputs.json_object', form: ANY_OBJECT };
   }
   const { json, regex, choice, grammar } = outputs ?? {};
   yield* sourcesOf({ json, regex, choice, grammar }, (name) => `structured_outputs.${name}`);
@@ -99,27 +80,15 @@ interface StructuredOutputs {
 function* sourcesOf(
   { json, regex, choice, grammar }: StructuredOutputs,
   nameOf: (name: string) => string,
-): Generator<Source> {
+): Generator<GrammarSource> {
   if (json !== undefined && json !== null) {
-    yield { field: nameOf('json'), toEbnf: () => schemaToEbnf(parseSchema(json)) };
+    yield { field: nameOf('json'), form: { kind: 'json_schema', schema: json } };
   }
   if (typeof regex === 'string') {
-    const toEbnf = () => `root ::= ${regexToEbnf(regex, PLAIN_CHARACTERS)}\n`;
-    yield { field: nameOf('regex'), toEbnf };
+    yield { field: nameOf('regex'), form: { kind: 'regex', pattern: regex } };
   }
-  if (choice) yield { field: nameOf('choice'), toEbnf: () => choiceEbnf(choice) };
-  if (typeof grammar === 'string') yield { field: nameOf('grammar'), toEbnf: () => grammar };
-}
-
-function parseSchema(json: unknown): unknown {
-  if (typeof json !== 'string') return json;
-  try {
-    return JSON.parse(json);
-  } catch {
-    throw new GrammarError('expected a JSON schema, or its text; this is no JSON');
+  if (choice) yield { field: nameOf('choice'), form: { kind: 'choice', choices: choice } };
+  if (typeof grammar === 'string') {
+    yield { field: nameOf('grammar'), form: { kind: 'ebnf', ebnf: grammar } };
   }
-}
-
-function anyObject(): string {
-  return schemaToEbnf({ type: 'object' });
 }

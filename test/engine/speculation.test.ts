@@ -68,7 +68,7 @@ async function run(
     ...options,
   });
   const outputs = requests.map((): TokenOutput[] => []);
-  for (const { grammar } of requests) if (grammar) await engine.compileGrammar(grammar.ebnf);
+  for (const { grammar } of requests) if (grammar) await engine.compileGrammar(grammar);
   for (const request of requests) engine.add(request);
   while (engine.hasWork) for (const output of engine.step()) outputs[output.id]?.push(output);
   speculator?.release();

@@ -35,9 +35,17 @@ describe('a schema', () => {
     [{ allOf: [{ type: 'string' }, { type: 'integer' }] }, '`type` is given twice'],
     [{ properties: [] }, '`properties` must be an object'],
     [nested(100), 'nested too deeply'],
-    [{ enum: Array.from({ length: 40_000 }, (_, i) => `value ${i}`) }, 'too large'],
+    [
+      { enum: Array.from({ length: 40_000 }, (_, i) => `value ${i}`) },
+      'more than 400000 characters',
+    ],
   ])('%j is refused with place and reason', (schema, reason) => {
     expect(() => schemaToEbnf(schema)).toThrow(reason);
+  });
+
+  it('that comes to too long a grammar is refused with the limit', () => {
+    const values = Array.from({ length: 40_000 }, (_, index) => `value ${index}`);
+    expect(() => schemaToEbnf({ enum: values })).toThrow('more than 400000 characters');
   });
 
   it('may have words that say nothing about validity', () => {

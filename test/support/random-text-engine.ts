@@ -89,7 +89,7 @@ export class RandomTextEngine {
 
   /** As the engine process does it: the grammar first. */
   async add(request: EngineRequest): Promise<void> {
-    if (request.grammar) await this.engine.compileGrammar(request.grammar.ebnf);
+    if (request.grammar) await this.engine.compileGrammar(request.grammar);
     this.engine.add(request);
   }
 

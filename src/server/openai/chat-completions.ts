@@ -40,12 +40,13 @@ export async function prepareChatCompletion(
   const plain = toGenerationRequest(body, prompt.tokenIds, limit, context.model);
   const generation = {
     ...plain,
-    ...(output.grammar === undefined ? {} : { grammar: output.grammar }),
     skipSpecialTokens: plain.skipSpecialTokens && !output.showsSpecialTokens,
     logprobs: numTop,
     promptLogprobs: promptLogprobsOf(body, null),
   };
-  const request = toFanOut([generation], body, context.config);
+  const fanOut = toFanOut([generation], body, context.config);
+  const { grammar } = output;
+  const request = grammar === undefined ? fanOut : { ...fanOut, grammar };
   const form: ChatForm = {
     head: createHead('chatcmpl', context.model.id),
     options: answerOptions(body),

@@ -2,18 +2,17 @@
 import type { ChatOutputOptions } from '../../front/chat-output.ts';
 import { opensThinking, ReasoningSplitter } from '../../front/reasoning.ts';
 import type { ToolCallFormat } from '../../front/tool-calls/formats.ts';
-import { toolCallEbnf, type ToolDefinition } from '../../front/tool-calls/tool-grammar.ts';
-import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
-import { afterThinking } from '../../grammar/thinking.ts';
+import type { GrammarSource, ToolDefinition } from '../../grammar/grammar-source.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
+import { grammarJsonFault } from '../schemas/grammar-json.ts';
 import type { ToolChoice } from '../schemas/tools.ts';
 import type { StructuredFields } from '../schemas/structured.ts';
-import { grammarOf, toGrammar } from '../structured-outputs.ts';
+import { grammarOf } from '../structured-outputs.ts';
 
 export interface ChatOutputForm {
   /** Left out when the text is free. */
-  readonly grammar?: GrammarSpec;
+  readonly grammar?: GrammarSource;
   /** Tool calls begin with a special token, which must be shown to be found. */
   readonly showsSpecialTokens: boolean;
   /** For one choice; null when its text is content and nothing else. */
@@ -51,7 +50,7 @@ export function chatOutputForm(
   const isOpen = opensThinking(prompt);
   const thinks = chatFormat.reasoning && !prompt.trimEnd().endsWith('</think>');
   return {
-    ...(grammar === null ? {} : { grammar: thinks ? behindThought(grammar, isOpen) : grammar }),
+    ...(grammar === null ? {} : { grammar: thinks ? afterThought(grammar, isOpen) : grammar }),
     showsSpecialTokens: calls?.format.hasSpecialMarker ?? false,
     createOptions: () =>
       thinks || calls !== null
@@ -81,13 +80,28 @@ function requiredTools(
 }
 
 function toolGrammar(
-  format: ToolCallFormat,
+  layout: ToolCallFormat,
   tools: readonly ToolDefinition[],
   choice: ToolChoice,
   isParallel: boolean,
-): GrammarSpec {
+): GrammarSource {
+  const fault = grammarJsonFault(tools.map((tool) => tool.function));
+  if (fault !== null) throw badRequest(`\`tools\`: ${fault}.`, 'tools', 'invalid_value');
   const parallel = isParallel && choice === 'required';
-  return toGrammar('tools', () => toolCallEbnf(format, tools, { parallel }));
+  // What the grammar needs of them, and nothing else, crosses to its thread.
+  const { open, openIsOptional, list, argumentsKey } = layout;
+  const functions = tools.map(({ function: { name, parameters } }) => ({
+    function: { name, parameters: parameters ?? undefined },
+  }));
+  return {
+    field: 'tools',
+    form: {
+      kind: 'tools',
+      layout: { open, openIsOptional, list, argumentsKey },
+      tools: functions,
+      parallel,
+    },
+  };
 }
 
 function requireFormat(format: ToolCallFormat | null): ToolCallFormat {
@@ -100,6 +114,6 @@ function requireFormat(format: ToolCallFormat | null): ToolCallFormat {
   );
 }
 
-function behindThought({ ebnf, field }: GrammarSpec, isOpen: boolean): GrammarSpec {
-  return { ebnf: afterThinking(ebnf, isOpen), field };
+function afterThought(source: GrammarSource, isOpen: boolean): GrammarSource {
+  return { ...source, thought: isOpen ? 'open' : 'optional' };
 }

@@ -40,7 +40,6 @@ export async function prepareCompletion(
   const extras = {
     logprobs,
     promptLogprobs: promptLogprobsOf(body, isEcho ? logprobs : null),
-    ...(grammar === null ? {} : { grammar }),
   };
   const echoes: string[] = [];
   const encoded = await encodePrompts(context, prompts, body.add_special_tokens ?? true, caller);
@@ -56,7 +55,8 @@ export async function prepareCompletion(
     if (isEcho) echoes.push(echoOf(context, prompt, request, isTruncated));
     return withExtras(request, extras);
   });
-  const request = toFanOut(requests, body, context.config);
+  const fanOut = toFanOut(requests, body, context.config);
+  const request = grammar === null ? fanOut : { ...fanOut, grammar };
   const form: CompletionForm = {
     head: createHead('cmpl', context.model.id),
     options: answerOptions(body),

@@ -2,14 +2,29 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { boundedList } from './fields.ts';
+import { grammarJsonFault } from './grammar-json.ts';
 
 const grammarText = z.string().min(1).max(LIMITS.grammarCharacters);
+/** Measured before it is looked at, as `boundedList`. */
+function measured<Schema extends z.ZodType>(schema: Schema) {
+  return z
+    .custom<unknown>((value) => grammarJsonFault(value) === null, {
+      error: ({ input }) => grammarJsonFault(input) ?? 'expected a JSON schema',
+    })
+    .pipe(schema);
+}
+
+const schemaObject = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
 /** A JSON Schema, as an object or as its text. */
-const schema = z.union([z.record(z.string(), z.unknown()), z.boolean(), grammarText]);
-const choices = boundedList(
-  z.string().min(1, 'a choice must not be empty'),
-  LIMITS.grammarChoices,
-).refine((list) => list.length > 0, { error: 'expected at least one choice' });
+const schema = measured(z.union([schemaObject, grammarText]));
+const choices = boundedList(z.string().min(1, 'a choice must not be empty'), LIMITS.grammarChoices)
+  .refine((list) => list.length > 0, { error: 'expected at least one choice' })
+  .refine(
+    (list) => list.reduce((sum, { length }) => sum + length, 0) <= LIMITS.grammarChoiceCharacters,
+    {
+      error: `expected at most ${LIMITS.grammarChoiceCharacters} characters in all choices together`,
+    },
+  );
 
 const responseFormat = z.discriminatedUnion(
   'type',
@@ -20,7 +35,7 @@ const responseFormat = z.discriminatedUnion(
       type: z.literal('json_schema'),
       json_schema: z.looseObject({
         name: z.string().nullish(),
-        schema: z.union([z.record(z.string(), z.unknown()), z.boolean()]).nullish(),
+        schema: measured(schemaObject).nullish(),
         strict: z.boolean().nullish(),
       }),
     }),

@@ -10,6 +10,7 @@ import { observeAll } from '../../../src/front/observe-all.ts';
 import { PromptEncoder, type PromptEncoderOptions } from '../../../src/front/prompt-encoder.ts';
 import { TextGenerator } from '../../../src/front/text-generator.ts';
 import { TextTokenizer } from '../../../src/front/tokenizer.ts';
+import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
 import { ApiKeys, unnamedKeys } from '../../../src/server/api-keys.ts';
 import { createApp } from '../../../src/server/app.ts';
@@ -158,7 +159,13 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       threads: options.promptThreads ?? null,
     }),
     chatFormat: options.chatFormat ?? PLAIN_CHAT,
-    grammars: options.grammars ?? { check: async () => {} },
+    grammars: options.grammars ?? {
+      check: async (source, { client }) => ({
+        ebnf: sourceToEbnf(source),
+        field: source.field,
+        owner: client,
+      }),
+    },
     model: {
       id: MODEL,
       created: 1_700_000_000,

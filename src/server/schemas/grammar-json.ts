@@ -1,0 +1,35 @@
+import { LIMITS } from '../../limits.ts';
+
+/** What a key or a value counts beside its characters. */
+const CHARACTERS_PER_VALUE = 8;
+
+/**
+ * What makes a JSON schema too large for a grammar, or null. Looks no further than the limits, so
+ * that a schema of any size is refused at once.
+ */
+export function grammarJsonFault(schema: unknown): string | null {
+  let left: number = LIMITS.grammarCharacters;
+  let level: unknown[] = [schema];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > LIMITS.grammarDepth) {
+      return `JSON schemas nested more than ${LIMITS.grammarDepth} levels deep are not supported`;
+    }
+    const next: unknown[] = [];
+    for (const value of level) {
+      left -= CHARACTERS_PER_VALUE;
+      if (typeof value === 'string') left -= value.length;
+      if (typeof value === 'object' && value !== null) {
+        for (const key in value) {
+          left -= key.length;
+          next.push((value as Readonly<Record<string, unknown>>)[key]);
+          if (left - next.length * CHARACTERS_PER_VALUE < 0) return TOO_LARGE;
+        }
+      }
+      if (left < 0) return TOO_LARGE;
+    }
+    level = next;
+  }
+  return null;
+}
+
+const TOO_LARGE = `JSON schemas of more than ${LIMITS.grammarCharacters} characters are not supported`;
