@@ -87,7 +87,7 @@ export const LIMITS = {
   /** Keywords and members of a JSON schema, counted wherever a combination repeats them. */
   grammarSchemaParts: 50_000,
   /** Characters of a regular expression with its repetitions written out. */
-  grammarRegexSize: 10_000,
+  grammarRegexSize: 20_000,
   /** Rules that a schema comes to. */
   grammarRules: 20_000,
   /** Characters of the grammar that a schema, a regular expression or a choice comes to. */

@@ -197,6 +197,12 @@ const OPTIONS = {
     schema: count(0),
     default: 2,
   },
+  grammarPoolSize: {
+    flags: '--grammar-pool-size <n>',
+    description: 'threads that compile grammars of structured output, started as needed',
+    schema: count(1),
+    default: LIMITS.grammarPoolSize,
+  },
   maxBody: {
     flags: '--max-body <size>',
     description: 'largest request body or WebSocket frame',

@@ -57,6 +57,7 @@ const NAMES: readonly OptionName[] = [
   'requestTimeout',
   'stepTimeout',
   'tokenizerPoolSize',
+  'grammarPoolSize',
   'maxBody',
   'maxConnections',
   'maxConnectionsPerAddress',
@@ -127,7 +128,7 @@ async function serve(options: Options): Promise<void> {
   const promptThreads =
     tokenizerPoolSize === 0 ? null : new PromptThreads(chosen.text, tokenizerPoolSize);
   const vocabulary = grammarVocabulary(tokenizer, chosen.decoder.config.vocabSize);
-  const grammars = new GrammarChecker({ vocabulary });
+  const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
 
   let draining = false;
   const context: ServerContext = {

@@ -42,6 +42,8 @@ const bytePairs = new BytePairs(tokens);
 const compiled = new Map<string, CompiledGrammar>();
 const matchers = new Map<number, Matcher>();
 
+// The first of all takes several times as long, while its code is made: that is nobody's time.
+await compile(sourceToEbnf({ form: { kind: 'json_object' } }));
 answer({ type: 'ready' });
 let done = Promise.resolve();
 parentPort?.on('message', (command: ThreadCommand) => {

@@ -73,7 +73,7 @@ class RegexParser {
     const alternatives = [this.#sequence()];
     while (this.#take('|')) alternatives.push(this.#sequence());
     this.#depth--;
-    return { ebnf: anyOf(alternatives.map(({ ebnf }) => ebnf)), size: sizeOf(alternatives) };
+    return this.#bounded(anyOf(alternatives.map(({ ebnf }) => ebnf)), sizeOf(alternatives));
   }
 
   #sequence(): Part {
@@ -88,7 +88,7 @@ class RegexParser {
       items.push(this.#quantified(this.#atom()));
     }
     const ebnf = items.length === 0 ? '""' : items.map((item) => item.ebnf).join(' ');
-    return { ebnf, size: sizeOf(items) };
+    return this.#bounded(ebnf, sizeOf(items));
   }
 
   #atom(): Part {
@@ -194,12 +194,15 @@ class RegexParser {
     const [min, max] = range;
     if (max !== null && max < min)
       throw this.#fault('the numbers of a repetition are out of order');
-    const size = atom.size * Math.max(1, min, max ?? 0);
     // Nested repetitions multiply.
-    if (size > LIMITS.grammarRegexSize) {
-      throw this.#fault(`repetitions come to more than ${LIMITS.grammarRegexSize} characters`);
-    }
-    return { ebnf: repeat(atom.ebnf, min, max), size };
+    const size = atom.size * Math.max(1, min, max ?? 0);
+    return this.#bounded(repeat(atom.ebnf, min, max), size);
+  }
+
+  #bounded(ebnf: string, size: number): Part {
+    if (size <= LIMITS.grammarRegexSize) return { ebnf, size };
+    const limit = LIMITS.grammarRegexSize;
+    throw this.#fault(`with its repetitions it comes to more than ${limit} characters`);
   }
 
   #range(): [number, number | null] | null {

@@ -6,7 +6,7 @@ import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { EOS, textOf } from '../support/grammar-vocabulary.ts';
 import { JSON_SCHEMAS } from '../support/json-schemas.ts';
-import { RandomTextEngine } from '../support/random-text-engine.ts';
+import { RandomTextEngine, type RandomTextOptions } from '../support/random-text-engine.ts';
 
 const shared = new RandomTextEngine();
 afterAll(() => shared.grammars.release());
@@ -16,8 +16,8 @@ afterEach(() => {
   opened = [];
 });
 
-function open(timeoutMs?: number, speculates = false): RandomTextEngine {
-  const engine = new RandomTextEngine(timeoutMs, speculates);
+function open(options: RandomTextOptions = {}): RandomTextEngine {
+  const engine = new RandomTextEngine(options);
   opened.push(engine);
   return engine;
 }
@@ -132,7 +132,7 @@ describe('constrained sequences', () => {
   });
 
   it('go on when the compile of another grammar is killed', async () => {
-    const engine = open(1500);
+    const engine = open({ timeoutMs: 1500 });
     await engine.add(constrained(1, regex('[a-z]{1000}')));
     await engine.add(constrained(2, regex('[0-9]{1000}')));
     const hostile = `root ::= ${'("a" | "b"){1,300} '.repeat(200)}`;
@@ -148,7 +148,7 @@ describe('constrained sequences', () => {
 describe('drafts of constrained sequences', () => {
   it.each(Object.entries(JSON_SCHEMAS))('change no text of the schema %s', async (_, schema) => {
     const ebnf = schemaToEbnf(schema);
-    const [plain, speculative] = [open(), open(undefined, true)];
+    const [plain, speculative] = [open(), open({ speculates: true })];
     for (const engine of [plain, speculative]) {
       for (let id = 1; id <= 6; id++) {
         await engine.add(constrained(id, ebnf));
@@ -165,7 +165,7 @@ describe('drafts of constrained sequences', () => {
   });
 
   it('save steps where a text is forced', async () => {
-    const engine = open(undefined, true);
+    const engine = open({ speculates: true });
     for (let id = 1; id <= 20; id++) {
       await engine.add(constrained(id, KEYS));
       await engine.runToEnd();
@@ -178,7 +178,7 @@ describe('drafts of constrained sequences', () => {
   });
 
   it('end somewhere where the grammar forces a text without end', async () => {
-    const engine = open(undefined, true);
+    const engine = open({ speculates: true });
     const endless = 'root ::= "a" loop\nloop ::= "b" loop\n';
     await engine.add(constrained(1, endless, { maxTokens: 60 }));
     await engine.runToEnd();

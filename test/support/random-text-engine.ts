@@ -48,6 +48,13 @@ class FlatDecoder implements Decoder {
   release(): void {}
 }
 
+export interface RandomTextOptions {
+  /** See GrammarMatchersOptions. */
+  readonly timeoutMs?: number;
+  readonly maskMs?: number;
+  readonly speculates?: boolean;
+}
+
 /** An engine over a model without preferences, with grammars. */
 export class RandomTextEngine {
   readonly decoder = new FlatDecoder();
@@ -55,12 +62,12 @@ export class RandomTextEngine {
   readonly engine: Engine;
   readonly outputs = new Map<number, TokenOutput[]>();
 
-  constructor(timeoutMs?: number, speculates = false) {
+  constructor({ speculates = false, ...times }: RandomTextOptions = {}) {
     const maxDraftTokens = speculates ? MAX_DRAFT_TOKENS : 0;
     this.grammars = new GrammarMatchers({
       vocabulary: VOCABULARY,
       maxDraftTokens,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...times,
     });
     const kvCache = new KvCache({ numRows: NUM_ROWS, capacity: CAPACITY, prefixCaching: false });
     const costs = new CostModel();

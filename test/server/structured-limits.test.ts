@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import { TOOL_CALL_FORMATS } from '../../src/front/tool-calls/formats.ts';
+import type { GrammarSource } from '../../src/grammar/grammar-source.ts';
+import { LIMITS } from '../../src/limits.ts';
+import { errorOf, post } from './support/client.ts';
+import { useServers } from './support/test-server.ts';
+
+const server = useServers();
+const messages = [{ role: 'user', content: 'Hi' }];
+const chatFormat = { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: false };
+
+function nested(depth: number): object {
+  return depth === 0 ? {} : { items: nested(depth - 1) };
+}
+
+const jsonSchema = (schema: unknown) => ({
+  response_format: { type: 'json_schema', json_schema: { name: 'x', schema } },
+});
+const wide = { enum: Array.from({ length: 20_000 }, (_, index) => index) };
+const tool = (parameters: object) => ({
+  tools: [{ type: 'function', function: { name: 'f', parameters } }],
+  tool_choice: 'required',
+});
+const choice = 'x'.repeat(LIMITS.grammarChoiceCharacters / 2);
+
+describe('a grammar past the limits', () => {
+  test.each([
+    ['a wide schema', jsonSchema(wide), 'schema', `more than ${LIMITS.grammarCharacters} char`],
+    ['a deep schema', jsonSchema(nested(70)), 'schema', `more than ${LIMITS.grammarDepth} levels`],
+    ['a wide schema of vLLM', { guided_json: wide }, 'guided_json', 'more than'],
+    ['long choices', { guided_choice: ['a', choice, choice] }, 'guided_choice', 'together'],
+    ['wide tools', tool(wide), 'tools', `more than ${LIMITS.grammarCharacters} characters`],
+    ['deep tools', tool(nested(70)), 'tools', `more than ${LIMITS.grammarDepth} levels`],
+  ])('%s is refused before any thread sees it', async (_, fields, param, message) => {
+    let numChecked = 0;
+    const target = await server({
+      chatFormat,
+      grammars: {
+        check: async ({ field }) => {
+          numChecked++;
+          return { ebnf: '', field };
+        },
+      },
+    });
+    const body = { messages, ...fields };
+    const error = await errorOf(await post(target, '/v1/chat/completions', body), 400);
+    expect(error.param).toContain(param);
+    expect(error.message).toContain(message);
+    expect(numChecked).toBe(0);
+  });
+
+  test('of regular expression and schema is left to the threads', async () => {
+    const sources: GrammarSource[] = [];
+    const target = await server({
+      chatFormat,
+      grammars: {
+        check: async (source) => {
+          sources.push(source);
+          return { ebnf: 'root ::= "x"', field: source.field };
+        },
+      },
+    });
+    // What the front does not look at it can not stall over.
+    for (const fields of [
+      { guided_regex: '(' },
+      { guided_json: '{' },
+      jsonSchema({ type: 'bad' }),
+      tool({ type: 'bad' }),
+    ]) {
+      const answer = await post(target, '/v1/chat/completions', { messages, ...fields });
+      expect(answer.status).toBe(200);
+    }
+    expect(sources.map(({ form }) => form.kind)).toEqual([
+      'regex',
+      'json_schema',
+      'json_schema',
+      'tools',
+    ]);
+  });
+
+  test('that its compiler refuses is a 400 with the field and the limit', async () => {
+    const target = await server({ chatFormat });
+    const schema = { type: 'string', pattern: '((a{100}){100}){100}' };
+    const answer = await post(target, '/v1/chat/completions', { messages, ...jsonSchema(schema) });
+    const error = await errorOf(answer, 400);
+    expect(error.param).toBe('response_format.json_schema.schema');
+    expect(error.message).toContain(`more than ${LIMITS.grammarRegexSize} characters`);
+  });
+});
