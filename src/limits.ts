@@ -8,6 +8,23 @@ export const LIMITS = {
   bodyBytes: 8 * 2 ** 20,
   /** Milliseconds in which a connection's two ends must have agreed on their keys. */
   tlsHandshakeMs: 10_000,
+  /** Bytes of all request bodies that are being read at once, over all clients. */
+  bodyBytesAtOnce: 256 * 2 ** 20,
+  /** The same of one client; a server without keys has one. */
+  clientBodyBytesAtOnce: 128 * 2 ** 20,
+  /**
+   * What JSON may consist of, so that JSON.parse, which nothing can stop, is done within some 20 ms:
+   * an object of a shape of its own costs it 70 times what a number does.
+   */
+  jsonDepth: 64,
+  /** Values in all; numbers are cheap, and a prompt of token ids has many. */
+  jsonValues: 262_144,
+  /** Lists and objects. */
+  jsonContainers: 32_768,
+  /** Strings, names of fields included; token ids as names, as `logit_bias` has them, are not. */
+  jsonStrings: 65_536,
+  /** Fields of all objects, but for those that are named by token ids. */
+  jsonFields: 16_384,
   /** Characters of a WebSocket request's id. */
   requestIdCharacters: 256,
 
@@ -46,23 +63,49 @@ export const LIMITS = {
   /** Milliseconds that a client may take to answer the close of its socket. */
   socketCloseMs: 5000,
 
+  /**
+   * Characters of a prompt that is rendered and tokenized on the main thread: the worst text of so
+   * many, one long word, takes some 5 ms. All others go to threads (--tokenizer-pool-size).
+   */
+  promptCharactersAtOnce: 512,
+  /** Milliseconds that a thread may spend on one prompt. */
+  promptMs: 10_000,
+  /** Heap of such a thread, in megabytes. */
+  promptThreadMb: 1024,
+  /** Tokens that /tokenize and chat's `render` answer with, where the model's length is not more. */
+  answeredTokens: 131_072,
+
+  /** Characters of a name, an id or a key in a request. */
+  shortTextCharacters: 512,
   /** Stop strings of a request. */
   stopStrings: 16,
+  /** Characters of a stop string. */
+  stopStringCharacters: 1024,
   /** Stop token ids of a request. */
   stopTokenIds: 256,
   /** Bad words of a request. */
   badWords: 1024,
+  /** Characters of all bad words of a request. */
+  badWordsCharacters: 8192,
   /** Entries of `logit_bias`. */
   logitBiases: 65_536,
+  /** Entries of `allowed_token_ids`. */
+  allowedTokenIds: 65_536,
   /** Sequences of one prompt: `n` and `best_of`. */
   choices: 128,
   /** Likeliest tokens that are reported for a place in the text. */
   logprobs: 20,
 
+  /** Messages of a chat, and items of a response's input. */
+  messages: 2048,
+  /** Characters of `chat_template_kwargs`, with 8 for each value. */
+  templateVariableCharacters: 16_384,
   /** Tools of a request. */
-  tools: 1024,
+  tools: 512,
   /** Characters of a tool's name. */
   toolNameCharacters: 256,
+  /** Characters of a tool's description. */
+  toolDescriptionCharacters: 65_536,
   /** Parts of a message's content, and its tool calls. */
   messageParts: 1024,
 

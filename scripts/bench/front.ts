@@ -1,7 +1,6 @@
 /**
  * How long the front's event loop is held up under 64 streams while prompts of 6,000 tokens keep
- * coming, with long prompts made on the main thread and in threads. Summit, stretched to 8,192
- * positions. The long prompts have all but their last words in common, so that the engine finds them
+ * coming, with one thread that makes prompts and with two. Summit, stretched to 8,192 positions. The long prompts have all but their last words in common, so that the engine finds them
  * in its cache and keeps up: it is the front that is measured, and it tokenizes each in full.
  *
  *   npx tsx scripts/bench/front.ts [--streams 64] [--prompt-tokens 6000] [--rate 10] [--seconds 20]
@@ -146,8 +145,8 @@ async function measure(folder: string, text: string, poolSize: number): Promise<
 
 const folder = await stretchedSummit();
 const variants = [
-  { name: 'main thread', poolSize: 0, rounds: new Array<Round>() },
-  { name: 'threads', poolSize: 2, rounds: new Array<Round>() },
+  { name: 'one thread', poolSize: 1, rounds: new Array<Round>() },
+  { name: 'two threads', poolSize: 2, rounds: new Array<Round>() },
 ];
 try {
   const text = await longText(Number(values['prompt-tokens']));

@@ -193,8 +193,8 @@ const OPTIONS = {
   },
   tokenizerPoolSize: {
     flags: '--tokenizer-pool-size <n>',
-    description: 'threads for long prompts, started as needed; 0 makes them on the main thread',
-    schema: count(0),
+    description: 'threads that render and tokenize all but short prompts, started as needed',
+    schema: count(1),
     default: 2,
   },
   grammarPoolSize: {
@@ -202,6 +202,11 @@ const OPTIONS = {
     description: 'threads that compile grammars of structured output, started as needed',
     schema: count(1),
     default: LIMITS.grammarPoolSize,
+  },
+  specialTokensInContent: {
+    flags: '--special-tokens-in-content',
+    description: "let special tokens' texts in messages become those tokens (default: plain text)",
+    schema: z.boolean().optional(),
   },
   maxBody: {
     flags: '--max-body <size>',

@@ -6,7 +6,7 @@ import { GrammarChecker } from '../front/grammar-checker.ts';
 import { grammarVocabulary } from '../front/grammar-vocabulary.ts';
 import { observeAll } from '../front/observe-all.ts';
 import { PromptEncoder } from '../front/prompt-encoder.ts';
-import { PromptThreads } from '../front/prompt-threads.ts';
+import { PromptPool } from '../front/prompt-pool.ts';
 import { largestShare } from '../front/queue-shares.ts';
 import { TextGenerator } from '../front/text-generator.ts';
 import { loadTextModel } from '../front/text-model.ts';
@@ -17,6 +17,7 @@ import { DEFAULT_SERVER_CONFIG, type ServerContext } from '../server/context.ts'
 import { ResponseStore } from '../server/responses/store.ts';
 import { listen } from '../server/listen.ts';
 import { LoopMonitor } from '../server/loop-monitor.ts';
+import { BodyReader } from '../server/request-body.ts';
 import { ServerTimings } from '../server/server-timing.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
 import { openAccess } from './access.ts';
@@ -58,6 +59,7 @@ const NAMES: readonly OptionName[] = [
   'stepTimeout',
   'tokenizerPoolSize',
   'grammarPoolSize',
+  'specialTokensInContent',
   'maxBody',
   'maxConnections',
   'maxConnectionsPerAddress',
@@ -99,7 +101,9 @@ async function serve(options: Options): Promise<void> {
     choice.activationDtype,
     chosen.decoder.kind,
   );
-  const textModel = await loadTextModel(chosen.text);
+  const { specialTokensInContent = false } = options;
+  const textSource = { ...chosen.text, specialTokensInContent };
+  const textModel = await loadTextModel(textSource);
   const { tokenizer, chatTemplate, generationDefaults } = textModel;
   const modelName = options.servedModelName ?? chosen.name;
   const version = await packageVersion();
@@ -124,9 +128,7 @@ async function serve(options: Options): Promise<void> {
   const observe = observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings));
   const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
 
-  const { tokenizerPoolSize } = options;
-  const promptThreads =
-    tokenizerPoolSize === 0 ? null : new PromptThreads(chosen.text, tokenizerPoolSize);
+  const promptPool = new PromptPool(textSource, options.tokenizerPoolSize);
   const vocabulary = grammarVocabulary(tokenizer, chosen.decoder.config.vocabSize);
   const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
 
@@ -136,7 +138,7 @@ async function serve(options: Options): Promise<void> {
     engine,
     admission,
     tokenizer,
-    prompts: new PromptEncoder({ model: textModel, admission, threads: promptThreads }),
+    prompts: new PromptEncoder({ model: textModel, admission, pool: promptPool }),
     chatFormat: chatFormatOf(chatTemplate?.text ?? '', options),
     grammars,
     model: {
@@ -146,6 +148,7 @@ async function serve(options: Options): Promise<void> {
       vocabSize: chosen.decoder.config.vocabSize,
       samplingDefaults: generationDefaults,
     },
+    bodies: new BodyReader(options.maxBody),
     responses: new ResponseStore(options.responseStoreSize),
     config: {
       ...DEFAULT_SERVER_CONFIG,
@@ -190,7 +193,7 @@ async function serve(options: Options): Promise<void> {
     // Until the last request is done the port stays open: probes must see that we are draining.
     await Promise.race([admission.onIdle(), after(options.shutdownTimeout * 1000)]);
     await listener.close(Math.max(0, deadline - performance.now()));
-    promptThreads?.close();
+    promptPool.close();
     grammars.close();
     await engine.stop();
   });

@@ -1,4 +1,5 @@
 /** Brings chat messages as the API takes them into the form a model's template expects. */
+import { JsonBoundError, parseBoundedJson } from './json-scanner.ts';
 
 /** The chat can't be rendered; the message is for the client. */
 export class ChatTemplateError extends Error {
@@ -91,8 +92,11 @@ function toArguments(args: unknown, where: string): object {
   let value: unknown = args;
   if (typeof args === 'string') {
     try {
-      value = JSON.parse(args);
+      value = parseBoundedJson(args);
     } catch (error) {
+      if (error instanceof JsonBoundError) {
+        throw new ChatTemplateError(`${where}: ${error.message}`, { cause: error });
+      }
       throw new ChatTemplateError(`${where} is not JSON`, { cause: error });
     }
   }

@@ -23,6 +23,7 @@ export interface ChatRenderOptions {
 const CONTINUE_MARK = 'CHAIRLIFT_CONTINUES_HERE ';
 
 export class ChatTemplate {
+  readonly #sources: ReadonlyMap<string, string>;
   readonly #templates: ReadonlyMap<string, Template>;
   readonly #specialTokens: Readonly<Record<string, string>>;
   readonly #style: MessageStyle;
@@ -42,6 +43,7 @@ export class ChatTemplate {
     specialTokens: Readonly<Record<string, string>>,
   ) {
     const parsed = [...sources].map(([name, source]) => [name, parse(name, source)] as const);
+    this.#sources = sources;
     this.#templates = new Map(parsed);
     this.#specialTokens = specialTokens;
     this.text = [...sources.values()].join('\n');
@@ -65,6 +67,15 @@ export class ChatTemplate {
       const reason = error instanceof Error ? error.message : String(error);
       throw new TokenizerError(`${folder}: ${reason}`, { cause: error });
     }
+  }
+
+  /** The same template with its Jinja texts and special tokens spelled otherwise. */
+  respelled(respell: (text: string) => string): ChatTemplate {
+    const sources = [...this.#sources].map(([name, source]) => [name, respell(source)] as const);
+    const specialTokens = Object.entries(this.#specialTokens).map(
+      ([role, token]) => [role, respell(token)] as const,
+    );
+    return new ChatTemplate(new Map(sources), Object.fromEntries(specialTokens));
   }
 
   /**

@@ -17,8 +17,8 @@ export interface GenerationRequest {
   readonly sampling: SamplingParams;
   /** What the output must look like; it was checked. Free if left out. */
   readonly grammar?: GrammarSpec;
-  /** Texts that the output must not contain. */
-  readonly badWords: readonly string[];
+  /** Token sequences that the output must not contain; see bad-words.ts. */
+  readonly badWords: readonly Int32Array[];
   /** Report each token's log-probability and those of this many likeliest; null reports none. */
   readonly logprobs: number | null;
   /** The same for the tokens of the prompt. */

@@ -1,26 +1,37 @@
+import { LIMITS } from '../limits.ts';
 import type { Admission } from './admission.ts';
 import type { Caller } from './caller.ts';
 import type { ChatMessage } from './chat-message.ts';
 import type { ChatRenderOptions } from './chat-template.ts';
-import { type EncodedPrompt, isLongerThan, type PromptJob, runPromptJob } from './prompt-job.ts';
-import type { PromptThreads } from './prompt-threads.ts';
-import type { TextModel } from './text-model.ts';
-
-/**
- * What is made at once, on the main thread: it takes 2 to 3 ms there (0.7 us a character, 25 us a
- * message), about what a thread takes to get its turn beside a busy engine. A prompt of 6,000 tokens
- * takes 17 ms, and would hold up every stream for as long.
- */
-const MAX_CHARACTERS_AT_ONCE = 4096;
+import {
+  type EncodedPrompt,
+  isLongerThan,
+  type PromptJob,
+  type PromptModel,
+  requireShort,
+  runPromptJob,
+} from './prompt-job.ts';
+import type { PromptPool } from './prompt-pool.ts';
 
 export interface PromptEncoderOptions {
-  readonly model: Pick<TextModel, 'tokenizer' | 'chatTemplate'>;
+  readonly model: PromptModel;
   readonly admission: Pick<Admission, 'prepare'>;
-  /** Null makes all prompts on the main thread. */
-  readonly threads: Pick<PromptThreads, 'run'> | null;
+  readonly pool: Pick<PromptPool, 'run'>;
 }
 
-/** Makes prompts: short ones at once, long ones in threads, where they count as waiting requests. */
+export interface TextOptions {
+  /** See TextTokenizer.encode. */
+  readonly addSpecialTokens: boolean;
+  /** A text that must come to more is refused unread. */
+  readonly maxTokens: number;
+}
+
+export interface ChatOptions extends ChatRenderOptions {
+  /** As in TextOptions, of the rendered chat. */
+  readonly maxTokens: number;
+}
+
+/** Makes prompts: short ones at once, all others in threads, where they count as waiting requests. */
 export class PromptEncoder {
   readonly #options: PromptEncoderOptions;
 
@@ -30,20 +41,21 @@ export class PromptEncoder {
 
   /** Whether the model has a chat template. */
   get canChat(): boolean {
-    return this.#options.model.chatTemplate !== null;
+    return this.#options.model.chat !== null;
   }
 
   /**
    * The token ids of each text.
-   * @param addSpecialTokens see TextTokenizer.encode
-   * @throws QueueFullError, ShuttingDownError for long texts; the signal's reason on abort.
+   * @throws PromptTooLongError. For what is not short also QueueFullError, ShuttingDownError,
+   *   TaskTooCostlyError, ThreadError; the signal's reason on abort.
    */
   async encodeTexts(
     texts: readonly string[],
-    addSpecialTokens: boolean,
+    options: TextOptions,
     caller: Caller,
   ): Promise<Int32Array[]> {
-    const prompts = await this.#run({ type: 'texts', texts, addSpecialTokens }, caller);
+    for (const text of texts) requireShort(this.#options.model.tokenizer, text, options.maxTokens);
+    const prompts = await this.#run({ type: 'texts', texts, ...options }, caller);
     return prompts.map(({ tokenIds }) => tokenIds);
   }
 
@@ -54,22 +66,32 @@ export class PromptEncoder {
    */
   async encodeChat(
     messages: readonly ChatMessage[],
-    options: ChatRenderOptions,
+    { maxTokens, ...options }: ChatOptions,
     caller: Caller,
   ): Promise<EncodedPrompt> {
-    const [prompt] = await this.#run({ type: 'chat', messages, options }, caller);
+    const [prompt] = await this.#run({ type: 'chat', messages, options, maxTokens }, caller);
     if (prompt === undefined) throw new Error('a chat came to no prompt');
     return prompt;
   }
 
-  async #run(job: PromptJob, { client, signal }: Caller): Promise<readonly EncodedPrompt[]> {
-    const { model, admission, threads } = this.#options;
-    if (threads === null || !isLongerThan(MAX_CHARACTERS_AT_ONCE, job)) {
-      return runPromptJob(model, job);
-    }
-    const prepared = admission.prepare(client);
+  /** What `encodeBadWords` makes of them. @throws as `encodeTexts` */
+  async encodeBadWords(words: readonly string[], caller: Caller): Promise<Int32Array[]> {
+    const encoded = await this.#run({ type: 'bad-words', words }, caller);
+    return encoded.map(({ tokenIds }) => tokenIds);
+  }
+
+  /** The text of token ids, special ones included. @throws as `encodeTexts` */
+  async decode(tokenIds: readonly number[], caller: Caller): Promise<string> {
+    const [decoded] = await this.#run({ type: 'decode', tokenIds }, caller);
+    return decoded?.text ?? '';
+  }
+
+  async #run(job: PromptJob, caller: Caller): Promise<readonly EncodedPrompt[]> {
+    const { model, admission, pool } = this.#options;
+    if (!isLongerThan(LIMITS.promptCharactersAtOnce, job)) return runPromptJob(model, job);
+    const prepared = admission.prepare(caller.client);
     try {
-      return await threads.run(job, signal);
+      return await pool.run(job, caller);
     } finally {
       prepared();
     }

@@ -1,34 +1,32 @@
 /** A thread that makes prompts, one job after the other. */
-import { parentPort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import { ChatTemplateError } from './chat-message.ts';
-import { type EncodedPrompt, type PromptJob, runPromptJob } from './prompt-job.ts';
+import {
+  type EncodedPrompt,
+  type PromptJob,
+  PromptTooLongError,
+  runPromptJob,
+} from './prompt-job.ts';
 import { loadTextModel, type TextSource } from './text-model.ts';
 
+/** Errors lose their class between threads. */
 export type PromptAnswer =
   | { readonly type: 'done'; readonly prompts: readonly EncodedPrompt[] }
-  | {
-      readonly type: 'failed';
-      readonly message: string;
-      /** The job itself is at fault, and the message is for the client. */
-      readonly isChatTemplateError: boolean;
-    };
+  | { readonly type: 'refused'; readonly message: string }
+  | { readonly type: 'too-long'; readonly numCharacters: number; readonly minTokens: number };
 
+// Where this fails, so does the thread.
 const model = await loadTextModel(workerData as TextSource);
 
-parentPort?.on('message', (job: PromptJob) => {
-  const answer = run(job);
-  const prompts = answer.type === 'done' ? answer.prompts : [];
-  parentPort?.postMessage(
-    answer,
-    prompts.map(({ tokenIds }) => tokenIds.buffer as ArrayBuffer),
-  );
-});
-
-function run(job: PromptJob): PromptAnswer {
+export default function answer(job: PromptJob): PromptAnswer {
   try {
     return { type: 'done', prompts: runPromptJob(model, job) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { type: 'failed', message, isChatTemplateError: error instanceof ChatTemplateError };
+    if (error instanceof ChatTemplateError) return { type: 'refused', message: error.message };
+    if (error instanceof PromptTooLongError) {
+      const { numCharacters, minTokens } = error;
+      return { type: 'too-long', numCharacters, minTokens };
+    }
+    throw error;
   }
 }

@@ -1,6 +1,5 @@
 /** Runs one request from prompt tokens to text: admission, engine, detokenizer, stop strings. */
 import { type Admission, QueueFullError, type Release, ShuttingDownError } from './admission.ts';
-import { encodeBadWords } from './bad-words.ts';
 import { CompletionAssembler } from './completion-assembler.ts';
 import { type Engine, EngineError } from './engine.ts';
 import type { GenerationOutcome, ObserveGeneration } from './generation-observer.ts';
@@ -86,7 +85,7 @@ export class TextGenerator implements Generator {
       stopTokenIds: [...new Set([...eosTokenIds, ...request.stopTokenIds])],
       sampling: request.sampling,
       grammar,
-      badWords: encodeBadWords(this.#options.tokenizer, request.badWords),
+      badWords: request.badWords,
       logprobs: request.logprobs,
       promptLogprobs: request.promptLogprobs,
     };

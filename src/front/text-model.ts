@@ -1,3 +1,4 @@
+import { type ChatEncoder, PlainChatEncoder, RawChatEncoder } from './chat-encoder.ts';
 import { ChatTemplate } from './chat-template.ts';
 import { type GenerationDefaults, readGenerationDefaults } from './generation-config.ts';
 import { placeholderTokenizer } from './placeholder-tokenizer.ts';
@@ -8,6 +9,8 @@ export interface TextSource {
   /** Where tokenizer and chat template are; null for a bare shape, which has neither. */
   readonly folder: string | null;
   readonly vocabSize: number;
+  /** Whether special tokens' texts in messages become those tokens; false if left out. */
+  readonly specialTokensInContent?: boolean;
 }
 
 /** The text side of a model. */
@@ -15,19 +18,24 @@ export interface TextModel {
   readonly tokenizer: TextTokenizer;
   /** Null when the model has none: it can complete, but not chat. */
   readonly chatTemplate: ChatTemplate | null;
+  /** Null without a chat template. */
+  readonly chat: ChatEncoder | null;
   readonly generationDefaults: GenerationDefaults;
 }
 
 /** @throws TokenizerError naming the file that is missing or damaged */
-export async function loadTextModel({ folder, vocabSize }: TextSource): Promise<TextModel> {
+export async function loadTextModel(source: TextSource): Promise<TextModel> {
+  const { folder, vocabSize, specialTokensInContent = false } = source;
   if (folder === null) {
     const tokenizer = placeholderTokenizer(vocabSize);
-    return { tokenizer, chatTemplate: null, generationDefaults: {} };
+    return { tokenizer, chatTemplate: null, chat: null, generationDefaults: {} };
   }
   const [tokenizer, chatTemplate, generationDefaults] = await Promise.all([
     TextTokenizer.load(folder),
     ChatTemplate.load(folder),
     readGenerationDefaults(folder),
   ]);
-  return { tokenizer, chatTemplate, generationDefaults };
+  const Encoder = specialTokensInContent ? RawChatEncoder : PlainChatEncoder;
+  const chat = chatTemplate === null ? null : new Encoder(chatTemplate, tokenizer);
+  return { tokenizer, chatTemplate, chat, generationDefaults };
 }

@@ -2,7 +2,10 @@
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
+import { type HfTokenizer, idsOf, RespelledTokenizer } from './respelled-tokenizer.ts';
+import type { SecretSpelling } from './secret-spelling.ts';
 import { TokenPieces } from './token-pieces.ts';
+import { maxTokenCharacters } from './token-reach.ts';
 import {
   readEosTokenIds,
   readJsonFile,
@@ -31,15 +34,6 @@ const tokenizerFile = z.looseObject({
     .transform((value) => value ?? null),
 });
 
-/** What is used of the library, whose own types don't resolve under `nodenext`. */
-interface HfTokenizer {
-  encode(text: string, options: { add_special_tokens: boolean }): { ids: (number | undefined)[] };
-  decode(ids: number[], options: { clean_up_tokenization_spaces: boolean }): string;
-  token_to_id(token: string): number | undefined;
-  id_to_token(id: number): string | undefined;
-  get_vocab(): Map<string, number>;
-}
-
 export interface TokenizerFiles {
   /** The content of tokenizer.json. */
   readonly tokenizer: unknown;
@@ -57,6 +51,10 @@ export class TextTokenizer {
   /** Ids that end a text. Empty if the model folder names none. */
   readonly eosTokenIds: readonly number[];
   readonly pieces: TokenPieces;
+  /** See token-reach.ts. */
+  readonly maxTokenCharacters: number;
+  readonly #file: z.infer<typeof tokenizerFile>;
+  readonly #config: Readonly<Record<string, unknown>>;
   readonly #tokenizer: HfTokenizer;
   readonly #specialIds: ReadonlySet<number>;
 
@@ -65,8 +63,11 @@ export class TextTokenizer {
     const parsed = tokenizerFile.safeParse(files.tokenizer);
     if (!parsed.success) throw new TokenizerError(z.prettifyError(parsed.error));
     const file = parsed.data;
+    this.#file = file;
+    this.#config = files.config ?? {};
+    this.maxTokenCharacters = maxTokenCharacters(file);
     try {
-      this.#tokenizer = new Tokenizer(file, files.config ?? {});
+      this.#tokenizer = new Tokenizer(file, this.#config);
     } catch (error) {
       throw new TokenizerError(String(error), { cause: error });
     }
@@ -118,17 +119,25 @@ export class TextTokenizer {
     }
   }
 
+  /** Texts of the special tokens that are found within texts, such as `<|im_end|>`. */
+  get specialTexts(): string[] {
+    return this.#file.added_tokens.flatMap(({ content, special }) => (special ? [content] : []));
+  }
+
+  /** The same tokenizer for texts that have special tokens spelled otherwise. */
+  respelled(spelling: SecretSpelling): RespelledTokenizer {
+    return new RespelledTokenizer(this.#file, this.#config, this.#tokenizer, spelling);
+  }
+
   /**
    * The text of a special token (`<|im_end|>`) within `text` becomes that token, wherever the text
-   * comes from (as in vLLM and transformers).
+   * comes from (as in vLLM and transformers); for chats see chat-encoder.ts.
    * @param options.addSpecialTokens add what the model wants around a text, such as a begin token;
    *   not for rendered chat templates, which write their own.
    */
   encode(text: string, options: { readonly addSpecialTokens: boolean }): Int32Array {
     if (text === '' && !options.addSpecialTokens) return new Int32Array();
-    const { ids } = this.#tokenizer.encode(text, { add_special_tokens: options.addSpecialTokens });
-    // A vocabulary without an unknown token yields undefined for what it lacks.
-    return Int32Array.from(ids.filter((id) => id !== undefined));
+    return idsOf(this.#tokenizer, text, options.addSpecialTokens);
   }
 
   /** Decodes a whole text; ids outside the vocabulary are skipped. For a growing one: Detokenizer. */

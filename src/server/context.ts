@@ -12,6 +12,7 @@ import { LIMITS } from '../limits.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { LoopMonitor } from './loop-monitor.ts';
+import type { BodyReader } from './request-body.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { ServerTimings } from './server-timing.ts';
 
@@ -84,11 +85,15 @@ export interface ServerContext {
   readonly engine: Engine;
   readonly admission: Pick<Admission, 'requireRoom'>;
   readonly tokenizer: Pick<TextTokenizer, 'decode' | 'idToToken' | 'pieces'>;
-  readonly prompts: Pick<PromptEncoder, 'canChat' | 'encodeTexts' | 'encodeChat'>;
+  readonly prompts: Pick<
+    PromptEncoder,
+    'canChat' | 'encodeTexts' | 'encodeChat' | 'encodeBadWords' | 'decode'
+  >;
   /** How the model writes tool calls and thoughts. */
   readonly chatFormat: ChatFormat;
   readonly grammars: Pick<GrammarChecker, 'check'>;
   readonly model: ServedModel;
+  readonly bodies: Pick<BodyReader, 'read'>;
   /** Responses that clients may come back to. */
   readonly responses: ResponseStore;
   readonly config: ServerConfig;

@@ -146,6 +146,15 @@ export function tooManyOnSocket(limit: number): ApiError {
   return new ApiError(429, 'rate_limit_error', message, { code: 'too_many_requests_on_socket' });
 }
 
+/** Over a client's share of the memory for bodies. */
+export function tooManyBodies(retryAfterSeconds: number): ApiError {
+  const message = 'Too many of your request bodies are being read; send fewer at once.';
+  return new ApiError(429, 'rate_limit_error', message, {
+    code: 'too_many_bodies',
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  });
+}
+
 export function notImplemented(message: string): ApiError {
   return new ApiError(501, 'not_implemented', message, { code: 'not_implemented' });
 }

@@ -58,7 +58,8 @@ export function toGenerationRequest(
     ignoreEos: fields.ignore_eos ?? false,
     skipSpecialTokens: fields.skip_special_tokens ?? true,
     sampling: toSamplingParams(fields, model),
-    badWords: fields.bad_words ?? [],
+    // They are tokenized apart, in a thread where they are many.
+    badWords: [],
     logprobs: null,
     promptLogprobs: fields.prompt_logprobs ?? null,
     priority: fields.priority ?? 0,

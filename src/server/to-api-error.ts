@@ -1,10 +1,12 @@
 /** Turns whatever was thrown into what a client may see. */
 import type { Logger } from 'pino';
 import { QueueFullError, ShuttingDownError } from '../front/admission.ts';
+import { TaskTooCostlyError } from '../front/fair-threads.ts';
 import { EngineError, EngineUnavailableError, SlowReaderError } from '../front/engine.ts';
 import { isTimeout } from './deadline.ts';
 import {
   ApiError,
+  badRequest,
   internalError,
   requestTimedOut,
   tooManyRequests,
@@ -18,6 +20,9 @@ import {
 export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof QueueFullError) return tooManyRequests(error.retryAfterSeconds);
+  if (error instanceof TaskTooCostlyError) {
+    return badRequest(`To render and tokenize the prompt ${error.message}.`, null, 'too_costly');
+  }
   if (error instanceof EngineUnavailableError) {
     return unavailable('The engine is not available.', error.retryAfterSeconds);
   }

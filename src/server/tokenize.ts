@@ -8,26 +8,24 @@ import type { JsonObject } from './openai/answer.ts';
 import { encodeChat } from './openai/chat-prompt.ts';
 import { requireServedModel } from './openai/models.ts';
 import { requireInVocabulary } from './parameters.ts';
-import { readJsonBody } from './request-body.ts';
+import { inClientWords, maxAnsweredTokens, requireAnswerable } from './prompt-length.ts';
 import { detokenizeBody, tokenizeBody } from './schemas/bodies.ts';
 import { parseMessages } from './schemas/messages.ts';
 import { parseWith } from './schemas/parse.ts';
 import { parseTokenIds } from './schemas/prompt.ts';
 
 export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
-  const { maxBodyBytes } = context.config;
-  app.post('/tokenize', async (c) =>
-    c.json(
-      await tokenize(
-        context,
-        await readJsonBody(c.env.incoming, maxBodyBytes),
-        callerOf(context, c),
-      ),
-    ),
-  );
-  app.post('/detokenize', async (c) =>
-    c.json(detokenize(context, await readJsonBody(c.env.incoming, maxBodyBytes))),
-  );
+  const answers = [
+    ['/tokenize', tokenize],
+    ['/detokenize', detokenize],
+  ] as const;
+  for (const [path, answer] of answers) {
+    app.post(path, async (c) => {
+      const caller = callerOf(context, c);
+      const json = await context.bodies.read(c.env.incoming, caller.client);
+      return c.json(await answer(context, json, caller));
+    });
+  }
 }
 
 async function tokenize(
@@ -37,26 +35,34 @@ async function tokenize(
 ): Promise<JsonObject> {
   const body = parseWith(tokenizeBody, json);
   requireServedModel(context.model, body.model);
-  let tokens: number[];
+  let tokens: Int32Array;
   if (body.prompt !== undefined) {
-    const addSpecialTokens = body.add_special_tokens ?? true;
-    const encoded = await context.prompts.encodeTexts([body.prompt], addSpecialTokens, caller);
-    tokens = encoded.flatMap((tokenIds) => [...tokenIds]);
+    tokens = await encodeText(context, body.prompt, body.add_special_tokens ?? true, caller);
   } else if (body['messages'] !== undefined) {
     const messages = parseMessages(body['messages']);
-    tokens = [...(await encodeChat(context, messages, body, caller)).tokenIds];
+    const maxTokens = maxAnsweredTokens(context.model);
+    tokens = (await encodeChat(context, messages, body, maxTokens, caller)).tokenIds;
   } else {
     throw badRequest('`prompt` or `messages` is required.', 'prompt', 'missing_required_parameter');
   }
+  requireAnswerable(
+    tokens.length,
+    context.model,
+    body.prompt === undefined ? 'messages' : 'prompt',
+  );
   return {
     count: tokens.length,
     max_model_len: context.model.maxModelLen,
-    tokens,
+    tokens: [...tokens],
     token_strs: body.return_token_strs === true ? toStrings(context, tokens) : null,
   };
 }
 
-function detokenize(context: ServerContext, json: unknown): JsonObject {
+async function detokenize(
+  context: ServerContext,
+  json: unknown,
+  caller: Caller,
+): Promise<JsonObject> {
   const body = parseWith(detokenizeBody, json);
   requireServedModel(context.model, body.model);
   const { tokens } = body;
@@ -64,12 +70,29 @@ function detokenize(context: ServerContext, json: unknown): JsonObject {
     throw badRequest('`tokens` is required.', 'tokens', 'missing_required_parameter');
   }
   const tokenIds =
-    Array.isArray(tokens) && tokens.length === 0 ? [] : parseTokenIds(tokens, 'tokens');
+    Array.isArray(tokens) && tokens.length === 0
+      ? []
+      : parseTokenIds(tokens, 'tokens', maxAnsweredTokens(context.model));
   requireInVocabulary(tokenIds, 'tokens', context.model.vocabSize);
-  return { prompt: context.tokenizer.decode(tokenIds, { skipSpecialTokens: false }) };
+  return { prompt: await context.prompts.decode(tokenIds, caller) };
+}
+
+async function encodeText(
+  { prompts, model }: ServerContext,
+  text: string,
+  addSpecialTokens: boolean,
+  caller: Caller,
+): Promise<Int32Array> {
+  const maxTokens = maxAnsweredTokens(model);
+  try {
+    const [tokenIds] = await prompts.encodeTexts([text], { addSpecialTokens, maxTokens }, caller);
+    return tokenIds ?? new Int32Array();
+  } catch (error) {
+    throw inClientWords(error, maxTokens, 'prompt');
+  }
 }
 
 /** As the vocabulary spells them, such as `Ġthe`. */
-function toStrings({ tokenizer }: ServerContext, tokens: readonly number[]): string[] {
-  return tokens.map((tokenId) => tokenizer.idToToken(tokenId) ?? '');
+function toStrings({ tokenizer }: ServerContext, tokens: Int32Array): string[] {
+  return Array.from(tokens, (tokenId) => tokenizer.idToToken(tokenId) ?? '');
 }

@@ -141,10 +141,11 @@ describe('TextGenerator', () => {
       logprobs: null,
       promptLogprobs: null,
     });
-    const rules = { badWords: ['the'], logprobs: 3, promptLogprobs: 1 };
+    const badWords = [Int32Array.from(encode('the')), Int32Array.from(encode(' the'))];
+    const rules = { badWords, logprobs: 3, promptLogprobs: 1 };
     await complete(setup, { stopTokenIds: [7], ignoreEos: true, ...rules });
     expect(setup.engine.requests[1]).toMatchObject({
-      badWords: [Int32Array.from(encode('the')), Int32Array.from(encode(' the'))],
+      badWords,
       logprobs: 3,
       promptLogprobs: 1,
     });

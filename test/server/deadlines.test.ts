@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import type { Caller } from '../../src/front/caller.ts';
 import { errorOf, eventsOf, post } from './support/client.ts';
 import { babbles, useServers } from './support/test-server.ts';
 import { connect } from './support/web-socket.ts';
@@ -100,11 +101,11 @@ describe("of the server's limit and the request's own the smaller one holds", ()
   });
 
   test('while its prompt is made', async () => {
-    const run = (_job: unknown, signal: AbortSignal) =>
+    const run = (_job: unknown, { signal }: Caller) =>
       new Promise<never>((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason));
       });
-    const target = await server({ ...limited, maxModelLen: 100_000, promptThreads: { run } });
+    const target = await server({ ...limited, maxModelLen: 100_000, promptPool: { run } });
     const body = { prompt: 'x'.repeat(50_000), max_tokens: 1 };
     await errorOf(await post(target, '/v1/completions', body), 504);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PromptEncoderOptions } from '../../src/front/prompt-encoder.ts';
-import { PromptThreadError } from '../../src/front/prompt-thread.ts';
+import { ThreadError } from '../../src/front/fair-threads.ts';
 import { errorOf, post } from './support/client.ts';
 import { useServers } from './support/test-server.ts';
 
@@ -15,25 +15,25 @@ const PATHS = [
 ] as const;
 
 /** Threads in which every prompt comes to no more than this. */
-const FIT: NonNullable<PromptEncoderOptions['threads']> = {
+const FIT: PromptEncoderOptions['pool'] = {
   run: async () => [{ text: LONG, tokenIds: Int32Array.of(1, 2, 3) }],
 };
 
 describe.each(PATHS)('a long prompt to %s', (path, body) => {
   it('is made in a thread', async () => {
-    const response = await post(await server({ promptThreads: FIT }), path, body);
+    const response = await post(await server({ promptPool: FIT }), path, body);
     expect({ status: response.status }).toEqual({ status: 200 });
   });
 
   it('fails alone with its thread', async () => {
     let numRuns = 0;
-    const promptThreads: typeof FIT = {
+    const promptPool: typeof FIT = {
       run: (...job) => {
-        if (numRuns++ === 0) throw new PromptThreadError('out of memory');
+        if (numRuns++ === 0) throw new ThreadError('out of memory');
         return FIT.run(...job);
       },
     };
-    const target = await server({ promptThreads });
+    const target = await server({ promptPool });
     const failed = await post(target, path, body);
     expect(failed.status).toBe(500);
     expect(await failed.text()).not.toContain('out of memory');
@@ -43,15 +43,15 @@ describe.each(PATHS)('a long prompt to %s', (path, body) => {
 
 it('refuses what the queue has no room for before its prompt is made', async () => {
   const pending: AbortSignal[] = [];
-  const promptThreads: typeof FIT = {
-    run: (_, signal) => {
+  const promptPool: typeof FIT = {
+    run: (_, { signal }) => {
       pending.push(signal);
       return new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       });
     },
   };
-  const target = await server({ promptThreads, concurrency: 1, maxQueue: 1 });
+  const target = await server({ promptPool, concurrency: 1, maxQueue: 1 });
   const gone = new AbortController();
   const send = (signal?: AbortSignal) =>
     post(target, '/v1/completions', { prompt: LONG }, signal === undefined ? {} : { signal });

@@ -106,7 +106,7 @@ test('every field reaches the generator', async () => {
       logitBias: { tokenIds: Int32Array.of(5, 7), biases: Float32Array.of(-100, 1.5) },
       allowedTokenIds: Int32Array.of(5, 7, 9),
     },
-    badWords: ['no'],
+    badWords: [Int32Array.from(tokensOf('no'))],
     logprobs: 3,
     promptLogprobs: 2,
     priority: 3,

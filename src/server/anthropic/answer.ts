@@ -1,4 +1,5 @@
 /** The answers of /v1/messages: a message in one piece, or the events that it grows by. */
+import { parseBoundedJson } from '../../front/json-scanner.ts';
 import type { JsonObject } from '../openai/answer.ts';
 import type { ChatDelta, ChatUsage, ToolCallDelta } from '../openai/chat-run.ts';
 
@@ -167,7 +168,7 @@ function toContent(block: OpenBlock): JsonObject {
 /** A call that was cut short has no object to show. */
 function toInput(json: string): unknown {
   try {
-    return JSON.parse(json);
+    return parseBoundedJson(json);
   } catch {
     return {};
   }

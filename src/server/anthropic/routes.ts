@@ -9,7 +9,6 @@ import { writeNamedEvents } from '../named-events.ts';
 import type { JsonObject } from '../openai/answer.ts';
 import { prepareChat, type ChatDelta, type PreparedChat } from '../openai/chat-run.ts';
 import { requireServedModel } from '../openai/models.ts';
-import { readJsonBody } from '../request-body.ts';
 import { countTokensBody, messagesBody } from '../schemas/anthropic.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { requireServing } from '../start-generation.ts';
@@ -21,10 +20,11 @@ import { fromChatError, toChatBody, toChatPrompt } from './to-chat.ts';
 export function messageRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   app.post('/v1/messages', (c) => create(c, context));
   app.post('/v1/messages/count_tokens', async (c) => {
-    const json = await readJsonBody(c.env.incoming, context.config.maxBodyBytes);
+    const caller = callerOf(context, c);
+    const json = await context.bodies.read(c.env.incoming, caller.client);
     const body = parseWith(countTokensBody, json);
     requireServedModel(context.model, body.model);
-    const { promptTokenIds } = await prepare(context, toChatPrompt(body), callerOf(context, c));
+    const { promptTokenIds } = await prepare(context, toChatPrompt(body), caller);
     return c.json({ input_tokens: promptTokenIds.length });
   });
 }
@@ -33,7 +33,7 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
   const { incoming, outgoing } = c.env;
   const caller = callerOf(context, c);
   requireServing(context, caller.client);
-  const json = await readJsonBody(incoming, context.config.maxBodyBytes);
+  const json = await context.bodies.read(incoming, caller.client);
   const body = parseWith(messagesBody, json);
   requireServedModel(context.model, body.model);
   const chat = await prepare(context, toChatBody(body), caller);

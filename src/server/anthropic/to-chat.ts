@@ -9,6 +9,7 @@ import {
   type CountTokensBody,
   type MessagesBody,
 } from '../schemas/anthropic.ts';
+import { requireFewMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
 
 /** What the chat API calls a field, and what this one does. */
@@ -67,6 +68,7 @@ function parseMessages(value: unknown): AnthropicMessage[] {
   if (!Array.isArray(value) || value.length === 0) {
     throw badRequest('`messages`: expected a list of messages.', 'messages', 'invalid_value');
   }
+  requireFewMessages(value, 'messages');
   return value.map((item: unknown, index) => {
     const path = ['messages', index];
     const content: unknown = Object(item).content;

@@ -4,6 +4,7 @@ import type { ChatMessage } from '../../front/chat-message.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { toGenerationRequest } from '../parameters.ts';
+import { maxPromptTokens } from '../prompt-length.ts';
 import { chatCompletionBody } from '../schemas/bodies.ts';
 import { parseMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
@@ -34,7 +35,8 @@ export async function prepareChatCompletion(
     promptParam: 'messages',
     fallback: null,
   };
-  const prompt = await encodeChat(context, messages, body, caller);
+  const maxTokens = maxPromptTokens(body, context.model);
+  const prompt = await encodeChat(context, messages, body, maxTokens, caller);
   const output = chatOutputForm(context, body, prompt.text);
   const numTop = topLogprobsOf(body);
   const plain = toGenerationRequest(body, prompt.tokenIds, limit, context.model);
@@ -43,6 +45,7 @@ export async function prepareChatCompletion(
     skipSpecialTokens: plain.skipSpecialTokens && !output.showsSpecialTokens,
     logprobs: numTop,
     promptLogprobs: promptLogprobsOf(body, null),
+    badWords: await context.prompts.encodeBadWords(body.bad_words ?? [], caller),
   };
   const fanOut = toFanOut([generation], body, context.config);
   const { grammar } = output;

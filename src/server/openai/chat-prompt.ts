@@ -4,17 +4,20 @@ import { ChatTemplateError, type ChatMessage } from '../../front/chat-message.ts
 import type { EncodedPrompt } from '../../front/prompt-job.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
+import { inClientWords } from '../prompt-length.ts';
 import type { ChatPromptFields } from '../schemas/bodies.ts';
 
 /**
  * The prompt of a conversation, opened for the assistant's answer unless `fields` say otherwise.
- * @throws ApiError 400 when the model has no chat template or the template refuses the messages;
- *   for long ones also what PromptEncoder throws.
+ * @param maxTokens a prompt that must come to more is refused before it is tokenized
+ * @throws ApiError 400 when the model has no chat template, the template refuses the messages or
+ *   the prompt is too long; for long ones also what PromptEncoder throws.
  */
 export async function encodeChat(
   { prompts, model }: ServerContext,
   messages: readonly ChatMessage[],
   fields: ChatPromptFields,
+  maxTokens: number,
   caller: Caller,
 ): Promise<EncodedPrompt> {
   if (!prompts.canChat) {
@@ -30,11 +33,12 @@ export async function encodeChat(
     continueFinalMessage,
     tools: fields.tool_choice === 'none' ? undefined : (fields.tools ?? undefined),
     kwargs: fields.chat_template_kwargs ?? undefined,
+    maxTokens,
   };
   try {
     return await prompts.encodeChat(messages, options, caller);
   } catch (error) {
-    if (!(error instanceof ChatTemplateError)) throw error;
+    if (!(error instanceof ChatTemplateError)) throw inClientWords(error, maxTokens, 'messages');
     const reason = error.message.slice(0, 500);
     throw badRequest(`The chat template refused the messages: ${reason}`, 'messages');
   }

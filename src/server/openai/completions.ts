@@ -4,7 +4,8 @@ import type { GenerationRequest } from '../../front/generation.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { requireInVocabulary, toGenerationRequest } from '../parameters.ts';
-import { completionBody } from '../schemas/bodies.ts';
+import { inClientWords, maxPromptTokens } from '../prompt-length.ts';
+import { completionBody, type CompletionBody } from '../schemas/bodies.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parsePrompts, type Prompt } from '../schemas/prompt.ts';
 import { refuseUnsupportedInCompletion } from '../schemas/unsupported.ts';
@@ -34,15 +35,16 @@ export async function prepareCompletion(
   if (isEchoOnly && !isEcho) {
     throw badRequest('`max_tokens` may be 0 only with `echo`.', 'max_tokens', 'invalid_value');
   }
-  const prompts = parsePrompts(body['prompt']);
+  const prompts = parsePrompts(body['prompt'], context.config.maxSequencesPerRequest);
   const logprobs = body.logprobs ?? null;
   const grammar = grammarOf(body);
   const extras = {
     logprobs,
     promptLogprobs: promptLogprobsOf(body, isEcho ? logprobs : null),
+    badWords: await context.prompts.encodeBadWords(body.bad_words ?? [], caller),
   };
   const echoes: string[] = [];
-  const encoded = await encodePrompts(context, prompts, body.add_special_tokens ?? true, caller);
+  const encoded = await encodePrompts(context, prompts, body, caller);
   const requests = encoded.map(({ prompt, tokenIds }) => {
     const limit = {
       requested: isEchoOnly ? 1 : (body.max_tokens ?? null),
@@ -84,11 +86,16 @@ interface Encoded {
 async function encodePrompts(
   { prompts: encoder, model }: ServerContext,
   prompts: readonly Prompt[],
-  addSpecialTokens: boolean,
+  body: CompletionBody,
   caller: Caller,
 ): Promise<Encoded[]> {
   const texts = prompts.flatMap((prompt) => ('text' in prompt ? [prompt.text] : []));
-  const encoded = (await encoder.encodeTexts(texts, addSpecialTokens, caller)).values();
+  const maxTokens = maxPromptTokens(body, model);
+  const options = { addSpecialTokens: body.add_special_tokens ?? true, maxTokens };
+  const encoding = encoder.encodeTexts(texts, options, caller).catch((error: unknown) => {
+    throw inClientWords(error, maxTokens, 'prompt');
+  });
+  const encoded = (await encoding).values();
   return prompts.map((prompt) => {
     if ('text' in prompt) {
       return { prompt, tokenIds: encoded.next().value ?? new Int32Array() };

@@ -3,7 +3,7 @@ import type { Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { readJsonBody } from '../request-body.ts';
+import { maxAnsweredTokens, requireAnswerable } from '../prompt-length.ts';
 import { chatCompletionBody } from '../schemas/bodies.ts';
 import { parseMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
@@ -14,15 +14,11 @@ import { requireServedModel } from './models.ts';
 export function renderRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   // The first is vLLM's name for it, the second llama.cpp's.
   for (const path of ['/v1/chat/completions/render', '/apply-template']) {
-    app.post(path, async (c) =>
-      c.json(
-        await render(
-          context,
-          await readJsonBody(c.env.incoming, context.config.maxBodyBytes),
-          callerOf(context, c),
-        ),
-      ),
-    );
+    app.post(path, async (c) => {
+      const caller = callerOf(context, c);
+      const json = await context.bodies.read(c.env.incoming, caller.client);
+      return c.json(await render(context, json, caller));
+    });
   }
 }
 
@@ -30,7 +26,9 @@ async function render(context: ServerContext, json: unknown, caller: Caller): Pr
   const body = parseWith(chatCompletionBody, json);
   requireServedModel(context.model, body.model);
   const messages = parseMessages(body['messages']);
-  const { text, tokenIds } = await encodeChat(context, messages, body, caller);
+  const maxTokens = maxAnsweredTokens(context.model);
+  const { text, tokenIds } = await encodeChat(context, messages, body, maxTokens, caller);
+  requireAnswerable(tokenIds.length, context.model, 'messages');
   return {
     prompt: text,
     token_ids: [...tokenIds],

@@ -4,7 +4,6 @@ import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { readJsonBody } from '../request-body.ts';
 import { writeEventStream } from '../sse.ts';
 import { requireServing, startGeneration } from '../start-generation.ts';
 import { toApiError } from '../to-api-error.ts';
@@ -38,7 +37,7 @@ async function answer(
   const { incoming, outgoing } = c.env;
   const caller = callerOf(context, c);
   requireServing(context, caller.client);
-  const json = await readJsonBody(incoming, context.config.maxBodyBytes);
+  const json = await context.bodies.read(incoming, caller.client);
   const completion = await prepare(context, json, caller);
   const deltas = await startGeneration(context, completion.request, caller);
   if (!completion.stream) {

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
-import { boundedList } from '../schemas/fields.ts';
+import { boundedList, shortText } from '../schemas/fields.ts';
+import { requireFewMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { createId, type ContentPart, type Item, type ItemStatus } from './items.ts';
 
@@ -28,7 +29,7 @@ const content = z.union([z.string(), parts], {
 
 const message = z.looseObject({
   type: z.literal('message').nullish(),
-  id: z.string().nullish(),
+  id: shortText.nullish(),
   status,
   role: z.enum(['system', 'developer', 'user', 'assistant']),
   content,
@@ -36,24 +37,24 @@ const message = z.looseObject({
 
 const functionCall = z.looseObject({
   type: z.literal('function_call'),
-  id: z.string().nullish(),
+  id: shortText.nullish(),
   status,
-  call_id: z.string().min(1),
-  name: z.string().min(1),
+  call_id: shortText.min(1),
+  name: shortText.min(1),
   arguments: z.string(),
 });
 
 const functionCallOutput = z.looseObject({
   type: z.literal('function_call_output'),
-  id: z.string().nullish(),
+  id: shortText.nullish(),
   status,
-  call_id: z.string().min(1),
+  call_id: shortText.min(1),
   output: content,
 });
 
 const reasoning = z.looseObject({
   type: z.literal('reasoning'),
-  id: z.string().nullish(),
+  id: shortText.nullish(),
   status,
   summary: boundedList(z.looseObject({}), LIMITS.messageParts).nullish(),
   content: boundedList(
@@ -64,7 +65,7 @@ const reasoning = z.looseObject({
 
 const itemReference = z.looseObject({
   type: z.literal('item_reference').nullish(),
-  id: z.string(),
+  id: shortText,
 });
 
 /** Describes `input` to readers; parsed by hand, so that the first bad item of a long list ends it. */
@@ -88,6 +89,7 @@ export function parseInput(value: unknown, findItem: FindItem): Item[] {
   if (!Array.isArray(value)) {
     throw badRequest('`input`: expected a string or a list of items.', 'input', 'invalid_value');
   }
+  requireFewMessages(value, 'input');
   return value.map((item: unknown, index) => parseItem(item, index, findItem));
 }
 

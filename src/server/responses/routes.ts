@@ -8,7 +8,6 @@ import { withDeadline } from '../deadline.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import type { JsonObject } from '../openai/answer.ts';
 import { writeNamedEvents } from '../named-events.ts';
-import { readJsonBody } from '../request-body.ts';
 import { requireServing } from '../start-generation.ts';
 import { PreparedResponse } from './create.ts';
 import { listItems } from './list-items.ts';
@@ -47,7 +46,7 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
   const { incoming, outgoing } = c.env;
   const caller = callerOf(context, c);
   requireServing(context, caller.client);
-  const json = await readJsonBody(incoming, context.config.maxBodyBytes);
+  const json = await context.bodies.read(incoming, caller.client);
   const prepared = await PreparedResponse.prepare(
     context,
     json,

@@ -1,7 +1,7 @@
 /** The body of /v1/messages. `messages` has its own parser. Unknown fields are accepted. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList, generationFields } from './fields.ts';
+import { boundedList, generationFields, shortText } from './fields.ts';
 
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });
 
@@ -15,13 +15,13 @@ const block = z.discriminatedUnion(
     textBlock,
     z.looseObject({
       type: z.literal('tool_use'),
-      id: z.string().min(1),
-      name: z.string().min(1),
+      id: shortText.min(1),
+      name: shortText.min(1),
       input: z.looseObject({}),
     }),
     z.looseObject({
       type: z.literal('tool_result'),
-      tool_use_id: z.string().min(1),
+      tool_use_id: shortText.min(1),
       content: textOnly.nullish(),
       is_error: z.boolean().nullish(),
     }),
@@ -46,8 +46,8 @@ export type AnthropicMessage = z.infer<typeof anthropicMessage>;
 
 const tool = z.looseObject({
   type: z.literal('custom', { error: 'only tools of your own are supported' }).nullish(),
-  name: z.string().min(1),
-  description: z.string().nullish(),
+  name: z.string().min(1).max(LIMITS.toolNameCharacters),
+  description: z.string().max(LIMITS.toolDescriptionCharacters).nullish(),
   input_schema: z.looseObject({}),
 });
 
@@ -57,7 +57,7 @@ const toolChoice = z.discriminatedUnion(
     z.looseObject({ type: z.literal('auto') }),
     z.looseObject({ type: z.literal('any') }),
     z.looseObject({ type: z.literal('none') }),
-    z.looseObject({ type: z.literal('tool'), name: z.string() }),
+    z.looseObject({ type: z.literal('tool'), name: shortText }),
   ],
   { error: 'expected `auto`, `any`, `none` or `tool`' },
 );
@@ -68,7 +68,7 @@ const promptFields = {
   system: textOnly.nullish(),
   tools: boundedList(tool, LIMITS.tools).nullish(),
   tool_choice: toolChoice.nullish(),
-  thinking: z.looseObject({ type: z.string() }).nullish(),
+  thinking: z.looseObject({ type: shortText }).nullish(),
 };
 
 export const countTokensBody = z.looseObject(promptFields);
@@ -78,12 +78,15 @@ export type CountTokensBody = z.infer<typeof countTokensBody>;
 export const messagesBody = z.looseObject({
   ...promptFields,
   max_tokens: z.int().min(1),
-  stop_sequences: boundedList(z.string().min(1), LIMITS.stopStrings).nullish(),
+  stop_sequences: boundedList(
+    z.string().min(1).max(LIMITS.stopStringCharacters),
+    LIMITS.stopStrings,
+  ).nullish(),
   stream: z.boolean().nullish(),
   temperature: generationFields.temperature,
   top_p: generationFields.top_p,
   top_k: generationFields.top_k,
-  metadata: z.looseObject({ user_id: z.string().nullish() }).nullish(),
+  metadata: z.looseObject({ user_id: shortText.nullish() }).nullish(),
 });
 
 export type MessagesBody = z.infer<typeof messagesBody>;

@@ -1,7 +1,7 @@
 /** The request bodies. Unknown fields are accepted; `prompt` and `messages` have their own parsers. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { generationFields } from './fields.ts';
+import { generationFields, shortText, templateVariables } from './fields.ts';
 import { structuredFields } from './structured.ts';
 import { toolChoice, tools } from './tools.ts';
 
@@ -12,8 +12,7 @@ const chatPromptFields = {
   /** True unless the last message is to be continued. */
   add_generation_prompt: z.boolean().nullish(),
   continue_final_message: z.boolean().nullish(),
-  /** Variables for the model's template, such as `enable_thinking`. */
-  chat_template_kwargs: z.record(z.string(), z.unknown()).nullish(),
+  chat_template_kwargs: templateVariables.nullish(),
 };
 
 const chatPromptBody = z.looseObject(chatPromptFields);
@@ -32,6 +31,8 @@ export const completionBody = z.looseObject({
   logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
 });
 
+export type CompletionBody = z.infer<typeof completionBody>;
+
 export const chatCompletionBody = z.looseObject({
   ...generationFields,
   ...structuredFields,
@@ -47,7 +48,7 @@ export const chatCompletionBody = z.looseObject({
 });
 
 export const tokenizeBody = z.looseObject({
-  model: z.string().nullish(),
+  model: shortText.nullish(),
   prompt: z.string().optional(),
   add_special_tokens: z.boolean().nullish(),
   return_token_strs: z.boolean().nullish(),
@@ -55,5 +56,5 @@ export const tokenizeBody = z.looseObject({
 });
 
 export const detokenizeBody = z.looseObject({
-  model: z.string().nullish(),
+  model: shortText.nullish(),
 });

@@ -1,6 +1,8 @@
 /** Seeds beyond what a JSON number holds exactly in JavaScript. */
 
-const SEEDS = /(?<!\\)"seed"\s*:\s*(-?\d+)\s*[,}]/g;
+const FIELD = '"seed"';
+/** What follows the field's name. No number of more digits is finite. */
+const VALUE = /\s*:\s*(-?\d{1,309})\s*[,}]/y;
 
 /**
  * The `seed` of a body as a bigint where JSON.parse has rounded it: 64-bit seeds need more than a
@@ -13,8 +15,11 @@ export function withExactSeed(body: unknown, text: string): unknown {
   if (typeof seed !== 'number' || !Number.isInteger(seed) || Number.isSafeInteger(seed)) {
     return body;
   }
-  for (const [, digits = ''] of text.matchAll(SEEDS)) {
-    if (Number(digits) === seed) return { ...body, seed: BigInt(digits) };
+  for (let at = text.indexOf(FIELD); at !== -1; at = text.indexOf(FIELD, at + 1)) {
+    if (text[at - 1] === '\\') continue;
+    VALUE.lastIndex = at + FIELD.length;
+    const digits = VALUE.exec(text)?.[1];
+    if (digits !== undefined && Number(digits) === seed) return { ...body, seed: BigInt(digits) };
   }
   return { ...body, seed: BigInt(seed) };
 }

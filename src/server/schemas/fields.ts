@@ -1,5 +1,6 @@
 /** Fields that completions and chat share. All are optional, and null means absent, as with OpenAI. */
 import { z } from 'zod';
+import { isLongerThan } from '../../front/prompt-job.ts';
 import { LIMITS } from '../../limits.ts';
 
 /**
@@ -14,12 +15,29 @@ export function boundedList<Item extends z.ZodType>(item: Item, maxLength: numbe
     .pipe(z.array(item));
 }
 
-const stopString = z.string().min(1, 'a stop string must not be empty');
+/** A name, an id or a key that is kept or echoed. */
+export const shortText = z.string().max(LIMITS.shortTextCharacters);
+
+const stopString = z
+  .string()
+  .min(1, 'a stop string must not be empty')
+  .max(LIMITS.stopStringCharacters);
 
 const stop = z.preprocess(
   (value) => (typeof value === 'string' ? [value] : value),
   boundedList(stopString, LIMITS.stopStrings).nullish(),
 );
+
+/** Variables for the model's template, such as `enable_thinking`. */
+export const templateVariables = z
+  .custom<object>(
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      !isLongerThan(LIMITS.templateVariableCharacters, value),
+    { error: `expected an object of at most ${LIMITS.templateVariableCharacters} characters` },
+  )
+  .pipe(z.record(z.string(), z.unknown()));
 
 const SEED_RANGE = { error: 'expected a whole number of at most 64 bits' };
 
@@ -33,26 +51,45 @@ const tokenIds = z.custom<readonly number[]>(
   (value) =>
     Array.isArray(value) &&
     value.length > 0 &&
+    value.length <= LIMITS.allowedTokenIds &&
     value.every((item: unknown) => Number.isInteger(item) && Number(item) >= 0),
-  { error: 'expected a list of token ids that is not empty' },
+  { error: `expected a list of 1 to ${LIMITS.allowedTokenIds} token ids` },
 );
 
-/** By token id. Measured before its entries are looked at, as `boundedList`. */
+/** By token id. Measured before its entries are looked at, as `boundedList`; the first bad one is it. */
 const logitBias = z
-  .custom<object>(
+  .custom<Readonly<Record<string, number>>>(
     (value) =>
       typeof value === 'object' &&
       value !== null &&
       !Array.isArray(value) &&
       Object.keys(value).length <= LIMITS.logitBiases,
-    { error: `expected an object of at most ${LIMITS.logitBiases} entries` },
+    { error: `expected an object of at most ${LIMITS.logitBiases} entries`, abort: true },
   )
-  .pipe(z.record(z.string(), z.number()));
+  .superRefine((biases, context) => {
+    for (const [tokenId, bias] of Object.entries(biases)) {
+      if (typeof bias === 'number') continue;
+      context.addIssue({
+        code: 'custom',
+        path: [tokenId],
+        message: 'expected a number',
+        input: bias,
+      });
+      return;
+    }
+  });
+
+const badWords = boundedList(
+  z.string().min(1, 'a bad word must not be empty'),
+  LIMITS.badWords,
+).refine((words) => words.join('').length <= LIMITS.badWordsCharacters, {
+  error: `expected at most ${LIMITS.badWordsCharacters} characters in all`,
+});
 
 const tokenId = z.int().nonnegative('a token id must not be negative');
 
 export const generationFields = {
-  model: z.string().nullish(),
+  model: shortText.nullish(),
   max_tokens: z.int().min(1).nullish(),
   min_tokens: z.int().min(0).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
@@ -78,9 +115,9 @@ export const generationFields = {
   /** Seconds that the request may take, waiting included. */
   timeout: z.number().positive().max(86_400).nullish(),
   /** Clients without a key of their own share the server evenly by this. */
-  user: z.string().nullish(),
+  user: shortText.nullish(),
   /** Cached prefixes are shared only among requests with the same salt. */
-  cache_salt: z.string().min(1).nullish(),
+  cache_salt: shortText.min(1).nullish(),
   /** How many answers to give, each a choice of its own. */
   n: z.int().min(1).max(LIMITS.choices).nullish(),
   /** Generate so many and answer with the `n` likeliest by mean log-probability. */
@@ -88,10 +125,7 @@ export const generationFields = {
   /** By token id, from -100 to 100. */
   logit_bias: logitBias.nullish(),
   allowed_token_ids: tokenIds.nullish(),
-  bad_words: boundedList(
-    z.string().min(1, 'a bad word must not be empty'),
-    LIMITS.badWords,
-  ).nullish(),
+  bad_words: badWords.nullish(),
   prompt_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
   /** Show tokens as `token_id:123` in log-probabilities. */
   return_tokens_as_token_ids: z.boolean().nullish(),

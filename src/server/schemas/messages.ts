@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ChatMessage } from '../../front/chat-message.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
-import { boundedList } from './fields.ts';
+import { boundedList, shortText } from './fields.ts';
 import { parseWith } from './parse.ts';
 
 const textPart = z.looseObject({
@@ -12,9 +12,9 @@ const textPart = z.looseObject({
 });
 
 const toolCall = z.looseObject({
-  id: z.string().optional(),
-  type: z.string().optional(),
-  function: z.looseObject({ name: z.string(), arguments: z.unknown().optional() }),
+  id: shortText.optional(),
+  type: shortText.optional(),
+  function: z.looseObject({ name: shortText, arguments: z.unknown().optional() }),
 });
 
 export const message = z.looseObject({
@@ -39,7 +39,18 @@ export function parseMessages(value: unknown): ChatMessage[] {
   if (value.length === 0) {
     throw badRequest('`messages` must not be empty.', 'messages', 'invalid_value');
   }
+  requireFewMessages(value, 'messages');
   return value.map((item: unknown, index) => parseMessage(item, ['messages', index]));
+}
+
+/** Before they are looked at. @throws ApiError 400 */
+export function requireFewMessages(messages: readonly unknown[], param: string): void {
+  if (messages.length <= LIMITS.messages) return;
+  throw badRequest(
+    `\`${param}\`: expected at most ${LIMITS.messages} items, found ${messages.length}.`,
+    param,
+    'invalid_value',
+  );
 }
 
 function parseMessage(value: unknown, path: readonly PropertyKey[]): ChatMessage {

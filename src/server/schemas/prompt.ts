@@ -11,16 +11,23 @@ export type Prompt =
 
 /**
  * The prompts of a request, at least one. Checked by hand: a list may hold a hundred thousand ids,
- * and the first bad one ends it.
- * @throws ApiError 400 when empty or of another shape.
+ * and the first bad one ends it. That they are not too many is checked before they are looked at.
+ * @throws ApiError 400 when empty, too many or of another shape.
  */
-export function parsePrompts(value: unknown, param = 'prompt'): Prompt[] {
+export function parsePrompts(value: unknown, maxPrompts: number, param = 'prompt'): Prompt[] {
   if (value === undefined || value === null) {
     throw badRequest(`\`${param}\` is required.`, param, 'missing_required_parameter');
   }
   if (!Array.isArray(value) || typeof value[0] === 'number') return [parsePrompt(value, param)];
   const items: readonly unknown[] = value;
   if (items.length === 0) throw emptyPrompt(param);
+  if (items.length > maxPrompts) {
+    throw badRequest(
+      `\`${param}\`: the request comes to ${items.length} sequences, but this server takes at most ${maxPrompts} at once.`,
+      param,
+      'invalid_value',
+    );
+  }
   return items.map((item, index) => parsePrompt(item, `${param}.${index}`));
 }
 
@@ -37,11 +44,14 @@ function parsePrompt(value: unknown, param: string): Prompt {
   );
 }
 
-/** @throws ApiError 400 when not a list of whole numbers from 0, or empty. */
-export function parseTokenIds(value: unknown, param: string): number[] {
+/** @throws ApiError 400 when not a list of whole numbers from 0, empty, or too long. */
+export function parseTokenIds(value: unknown, param: string, max = Infinity): number[] {
   if (!Array.isArray(value)) throw badRequest(`\`${param}\`: expected a list of token ids.`, param);
   const items: readonly unknown[] = value;
   if (items.length === 0) throw emptyPrompt(param);
+  if (items.length > max) {
+    throw badRequest(`\`${param}\`: expected at most ${max} token ids.`, param, 'invalid_value');
+  }
   return items.map((item, index) => {
     if (typeof item === 'number' && Number.isInteger(item) && item >= 0) return item;
     const itemParam = `${param}.${index}`;

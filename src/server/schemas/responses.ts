@@ -1,20 +1,20 @@
 /** The body of /v1/responses. `input` has its own parser. Unknown fields are accepted. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList, generationFields } from './fields.ts';
+import { boundedList, generationFields, shortText, templateVariables } from './fields.ts';
 
 const MAX_INCLUDES = 64;
 const MAX_METADATA = 16;
 
 const functionTool = z.looseObject({
   type: z.literal('function', { error: 'only tools of type `function` are supported' }),
-  name: z.string().min(1),
-  description: z.string().nullish(),
+  name: z.string().min(1).max(LIMITS.toolNameCharacters),
+  description: z.string().max(LIMITS.toolDescriptionCharacters).nullish(),
   parameters: z.looseObject({}).nullish(),
   strict: z.boolean().nullish(),
 });
 
-const namedTool = z.looseObject({ type: z.literal('function'), name: z.string() });
+const namedTool = z.looseObject({ type: z.literal('function'), name: shortText });
 
 const toolChoice = z.union(
   [
@@ -36,9 +36,9 @@ const textFormat = z.discriminatedUnion(
     z.looseObject({ type: z.literal('json_object') }),
     z.looseObject({
       type: z.literal('json_schema'),
-      name: z.string().min(1),
+      name: shortText.min(1),
       schema: z.looseObject({}),
-      description: z.string().nullish(),
+      description: z.string().max(LIMITS.toolDescriptionCharacters).nullish(),
       strict: z.boolean().nullish(),
     }),
   ],
@@ -72,8 +72,8 @@ export const passedToChat = {
   timeout: generationFields.timeout,
   cache_salt: generationFields.cache_salt,
   parallel_tool_calls: z.boolean().nullish(),
-  chat_template_kwargs: z.record(z.string(), z.unknown()).nullish(),
-  user: z.string().nullish(),
+  chat_template_kwargs: templateVariables.nullish(),
+  user: shortText.nullish(),
 };
 
 export const responseBody = z.looseObject({
@@ -82,14 +82,12 @@ export const responseBody = z.looseObject({
   instructions: z.string().nullish(),
   max_output_tokens: z.int().min(1).nullish(),
   top_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
-  include: boundedList(z.string(), MAX_INCLUDES).nullish(),
+  include: boundedList(shortText, MAX_INCLUDES).nullish(),
   tools: boundedList(functionTool, LIMITS.tools).nullish(),
   tool_choice: toolChoice.nullish(),
-  text: z.looseObject({ format: textFormat.nullish(), verbosity: z.string().nullish() }).nullish(),
-  reasoning: z
-    .looseObject({ effort: z.string().nullish(), summary: z.string().nullish() })
-    .nullish(),
-  previous_response_id: z.string().nullish(),
+  text: z.looseObject({ format: textFormat.nullish(), verbosity: shortText.nullish() }).nullish(),
+  reasoning: z.looseObject({ effort: shortText.nullish(), summary: shortText.nullish() }).nullish(),
+  previous_response_id: shortText.nullish(),
   /** Kept for later by default. */
   store: z.boolean().nullish(),
   stream: z.boolean().nullish(),
@@ -98,9 +96,9 @@ export const responseBody = z.looseObject({
   /** `auto` drops the oldest items of a conversation that is too long. */
   truncation: z.enum(['auto', 'disabled']).nullish(),
   metadata: metadata.nullish(),
-  safety_identifier: z.string().nullish(),
-  prompt_cache_key: z.string().nullish(),
-  service_tier: z.string().nullish(),
+  safety_identifier: shortText.nullish(),
+  prompt_cache_key: shortText.nullish(),
+  service_tier: shortText.nullish(),
 });
 
 export type ResponseBody = z.infer<typeof responseBody>;

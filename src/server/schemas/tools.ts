@@ -10,7 +10,7 @@ export const tools = boundedList(
     type: z.literal('function'),
     function: z.looseObject({
       name,
-      description: z.string().nullish(),
+      description: z.string().max(LIMITS.toolDescriptionCharacters).nullish(),
       parameters: z.record(z.string(), z.unknown()).nullish(),
       strict: z.boolean().nullish(),
     }),

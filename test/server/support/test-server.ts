@@ -7,6 +7,8 @@ import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat-format.ts';
 import type { Generator } from '../../../src/front/generation.ts';
 import { ChatTemplate } from '../../../src/front/chat-template.ts';
 import { observeAll } from '../../../src/front/observe-all.ts';
+import { PlainChatEncoder } from '../../../src/front/chat-encoder.ts';
+import { runPromptJob } from '../../../src/front/prompt-job.ts';
 import { PromptEncoder, type PromptEncoderOptions } from '../../../src/front/prompt-encoder.ts';
 import { TextGenerator } from '../../../src/front/text-generator.ts';
 import { TextTokenizer } from '../../../src/front/tokenizer.ts';
@@ -20,6 +22,7 @@ import {
   type ServerConfig,
   type ServerContext,
 } from '../../../src/server/context.ts';
+import { BodyReader } from '../../../src/server/request-body.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { ServerTimings } from '../../../src/server/server-timing.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/listen.ts';
@@ -105,7 +108,7 @@ export interface TestServerOptions {
   readonly state?: EngineState;
   readonly chatFormat?: ChatFormat;
   /** Where long prompts are made; on the main thread if left out. */
-  readonly promptThreads?: PromptEncoderOptions['threads'];
+  readonly promptPool?: PromptEncoderOptions['pool'];
   readonly grammars?: ServerContext['grammars'];
   readonly logger?: Logger;
   readonly connections?: Partial<ConnectionOptions>;
@@ -139,6 +142,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const metrics = new Metrics({ modelName: MODEL, engine, admission, withProcess: false });
   const timings = new ServerTimings();
   const tokenizer = createTokenizer();
+  const template = new ChatTemplate(new Map([['default', TEMPLATE]]), {});
+  const textModel = { tokenizer, chat: new PlainChatEncoder(template, tokenizer) };
   let isDraining = false;
   const context: ServerContext = {
     generator:
@@ -154,9 +159,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     admission,
     tokenizer,
     prompts: new PromptEncoder({
-      model: { tokenizer, chatTemplate: new ChatTemplate(new Map([['default', TEMPLATE]]), {}) },
+      model: textModel,
       admission,
-      threads: options.promptThreads ?? null,
+      pool: options.promptPool ?? { run: async (job) => runPromptJob(textModel, job) },
     }),
     chatFormat: options.chatFormat ?? PLAIN_CHAT,
     grammars: options.grammars ?? {
@@ -173,6 +178,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       vocabSize: VOCAB_SIZE,
       samplingDefaults: options.samplingDefaults ?? {},
     },
+    bodies: new BodyReader(options.config?.maxBodyBytes ?? DEFAULT_SERVER_CONFIG.maxBodyBytes),
     responses: new ResponseStore(options.responseStoreBytes ?? 2 ** 20),
     config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...config },
     keys,

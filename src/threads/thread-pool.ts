@@ -1,0 +1,42 @@
+import { Piscina } from 'piscina';
+
+const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
+
+/** An idle thread beyond the first is ended after this long. */
+const IDLE_MS = 60_000;
+
+export interface ThreadPoolOptions {
+  /** URL, with the ending `.js`, of a module whose default export takes a task. */
+  readonly entry: URL;
+  /** What the module finds under that name; a copy. */
+  readonly workerData: unknown;
+  readonly maxThreads: number;
+  /** Heap of a thread, beyond which it alone ends. */
+  readonly heapMb: number;
+}
+
+/**
+ * Threads of a module, from the sources or from the build, whichever this runs from. The first is
+ * started at once, the others as they are needed.
+ */
+export function startThreadPool<Task, Result>(options: ThreadPoolOptions): Piscina<Task, Result> {
+  const { entry, workerData, maxThreads, heapMb } = options;
+  const pool = new Piscina<Task, Result>({
+    filename: RUNS_FROM_SOURCE ? entry.href.replace(/\.js$/, '.ts') : entry.href,
+    // A thread does not inherit the loader of TypeScript sources.
+    ...(RUNS_FROM_SOURCE ? { execArgv: ['--import', typeScriptLoader()] } : {}),
+    workerData,
+    minThreads: 1,
+    maxThreads,
+    idleTimeout: IDLE_MS,
+    resourceLimits: { maxOldGenerationSizeMb: heapMb },
+  });
+  // Of a thread that ended without a task; the next task starts another.
+  pool.on('error', () => {});
+  return pool;
+}
+
+function typeScriptLoader(): string {
+  const api = import.meta.resolve('tsx/esm/api');
+  return `data:text/javascript,import{register}from${encodeURIComponent(`'${api}'`)};register()`;
+}
