@@ -11,7 +11,7 @@ import { documentedBodies } from '../../src/server/openapi/bodies.ts';
 import { toBodySchema } from '../../src/server/openapi/document.ts';
 import { startServer, type TestServer } from '../server/support/test-server.ts';
 import { expectCalm } from './support/expectations.ts';
-import { garbled, mutated } from './support/mutations.ts';
+import { garbled, mutated, nested } from './support/mutations.ts';
 import { valuesOf } from './support/schema-arbitrary.ts';
 
 const NUM_RUNS = Number(process.env['CHAIRLIFT_FUZZ_RUNS'] ?? 20);
@@ -60,6 +60,7 @@ describe.each(ENDPOINTS)('%s', (path, name, limits, good) => {
   const kinds: readonly (readonly [string, fc.Arbitrary<string | Uint8Array>])[] = [
     ['as the schema says', bodies.map((body) => JSON.stringify(body))],
     ['mutated', mutated(bodies).map((body) => JSON.stringify(body))],
+    ['nested deeply', nested(bodies)],
     ['garbled', garbled(bodies)],
     ['of raw bytes', fc.uint8Array({ maxLength: 64 })],
   ];

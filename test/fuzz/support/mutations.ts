@@ -39,6 +39,22 @@ export function mutated(bodies: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   });
 }
 
+const HOLE = 'here it gets deep';
+
+/** JSON text with lists or objects nested at one of its places, up to far deeper than is allowed. */
+export function nested(bodies: fc.Arbitrary<unknown>): fc.Arbitrary<string> {
+  const depth = fc.oneof(fc.integer({ min: 1, max: 70 }), fc.constantFrom(1000, 10_000));
+  const unit = fc.constantFrom(['[', ']'], ['{"a":', '}'], ['[{"properties":', '}]']);
+  return fc
+    .tuple(bodies, fc.nat(), depth, unit)
+    .map(([body, seed, count, [open = '', end = '']]) => {
+      const places = placesOf(body);
+      const text = JSON.stringify(replace(body, places[seed % places.length] ?? [], HOLE));
+      const deep = `${open.repeat(count)}1${end.repeat(count)}`;
+      return text.replace(JSON.stringify(HOLE), () => deep);
+    });
+}
+
 /** JSON text with bytes changed, left out and put in, which mostly is not JSON any more. */
 export function garbled(bodies: fc.Arbitrary<unknown>): fc.Arbitrary<Uint8Array> {
   const edit = fc.tuple(fc.nat(), fc.uint8Array({ maxLength: 3 }), fc.nat({ max: 4 }));
