@@ -4,16 +4,13 @@ import { LIMITS } from '../../limits.ts';
 const CHARACTERS_PER_VALUE = 8;
 
 /**
- * What makes a JSON schema too large for a grammar, or null. Looks no further than the limits, so
- * that a schema of any size is refused at once.
+ * What makes a JSON schema too large for a grammar, or null. Looks no further than the limit, so that
+ * a schema of any size is refused at once. How deep it may be the reader of the body has seen to.
  */
 export function grammarJsonFault(schema: unknown): string | null {
   let left: number = LIMITS.grammarCharacters;
   let level: unknown[] = [schema];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > LIMITS.grammarDepth) {
-      return `JSON schemas nested more than ${LIMITS.grammarDepth} levels deep are not supported`;
-    }
+  while (level.length > 0) {
     const next: unknown[] = [];
     for (const value of level) {
       left -= CHARACTERS_PER_VALUE;
