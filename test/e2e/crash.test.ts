@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { metric, post, stream, type StreamedCompletion } from '../support/http-client.ts';
-import { childrenOf, until } from '../support/processes.ts';
+import { childrenOf, killNow, until } from '../support/processes.ts';
 import { engineOf, type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
@@ -65,8 +65,7 @@ describe.each(ways)('three kills in a run, survived $name', ({ flags }) => {
     const disturbed = await streamAll(server, partOf(undisturbed, 6), () => {
       if (killed.size === 3) return;
       const pid = engineOf(server);
-      killed.add(pid);
-      process.kill(pid, 'SIGKILL');
+      if (killNow(pid)) killed.add(pid);
     });
     expect(killed.size).toBe(3);
     expect(disturbed).toEqual(undisturbed);

@@ -22,3 +22,16 @@ export async function until(
     await sleep(25);
   }
 }
+
+/**
+ * Kills a process as a crash would.
+ * @returns false if it has ended already
+ */
+export function killNow(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
+    throw error;
+  }
+}

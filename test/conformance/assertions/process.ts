@@ -1,9 +1,8 @@
 /** Assertions that need a server of one's own, to start and kill: not run against a given address. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { childrenOf, until } from '../../support/processes.ts';
+import { until } from '../../support/processes.ts';
 import { runCli, startServer, type ServerProcess } from '../../support/server-process.ts';
 import { CHAT, errorIn, errorOf, Target, textOf, USER } from '../support/target.ts';
 
@@ -42,19 +41,8 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
   });
 
   test('#14 a failure in mid-stream is an error event, then [DONE] (vLLM)', async () => {
-    const { server, target } = await start();
-    const running = target.stream(CHAT, LONG);
-    // A request that has seen its engine die twice is given up.
-    const killed: number[] = [];
-    while (killed.length < 2) {
-      const [engine] = childrenOf(server.child.pid);
-      if (engine !== undefined && !killed.includes(engine) && (await isAtWork(target))) {
-        process.kill(engine, 'SIGKILL');
-        killed.push(engine);
-      }
-      await sleep(50);
-    }
-    const { events, isDone } = await running;
+    const { target } = await start('--request-timeout', '0.3');
+    const { events, isDone } = await target.stream(CHAT, LONG);
     expect(isDone).toBe(true);
     expect(errorIn(events.at(-1))?.message.length).toBeGreaterThan(0);
   });
