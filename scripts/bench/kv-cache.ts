@@ -12,7 +12,7 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { calibrateKv } from '../../src/engine/kv-calibration.ts';
+import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
 import { PRECISIONS } from '../../src/model/manifest.ts';

@@ -10,8 +10,8 @@
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { SamplingParams } from '../../src/engine/messages.ts';
-import { Sampler } from '../../src/engine/sampler.ts';
+import type { SamplingParams } from '../../src/engine/request.ts';
+import { Sampler } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';

@@ -18,7 +18,7 @@
  */
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import { type OpenedEngine, openEngine } from '../../src/engine/open-engine.ts';
+import { type OpenedEngine, openEngine } from '../../src/engine/process/open-engine.ts';
 import { ChatTemplate } from '../../src/front/chat-template.ts';
 import { grammarVocabulary as vocabularyOf } from '../../src/front/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../src/front/tokenizer.ts';

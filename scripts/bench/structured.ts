@@ -9,8 +9,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { openEngine } from '../../src/engine/open-engine.ts';
-import type { EngineRequest } from '../../src/engine/messages.ts';
+import { openEngine } from '../../src/engine/process/open-engine.ts';
+import type { EngineRequest } from '../../src/engine/request.ts';
 import { grammarVocabulary } from '../../src/front/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../src/front/tokenizer.ts';
 import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';

@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { DEVICE_NAMES } from '../../src/engine/device.ts';
+import { DEVICE_NAMES } from '../../src/engine/gpu/device-options.ts';
 import { PRECISIONS } from '../../src/model/manifest.ts';
 import { availableProviders, ortVersion } from '../../src/ort/environment.ts';
 import { machineShape } from '../bench/lib/machine.ts';

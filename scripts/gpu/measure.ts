@@ -3,9 +3,10 @@
  * takes nothing else with it. Reads the job from its argument, prints what it has found out as a line
  * of JSON, again with every number.
  */
-import { CPU_DEVICE } from '../../src/engine/device.ts';
-import type { EngineOptions, EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
-import { openEngine } from '../../src/engine/open-engine.ts';
+import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
+import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
+import type { EngineOptions } from '../../src/engine/process/protocol.ts';
+import { openEngine } from '../../src/engine/process/open-engine.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import type { ActivationDtype, BuiltModel } from '../../src/model/manifest.ts';
 import { vulkanDevices } from '../../src/ort/vulkan-devices.ts';

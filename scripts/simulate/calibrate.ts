@@ -9,11 +9,11 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { decodeFeatures, prefillFeatures } from '../../src/engine/cost-model.ts';
-import { OnnxDecoder } from '../../src/engine/decoder.ts';
-import { RunningFit } from '../../src/engine/running-fit.ts';
+import { decodeFeatures, prefillFeatures } from '../../src/engine/scheduling/cost-model.ts';
+import { OnnxDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
+import { RunningFit } from '../../src/engine/scheduling/online-regression.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import type { StepPlan } from '../../src/engine/step-plan.ts';
+import type { StepPlan } from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
 import { PRECISIONS } from '../../src/model/manifest.ts';

@@ -1,6 +1,6 @@
 import type { ServiceLevel } from './metrics.ts';
-import { decodeFeatures, prefillFeatures } from '../../src/engine/cost-model.ts';
-import type { DecodeRow, PrefillRun, StepPlan } from '../../src/engine/step-plan.ts';
+import { decodeFeatures, prefillFeatures } from '../../src/engine/scheduling/cost-model.ts';
+import type { DecodeRow, PrefillRun, StepPlan } from '../../src/engine/step.ts';
 
 /** What a machine takes for each part of a step, in milliseconds. */
 export interface StepCosts {

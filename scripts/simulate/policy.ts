@@ -1,4 +1,7 @@
-import { DEFAULT_PREFILL_POLICY, type PrefillPolicy } from '../../src/engine/prefill-budget.ts';
+import {
+  DEFAULT_PREFILL_POLICY,
+  type PrefillPolicy,
+} from '../../src/engine/scheduling/prefill-budget.ts';
 import { AGING_MS } from '../../src/engine/sequence.ts';
 
 /** What can be chosen about serving, beside the machine. */

@@ -1,4 +1,4 @@
-import { BLOCK_SIZE } from '../../src/engine/prefix-index.ts';
+import { BLOCK_SIZE } from '../../src/engine/kv-cache/prefix-index.ts';
 import { printTable } from '../bench/lib/table.ts';
 import type { Machine } from './machine.ts';
 import type { Outcome } from './simulation.ts';

@@ -1,10 +1,10 @@
-import { CostModel } from '../../src/engine/cost-model.ts';
-import { KvCache } from '../../src/engine/kv-cache.ts';
-import type { EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
-import { BLOCK_SIZE } from '../../src/engine/prefix-index.ts';
-import { Scheduler } from '../../src/engine/scheduler.ts';
+import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import { KvCache } from '../../src/engine/kv-cache/slot-cache.ts';
+import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
+import { BLOCK_SIZE } from '../../src/engine/kv-cache/prefix-index.ts';
+import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import type { SampledToken, StepPlan } from '../../src/engine/step-plan.ts';
+import type { SampledToken, StepPlan } from '../../src/engine/step.ts';
 import type { Random } from '../../src/bench/random.ts';
 import { type Machine, stepDurations } from './machine.ts';
 import { madeUpToken } from './made-up-tokens.ts';

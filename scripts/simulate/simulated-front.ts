@@ -1,4 +1,4 @@
-import type { EngineRequest, TokenOutput } from '../../src/engine/messages.ts';
+import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import { AGING_MS, FairQueue } from '../../src/front/fair-queue.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
 import type { EventQueue } from './event-queue.ts';

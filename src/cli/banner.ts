@@ -1,4 +1,4 @@
-import type { EngineInfo } from '../engine/messages.ts';
+import type { EngineInfo } from '../engine/process/protocol.ts';
 import type { DecoderManifest } from '../model/manifest.ts';
 import type { EngineLimits } from './engine-limits.ts';
 

@@ -32,6 +32,6 @@ export async function buildWithProgress(
 
 /** Not a static import: it brings ONNX Runtime into a process that otherwise does without. */
 async function loadCalibration() {
-  const { calibrateKv } = await import('../engine/kv-calibration.ts');
+  const { calibrateKv } = await import('../engine/cpu/kv-calibration.ts');
   return { calibrateKv };
 }

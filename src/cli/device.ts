@@ -7,14 +7,14 @@ import {
   type DeviceOptions,
   type DeviceProbe,
   NO_DEVICE,
-} from '../engine/device.ts';
+} from '../engine/gpu/device-options.ts';
 import type { ActivationDtype } from '../model/manifest.ts';
 import { UsageError } from './errors.ts';
 import type { OptionName, Options } from './options.ts';
 
 const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
 const PROBE = new URL(
-  `../engine/device-probe-main.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`,
+  `../engine/gpu/device-probe-main.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`,
   import.meta.url,
 );
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
-import type { EngineOptions } from '../engine/messages.ts';
+import type { EngineOptions } from '../engine/process/protocol.ts';
 import type { DecoderManifest } from '../model/manifest.ts';
 import { type ChosenDevice, gpuOf } from './device.ts';
 import { UsageError } from './errors.ts';

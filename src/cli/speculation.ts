@@ -1,5 +1,5 @@
-import type { DeviceOptions } from '../engine/device.ts';
-import type { SpeculativeOptions } from '../engine/messages.ts';
+import type { DeviceOptions } from '../engine/gpu/device-options.ts';
+import type { SpeculativeOptions } from '../engine/process/protocol.ts';
 import { inspectModelFolder } from '../model/model-folder.ts';
 import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './errors.ts';

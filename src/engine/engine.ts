@@ -1,15 +1,16 @@
 import type { GrammarSpec } from '../grammar/grammar-spec.ts';
-import type { CostModel } from './cost-model.ts';
-import type { Decoder, VerifiedDraft } from './decoder.ts';
-import type { KvCacheManager } from './kv-cache-manager.ts';
-import type { ConstrainedRows, GrammarMatchers } from './grammar-matchers.ts';
-import type { KvJournal } from './kv-journal.ts';
-import type { EngineRequest, EngineStats, TokenOutput } from './messages.ts';
-import type { LogitsRow, Sampler } from './sampler.ts';
-import type { Scheduler } from './scheduler.ts';
+import type { CostModel } from './scheduling/cost-model.ts';
+import type { Decoder, VerifiedDraft } from './cpu/cpu-decoder.ts';
+import type { KvCacheManager } from './kv-cache/kv-cache.ts';
+import type { ConstrainedRows, GrammarMatchers } from './constraints/grammar-matchers.ts';
+import type { KvJournal } from './cpu/kv-journal.ts';
+import type { EngineRequest, TokenOutput } from './request.ts';
+import type { EngineStats } from './stats.ts';
+import type { LogitsRow, Sampler } from './sampling/sampler.ts';
+import type { Scheduler } from './scheduling/scheduler.ts';
 import { Sequence } from './sequence.ts';
-import type { Speculator } from './speculator.ts';
-import { MAX_CONSTRAINED_VERIFY_RUNS, type SampledToken } from './step-plan.ts';
+import type { Speculator } from './speculation/speculator.ts';
+import { MAX_CONSTRAINED_VERIFY_RUNS, type SampledToken } from './step.ts';
 
 export interface EngineParts {
   readonly scheduler: Scheduler;

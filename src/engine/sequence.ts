@@ -1,6 +1,6 @@
-import { LogprobsTable } from './logprobs.ts';
-import type { EngineRequest, FinishReason } from './messages.ts';
-import { TokenCounts } from './token-counts.ts';
+import { LogprobsTable } from './sampling/logprobs.ts';
+import type { EngineRequest, FinishReason } from './request.ts';
+import { TokenCounts } from './sampling/token-counts.ts';
 
 /** Waiting this long weighs as much as one level of priority, so that nothing waits for ever. */
 export const AGING_MS = 60_000;

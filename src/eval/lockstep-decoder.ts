@@ -1,7 +1,7 @@
 import { openGraph } from '../engine/graph-session.ts';
-import { kvShape, KvStorage } from '../engine/kv-storage.ts';
-import { LogitsBuffer } from '../engine/logits-buffer.ts';
-import { RunBinding } from '../engine/run-binding.ts';
+import { kvShape, KvStorage } from '../engine/cpu/kv-storage.ts';
+import { LogitsBuffer } from '../engine/cpu/logits-buffer.ts';
+import { RunBinding } from '../engine/cpu/run-binding.ts';
 import type { BuiltModel } from '../model/manifest.ts';
 import type { Session } from '../ort/session.ts';
 

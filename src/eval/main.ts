@@ -1,6 +1,6 @@
 /** The process that measures one model: a job in by IPC, progress and a result out. It ends when the
  * parent, having read them, lets go of the channel. */
-import { usableCores } from '../engine/usable-cores.ts';
+import { usableCores } from '../engine/cpu/usable-cores.ts';
 import { LockstepDecoder } from './lockstep-decoder.ts';
 import { measureModel } from './measure.ts';
 import type { EvalJob, EvalMessage } from './messages.ts';

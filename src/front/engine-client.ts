@@ -1,11 +1,6 @@
-import type {
-  EngineInfo,
-  EngineMessage,
-  EngineOptions,
-  EngineRequest,
-  EngineStats,
-  TokenOutput,
-} from '../engine/messages.ts';
+import type { EngineRequest, TokenOutput } from '../engine/request.ts';
+import type { EngineStats } from '../engine/stats.ts';
+import type { EngineInfo, EngineMessage, EngineOptions } from '../engine/process/protocol.ts';
 import { CrashBreaker } from './crash-breaker.ts';
 import {
   type Engine,

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import type { EngineOptions } from '../engine/messages.ts';
+import type { EngineOptions } from '../engine/process/protocol.ts';
 import { DescriptorReserve } from './descriptor-reserve.ts';
 import {
   type EngineHandle,

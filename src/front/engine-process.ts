@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { EngineCommand, EngineMessage } from '../engine/messages.ts';
+import type { EngineCommand, EngineMessage } from '../engine/process/protocol.ts';
 
 const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
-const ENTRY = new URL(`../engine/main.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`, import.meta.url);
+const ENTRY = new URL(`../engine/process/main.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`, import.meta.url);
 
 /** The first descriptor behind stdin, stdout, stderr and the message channel. */
 export const INHERITED_FD = 4;

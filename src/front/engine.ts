@@ -1,11 +1,7 @@
 /** The engine as the rest of the front sees it; `engine-client.ts` implements it over a process. */
-import type {
-  EngineInfo,
-  EngineRequest,
-  EngineStats,
-  FinishReason,
-  Logprobs,
-} from '../engine/messages.ts';
+import type { EngineRequest, FinishReason, Logprobs } from '../engine/request.ts';
+import type { EngineStats } from '../engine/stats.ts';
+import type { EngineInfo } from '../engine/process/protocol.ts';
 
 /** Tokens that arrived since the consumer last looked: one per iteration, more when it fell behind. */
 export interface TokenBatch {

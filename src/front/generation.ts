@@ -1,5 +1,5 @@
 /** What the server asks of the front for one completion, and what it gets back as the text grows. */
-import type { SamplingParams } from '../engine/messages.ts';
+import type { SamplingParams } from '../engine/request.ts';
 import type { GrammarSpec } from '../grammar/grammar-spec.ts';
 import type { TokenLogprob } from './token-logprob.ts';
 

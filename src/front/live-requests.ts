@@ -1,4 +1,4 @@
-import type { EngineRequest } from '../engine/messages.ts';
+import type { EngineRequest } from '../engine/request.ts';
 import { TokenStream } from './token-stream.ts';
 
 /** From so many crashes on a request runs alone. */

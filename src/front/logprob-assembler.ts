@@ -1,5 +1,5 @@
 /** Puts log-probabilities beside the text: which token begins where. */
-import type { Logprobs } from '../engine/messages.ts';
+import type { Logprobs } from '../engine/request.ts';
 import { Detokenizer, type DetokenizerOptions } from './detokenizer.ts';
 import { tokenLogprobAt, type TokenLogprob } from './token-logprob.ts';
 import type { TextTokenizer } from './tokenizer.ts';

@@ -1,5 +1,5 @@
 /** Log-probabilities of single tokens, out of the engine's packed arrays. */
-import type { Logprobs } from '../engine/messages.ts';
+import type { Logprobs } from '../engine/request.ts';
 
 export interface TokenLogprob {
   readonly tokenId: number;

@@ -1,4 +1,4 @@
-import type { FinishReason, TokenOutput } from '../engine/messages.ts';
+import type { FinishReason, TokenOutput } from '../engine/request.ts';
 import { EngineError, type TokenBatch } from './engine.ts';
 
 /** So far may a consumer fall behind. Sockets buffer on top of that. */

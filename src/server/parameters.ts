@@ -1,6 +1,6 @@
 /** From a checked body and its prompt to what the generator takes: defaults and limits. */
 import { randomBytes } from 'node:crypto';
-import type { LogitBias, SamplingParams } from '../engine/messages.ts';
+import type { LogitBias, SamplingParams } from '../engine/request.ts';
 import type { GenerationRequest } from '../front/generation.ts';
 import type { ServedModel } from './context.ts';
 import { badRequest } from './errors.ts';

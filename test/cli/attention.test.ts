@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { resolveAttention } from '../../src/cli/attention.ts';
-import { CPU_DEVICE } from '../../src/engine/device.ts';
+import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
 
 const webgpu = { ...CPU_DEVICE, name: 'webgpu' } as const;
 const capable = { device: webgpu, hasPagedAttention: true };

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import { chooseDevice, modelObstacle } from '../../src/cli/device.ts';
-import { type DeviceName, type DeviceProbe, NO_DEVICE } from '../../src/engine/device.ts';
+import {
+  type DeviceName,
+  type DeviceProbe,
+  NO_DEVICE,
+} from '../../src/engine/gpu/device-options.ts';
 import { parseDecoderConfig } from '../../src/model/config.ts';
 import { PRESETS } from '../../src/model/presets.ts';
 

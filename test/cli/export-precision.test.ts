@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { resolveExportPrecision } from '../../src/cli/export-precision.ts';
-import { CPU_DEVICE } from '../../src/engine/device.ts';
+import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
 import type { ExportFolder } from '../../src/model/export-folder.ts';
 import type { ActivationDtype, Precision } from '../../src/model/manifest.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { hasFlag } from '../../src/ort/cpu-features.ts';
 import { resolvePrecision } from '../../src/cli/precision.ts';
-import { CPU_DEVICE } from '../../src/engine/device.ts';
+import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
 import { parseDecoderConfig } from '../../src/model/config.ts';
 import { PRECISIONS } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/presets.ts';

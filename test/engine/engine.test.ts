@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { EngineRequest } from '../../src/engine/messages.ts';
+import type { EngineRequest } from '../../src/engine/request.ts';
 import { CheckedEngine } from '../support/checked-engine.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { FAKE_VOCAB_SIZE, fakeContinuation } from '../support/fake-decoder.ts';

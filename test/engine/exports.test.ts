@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { OnnxDecoder } from '../../src/engine/decoder.ts';
-import { CPU_DEVICE } from '../../src/engine/device.ts';
-import { calibrateKv } from '../../src/engine/kv-calibration.ts';
-import type { EngineOptions } from '../../src/engine/messages.ts';
-import { openEngine } from '../../src/engine/open-engine.ts';
+import { OnnxDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
+import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
+import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
+import type { EngineOptions } from '../../src/engine/process/protocol.ts';
+import { openEngine } from '../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import type { Precision } from '../../src/model/manifest.ts';

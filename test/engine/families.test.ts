@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { OnnxDecoder } from '../../src/engine/decoder.ts';
-import { calibrateKv } from '../../src/engine/kv-calibration.ts';
-import { argmax } from '../../src/engine/sampler.ts';
+import { OnnxDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
+import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
+import { argmax } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import type { StepPlan } from '../../src/engine/step-plan.ts';
+import type { StepPlan } from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import type { Precision } from '../../src/model/manifest.ts';
 import { engineRequest } from '../support/engine-requests.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { EngineOptions } from '../../src/engine/messages.ts';
+import type { EngineOptions } from '../../src/engine/process/protocol.ts';
 import { EngineUnavailableError } from '../../src/front/engine.ts';
 import { EngineClient } from '../../src/front/engine-client.ts';
 import { engineRequest } from '../support/engine-requests.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FinishReason } from '../../src/engine/messages.ts';
+import type { FinishReason } from '../../src/engine/request.ts';
 import { TokenStream } from '../../src/front/token-stream.ts';
 
 const token = (tokenId: number, finishReason: FinishReason | null = null) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { EngineRequest } from '../../src/engine/messages.ts';
+import type { EngineRequest } from '../../src/engine/request.ts';
 import { fakeLogprob } from '../support/fake-engine.ts';
 import { answerOf, chunksOf, errorOf, eventsOf, post, type Answer } from './support/client.ts';
 import { babbles, tokensOf, useServers } from './support/test-server.ts';

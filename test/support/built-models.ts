@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { calibrateKv } from '../../src/engine/kv-calibration.ts';
+import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
 import { type ModelSource, prepareModel } from '../../src/model/build.ts';
 import type { BuildOptions } from '../../src/model/build-options.ts';
 import type { BuiltModel, KvCacheDtype, Precision } from '../../src/model/manifest.ts';

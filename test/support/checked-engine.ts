@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
-import { CostModel } from '../../src/engine/cost-model.ts';
-import type { DraftSource } from '../../src/engine/draft-source.ts';
+import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import type { DraftSource } from '../../src/engine/speculation/draft-source.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import { KvCache } from '../../src/engine/kv-cache.ts';
-import type { TokenOutput } from '../../src/engine/messages.ts';
-import { Sampler } from '../../src/engine/sampler.ts';
-import { Scheduler } from '../../src/engine/scheduler.ts';
+import { KvCache } from '../../src/engine/kv-cache/slot-cache.ts';
+import type { TokenOutput } from '../../src/engine/request.ts';
+import { Sampler } from '../../src/engine/sampling/sampler.ts';
+import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
-import { Speculator } from '../../src/engine/speculator.ts';
-import type { StepPlan } from '../../src/engine/step-plan.ts';
+import { Speculator } from '../../src/engine/speculation/speculator.ts';
+import type { StepPlan } from '../../src/engine/step.ts';
 import { FAKE_VOCAB_SIZE, FakeDecoder } from './fake-decoder.ts';
 
 export interface EngineShape {

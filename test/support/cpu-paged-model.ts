@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { toBinary } from '@bufbuild/protobuf';
-import type { PagedBatch } from '../../src/engine/paged-batch.ts';
-import type { BlockMove, PagedModel } from '../../src/engine/paged-decoder.ts';
-import type { LogitsRow } from '../../src/engine/sampler.ts';
+import type { PagedBatch } from '../../src/engine/gpu/paged/paged-batch.ts';
+import type { BlockMove, PagedModel } from '../../src/engine/gpu/paged/paged-decoder.ts';
+import type { LogitsRow } from '../../src/engine/sampling/sampler.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import type { DecoderConfig } from '../../src/model/config.ts';
 import { float16ToFloat32, float32ToFloat16 } from '../../src/model/float-conversion.ts';

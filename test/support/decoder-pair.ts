@@ -1,9 +1,12 @@
-import { OnnxDecoder } from '../../src/engine/decoder.ts';
-import { DeviceDecoder, type DeviceDecoderOptions } from '../../src/engine/device-decoder.ts';
-import type { SamplingParams } from '../../src/engine/messages.ts';
-import { argmax, Sampler } from '../../src/engine/sampler.ts';
+import { OnnxDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
+import {
+  DeviceDecoder,
+  type DeviceDecoderOptions,
+} from '../../src/engine/gpu/slots/device-decoder.ts';
+import type { SamplingParams } from '../../src/engine/request.ts';
+import { argmax, Sampler } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import type { CacheOperation, StepPlan } from '../../src/engine/step-plan.ts';
+import type { CacheOperation, StepPlan } from '../../src/engine/step.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest } from './engine-requests.ts';
 

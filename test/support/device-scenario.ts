@@ -1,4 +1,4 @@
-import type { SamplingParams } from '../../src/engine/messages.ts';
+import type { SamplingParams } from '../../src/engine/request.ts';
 import type { DecoderPair } from './decoder-pair.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { EngineRequest, SamplingParams } from '../../src/engine/messages.ts';
+import type { EngineRequest, SamplingParams } from '../../src/engine/request.ts';
 
 export const GREEDY: SamplingParams = {
   temperature: 0,

@@ -1,13 +1,13 @@
-import type { Decoder, StepResult, VerifiedDraft } from '../../src/engine/decoder.ts';
-import type { EngineRequest } from '../../src/engine/messages.ts';
-import type { LogitsRow } from '../../src/engine/sampler.ts';
+import type { Decoder, StepResult, VerifiedDraft } from '../../src/engine/cpu/cpu-decoder.ts';
+import type { EngineRequest } from '../../src/engine/request.ts';
+import type { LogitsRow } from '../../src/engine/sampling/sampler.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import type {
   CacheOperation,
   SequenceFailure,
   StepPlan,
   VerifyRun,
-} from '../../src/engine/step-plan.ts';
+} from '../../src/engine/step.ts';
 
 export const FAKE_VOCAB_SIZE = 97;
 

@@ -1,10 +1,9 @@
+import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import type {
   EngineCommand,
   EngineInfo,
   EngineMessage,
-  EngineRequest,
-  TokenOutput,
-} from '../../src/engine/messages.ts';
+} from '../../src/engine/process/protocol.ts';
 import { IDLE_STATS } from '../../src/front/engine.ts';
 import type { EngineHandle, EngineProcessEvents } from '../../src/front/engine-process.ts';
 

@@ -1,11 +1,8 @@
 /** An `Engine` without a model or a process: a script says which tokens each request generates. */
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import type {
-  EngineInfo,
-  EngineRequest,
-  EngineStats,
-  Logprobs,
-} from '../../src/engine/messages.ts';
+import type { EngineRequest, Logprobs } from '../../src/engine/request.ts';
+import type { EngineStats } from '../../src/engine/stats.ts';
+import type { EngineInfo } from '../../src/engine/process/protocol.ts';
 import {
   EngineError,
   type Engine,

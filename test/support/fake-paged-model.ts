@@ -1,6 +1,6 @@
-import type { PagedBatch } from '../../src/engine/paged-batch.ts';
-import type { BlockMove, PagedModel } from '../../src/engine/paged-decoder.ts';
-import type { LogitsRow } from '../../src/engine/sampler.ts';
+import type { PagedBatch } from '../../src/engine/gpu/paged/paged-batch.ts';
+import type { BlockMove, PagedModel } from '../../src/engine/gpu/paged/paged-decoder.ts';
+import type { LogitsRow } from '../../src/engine/sampling/sampler.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import { FAKE_VOCAB_SIZE, fakeNextToken } from './fake-decoder.ts';
 

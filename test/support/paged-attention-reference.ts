@@ -1,4 +1,4 @@
-import type { PagedBatch } from '../../src/engine/paged-batch.ts';
+import type { PagedBatch } from '../../src/engine/gpu/paged/paged-batch.ts';
 import { SCORE_SCALE } from '../../src/model/rope.ts';
 
 export interface AttentionShape {

@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
-import { CostModel } from '../../src/engine/cost-model.ts';
+import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import { PagedDecoder } from '../../src/engine/paged-decoder.ts';
-import { PagedKvCache } from '../../src/engine/paged-kv-cache.ts';
-import { Sampler } from '../../src/engine/sampler.ts';
-import { Scheduler } from '../../src/engine/scheduler.ts';
-import { Speculator } from '../../src/engine/speculator.ts';
+import { PagedDecoder } from '../../src/engine/gpu/paged/paged-decoder.ts';
+import { PagedKvCache } from '../../src/engine/gpu/paged/paged-kv-cache.ts';
+import { Sampler } from '../../src/engine/sampling/sampler.ts';
+import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
+import { Speculator } from '../../src/engine/speculation/speculator.ts';
 import { FAKE_VOCAB_SIZE } from './fake-decoder.ts';
 import { FakePagedModel } from './fake-paged-model.ts';
 import { RandomDrafts } from './random-drafts.ts';

@@ -1,5 +1,5 @@
-import type { Draft, DraftSource } from '../../src/engine/draft-source.ts';
-import { philox4x32 } from '../../src/engine/random.ts';
+import type { Draft, DraftSource } from '../../src/engine/speculation/draft-source.ts';
+import { philox4x32 } from '../../src/engine/sampling/philox.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import { FAKE_VOCAB_SIZE, fakeNextToken } from './fake-decoder.ts';
 

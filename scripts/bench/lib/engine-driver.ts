@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EngineOptions, EngineRequest } from '../../../src/engine/messages.ts';
-import { type OpenedEngine, openEngine } from '../../../src/engine/open-engine.ts';
+import type { EngineRequest } from '../../../src/engine/request.ts';
+import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
+import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-engine.ts';
 import { prepareModel } from '../../../src/model/build.ts';
 import { defaultCacheDirectory } from '../../../src/model/cache-directory.ts';
 import type { Precision } from '../../../src/model/manifest.ts';

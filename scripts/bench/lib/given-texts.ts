@@ -1,4 +1,4 @@
-import type { Decoder } from '../../../src/engine/decoder.ts';
+import type { Decoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import type { Sequence } from '../../../src/engine/sequence.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { uniform } from '../../../src/engine/random.ts';
+import { uniform } from '../../../src/engine/sampling/philox.ts';
 
 /** Repeatable random draws, by seed. */
 export class Draws {

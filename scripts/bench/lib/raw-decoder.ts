@@ -1,6 +1,6 @@
-import { OnnxDecoder } from '../../../src/engine/decoder.ts';
-import { kvShape, KvStorage } from '../../../src/engine/kv-storage.ts';
-import type { LogitsRow } from '../../../src/engine/sampler.ts';
+import { OnnxDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
+import { kvShape, KvStorage } from '../../../src/engine/cpu/kv-storage.ts';
+import type { LogitsRow } from '../../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import { createSharedMemory } from '../../../src/ort/native-memory.ts';

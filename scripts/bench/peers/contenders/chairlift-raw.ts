@@ -1,7 +1,7 @@
 /** Our decoder by itself: the same runs as the engine's, no scheduling and no sampling. */
-import { OnnxDecoder } from '../../../../src/engine/decoder.ts';
+import { OnnxDecoder } from '../../../../src/engine/cpu/cpu-decoder.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
-import type { StepPlan } from '../../../../src/engine/step-plan.ts';
+import type { StepPlan } from '../../../../src/engine/step.ts';
 import { PRECISIONS } from '../../../../src/model/manifest.ts';
 import { engineRequest } from '../../../../test/support/engine-requests.ts';
 import { builtModel } from '../built-model.ts';

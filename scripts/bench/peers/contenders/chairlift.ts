@@ -1,5 +1,5 @@
 /** Our engine in this process: scheduler, KV cache, decoder and greedy sampler, without HTTP. */
-import { openEngine } from '../../../../src/engine/open-engine.ts';
+import { openEngine } from '../../../../src/engine/process/open-engine.ts';
 import { PRECISIONS } from '../../../../src/model/manifest.ts';
 import { engineRequest } from '../../../../test/support/engine-requests.ts';
 import type { Contender, OpenContender, Setup, Work } from '../contender.ts';

@@ -1,0 +1,281 @@
+import { GrammarThreadError } from '../../grammar/grammar-thread.ts';
+import type { GrammarSpec, GrammarVocabulary } from '../../grammar/grammar-spec.ts';
+import { SharedMatch } from '../../grammar/shared-match.ts';
+import { LIMITS } from '../../limits.ts';
+import { GrammarThreads, type MatchThread } from './grammar-threads.ts';
+import { type Matcher, msAtWork } from './matcher.ts';
+import type { LogitsRow } from '../sampling/sampler.ts';
+import type { Sequence } from '../sequence.ts';
+import type { SampledToken, SequenceFailure } from '../step.ts';
+
+/** Slow masks in a row after which a sequence no longer shares a thread with quick ones. */
+const MAX_SLOW_MASKS = 8;
+/** How long the engine sleeps at a time when it has nothing but missing masks to wait for. */
+const IDLE_WAIT_MS = 2;
+const NO_WAY_ON = 'the text can not go on within its grammar';
+const NOTHING = new Int32Array();
+
+/** The rows of a step, sorted by whether their next token may be sampled now. */
+export interface ConstrainedRows {
+  readonly ready: readonly LogitsRow[];
+  /** Their masks are not there yet: they are computed again in the next step. */
+  readonly pending: readonly Sequence[];
+  readonly failures: readonly SequenceFailure[];
+}
+
+export interface GrammarMatchersOptions {
+  readonly vocabulary: GrammarVocabulary;
+  /** Milliseconds for a compile, and for what a sequence's first mask takes. */
+  readonly timeoutMs?: number;
+  /** Milliseconds for one mask. */
+  readonly maskMs?: number;
+  /** Longest draft; 0 if left out. */
+  readonly maxDraftTokens?: number;
+}
+
+/**
+ * Keeps constrained sequences to their grammars. Compiling and matching happen in threads: while the
+ * decoder runs a step they work out which tokens may follow, and leave a mask in shared memory. The
+ * loop never waits for one as long as it has other rows to go on with: a row whose mask is late
+ * samples nothing, and its last token is computed once more. What a sequence generates does not
+ * depend on that, nor does it change the pace of unconstrained rows.
+ */
+export class GrammarMatchers {
+  readonly #vocabulary: GrammarVocabulary;
+  readonly #timeoutMs: number;
+  readonly #maskMs: number;
+  readonly #threads: GrammarThreads;
+  readonly #maxDraftTokens: number;
+  readonly #matchers = new Map<number, Matcher>();
+  #isReleased = false;
+
+  constructor(options: GrammarMatchersOptions) {
+    const { vocabulary, maxDraftTokens = 0 } = options;
+    this.#vocabulary = vocabulary;
+    this.#timeoutMs = options.timeoutMs ?? LIMITS.grammarCompileMs;
+    this.#maskMs = options.maskMs ?? LIMITS.grammarMaskMs;
+    this.#maxDraftTokens = maxDraftTokens;
+    const timeoutMs = this.#timeoutMs;
+    const onEnd = (thread: MatchThread) => this.#replace(thread);
+    this.#threads = new GrammarThreads({ vocabulary, timeoutMs, onEnd });
+  }
+
+  /**
+   * Compiles a grammar, for sequences that are opened with it soon after.
+   * @throws GrammarError when it can't be compiled.
+   */
+  async compile(grammar: GrammarSpec): Promise<void> {
+    try {
+      await this.#compile(grammar);
+    } catch (error) {
+      if (!(error instanceof GrammarThreadError) || this.#isReleased) throw error;
+      // Another grammar brought the thread down.
+      await this.#compile(grammar);
+    }
+  }
+
+  async #compile({ ebnf, owner = '' }: GrammarSpec): Promise<void> {
+    const user = {};
+    const thread = this.#threads.enter(user, ebnf, owner);
+    try {
+      await thread.grammarThread.compile({ form: { kind: 'ebnf', ebnf } });
+    } finally {
+      this.#threads.leave(user, thread);
+    }
+  }
+
+  /** Starts to match a sequence, behind the tokens it already has. */
+  open(sequence: Sequence): void {
+    const { grammar } = sequence.request;
+    if (grammar === null) return;
+    const { vocabSize } = this.#vocabulary;
+    const matcher: Matcher = {
+      sequence,
+      grammar,
+      match: SharedMatch.allocate({ vocabSize, maxDraftTokens: this.#maxDraftTokens }),
+      thread: this.#threads.enter(sequence, grammar.ebnf, grammar.owner ?? ''),
+      wasRestarted: false,
+      isSlow: false,
+      waitingSince: -1,
+      work: { number: 0, since: 0 },
+      failure: null,
+      numDrafts: 0,
+    };
+    this.#matchers.set(sequence.id, matcher);
+    this.#post(matcher);
+  }
+
+  /** Gives constrained rows their masks. */
+  constrain(rows: readonly LogitsRow[]): ConstrainedRows {
+    const sorted = this.#sort(rows);
+    if (sorted.ready.length > 0) return sorted;
+    const matcher = this.#matchers.get(sorted.pending[0]?.id ?? -1);
+    if (matcher === undefined) return sorted;
+    matcher.match.waitForMask(0, matcher.sequence.numOutputTokens, IDLE_WAIT_MS);
+    return this.#sort(rows);
+  }
+
+  #sort(rows: readonly LogitsRow[]): ConstrainedRows {
+    const ready: LogitsRow[] = [];
+    const pending: Sequence[] = [];
+    const failures: SequenceFailure[] = [];
+    for (const row of rows) {
+      const { sequence } = row;
+      const matcher = this.#matchers.get(sequence.id);
+      if (matcher === undefined || sequence.scoresPrompt) {
+        ready.push(row);
+      } else if (matcher.failure !== null) {
+        failures.push({ sequence, message: matcher.failure });
+      } else if (!matcher.match.hasMask(0, sequence.numOutputTokens)) {
+        pending.push(sequence);
+        this.#checkTime(matcher);
+      } else {
+        sequence.tokenMask = matcher.match.mask(0);
+        if (sequence.tokenMask) ready.push(row);
+        else failures.push({ sequence, message: NO_WAY_ON });
+        matcher.waitingSince = -1;
+        if (matcher.match.numSlowInARow >= MAX_SLOW_MASKS) this.#setApart(matcher);
+      }
+    }
+    return { ready, pending, failures };
+  }
+
+  /**
+   * What the grammar forces next, in the tokens that the model most likely writes it in, as far as
+   * that is known by now.
+   */
+  forced(sequence: Sequence): Int32Array {
+    const match = this.#matchers.get(sequence.id)?.match;
+    if (match === undefined) return NOTHING;
+    const output = sequence.tokenIds(sequence.numPromptTokens);
+    const { position, tokenIds } = match.forced;
+    // The thread may be a step behind: the text has gone on since, the way they say or another.
+    const since = output.subarray(Math.max(0, position));
+    const cameTrue = since.every((tokenId, index) => tokenId === tokenIds[index]);
+    return position >= 0 && cameTrue ? tokenIds.subarray(since.length) : NOTHING;
+  }
+
+  /** Has the masks behind each token of a draft worked out while that is verified. */
+  draft(sequence: Sequence, draftTokenIds: Int32Array): void {
+    const matcher = this.#matchers.get(sequence.id);
+    if (matcher === undefined) return;
+    const { id } = sequence;
+    const number = ++matcher.numDrafts;
+    const tokenIds = draftTokenIds.slice();
+    matcher.thread.grammarThread.post({ type: 'draft', id, number, tokenIds });
+  }
+
+  /**
+   * Gives a sequence whose draft has come true up to its token `index` the mask behind that.
+   * @returns false when there is none: the sequence has to go on with another step
+   */
+  constrainBehind(sequence: Sequence, index: number): boolean {
+    const matcher = this.#matchers.get(sequence.id);
+    if (matcher === undefined) return true;
+    const { match, numDrafts } = matcher;
+    if (!match.waitForMask(1 + index, numDrafts, IDLE_WAIT_MS)) return false;
+    const mask = match.mask(1 + index);
+    if (mask !== null) sequence.tokenMask = mask;
+    return mask !== null;
+  }
+
+  /**
+   * Takes sampled tokens into account; the masks of what follows are worked out from here on.
+   * @param looksAhead also for tokens that are forced behind those
+   */
+  accept(sampled: readonly SampledToken[], looksAhead: boolean): void {
+    if (this.#matchers.size === 0) return;
+    const tokens = new Map<MatchThread, [number, number][]>();
+    for (const { sequence, tokenId } of sampled) {
+      const matcher = this.#matchers.get(sequence.id);
+      if (matcher === undefined) continue;
+      matcher.wasRestarted = false;
+      const ofThread = tokens.get(matcher.thread) ?? [];
+      ofThread.push([sequence.id, tokenId]);
+      tokens.set(matcher.thread, ofThread);
+    }
+    for (const [thread, ofThread] of tokens) {
+      thread.grammarThread.post({ type: 'accept', tokens: ofThread, looksAhead });
+    }
+  }
+
+  /** Forgets a sequence; unknown ids are ignored. */
+  close(id: number): void {
+    const matcher = this.#matchers.get(id);
+    if (matcher === undefined) return;
+    this.#matchers.delete(id);
+    this.#leave(matcher);
+  }
+
+  /** Ends the threads. */
+  release(): void {
+    this.#isReleased = true;
+    this.#matchers.clear();
+    this.#threads.terminateAll('the engine stops');
+  }
+
+  #post({ sequence, grammar, match, thread }: Matcher): void {
+    const { id } = sequence;
+    const tokenIds = sequence.tokenIds(sequence.numPromptTokens).slice();
+    thread.grammarThread.post({
+      type: 'open',
+      id,
+      ebnf: grammar.ebnf,
+      tokenIds,
+      match: match.data,
+    });
+  }
+
+  #leave({ sequence, thread }: Matcher): void {
+    thread.grammarThread.post({ type: 'close', id: sequence.id });
+    this.#threads.leave(sequence, thread);
+  }
+
+  #reopen(matcher: Matcher): void {
+    const { ebnf, owner = '' } = matcher.grammar;
+    const isSlow = matcher.isSlow ? `${owner} slow` : owner;
+    matcher.waitingSince = -1;
+    matcher.thread = this.#threads.enter(matcher.sequence, ebnf, isSlow);
+    this.#post(matcher);
+  }
+
+  /** Its masks are slow: whom it shares a thread with would wait for each of them. */
+  #setApart(matcher: Matcher): void {
+    if (matcher.isSlow || matcher.thread.users.size === 1) return;
+    matcher.isSlow = true;
+    this.#leave(matcher);
+    this.#reopen(matcher);
+  }
+
+  /** Sequences of a thread that ended start again in another, behind the tokens they have. */
+  #replace(thread: MatchThread): void {
+    for (const matcher of this.#matchers.values()) {
+      if (matcher.thread !== thread) continue;
+      // What brought two threads down may bring down any.
+      if (matcher.wasRestarted) matcher.failure ??= NO_WAY_ON;
+      else this.#reopen(matcher);
+      matcher.wasRestarted = true;
+    }
+  }
+
+  #checkTime(matcher: Matcher): void {
+    const now = performance.now();
+    if (matcher.waitingSince === -1) matcher.waitingSince = now;
+    const { thread } = matcher;
+    const stuck = this.#stuckIn(thread, now);
+    if (stuck !== undefined) {
+      stuck.wasRestarted = true;
+      stuck.failure = 'its grammar takes too long to match';
+      thread.grammarThread.terminate('a grammar takes too long to match');
+    } else if (now - matcher.waitingSince >= this.#timeoutMs) {
+      thread.grammarThread.terminate('a grammar takes too long to match');
+    }
+  }
+
+  /** The matcher that its thread has been at for too long, if any. */
+  #stuckIn(thread: MatchThread, now: number): Matcher | undefined {
+    return [...this.#matchers.values()].find(
+      (matcher) => matcher.thread === thread && msAtWork(matcher, now) >= this.#maskMs,
+    );
+  }
+}

@@ -1,0 +1,89 @@
+import { IoBinding } from '../../ort/io-binding.ts';
+import type { Session } from '../../ort/session.ts';
+import { Tensor } from '../../ort/tensor.ts';
+import type { KvStorage } from './kv-storage.ts';
+import type { LogitsBuffer } from './logits-buffer.ts';
+import { RowGroup } from './slot-group.ts';
+
+/**
+ * What runs of a decoder graph read and write, bound once: a step only rewrites the contents of a
+ * few small arrays, as long as it is of the same shape as the one before.
+ */
+export class RunBinding {
+  readonly #session: Session;
+  readonly #logits: LogitsBuffer;
+  readonly #binding: IoBinding;
+  readonly #groups: readonly RowGroup[];
+  #wanted: { index: BigInt64Array; tensor: Tensor } | undefined;
+  #output: { firstRow: number; tensor: Tensor } | undefined;
+
+  /** @param prefilling of the mixed graph's second row group; null for a graph with one */
+  constructor(
+    session: Session,
+    storage: KvStorage,
+    logits: LogitsBuffer,
+    prefilling: KvStorage | null = null,
+  ) {
+    this.#session = session;
+    this.#logits = logits;
+    this.#binding = new IoBinding(session);
+    const decoding = new RowGroup(this.#binding, storage, '');
+    this.#groups = prefilling
+      ? [decoding, new RowGroup(this.#binding, prefilling, 'prefill.')]
+      : [decoding];
+  }
+
+  /** @throws RangeError when the graph has fewer groups */
+  group(index = 0): RowGroup {
+    const group = this.#groups[index];
+    if (!group) throw new RangeError(`there is no row group ${index}`);
+    return group;
+  }
+
+  /**
+   * Runs the graph over what its groups hold.
+   * @param wanted at least one place among the groups' token ids, one group after the other
+   * @returns the row of the logits buffer that the first one's logits went to; the others follow
+   * @throws OrtError when the run fails; the cache then holds what it held, in valid positions
+   */
+  run(wanted: readonly number[]): number {
+    for (const group of this.#groups) group.finish();
+    this.#bindWanted(wanted);
+    const firstRow = this.#logits.take(wanted.length);
+    this.#bindOutput(firstRow, wanted.length);
+    try {
+      this.#session.run(this.#binding);
+    } catch (error) {
+      this.#logits.giveBack(firstRow);
+      throw error;
+    }
+    return firstRow;
+  }
+
+  #bindWanted(wanted: readonly number[]): void {
+    if (this.#wanted?.index.length !== wanted.length) {
+      const before = this.#wanted;
+      const index = new BigInt64Array(wanted.length);
+      const tensor = Tensor.over('int64', [wanted.length], index);
+      this.#binding.bindInput('logits_index', tensor);
+      before?.tensor.release();
+      this.#wanted = { index, tensor };
+    }
+    for (const [at, place] of wanted.entries()) this.#wanted.index[at] = BigInt(place);
+  }
+
+  #bindOutput(firstRow: number, numRows: number): void {
+    const before = this.#output;
+    if (before?.firstRow === firstRow && before.tensor.shape[0] === numRows) return;
+    const tensor = this.#logits.tensor(firstRow, numRows);
+    this.#binding.bindOutput('logits', tensor);
+    before?.tensor.release();
+    this.#output = { firstRow, tensor };
+  }
+
+  release(): void {
+    for (const group of this.#groups) group.release();
+    this.#wanted?.tensor.release();
+    this.#output?.tensor.release();
+  }
+}

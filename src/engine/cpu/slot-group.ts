@@ -1,0 +1,88 @@
+import { kvNames } from '../../model/kv-names.ts';
+import type { IoBinding } from '../../ort/io-binding.ts';
+import { Tensor } from '../../ort/tensor.ts';
+import type { KvStorage } from './kv-storage.ts';
+
+/**
+ * A contiguous range of KV cache rows, bound to one group of a graph's inputs and outputs.
+ *
+ * The cache's tensors are bound as `past_key_values.*` and as `present.*`: GroupQueryAttention
+ * sees that both are the same memory and appends in place.
+ */
+export class RowGroup {
+  readonly #binding: IoBinding;
+  readonly #storage: KvStorage;
+  readonly #prefix: string;
+  readonly #pastNames: readonly string[];
+  readonly #presentNames: readonly string[];
+  readonly #totalSequenceLength = new Int32Array(1);
+  readonly #total: Tensor;
+  #firstRow = 0;
+  #numRows = 0;
+  #seqlensK = new Int32Array(0);
+  #rowTensors: Tensor[] = [];
+  #inputIds: { data: BigInt64Array; tensor: Tensor } | undefined;
+
+  /** @param prefix of the group's names in the graph */
+  constructor(binding: IoBinding, storage: KvStorage, prefix: string) {
+    this.#binding = binding;
+    this.#storage = storage;
+    this.#prefix = prefix;
+    const { numLayers } = storage.shape;
+    this.#pastNames = kvNames('past_key_values', numLayers).map((name) => prefix + name);
+    this.#presentNames = kvNames('present', numLayers).map((name) => prefix + name);
+    this.#total = Tensor.over('int32', [], this.#totalSequenceLength);
+    binding.bindInput(`${prefix}total_sequence_length`, this.#total);
+  }
+
+  /** Points the group at other rows; cheap when they are the same. */
+  bindRows(firstRow: number, numRows: number): void {
+    if (firstRow === this.#firstRow && numRows === this.#numRows) return;
+    const before = this.#rowTensors;
+    const kv = this.#storage.view(firstRow, numRows);
+    this.#seqlensK = new Int32Array(numRows);
+    const seqlensK = Tensor.over('int32', [numRows], this.#seqlensK);
+    this.#binding.bindInput(`${this.#prefix}seqlens_k`, seqlensK);
+    for (const [index, tensor] of kv.entries()) {
+      this.#binding.bindInput(this.#pastNames[index] ?? '', tensor);
+      this.#binding.bindOutput(this.#presentNames[index] ?? '', tensor);
+    }
+    for (const tensor of before) tensor.release();
+    this.#rowTensors = [...kv, seqlensK];
+    [this.#firstRow, this.#numRows] = [firstRow, numRows];
+  }
+
+  /**
+   * The array [rows x tokensPerRow] to write the next run's token ids to. Asking for another size
+   * than the last run's rebinds that one input.
+   */
+  inputIds(tokensPerRow: number): BigInt64Array {
+    const length = this.#numRows * tokensPerRow;
+    const before = this.#inputIds;
+    if (before && before.data.length === length && before.tensor.shape[1] === tokensPerRow) {
+      return before.data;
+    }
+    const data = new BigInt64Array(length);
+    const tensor = Tensor.over('int64', [this.#numRows, tokensPerRow], data);
+    this.#binding.bindInput(`${this.#prefix}input_ids`, tensor);
+    before?.tensor.release();
+    this.#inputIds = { data, tensor };
+    return data;
+  }
+
+  /** @param length of the row after the run, in positions */
+  setLength(index: number, length: number): void {
+    this.#seqlensK[index] = length - 1;
+  }
+
+  /** To be called when all lengths are set. */
+  finish(): void {
+    this.#totalSequenceLength[0] = this.#seqlensK.reduce((max, last) => Math.max(max, last), 0) + 1;
+  }
+
+  release(): void {
+    this.#inputIds?.tensor.release();
+    this.#total.release();
+    for (const tensor of this.#rowTensors) tensor.release();
+  }
+}

@@ -1,0 +1,126 @@
+/** The engine process: commands in by IPC, one message out per iteration. */
+import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
+import { DeviceError } from '../gpu/device-error.ts';
+import type { Engine } from '../engine.ts';
+import type { EngineRequest, TokenOutput } from '../request.ts';
+import type { EngineCommand, EngineMessage, EngineOptions } from './protocol.ts';
+import { openEngine } from './open-engine.ts';
+
+const commands: EngineCommand[] = [];
+/** Answers to requests that the engine would not take; they go out with the next message. */
+const refused: TokenOutput[] = [];
+/** Requests whose grammars are being compiled. */
+const compiling = new Set<number>();
+let engine: Engine | undefined;
+let looping = false;
+
+process.on('message', receive);
+// The front is gone: nobody is left to work for.
+process.on('disconnect', () => process.exit(0));
+// A terminal sends these to every process of the group, but the front decides when the engine ends.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+// A device that is lost or out of memory takes the process with it: another one starts afresh.
+process.on('uncaughtException', (error) => {
+  if (!(error instanceof DeviceError)) console.error(error);
+  engine = undefined;
+  if (!process.connected) process.exit(1);
+  process.send?.({ type: 'dying', message: messageOf(error) }, () => process.exit(1));
+});
+
+function receive(command: EngineCommand): void {
+  commands.push(command);
+  wake();
+}
+
+function wake(): void {
+  if (looping) return;
+  looping = true;
+  iterate();
+}
+
+/** The loop runs on meanwhile. Never rejects. */
+async function addOnceCompiled(request: EngineRequest, grammar: GrammarSpec): Promise<void> {
+  compiling.add(request.id);
+  try {
+    if (!engine) throw new Error('the engine is not started');
+    await engine.compileGrammar(grammar);
+    // Else it was aborted meanwhile.
+    if (!compiling.delete(request.id)) return;
+    add(request);
+    wake();
+  } catch (error) {
+    if (!compiling.delete(request.id)) return;
+    refuse(request.id, error);
+    wake();
+  }
+}
+
+/** Drain commands, one step, post; again once the event loop has read what came in meanwhile. */
+function iterate(): void {
+  for (const command of commands.splice(0)) obey(command);
+  looping = false;
+  if (!engine) return;
+  const outputs = [...refused.splice(0), ...engine.step()];
+  post({ type: 'step', outputs, stats: engine.stats });
+  if (!engine.hasWork) return;
+  looping = true;
+  setImmediate(iterate);
+}
+
+function obey(command: EngineCommand): void {
+  switch (command.type) {
+    case 'start':
+      start(command.options, command.sharedMemory);
+      break;
+    case 'resume':
+      for (const request of engine?.adopt(command.requests) ?? []) take(request);
+      break;
+    case 'add':
+      take(command.request);
+      break;
+    case 'abort':
+      compiling.delete(command.id);
+      engine?.abort(command.id);
+      break;
+    case 'shutdown':
+      process.exit(0);
+  }
+}
+
+function start(options: EngineOptions, sharedMemory: number | null): void {
+  try {
+    const opened = openEngine(options, sharedMemory);
+    ({ engine } = opened);
+    post({ type: 'ready', info: opened.info });
+  } catch (error) {
+    post({ type: 'failed', message: messageOf(error) });
+  }
+}
+
+/** A request with a grammar joins once that is compiled. */
+function take(request: EngineRequest): void {
+  if (request.grammar) void addOnceCompiled(request, request.grammar);
+  else add(request);
+}
+
+function add(request: EngineRequest): void {
+  try {
+    if (!engine) throw new Error('the engine is not started');
+    engine.add(request);
+  } catch (error) {
+    refuse(request.id, error);
+  }
+}
+
+function refuse(id: number, error: unknown): void {
+  refused.push({ id, tokenId: -1, finishReason: 'error', error: messageOf(error) });
+}
+
+function post(message: EngineMessage): void {
+  process.send?.(message);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

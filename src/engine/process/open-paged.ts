@@ -1,0 +1,64 @@
+import type { SessionOptions } from '../../ort/session-options.ts';
+import type { DeviceOptions } from '../gpu/device-options.ts';
+import { CACHE_ADVICE, setUpOnDevice } from '../gpu/device-error.ts';
+import {
+  DevicePagedModel,
+  pagedBlockSize,
+  pagedBytesPerPosition,
+} from '../gpu/paged/device-paged-model.ts';
+import type { EngineOptions } from './protocol.ts';
+import { PagedDecoder } from '../gpu/paged/paged-decoder.ts';
+import { PagedKvCache } from '../gpu/paged/paged-kv-cache.ts';
+import { MAX_VERIFY_RUNS } from '../step.ts';
+
+export interface OpenedPaged {
+  readonly decoder: PagedDecoder;
+  readonly kvCache: PagedKvCache;
+  readonly kvCacheBytes: number;
+}
+
+/**
+ * Opens a model on a device with its KV cache in blocks, as many as the budget allows.
+ * @throws DeviceError when the session can't be made or the device lacks memory; Error when the
+ *   budget is too small, or there is no such kernel for the device or the model's number format
+ */
+export function openPaged(
+  options: EngineOptions,
+  device: DeviceOptions,
+  session: SessionOptions,
+): OpenedPaged {
+  const { model, maxNumSeqs, maxModelLen, kvCacheMemory, prefixCaching, speculative } = options;
+  if (device.name === 'cpu') throw new Error('the CPU has no kernel for PagedAttention');
+  const blockSize = pagedBlockSize(device.name, model.manifest.headDim);
+  const blockBytes = blockSize * pagedBytesPerPosition(model.manifest);
+  // As many again keep finished texts while every sequence runs.
+  const wantedRows = prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
+  const numBlocks = Math.min(
+    wantedRows * Math.ceil(maxModelLen / blockSize),
+    Math.floor(kvCacheMemory / blockBytes),
+  );
+  if (numBlocks < 2) {
+    throw new Error(
+      `${kvCacheMemory} bytes are too few for a KV cache: ${blockSize} tokens take ${blockBytes}`,
+    );
+  }
+  const maxDraftTokens = speculative?.maxTokens ?? 0;
+  const numLogits = Math.max(maxNumSeqs, MAX_VERIFY_RUNS * (1 + maxDraftTokens));
+  const pool = { numBlocks, blockSize };
+  const mebibytes = Math.ceil((numBlocks * blockBytes) / 2 ** 20);
+  const pagedModel = setUpOnDevice(
+    `the model with a KV cache of ${mebibytes} MiB (${numBlocks} blocks) on ${device.name}`,
+    CACHE_ADVICE,
+    () => new DevicePagedModel(model, { ...pool, device, numLogits, session }),
+  );
+  return {
+    decoder: new PagedDecoder(pagedModel),
+    kvCache: new PagedKvCache({
+      ...pool,
+      numRows: maxNumSeqs,
+      capacity: maxModelLen,
+      prefixCaching,
+    }),
+    kvCacheBytes: numBlocks * blockBytes,
+  };
+}

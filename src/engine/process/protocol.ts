@@ -1,0 +1,89 @@
+/**
+ * What crosses the border between the front and the engine process, as structured clones.
+ * One command per request or abort in, one step message per iteration out.
+ */
+import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
+import type { BuiltModel } from '../../model/manifest.ts';
+import type { DeviceOptions } from '../gpu/device-options.ts';
+import type { EngineRequest, TokenOutput } from '../request.ts';
+import type { EngineStats } from '../stats.ts';
+
+export interface EngineOptions {
+  readonly model: BuiltModel;
+  /** Rows of the KV cache: how many sequences run at once. */
+  readonly maxNumSeqs: number;
+  /** Positions per row: the longest prompt plus output, in tokens. */
+  readonly maxModelLen: number;
+  /** Most tokens (decode rows plus prefill) that one iteration computes. */
+  readonly maxNumBatchedTokens: number;
+  /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` tells. */
+  readonly threads: number;
+  /** What computes; the CPU if left out. */
+  readonly device?: DeviceOptions;
+  /**
+   * How a device's KV cache lies in memory: a row for each sequence, or blocks with PagedAttention;
+   * slots if left out.
+   */
+  readonly attention?: 'slots' | 'paged';
+  /** Bytes of the device's memory that the KV cache may use. */
+  readonly kvCacheMemory: number;
+  /** Reuse what earlier requests computed of a prompt's beginning. */
+  readonly prefixCaching: boolean;
+  /** Longest iteration to aim at while sequences decode; null follows the decode run's own time. */
+  readonly targetItlMs: number | null;
+  /** For requests with a grammar; without it they are refused. */
+  readonly grammarVocabulary?: GrammarVocabulary | null;
+  /** Keep the KV cache in shared memory that outlives the process (Linux). */
+  readonly durableKv?: boolean;
+  /** Drafts for streams that decode alone, or nearly so; null or left out: none. */
+  readonly speculative?: SpeculativeOptions | null;
+  /** `static` admits only into an empty batch: what continuous batching is measured against. */
+  readonly batching: 'continuous' | 'static';
+}
+
+export interface SpeculativeOptions {
+  /** Makes the drafts; null takes them from the text so far. It has the same tokenizer. */
+  readonly draftModel: BuiltModel | null;
+  /** Longest draft. */
+  readonly maxTokens: number;
+  /** Drafts are verified where tokens per second are expected to rise by this factor; usually 1.1. */
+  readonly minGain?: number;
+}
+
+export type EngineCommand =
+  | {
+      readonly type: 'start';
+      readonly options: EngineOptions;
+      /** Descriptor of an earlier process's durable KV cache, to go on with. */
+      readonly sharedMemory: number | null;
+    }
+  /** First after every start: what an earlier process left unfinished. */
+  | { readonly type: 'resume'; readonly requests: readonly EngineRequest[] }
+  | { readonly type: 'add'; readonly request: EngineRequest }
+  | { readonly type: 'abort'; readonly id: number }
+  | { readonly type: 'shutdown' };
+
+export type EngineMessage =
+  | { readonly type: 'ready'; readonly info: EngineInfo }
+  | { readonly type: 'failed'; readonly message: string }
+  /** The process ends, and another one may do better. */
+  | { readonly type: 'dying'; readonly message: string }
+  | {
+      readonly type: 'step';
+      readonly outputs: readonly TokenOutput[];
+      readonly stats: EngineStats;
+    };
+
+export interface EngineInfo {
+  /** As ONNX Runtime names itself, such as `1.30.0`. */
+  readonly runtimeVersion: string;
+  /** What runs the graph, such as `cpu`. */
+  readonly device: string;
+  /** Of the KV cache: those of running sequences and those kept for reuse. */
+  readonly numRows: number;
+  /** Memory that the KV cache may grow to, in bytes. */
+  readonly kvCacheBytes: number;
+  readonly threads: number;
+  /** The process's descriptor of a durable KV cache. */
+  readonly sharedMemory: number | null;
+}

@@ -1,0 +1,91 @@
+import type { GrammarSpec } from '../grammar/grammar-spec.ts';
+
+/** How the next token is drawn from the logits. Every field is set; the front fills in defaults. */
+export interface SamplingParams {
+  /** 0 is greedy, and so is what hardly differs from it. */
+  readonly temperature: number;
+  /** Keep the k most likely tokens; 0 keeps all. */
+  readonly topK: number;
+  /** Keep the smallest set of tokens whose probabilities reach p; 1 keeps all. */
+  readonly topP: number;
+  /** Keep tokens at least this share as likely as the likeliest; 0 keeps all. */
+  readonly minP: number;
+  /** Divides (positive) or multiplies (negative) logits of tokens seen in prompt or output; 1 is off. */
+  readonly repetitionPenalty: number;
+  /** Subtracted once from the logits of tokens seen in the output; 0 is off. */
+  readonly presencePenalty: number;
+  /** Subtracted from the logits per occurrence in the output; 0 is off. */
+  readonly frequencyPenalty: number;
+  /** 64 bits. Randomness is a function of (seed, position) alone. */
+  readonly seed: bigint;
+  /** What is added to the logits of single tokens; null when nothing is. */
+  readonly logitBias: LogitBias | null;
+  /** The only tokens that may be sampled; null allows all. */
+  readonly allowedTokenIds: Int32Array | null;
+}
+
+export interface LogitBias {
+  readonly tokenIds: Int32Array;
+  /** Of the same length as `tokenIds`. */
+  readonly biases: Float32Array;
+}
+
+export interface EngineRequest {
+  /** Chosen by the front, unique in the life of the engine process. */
+  readonly id: number;
+  readonly promptTokenIds: Int32Array;
+  /** Tokens already generated, when a request is taken up again after a crash; else empty. */
+  readonly outputTokenIds: Int32Array;
+  /** Bound on all generated tokens, `outputTokenIds` included. */
+  readonly maxTokens: number;
+  /** Any of these ends the sequence with reason `stop`. Includes the end-of-sequence ids unless ignored. */
+  readonly stopTokenIds: readonly number[];
+  /** No stop token may be sampled before this many tokens were generated. */
+  readonly minTokens: number;
+  /** Lower goes first, as in vLLM; usually 0. */
+  readonly priority: number;
+  /** When the request arrived, in milliseconds of any clock that all requests share. */
+  readonly arrivalMs: number;
+  /** Cached prefixes are shared only among requests with the same salt. */
+  readonly cacheSalt: string;
+  readonly sampling: SamplingParams;
+  /** What the output must look like; null leaves it free. Its end needs an end-of-sequence token. */
+  readonly grammar: GrammarSpec | null;
+  /** Token sequences that the output must not contain. */
+  readonly badWords: readonly Int32Array[];
+  /** Report each output token's log-probability and those of this many likeliest; null reports none. */
+  readonly logprobs: number | null;
+  /** The same for the tokens of the prompt, which is then computed token by token. */
+  readonly promptLogprobs: number | null;
+}
+
+export type FinishReason = 'stop' | 'length' | 'error';
+
+/**
+ * Log-probabilities at consecutive positions: the log-softmax of the model's logits, before penalties,
+ * bans and temperature change them (vLLM's `raw_logprobs`).
+ */
+export interface Logprobs {
+  /** [positions, 1 + k]: the token that is there, then the k likeliest in order. */
+  readonly tokenIds: Int32Array;
+  /** [positions, 1 + k] */
+  readonly logprobs: Float32Array;
+  /** [positions]: the rank of the token that is there, 1 for the likeliest. */
+  readonly ranks: Int32Array;
+}
+
+/** One generated token of one sequence. */
+export interface TokenOutput {
+  readonly id: number;
+  /** -1 when the sequence ended without a token (an error). */
+  readonly tokenId: number;
+  readonly finishReason: FinishReason | null;
+  /** Set with finishReason `error`. */
+  readonly error?: string;
+  /** Prompt tokens that were found in the cache, in whole blocks; comes with the first token. */
+  readonly numCachedTokens?: number;
+  /** Of the token, when the request asks for it. */
+  readonly logprobs?: Logprobs;
+  /** Of every prompt token but the first, when the request asks for it; comes with the first token. */
+  readonly promptLogprobs?: Logprobs;
+}

@@ -1,0 +1,98 @@
+import type { LogitBias } from '../request.ts';
+import { applyPenalties } from './penalties.ts';
+import type { Sequence } from '../sequence.ts';
+import { applyTokenMask } from './token-mask.ts';
+
+/**
+ * Applies to a row of logits, in place, all that a request says about single tokens, in vLLM's
+ * order: grammar, allowed tokens, bans, bias, penalties. A request that says nothing costs nothing.
+ * @param logits [vocab]
+ */
+export function processLogits(logits: Float32Array, sequence: Sequence): void {
+  const { allowedTokenIds, logitBias } = sequence.request.sampling;
+  if (sequence.tokenMask) applyTokenMask(logits, sequence.tokenMask);
+  if (allowedTokenIds) keepOnly(logits, allowedTokenIds);
+  banTokens(logits, sequence);
+  if (logitBias) addBiases(logits, logitBias);
+  applyPenalties(logits, sequence);
+}
+
+/**
+ * Whether a sequence's next token depends on more than its likeliest tokens' logits: where its request
+ * changes or reports logits, or scores its prompt.
+ */
+export function logitsAreUsedWhole(sequence: Sequence): boolean {
+  const { request } = sequence;
+  const { sampling } = request;
+  return (
+    request.grammar !== null ||
+    request.logprobs !== null ||
+    sequence.scoresPrompt ||
+    sampling.allowedTokenIds !== null ||
+    sampling.logitBias !== null ||
+    request.badWords.length > 0 ||
+    sequence.numOutputTokens < request.minTokens ||
+    sampling.repetitionPenalty !== 1 ||
+    sampling.presencePenalty !== 0 ||
+    sampling.frequencyPenalty !== 0
+  );
+}
+
+/** A plain loop: a list may be as long as the vocabulary. So below. */
+function addBiases(logits: Float32Array, { tokenIds, biases }: LogitBias): void {
+  for (let index = 0; index < tokenIds.length; index++) {
+    const tokenId = tokenIds[index] ?? -1;
+    logits[tokenId] = (logits[tokenId] ?? 0) + (biases[index] ?? 0);
+  }
+}
+
+/** Where a grammar leaves none of them it wins: something must come next. */
+function keepOnly(logits: Float32Array, tokenIds: Int32Array): void {
+  const kept = new Float32Array(tokenIds.length);
+  for (let index = 0; index < kept.length; index++) {
+    kept[index] = logits[tokenIds[index] ?? -1] ?? -Infinity;
+  }
+  if (!hasPossible(kept)) return;
+  logits.fill(-Infinity);
+  for (let index = 0; index < kept.length; index++) {
+    logits[tokenIds[index] ?? -1] = kept[index] ?? -Infinity;
+  }
+}
+
+function hasPossible(logits: Float32Array): boolean {
+  for (let index = 0; index < logits.length; index++) {
+    if ((logits[index] ?? 0) > -Infinity) return true;
+  }
+  return false;
+}
+
+/** Where the bans would leave none of the allowed tokens, they give way. */
+function banTokens(logits: Float32Array, sequence: Sequence): void {
+  const listed = bannedTokens(sequence);
+  if (listed.length === 0) return;
+  const banned = new Set(listed);
+  const before = Array.from(banned, (tokenId) => [tokenId, logits[tokenId] ?? 0] as const);
+  for (const tokenId of banned) logits[tokenId] = -Infinity;
+  if (hasPossible(logits)) return;
+  for (const [tokenId, logit] of before) logits[tokenId] = logit;
+}
+
+/** Stop tokens before the least length, and the last token of each bad word that is almost there. */
+function bannedTokens(sequence: Sequence): readonly number[] {
+  const { badWords, minTokens, stopTokenIds } = sequence.request;
+  const banned = sequence.numOutputTokens < minTokens ? stopTokenIds : [];
+  if (badWords.length === 0) return banned;
+  const output = sequence.tokenIds(sequence.numPromptTokens);
+  const words = badWords.filter((word) => endsWith(output, word, word.length - 1));
+  return [...banned, ...words.flatMap((word) => word[word.length - 1] ?? [])];
+}
+
+/** Whether `tokenIds` ends with the first `length` tokens of `word`. */
+function endsWith(tokenIds: Int32Array, word: Int32Array, length: number): boolean {
+  const start = tokenIds.length - length;
+  if (start < 0) return false;
+  for (let index = 0; index < length; index++) {
+    if (tokenIds[start + index] !== word[index]) return false;
+  }
+  return true;
+}

@@ -1,0 +1,26 @@
+import type { Sequence } from '../sequence.ts';
+
+/** A guess at how a sequence goes on. */
+export interface Draft {
+  readonly tokenIds: Int32Array;
+  /**
+   * For each token a number for what it rests on, such as how much of the text: tokens of one kind
+   * come true equally often. Negative for those that a grammar forces.
+   */
+  readonly kinds: readonly number[];
+}
+
+export interface DraftSource {
+  /** Whether making a draft takes next to no time. Otherwise all its tokens are of kind 0. */
+  readonly isFree: boolean;
+  /** What a draft takes to make, in milliseconds; 0 as long as that is not known. */
+  costMs(numTokens: number): number;
+  /** The share of a kind's tokens that is expected to come true before any was seen. */
+  priorRate(kind: number): number;
+  /**
+   * @param rateOf the share of a kind's tokens that came true lately
+   * @returns `numTokens` tokens, or as many as there is something to go by
+   */
+  draft(sequence: Sequence, numTokens: number, rateOf: (kind: number) => number): Draft;
+  release(): void;
+}

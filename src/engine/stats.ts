@@ -1,0 +1,20 @@
+/** The engine's state after an iteration; gauges are levels, the rest counts since start. */
+export interface EngineStats {
+  readonly numRunning: number;
+  readonly numWaiting: number;
+  /** Share of the KV cache's memory that running sequences hold, 0 to 1. */
+  readonly kvCacheUsage: number;
+  readonly numSteps: number;
+  /** Times that a running sequence gave up its row for want of memory. */
+  readonly numPreemptions: number;
+  /** Tokens looked up in the prefix cache, and found there. */
+  readonly prefixCacheQueries: number;
+  readonly prefixCacheHits: number;
+  /** Drafts verified, their tokens, and how many of those came true. */
+  readonly numDrafts: number;
+  readonly numDraftTokens: number;
+  readonly numAcceptedTokens: number;
+  /** Those of them that a grammar forced. */
+  readonly numForcedDraftTokens: number;
+  readonly numForcedAcceptedTokens: number;
+}

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { PagedKvCache } from '../../../../src/engine/gpu/paged/paged-kv-cache.ts';
+import { Sequence } from '../../../../src/engine/sequence.ts';
+import { engineRequest } from '../../../support/engine-requests.ts';
+
+const text = (length: number, first = 1) => Int32Array.from({ length }, (_, i) => first + i);
+
+function sequenceOf(
+  promptTokenIds: Int32Array,
+  overrides: { id?: number; cacheSalt?: string } = {},
+) {
+  return new Sequence(engineRequest({ promptTokenIds, ...overrides }));
+}
+
+function cacheOf(options: { numBlocks?: number; prefixCaching?: boolean } = {}) {
+  const cache = new PagedKvCache({
+    numRows: 4,
+    capacity: 128,
+    numBlocks: 8,
+    blockSize: 16,
+    ...options,
+  });
+  /** A sequence that has computed all its tokens. */
+  const compute = (tokenIds: Int32Array, overrides: { id?: number; cacheSalt?: string } = {}) => {
+    const sequence = sequenceOf(tokenIds, overrides);
+    if (!cache.reserve(sequence, 0)) throw new Error('no memory');
+    sequence.numComputedTokens = tokenIds.length;
+    cache.advanced(sequence);
+    return sequence;
+  };
+  return { cache, compute };
+}
+
+describe('sharing', () => {
+  it('holds the full blocks of a sequence that runs, without a copy', () => {
+    const { cache, compute } = cacheOf();
+    const first = compute(text(40));
+    const second = sequenceOf(Int32Array.of(...text(36), 99), { id: 2 });
+    cache.reserve(second, 0);
+    expect(second).toMatchObject({ row: 1, numComputedTokens: 32 });
+    expect(second.blockTable.slice(0, 2)).toEqual(first.blockTable.slice(0, 2));
+    expect(second.blockTable[2]).not.toBe(first.blockTable[2]);
+    expect(cache.takeOperations()).toEqual([]);
+    expect(cache.usage).toBe(4 / 8);
+  });
+
+  it('finds what a finished sequence left, as long as nobody needs the memory', () => {
+    const { cache, compute } = cacheOf({ numBlocks: 4 });
+    cache.release(compute(text(40)), true);
+    expect(cache.usage).toBe(0);
+    const branch = compute(Int32Array.of(...text(32), 99), { id: 2 });
+    expect(branch.blockTable).toHaveLength(3);
+    cache.release(branch, true);
+    cache.release(compute(text(64, 500), { id: 3 }), false);
+    const late = sequenceOf(text(40), { id: 4 });
+    cache.reserve(late, 0);
+    expect(late.numComputedTokens).toBe(0);
+  });
+
+  it('evicts the end of a text before its beginning', () => {
+    const { cache, compute } = cacheOf({ numBlocks: 4 });
+    cache.release(compute(text(64)), true);
+    cache.release(compute(text(32, 500), { id: 2 }), false);
+    const again = sequenceOf(text(64), { id: 3 });
+    cache.reserve(again, 0);
+    expect(again.numComputedTokens).toBe(32);
+  });
+
+  it('copies the last block of a prompt that is there as a whole: its last token is computed', () => {
+    const { cache, compute } = cacheOf();
+    const first = compute(text(32));
+    const same = sequenceOf(text(32), { id: 2 });
+    cache.reserve(same, 0);
+    const [from, to] = [first.blockTable[1], same.blockTable[1]];
+    expect(same.numComputedTokens).toBe(31);
+    expect(same.blockTable[0]).toBe(first.blockTable[0]);
+    expect(to).not.toBe(from);
+    expect(cache.takeOperations()).toEqual([{ type: 'copy', from, to, length: 15 }]);
+  });
+
+  it('never crosses salts, leaves nothing of what is not to be kept, and can be turned off', () => {
+    const { cache, compute } = cacheOf();
+    compute(text(32), { cacheSalt: 'a' });
+    cache.release(compute(text(32, 500), { id: 2 }), false);
+    const off = cacheOf({ prefixCaching: false });
+    off.compute(text(32));
+    for (const [where, sequence] of [
+      [cache, sequenceOf(text(33), { cacheSalt: 'b' })],
+      [cache, sequenceOf(text(33, 500), { id: 3 })],
+      [off.cache, sequenceOf(text(33), { id: 4 })],
+    ] as const) {
+      expect(where.reserve(sequence, 0)).toBe(true);
+      expect(sequence.numComputedTokens).toBe(0);
+    }
+  });
+});
+
+describe('memory', () => {
+  it('refuses what does not fit, and changes nothing', () => {
+    const { cache, compute } = cacheOf({ numBlocks: 4 });
+    const first = compute(text(40));
+    const second = sequenceOf(text(20, 500), { id: 2 });
+    expect(cache.reserve(second, 0)).toBe(false);
+    expect(second).toMatchObject({ row: -1, blockTable: [] });
+    expect(cache.reserve(sequenceOf(text(10, 500), { id: 3 }), 1)).toBe(false);
+    expect(cache.grow(first, 65)).toBe(false);
+    expect(cache.grow(first, 64)).toBe(true);
+    expect(first.blockTable).toHaveLength(4);
+  });
+
+  it('counts cached blocks that are taken up again', () => {
+    const { cache, compute } = cacheOf({ numBlocks: 4 });
+    cache.release(compute(text(48)), true);
+    // All four blocks are free, but three of them are the ones it begins with.
+    expect(cache.reserve(sequenceOf(text(64)), 1)).toBe(false);
+    expect(cache.reserve(sequenceOf(text(64)), 0)).toBe(true);
+  });
+
+  it('bounds a sequence by the blocks there are', () => {
+    expect(cacheOf({ numBlocks: 3 }).cache.maxTokens).toBe(48);
+    expect(cacheOf({ numBlocks: 30 }).cache.maxTokens).toBe(128);
+  });
+});
+
+it('closes ranks without moving memory', () => {
+  const { cache, compute } = cacheOf();
+  const [a, b, c] = [1, 2, 3].map((id) => compute(text(8, id * 100), { id }));
+  if (!a || !b || !c) throw new Error('three sequences');
+  const blocks = c.blockTable;
+  cache.release(a, false);
+  cache.compact();
+  expect([b.row, c.row, cache.extent]).toEqual([0, 1, 2]);
+  expect(c.blockTable).toBe(blocks);
+  expect(cache.takeOperations()).toEqual([]);
+  expect(() => cache.release(a, true)).toThrow('does not own row -1');
+});
