@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import type { SamplingParams } from '../../src/engine/request.ts';
 import { Sampler } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
+import { segmentOf } from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
 import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
@@ -83,14 +84,15 @@ async function measure(precision: Precision): Promise<Measurement[]> {
         const start = performance.now();
         const computed = decoder.step();
         const decoded = performance.now();
-        const rows = computed.map((row, index) => ({
-          sequence: new Sequence(
-            engineRequest({ id: index, sampling: { ...params, seed: BigInt(index) } }),
-          ),
-          logits: (logits === 'peaked' ? peaked[index] : undefined) ?? row.logits,
-        }));
+        const results = computed.logits.map((row, index) => {
+          const sampling = { ...params, seed: BigInt(index) };
+          const sequence = new Sequence(engineRequest({ id: index, sampling }));
+          const made = logits === 'peaked' ? peaked[index] : undefined;
+          const segment = segmentOf(sequence, sequence.numTokens);
+          return { segment, logits: made ? [made] : row.logits };
+        });
         const before = performance.now();
-        sampler.sample(rows);
+        sampler.sample({ ...computed, logits: results });
         const after = performance.now();
         if (round < 0) continue;
         decodeMs.push(decoded - start);

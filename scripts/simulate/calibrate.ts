@@ -10,10 +10,15 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { decodeFeatures, prefillFeatures } from '../../src/engine/scheduling/cost-model.ts';
-import { OnnxDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
-import { RunningFit } from '../../src/engine/scheduling/online-regression.ts';
+import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
+import { OnlineRegression } from '../../src/engine/scheduling/online-regression.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import type { StepPlan } from '../../src/engine/step.ts';
+import {
+  type CacheOperation,
+  type Segment,
+  segmentOf,
+  type StepPlan,
+} from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
 import { PRECISIONS } from '../../src/model/manifest.ts';
@@ -48,8 +53,8 @@ const model = await prepareModel(
   { kind: 'random', config: PRESETS[preset], seed: 1 },
   { precision, cacheDirectory: defaultCacheDirectory() },
 );
-const decoder = new OnnxDecoder(model, {
-  numRows: NUM_ROWS,
+const decoder = new CpuDecoder(model, {
+  numSlots: NUM_ROWS,
   maxModelLen: MODEL_LEN,
   session: { intraOpThreads: Number(values.threads) },
 });
@@ -67,28 +72,32 @@ interface Sample {
 const promptTokenIds = Int32Array.from({ length: MODEL_LEN }, (_, index) => 3 + (index % 200));
 const sequences = Array.from({ length: NUM_ROWS }, (_, row) => {
   const sequence = new Sequence(engineRequest({ id: row, promptTokenIds }));
-  sequence.row = row;
+  sequence.slot = row;
   return sequence;
 });
 const [firstSequence] = sequences;
 if (!firstSequence) throw new Error('there are no rows');
 
+/** A token whose logits are wanted, wherever it is. */
+function decodingAt(sequence: Sequence, position: number): Segment {
+  return { ...segmentOf(sequence, 1, position), numLogits: 1 };
+}
+
 function decodeSample(rows: number, position: number): Sample {
-  const decode = sequences.slice(0, rows).map((sequence) => ({ sequence, position }));
-  const plan = { cacheOperations: [], decode, prefill: [], numBatchedTokens: rows };
-  const features = decodeFeatures(decode);
+  const segments = sequences.slice(0, rows).map((sequence) => decodingAt(sequence, position));
+  const plan = { cacheOperations: [], segments };
+  const features = decodeFeatures(segments);
   return { kind: 'decode', size: rows, position, features, plan, bestMs: Infinity };
 }
 
 function prefillSample(sequence: Sequence, length: number, start: number): Sample {
-  const run = [{ sequence, start, length }];
-  const plan = { cacheOperations: [], decode: [], prefill: [run], numBatchedTokens: length };
-  const features = prefillFeatures(run);
+  const plan = { cacheOperations: [], segments: [segmentOf(sequence, length, start)] };
+  const features = prefillFeatures([{ start, length }]);
   return { kind: 'prefill', size: length, position: start, features, plan, bestMs: Infinity };
 }
 
 function fit(samples: readonly Sample[], guess: readonly number[]): number[] {
-  const costs = new RunningFit(guess);
+  const costs = new OnlineRegression(guess);
   for (let pass = 0; pass < FIT_PASSES; pass++) {
     // Divided by the time, so that short runs count as much as long ones.
     for (const { features, bestMs } of samples) {
@@ -107,16 +116,20 @@ function fillRows(sequence: Sequence): void {
     decoder.execute(prefillSample(sequence, 512, start).plan);
   }
   const length = COPIED_TOKENS + 512;
-  decoder.rearrange(
+  rearrange(
     sequences.slice(1).map((_, index) => ({ type: 'copy', from: 0, to: index + 1, length })),
   );
+}
+
+function rearrange(cacheOperations: readonly CacheOperation[]): void {
+  decoder.execute({ cacheOperations, segments: [] });
 }
 
 function copyMsPerToken(): number {
   let best = Infinity;
   for (let row = 1; row < NUM_ROWS; row++) {
     const start = performance.now();
-    decoder.rearrange([{ type: 'copy', from: row - 1, to: row, length: COPIED_TOKENS }]);
+    rearrange([{ type: 'copy', from: row - 1, to: row, length: COPIED_TOKENS }]);
     best = Math.min(best, performance.now() - start);
   }
   return best / COPIED_TOKENS;
@@ -131,9 +144,10 @@ const samples = [
 ];
 for (let round = 0; round < rounds; round++) {
   for (const sample of samples) {
-    const { failures, timings } = decoder.execute(sample.plan);
+    const { failures, timedRuns } = decoder.execute(sample.plan);
     if (failures[0]) throw new Error(failures[0].message);
-    sample.bestMs = Math.min(sample.bestMs, timings.decodeMs + (timings.prefillMs[0] ?? 0));
+    const ms = timedRuns.reduce((sum, run) => sum + run.ms, 0);
+    sample.bestMs = Math.min(sample.bestMs, ms);
   }
 }
 const decode = fit(

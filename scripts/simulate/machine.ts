@@ -1,6 +1,7 @@
 import type { ServiceLevel } from './metrics.ts';
 import { decodeFeatures, prefillFeatures } from '../../src/engine/scheduling/cost-model.ts';
-import type { DecodeRow, PrefillRun, StepPlan } from '../../src/engine/step.ts';
+import { paddedSpans, type SlotRuns, widthOf } from '../../src/engine/cpu/slot-layout.ts';
+import type { CacheOperation, Span, TimedRun } from '../../src/engine/step.ts';
 
 /** What a machine takes for each part of a step, in milliseconds. */
 export interface StepCosts {
@@ -35,39 +36,39 @@ export interface Machine {
   readonly serviceLevel: ServiceLevel;
 }
 
-export interface StepDurations {
-  readonly copyMs: number;
-  readonly decodeMs: number;
-  readonly prefillMs: readonly number[];
-}
-
-/** How long the machine takes for a step. */
-export function stepDurations(costs: StepCosts, plan: StepPlan): StepDurations {
+/** How long the machine takes for copies within the cache. */
+export function copyMs(costs: StepCosts, operations: readonly CacheOperation[]): number {
   let copied = 0;
-  for (const operation of plan.cacheOperations) {
+  for (const operation of operations) {
     if (operation.type === 'copy') copied += operation.length;
   }
-  return {
-    copyMs: copied * costs.perCopiedToken,
-    decodeMs: decodeMs(costs, plan.decode),
-    prefillMs: plan.prefill.map((run, index) =>
-      prefillMs(costs, run, index === 0 && plan.decode.length > 0),
-    ),
-  };
+  return copied * costs.perCopiedToken;
 }
 
-function decodeMs({ decode }: StepCosts, rows: readonly DecodeRow[]): number {
-  if (rows.length === 0) return 0;
-  const [, numRows, positions] = decodeFeatures(rows);
-  return decode.perRun + decode.perRow * numRows + decode.perPosition * positions;
+/** How long the machine takes for a step's runs. */
+export function timedRunsOf(costs: StepCosts, { decode, prefill }: SlotRuns): TimedRun[] {
+  const chunks = prefill.map((run) => paddedSpans(run, widthOf(run)));
+  if (decode.length === 0) return chunks.map((spans) => prefillRun(costs, spans));
+  const [first = [], ...others] = chunks;
+  // The first prefill run is mixed with the decode run: the weights are read once for both.
+  const firstMs = first.length > 0 ? prefillMs(costs, first) - costs.prefill.perRun : 0;
+  const mixed = { decode, prefill: first, verify: [], ms: decodeMs(costs, decode) + firstMs };
+  return [mixed, ...others.map((spans) => prefillRun(costs, spans))];
 }
 
-/** Beside a decode run the weights are read once for both. */
-function prefillMs({ prefill }: StepCosts, run: PrefillRun, isBeside: boolean): number {
-  const [, tokens, attended, cached] = prefillFeatures(run);
-  const perRun = isBeside ? 0 : prefill.perRun;
+function prefillRun(costs: StepCosts, spans: readonly Span[]): TimedRun {
+  return { decode: [], prefill: spans, verify: [], ms: prefillMs(costs, spans) };
+}
+
+function decodeMs({ decode }: StepCosts, spans: readonly Span[]): number {
+  const [, numSlots, positions] = decodeFeatures(spans);
+  return decode.perRun + decode.perRow * numSlots + decode.perPosition * positions;
+}
+
+function prefillMs({ prefill }: StepCosts, spans: readonly Span[]): number {
+  const [, tokens, attended, cached] = prefillFeatures(spans);
   return (
-    perRun +
+    prefill.perRun +
     prefill.perToken * tokens +
     prefill.perTokenPosition * attended +
     prefill.perCachedPosition * cached

@@ -1,12 +1,13 @@
+import { SlotLayout } from '../../src/engine/cpu/slot-layout.ts';
 import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
-import { KvCache } from '../../src/engine/kv-cache/slot-cache.ts';
+import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import { BLOCK_SIZE } from '../../src/engine/kv-cache/prefix-index.ts';
 import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import type { SampledToken, StepPlan } from '../../src/engine/step.ts';
+import type { SampledSegment, StepPlan } from '../../src/engine/step.ts';
 import type { Random } from '../../src/bench/random.ts';
-import { type Machine, stepDurations } from './machine.ts';
+import { copyMs, type Machine, timedRunsOf } from './machine.ts';
 import { madeUpToken } from './made-up-tokens.ts';
 import type { Policy } from './policy.ts';
 
@@ -22,9 +23,10 @@ export interface SimulatedStep {
 export class SimulatedEngine {
   readonly #machine: Machine;
   readonly #random: Random;
-  readonly #kvCache: KvCache;
+  readonly #kvCache: SlotCache;
   readonly #costs = new CostModel();
   readonly #scheduler: Scheduler;
+  readonly #layout: SlotLayout;
   readonly #priorityScale: number;
   #numSteps = 0;
   #numSampled = 0;
@@ -37,14 +39,15 @@ export class SimulatedEngine {
     this.#priorityScale = priorityScale;
     const { maxNumSeqs, maxModelLen: capacity } = machine;
     const spareRows = policy.prefixCaching ? Math.round(policy.spareRows * maxNumSeqs) : 0;
-    const numRows = maxNumSeqs + spareRows;
+    const numSlots = maxNumSeqs + spareRows;
     const budget = Math.floor((machine.kvCacheTokens * policy.kvCacheShare) / BLOCK_SIZE);
-    this.#kvCache = new KvCache({
-      numRows,
+    this.#kvCache = new SlotCache({
+      numSlots,
       capacity,
-      maxBlocks: Math.min(budget, numRows * Math.ceil(capacity / BLOCK_SIZE)),
+      maxBlocks: Math.min(budget, numSlots * Math.ceil(capacity / BLOCK_SIZE)),
       prefixCaching: policy.prefixCaching,
     });
+    this.#layout = new SlotLayout({ slots: this.#kvCache, costs: this.#costs });
     this.#scheduler = new Scheduler(this.#kvCache, this.#costs, {
       maxNumSeqs,
       maxNumBatchedTokens: policy.maxNumBatchedTokens ?? machine.maxNumBatchedTokens,
@@ -87,28 +90,29 @@ export class SimulatedEngine {
   step(): SimulatedStep | null {
     const plan = this.#scheduler.plan();
     if (!plan) return null;
-    const { copyMs, decodeMs, prefillMs } = stepDurations(this.#machine.costs, plan);
-    const timings = {
-      decodeMs: decodeMs * this.#noise(),
-      prefillMs: prefillMs.map((ms) => ms * this.#noise()),
-    };
-    this.#costs.observe(plan, timings);
+    const { costs } = this.#machine;
+    const runs = this.#layout.runsOf(plan.segments);
+    let durationMs = copyMs(costs, [...plan.cacheOperations, ...runs.cacheOperations]);
+    for (const run of timedRunsOf(costs, runs)) {
+      const ms = run.ms * this.#noise();
+      this.#costs.observe({ ...run, ms });
+      durationMs += ms;
+    }
     const sampled = sample(plan);
-    const outputs = this.#scheduler.commit(plan, sampled, []);
+    const outputs = this.#scheduler.commit(plan, { sampled, failures: [] });
     this.#numSteps++;
     this.#numSampled += sampled.length;
-    this.#numComputed += plan.numBatchedTokens;
+    this.#numComputed += plan.segments.reduce((sum, { numTokens }) => sum + numTokens, 0);
     this.#maxResidentBlocks = Math.max(this.#maxResidentBlocks, this.#kvCache.numResidentBlocks);
-    const prefillSum = timings.prefillMs.reduce((sum, ms) => sum + ms, 0);
-    return { outputs, durationMs: copyMs + timings.decodeMs + prefillSum };
+    return { outputs, durationMs };
   }
 
   /** @throws Error when anything is left of requests that are all done */
   checkEmpty(): void {
-    const { extent, usage, numResidentBlocks, maxBlocks } = this.#kvCache;
-    if (this.hasWork || extent !== 0 || usage !== 0 || numResidentBlocks > maxBlocks) {
+    const { numActiveSlots, usage, numResidentBlocks, maxBlocks } = this.#kvCache;
+    if (this.hasWork || numActiveSlots !== 0 || usage !== 0 || numResidentBlocks > maxBlocks) {
       throw new Error(
-        `the engine is not empty: ${extent} rows, usage ${usage}, ${numResidentBlocks} blocks`,
+        `the engine is not empty: ${numActiveSlots} slots, usage ${usage}, ${numResidentBlocks} blocks`,
       );
     }
   }
@@ -119,17 +123,11 @@ export class SimulatedEngine {
 }
 
 /** Whoever's last token was computed gets the next one. */
-function sample({ decode, prefill }: StepPlan): SampledToken[] {
-  const sampled: SampledToken[] = [];
-  for (const { sequence } of decode) if (sequence) sampled.push(nextToken(sequence));
-  for (const run of prefill) {
-    for (const { sequence, start, length } of run) {
-      if (start + length === sequence.numTokens) sampled.push(nextToken(sequence));
-    }
-  }
-  return sampled;
-}
-
-function nextToken(sequence: Sequence): SampledToken {
-  return { sequence, tokenId: madeUpToken(sequence.id, sequence.numOutputTokens) };
+function sample({ segments }: StepPlan): SampledSegment[] {
+  return segments
+    .filter(({ numLogits }) => numLogits > 0)
+    .map((segment) => {
+      const { id, numOutputTokens } = segment.sequence;
+      return { segment, tokens: [{ tokenId: madeUpToken(id, numOutputTokens) }] };
+    });
 }

@@ -41,7 +41,7 @@ export function banner(facts: BannerFacts): string {
     ...(deviceReason === null ? [] : [['', `${info.device} ${deviceReason}`]]),
     [
       'KV cache',
-      `${Math.min(maxNumSeqs, info.numRows)} rows x ${maxModelLen} positions, ${manifest.kvCacheDtype}` +
+      `${Math.min(maxNumSeqs, info.numSlots)} slots x ${maxModelLen} positions, ${manifest.kvCacheDtype}` +
         (facts.attention === 'paged' ? ', in blocks' : ''),
     ],
     ['', isCpu ? `up to ${memory}, taken as it fills` : memory],

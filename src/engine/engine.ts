@@ -1,29 +1,37 @@
 import type { GrammarSpec } from '../grammar/grammar-spec.ts';
-import type { CostModel } from './scheduling/cost-model.ts';
-import type { Decoder, VerifiedDraft } from './cpu/cpu-decoder.ts';
-import type { KvCacheManager } from './kv-cache/kv-cache.ts';
-import type { ConstrainedRows, GrammarMatchers } from './constraints/grammar-matchers.ts';
-import type { KvJournal } from './cpu/kv-journal.ts';
+import type { GrammarMatchers } from './constraints/grammar-matchers.ts';
+import type { KvCache } from './kv-cache/kv-cache.ts';
 import type { EngineRequest, TokenOutput } from './request.ts';
-import type { EngineStats } from './stats.ts';
-import type { LogitsRow, Sampler } from './sampling/sampler.ts';
+import type { Sampler } from './sampling/sampler.ts';
+import type { CostModel } from './scheduling/cost-model.ts';
 import type { Scheduler } from './scheduling/scheduler.ts';
 import { Sequence } from './sequence.ts';
 import type { Speculator } from './speculation/speculator.ts';
-import { MAX_CONSTRAINED_VERIFY_RUNS, type SampledToken } from './step.ts';
+import type { EngineStats } from './stats.ts';
+import { type Decoder, MAX_CONSTRAINED_DRAFTS } from './step.ts';
 
 export interface EngineParts {
   readonly scheduler: Scheduler;
-  readonly kvCache: KvCacheManager;
+  readonly kvCache: KvCache;
   readonly decoder: Decoder;
+  /** Keeps to the grammars, if there are any. */
   readonly sampler: Sampler;
   readonly costs: CostModel;
   /** Null where no request can have a grammar. */
   readonly grammars?: GrammarMatchers | null;
-  /** Of a KV cache that outlives the process. */
-  readonly journal?: KvJournal | null;
-  /** Without it every step gives a sequence one token at most. */
+  /** Null where the KV cache ends with the process. */
+  readonly durable?: DurableSlots | null;
+  /** The scheduler's, for what it counts. */
   readonly speculator?: Speculator | null;
+}
+
+/** What an earlier process left. */
+export interface DurableSlots {
+  /** @returns the sequences that go on where they were, and the requests that can't */
+  adopt(requests: readonly EngineRequest[]): {
+    readonly sequences: readonly Sequence[];
+    readonly others: readonly EngineRequest[];
+  };
 }
 
 const NO_DRAFTS = {
@@ -37,12 +45,12 @@ const NO_DRAFTS = {
 /** The continuous batch: sequences get on and off at every step. */
 export class Engine {
   readonly #scheduler: Scheduler;
-  readonly #kvCache: KvCacheManager;
+  readonly #kvCache: KvCache;
   readonly #decoder: Decoder;
   readonly #sampler: Sampler;
   readonly #costs: CostModel;
   readonly #grammars: GrammarMatchers | null;
-  readonly #journal: KvJournal | null;
+  readonly #durable: DurableSlots | null;
   readonly #speculator: Speculator | null;
   #numSteps = 0;
 
@@ -53,7 +61,7 @@ export class Engine {
     this.#sampler = parts.sampler;
     this.#costs = parts.costs;
     this.#grammars = parts.grammars ?? null;
-    this.#journal = parts.journal ?? null;
+    this.#durable = parts.durable ?? null;
     this.#speculator = parts.speculator ?? null;
   }
 
@@ -66,7 +74,7 @@ export class Engine {
     await this.#grammars.compile(grammar);
   }
 
-  /** @throws RangeError when the request is empty or could never fit a row */
+  /** @throws RangeError when the request is empty or could never fit a slot */
   add(request: EngineRequest): void {
     const { promptTokenIds, maxTokens } = request;
     if (promptTokenIds.length === 0) throw new RangeError('the prompt is empty');
@@ -82,24 +90,13 @@ export class Engine {
   }
 
   /**
-   * Takes up rows of an earlier process's durable KV cache. Has to come before any other request.
-   * @returns the requests that have no row there, to be added like new ones
+   * Takes up what an earlier process left in a durable KV cache. Has to come before any other request.
+   * @returns the requests that it holds nothing of, to be added like new ones
    */
-  adopt(requests: readonly EngineRequest[]): EngineRequest[] {
-    const rows = this.#journal?.read() ?? new Map();
-    const others: EngineRequest[] = [];
-    for (const request of requests) {
-      const held = rows.get(request.id);
-      // A grammar's or a scored prompt's progress is not in the cache.
-      if (!held || request.grammar !== null || request.promptLogprobs !== null) {
-        others.push(request);
-        continue;
-      }
-      const sequence = new Sequence(request);
-      this.#kvCache.adopt(sequence, held.row, held.length);
-      this.#scheduler.adopt(sequence);
-    }
-    if (this.#journal) this.#kvCache.discardIdle();
+  adopt(requests: readonly EngineRequest[]): readonly EngineRequest[] {
+    if (this.#durable === null) return requests;
+    const { sequences, others } = this.#durable.adopt(requests);
+    for (const sequence of sequences) this.#scheduler.adopt(sequence);
     return others;
   }
 
@@ -114,54 +111,18 @@ export class Engine {
 
   /** One iteration; returns the tokens it made, in no particular order. */
   step(): TokenOutput[] {
-    const planned = this.#scheduler.plan();
-    if (!planned) return [];
-    const plan = this.#speculator?.speculate(planned) ?? planned;
-    this.#journal?.invalidate(plan.cacheOperations);
-    this.#decoder.rearrange(plan.cacheOperations);
-    this.#journal?.record(this.#scheduler.running);
-    for (const { sequence, draftTokenIds } of plan.verify ?? []) {
-      this.#grammars?.draft(sequence, draftTokenIds);
-    }
-    const { rows, verified = [], failures, timings } = this.#decoder.execute(plan);
-    this.#costs.observe(plan, timings);
-    const {
-      ready,
-      pending,
-      failures: stuck,
-    } = this.#grammars?.constrain(rows) ?? unconstrained(rows);
-    const { sampled, failures: unsampled } = this.#sampler.sample(ready);
-    this.#numSteps += 1;
-    const failed = [...failures, ...stuck, ...unsampled];
-    const outputs = this.#scheduler.commit(plan, sampled, failed, pending);
-    for (const draft of verified) {
-      if (pending.includes(draft.sequence)) continue;
-      const followed = this.#follow(draft);
-      sampled.push(...followed.sampled);
-      outputs.push(...followed.outputs);
-    }
-    this.#journal?.record(this.#scheduler.running);
-    for (const { id, finishReason } of outputs) if (finishReason) this.#grammars?.close(id);
-    const areFew = this.#scheduler.running.length <= MAX_CONSTRAINED_VERIFY_RUNS;
-    this.#grammars?.accept(sampled, areFew);
-    return outputs;
-  }
+    const plan = this.#scheduler.plan();
+    if (plan === null) return [];
+    const result = this.#decoder.execute(plan);
+    const outcome = this.#sampler.sample(result);
+    const outputs = this.#scheduler.commit(plan, outcome);
 
-  /** Samples behind each draft token that came true, in order, until one did not. */
-  #follow({ sequence, draftTokenIds, logits }: VerifiedDraft) {
-    const outputs: TokenOutput[] = [];
-    const followed: SampledToken[] = [];
-    for (const [index, behind] of logits.entries()) {
-      // A sequence that has ended gave up its row.
-      if (sequence.lastTokenId !== draftTokenIds[index]) break;
-      this.#speculator?.countAccepted(sequence, index);
-      if (sequence.row === -1) break;
-      if (this.#grammars?.constrainBehind(sequence, index) === false) break;
-      const { sampled, failures } = this.#sampler.sample([{ sequence, logits: behind }]);
-      followed.push(...sampled);
-      outputs.push(...this.#scheduler.commitAccepted(sampled, failures));
-    }
-    return { sampled: followed, outputs };
+    for (const run of result.timedRuns) this.#costs.observe(run);
+    // The grammars' threads go on while the next step runs.
+    const areFew = this.#scheduler.running.length <= MAX_CONSTRAINED_DRAFTS;
+    this.#grammars?.advance(outputs, areFew);
+    this.#numSteps += 1;
+    return outputs;
   }
 
   get stats(): EngineStats {
@@ -174,8 +135,4 @@ export class Engine {
       ...(this.#speculator?.counters ?? NO_DRAFTS),
     };
   }
-}
-
-function unconstrained(rows: readonly LogitsRow[]): ConstrainedRows {
-  return { ready: rows, pending: [], failures: [] };
 }

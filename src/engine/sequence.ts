@@ -12,20 +12,18 @@ export class Sequence {
   readonly numPromptTokens: number;
   /** Tokens whose keys and values are in the cache. Advanced at commit only. */
   numComputedTokens = 0;
-  /** Row of the KV cache, or -1 while it holds none. */
-  row = -1;
+  /** Its slot of the KV cache, or -1 while it has none. */
+  slot = -1;
   /** Blocks of a paged KV cache that hold its keys and values, in order; empty with other caches. */
   blockTable: readonly number[] = [];
   /** Who goes first, and who gives way last: the lowest. */
   readonly order: number;
-  /** Prompt tokens found in the cache when it first got a row, in whole blocks; -1 before. */
+  /** Prompt tokens found in the cache when it first got a slot, in whole blocks; -1 before. */
   numCachedTokens = -1;
-  /** How often another sequence got a row that this one could not use. */
+  /** How often another sequence got a slot while there was no memory for this one. */
   timesOvertaken = 0;
   /** Of the prompt's tokens but the first, as far as they are known; null when not asked for. */
   readonly promptLogprobs: LogprobsTable | null;
-  /** What its grammar allows next, a bit per token; null without a grammar. */
-  tokenMask: Int32Array | null = null;
   readonly #textCounts = new TokenCounts();
   readonly #outputCounts = new TokenCounts();
   #tokenIds: Int32Array;
@@ -94,6 +92,11 @@ export class Sequence {
       this.#tokenIds = grown;
     }
     this.#tokenIds[this.#numTokens++] = tokenId;
+  }
+
+  /** Takes back the last tokens, down to `numTokens`. */
+  truncate(numTokens: number): void {
+    this.#numTokens = numTokens;
   }
 
   /** Why the sequence ends with its last token, or null when it goes on. */

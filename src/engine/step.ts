@@ -1,89 +1,149 @@
 import type { Logprobs } from './request.ts';
+import type { Candidates } from './sampling/candidates.ts';
 import type { Sequence } from './sequence.ts';
 
-/** A stretch of one sequence's tokens to run through the model, on top of what is cached. */
-export interface PrefillChunk {
-  readonly sequence: Sequence;
-  /** Index of the first token; equals the sequence's computed length. */
-  readonly start: number;
-  /** Tokens in the chunk, at least 1. */
-  readonly length: number;
-}
-
-/**
- * Chunks that are run together: one chunk, or several whole fresh prompts (start 0) in consecutive
- * rows, padded to the longest.
- */
-export type PrefillRun = readonly PrefillChunk[];
-
-/** Work on the cache's memory, done in order before anything runs. */
+/** Work on the KV cache's memory, done in order before anything runs. */
 export type CacheOperation =
   | {
-      /** Copies the first `length` positions of a row to another. */
+      /** Copies the first `length` positions of a slot to another. */
       readonly type: 'copy';
       readonly from: number;
       readonly to: number;
       readonly length: number;
     }
   | {
-      /** Gives back the memory of a row's positions from `start` on: their content is void. */
+      /** Gives back the memory of a slot's positions from `start` on: their content is void. */
       readonly type: 'discard';
-      readonly row: number;
+      readonly slot: number;
       readonly start: number;
       readonly end: number;
     };
 
-/**
- * One row of the decode run. A row without a sequence to advance is dead: it lies between live rows,
- * so it has to be computed, and writes where nothing is kept: at `position`.
- */
-export interface DecodeRow {
-  readonly sequence: Sequence | null;
-  /** Where the row's token goes: the number of positions before it. */
-  readonly position: number;
-}
-
-/**
- * A decoding sequence's last token and draft tokens after it, run together for the logits behind
- * each. What is written to the cache for a wrong draft token is written again later.
- */
-export interface VerifyRun {
+/** Tokens of one sequence to run through the model, after those that the cache holds. */
+export interface Segment {
   readonly sequence: Sequence;
-  /** At least 1. */
+  /** Position of the first token: the cache holds all before it. */
+  readonly start: number;
+  /** Tokens to compute, at least 1: the sequence's own, then those of the draft. */
+  readonly numTokens: number;
+  /** The logits of the last so many tokens are wanted. */
+  readonly numLogits: number;
+  /**
+   * Guesses at how the sequence goes on, to be verified. The cache gets wrong ones too; they are
+   * written over later.
+   */
   readonly draftTokenIds: Int32Array;
 }
 
-/** Verify runs that a step has at most. */
-export const MAX_VERIFY_RUNS = 4;
+/** Segments with a draft that a step has at most. */
+export const MAX_DRAFTS = 4;
 /**
- * The same where one of the sequences has a grammar: what is forced of several texts seldom comes at
- * once, and looking for it costs them all.
+ * The same where one of the sequences has a grammar: seldom are several texts forced at once, and
+ * looking for it costs them all.
  */
-export const MAX_CONSTRAINED_VERIFY_RUNS = 2;
+export const MAX_CONSTRAINED_DRAFTS = 2;
 
-/** What one iteration does. A plain value: planning reserves rows, nothing is visible before commit. */
+/** What one step does. A plain value: planning reserves memory, and nothing counts before commit. */
 export interface StepPlan {
   readonly cacheOperations: readonly CacheOperation[];
-  /** Index = row of the KV cache, from row 0. Empty when nothing decodes. */
-  readonly decode: readonly DecodeRow[];
-  readonly prefill: readonly PrefillRun[];
-  /** In place of a decode run. */
-  readonly verify?: readonly VerifyRun[];
-  /** Live tokens computed: decoding sequences, prefill chunks and drafts. */
-  readonly numBatchedTokens: number;
+  /** Of different sequences. How they become runs of the model is the decoder's business. */
+  readonly segments: readonly Segment[];
+}
+
+/** What the model says after a segment. */
+export interface SegmentLogits {
+  readonly segment: Segment;
+  /**
+   * [numLogits][vocab], after each of the segment's last tokens; or those of the candidates. The
+   * sampler may overwrite them.
+   */
+  readonly logits: readonly Float32Array[];
+  /** Set where these tokens are all that could be drawn. */
+  readonly candidates?: Candidates;
+}
+
+/** Consecutive positions of one sequence that a run computed, padding included. */
+export interface Span {
+  readonly start: number;
+  readonly length: number;
+}
+
+/** What one run of the model computed, and how long it took. */
+export interface TimedRun {
+  /** One token each. */
+  readonly decode: readonly Span[];
+  readonly prefill: readonly Span[];
+  /** A token with its draft each. */
+  readonly verify: readonly Span[];
+  readonly ms: number;
+}
+
+/** A sequence whose run failed, or whose logits can't be sampled. */
+export interface SequenceFailure {
+  readonly sequence: Sequence;
+  readonly message: string;
+}
+
+/** What running a plan gave. */
+export interface StepResult {
+  /** Of the segments that want logits and did not fail. */
+  readonly logits: readonly SegmentLogits[];
+  readonly failures: readonly SequenceFailure[];
+  readonly timedRuns: readonly TimedRun[];
+}
+
+/** Runs plans. The engine's only view of the model. */
+export interface Decoder {
+  /** Never throws for what a single sequence can cause: that sequence is reported as failed. */
+  execute(plan: StepPlan): StepResult;
+  release(): void;
 }
 
 /** A sampled token, waiting for commit. */
 export interface SampledToken {
-  readonly sequence: Sequence;
   readonly tokenId: number;
   /** See TokenOutput. */
   readonly logprobs?: Logprobs;
   readonly promptLogprobs?: Logprobs;
 }
 
-/** A sequence that its run, or its logits, failed. */
-export interface SequenceFailure {
-  readonly sequence: Sequence;
-  readonly message: string;
+/** The tokens sampled after a segment: one, and one more for each draft token that came true. */
+export interface SampledSegment {
+  readonly segment: Segment;
+  readonly tokens: readonly SampledToken[];
+}
+
+/** What sampling a step gave. A sequence that is in neither list computes its last token once more. */
+export interface StepOutcome {
+  readonly sampled: readonly SampledSegment[];
+  readonly failures: readonly SequenceFailure[];
+}
+
+const NO_DRAFT = new Int32Array();
+
+/**
+ * The next tokens of a sequence. Logits are wanted of its last token, and of each token of a prompt
+ * that is scored.
+ */
+export function segmentOf(
+  sequence: Sequence,
+  numTokens: number,
+  start = sequence.numComputedTokens,
+): Segment {
+  const isLast = start + numTokens === sequence.numTokens;
+  const numLogits = isLast || sequence.scoresPrompt ? 1 : 0;
+  return { sequence, start, numTokens, numLogits, draftTokenIds: NO_DRAFT };
+}
+
+/** The same with a draft after it. @param segment ends with the sequence's last token */
+export function withDraft(segment: Segment, draftTokenIds: Int32Array): Segment {
+  const { length } = draftTokenIds;
+  const numTokens = segment.numTokens + length;
+  return { ...segment, numTokens, numLogits: 1 + length, draftTokenIds };
+}
+
+/** The tokens to compute. Valid until the sequence gets another token. */
+export function tokenIdsOf({ sequence, start, numTokens, draftTokenIds }: Segment): Int32Array {
+  const own = sequence.tokenIds(start, start + numTokens - draftTokenIds.length);
+  return draftTokenIds.length === 0 ? own : Int32Array.of(...own, ...draftTokenIds);
 }

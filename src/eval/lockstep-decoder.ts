@@ -1,5 +1,6 @@
 import { openGraph } from '../engine/graph-session.ts';
-import { kvShape, KvStorage } from '../engine/cpu/kv-storage.ts';
+import { kvShape } from '../engine/kv-cache/kv-shape.ts';
+import { KvStorage } from '../engine/cpu/kv-storage.ts';
 import { LogitsBuffer } from '../engine/cpu/logits-buffer.ts';
 import { RunBinding } from '../engine/cpu/run-binding.ts';
 import type { BuiltModel } from '../model/manifest.ts';
@@ -70,7 +71,7 @@ export class LockstepDecoder implements Lockstep {
     let binding = this.#bindings.get(numRows);
     if (!binding) {
       binding = new RunBinding(this.#session, this.#storage, this.#logits);
-      binding.group().bindRows(0, numRows);
+      binding.group().bindSlots(0, numRows);
       this.#bindings.set(numRows, binding);
     }
     return binding;

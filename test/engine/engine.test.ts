@@ -1,53 +1,116 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EngineRequest } from '../../src/engine/request.ts';
+import { CheckedBlocks } from '../support/checked-blocks.ts';
 import { CheckedEngine } from '../support/checked-engine.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { FAKE_VOCAB_SIZE, fakeContinuation } from '../support/fake-decoder.ts';
 import { RandomDrafts } from '../support/random-drafts.ts';
 
-const shapes = fc
+const CAPACITY = 96;
+const STRAY_TOKEN = FAKE_VOCAB_SIZE;
+
+const limits = {
+  maxNumSeqs: fc.integer({ min: 2, max: 8 }),
+  extraTokens: fc.integer({ min: 0, max: 120 }),
+  prefixCaching: fc.boolean(),
+  drafts: fc.option(fc.record({ seed: fc.nat(), isFree: fc.boolean() }), { nil: undefined }),
+};
+
+interface Limits {
+  readonly maxNumSeqs: number;
+  readonly extraTokens: number;
+  readonly drafts: { readonly seed: number; readonly isFree: boolean } | undefined;
+}
+
+function shapeOf({ maxNumSeqs, extraTokens, drafts }: Limits) {
+  return {
+    maxNumSeqs,
+    capacity: CAPACITY,
+    maxNumBatchedTokens: maxNumSeqs + extraTokens,
+    ...(drafts === undefined ? {} : { drafts: new RandomDrafts(drafts.seed, drafts.isFree) }),
+  };
+}
+
+/** An engine, how to make a sequence's next run fail, and what only this kind of memory goes through. */
+interface Subject {
+  readonly checked: CheckedEngine;
+  readonly fail: (id: number) => void;
+  readonly seen: () => Readonly<Record<string, number>>;
+}
+
+const inSlots: fc.Arbitrary<() => Subject> = fc
   .record({
-    numRows: fc.integer({ min: 2, max: 8 }),
-    extraTokens: fc.integer({ min: 0, max: 120 }),
-    spareRows: fc.integer({ min: 0, max: 4 }),
-    prefixCaching: fc.boolean(),
+    ...limits,
+    spareSlots: fc.integer({ min: 0, max: 4 }),
     blockSize: fc.constantFrom(16, 32),
     // From just enough for the longest sequence to enough for most.
     budget: fc.option(fc.integer({ min: 6, max: 8 }), { nil: undefined }),
-    drafts: fc.option(fc.record({ seed: fc.nat(), isFree: fc.boolean() }), { nil: undefined }),
   })
-  .map(({ numRows, extraTokens, spareRows, prefixCaching, blockSize, budget, drafts }) => ({
-    numRows,
-    capacity: 96,
-    maxNumBatchedTokens: numRows + extraTokens,
-    spareRows,
-    prefixCaching,
-    blockSize,
-    ...(budget === undefined ? {} : { maxBlocks: Math.floor((budget * 16) / blockSize) }),
-    ...(drafts === undefined ? {} : { drafts: new RandomDrafts(drafts.seed, drafts.isFree) }),
-  }));
+  .map(({ spareSlots, prefixCaching, blockSize, budget, ...rest }) => () => {
+    const checked = CheckedEngine.withSlots({
+      ...shapeOf(rest),
+      spareSlots,
+      prefixCaching,
+      blockSize,
+      ...(budget === undefined ? {} : { maxBlocks: Math.floor((budget * 16) / blockSize) }),
+    });
+    const { decoder } = checked.memory;
+    return {
+      checked,
+      fail: (id) => void decoder.failing.add(id),
+      seen: () => ({
+        joinedRuns: decoder.numJoinedRuns,
+        deadTokens: decoder.numDeadTokens,
+        discards: checked.numDiscards,
+      }),
+    };
+  });
+
+const inBlocks: fc.Arbitrary<() => Subject> = fc
+  .record({
+    ...limits,
+    blockSize: fc.constantFrom(4, 16),
+    spareBlocks: fc.integer({ min: 0, max: 12 }),
+  })
+  .map(({ spareBlocks, prefixCaching, blockSize, ...rest }) => () => {
+    const shape = shapeOf(rest);
+    const numBlocks = CAPACITY / blockSize + spareBlocks;
+    const memory = new CheckedBlocks({ ...shape, blockSize, numBlocks, prefixCaching });
+    const checked = new CheckedEngine({ ...shape, isShort: true }, memory);
+    return {
+      checked,
+      // A run that fails takes the engine down there.
+      fail: (id) => checked.engine.abort(id),
+      seen: () => ({ mixedRuns: memory.model.numMixedRuns }),
+    };
+  });
 
 const requests = fc.record({
-  // Few distinct beginnings, so that prompts share prefixes of all lengths.
+  // Few distinct beginnings, so that prompts share prefixes of all lengths, and whole prompts.
   promptTokenIds: fc
     .tuple(
-      fc.integer({ min: 0, max: 2 }),
-      fc.integer({ min: 0, max: 32 }),
-      fc.array(fc.integer({ min: 0, max: FAKE_VOCAB_SIZE - 1 }), { minLength: 1, maxLength: 32 }),
+      fc.integer({ min: 0, max: 1 }),
+      fc.oneof(fc.constantFrom(4, 16, 32), fc.integer({ min: 0, max: 32 })),
+      fc.oneof(
+        { weight: 2, arbitrary: fc.constant([]) },
+        { weight: 1, arbitrary: fc.array(fc.nat(FAKE_VOCAB_SIZE - 1), { maxLength: 6 }) },
+        { weight: 1, arbitrary: fc.array(fc.nat(FAKE_VOCAB_SIZE - 1), { maxLength: 32 }) },
+      ),
     )
     .map(([family, shared, own]) => {
       const beginning = Array.from(
         { length: shared },
         (_, i) => (i * 7 + family) % FAKE_VOCAB_SIZE,
       );
-      return Int32Array.from([...beginning, ...own].slice(0, 32));
+      const tokenIds = [...beginning, ...own].slice(0, 32);
+      return Int32Array.from(tokenIds.length > 0 ? tokenIds : [5]);
     }),
   priority: fc.integer({ min: -1, max: 1 }),
   cacheSalt: fc.constantFrom('', '', 'tenant'),
   maxTokens: fc.integer({ min: 1, max: 60 }),
   stopTokenIds: fc.array(fc.integer({ min: 0, max: FAKE_VOCAB_SIZE - 1 }), { maxLength: 1 }),
-  resumedTokens: fc.integer({ min: 0, max: 15 }),
+  resumedTokens: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 15 })),
 });
 
 const operations = fc.oneof(
@@ -55,67 +118,60 @@ const operations = fc.oneof(
   { weight: 8, arbitrary: fc.record({ type: fc.constant('step' as const) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('abort' as const), pick: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('fail' as const), pick: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('stray' as const) }) },
 );
 
-describe('the engine over a fake decoder', () => {
+describe.each([
+  ['slots', inSlots],
+  ['blocks', inBlocks],
+])('the engine over a fake model with its KV cache in %s', (_, subjects) => {
   it('gives every request its own text, whatever else comes and goes', () => {
-    const seen = {
-      preemptions: 0,
-      prefixHits: 0,
-      joinedRuns: 0,
-      copies: 0,
-      discards: 0,
-      verifyRuns: 0,
-      acceptedTokens: 0,
-      rejectedTokens: 0,
+    const seen: Record<string, number> = {};
+    const count = (counts: Readonly<Record<string, number>>) => {
+      for (const [what, times] of Object.entries(counts)) seen[what] = (seen[what] ?? 0) + times;
     };
     fc.assert(
       fc.property(
-        shapes,
+        subjects,
         fc.array(operations, { minLength: 10, maxLength: 80, size: 'max' }),
-        (shape, script) => {
-          const checked = new CheckedEngine(shape);
+        (open, script) => {
+          const { checked, fail, seen: seenOnlyThere } = open();
           const submitted = new Map<number, EngineRequest>();
           const dropped = new Set<number>();
-          const pickLive = (pick: number) => {
-            const ids = [...checked.scheduler.running, ...checked.scheduler.waiting].map(
-              (s) => s.id,
-            );
-            return ids[pick % Math.max(1, ids.length)];
+          const add = (fields: Partial<EngineRequest>) => {
+            const id = submitted.size + 1;
+            const request = engineRequest({ ...fields, id, arrivalMs: id * 1000 });
+            submitted.set(id, request);
+            checked.engine.add(request);
+            return id;
+          };
+          const drop = (pick: number, how: (id: number) => void) => {
+            const live = [...checked.scheduler.running, ...checked.scheduler.waiting];
+            const id = live[pick % Math.max(1, live.length)]?.id;
+            if (id === undefined) return;
+            dropped.add(id);
+            how(id);
           };
           for (const operation of script) {
             if (operation.type === 'step') checked.step();
             if (operation.type === 'add') {
               const { resumedTokens, ...rest } = operation.request;
-              const id = submitted.size + 1;
               const whole = fakeContinuation(engineRequest({ ...rest, stopTokenIds: [] }));
               const generated = whole.slice(0, Math.min(resumedTokens, rest.maxTokens - 1));
-              const outputTokenIds = Int32Array.from(generated);
-              const request = engineRequest({ id, ...rest, arrivalMs: id * 1000, outputTokenIds });
-              submitted.set(id, request);
-              checked.engine.add(request);
+              add({ ...rest, outputTokenIds: Int32Array.from(generated) });
             }
             if (operation.type === 'abort') {
-              const id = pickLive(operation.pick);
-              if (id === undefined) continue;
-              dropped.add(id);
-              checked.engine.abort(id);
+              drop(operation.pick, (id) => checked.engine.abort(id));
             }
-            if (operation.type === 'fail') {
-              const id = pickLive(operation.pick);
-              if (id === undefined) continue;
-              dropped.add(id);
-              checked.decoder.failing.add(id);
+            if (operation.type === 'fail') drop(operation.pick, fail);
+            if (operation.type === 'stray') {
+              dropped.add(add({ promptTokenIds: Int32Array.of(1, STRAY_TOKEN, 2) }));
             }
           }
-          for (let steps = 0; checked.engine.hasWork; steps++) {
-            // Nothing starves: every step computes something, so this bound is generous.
-            expect(steps).toBeLessThan(5000);
-            checked.step();
-          }
+          checked.runToEnd();
           for (const [id, request] of submitted) {
             const outputs = checked.outputs.get(id) ?? [];
-            const tokens = outputs.filter(({ tokenId }) => tokenId >= 0).map((o) => o.tokenId);
+            const tokens = checked.tokensOf(id);
             const expected = fakeContinuation(request);
             const wasDropped = dropped.has(id);
             expect(tokens).toEqual(wasDropped ? expected.slice(0, tokens.length) : expected);
@@ -123,27 +179,34 @@ describe('the engine over a fake decoder', () => {
             const finished = outputs.at(-1)?.finishReason === (stopped ? 'stop' : 'length');
             expect(finished || wasDropped).toBe(true);
           }
-          expect(checked.kvCache.extent).toBe(0);
-          expect(checked.kvCache.usage).toBe(0);
-          seen.preemptions += checked.engine.stats.numPreemptions;
-          seen.prefixHits += Number(checked.engine.stats.prefixCacheHits > 0);
-          seen.joinedRuns += checked.numJoinedRuns;
-          seen.copies += checked.numCopies;
-          seen.discards += checked.numDiscards;
-          const { numDraftTokens, numAcceptedTokens } = checked.engine.stats;
-          seen.verifyRuns += checked.numVerifyRuns;
-          seen.acceptedTokens += numAcceptedTokens;
-          seen.rejectedTokens += numDraftTokens - numAcceptedTokens;
+          expect(checked.memory.kvCache.usage).toBe(0);
+          const { stats } = checked.engine;
+          count({
+            preemptions: stats.numPreemptions,
+            prefixHits: Number(stats.prefixCacheHits > 0),
+            copies: checked.numCopies,
+            drafts: checked.numDrafts,
+            acceptedTokens: stats.numAcceptedTokens,
+            rejectedTokens: stats.numDraftTokens - stats.numAcceptedTokens,
+            failures: [...checked.outputs.values()].filter((all) => all.at(-1)?.error).length,
+            ...seenOnlyThere(),
+          });
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 300 },
     );
     // The random runs must have been through everything, or they prove little.
-    for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(20);
+    for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(20);
   });
+});
 
+describe('the engine', () => {
   it('refuses what can not run', () => {
-    const { engine } = new CheckedEngine({ numRows: 2, capacity: 10, maxNumBatchedTokens: 8 });
+    const { engine } = CheckedEngine.withSlots({
+      maxNumSeqs: 2,
+      capacity: 10,
+      maxNumBatchedTokens: 8,
+    });
     const empty = engineRequest({ promptTokenIds: new Int32Array() });
     expect(() => engine.add(empty)).toThrow('the prompt is empty');
     expect(() => engine.add(engineRequest({ maxTokens: 8 }))).toThrow(
@@ -152,13 +215,13 @@ describe('the engine over a fake decoder', () => {
   });
 
   it('computes a long prompt in chunks while others decode', () => {
-    const shape = { numRows: 2, capacity: 48, maxNumBatchedTokens: 5, targetItlMs: 1000 };
-    const checked = new CheckedEngine(shape);
+    const shape = { maxNumSeqs: 2, capacity: 48, maxNumBatchedTokens: 5, targetItlMs: 1000 };
+    const checked = CheckedEngine.withSlots(shape);
     checked.engine.add(engineRequest({ id: 1, maxTokens: 20 }));
     checked.step();
     const promptTokenIds = Int32Array.from({ length: 28 }, (_, index) => index);
     checked.engine.add(engineRequest({ id: 2, promptTokenIds, maxTokens: 1 }));
-    // 4 of 28 tokens at a time, beside the decoding sequence: more would pass the token budget.
+    // 4 of 28 tokens at a time, with the decoding sequence: more would pass the token budget.
     for (let step = 1; step <= 7; step++) {
       expect(checked.outputs.get(2)).toBeUndefined();
       checked.step();
@@ -167,8 +230,12 @@ describe('the engine over a fake decoder', () => {
     expect(checked.outputs.get(2)).toHaveLength(1);
   });
 
-  it('frees the row of an aborted sequence for the next iteration', () => {
-    const checked = new CheckedEngine({ numRows: 1, capacity: 48, maxNumBatchedTokens: 48 });
+  it('frees the slot of an aborted sequence for the next iteration', () => {
+    const checked = CheckedEngine.withSlots({
+      maxNumSeqs: 1,
+      capacity: 48,
+      maxNumBatchedTokens: 48,
+    });
     checked.engine.add(engineRequest({ id: 1, maxTokens: 40 }));
     checked.engine.add(engineRequest({ id: 2, maxTokens: 1 }));
     checked.step();
@@ -181,11 +248,18 @@ describe('the engine over a fake decoder', () => {
   });
 
   it('fails a sequence whose logits are not numbers, and only that one', () => {
-    const checked = new CheckedEngine({ numRows: 2, capacity: 48, maxNumBatchedTokens: 48 });
-    const execute = checked.decoder.execute.bind(checked.decoder);
-    checked.decoder.execute = (plan) => {
+    const checked = CheckedEngine.withSlots({
+      maxNumSeqs: 2,
+      capacity: 48,
+      maxNumBatchedTokens: 48,
+    });
+    const { decoder } = checked.memory;
+    const execute = decoder.execute.bind(decoder);
+    decoder.execute = (plan) => {
       const result = execute(plan);
-      for (const { sequence, logits } of result.rows) if (sequence.id === 1) logits.fill(NaN);
+      for (const { segment, logits } of result.logits) {
+        if (segment.sequence.id === 1) logits[0]?.fill(NaN);
+      }
       return result;
     };
     checked.engine.add(engineRequest({ id: 1 }));

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { OnnxDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
+import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
 import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
 import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
 import type { EngineOptions } from '../../src/engine/process/protocol.ts';
 import { openEngine } from '../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
+import { segmentOf } from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import type { Precision } from '../../src/model/manifest.ts';
 import { DecoderPair } from '../support/decoder-pair.ts';
@@ -18,6 +19,12 @@ interface Reference {
   readonly logits: number[];
   readonly greedy: number[];
 }
+
+/** Prompts are padded to one run, whatever that costs. */
+const JOINED = {
+  slots: { ownerOf: () => null, grow: () => true, drainOperations: () => [] },
+  costs: { prefillMs: () => 1 },
+};
 
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
@@ -71,23 +78,25 @@ describe.each([
   it('has the same logits behind prompts of several lengths, padded to one run', async () => {
     const model = await prepareModel(source, options);
     expect(model.manifest).toMatchObject({ precision, numLayers: 2, headDim: 16 });
-    const decoder = new OnnxDecoder(model, { numRows: prompts.length, maxModelLen: 128 });
-    const run = prompts.map(({ prompt }, row) => {
+    const decoder = new CpuDecoder(model, {
+      numSlots: prompts.length,
+      maxModelLen: 128,
+      ...JOINED,
+    });
+    const segments = prompts.map(({ prompt }, slot) => {
       const promptTokenIds = Int32Array.from(prompt);
-      const sequence = new Sequence(engineRequest({ id: row, promptTokenIds }));
-      sequence.row = row;
-      return { sequence, start: 0, length: prompt.length };
+      const sequence = new Sequence(engineRequest({ id: slot, promptTokenIds }));
+      sequence.slot = slot;
+      return segmentOf(sequence, prompt.length);
     });
-    const { rows } = decoder.execute({
-      cacheOperations: [],
-      decode: [],
-      prefill: [run],
-      numBatchedTokens: prompts.flatMap(({ prompt }) => prompt).length,
-    });
-    expect(rows).toHaveLength(3);
-    for (const { sequence, logits } of rows) {
-      const expected = prompts[sequence.row]?.logits ?? [];
-      const worst = Math.max(...expected.map((value, id) => Math.abs(value - (logits[id] ?? NaN))));
+    const result = decoder.execute({ cacheOperations: [], segments });
+    expect(result.logits).toHaveLength(3);
+    expect(result.timedRuns).toHaveLength(1);
+    for (const { segment, logits } of result.logits) {
+      const expected = prompts[segment.sequence.slot]?.logits ?? [];
+      const worst = Math.max(
+        ...expected.map((value, id) => Math.abs(value - (logits[0]?.[id] ?? NaN))),
+      );
       expect(worst).toBeLessThan(1e-3);
     }
     decoder.release();
@@ -127,18 +136,14 @@ it('computes an export with an int8 KV cache', async () => {
     calibrateKv,
   });
   expect(model.manifest.kvCacheDtype).toBe('int8');
-  const decoder = new OnnxDecoder(model, { numRows: 1, maxModelLen: 128 });
+  const decoder = new CpuDecoder(model, { numSlots: 1, maxModelLen: 128 });
   const [{ prompt, logits: expected } = { prompt: [], logits: [] }] =
     references['hub/onnx/model.onnx'] ?? [];
   const sequence = new Sequence(engineRequest({ promptTokenIds: Int32Array.from(prompt) }));
-  sequence.row = 0;
-  const { rows } = decoder.execute({
-    cacheOperations: [],
-    decode: [],
-    prefill: [[{ sequence, start: 0, length: prompt.length }]],
-    numBatchedTokens: prompt.length,
-  });
-  const errors = expected.map((value, id) => Math.abs(value - (rows[0]?.logits[id] ?? NaN)));
+  sequence.slot = 0;
+  const segments = [segmentOf(sequence, prompt.length)];
+  const [result] = decoder.execute({ cacheOperations: [], segments }).logits;
+  const errors = expected.map((value, id) => Math.abs(value - (result?.logits[0]?.[id] ?? NaN)));
   expect(Math.max(...errors)).toBeLessThan(0.3);
   decoder.release();
 });
@@ -146,7 +151,7 @@ it('computes an export with an int8 KV cache', async () => {
 it('computes an export on a device, here the CPU itself, as on the CPU', async () => {
   const source = { kind: 'folder', path: 'test/exports/hub' } as const;
   const model = await prepareModel(source, { precision: 'fp32', cacheDirectory: cache.path });
-  const options = { device: CPU_DEVICE, numRows: 4, maxModelLen: 64, maxDraftTokens: 3 };
+  const options = { device: CPU_DEVICE, numSlots: 4, maxModelLen: 64, maxDraftTokens: 3 };
   const pair = new DecoderPair(model, options);
   const [first, second] = [pair.sequence(0, [1, 9, 80, 41]), pair.sequence(1, [7, 30, 12, 99, 5])];
   pair.prefill(first);

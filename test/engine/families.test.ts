@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { OnnxDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
+import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
 import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
 import { argmax } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import type { StepPlan } from '../../src/engine/step.ts';
+import { segmentOf } from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build.ts';
 import type { Precision } from '../../src/model/manifest.ts';
 import { engineRequest } from '../support/engine-requests.ts';
@@ -45,13 +45,13 @@ async function readReferences(name: string) {
 
 /** One sequence, computed from its first token on. */
 class Text {
-  readonly #decoder: OnnxDecoder;
+  readonly #decoder: CpuDecoder;
   readonly #sequence = new Sequence(engineRequest({ promptTokenIds: new Int32Array() }));
   #length = 0;
 
-  private constructor(decoder: OnnxDecoder) {
+  private constructor(decoder: CpuDecoder) {
     this.#decoder = decoder;
-    this.#sequence.row = 0;
+    this.#sequence.slot = 0;
   }
 
   static async open(
@@ -69,22 +69,18 @@ class Text {
         ...(kvCacheDtype === 'int8' && { calibrateKv }),
       },
     );
-    return new Text(new OnnxDecoder(model, { numRows: 1, maxModelLen }));
+    return new Text(new CpuDecoder(model, { numSlots: 1, maxModelLen }));
   }
 
-  /** @returns the logits behind more tokens; a decode run computes a single one */
+  /** @returns the logits after more tokens; a decode run computes a single one */
   extend(tokenIds: readonly number[]): Float32Array {
     const sequence = this.#sequence;
     const start = this.#length;
     for (const tokenId of tokenIds) sequence.append(tokenId);
     this.#length += tokenIds.length;
-    const work: Partial<StepPlan> =
-      tokenIds.length === 1
-        ? { decode: [{ sequence, position: start }] }
-        : { prefill: [[{ sequence, start, length: tokenIds.length }]] };
-    const plan = { cacheOperations: [], decode: [], prefill: [], numBatchedTokens: 0, ...work };
-    const [row] = this.#decoder.execute(plan).rows;
-    return row?.logits.slice() ?? new Float32Array();
+    const segments = [segmentOf(sequence, tokenIds.length, start)];
+    const [result] = this.#decoder.execute({ cacheOperations: [], segments }).logits;
+    return result?.logits[0]?.slice() ?? new Float32Array();
   }
 
   release(): void {

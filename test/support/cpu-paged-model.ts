@@ -3,8 +3,7 @@ import { dirname, join } from 'node:path';
 import { toBinary } from '@bufbuild/protobuf';
 import type { PagedBatch } from '../../src/engine/gpu/paged/paged-batch.ts';
 import type { BlockMove, PagedModel } from '../../src/engine/gpu/paged/paged-decoder.ts';
-import type { LogitsRow } from '../../src/engine/sampling/sampler.ts';
-import type { Sequence } from '../../src/engine/sequence.ts';
+import type { Segment, SegmentLogits } from '../../src/engine/step.ts';
 import type { DecoderConfig } from '../../src/model/config.ts';
 import { float16ToFloat32, float32ToFloat16 } from '../../src/model/float-conversion.ts';
 import { rotaryTables } from '../../src/model/rope.ts';
@@ -96,14 +95,15 @@ export class CpuPagedModel implements PagedModel {
     );
   }
 
-  read(sequences: readonly (Sequence | null)[]): LogitsRow[] {
-    return sequences.flatMap((sequence, row) =>
-      sequence ? [{ sequence, logits: this.#logits[row] ?? new Float32Array() }] : [],
-    );
-  }
-
-  readWhole(sequence: Sequence, count: number): LogitsRow[] {
-    return this.read(Array.from({ length: count }, () => sequence));
+  read(segments: readonly Segment[]): SegmentLogits[] {
+    let row = 0;
+    return segments.map((segment) => {
+      const logits = Array.from(
+        { length: segment.numLogits },
+        () => this.#logits[row++] ?? new Float32Array(),
+      );
+      return { segment, logits };
+    });
   }
 
   copyBlocks(copies: readonly BlockMove[]): void {

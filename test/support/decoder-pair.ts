@@ -1,4 +1,4 @@
-import { OnnxDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
+import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
 import {
   DeviceDecoder,
   type DeviceDecoderOptions,
@@ -6,14 +6,28 @@ import {
 import type { SamplingParams } from '../../src/engine/request.ts';
 import { argmax, Sampler } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import type { CacheOperation, StepPlan } from '../../src/engine/step.ts';
+import {
+  type CacheOperation,
+  type Decoder,
+  type Segment,
+  segmentOf,
+  withDraft,
+} from '../../src/engine/step.ts';
+import type { SlotTable } from '../../src/engine/kv-cache/slot-table.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest } from './engine-requests.ts';
+
+/** What lies between decoding slots is nobody's. */
+const HOLES: SlotTable = {
+  ownerOf: () => null,
+  grow: () => true,
+  drainOperations: () => [],
+};
 
 /** The decoder on a device and the one on the CPU, driven in step; of two builds of one model. */
 export class DecoderPair {
   readonly device: DeviceDecoder;
-  readonly #cpu: OnnxDecoder;
+  readonly #cpu: CpuDecoder;
   readonly #sampler: Sampler;
   #numSequences = 0;
   /** Largest difference of a logit so far. */
@@ -25,65 +39,67 @@ export class DecoderPair {
   numAlike = 0;
 
   constructor(model: BuiltModel, options: DeviceDecoderOptions, onCpu = model) {
-    this.device = new DeviceDecoder(model, options);
+    this.device = new DeviceDecoder(model, { ...options, slots: HOLES });
     this.#sampler = new Sampler(model.manifest.vocabSize);
-    this.#cpu = new OnnxDecoder(onCpu, { ...options, maxDraftTokens: options.maxDraftTokens ?? 0 });
+    this.#cpu = new CpuDecoder(onCpu, {
+      ...options,
+      slots: HOLES,
+      maxDraftTokens: options.maxDraftTokens ?? 0,
+    });
   }
 
-  /** A sequence in a row, whose steps bring down all logits. */
-  sequence(row: number, promptTokenIds: readonly number[]): Sequence {
+  /** A sequence in a slot, whose steps bring down all logits. */
+  sequence(slot: number, promptTokenIds: readonly number[]): Sequence {
     const id = this.#numSequences++;
     const ids = Int32Array.from(promptTokenIds);
     const sequence = new Sequence(engineRequest({ id, promptTokenIds: ids, logprobs: 1 }));
-    sequence.row = row;
+    sequence.slot = slot;
     return sequence;
   }
 
   /** Computes the next tokens of a sequence; at its end the greedy one is appended. */
   prefill(sequence: Sequence, length = sequence.numUncomputedTokens): void {
-    this.#execute({ prefill: [[{ sequence, start: sequence.numComputedTokens, length }]] });
+    this.#execute([segmentOf(sequence, length)]);
     this.#advance(sequence, length);
   }
 
-  /** One token each of the sequences in rows 0 and up; null is a dead row. */
+  /** One token each of the sequences in slots 0 and up; null is a dead slot. */
   decode(sequences: readonly (Sequence | null)[]): void {
-    const position = (sequence: Sequence | null) => sequence?.numComputedTokens ?? 0;
-    const decode = sequences.map((sequence) => ({ sequence, position: position(sequence) }));
-    this.#execute({ decode });
-    for (const sequence of sequences) if (sequence) this.#advance(sequence, 1);
+    const live = sequences.filter((sequence) => sequence !== null);
+    this.#execute(live.map((sequence) => segmentOf(sequence, 1)));
+    for (const sequence of live) this.#advance(sequence, 1);
   }
 
   /** Verifies drafts; the sequence takes up the first `accepted` of them. */
   verify(sequence: Sequence, draftTokenIds: readonly number[], accepted: number): void {
-    this.#execute({ verify: [{ sequence, draftTokenIds: Int32Array.from(draftTokenIds) }] });
+    this.#execute([withDraft(segmentOf(sequence, 1), Int32Array.from(draftTokenIds))]);
     for (const tokenId of draftTokenIds.slice(0, accepted)) sequence.append(tokenId);
     this.#advance(sequence, 1 + accepted);
   }
 
   /**
-   * Decodes one token of a row for each set of parameters, in a fresh cache.
+   * Decodes one token of a slot for each set of parameters, in a fresh cache.
    * @returns what both decoders' logits lead to, in the order of the parameters
    */
   sample(params: readonly Partial<SamplingParams>[]): { cpu: number[]; device: number[] } {
-    const decode = params.map((sampling, row) => {
-      const promptTokenIds = Int32Array.of(3 + row);
-      const sequence = new Sequence(engineRequest({ id: row, promptTokenIds, sampling }));
-      sequence.row = row;
-      return { sequence, position: 0 };
+    const segments = params.map((sampling, slot) => {
+      const promptTokenIds = Int32Array.of(3 + slot);
+      const sequence = new Sequence(engineRequest({ id: slot, promptTokenIds, sampling }));
+      sequence.slot = slot;
+      return segmentOf(sequence, 1);
     });
-    const plan = { cacheOperations: [], decode, prefill: [], numBatchedTokens: decode.length };
-    const draw = (decoder: DeviceDecoder | OnnxDecoder): number[] => {
-      const { sampled } = this.#sampler.sample(decoder.execute(plan).rows);
-      return decode.map(
-        ({ sequence }) => sampled.find((token) => token.sequence === sequence)?.tokenId ?? -1,
+    const draw = (decoder: Decoder): number[] => {
+      const { sampled } = this.#sampler.sample(decoder.execute({ cacheOperations: [], segments }));
+      return segments.map(
+        (segment) => sampled.find((one) => one.segment === segment)?.tokens[0]?.tokenId ?? -1,
       );
     };
     return { cpu: draw(this.#cpu), device: draw(this.device) };
   }
 
-  rearrange(operations: readonly CacheOperation[]): void {
-    this.#cpu.rearrange(operations);
-    this.device.rearrange(operations);
+  rearrange(cacheOperations: readonly CacheOperation[]): void {
+    this.#cpu.execute({ cacheOperations, segments: [] });
+    this.device.execute({ cacheOperations, segments: [] });
   }
 
   readonly #next = new Map<Sequence, number>();
@@ -93,21 +109,16 @@ export class DecoderPair {
     if (sequence.numUncomputedTokens === 0) sequence.append(this.#next.get(sequence) ?? 0);
   }
 
-  #execute(work: Partial<StepPlan>): void {
-    const plan = { cacheOperations: [], decode: [], prefill: [], numBatchedTokens: 0, ...work };
+  #execute(segments: readonly Segment[]): void {
+    const plan = { cacheOperations: [], segments };
     const expected = this.#cpu.execute(plan);
     const actual = this.device.execute(plan);
     const failed = [...expected.failures, ...actual.failures];
     if (failed.length > 0) throw new Error(failed[0]?.message);
-    for (const { sequence, logits } of expected.rows) {
-      const row = actual.rows.find((other) => other.sequence === sequence);
-      this.#compare(logits, row?.logits);
-      this.#next.set(sequence, argmax(logits));
-    }
-    for (const [index, { logits }] of (expected.verified ?? []).entries()) {
-      for (const [at, behind] of logits.entries()) {
-        this.#compare(behind, actual.verified?.[index]?.logits[at]);
-      }
+    for (const { segment, logits } of expected.logits) {
+      const found = actual.logits.find((other) => other.segment === segment);
+      for (const [index, row] of logits.entries()) this.#compare(row, found?.logits[index]);
+      this.#next.set(segment.sequence, argmax(logits[0] ?? new Float32Array()));
     }
   }
 

@@ -3,8 +3,8 @@ import type { DecoderPair } from './decoder-pair.ts';
 
 /**
  * Everything that a device does with a KV cache, on few tokens: chunked and whole prefill in several
- * rows, ragged decode with a dead row, a prefix copied on, a row moved down and its old one reused,
- * drafts that come true and drafts that do not. Needs 4 rows of 64 positions, and 3 draft tokens.
+ * slots, ragged decode with a dead slot, a prefix copied on, a slot moved down and its old one reused,
+ * drafts that come true and drafts that do not. Needs 4 slots of 64 positions, and 3 draft tokens.
  */
 export function runDeviceScenario(pair: DecoderPair): void {
   const prompt = (seed: number, length: number) =>
@@ -13,7 +13,7 @@ export function runDeviceScenario(pair: DecoderPair): void {
   const second = pair.sequence(1, prompt(2, 9));
   const third = pair.sequence(2, prompt(3, 35));
   pair.prefill(first, 10);
-  // Chunks of several sequences take turns on the staging row.
+  // Chunks of several sequences take turns on the staging slot.
   pair.prefill(third, 18);
   pair.prefill(second);
   pair.prefill(first);
@@ -26,10 +26,10 @@ export function runDeviceScenario(pair: DecoderPair): void {
   pair.rearrange([{ type: 'copy', from: 2, to: 3, length: 20 }]);
   fourth.numComputedTokens = 20;
   pair.prefill(fourth);
-  // The second one ends; its row is a hole, until the last sequence moves into it.
+  // The second one ends; its slot is a hole, until the last sequence moves into it.
   pair.decode([first, null, third, fourth]);
   pair.rearrange([{ type: 'copy', from: 3, to: 1, length: fourth.numComputedTokens }]);
-  fourth.row = 1;
+  fourth.slot = 1;
   pair.decode([first, fourth, third]);
   // Long enough for another kernel.
   const fifth = pair.sequence(3, prompt(5, 40));
@@ -40,7 +40,7 @@ export function runDeviceScenario(pair: DecoderPair): void {
     pair.verify(sequence, [8, 9], 0);
   }
   pair.decode([first, fourth, third, fifth]);
-  // Behind a draft that was given up and a decode run, the staging row is out of date.
+  // Behind a draft that was given up and a decode run, the staging slot is out of date.
   pair.verify(third, [11], 1);
 }
 

@@ -1,15 +1,21 @@
-import type { Decoder, StepResult, VerifiedDraft } from '../../src/engine/cpu/cpu-decoder.ts';
+import { SlotLayout, widthOf } from '../../src/engine/cpu/slot-layout.ts';
 import type { EngineRequest } from '../../src/engine/request.ts';
-import type { LogitsRow } from '../../src/engine/sampling/sampler.ts';
-import type { Sequence } from '../../src/engine/sequence.ts';
-import type {
-  CacheOperation,
-  SequenceFailure,
-  StepPlan,
-  VerifyRun,
+import {
+  type CacheOperation,
+  type Decoder,
+  type Segment,
+  type SegmentLogits,
+  type SequenceFailure,
+  type StepPlan,
+  type StepResult,
+  type TimedRun,
+  tokenIdsOf,
 } from '../../src/engine/step.ts';
 
 export const FAKE_VOCAB_SIZE = 97;
+/** What dead slots write, and what prompts are padded with. */
+const DEAD_TOKEN = -1;
+const PADDING = -2;
 
 /** What the fake model says after a text: depends on every token and its place. */
 export function fakeNextToken(tokenIds: Iterable<number>): number {
@@ -38,118 +44,114 @@ export function fakeContinuation({
 }
 
 /**
- * A model whose KV cache is the tokens themselves: rows are really written, moved and read, so a plan
- * that computes the wrong token, or reads a row another sequence wrote to, gives another text.
+ * A model whose KV cache is the tokens themselves: slots are really written, moved and read, so a plan
+ * or a layout that computes the wrong token, or reads what another sequence wrote, gives another text.
  */
 export class FakeDecoder implements Decoder {
-  readonly rows: number[][];
+  readonly slots: number[][];
   readonly capacity: number;
   /** Sequences whose next run fails. */
   readonly failing = new Set<number>();
+  /** Runs of several prompts, padded. */
+  numJoinedRuns = 0;
+  /** Slots that decode runs computed for nobody. */
+  numDeadTokens = 0;
+  readonly #layout: SlotLayout;
 
-  constructor(numRows: number, capacity: number) {
-    this.rows = Array.from({ length: numRows }, () => []);
+  constructor(numSlots: number, capacity: number, layout = new SlotLayout({})) {
+    this.slots = Array.from({ length: numSlots }, () => []);
     this.capacity = capacity;
+    this.#layout = layout;
   }
 
-  rearrange(operations: readonly CacheOperation[]): void {
-    for (const operation of operations) this.#apply(operation);
-  }
-
-  execute(plan: StepPlan): StepResult {
-    const rows: LogitsRow[] = [];
-    const failures: SequenceFailure[] = [];
-    for (const [row, { sequence, position }] of plan.decode.entries()) {
-      const tokenId = sequence ? (sequence.tokenIds(position, position + 1)[0] ?? -1) : -1;
-      this.#write(row, position, [tokenId]);
-      if (!sequence) continue;
-      if (sequence.row !== row)
-        throw new Error(`row ${row} decodes the sequence of ${sequence.row}`);
-      this.#finishRun(sequence, position + 1, rows, failures);
-    }
-    for (const run of plan.prefill) {
-      const width = Math.max(...run.map(({ length }) => length));
-      for (const [index, { sequence, start, length }] of run.entries()) {
-        if (sequence.row !== (run[0]?.sequence.row ?? 0) + index)
-          throw new Error('rows not adjacent');
-        if (run.length > 1 && start !== 0) throw new Error('only fresh prompts run together');
-        const padding = Array.from({ length: width - length }, () => -2);
-        const tokenIds = [...sequence.tokenIds(start, start + length), ...padding];
-        this.#write(sequence.row, start, tokenIds);
-        this.#finishRun(sequence, start + length, rows, failures);
+  execute({ cacheOperations, segments }: StepPlan): StepResult {
+    for (const operation of cacheOperations) this.#apply(operation);
+    const { decode, prefill, verify, ...layout } = this.#layout.runsOf(segments);
+    for (const operation of layout.cacheOperations) this.#apply(operation);
+    const timedRuns: TimedRun[] = [];
+    const none = { decode: [], prefill: [], verify: [], ms: 1 };
+    for (const [slot, { segment, start }] of decode.entries()) {
+      this.#write(slot, start, segment ? tokenIdsOf(segment) : [DEAD_TOKEN]);
+      if (segment === null) this.numDeadTokens += 1;
+      else if (segment.sequence.slot !== slot) {
+        throw new Error(`slot ${slot} decodes the sequence of ${segment.sequence.slot}`);
       }
     }
-    const verify = plan.verify ?? [];
-    const verified = verify.flatMap((run) => this.#verify(run, rows, failures));
-    const prefillMs = plan.prefill.map(() => 1);
-    return {
-      rows,
-      verified,
-      failures,
-      timings: { decodeMs: 1, prefillMs, verifyMs: verify.map(() => 1) },
-    };
-  }
-
-  #verify(
-    { sequence, draftTokenIds }: VerifyRun,
-    rows: LogitsRow[],
-    failures: SequenceFailure[],
-  ): VerifiedDraft[] {
-    const start = sequence.numComputedTokens;
-    this.#write(sequence.row, start, [sequence.lastTokenId, ...draftTokenIds]);
-    this.#finishRun(sequence, start + 1, rows, failures);
-    if (this.failing.has(sequence.id)) return [];
-    const logits = Array.from(draftTokenIds, (_, index) =>
-      this.#logits(sequence.row, start + 2 + index),
-    );
-    return [{ sequence, draftTokenIds, logits }];
+    if (decode.length > 0) timedRuns.push({ ...none, decode });
+    for (const run of prefill) {
+      const width = widthOf(run);
+      this.numJoinedRuns += Number(run.length > 1);
+      for (const [index, segment] of run.entries()) {
+        const { sequence, start, numTokens } = segment;
+        if (sequence.slot !== (run[0]?.sequence.slot ?? 0) + index)
+          throw new Error('slots not adjacent');
+        if (run.length > 1 && start !== 0) throw new Error('only fresh prompts run together');
+        const padding = Array.from({ length: width - numTokens }, () => PADDING);
+        this.#write(sequence.slot, start, [...tokenIdsOf(segment), ...padding]);
+      }
+      const spans = run.map(({ start }) => ({ start, length: width }));
+      timedRuns.push({ ...none, prefill: spans });
+    }
+    for (const segment of verify) {
+      const { sequence, start, numTokens: length } = segment;
+      this.#write(sequence.slot, start, tokenIdsOf(segment));
+      timedRuns.push({ ...none, verify: [{ start, length }] });
+    }
+    return { ...this.#resultsOf(segments), timedRuns };
   }
 
   /** Blocks that hold anything. */
   touchedBlocks(blockSize: number): number {
-    return this.rows.reduce((sum, cells) => sum + Math.ceil(cells.length / blockSize), 0);
+    return this.slots.reduce((sum, cells) => sum + Math.ceil(cells.length / blockSize), 0);
   }
 
-  #finishRun(
-    sequence: Sequence,
-    length: number,
-    rows: LogitsRow[],
-    failures: SequenceFailure[],
-  ): void {
-    if (this.failing.has(sequence.id)) failures.push({ sequence, message: 'made to fail' });
-    else if (length === sequence.numTokens || sequence.scoresPrompt) {
-      rows.push({ sequence, logits: this.#logits(sequence.row, length) });
+  #resultsOf(segments: readonly Segment[]): Pick<StepResult, 'logits' | 'failures'> {
+    const logits: SegmentLogits[] = [];
+    const failures: SequenceFailure[] = [];
+    for (const segment of segments) {
+      const { sequence, start, numTokens, numLogits } = segment;
+      const isStray = tokenIdsOf(segment).some((tokenId) => tokenId >= FAKE_VOCAB_SIZE);
+      if (isStray || this.failing.has(sequence.id)) {
+        failures.push({ sequence, message: 'made to fail' });
+      } else if (numLogits > 0) {
+        const first = start + numTokens - numLogits + 1;
+        const rows = Array.from({ length: numLogits }, (_, index) =>
+          this.#logits(sequence.slot, first + index),
+        );
+        logits.push({ segment, logits: rows });
+      }
     }
+    return { logits, failures };
   }
 
   #apply(operation: CacheOperation): void {
     if (operation.type === 'discard') {
-      this.#row(operation.row).splice(operation.start);
+      this.#slot(operation.slot).splice(operation.start);
       return;
     }
-    const copied = this.#row(operation.from).slice(0, operation.length);
-    if (copied.length < operation.length) throw new Error(`row ${operation.from} is too short`);
-    this.#row(operation.to).splice(0, operation.length, ...copied);
+    const copied = this.#slot(operation.from).slice(0, operation.length);
+    if (copied.length < operation.length) throw new Error(`slot ${operation.from} is too short`);
+    this.#slot(operation.to).splice(0, operation.length, ...copied);
   }
 
   release(): void {}
 
-  #row(row: number): number[] {
-    const cells = this.rows[row];
-    if (!cells) throw new Error(`there is no row ${row}`);
+  #slot(slot: number): number[] {
+    const cells = this.slots[slot];
+    if (!cells) throw new Error(`there is no slot ${slot}`);
     return cells;
   }
 
-  #write(row: number, position: number, tokenIds: number[]): void {
-    if (position + tokenIds.length > this.capacity) throw new Error(`row ${row} overflows`);
-    const cells = this.#row(row);
-    if (position > cells.length) throw new Error(`row ${row} has a gap before ${position}`);
-    cells.splice(position, tokenIds.length, ...tokenIds);
+  #write(slot: number, position: number, tokenIds: ArrayLike<number>): void {
+    if (position + tokenIds.length > this.capacity) throw new Error(`slot ${slot} overflows`);
+    const cells = this.#slot(slot);
+    if (position > cells.length) throw new Error(`slot ${slot} has a gap before ${position}`);
+    cells.splice(position, tokenIds.length, ...Array.from(tokenIds));
   }
 
-  #logits(row: number, length: number): Float32Array {
+  #logits(slot: number, length: number): Float32Array {
     const logits = new Float32Array(FAKE_VOCAB_SIZE);
-    logits[fakeNextToken(this.#row(row).slice(0, length))] = 1;
+    logits[fakeNextToken(this.#slot(slot).slice(0, length))] = 1;
     return logits;
   }
 }

@@ -10,7 +10,7 @@ import type { EngineHandle, EngineProcessEvents } from '../../src/front/engine-p
 const INFO: EngineInfo = {
   runtimeVersion: 'fake',
   device: 'cpu',
-  numRows: 1,
+  numSlots: 1,
   kvCacheBytes: 0,
   threads: 1,
   sharedMemory: null,

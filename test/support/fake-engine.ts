@@ -34,7 +34,7 @@ export class FakeEngine implements Engine {
   readonly info: EngineInfo = {
     runtimeVersion: 'fake',
     device: 'cpu',
-    numRows: 1,
+    numSlots: 1,
     kvCacheBytes: 0,
     threads: 1,
     sharedMemory: null,

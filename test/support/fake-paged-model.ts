@@ -1,7 +1,6 @@
 import type { PagedBatch } from '../../src/engine/gpu/paged/paged-batch.ts';
 import type { BlockMove, PagedModel } from '../../src/engine/gpu/paged/paged-decoder.ts';
-import type { LogitsRow } from '../../src/engine/sampling/sampler.ts';
-import type { Sequence } from '../../src/engine/sequence.ts';
+import type { Segment, SegmentLogits } from '../../src/engine/step.ts';
 import { FAKE_VOCAB_SIZE, fakeNextToken } from './fake-decoder.ts';
 
 /**
@@ -52,14 +51,12 @@ export class FakePagedModel implements PagedModel {
     });
   }
 
-  read(sequences: readonly (Sequence | null)[]): LogitsRow[] {
-    return sequences.flatMap((sequence, row) =>
-      sequence ? [{ sequence, logits: at(this.#logits, row) }] : [],
-    );
-  }
-
-  readWhole(sequence: Sequence, count: number): LogitsRow[] {
-    return this.read(Array.from({ length: count }, () => sequence));
+  read(segments: readonly Segment[]): SegmentLogits[] {
+    let row = 0;
+    return segments.map((segment) => {
+      const logits = Array.from({ length: segment.numLogits }, () => at(this.#logits, row++));
+      return { segment, logits };
+    });
   }
 
   copyBlocks(copies: readonly BlockMove[]): void {

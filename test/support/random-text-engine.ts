@@ -1,20 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
-import type { Decoder, StepResult, VerifiedDraft } from '../../src/engine/cpu/cpu-decoder.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { GrammarDrafts } from '../../src/engine/speculation/grammar-drafts.ts';
 import { GrammarMatchers } from '../../src/engine/constraints/grammar-matchers.ts';
-import { KvCache } from '../../src/engine/kv-cache/slot-cache.ts';
+import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
-import type { LogitsRow } from '../../src/engine/sampling/sampler.ts';
 import { NgramDrafts } from '../../src/engine/speculation/ngram-drafts.ts';
 import { Sampler } from '../../src/engine/sampling/sampler.ts';
 import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
 import { Speculator } from '../../src/engine/speculation/speculator.ts';
-import type { StepPlan } from '../../src/engine/step.ts';
+import type { Decoder, StepPlan, StepResult } from '../../src/engine/step.ts';
 import { VOCABULARY } from './grammar-vocabulary.ts';
 
-const NUM_ROWS = 16;
+const NUM_SLOTS = 16;
 const CAPACITY = 2048;
 const MAX_DRAFT_TOKENS = 6;
 
@@ -25,24 +23,17 @@ class FlatDecoder implements Decoder {
   /** Steps so far that computed each sequence. */
   readonly stepsOf = new Map<number, number>();
 
-  rearrange(): void {}
-
-  execute({ decode, prefill, verify = [] }: StepPlan): StepResult {
-    const rows: LogitsRow[] = [];
-    const live = decode.flatMap(({ sequence }) => (sequence ? [sequence] : []));
-    for (const sequence of [
-      ...live,
-      ...[...prefill.flat(), ...verify].map((run) => run.sequence),
-    ]) {
+  execute({ segments }: StepPlan): StepResult {
+    for (const { sequence } of segments) {
       this.stepsOf.set(sequence.id, (this.stepsOf.get(sequence.id) ?? 0) + 1);
-      rows.push({ sequence, logits: flat() });
     }
-    const verified = verify.map(({ sequence, draftTokenIds }): VerifiedDraft => {
-      return { sequence, draftTokenIds, logits: Array.from(draftTokenIds, flat) };
+    const logits = segments.map((segment) => {
+      return { segment, logits: Array.from({ length: segment.numLogits }, flat) };
     });
-    const ones = (runs: readonly unknown[]) => runs.map(() => 1);
-    const timings = { decodeMs: 1, prefillMs: ones(prefill), verifyMs: ones(verify) };
-    return { rows, verified, failures: [], timings };
+    const decode = segments.filter(({ numTokens }) => numTokens === 1);
+    const spans = decode.map(({ start }) => ({ start, length: 1 }));
+    const run = { decode: spans, prefill: [], verify: [], ms: 1 };
+    return { logits, failures: [], timedRuns: spans.length > 0 ? [run] : [] };
   }
 
   release(): void {}
@@ -69,16 +60,14 @@ export class RandomTextEngine {
       maxDraftTokens,
       ...times,
     });
-    const kvCache = new KvCache({ numRows: NUM_ROWS, capacity: CAPACITY, prefixCaching: false });
-    const costs = new CostModel();
-    const scheduler = new Scheduler(kvCache, costs, {
-      maxNumSeqs: NUM_ROWS,
-      maxNumBatchedTokens: 512,
-      targetItlMs: null,
-      batching: 'continuous',
+    const kvCache = new SlotCache({
+      numSlots: NUM_SLOTS,
+      capacity: CAPACITY,
+      prefixCaching: false,
     });
-    const sampler = new Sampler(VOCABULARY.vocabSize);
+    const costs = new CostModel();
     const { decoder, grammars } = this;
+    const sampler = new Sampler(VOCABULARY.vocabSize, grammars);
     const source = new NgramDrafts();
     const speculator = speculates
       ? new Speculator({
@@ -91,6 +80,17 @@ export class RandomTextEngine {
           minGain: 0,
         })
       : null;
+    const scheduler = new Scheduler(
+      kvCache,
+      costs,
+      {
+        maxNumSeqs: NUM_SLOTS,
+        maxNumBatchedTokens: 512,
+        targetItlMs: null,
+        batching: 'continuous',
+      },
+      speculator,
+    );
     this.engine = new Engine({ scheduler, kvCache, decoder, sampler, costs, grammars, speculator });
   }
 

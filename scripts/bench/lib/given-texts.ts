@@ -1,4 +1,4 @@
-import type { Decoder } from '../../../src/engine/cpu/cpu-decoder.ts';
+import type { Decoder } from '../../../src/engine/step.ts';
 import type { Sequence } from '../../../src/engine/sequence.ts';
 
 /**
@@ -14,9 +14,8 @@ export function giveTexts(decoder: Decoder, texts: ReadonlyMap<number, Int32Arra
   const execute = decoder.execute.bind(decoder);
   decoder.execute = (plan) => {
     const result = execute(plan);
-    for (const { sequence, logits } of result.rows) favour(sequence, 0, logits);
-    for (const { sequence, logits } of result.verified ?? []) {
-      for (const [index, behind] of logits.entries()) favour(sequence, 1 + index, behind);
+    for (const { segment, logits } of result.logits) {
+      for (const [index, row] of logits.entries()) favour(segment.sequence, index, row);
     }
     return result;
   };

@@ -1,14 +1,15 @@
-import { OnnxDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
-import { kvShape, KvStorage } from '../../../src/engine/cpu/kv-storage.ts';
-import type { LogitsRow } from '../../../src/engine/sampling/sampler.ts';
+import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
+import { KvStorage } from '../../../src/engine/cpu/kv-storage.ts';
+import { kvShape } from '../../../src/engine/kv-cache/kv-shape.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
+import { segmentOf, type StepResult } from '../../../src/engine/step.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import { createSharedMemory } from '../../../src/ort/native-memory.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
 
 /** The engine's decoder without the engine: the same runs, no scheduling and no sampling. */
 export class RawDecoder {
-  readonly #decoder: OnnxDecoder;
+  readonly #decoder: CpuDecoder;
   readonly #sequences: Sequence[];
   /** What computing all rows' contexts took, each as one whole prompt. */
   readonly prefillMs: number;
@@ -27,10 +28,10 @@ export class RawDecoder {
   ) {
     const shape = kvShape(model.manifest, rows, capacity);
     const sharedMemory = durable ? createSharedMemory(KvStorage.byteLength(shape)) : null;
-    this.#decoder = new OnnxDecoder(model, {
-      numRows: rows,
+    this.#decoder = new CpuDecoder(model, {
+      numSlots: rows,
       maxModelLen: capacity,
-      sharedMemory,
+      sharedMemoryFd: sharedMemory,
       reproducible: durable,
       session: { intraOpThreads },
     });
@@ -39,20 +40,12 @@ export class RawDecoder {
     this.prefillMs = performance.now() - start;
   }
 
-  /** One token for every row, behind the context: the same work every time. @returns its logits */
-  step(): readonly LogitsRow[] {
-    const decode = this.#sequences.map((sequence) => ({
-      sequence,
-      position: sequence.numComputedTokens,
-    }));
-    const { rows, failures } = this.#decoder.execute({
-      cacheOperations: [],
-      decode,
-      prefill: [],
-      numBatchedTokens: decode.length,
-    });
-    if (failures[0]) throw new Error(failures[0].message);
-    return rows;
+  /** One token for every row, after the context: the same work every time. */
+  step(): StepResult {
+    const segments = this.#sequences.map((sequence) => segmentOf(sequence, 1));
+    const result = this.#decoder.execute({ cacheOperations: [], segments });
+    if (result.failures[0]) throw new Error(result.failures[0].message);
+    return result;
   }
 
   /** The context of the first row, computed anew in one run. */
@@ -71,14 +64,13 @@ export class RawDecoder {
       (_, index) => 3 + ((row + index) % 200),
     );
     const sequence = new Sequence(engineRequest({ id: row, promptTokenIds, maxTokens: 1 }));
-    sequence.row = row;
+    sequence.slot = row;
     this.#prefill(sequence, context);
     sequence.numComputedTokens = context;
     return sequence;
   }
 
   #prefill(sequence: Sequence, length: number): void {
-    const prefill = [[{ sequence, start: 0, length }]];
-    this.#decoder.execute({ cacheOperations: [], decode: [], prefill, numBatchedTokens: length });
+    this.#decoder.execute({ cacheOperations: [], segments: [segmentOf(sequence, length, 0)] });
   }
 }

@@ -2,11 +2,12 @@ import { GrammarThreadError } from '../../grammar/grammar-thread.ts';
 import type { GrammarSpec, GrammarVocabulary } from '../../grammar/grammar-spec.ts';
 import { SharedMatch } from '../../grammar/shared-match.ts';
 import { LIMITS } from '../../limits.ts';
+import type { TokenOutput } from '../request.ts';
+import type { ConstrainedResults, Constraints, TokenMask } from '../sampling/constraints.ts';
 import { GrammarThreads, type MatchThread } from './grammar-threads.ts';
 import { type Matcher, msAtWork } from './matcher.ts';
-import type { LogitsRow } from '../sampling/sampler.ts';
 import type { Sequence } from '../sequence.ts';
-import type { SampledToken, SequenceFailure } from '../step.ts';
+import type { SegmentLogits, SequenceFailure } from '../step.ts';
 
 /** Slow masks in a row after which a sequence no longer shares a thread with quick ones. */
 const MAX_SLOW_MASKS = 8;
@@ -15,12 +16,10 @@ const IDLE_WAIT_MS = 2;
 const NO_WAY_ON = 'the text can not go on within its grammar';
 const NOTHING = new Int32Array();
 
-/** The rows of a step, sorted by whether their next token may be sampled now. */
-export interface ConstrainedRows {
-  readonly ready: readonly LogitsRow[];
-  /** Their masks are not there yet: they are computed again in the next step. */
-  readonly pending: readonly Sequence[];
-  readonly failures: readonly SequenceFailure[];
+/** A step's results, sorted by whether their next token may be sampled now. */
+interface SortedResults extends ConstrainedResults {
+  /** Their masks are not there yet. */
+  readonly deferred: readonly Sequence[];
 }
 
 export interface GrammarMatchersOptions {
@@ -40,7 +39,7 @@ export interface GrammarMatchersOptions {
  * samples nothing, and its last token is computed once more. What a sequence generates does not
  * depend on that, nor does it change the pace of unconstrained rows.
  */
-export class GrammarMatchers {
+export class GrammarMatchers implements Constraints {
   readonly #vocabulary: GrammarVocabulary;
   readonly #timeoutMs: number;
   readonly #maskMs: number;
@@ -105,39 +104,38 @@ export class GrammarMatchers {
     this.#post(matcher);
   }
 
-  /** Gives constrained rows their masks. */
-  constrain(rows: readonly LogitsRow[]): ConstrainedRows {
-    const sorted = this.#sort(rows);
+  /** Waits a moment for a mask where nothing can be sampled without one. */
+  constrain(results: readonly SegmentLogits[]): ConstrainedResults {
+    const sorted = this.#sort(results);
     if (sorted.ready.length > 0) return sorted;
-    const matcher = this.#matchers.get(sorted.pending[0]?.id ?? -1);
+    const matcher = this.#matchers.get(sorted.deferred[0]?.id ?? -1);
     if (matcher === undefined) return sorted;
     matcher.match.waitForMask(0, matcher.sequence.numOutputTokens, IDLE_WAIT_MS);
-    return this.#sort(rows);
+    return this.#sort(results);
   }
 
-  #sort(rows: readonly LogitsRow[]): ConstrainedRows {
-    const ready: LogitsRow[] = [];
-    const pending: Sequence[] = [];
+  #sort(results: readonly SegmentLogits[]): SortedResults {
+    const ready: SegmentLogits[] = [];
+    const deferred: Sequence[] = [];
     const failures: SequenceFailure[] = [];
-    for (const row of rows) {
-      const { sequence } = row;
+    for (const result of results) {
+      const { sequence } = result.segment;
       const matcher = this.#matchers.get(sequence.id);
       if (matcher === undefined || sequence.scoresPrompt) {
-        ready.push(row);
+        ready.push(result);
       } else if (matcher.failure !== null) {
         failures.push({ sequence, message: matcher.failure });
       } else if (!matcher.match.hasMask(0, sequence.numOutputTokens)) {
-        pending.push(sequence);
+        deferred.push(sequence);
         this.#checkTime(matcher);
       } else {
-        sequence.tokenMask = matcher.match.mask(0);
-        if (sequence.tokenMask) ready.push(row);
+        if (matcher.match.mask(0) !== null) ready.push(result);
         else failures.push({ sequence, message: NO_WAY_ON });
         matcher.waitingSince = -1;
         if (matcher.match.numSlowInARow >= MAX_SLOW_MASKS) this.#setApart(matcher);
       }
     }
-    return { ready, pending, failures };
+    return { ready, deferred, failures };
   }
 
   /**
@@ -165,33 +163,28 @@ export class GrammarMatchers {
     matcher.thread.grammarThread.post({ type: 'draft', id, number, tokenIds });
   }
 
-  /**
-   * Gives a sequence whose draft has come true up to its token `index` the mask behind that.
-   * @returns false when there is none: the sequence has to go on with another step
-   */
-  constrainBehind(sequence: Sequence, index: number): boolean {
+  maskOf(sequence: Sequence, numAccepted: number): TokenMask | 'free' | null {
     const matcher = this.#matchers.get(sequence.id);
-    if (matcher === undefined) return true;
+    if (matcher === undefined) return 'free';
     const { match, numDrafts } = matcher;
-    if (!match.waitForMask(1 + index, numDrafts, IDLE_WAIT_MS)) return false;
-    const mask = match.mask(1 + index);
-    if (mask !== null) sequence.tokenMask = mask;
-    return mask !== null;
+    const isThere = numAccepted === 0 || match.waitForMask(numAccepted, numDrafts, IDLE_WAIT_MS);
+    return isThere ? match.mask(numAccepted) : null;
   }
 
   /**
-   * Takes sampled tokens into account; the masks of what follows are worked out from here on.
-   * @param looksAhead also for tokens that are forced behind those
+   * Takes a step's tokens into account; the masks of what follows are worked out from here on.
+   * @param looksAhead also for tokens that are forced after those
    */
-  accept(sampled: readonly SampledToken[], looksAhead: boolean): void {
+  advance(outputs: readonly TokenOutput[], looksAhead: boolean): void {
     if (this.#matchers.size === 0) return;
+    for (const { id, finishReason } of outputs) if (finishReason) this.close(id);
     const tokens = new Map<MatchThread, [number, number][]>();
-    for (const { sequence, tokenId } of sampled) {
-      const matcher = this.#matchers.get(sequence.id);
+    for (const { id, tokenId } of outputs) {
+      const matcher = this.#matchers.get(id);
       if (matcher === undefined) continue;
       matcher.wasRestarted = false;
       const ofThread = tokens.get(matcher.thread) ?? [];
-      ofThread.push([sequence.id, tokenId]);
+      ofThread.push([id, tokenId]);
       tokens.set(matcher.thread, ofThread);
     }
     for (const [thread, ofThread] of tokens) {

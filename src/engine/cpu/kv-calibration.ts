@@ -2,13 +2,14 @@ import { setImmediate } from 'node:timers/promises';
 import type { LayerKvScales } from '../../model/kv-scales.ts';
 import type { BuiltModel } from '../../model/manifest.ts';
 import { openGraph } from '../graph-session.ts';
-import { type KvShape, kvShape, KvStorage } from './kv-storage.ts';
+import { type KvShape, kvShape } from '../kv-cache/kv-shape.ts';
+import { KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
 import { uniform } from '../sampling/philox.ts';
 import { RunBinding } from './run-binding.ts';
 
 /** Texts to calibrate with. */
-const NUM_ROWS = 16;
+const NUM_SLOTS = 16;
 /** Tokens of each. */
 const LENGTH = 96;
 const INT8_MAX = 127;
@@ -36,13 +37,13 @@ export async function calibrateKv(model: BuiltModel): Promise<readonly LayerKvSc
   const { vocabSize, maxPositionEmbeddings } = manifest;
   const length = Math.min(LENGTH, maxPositionEmbeddings);
   const session = openGraph(graphPath, model);
-  const storage = new KvStorage(kvShape(manifest, NUM_ROWS, length));
-  const logits = new LogitsBuffer(NUM_ROWS, vocabSize);
+  const storage = new KvStorage(kvShape(manifest, NUM_SLOTS, length));
+  const logits = new LogitsBuffer(NUM_SLOTS, vocabSize);
   const binding = new RunBinding(session, storage, logits);
   const group = binding.group();
-  group.bindRows(0, NUM_ROWS);
+  group.bindSlots(0, NUM_SLOTS);
   const inputIds = group.inputIds(1);
-  const rows = Array.from({ length: NUM_ROWS }, (_, row) => row);
+  const rows = Array.from({ length: NUM_SLOTS }, (_, row) => row);
   for (const row of rows) {
     inputIds[row] = BigInt(Math.floor(uniform(BigInt(row), 0) * vocabSize));
   }
@@ -76,7 +77,7 @@ function draw(logits: Float32Array, random: number): number {
 }
 
 function scalesOf(storage: KvStorage, length: number): LayerKvScales[] {
-  const tensors = storage.view(0, NUM_ROWS);
+  const tensors = storage.view(0, NUM_SLOTS);
   const scales = tensors.map(({ data }, index) => {
     if (!(data instanceof Float32Array)) throw new TypeError('calibration needs a float32 cache');
     const magnitude = index % 2 === 0 ? pairLength : Math.abs;

@@ -3,7 +3,7 @@ import type { Session } from '../../ort/session.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import type { KvStorage } from './kv-storage.ts';
 import type { LogitsBuffer } from './logits-buffer.ts';
-import { RowGroup } from './slot-group.ts';
+import { SlotGroup } from './slot-group.ts';
 
 /**
  * What runs of a decoder graph read and write, bound once: a step only rewrites the contents of a
@@ -13,11 +13,11 @@ export class RunBinding {
   readonly #session: Session;
   readonly #logits: LogitsBuffer;
   readonly #binding: IoBinding;
-  readonly #groups: readonly RowGroup[];
+  readonly #groups: readonly SlotGroup[];
   #wanted: { index: BigInt64Array; tensor: Tensor } | undefined;
   #output: { firstRow: number; tensor: Tensor } | undefined;
 
-  /** @param prefilling of the mixed graph's second row group; null for a graph with one */
+  /** @param prefilling of the mixed graph's second slot group; null for a graph with one */
   constructor(
     session: Session,
     storage: KvStorage,
@@ -27,16 +27,16 @@ export class RunBinding {
     this.#session = session;
     this.#logits = logits;
     this.#binding = new IoBinding(session);
-    const decoding = new RowGroup(this.#binding, storage, '');
+    const decoding = new SlotGroup(this.#binding, storage, '');
     this.#groups = prefilling
-      ? [decoding, new RowGroup(this.#binding, prefilling, 'prefill.')]
+      ? [decoding, new SlotGroup(this.#binding, prefilling, 'prefill.')]
       : [decoding];
   }
 
   /** @throws RangeError when the graph has fewer groups */
-  group(index = 0): RowGroup {
+  group(index = 0): SlotGroup {
     const group = this.#groups[index];
-    if (!group) throw new RangeError(`there is no row group ${index}`);
+    if (!group) throw new RangeError(`there is no slot group ${index}`);
     return group;
   }
 

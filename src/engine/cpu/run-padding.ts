@@ -1,12 +1,12 @@
 import type { DecoderManifest } from '../../model/manifest.ts';
 
 /**
- * What runs must be like so that a token's values depend on nothing but its text: dead tokens fill up
- * the others. Two kernels round otherwise than they do elsewhere: attention for a row with a single
- * token, and products of 4-bit weights, which take tokens two by two, for the one left over.
+ * A token's values must depend on nothing but its text. Two kernels violate that, so runs are filled up
+ * with dead tokens. Attention rounds otherwise for a slot with a single token than for several. And
+ * matmuls of 4-bit weights take tokens two by two, and round otherwise for one left over.
  */
 export interface RunPadding {
-  /** A row's tokens in a prefill or verify run, at least. */
+  /** A slot's tokens in a prefill or verify run, at least. */
   readonly minWidth: 1 | 2;
   /** Tokens of a run, and logits wanted of it, are even in number. */
   readonly isEven: boolean;
@@ -26,15 +26,15 @@ export function fits(numTokens: number, { isEven }: RunPadding): boolean {
 }
 
 /**
- * Tokens for each row of a run: as many as the longest has, and one more where that makes the run
- * fit. It may not fit all the same beside an odd number of others.
+ * Tokens for each slot of a run: as many as the longest segment has, and one more where that makes the
+ * run fit. Mixed with an odd number of decoding slots it may not fit all the same.
  */
 export function paddedWidth(
-  rows: readonly { readonly length: number }[],
+  run: readonly { readonly numTokens: number }[],
   padding: RunPadding,
-  numBeside = 0,
+  numDecoding = 0,
 ): number {
-  const longest = Math.max(padding.minWidth, ...rows.map(({ length }) => length));
-  const numTokens = numBeside + rows.length * longest;
-  return fits(numTokens, padding) || rows.length % 2 === 0 ? longest : longest + 1;
+  const longest = Math.max(padding.minWidth, ...run.map(({ numTokens }) => numTokens));
+  const total = numDecoding + run.length * longest;
+  return fits(total, padding) || run.length % 2 === 0 ? longest : longest + 1;
 }

@@ -4,12 +4,12 @@ import { Tensor } from '../../ort/tensor.ts';
 import type { KvStorage } from './kv-storage.ts';
 
 /**
- * A contiguous range of KV cache rows, bound to one group of a graph's inputs and outputs.
+ * A contiguous range of KV cache slots, bound to one group of a graph's inputs and outputs.
  *
  * The cache's tensors are bound as `past_key_values.*` and as `present.*`: GroupQueryAttention
  * sees that both are the same memory and appends in place.
  */
-export class RowGroup {
+export class SlotGroup {
   readonly #binding: IoBinding;
   readonly #storage: KvStorage;
   readonly #prefix: string;
@@ -17,10 +17,10 @@ export class RowGroup {
   readonly #presentNames: readonly string[];
   readonly #totalSequenceLength = new Int32Array(1);
   readonly #total: Tensor;
-  #firstRow = 0;
-  #numRows = 0;
+  #firstSlot = 0;
+  #numSlots = 0;
   #seqlensK = new Int32Array(0);
-  #rowTensors: Tensor[] = [];
+  #slotTensors: Tensor[] = [];
   #inputIds: { data: BigInt64Array; tensor: Tensor } | undefined;
 
   /** @param prefix of the group's names in the graph */
@@ -35,42 +35,42 @@ export class RowGroup {
     binding.bindInput(`${prefix}total_sequence_length`, this.#total);
   }
 
-  /** Points the group at other rows; cheap when they are the same. */
-  bindRows(firstRow: number, numRows: number): void {
-    if (firstRow === this.#firstRow && numRows === this.#numRows) return;
-    const before = this.#rowTensors;
-    const kv = this.#storage.view(firstRow, numRows);
-    this.#seqlensK = new Int32Array(numRows);
-    const seqlensK = Tensor.over('int32', [numRows], this.#seqlensK);
+  /** Points the group at other slots; cheap when they are the same. */
+  bindSlots(firstSlot: number, numSlots: number): void {
+    if (firstSlot === this.#firstSlot && numSlots === this.#numSlots) return;
+    const before = this.#slotTensors;
+    const kv = this.#storage.view(firstSlot, numSlots);
+    this.#seqlensK = new Int32Array(numSlots);
+    const seqlensK = Tensor.over('int32', [numSlots], this.#seqlensK);
     this.#binding.bindInput(`${this.#prefix}seqlens_k`, seqlensK);
     for (const [index, tensor] of kv.entries()) {
       this.#binding.bindInput(this.#pastNames[index] ?? '', tensor);
       this.#binding.bindOutput(this.#presentNames[index] ?? '', tensor);
     }
     for (const tensor of before) tensor.release();
-    this.#rowTensors = [...kv, seqlensK];
-    [this.#firstRow, this.#numRows] = [firstRow, numRows];
+    this.#slotTensors = [...kv, seqlensK];
+    [this.#firstSlot, this.#numSlots] = [firstSlot, numSlots];
   }
 
   /**
-   * The array [rows x tokensPerRow] to write the next run's token ids to. Asking for another size
+   * The array [slots x tokensPerSlot] to write the next run's token ids to. Asking for another size
    * than the last run's rebinds that one input.
    */
-  inputIds(tokensPerRow: number): BigInt64Array {
-    const length = this.#numRows * tokensPerRow;
+  inputIds(tokensPerSlot: number): BigInt64Array {
+    const length = this.#numSlots * tokensPerSlot;
     const before = this.#inputIds;
-    if (before && before.data.length === length && before.tensor.shape[1] === tokensPerRow) {
+    if (before && before.data.length === length && before.tensor.shape[1] === tokensPerSlot) {
       return before.data;
     }
     const data = new BigInt64Array(length);
-    const tensor = Tensor.over('int64', [this.#numRows, tokensPerRow], data);
+    const tensor = Tensor.over('int64', [this.#numSlots, tokensPerSlot], data);
     this.#binding.bindInput(`${this.#prefix}input_ids`, tensor);
     before?.tensor.release();
     this.#inputIds = { data, tensor };
     return data;
   }
 
-  /** @param length of the row after the run, in positions */
+  /** @param length of the slot after the run, in positions */
   setLength(index: number, length: number): void {
     this.#seqlensK[index] = length - 1;
   }
@@ -83,6 +83,6 @@ export class RowGroup {
   release(): void {
     this.#inputIds?.tensor.release();
     this.#total.release();
-    for (const tensor of this.#rowTensors) tensor.release();
+    for (const tensor of this.#slotTensors) tensor.release();
   }
 }

@@ -1,4 +1,3 @@
-import { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { Session } from '../../ort/session.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
 import { Tensor } from '../../ort/tensor.ts';
@@ -6,8 +5,8 @@ import { coversDraw } from '../sampling/candidates.ts';
 import { type BusTraffic, DeviceRun } from './device-run.ts';
 import { isGreedy } from '../sampling/greedy.ts';
 import { logitsAreUsedWhole } from '../sampling/logit-processors.ts';
-import type { LogitsRow } from '../sampling/sampler.ts';
-import type { Sequence } from '../sequence.ts';
+import type { Segment, SegmentLogits } from '../step.ts';
+import { bestGraph, candidatesGraph, rowsGraph } from './top-k-graphs.ts';
 
 /** Tokens of a row that are brought to the host, the likeliest ones. */
 const MAX_CANDIDATES = 64;
@@ -30,7 +29,7 @@ interface CandidatesRun extends BestRun {
  * rows x vocabulary: each greedy row's likeliest token, or else the likeliest tokens of each row and
  * the weight of them all together. Rows that need every logit get theirs alone.
  */
-export class SamplingHead {
+export class DeviceTopK {
   readonly #sessions: Outputs;
   readonly #logits: Tensor;
   readonly #vocabSize: number;
@@ -58,64 +57,71 @@ export class SamplingHead {
   }
 
   /**
-   * Reads the first rows of the logits. What it returns is the caller's own.
-   * @param sequences whose logits each row has; null where nobody's are wanted
+   * Reads the first rows of the logits: as many for each segment as it wants. What it returns is the
+   * caller's own.
+   * @param segments null for a row that is not wanted
    * @throws DeviceError when a run fails, as when the device is lost
    */
-  read(sequences: readonly (Sequence | null)[]): LogitsRow[] {
-    const rows: LogitsRow[] = [];
+  read(segments: readonly (Segment | null)[]): SegmentLogits[] {
+    if (segments.some((segment) => (segment?.numLogits ?? 1) > 1))
+      return this.#readDrafts(segments);
+    const results: SegmentLogits[] = [];
     const whole: number[] = [];
-    const sampled = sequences.map((sequence, row) => {
-      if (sequence === null || !logitsAreUsedWhole(sequence)) return sequence;
+    const sampled = segments.map((segment, row) => {
+      if (segment === null || !logitsAreUsedWhole(segment.sequence)) return segment;
       whole.push(row);
       return null;
     });
-    const draws = sampled.some((sequence) => sequence && !isGreedy(sequence.request.sampling));
-    if (draws) this.#readCandidates(sampled, rows, whole);
-    else if (sampled.some((sequence) => sequence !== null)) this.#readBest(sampled, rows);
-    this.#readWhole(sequences, whole, rows);
-    return rows;
+    const draws = sampled.some((segment) => segment !== null && drawsRandomly(segment));
+    if (draws) this.#readCandidates(sampled, results, whole);
+    else if (sampled.some((segment) => segment !== null)) this.#readBest(sampled, results);
+    for (const [index, logits] of this.#readWhole(whole).entries()) {
+      const segment = segments[whole[index] ?? -1];
+      if (segment) results.push({ segment, logits: [logits] });
+    }
+    return results;
   }
 
-  /** Reads the first rows of the logits, all of them one sequence's. */
-  readWhole(sequence: Sequence, numRows: number): LogitsRow[] {
-    const rows: LogitsRow[] = [];
-    const sequences = Array.from({ length: numRows }, () => sequence);
-    this.#readWhole(sequences, [...sequences.keys()], rows);
-    return rows;
+  /** Every logit of every row: whether a draft came true takes those before it. */
+  #readDrafts(segments: readonly (Segment | null)[]): SegmentLogits[] {
+    const counts = segments.map((segment) => segment?.numLogits ?? 1);
+    const numRows = counts.reduce((sum, count) => sum + count, 0);
+    const rows = this.#readWhole(Array.from({ length: numRows }, (_, row) => row));
+    return segments.flatMap((segment, index) => {
+      const logits = rows.splice(0, counts[index]);
+      return segment === null ? [] : [{ segment, logits }];
+    });
   }
 
-  #readBest(sequences: readonly (Sequence | null)[], rows: LogitsRow[]): void {
-    const { run, tokenIds, logits } = this.#bestRun(sequences.length);
+  #readBest(segments: readonly (Segment | null)[], results: SegmentLogits[]): void {
+    const { run, tokenIds, logits } = this.#bestRun(segments.length);
     run.run();
-    for (const [row, sequence] of sequences.entries()) {
-      if (sequence === null) continue;
+    for (const [row, segment] of segments.entries()) {
+      if (segment === null) continue;
       const candidates = { tokenIds: toInt32(tokenIds.subarray(row, row + 1)), restWeight: 0 };
-      rows.push({ sequence, logits: logits.slice(row, row + 1), candidates });
+      results.push({ segment, logits: [logits.slice(row, row + 1)], candidates });
     }
   }
 
   /** @param whole gets the rows whose candidates are not enough */
   #readCandidates(
-    sequences: readonly (Sequence | null)[],
-    rows: LogitsRow[],
+    segments: readonly (Segment | null)[],
+    results: SegmentLogits[],
     whole: number[],
   ): void {
-    const { run, tokenIds, logits, totals } = this.#candidatesRun(sequences.length);
-    const inverses = sequences.map((sequence) =>
-      sequence && !isGreedy(sequence.request.sampling)
-        ? 1 / sequence.request.sampling.temperature
-        : 1,
+    const { run, tokenIds, logits, totals } = this.#candidatesRun(segments.length);
+    const inverses = segments.map((segment) =>
+      segment && drawsRandomly(segment) ? 1 / segment.sequence.request.sampling.temperature : 1,
     );
-    const shape = [sequences.length, 1];
+    const shape = [segments.length, 1];
     run.upload('inverse_temperature', 'float', shape, Float32Array.from(inverses));
     run.run();
     const count = this.#numCandidates;
-    for (const [row, sequence] of sequences.entries()) {
-      if (sequence === null) continue;
+    for (const [row, segment] of segments.entries()) {
+      if (segment === null) continue;
       const best = logits.subarray(row * count, (row + 1) * count);
       const total = totals[row] ?? 0;
-      const { sampling } = sequence.request;
+      const { sampling } = segment.sequence.request;
       const weights = best.map((logit) =>
         Math.exp((logit - (best[0] ?? 0)) * (inverses[row] ?? 1)),
       );
@@ -127,30 +133,22 @@ export class SamplingHead {
       // Among equal logits the sampler goes by the order of ids.
       const order = [...ids.keys()].sort((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0));
       const restWeight = total - weights.reduce((sum, weight) => sum + weight, 0);
-      rows.push({
-        sequence,
-        logits: Float32Array.from(order, (index) => best[index] ?? -Infinity),
+      results.push({
+        segment,
+        logits: [Float32Array.from(order, (index) => best[index] ?? -Infinity)],
         candidates: { tokenIds: Int32Array.from(order, (index) => ids[index] ?? 0), restWeight },
       });
     }
   }
 
-  #readWhole(
-    sequences: readonly (Sequence | null)[],
-    whole: readonly number[],
-    rows: LogitsRow[],
-  ): void {
-    if (whole.length === 0) return;
+  #readWhole(rows: readonly number[]): Float32Array[] {
+    if (rows.length === 0) return [];
     const size = this.#vocabSize;
-    const logits = new Float32Array(whole.length * size);
-    this.#rowsRun.upload('rows', 'int64', [whole.length], BigInt64Array.from(whole, BigInt));
-    this.#rowsRun.download('picked', 'float', [whole.length, size], logits);
+    const logits = new Float32Array(rows.length * size);
+    this.#rowsRun.upload('rows', 'int64', [rows.length], BigInt64Array.from(rows, BigInt));
+    this.#rowsRun.download('picked', 'float', [rows.length, size], logits);
     this.#rowsRun.run();
-    for (const [index, row] of whole.entries()) {
-      const sequence = sequences[row];
-      if (!sequence) continue;
-      rows.push({ sequence, logits: logits.subarray(index * size, (index + 1) * size) });
-    }
+    return rows.map((_, index) => logits.subarray(index * size, (index + 1) * size));
   }
 
   #bestRun(numRows: number): BestRun {
@@ -201,56 +199,10 @@ export class SamplingHead {
   }
 }
 
-/** Each row's likeliest token and its logit. */
-function bestGraph(vocabSize: number): Uint8Array {
-  const graph = logitsGraph('best', vocabSize);
-  const axes = graph.initializer('axes', 'int64', [1], BigInt64Array.of(-1n));
-  graph.node('best_ids', 'ArgMax', ['logits'], { attributes: { axis: -1n, keepdims: 0n } });
-  graph.node('best_logits', 'ReduceMax', ['logits', axes], { attributes: { keepdims: 0n } });
-  graph.output('best_ids', 'int64', ['rows']);
-  graph.output('best_logits', 'float', ['rows']);
-  return graph.toBytes();
-}
-
-/**
- * Each row's likeliest tokens, best first, their logits, and the sum over the vocabulary of
- * exp((logit - best logit) / temperature): the log-sum-exp, less the best logit's part.
- */
-function candidatesGraph(vocabSize: number, numCandidates: number): Uint8Array {
-  const graph = logitsGraph('candidates', vocabSize);
-  graph.input('inverse_temperature', 'float', ['rows', 1]);
-  const count = graph.initializer('count', 'int64', [1], BigInt64Array.of(BigInt(numCandidates)));
-  const axes = graph.initializer('axes', 'int64', [1], BigInt64Array.of(-1n));
-  graph.node('candidates', 'TopK', ['logits', count], {
-    outputs: ['candidate_logits', 'candidate_ids'],
-    attributes: { axis: -1n, largest: 1n, sorted: 1n },
-  });
-  const best = graph.node('best', 'ReduceMax', ['logits', axes], { attributes: { keepdims: 1n } });
-  const below = graph.node('below', 'Sub', ['logits', best]);
-  const scaled = graph.node('scaled', 'Mul', [below, 'inverse_temperature']);
-  const weights = graph.node('weights', 'Exp', [scaled]);
-  graph.node('total_weight', 'ReduceSum', [weights, axes], { attributes: { keepdims: 1n } });
-  graph.output('candidate_logits', 'float', ['rows', numCandidates]);
-  graph.output('candidate_ids', 'int64', ['rows', numCandidates]);
-  graph.output('total_weight', 'float', ['rows', 1]);
-  return graph.toBytes();
-}
-
-/** The whole logits of some rows. */
-function rowsGraph(vocabSize: number): Uint8Array {
-  const graph = logitsGraph('rows', vocabSize);
-  graph.input('rows', 'int64', ['wanted']);
-  graph.node('picked', 'Gather', ['logits', 'rows']);
-  graph.output('picked', 'float', ['wanted', vocabSize]);
-  return graph.toBytes();
-}
-
-function logitsGraph(name: string, vocabSize: number): GraphBuilder {
-  const graph = new GraphBuilder(name);
-  graph.input('logits', 'float', ['rows', vocabSize]);
-  return graph;
-}
-
 function toInt32(values: BigInt64Array): Int32Array {
   return Int32Array.from(values, Number);
+}
+
+function drawsRandomly({ sequence }: Segment): boolean {
+  return !isGreedy(sequence.request.sampling);
 }

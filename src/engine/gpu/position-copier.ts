@@ -18,7 +18,7 @@ export interface BlockTensors {
  * has no copy within a device. ScatterND writes in place where its output is bound to its input's
  * memory, so nothing but the blocks is moved, and nothing but their numbers crosses the bus.
  */
-export class BlockCopier {
+export class PositionCopier {
   readonly #session: Session;
   readonly #traffic: BusTraffic;
   readonly #type: CopiedType;
@@ -41,7 +41,7 @@ export class BlockCopier {
   }
 
   /** Prepares copies between two memories, which may be the same one. */
-  between(source: BlockTensors, target: BlockTensors): BlockCopy {
+  between(source: BlockTensors, target: BlockTensors): PositionCopy {
     const run = new DeviceRun(this.#session, this.#traffic);
     const views: Tensor[] = [];
     const view = ({ tensors, numBlocks }: BlockTensors, index: number): Tensor => {
@@ -57,7 +57,7 @@ export class BlockCopier {
       run.bindInput(`target.${index}`, targetView);
       run.bindOutput(`result.${index}`, targetView);
     }
-    return new BlockCopy(run, views);
+    return new PositionCopy(run, views);
   }
 
   /** After the copies that were made from it. */
@@ -66,7 +66,7 @@ export class BlockCopier {
   }
 }
 
-export class BlockCopy {
+export class PositionCopy {
   readonly #run: DeviceRun;
   readonly #views: readonly Tensor[];
 

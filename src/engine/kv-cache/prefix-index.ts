@@ -10,47 +10,47 @@ export function wholeBlocks(numTokens: number): number {
 }
 
 /**
- * Finds rows of the KV cache that begin with the same tokens as a prompt.
+ * Finds slots of the KV cache that begin with the same tokens as a prompt.
  *
- * Each full block of a row's text has a hash that covers everything before it too (vLLM's automatic
+ * Each full block of a slot's text has a hash that covers everything before it too (vLLM's automatic
  * prefix caching), so that a lookup is one map access per block. Hashes only propose: the caller
  * compares tokens, so a collision costs a miss and never a wrong answer.
  */
 export class PrefixIndex {
-  readonly #rowsByHash = new Map<number, Set<number>>();
-  readonly #hashesByRow: number[][] = [];
+  readonly #slotsByHash = new Map<number, Set<number>>();
+  readonly #hashesBySlot: number[][] = [];
 
-  /** Extends what is known of a row's text by its full blocks up to `length` tokens. */
-  extend(row: number, salt: string, tokenIds: Int32Array, length: number): void {
-    const hashes = (this.#hashesByRow[row] ??= []);
+  /** Extends what is known of a slot's text by its full blocks up to `length` tokens. */
+  extend(slot: number, salt: string, tokenIds: Int32Array, length: number): void {
+    const hashes = (this.#hashesBySlot[slot] ??= []);
     while ((hashes.length + 1) * BLOCK_SIZE <= length) {
       const block = blockAt(tokenIds, hashes.length);
       const hash = blockHash(hashes.at(-1) ?? saltHash(salt), block);
       hashes.push(hash);
-      const rows = this.#rowsByHash.get(hash);
-      if (rows) rows.add(row);
-      else this.#rowsByHash.set(hash, new Set([row]));
+      const slots = this.#slotsByHash.get(hash);
+      if (slots) slots.add(slot);
+      else this.#slotsByHash.set(hash, new Set([slot]));
     }
   }
 
-  /** Forgets a row's text, from block `keptBlocks` on. */
-  remove(row: number, keptBlocks = 0): void {
-    for (const hash of this.#hashesByRow[row]?.splice(keptBlocks) ?? []) {
-      const rows = this.#rowsByHash.get(hash);
-      rows?.delete(row);
-      if (rows?.size === 0) this.#rowsByHash.delete(hash);
+  /** Forgets a slot's text, from block `keptBlocks` on. */
+  remove(slot: number, keptBlocks = 0): void {
+    for (const hash of this.#hashesBySlot[slot]?.splice(keptBlocks) ?? []) {
+      const slots = this.#slotsByHash.get(hash);
+      slots?.delete(slot);
+      if (slots?.size === 0) this.#slotsByHash.delete(hash);
     }
   }
 
-  /** The rows that share the most full blocks with the text; empty when none shares any. */
+  /** The slots that share the most full blocks with the text; empty when none shares any. */
   longestMatches(salt: string, tokenIds: Int32Array): readonly number[] {
     let best: Set<number> | undefined;
     let hash = saltHash(salt);
     for (let block = 0; (block + 1) * BLOCK_SIZE <= tokenIds.length; block++) {
       hash = blockHash(hash, blockAt(tokenIds, block));
-      const rows = this.#rowsByHash.get(hash);
-      if (!rows) break;
-      best = rows;
+      const slots = this.#slotsByHash.get(hash);
+      if (!slots) break;
+      best = slots;
     }
     return best ? [...best] : [];
   }

@@ -1,27 +1,27 @@
-import type { CacheRow } from './slot.ts';
+import type { Slot } from './slot.ts';
 import type { CacheOperation } from '../step.ts';
 
-export interface RowMemoryOptions {
-  readonly rows: readonly CacheRow[];
-  /** Positions of a row that are given memory together. */
+export interface SlotMemoryOptions {
+  readonly slots: readonly Slot[];
+  /** Positions of a slot that are given memory together. */
   readonly blockSize: number;
-  /** Memory to use at most, in blocks of one row. */
+  /** Memory to use at most, in blocks of one slot. */
   readonly maxBlocks: number;
-  /** Forgets an idle row's text. */
-  readonly drop: (row: CacheRow) => void;
+  /** Forgets an idle slot's text. */
+  readonly drop: (slot: Slot) => void;
   /** Takes what has to be done to the memory. */
   readonly schedule: (operation: CacheOperation) => void;
 }
 
 /**
- * Counts which blocks of which rows are backed by memory, and keeps them within the budget: by giving
+ * Counts which blocks of which slots are backed by memory, and keeps them within the budget: by giving
  * back what nobody needs, then texts of finished sequences.
  */
-export class RowMemory {
-  readonly #options: RowMemoryOptions;
+export class SlotMemory {
+  readonly #options: SlotMemoryOptions;
   #numResidentBlocks = 0;
 
-  constructor(options: RowMemoryOptions) {
+  constructor(options: SlotMemoryOptions) {
     this.#options = options;
   }
 
@@ -35,11 +35,11 @@ export class RowMemory {
     return Math.ceil(numTokens / this.#options.blockSize);
   }
 
-  /** Whether `blocks` more could be resident without touching what runs, or the rows in `kept`. */
-  hasRoom(blocks: number, kept: readonly CacheRow[]): boolean {
+  /** Whether `blocks` more could be resident without touching what runs, or the slots in `kept`. */
+  hasRoom(blocks: number, kept: readonly Slot[]): boolean {
     let room = this.#free;
-    for (const row of this.#options.rows) {
-      if (!kept.includes(row)) room += row.residentBlocks - (row.owner ? row.liveBlocks : 0);
+    for (const slot of this.#options.slots) {
+      if (!kept.includes(slot)) room += slot.residentBlocks - (slot.owner ? slot.liveBlocks : 0);
     }
     return blocks <= room;
   }
@@ -49,43 +49,43 @@ export class RowMemory {
    * that were not used for longest.
    * @returns false, and changes nothing, when that is not enough
    */
-  makeRoom(blocks: number, kept: readonly CacheRow[]): boolean {
+  makeRoom(blocks: number, kept: readonly Slot[]): boolean {
     if (blocks <= this.#free) return true;
     if (!this.hasRoom(blocks, kept)) return false;
-    const others = this.#options.rows.filter((row) => !kept.includes(row));
-    for (const row of others) {
-      if (blocks > this.#free) this.#trim(row);
+    const others = this.#options.slots.filter((slot) => !kept.includes(slot));
+    for (const slot of others) {
+      if (blocks > this.#free) this.#trim(slot);
     }
-    const cached = others.filter((row) => row.cached !== null);
+    const cached = others.filter((slot) => slot.cached !== null);
     cached.sort((a, b) => (a.cached?.lastUsed ?? 0) - (b.cached?.lastUsed ?? 0));
-    for (const row of cached) {
+    for (const slot of cached) {
       if (blocks <= this.#free) break;
-      this.#options.drop(row);
-      this.#trim(row);
+      this.#options.drop(slot);
+      this.#trim(slot);
     }
     return true;
   }
 
-  /** What a row needs from now on. Memory that it needs no longer stays until somebody wants it. */
-  setLive(row: CacheRow, liveBlocks: number): void {
-    row.liveBlocks = liveBlocks;
-    if (row.residentBlocks >= liveBlocks) return;
-    this.#numResidentBlocks += liveBlocks - row.residentBlocks;
-    row.residentBlocks = liveBlocks;
+  /** What a slot needs from now on. Memory that it needs no longer stays until somebody wants it. */
+  setLive(slot: Slot, liveBlocks: number): void {
+    slot.liveBlocks = liveBlocks;
+    if (slot.residentBlocks >= liveBlocks) return;
+    this.#numResidentBlocks += liveBlocks - slot.residentBlocks;
+    slot.residentBlocks = liveBlocks;
   }
 
   get #free(): number {
     return this.#options.maxBlocks - this.#numResidentBlocks;
   }
 
-  /** Gives back the memory that a row holds and does not need. */
-  #trim(row: CacheRow): void {
-    const { residentBlocks, liveBlocks } = row;
+  /** Gives back the memory that a slot holds and does not need. */
+  #trim(slot: Slot): void {
+    const { residentBlocks, liveBlocks } = slot;
     if (residentBlocks === liveBlocks) return;
     const { blockSize, schedule } = this.#options;
     const [start, end] = [liveBlocks * blockSize, residentBlocks * blockSize];
-    schedule({ type: 'discard', row: row.index, start, end });
+    schedule({ type: 'discard', slot: slot.index, start, end });
     this.#numResidentBlocks -= residentBlocks - liveBlocks;
-    row.residentBlocks = liveBlocks;
+    slot.residentBlocks = liveBlocks;
   }
 }

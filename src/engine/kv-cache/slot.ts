@@ -1,14 +1,14 @@
 import type { Sequence } from '../sequence.ts';
 
-/** What a finished sequence left in its row. */
+/** What a finished sequence left in its slot. */
 export interface CachedText {
   readonly tokenIds: Int32Array;
   readonly salt: string;
   lastUsed: number;
 }
 
-/** A row of the KV cache: a running sequence's, a finished one's text, or nobody's. */
-export interface CacheRow {
+/** A slot of the KV cache: a running sequence's, a finished one's text, or nobody's. */
+export interface Slot {
   readonly index: number;
   owner: Sequence | null;
   cached: CachedText | null;
@@ -18,12 +18,12 @@ export interface CacheRow {
   residentBlocks: number;
 }
 
-/** The tokens whose keys and values a row holds. */
-export function tokenIdsOf({ owner, cached }: CacheRow): Int32Array {
+/** The tokens whose keys and values a slot holds. */
+export function tokenIdsOf({ owner, cached }: Slot): Int32Array {
   if (owner) return owner.tokenIds(0, owner.numComputedTokens);
   return cached?.tokenIds ?? new Int32Array();
 }
 
-export function saltOf({ owner, cached }: CacheRow): string {
+export function saltOf({ owner, cached }: Slot): string {
   return owner?.request.cacheSalt ?? cached?.salt ?? '';
 }

@@ -1,35 +1,31 @@
 import { ortVersion } from '../../ort/environment.ts';
-import { createSharedMemory } from '../../ort/native-memory.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
-import { CostModel } from '../scheduling/cost-model.ts';
-import { OnnxDecoder } from '../cpu/cpu-decoder.ts';
-import { CPU_DEVICE, type DeviceOptions } from '../gpu/device-options.ts';
-import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
-import type { DraftSource } from '../speculation/draft-source.ts';
-import { Engine } from '../engine.ts';
-import { GrammarDrafts } from '../speculation/grammar-drafts.ts';
 import { GrammarMatchers } from '../constraints/grammar-matchers.ts';
-import { KvCache } from '../kv-cache/slot-cache.ts';
-import type { KvCacheManager } from '../kv-cache/kv-cache.ts';
-import { kvShape, KvStorage } from '../cpu/kv-storage.ts';
-import type { EngineInfo, EngineOptions, SpeculativeOptions } from './protocol.ts';
+import { CpuDecoder } from '../cpu/cpu-decoder.ts';
+import { usableCores } from '../cpu/usable-cores.ts';
+import { Engine } from '../engine.ts';
+import { CPU_DEVICE } from '../gpu/device-options.ts';
+import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
+import type { KvCache } from '../kv-cache/kv-cache.ts';
+import { Sampler } from '../sampling/sampler.ts';
+import type { CostModel } from '../scheduling/cost-model.ts';
+import { Scheduler } from '../scheduling/scheduler.ts';
+import type { DraftSource } from '../speculation/draft-source.ts';
+import { GrammarDrafts } from '../speculation/grammar-drafts.ts';
 import { ModelDrafts } from '../speculation/model-drafts.ts';
 import { NgramDrafts } from '../speculation/ngram-drafts.ts';
-import { openDevice } from './open-slots.ts';
-import { openPaged } from './open-paged.ts';
-import type { PagedDecoder } from '../gpu/paged/paged-decoder.ts';
-import { Sampler } from '../sampling/sampler.ts';
-import { Scheduler } from '../scheduling/scheduler.ts';
 import { Speculator } from '../speculation/speculator.ts';
-import { MAX_VERIFY_RUNS } from '../step.ts';
-import { usableCores } from '../cpu/usable-cores.ts';
+import { type Decoder, MAX_DRAFTS } from '../step.ts';
+import { openPaged } from './open-paged.ts';
+import { openSlots } from './open-slots.ts';
+import type { EngineInfo, EngineOptions, SpeculativeOptions } from './protocol.ts';
 
 /** An engine and the parts of it that own something. */
 export interface OpenedEngine {
   readonly engine: Engine;
-  readonly kvCache: KvCacheManager;
+  readonly kvCache: KvCache;
   /** To be released when the engine is done with. */
-  readonly decoder: OnnxDecoder | DeviceDecoder | PagedDecoder;
+  readonly decoder: Decoder;
   /** Likewise. */
   readonly speculator: Speculator | null;
   readonly info: EngineInfo;
@@ -45,36 +41,20 @@ export function openEngine(
   options: EngineOptions,
   inheritedMemory: number | null = null,
 ): OpenedEngine {
-  const { model } = options;
+  const { model, device = CPU_DEVICE, attention, grammarVocabulary: vocabulary } = options;
   const threads = options.threads || usableCores();
   const session = { intraOpThreads: threads };
-  const { device = CPU_DEVICE, speculative = null } = options;
-  const { decoder, kvCache, kvCacheBytes, sharedMemory } =
-    options.attention === 'paged'
-      ? { ...openPaged(options, device, session), sharedMemory: null }
-      : openRows(options, device, session, inheritedMemory);
-  const costs = new CostModel();
-  const { durableKv: reproducible = false } = options;
-  const scheduler = new Scheduler(kvCache, costs, { ...options, reproducible });
-  const sampler = new Sampler(model.manifest.vocabSize);
-  const { grammarVocabulary: vocabulary } = options;
-  const maxDraftTokens = speculative?.maxTokens ?? 0;
+  const opened =
+    attention === 'paged'
+      ? { ...openPaged(options, session), durable: null, sharedMemory: null }
+      : openSlots(options, session, inheritedMemory);
+  const { decoder, kvCache, costs, kvCacheBytes, durable, sharedMemory } = opened;
+  const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary, maxDraftTokens }) : null;
-  const source = speculative && draftSource(speculative, options, device, session);
-  const speculator =
-    source &&
-    new Speculator({
-      source,
-      constrainedSource:
-        grammars && new GrammarDrafts(grammars, source instanceof NgramDrafts ? source : null),
-      kvCache,
-      costs,
-      maxTokens: speculative.maxTokens,
-      ...(speculative.minGain === undefined ? {} : { minGain: speculative.minGain }),
-      maxNumBatchedTokens: options.maxNumBatchedTokens,
-    });
-  const journal = decoder instanceof OnnxDecoder ? decoder.storage.journal : null;
-  const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, journal, speculator };
+  const speculator = openSpeculator(options, session, { kvCache, costs, grammars });
+  const scheduler = new Scheduler(kvCache, costs, options, speculator);
+  const sampler = new Sampler(model.manifest.vocabSize, grammars);
+  const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, durable, speculator };
   return {
     engine: new Engine(parts),
     kvCache,
@@ -83,7 +63,7 @@ export function openEngine(
     info: {
       runtimeVersion: ortVersion(),
       device: device.name,
-      numRows: kvCache.numRows,
+      numSlots: kvCache.numSlots,
       kvCacheBytes,
       threads,
       sharedMemory,
@@ -91,85 +71,37 @@ export function openEngine(
   };
 }
 
-/** A decoder with the KV cache in rows. */
-function openRows(
-  options: EngineOptions,
-  device: DeviceOptions,
-  session: SessionOptions,
-  inheritedMemory: number | null,
-) {
-  const { decoder, sharedMemory, setAsideBlocks } =
-    device.name === 'cpu'
-      ? openOnCpu(options, session, inheritedMemory)
-      : openOnDevice(options, device, session);
-  const { maxModelLen: capacity, prefixCaching, kvCacheMemory, maxNumSeqs } = options;
-  const { shape, bytesPerBlock } = decoder.storage;
-  const { blockSize, numRows } = shape;
-  const wholeBlocks = (numRows * shape.capacity) / blockSize;
-  const budgetBlocks = Math.floor(kvCacheMemory / bytesPerBlock);
-  const maxBlocks = Math.min(wholeBlocks, budgetBlocks - setAsideBlocks);
-  const kvCache = new KvCache({ numRows, capacity, blockSize, maxBlocks, prefixCaching });
-  if (kvCache.maxTokens < Math.min(2 * blockSize, capacity)) {
-    throw new Error(
-      `${kvCacheMemory} bytes are too few for a KV cache: ${blockSize} tokens of one sequence ` +
-        `take ${bytesPerBlock}, and ${maxNumSeqs} sequences are to run at once`,
-    );
-  }
-  return { decoder, kvCache, kvCacheBytes: maxBlocks * bytesPerBlock, sharedMemory };
+interface SpeculatorParts {
+  readonly kvCache: KvCache;
+  readonly costs: CostModel;
+  readonly grammars: GrammarMatchers | null;
 }
 
-/** A decoder with its KV cache. */
-interface OpenedDecoder {
-  readonly decoder: OnnxDecoder | DeviceDecoder;
-  readonly sharedMemory: number | null;
-  /** Of the budget, not to be given to sequences. */
-  readonly setAsideBlocks: number;
-}
-
-function openOnCpu(
+function openSpeculator(
   options: EngineOptions,
   session: SessionOptions,
-  inheritedMemory: number | null,
-): OpenedDecoder {
-  const { model, maxNumSeqs, maxModelLen, speculative } = options;
-  // Rows are address space, so that spare ones cost nothing.
-  const numRows = wantedRows(options);
-  const sharedMemory = options.durableKv
-    ? (inheritedMemory ??
-      createSharedMemory(KvStorage.byteLength(kvShape(model.manifest, numRows, maxModelLen))))
-    : null;
-  const decoder = new OnnxDecoder(model, {
-    numRows,
-    maxModelLen,
-    sharedMemory,
-    maxRunTokens: options.maxNumBatchedTokens,
-    maxDraftTokens: speculative?.maxTokens ?? 0,
-    // What a crash changes is when which tokens are computed: that must not change a text.
-    reproducible: options.durableKv ?? false,
-    session,
+  { kvCache, costs, grammars }: SpeculatorParts,
+): Speculator | null {
+  const { speculative = null, maxNumBatchedTokens } = options;
+  if (speculative === null) return null;
+  const { maxTokens, minGain } = speculative;
+  const source = draftSource(speculative, options, session);
+  const ngrams = source instanceof NgramDrafts ? source : null;
+  const constrainedSource = grammars && new GrammarDrafts(grammars, ngrams);
+  return new Speculator({
+    source,
+    constrainedSource,
+    kvCache,
+    costs,
+    maxTokens,
+    maxNumBatchedTokens,
+    ...(minGain === undefined ? {} : { minGain }),
   });
-  // A block for each sequence is set aside: a dead row has to write somewhere.
-  return { decoder, sharedMemory, setAsideBlocks: maxNumSeqs };
-}
-
-function openOnDevice(
-  options: EngineOptions,
-  device: DeviceOptions,
-  session: SessionOptions,
-): OpenedDecoder {
-  const decoder = openDevice(options, device, wantedRows(options), session);
-  return { decoder, sharedMemory: null, setAsideBlocks: 0 };
-}
-
-/** Spare rows keep finished texts while every sequence runs. */
-function wantedRows({ prefixCaching, maxNumSeqs }: EngineOptions): number {
-  return prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
 }
 
 function draftSource(
   { draftModel, maxTokens }: SpeculativeOptions,
-  { model, maxModelLen }: EngineOptions,
-  device: DeviceOptions,
+  { model, maxModelLen, device = CPU_DEVICE }: EngineOptions,
   session: SessionOptions,
 ): DraftSource {
   if (draftModel === null) return new NgramDrafts();
@@ -183,7 +115,7 @@ function draftSource(
   // Drafts may reach past the longest sequence.
   const capacity = Math.min(maxModelLen + maxTokens, maxPositionEmbeddings);
   const options = {
-    numRows: MAX_VERIFY_RUNS,
+    numSlots: MAX_DRAFTS,
     maxModelLen: capacity,
     // The first draft for a text runs all of it.
     maxRunTokens: capacity,
@@ -191,7 +123,7 @@ function draftSource(
   };
   const decoder =
     device.name === 'cpu'
-      ? new OnnxDecoder(draftModel, options)
+      ? new CpuDecoder(draftModel, options)
       : new DeviceDecoder(draftModel, { ...options, device });
-  return new ModelDrafts({ decoder, vocabSize, numRows: MAX_VERIFY_RUNS, capacity });
+  return new ModelDrafts({ decoder, vocabSize, numSlots: MAX_DRAFTS, capacity });
 }

@@ -1,5 +1,5 @@
 import type { SessionOptions } from '../../ort/session-options.ts';
-import type { DeviceOptions } from '../gpu/device-options.ts';
+import { CPU_DEVICE } from '../gpu/device-options.ts';
 import { CACHE_ADVICE, setUpOnDevice } from '../gpu/device-error.ts';
 import {
   DevicePagedModel,
@@ -9,11 +9,13 @@ import {
 import type { EngineOptions } from './protocol.ts';
 import { PagedDecoder } from '../gpu/paged/paged-decoder.ts';
 import { PagedKvCache } from '../gpu/paged/paged-kv-cache.ts';
-import { MAX_VERIFY_RUNS } from '../step.ts';
+import { CostModel } from '../scheduling/cost-model.ts';
+import { MAX_DRAFTS } from '../step.ts';
 
 export interface OpenedPaged {
   readonly decoder: PagedDecoder;
   readonly kvCache: PagedKvCache;
+  readonly costs: CostModel;
   readonly kvCacheBytes: number;
 }
 
@@ -22,19 +24,23 @@ export interface OpenedPaged {
  * @throws DeviceError when the session can't be made or the device lacks memory; Error when the
  *   budget is too small, or there is no such kernel for the device or the model's number format
  */
-export function openPaged(
-  options: EngineOptions,
-  device: DeviceOptions,
-  session: SessionOptions,
-): OpenedPaged {
-  const { model, maxNumSeqs, maxModelLen, kvCacheMemory, prefixCaching, speculative } = options;
+export function openPaged(options: EngineOptions, session: SessionOptions): OpenedPaged {
+  const {
+    device = CPU_DEVICE,
+    model,
+    maxNumSeqs,
+    maxModelLen,
+    kvCacheMemory,
+    prefixCaching,
+    speculative,
+  } = options;
   if (device.name === 'cpu') throw new Error('the CPU has no kernel for PagedAttention');
   const blockSize = pagedBlockSize(device.name, model.manifest.headDim);
   const blockBytes = blockSize * pagedBytesPerPosition(model.manifest);
   // As many again keep finished texts while every sequence runs.
-  const wantedRows = prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
+  const wantedSlots = prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
   const numBlocks = Math.min(
-    wantedRows * Math.ceil(maxModelLen / blockSize),
+    wantedSlots * Math.ceil(maxModelLen / blockSize),
     Math.floor(kvCacheMemory / blockBytes),
   );
   if (numBlocks < 2) {
@@ -43,7 +49,7 @@ export function openPaged(
     );
   }
   const maxDraftTokens = speculative?.maxTokens ?? 0;
-  const numLogits = Math.max(maxNumSeqs, MAX_VERIFY_RUNS * (1 + maxDraftTokens));
+  const numLogits = Math.max(maxNumSeqs, MAX_DRAFTS * (1 + maxDraftTokens));
   const pool = { numBlocks, blockSize };
   const mebibytes = Math.ceil((numBlocks * blockBytes) / 2 ** 20);
   const pagedModel = setUpOnDevice(
@@ -55,10 +61,11 @@ export function openPaged(
     decoder: new PagedDecoder(pagedModel),
     kvCache: new PagedKvCache({
       ...pool,
-      numRows: maxNumSeqs,
+      numSlots: maxNumSeqs,
       capacity: maxModelLen,
       prefixCaching,
     }),
+    costs: new CostModel({ runsStepsWhole: true }),
     kvCacheBytes: numBlocks * blockBytes,
   };
 }

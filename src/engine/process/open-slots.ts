@@ -1,37 +1,112 @@
+import { createSharedMemory } from '../../ort/native-memory.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
+import { CpuDecoder } from '../cpu/cpu-decoder.ts';
+import { JournaledDecoder } from '../cpu/journaled-decoder.ts';
+import { KvStorage } from '../cpu/kv-storage.ts';
+import { CPU_DEVICE, type DeviceOptions } from '../gpu/device-options.ts';
 import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
 import { DeviceKvStorage } from '../gpu/slots/device-kv-storage.ts';
-import type { DeviceOptions } from '../gpu/device-options.ts';
-import { kvShape } from '../cpu/kv-storage.ts';
+import { bytesOfPositions, type KvShape, kvShape } from '../kv-cache/kv-shape.ts';
+import { SlotCache } from '../kv-cache/slot-cache.ts';
+import { CostModel } from '../scheduling/cost-model.ts';
+import type { Decoder } from '../step.ts';
 import type { EngineOptions } from './protocol.ts';
 
+/** A decoder with its KV cache in slots. */
+export interface OpenedSlots {
+  readonly decoder: Decoder;
+  readonly kvCache: SlotCache;
+  readonly costs: CostModel;
+  readonly kvCacheBytes: number;
+  /** Of a durable KV cache. */
+  readonly durable: JournaledDecoder | null;
+  readonly sharedMemory: number | null;
+}
+
 /**
- * Opens a model on a device. The cache is allocated as a whole: where the budget is too small for all
- * the rows that are wanted there are fewer, and sequences wait for one.
- * @param wantedRows rows of the KV cache
- * @throws DeviceError when the model does not run there or the device lacks memory; Error when not
- *   even one row fits the budget
+ * Opens a model with its KV cache in slots, as far as the budget allows.
+ * @param inheritedMemory descriptor of the durable KV cache of an earlier engine, same options
+ * @throws OrtError, on a device DeviceError, when the model does not run or the device lacks memory;
+ *   Error when the budget is too small
  */
-export function openDevice(
-  { model, maxModelLen, kvCacheMemory, speculative }: EngineOptions,
-  device: DeviceOptions,
-  wantedRows: number,
+export function openSlots(
+  options: EngineOptions,
   session: SessionOptions,
-): DeviceDecoder {
+  inheritedMemory: number | null,
+): OpenedSlots {
+  const { model, device = CPU_DEVICE, maxModelLen, prefixCaching } = options;
+  const isCpu = device.name === 'cpu';
+  const shape = isCpu
+    ? kvShape(model.manifest, wantedSlots(options), maxModelLen)
+    : deviceShape(options, device);
+  const { blockSize, numSlots } = shape;
+  const bytesPerBlock = bytesOfPositions(shape, blockSize);
+  // On the CPU a block for each sequence is set aside: a dead slot has to write somewhere.
+  const setAsideBlocks = isCpu ? options.maxNumSeqs : 0;
+  const maxBlocks = Math.min(
+    (numSlots * shape.capacity) / blockSize,
+    Math.floor(options.kvCacheMemory / bytesPerBlock) - setAsideBlocks,
+  );
+  const kvCache = new SlotCache({
+    numSlots,
+    capacity: maxModelLen,
+    blockSize,
+    maxBlocks,
+    prefixCaching,
+  });
+  if (kvCache.maxTokens < Math.min(2 * blockSize, maxModelLen)) {
+    throw new Error(
+      `${options.kvCacheMemory} bytes are too few for a KV cache: ${blockSize} tokens of one ` +
+        `sequence take ${bytesPerBlock}, and ${options.maxNumSeqs} sequences are to run at once`,
+    );
+  }
+  const costs = new CostModel();
+  const kvCacheBytes = maxBlocks * bytesPerBlock;
+  const maxDraftTokens = options.speculative?.maxTokens ?? 0;
+  const common = { numSlots, maxModelLen, maxDraftTokens, slots: kvCache, session };
+  if (!isCpu) {
+    const decoder = new DeviceDecoder(model, { ...common, device });
+    return { decoder, kvCache, costs, kvCacheBytes, durable: null, sharedMemory: null };
+  }
+  const sharedMemory = options.durableKv
+    ? (inheritedMemory ?? createSharedMemory(KvStorage.byteLength(shape)))
+    : null;
+  const decoder = new CpuDecoder(model, {
+    ...common,
+    costs,
+    sharedMemoryFd: sharedMemory,
+    maxRunTokens: options.maxNumBatchedTokens,
+    // What a crash changes is when which tokens are computed: that must not change a text.
+    reproducible: options.durableKv ?? false,
+  });
+  const { journal } = decoder.storage;
+  const durable = journal && new JournaledDecoder(decoder, journal, kvCache);
+  return { decoder: durable ?? decoder, kvCache, costs, kvCacheBytes, durable, sharedMemory };
+}
+
+/**
+ * The cache's shape on a device. It is allocated as a whole: where the budget is too small for all the
+ * slots that are wanted there are fewer, and sequences wait for one.
+ */
+function deviceShape(options: EngineOptions, device: DeviceOptions): KvShape {
+  const { model, maxModelLen, kvCacheMemory } = options;
   const { manifest } = model;
   if (manifest.kvCacheDtype === 'int8') {
     throw new Error(`an int8 KV cache needs the CPU, not ${device.name}`);
   }
-  const shape = kvShape(manifest, wantedRows, maxModelLen);
-  const affordable = DeviceKvStorage.rowsWithin(kvCacheMemory, shape);
+  const shape = kvShape(manifest, wantedSlots(options), maxModelLen);
+  const affordable = DeviceKvStorage.slotsWithin(kvCacheMemory, shape);
   if (affordable < 1) {
     throw new Error(
       `${kvCacheMemory} bytes are too few for a KV cache on ${device.name}: it is allocated as a ` +
-        `whole, and has not room for two rows of ${maxModelLen} positions. Raise ` +
+        `whole, and has not room for two slots of ${maxModelLen} positions. Raise ` +
         '--kv-cache-memory or lower --max-model-len',
     );
   }
-  const numRows = Math.min(wantedRows, affordable);
-  const maxDraftTokens = speculative?.maxTokens ?? 0;
-  return new DeviceDecoder(model, { device, numRows, maxModelLen, maxDraftTokens, session });
+  return { ...shape, numSlots: Math.min(shape.numSlots, affordable) };
+}
+
+/** Spare slots keep finished texts while every sequence runs. On the CPU they are address space. */
+function wantedSlots({ prefixCaching, maxNumSeqs }: EngineOptions): number {
+  return prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
 }

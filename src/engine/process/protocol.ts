@@ -10,18 +10,18 @@ import type { EngineStats } from '../stats.ts';
 
 export interface EngineOptions {
   readonly model: BuiltModel;
-  /** Rows of the KV cache: how many sequences run at once. */
+  /** Sequences that run at once, a slot of the KV cache each. */
   readonly maxNumSeqs: number;
-  /** Positions per row: the longest prompt plus output, in tokens. */
+  /** Positions per slot: the longest prompt plus output, in tokens. */
   readonly maxModelLen: number;
-  /** Most tokens (decode rows plus prefill) that one iteration computes. */
+  /** Most tokens, decode and prefill together, that one iteration computes. */
   readonly maxNumBatchedTokens: number;
   /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` tells. */
   readonly threads: number;
   /** What computes; the CPU if left out. */
   readonly device?: DeviceOptions;
   /**
-   * How a device's KV cache lies in memory: a row for each sequence, or blocks with PagedAttention;
+   * How a device's KV cache lies in memory: a slot for each sequence, or blocks with PagedAttention;
    * slots if left out.
    */
   readonly attention?: 'slots' | 'paged';
@@ -80,7 +80,7 @@ export interface EngineInfo {
   /** What runs the graph, such as `cpu`. */
   readonly device: string;
   /** Of the KV cache: those of running sequences and those kept for reuse. */
-  readonly numRows: number;
+  readonly numSlots: number;
   /** Memory that the KV cache may grow to, in bytes. */
   readonly kvCacheBytes: number;
   readonly threads: number;

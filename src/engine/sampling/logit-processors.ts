@@ -1,16 +1,21 @@
 import type { LogitBias } from '../request.ts';
 import { applyPenalties } from './penalties.ts';
 import type { Sequence } from '../sequence.ts';
+import type { TokenMask } from './constraints.ts';
 import { applyTokenMask } from './token-mask.ts';
 
 /**
  * Applies to a row of logits, in place, all that a request says about single tokens, in vLLM's
  * order: grammar, allowed tokens, bans, bias, penalties. A request that says nothing costs nothing.
- * @param logits [vocab]
+ * @param logits [vocab] @param mask of its grammar; null without one
  */
-export function processLogits(logits: Float32Array, sequence: Sequence): void {
+export function processLogits(
+  logits: Float32Array,
+  sequence: Sequence,
+  mask: TokenMask | null = null,
+): void {
   const { allowedTokenIds, logitBias } = sequence.request.sampling;
-  if (sequence.tokenMask) applyTokenMask(logits, sequence.tokenMask);
+  if (mask) applyTokenMask(logits, mask);
   if (allowedTokenIds) keepOnly(logits, allowedTokenIds);
   banTokens(logits, sequence);
   if (logitBias) addBiases(logits, logitBias);

@@ -5,66 +5,100 @@ import { LogprobsTable } from './logprobs.ts';
 import type { SamplingParams } from '../request.ts';
 import { uniform } from './philox.ts';
 import type { Sequence } from '../sequence.ts';
-import type { SampledToken, SequenceFailure } from '../step.ts';
+import type {
+  SampledSegment,
+  SampledToken,
+  SegmentLogits,
+  SequenceFailure,
+  StepOutcome,
+  StepResult,
+} from '../step.ts';
+import type { Constraints, TokenMask } from './constraints.ts';
 import { TokenRanking } from './token-ranking.ts';
 
-/**
- * The logits from which a sequence's next token is drawn, or, while it scores its prompt, those of
- * the prompt's next token. The sampler may overwrite them.
- */
-export interface LogitsRow {
-  readonly sequence: Sequence;
-  /** [vocab], or those of the candidates */
-  readonly logits: Float32Array;
-  /** Set where these tokens are all that could be drawn. */
-  readonly candidates?: Candidates;
-}
+const INVALID_LOGITS = 'the model computed no valid logits';
 
 /**
- * Draws one token per row. Knows nothing of the batch: a row's token is a function of its logits,
- * its parameters, its seed and its position.
+ * Draws the tokens after each segment. Knows nothing of the batch: a token is a function of its
+ * logits, its sequence's parameters, its seed and its position.
  */
 export class Sampler {
   readonly #ranking: TokenRanking;
   /** The logits of the row at hand as the model gave them, if it reports log-probabilities; [vocab]. */
   readonly #rawLogits: Float32Array;
+  readonly #constraints: Constraints | null;
   readonly #vocabSize: number;
 
-  constructor(vocabSize: number) {
+  /** @param constraints null where no request can have any */
+  constructor(vocabSize: number, constraints: Constraints | null = null) {
+    this.#constraints = constraints;
     this.#vocabSize = vocabSize;
     this.#ranking = new TokenRanking(vocabSize);
     this.#rawLogits = new Float32Array(vocabSize);
   }
 
-  /** A row whose logits are not numbers fails alone; one that scores its prompt draws nothing. */
-  sample(rows: readonly LogitsRow[]): { sampled: SampledToken[]; failures: SequenceFailure[] } {
-    const sampled: SampledToken[] = [];
-    const failures: SequenceFailure[] = [];
-    for (const row of rows) {
-      const { sequence, logits } = row;
-      if (sequence.scoresPrompt) {
-        scorePrompt(sequence, logits);
+  /** A sequence whose logits are not numbers fails alone; one that scores its prompt draws nothing. */
+  sample({ logits, failures }: StepResult): StepOutcome {
+    const constrained = this.#constraints?.constrain(logits) ?? { ready: logits, failures: [] };
+    const sampled: SampledSegment[] = [];
+    const failed = [...failures, ...constrained.failures];
+    for (const result of constrained.ready) {
+      const { segment } = result;
+      if (segment.sequence.scoresPrompt) {
+        scorePrompt(result);
         continue;
       }
-      const token = this.#sampleRow(row);
-      if (token) sampled.push(token);
-      else failures.push({ sequence, message: 'the model computed no valid logits' });
+      const tokens = this.#sampleSegment(result, failed);
+      if (tokens.length > 0) sampled.push({ segment, tokens });
     }
-    return { sampled, failures };
+    return { sampled, failures: failed };
+  }
+
+  /**
+   * One token, and one more after each draft token that is the one just drawn: the draft is verified
+   * by drawing what would have been drawn without it.
+   */
+  #sampleSegment(
+    { segment, logits, candidates }: SegmentLogits,
+    failures: SequenceFailure[],
+  ): SampledToken[] {
+    const { sequence, draftTokenIds } = segment;
+    const { numTokens } = sequence;
+    const tokens: SampledToken[] = [];
+    for (const [index, row] of logits.entries()) {
+      const mask = this.#constraints ? this.#constraints.maskOf(sequence, index) : 'free';
+      if (mask === null) break;
+      const token = this.#sampleRow(sequence, row, mask === 'free' ? null : mask, candidates);
+      if (token === null) {
+        failures.push({ sequence, message: INVALID_LOGITS });
+        break;
+      }
+      tokens.push(token);
+      // The next draw goes by the text so far. Commit appends for good.
+      sequence.append(token.tokenId);
+      if (token.tokenId !== draftTokenIds[index] || sequence.finishReason() !== null) break;
+    }
+    sequence.truncate(numTokens);
+    return tokens;
   }
 
   /** @returns null where nothing was drawn, or nothing that the vocabulary has: none else leaves */
-  #sampleRow({ sequence, logits, candidates }: LogitsRow): SampledToken | null {
+  #sampleRow(
+    sequence: Sequence,
+    logits: Float32Array,
+    mask: TokenMask | null,
+    candidates?: Candidates,
+  ): SampledToken | null {
     const { logprobs } = sequence.request;
     if (logprobs !== null && !candidates) this.#rawLogits.set(logits);
-    if (!candidates) processLogits(logits, sequence);
+    if (!candidates) processLogits(logits, sequence, mask);
     const index = this.#pick(sequence, logits, candidates?.restWeight);
     const tokenId = candidates ? (candidates.tokenIds[index] ?? -1) : index;
     if (tokenId < 0 || tokenId >= this.#vocabSize) return null;
-    if (logprobs === null || candidates) return withPromptLogprobs({ sequence, tokenId });
+    if (logprobs === null || candidates) return withPromptLogprobs({ tokenId }, sequence);
     const table = new LogprobsTable(1, logprobs);
     table.set(0, this.#rawLogits, tokenId);
-    return withPromptLogprobs({ sequence, tokenId, logprobs: table.toMessage() });
+    return withPromptLogprobs({ tokenId, logprobs: table.toMessage() }, sequence);
   }
 
   /** @returns an index into `logits`, or -1 when none of them is a finite number */
@@ -98,16 +132,14 @@ export class Sampler {
   }
 }
 
-/** The logits are those after the last computed token and the one that this step computes. */
-function scorePrompt(sequence: Sequence, logits: Float32Array): void {
-  const position = sequence.numComputedTokens;
-  const [tokenId = -1] = sequence.tokenIds(position + 1, position + 2);
-  sequence.promptLogprobs?.set(position, logits, tokenId);
+/** The segment is a single token of the prompt, and the logits say how likely the one after it is. */
+function scorePrompt({ segment: { sequence, start }, logits: [logits] }: SegmentLogits): void {
+  const [tokenId = -1] = sequence.tokenIds(start + 1, start + 2);
+  if (logits) sequence.promptLogprobs?.set(start, logits, tokenId);
 }
 
 /** Adds what the prompt was scored with to its first token. */
-function withPromptLogprobs(token: SampledToken): SampledToken {
-  const { sequence } = token;
+function withPromptLogprobs(token: SampledToken, sequence: Sequence): SampledToken {
   if (sequence.promptLogprobs === null || sequence.numOutputTokens > 0) return token;
   return { ...token, promptLogprobs: sequence.promptLogprobs.toMessage() };
 }

@@ -1,181 +1,142 @@
-import { RunningFit } from './online-regression.ts';
-import type { PrefillRun, StepPlan } from '../step.ts';
-
-/** How long the parts of a step took, in milliseconds. */
-export interface StepTimings {
-  /** Of the decode run; 0 without one. */
-  readonly decodeMs: number;
-  /** Of each prefill run, in the plan's order. */
-  readonly prefillMs: readonly number[];
-  /**
-   * Of the decode run and the first prefill run, where they were one: their own times are then 0.
-   * Null or left out where they ran apart.
-   */
-  readonly mixedMs?: number | null;
-  /** Of each verify run, in the plan's order. */
-  readonly verifyMs?: readonly number[];
-  /** Of a step that was one run of everything; its parts then say nothing. */
-  readonly stepMs?: number;
-}
+import { OnlineRegression } from './online-regression.ts';
+import type { Span, TimedRun } from '../step.ts';
 
 /** A run this many times slower than expected was interrupted: it says nothing about its cost. */
 const OUTLIER = 3;
-/** The same for verify runs, which are judged against decode runs: rare interruptions must not tell. */
+/** The same for verify runs. They are judged by their share of a decode run, so less is allowed. */
 const SHARP_OUTLIER = 1.5;
 const WARM_UP_SAMPLES = 8;
 
 /**
- * What steps cost on this machine, learned from the steps themselves. Decode runs cost by row and by
- * cached position; prefill runs by run, by token, by token times position, and by position cached
- * before the run (attention rearranges the keys of those once for all tokens); verify runs so many
- * times a decode run of one row in the same place, by draft token.
+ * What runs cost on this machine, learned from the runs themselves. A decode run costs by slot and by
+ * cached position. A prefill run costs by run, by token, by token times position, and by position
+ * cached before the run (attention rearranges those keys once for all tokens). A verify run costs so
+ * many times a decode run of one slot at the same position, by draft token.
  */
 export class CostModel {
-  readonly #decode = new RunningFit([5, 1, 0.001]);
-  readonly #prefill = new RunningFit([5, 0.5, 0.0001, 0.001]);
-  /** What a step's first prefill run adds to its decode run. */
-  readonly #beside = new RunningFit([5, 0.5, 0.0001, 0.001]);
-  /** Relative to `#decode`; a decode run of one row is one without draft tokens. */
-  readonly #verify = new RunningFit([1, 0.1, 0.2]);
+  /** Whether the decoder computes a whole step in one run, so that all prefill is mixed. */
+  readonly runsStepsWhole: boolean;
+  readonly #decode = new OnlineRegression([5, 1, 0.001]);
+  readonly #prefill = new OnlineRegression([5, 0.5, 0.0001, 0.001]);
+  /** What prefill adds to the decode run that it is mixed with. */
+  readonly #mixed = new OnlineRegression([5, 0.5, 0.0001, 0.001]);
+  /** Relative to `#decode`; a decode run of one slot is one without draft tokens. */
+  readonly #verify = new OnlineRegression([1, 0.1, 0.2]);
   #numSamples = 0;
   #numDecodeRuns = 0;
-  #numBeside = 0;
+  #numMixedRuns = 0;
+
+  constructor({ runsStepsWhole = false } = {}) {
+    this.runsStepsWhole = runsStepsWhole;
+  }
 
   /** Whether enough decode runs were timed for others to be measured by them. */
   get knowsDecode(): boolean {
     return this.#numDecodeRuns >= WARM_UP_SAMPLES;
   }
 
-  observe(plan: StepPlan, timings: StepTimings): void {
-    const { decodeMs, prefillMs, verifyMs, mixedMs = null, stepMs } = timings;
-    if (stepMs !== undefined) {
-      this.#observeWhole(plan, stepMs);
-      return;
-    }
-    const isMixed = mixedMs !== null;
-    if (plan.decode.length > 0 && !isMixed) {
-      if (plan.decode.length === 1) this.#addVerify(plan.decode, 0, decodeMs);
-      this.#addDecode(plan.decode, decodeMs);
-    }
-    for (const [index, run] of plan.prefill.entries()) {
-      const isBeside = index === 0 && plan.decode.length > 0;
-      const extraMs = isMixed ? Math.max(0, mixedMs - this.decodeMs(plan.decode)) : prefillMs[0];
-      if (isBeside) this.#addBeside(run, extraMs ?? 0);
-      if (!isBeside || !isMixed) {
-        this.#add(this.#prefill, prefillFeatures(run), prefillMs[index] ?? 0);
-      }
-    }
-    for (const [index, { sequence, draftTokenIds }] of (plan.verify ?? []).entries()) {
-      const rows = [{ position: sequence.numComputedTokens }];
-      this.#addVerify(rows, draftTokenIds.length, verifyMs?.[index] ?? 0);
-    }
+  observe({ decode, prefill, verify, ms }: TimedRun): void {
+    if (verify.length > 0) this.#addVerify(verify, ms);
+    else if (decode.length === 0) this.#add(this.#prefill, prefillFeatures(prefill), ms);
+    else if (prefill.length === 0) this.#addDecode(decode, ms);
+    else this.#addMixed(prefill, Math.max(0, ms - this.decodeMs(decode)));
   }
 
-  decodeMs(rows: readonly { readonly position: number }[]): number {
-    return rows.length === 0 ? 0 : this.#decode.predict(decodeFeatures(rows));
+  /** One token for each of these. */
+  decodeMs(spans: readonly Pick<Span, 'start'>[]): number {
+    return spans.length === 0 ? 0 : this.#decode.predict(decodeFeatures(spans));
   }
 
   /**
-   * A decode run of few rows, to weigh verify runs and what drafts cost against: on small models
-   * `decodeMs` errs to the dear side by far.
+   * A decode run of few slots, to weigh verify runs and what drafts cost against: on small models
+   * `decodeMs` is far too high for those.
    */
-  plainMs(rows: readonly { readonly position: number }[]): number {
-    return this.decodeMs(rows) * this.#verify.predict(verifyFeatures(0));
+  plainMs(spans: readonly Pick<Span, 'start'>[]): number {
+    return this.decodeMs(spans) * this.#verify.predict(verifyFeatures(0));
   }
 
   /** One sequence's last token at `position` and that many draft tokens after it; see `plainMs`. */
   verifyMs(position: number, numDraftTokens: number): number {
-    return this.decodeMs([{ position }]) * this.#verify.predict(verifyFeatures(numDraftTokens));
+    const plainMs = this.decodeMs([{ start: position }]);
+    return plainMs * this.#verify.predict(verifyFeatures(numDraftTokens));
   }
 
-  prefillMs(chunks: readonly { readonly start: number; readonly length: number }[]): number {
-    return this.#prefill.predict(prefillFeatures(chunks));
+  /** A prefill run by itself. */
+  prefillMs(spans: readonly Span[]): number {
+    return this.#prefill.predict(prefillFeatures(spans));
   }
 
   /**
-   * What a step's first prefill run adds to its decode run; as dear as a run of its own until some
-   * were timed, so that the first of them is not too long by far.
+   * What prefill adds to the decode run that it is mixed with. As much as a run of its own until some
+   * were timed, so that the first of them is not far too long.
    */
-  besideDecodeMs(chunks: readonly { readonly start: number; readonly length: number }[]): number {
-    const fit = this.#numBeside < WARM_UP_SAMPLES ? this.#prefill : this.#beside;
-    return fit.predict(prefillFeatures(chunks));
+  mixedPrefillMs(spans: readonly Span[]): number {
+    const costs = this.#numMixedRuns < WARM_UP_SAMPLES ? this.#prefill : this.#mixed;
+    return costs.predict(prefillFeatures(spans));
   }
 
-  /** Takes a step's time apart by what its parts were expected to cost. */
-  #observeWhole({ decode, prefill, verify = [] }: StepPlan, stepMs: number): void {
-    const isBeside = decode.length > 0;
-    const prefillMs = prefill.map((run) =>
-      isBeside ? this.besideDecodeMs(run) : this.prefillMs(run),
-    );
-    const verifyMs = verify.map(({ sequence, draftTokenIds }) =>
-      this.verifyMs(sequence.numComputedTokens, draftTokenIds.length),
-    );
-    const decodeMs = this.decodeMs(decode);
-    const expected = [decodeMs, ...prefillMs, ...verifyMs].reduce((sum, ms) => sum + ms, 0);
-    const share = expected > 0 ? stepMs / expected : 0;
-    if (decode.length === 1) this.#addVerify(decode, 0, decodeMs * share);
-    if (decode.length > 0) this.#addDecode(decode, decodeMs * share);
-    for (const [index, run] of prefill.entries()) {
-      const ms = (prefillMs[index] ?? 0) * share;
-      if (isBeside) this.#addBeside(run, ms);
-      else this.#add(this.#prefill, prefillFeatures(run), ms);
-    }
-    for (const [index, { sequence, draftTokenIds }] of verify.entries()) {
-      const rows = [{ position: sequence.numComputedTokens }];
-      this.#addVerify(rows, draftTokenIds.length, (verifyMs[index] ?? 0) * share);
-    }
+  #addMixed(spans: readonly Span[], ms: number): void {
+    this.#numMixedRuns++;
+    this.#add(this.#mixed, prefillFeatures(spans), ms);
   }
 
-  #addBeside(run: PrefillRun, ms: number): void {
-    this.#numBeside++;
-    this.#add(this.#beside, prefillFeatures(run), ms);
-  }
-
-  #addDecode(rows: readonly { readonly position: number }[], ms: number): void {
+  #addDecode(spans: readonly Span[], ms: number): void {
+    if (spans.length === 1) this.#addVerify(spans, ms);
     this.#numDecodeRuns++;
-    this.#add(this.#decode, decodeFeatures(rows), ms);
+    this.#add(this.#decode, decodeFeatures(spans), ms);
   }
 
-  #addVerify(rows: readonly { readonly position: number }[], numDraftTokens: number, ms: number) {
-    const plainMs = this.decodeMs(rows);
-    if (plainMs === 0 || !this.knowsDecode) return;
-    this.#add(this.#verify, verifyFeatures(numDraftTokens), ms / plainMs, SHARP_OUTLIER);
+  /** Of several in one run the features are a mean, weighted by what each would cost without a draft. */
+  #addVerify(spans: readonly Span[], ms: number): void {
+    const plainMs = spans.map((span) => this.decodeMs([span]));
+    const totalMs = plainMs.reduce((sum, each) => sum + each, 0);
+    if (totalMs === 0 || !this.knowsDecode) return;
+    const features = [0, 0, 0];
+    for (const [index, { length }] of spans.entries()) {
+      const weight = (plainMs[index] ?? 0) / totalMs;
+      for (const [at, feature] of verifyFeatures(length - 1).entries()) {
+        features[at] = (features[at] ?? 0) + weight * feature;
+      }
+    }
+    this.#add(this.#verify, features, ms / totalMs, SHARP_OUTLIER);
   }
 
-  #add(fit: RunningFit, features: readonly number[], value: number, outlier = OUTLIER): void {
-    const expected = fit.predict(features);
+  #add(costs: OnlineRegression, features: readonly number[], value: number, outlier = OUTLIER) {
+    const expected = costs.predict(features);
     // What is expected to cost nothing has no bound: from there it could never rise again.
     if (this.#numSamples++ > WARM_UP_SAMPLES && expected > 0 && value > outlier * expected) {
       // Counted at the bound, so that a machine that did become slow is followed all the same.
-      fit.add(features, outlier * expected);
+      costs.add(features, outlier * expected);
     } else {
-      fit.add(features, value);
+      costs.add(features, value);
     }
   }
 }
 
-/** What a decode run costs by: 1 for the run, its rows, and the positions cached before their tokens. */
+/** What a decode run costs by: 1 for the run, its slots, and the positions cached before their tokens. */
 export function decodeFeatures(
-  rows: readonly { readonly position: number }[],
-): [run: number, rows: number, positions: number] {
-  return [1, rows.length, rows.reduce((sum, { position }) => sum + position, 0)];
+  spans: readonly Pick<Span, 'start'>[],
+): [run: number, slots: number, positions: number] {
+  return [1, spans.length, spans.reduce((sum, { start }) => sum + start, 0)];
 }
 
-/** The first draft token costs more than the others: matrices times a vector become products. */
+/** The first draft token costs more than the others: matrix times vector becomes a matrix product. */
 function verifyFeatures(numDraftTokens: number): number[] {
   return [1, Math.min(1, numDraftTokens), numDraftTokens];
 }
 
 /**
  * What a prefill run costs by: 1 for the run, its tokens, the positions that those attend to, and the
- * positions cached before the run. Shorter prompts are padded to the longest: they cost as much.
+ * positions cached before the run.
  */
 export function prefillFeatures(
-  run: readonly { readonly start: number; readonly length: number }[],
+  spans: readonly Span[],
 ): [run: number, tokens: number, attended: number, cached: number] {
-  const width = Math.max(...run.map(({ length }) => length));
-  const tokens = width * run.length;
-  const attended = run.reduce((sum, { start }) => sum + width * (start + width / 2), 0);
-  const cached = run.reduce((sum, { start }) => sum + start, 0);
+  let [tokens, attended, cached] = [0, 0, 0];
+  for (const { start, length } of spans) {
+    tokens += length;
+    attended += length * (start + length / 2);
+    cached += start;
+  }
   return [1, tokens, attended, cached];
 }

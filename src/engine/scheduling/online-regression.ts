@@ -7,7 +7,7 @@ const PRIOR_SAMPLES = 0.05;
  * A linear fit that follows its samples: ridge regression towards the initial weights, over samples
  * that fade with age. What recent samples say nothing about stays as it was expected to be.
  */
-export class RunningFit {
+export class OnlineRegression {
   readonly #initial: readonly number[];
   /** Faded sums of x xT, and of x y. */
   readonly #moments: number[][];

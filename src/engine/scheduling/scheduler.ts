@@ -1,11 +1,17 @@
-import type { CostModel } from './cost-model.ts';
-import type { KvCacheManager } from '../kv-cache/kv-cache.ts';
+import type { KvCache } from '../kv-cache/kv-cache.ts';
+import { wholeBlocks } from '../kv-cache/prefix-index.ts';
 import type { TokenOutput } from '../request.ts';
+import type { Sequence } from '../sequence.ts';
+import {
+  type SampledToken,
+  type Segment,
+  segmentOf,
+  type StepOutcome,
+  type StepPlan,
+} from '../step.ts';
+import type { CostModel } from './cost-model.ts';
 import { DEFAULT_PREFILL_POLICY, PrefillBudget, type PrefillPolicy } from './prefill-budget.ts';
 import { planPrefill } from './prefill-planner.ts';
-import { wholeBlocks } from '../kv-cache/prefix-index.ts';
-import type { Sequence } from '../sequence.ts';
-import type { DecodeRow, SampledToken, SequenceFailure, StepPlan } from '../step.ts';
 
 export interface SchedulerOptions {
   /** Sequences that run at once. */
@@ -16,34 +22,53 @@ export interface SchedulerOptions {
   readonly targetItlMs: number | null;
   readonly prefillPolicy?: PrefillPolicy;
   readonly batching: 'continuous' | 'static';
-  /** A prompt's last token is never computed in a decode run, which rounds otherwise than prefill. */
-  readonly reproducible?: boolean;
 }
 
-/** How many others may get a row while a sequence's memory is not yet to be had. */
+/** Guesses how decoding sequences go on. */
+export interface Drafter {
+  /**
+   * To be called in every step in which something decodes.
+   * @param decode all that decodes, one token each
+   * @param isAlone whether the step computes nothing else
+   * @returns the same, with drafts where these pay
+   */
+  draft(decode: readonly Segment[], isAlone: boolean): readonly Segment[];
+  /** So many tokens of a segment's draft came true. */
+  count(segment: Segment, numAccepted: number): void;
+}
+
+/** How many others may get a slot while there is no memory for a sequence before them. */
 const MAX_OVERTAKEN = 32;
 
 /**
- * Decides what each iteration computes: every sequence with one token to compute decodes, then
- * prefill takes what the token budget and the inter-token target leave. Rows are given in order of
- * arrival, priority weighed in.
+ * Decides what each step computes: one token of every sequence that decodes, then as much prefill as
+ * the token budget and the inter-token target leave. Slots are given in order of arrival and priority.
  *
- * `plan` reserves rows and time and otherwise changes nothing; `commit` publishes what an executed plan gave.
+ * `plan` changes who waits and who runs: it gives out slots and memory, and takes them from the last
+ * in order where memory is short. It moves no sequence on: what a step computed and sampled counts
+ * from `commit` on.
  */
 export class Scheduler {
-  readonly #kvCache: KvCacheManager;
+  readonly #kvCache: KvCache;
   readonly #costs: CostModel;
   readonly #options: SchedulerOptions;
   readonly #prefillBudget: PrefillBudget;
-  /** Without a row, in order. */
+  readonly #drafter: Drafter | null;
+  /** Without a slot, in order. */
   readonly #waiting: Sequence[] = [];
-  /** With a row, in order. */
+  /** With a slot, in order. */
   readonly #running: Sequence[] = [];
   #numPreemptions = 0;
   #prefixQueries = 0;
   #prefixHits = 0;
 
-  constructor(kvCache: KvCacheManager, costs: CostModel, options: SchedulerOptions) {
+  /** @param drafter without it every step gives a sequence one token at most */
+  constructor(
+    kvCache: KvCache,
+    costs: CostModel,
+    options: SchedulerOptions,
+    drafter: Drafter | null = null,
+  ) {
     const { maxNumSeqs, maxNumBatchedTokens } = options;
     if (maxNumBatchedTokens < maxNumSeqs) {
       throw new RangeError(
@@ -53,6 +78,7 @@ export class Scheduler {
     this.#kvCache = kvCache;
     this.#costs = costs;
     this.#options = options;
+    this.#drafter = drafter;
     const { prefillPolicy = DEFAULT_PREFILL_POLICY, targetItlMs } = options;
     this.#prefillBudget = new PrefillBudget(prefillPolicy, targetItlMs);
   }
@@ -81,144 +107,103 @@ export class Scheduler {
     insertInOrder(this.#waiting, sequence);
   }
 
-  /** Takes up a sequence that has a row already. */
+  /** Takes up a sequence that has a slot already. */
   adopt(sequence: Sequence): void {
     insertInOrder(this.#running, sequence);
   }
 
-  /** Forgets a sequence and frees its row at once. Unknown ids (already finished) are ignored. */
+  /** Forgets a sequence and frees its slot at once. Unknown ids (already finished) are ignored. */
   abort(id: number): void {
     const waiting = this.#waiting.findIndex((sequence) => sequence.id === id);
     if (waiting !== -1) this.#waiting.splice(waiting, 1);
     const running = this.#running.find((sequence) => sequence.id === id);
-    if (running) this.#finish(running, true);
+    if (running) this.#release(running, true);
   }
 
-  /** The next iteration, or null when there is nothing to do. */
+  /** The next step, or null when there is nothing to do. */
   plan(): StepPlan | null {
     if (!this.hasWork) return null;
     this.#growDecoding();
     this.#admit();
     this.#kvCache.compact();
-    const decode = this.#planDecode();
-    const numDecoding = decode.filter(({ sequence }) => sequence !== null).length;
-    const sequences = this.#running.filter((sequence) => !this.#isDecoding(sequence));
-    const numFreeRows = this.#options.maxNumSeqs - this.#running.length;
-    const prefill = planPrefill({
-      sequences,
-      numPrompts: sequences.length + Math.min(this.#waiting.length, numFreeRows),
-      decode,
-      maxTokens: this.#options.maxNumBatchedTokens - numDecoding,
-      budget: this.#prefillBudget,
-      costs: this.#costs,
-      isOneRun: this.#kvCache.runsStepsWhole,
-      grow: (sequence, length) => this.#kvCache.grow(sequence, length),
+    const decode = this.#running.filter(isDecoding).map((sequence) => segmentOf(sequence, 1));
+    const prefill = this.#planPrefill(decode);
+    const isAlone = decode.length === this.#running.length;
+    const drafted = this.#drafter?.draft(decode, isAlone) ?? decode;
+    const cacheOperations = this.#kvCache.drainOperations();
+    return { cacheOperations, segments: [...drafted, ...prefill] };
+  }
+
+  /** Makes an executed plan count: tokens are appended, and sequences that have ended are released. */
+  commit({ segments }: StepPlan, { sampled, failures }: StepOutcome): TokenOutput[] {
+    const outputs = sampled.flatMap(({ segment, tokens }) => {
+      this.#countAccepted(segment, tokens);
+      return append(segment.sequence, tokens);
     });
-    const numPrefillTokens = prefill.flat().reduce((sum, { length }) => sum + length, 0);
-    return {
-      cacheOperations: this.#kvCache.takeOperations(),
-      decode,
-      prefill,
-      numBatchedTokens: numDecoding + numPrefillTokens,
-    };
-  }
-
-  /**
-   * Makes an executed plan visible: advances what was computed, appends what was sampled, frees what
-   * has ended.
-   * @param pending sequences that could not sample yet: their last token is computed once more
-   */
-  commit(
-    plan: StepPlan,
-    sampled: readonly SampledToken[],
-    failures: readonly SequenceFailure[],
-    pending: readonly Sequence[] = [],
-  ): TokenOutput[] {
-    const failed = new Set(failures.map((failure) => failure.sequence));
-    const advance = (sequence: Sequence, length: number) => {
-      if (failed.has(sequence)) return;
-      this.#advance(sequence, pending.includes(sequence) ? length - 1 : length);
-    };
-    for (const { sequence } of plan.decode) if (sequence) advance(sequence, 1);
-    for (const { sequence, length } of plan.prefill.flat()) advance(sequence, length);
-    for (const { sequence } of plan.verify ?? []) advance(sequence, 1);
-    return this.#publish(sampled, failures);
-  }
-
-  /**
-   * Makes visible what was sampled behind an accepted draft token, whose keys and values the same
-   * step has computed.
-   */
-  commitAccepted(
-    sampled: readonly SampledToken[],
-    failures: readonly SequenceFailure[],
-  ): TokenOutput[] {
-    for (const { sequence } of sampled) this.#advance(sequence, 1);
-    return this.#publish(sampled, failures);
-  }
-
-  #publish(sampled: readonly SampledToken[], failures: readonly SequenceFailure[]): TokenOutput[] {
-    const outputs: TokenOutput[] = [];
-    for (const { sequence, tokenId, ...logprobs } of sampled) {
-      const isFirst = sequence.numTokens === numGivenTokens(sequence);
-      sequence.append(tokenId);
-      const finishReason = sequence.finishReason();
-      if (finishReason) this.#finish(sequence, true);
-      const output = { id: sequence.id, tokenId, finishReason, ...logprobs };
-      outputs.push(isFirst ? { ...output, numCachedTokens: sequence.numCachedTokens } : output);
+    const failed = new Set(failures.map(({ sequence }) => sequence));
+    for (const { sequence, start, numTokens } of segments) {
+      if (failed.has(sequence)) continue;
+      // A last token has nothing sampled after it yet, and wrong drafts are no tokens of the sequence.
+      sequence.numComputedTokens = Math.min(start + numTokens, sequence.numTokens - 1);
+      this.#kvCache.registerBlocks(sequence);
+    }
+    for (const { segment } of sampled) {
+      const { sequence } = segment;
+      if (sequence.finishReason() && !failed.has(sequence)) this.#release(sequence, true);
     }
     for (const { sequence, message } of failures) {
-      this.#finish(sequence, false);
+      this.#release(sequence, false);
       outputs.push({ id: sequence.id, tokenId: -1, finishReason: 'error', error: message });
     }
     return outputs;
   }
 
-  #advance(sequence: Sequence, numTokens: number): void {
-    sequence.numComputedTokens += numTokens;
-    this.#kvCache.advanced(sequence);
+  #countAccepted(segment: Segment, tokens: readonly SampledToken[]): void {
+    const { draftTokenIds } = segment;
+    if (draftTokenIds.length === 0) return;
+    const cameTrue = tokens.filter(({ tokenId }, index) => tokenId === draftTokenIds[index]);
+    this.#drafter?.count(segment, cameTrue.length);
   }
 
-  /** Memory for everybody's next token; where it lacks, the last in order give up their rows. */
+  /** Memory for everybody's next token; where it lacks, the last in order give up their slots. */
   #growDecoding(): void {
-    for (const sequence of this.#running.filter((other) => this.#isDecoding(other))) {
-      // Preempted for the sake of one before it.
-      if (sequence.row === -1) continue;
+    // In place: whoever is preempted leaves the end of the list.
+    for (const sequence of this.#running) {
+      if (!isDecoding(sequence)) continue;
       while (!this.#kvCache.grow(sequence, sequence.numTokens)) {
         const last = this.#running.at(-1) ?? sequence;
         this.#preempt(last);
-        if (last === sequence) break;
+        if (last === sequence) return;
       }
     }
   }
 
-  /** Takes a sequence's row. Its tokens stay; their keys and values are computed again later. */
+  /** Takes a sequence's slot. Its tokens stay; their keys and values are computed again later. */
   #preempt(sequence: Sequence): void {
-    this.#finish(sequence, false);
+    this.#release(sequence, false);
     sequence.numComputedTokens = 0;
     this.#numPreemptions++;
     insertInOrder(this.#waiting, sequence);
   }
 
   /**
-   * Rows go to the first in order, as long as there is a row and budget for its first token. One
-   * that finds no memory is overtaken by those that do, but not for ever.
+   * Slots go to the first in order, as long as there is a slot and budget for a first token. A
+   * sequence that finds no memory is overtaken by those that do, but not for ever.
    */
   #admit(): void {
     const { maxNumSeqs, maxNumBatchedTokens, batching } = this.#options;
     const isStatic = batching === 'static';
     if (isStatic && this.#running.length > 0) return;
     let budget = maxNumBatchedTokens;
-    for (const sequence of this.#running) budget -= this.#numWantedTokens(sequence);
+    for (const sequence of this.#running) budget -= numWantedTokens(sequence);
     const blocked: Sequence[] = [];
     for (const sequence of this.#waiting.slice()) {
       if (this.#running.length === maxNumSeqs || (budget <= 0 && !isStatic)) return;
-      // A block for each of the others: admitting must not force a preemption at once.
       if (this.#kvCache.reserve(sequence, this.#running.length)) {
         this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
         insertInOrder(this.#running, sequence);
         this.#countPrefix(sequence);
-        budget -= this.#numWantedTokens(sequence);
+        budget -= numWantedTokens(sequence);
         for (const other of blocked) other.timesOvertaken++;
       } else {
         if (sequence.timesOvertaken >= MAX_OVERTAKEN) return;
@@ -234,40 +219,46 @@ export class Scheduler {
     this.#prefixHits += sequence.numCachedTokens;
   }
 
-  #planDecode(): DecodeRow[] {
-    const rows: DecodeRow[] = [];
-    const { extent } = this.#kvCache;
-    for (let row = 0; row < extent; row++) {
-      const owner = this.#kvCache.ownerOf(row);
-      // A dead row writes behind what its owner has cached, where the owner's next chunk goes anyway.
-      rows.push({
-        sequence: owner && this.#isDecoding(owner) ? owner : null,
-        position: owner?.numComputedTokens ?? 0,
-      });
-    }
-    return rows.slice(0, rows.findLastIndex(({ sequence }) => sequence !== null) + 1);
+  #planPrefill(decode: readonly Segment[]): Segment[] {
+    const { maxNumSeqs, maxNumBatchedTokens } = this.#options;
+    const sequences = this.#running.filter((sequence) => !isDecoding(sequence));
+    const numFreeSlots = maxNumSeqs - this.#running.length;
+    return planPrefill({
+      sequences,
+      numPrompts: sequences.length + Math.min(this.#waiting.length, numFreeSlots),
+      decode,
+      maxTokens: maxNumBatchedTokens - decode.length,
+      budget: this.#prefillBudget,
+      costs: this.#costs,
+    });
   }
 
-  /**
-   * One token to compute fits the batched decode run, be it sampled or the last of a prompt. So does
-   * a prompt that is scored: it needs the logits of every token, and goes one by one.
-   */
-  #isDecoding(sequence: Sequence): boolean {
-    if (sequence.scoresPrompt) return true;
-    const isOfPrompt = sequence.numComputedTokens < sequence.numPromptTokens;
-    const isPrefill = isOfPrompt && (this.#options.reproducible ?? false);
-    return sequence.numUncomputedTokens === 1 && !isPrefill;
-  }
-
-  /** What it would compute in one step, given the budget. */
-  #numWantedTokens(sequence: Sequence): number {
-    return this.#isDecoding(sequence) ? 1 : sequence.numUncomputedTokens;
-  }
-
-  #finish(sequence: Sequence, keep: boolean): void {
+  #release(sequence: Sequence, keep: boolean): void {
     this.#kvCache.release(sequence, keep);
     this.#running.splice(this.#running.indexOf(sequence), 1);
   }
+}
+
+/**
+ * Whether it computes a single token, be that sampled or the last of a prompt. A prompt that is scored
+ * needs the logits of every token, and goes one by one.
+ */
+function isDecoding(sequence: Sequence): boolean {
+  return sequence.scoresPrompt || sequence.numUncomputedTokens === 1;
+}
+
+/** What it would compute in one step, given the budget. */
+function numWantedTokens(sequence: Sequence): number {
+  return isDecoding(sequence) ? 1 : sequence.numUncomputedTokens;
+}
+
+function append(sequence: Sequence, tokens: readonly SampledToken[]): TokenOutput[] {
+  return tokens.map((token) => {
+    const isFirst = sequence.numTokens === numGivenTokens(sequence);
+    sequence.append(token.tokenId);
+    const output = { id: sequence.id, ...token, finishReason: sequence.finishReason() };
+    return isFirst ? { ...output, numCachedTokens: sequence.numCachedTokens } : output;
+  });
 }
 
 /** What the request came with: its prompt, and tokens of an earlier life. */

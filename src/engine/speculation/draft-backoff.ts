@@ -5,7 +5,7 @@ const LONGEST_REST = 64 * FIRST_REST;
  * When to think of drafts that cost something. What says that they don't pay changes only with more
  * of them: they are left be for some steps and then tried once, twice as long each time in a row.
  */
-export class TrialSchedule {
+export class DraftBackoff {
   #rest = FIRST_REST;
   #numStepsLeft = 0;
   #isTrial = false;

@@ -22,5 +22,7 @@ export interface DraftSource {
    * @returns `numTokens` tokens, or as many as there is something to go by
    */
   draft(sequence: Sequence, numTokens: number, rateOf: (kind: number) => number): Draft;
+  /** A draft of this source is verified in the step at hand. */
+  announce?(sequence: Sequence, draftTokenIds: Int32Array): void;
   release(): void;
 }

@@ -10,18 +10,18 @@ const FORCED_RATE = 0.95;
 const LAST_FORCED_RATE = 0.85;
 
 /**
- * Drafts for constrained sequences: what the grammar leaves no choice about, and what other texts say
- * comes behind. The text is certain then, but not into which tokens the model parts it.
+ * Drafts for constrained sequences: what the grammar leaves no choice about, and then what other texts
+ * say. A forced text is certain, but not the tokens that the model parts it into.
  */
 export class GrammarDrafts implements DraftSource {
   readonly isFree = true;
   readonly #grammars: GrammarMatchers;
-  readonly #behind: NgramDrafts | null;
+  readonly #others: NgramDrafts | null;
 
-  /** @param behind goes on where the grammar leaves a choice; released by whom it belongs to */
-  constructor(grammars: GrammarMatchers, behind: NgramDrafts | null) {
+  /** @param others go on where the grammar leaves a choice; released by whom they belong to */
+  constructor(grammars: GrammarMatchers, others: NgramDrafts | null) {
     this.#grammars = grammars;
-    this.#behind = behind;
+    this.#others = others;
   }
 
   costMs(): number {
@@ -31,7 +31,7 @@ export class GrammarDrafts implements DraftSource {
   priorRate(kind: number): number {
     if (kind === FORCED) return FORCED_RATE;
     if (kind === LAST_FORCED) return LAST_FORCED_RATE;
-    return this.#behind?.priorRate(kind) ?? 0;
+    return this.#others?.priorRate(kind) ?? 0;
   }
 
   draft(sequence: Sequence, numTokens: number, rateOf: (kind: number) => number): Draft {
@@ -40,7 +40,11 @@ export class GrammarDrafts implements DraftSource {
     const tokenIds = forced.subarray(0, numTokens);
     const kinds = Array.from(tokenIds, (_, at) => (at === last ? LAST_FORCED : FORCED));
     const draft = { tokenIds, kinds };
-    return this.#behind?.draft(sequence, numTokens, rateOf, draft) ?? draft;
+    return this.#others?.draft(sequence, numTokens, rateOf, draft) ?? draft;
+  }
+
+  announce(sequence: Sequence, draftTokenIds: Int32Array): void {
+    this.#grammars.draft(sequence, draftTokenIds);
   }
 
   release(): void {}

@@ -1,15 +1,15 @@
-import type { Decoder } from '../cpu/cpu-decoder.ts';
 import type { Draft, DraftSource } from './draft-source.ts';
 import { commonLength } from '../kv-cache/slot-cache.ts';
 import { Sampler } from '../sampling/sampler.ts';
 import { Sequence } from '../sequence.ts';
+import { type Decoder, segmentOf } from '../step.ts';
 
 const PRIOR_RATE = 0.6;
 /** Of a new measurement of what a token costs. */
 const SMOOTHING = 0.1;
 
-/** A row of the draft model's cache, and the text whose keys and values it holds. */
-interface DraftRow {
+/** A slot of the draft model's cache, and the text whose keys and values it holds. */
+interface DraftSlot {
   readonly index: number;
   sequence: Sequence | null;
   tokenIds: Int32Array;
@@ -20,8 +20,8 @@ export interface ModelDraftsOptions {
   /** Of the draft model, with a cache of its own. */
   readonly decoder: Decoder;
   readonly vocabSize: number;
-  readonly numRows: number;
-  /** Positions per row. */
+  readonly numSlots: number;
+  /** Positions per slot. */
   readonly capacity: number;
 }
 
@@ -34,15 +34,15 @@ export class ModelDrafts implements DraftSource {
   readonly #decoder: Decoder;
   readonly #sampler: Sampler;
   readonly #capacity: number;
-  readonly #rows: readonly DraftRow[];
+  readonly #slots: readonly DraftSlot[];
   #clock = 0;
   #msPerToken = 0;
 
-  constructor({ decoder, vocabSize, numRows, capacity }: ModelDraftsOptions) {
+  constructor({ decoder, vocabSize, numSlots, capacity }: ModelDraftsOptions) {
     this.#decoder = decoder;
     this.#sampler = new Sampler(vocabSize);
     this.#capacity = capacity;
-    this.#rows = Array.from({ length: numRows }, (_, index) => ({
+    this.#slots = Array.from({ length: numSlots }, (_, index) => ({
       index,
       sequence: null,
       tokenIds: new Int32Array(),
@@ -59,35 +59,29 @@ export class ModelDrafts implements DraftSource {
   }
 
   draft(sequence: Sequence, numTokens: number): Draft {
-    const row = this.#rowFor(sequence);
-    const shadow = shadowOf(sequence, row);
+    const slot = this.#slotFor(sequence);
+    const shadow = shadowOf(sequence, slot);
     const end = Math.min(sequence.numTokens + numTokens, this.#capacity);
     while (shadow.numTokens < end) {
       const tokenId = this.#next(shadow);
       if (tokenId === null) break;
       shadow.append(tokenId);
     }
-    row.tokenIds = shadow.tokenIds(0, shadow.numComputedTokens).slice();
+    slot.tokenIds = shadow.tokenIds(0, shadow.numComputedTokens).slice();
     const tokenIds = shadow.tokenIds(sequence.numTokens).slice();
     return { tokenIds, kinds: Array.from(tokenIds, () => 0) };
   }
 
   /** Computes what the cache lacks and draws the next token; null when the draft model fails. */
   #next(shadow: Sequence): number | null {
-    const start = shadow.numComputedTokens;
-    const length = shadow.numUncomputedTokens;
+    const segment = segmentOf(shadow, shadow.numUncomputedTokens);
     const startedAt = performance.now();
-    const { rows, failures } = this.#decoder.execute({
-      cacheOperations: [],
-      decode: [],
-      prefill: [[{ sequence: shadow, start, length }]],
-      numBatchedTokens: length,
-    });
-    if (failures.length > 0) return null;
-    shadow.numComputedTokens = start + length;
-    const [sampled] = this.#sampler.sample(rows).sampled;
-    if (length === 1) this.#observe(performance.now() - startedAt);
-    return sampled?.tokenId ?? null;
+    const result = this.#decoder.execute({ cacheOperations: [], segments: [segment] });
+    if (result.failures.length > 0) return null;
+    shadow.numComputedTokens += segment.numTokens;
+    const [sampled] = this.#sampler.sample(result).sampled;
+    if (segment.numTokens === 1) this.#observe(performance.now() - startedAt);
+    return sampled?.tokens[0]?.tokenId ?? null;
   }
 
   #observe(ms: number): void {
@@ -95,14 +89,14 @@ export class ModelDrafts implements DraftSource {
     this.#msPerToken += weight * (ms - this.#msPerToken);
   }
 
-  /** The sequence's own row, else the one that was not used for longest. */
-  #rowFor(sequence: Sequence): DraftRow {
-    const [oldest] = this.#rows.toSorted((a, b) => a.lastUsed - b.lastUsed);
-    const row = this.#rows.find((other) => other.sequence === sequence) ?? oldest;
-    if (!row) throw new Error('the draft model has no rows');
-    row.sequence = sequence;
-    row.lastUsed = ++this.#clock;
-    return row;
+  /** The sequence's own slot, else the one that was not used for longest. */
+  #slotFor(sequence: Sequence): DraftSlot {
+    const [oldest] = this.#slots.toSorted((a, b) => a.lastUsed - b.lastUsed);
+    const slot = this.#slots.find((other) => other.sequence === sequence) ?? oldest;
+    if (!slot) throw new Error('the draft model has no slots');
+    slot.sequence = sequence;
+    slot.lastUsed = ++this.#clock;
+    return slot;
   }
 
   release(): void {
@@ -111,7 +105,7 @@ export class ModelDrafts implements DraftSource {
 }
 
 /** The sequence as it is now, for the draft model to go on with. */
-function shadowOf(sequence: Sequence, row: DraftRow): Sequence {
+function shadowOf(sequence: Sequence, slot: DraftSlot): Sequence {
   const { request, numPromptTokens, numTokens } = sequence;
   const shadow = new Sequence({
     ...request,
@@ -119,9 +113,9 @@ function shadowOf(sequence: Sequence, row: DraftRow): Sequence {
     logprobs: null,
     promptLogprobs: null,
   });
-  shadow.row = row.index;
+  shadow.slot = slot.index;
   // One token at least is left to compute: its logits are wanted.
-  const known = commonLength(row.tokenIds, sequence.tokenIds());
+  const known = commonLength(slot.tokenIds, sequence.tokenIds());
   shadow.numComputedTokens = Math.min(known, numTokens - 1);
   return shadow;
 }

@@ -1,16 +1,12 @@
 import { AcceptanceRate } from './acceptance-rate.ts';
 import type { CostModel } from '../scheduling/cost-model.ts';
+import type { Drafter } from '../scheduling/scheduler.ts';
 import { DraftRecord } from './draft-record.ts';
 import type { Draft, DraftSource } from './draft-source.ts';
-import type { KvCacheManager } from '../kv-cache/kv-cache.ts';
+import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { Sequence } from '../sequence.ts';
-import {
-  MAX_CONSTRAINED_VERIFY_RUNS,
-  MAX_VERIFY_RUNS,
-  type StepPlan,
-  type VerifyRun,
-} from '../step.ts';
-import { TrialSchedule } from './draft-backoff.ts';
+import { MAX_CONSTRAINED_DRAFTS, MAX_DRAFTS, type Segment, withDraft } from '../step.ts';
+import { DraftBackoff } from './draft-backoff.ts';
 
 /** Tokens per second must be expected to rise by this factor. */
 const DEFAULT_MIN_GAIN = 1.1;
@@ -21,7 +17,7 @@ export interface SpeculatorOptions {
   readonly source: DraftSource;
   /** For sequences with a grammar, free; without it they decode plainly. */
   readonly constrainedSource?: DraftSource | null;
-  readonly kvCache: KvCacheManager;
+  readonly kvCache: KvCache;
   readonly costs: CostModel;
   /** Longest draft. */
   readonly maxTokens: number;
@@ -32,7 +28,7 @@ export interface SpeculatorOptions {
 
 /** What a sequence's next step could be. */
 interface Prospect {
-  readonly sequence: Sequence;
+  readonly segment: Segment;
   readonly record: DraftRecord;
   readonly source: DraftSource;
   /** Made already, where that costs nothing. */
@@ -54,14 +50,14 @@ interface Prospect {
  * from what verify runs and decode runs have been measured to cost. Nobody is slowed down for
  * another's sake: every decoding sequence has to gain, or all decode plainly.
  */
-export class Speculator {
+export class Speculator implements Drafter {
   readonly #options: SpeculatorOptions;
   readonly #minGain: number;
   readonly #records = new WeakMap<Sequence, DraftRecord>();
   /** By kind of draft, of all sequences. */
   readonly #rates = new Map<number, AcceptanceRate>();
   /** Of drafts that cost something. */
-  readonly #trials = new TrialSchedule();
+  readonly #backoff = new DraftBackoff();
   #numDrafts = 0;
   readonly #numDraftTokens = { guessed: 0, forced: 0 };
   readonly #numAcceptedTokens = { guessed: 0, forced: 0 };
@@ -81,43 +77,28 @@ export class Speculator {
     };
   }
 
-  /** Token `index` of the sequence's draft came true. */
-  countAccepted(sequence: Sequence, index: number): void {
-    this.#numAcceptedTokens[originOf(this.#recordOf(sequence).kindAt(index))]++;
+  count({ sequence }: Segment, numAccepted: number): void {
+    const record = this.#recordOf(sequence);
+    for (let index = 0; index < numAccepted; index++) {
+      this.#numAcceptedTokens[originOf(record.kindAt(index))]++;
+    }
   }
 
-  /** The plan, with its decode run replaced by verify runs where that pays. */
-  speculate(plan: StepPlan): StepPlan {
-    const { decode, prefill } = plan;
-    const sequences = decode.flatMap(({ sequence }) => sequence ?? []);
-    for (const sequence of sequences) this.#recordOf(sequence).score(sequence);
-    // Without knowing what decode runs cost there is nothing to judge verify runs by.
-    if (!this.#options.costs.knowsDecode) return plan;
-    const isDecodeOnly = prefill.length === 0 && sequences.length === decode.length;
-    const isConstrained = sequences.some(({ request }) => request.grammar !== null);
-    const maxRuns = isConstrained ? MAX_CONSTRAINED_VERIFY_RUNS : MAX_VERIFY_RUNS;
-    const areFew = sequences.length > 0 && sequences.length <= maxRuns;
-    if (!isDecodeOnly || !areFew) return plan;
-    if (!sequences.every((sequence) => this.#canSpeculate(sequence))) return plan;
-    const areCostly = sequences.every((sequence) => this.#sourceFor(sequence)?.isFree === false);
-    if (areCostly && this.#trials.rests()) return plan;
-    const prospects = sequences.map((sequence) => this.#prospect(sequence, sequences.length));
-    const verify = this.#isWorthIt(prospects, decode, areCostly) ? this.#draft(prospects) : [];
-    // Memory for drafts may have been taken from texts kept for reuse, even if none was made.
-    const operations = this.#options.kvCache.takeOperations();
-    const cacheOperations = [...plan.cacheOperations, ...operations];
-    if (verify.length === 0) {
+  draft(decode: readonly Segment[], isAlone: boolean): readonly Segment[] {
+    for (const { sequence } of decode) this.#recordOf(sequence).score(sequence);
+    if (!isAlone || !this.#canDraft(decode)) return decode;
+    const areCostly = decode.every(({ sequence }) => this.#sourceFor(sequence)?.isFree === false);
+    if (areCostly && this.#backoff.rests()) return decode;
+    const prospects = decode.map((segment) => this.#prospect(segment, decode.length));
+    const drafted = this.#isWorthIt(prospects, decode, areCostly)
+      ? this.#withDrafts(prospects)
+      : [];
+    if (drafted.length === 0) {
       this.#watch(prospects);
-      return { ...plan, cacheOperations };
+      return decode;
     }
-    const numDraftTokens = this.#count(verify);
-    return {
-      cacheOperations,
-      decode: [],
-      prefill,
-      verify,
-      numBatchedTokens: sequences.length + numDraftTokens,
-    };
+    this.#countDrafts(drafted);
+    return drafted;
   }
 
   release(): void {
@@ -125,9 +106,15 @@ export class Speculator {
     this.#options.constrainedSource?.release();
   }
 
-  /** A prompt that is scored goes token by token. */
-  #canSpeculate(sequence: Sequence): boolean {
-    return !sequence.scoresPrompt && this.#sourceFor(sequence) !== null;
+  #canDraft(decode: readonly Segment[]): boolean {
+    // Without knowing what decode runs cost there is nothing to judge verify runs by.
+    if (decode.length === 0 || !this.#options.costs.knowsDecode) return false;
+    const isConstrained = decode.some(({ sequence }) => sequence.request.grammar !== null);
+    if (decode.length > (isConstrained ? MAX_CONSTRAINED_DRAFTS : MAX_DRAFTS)) return false;
+    // A prompt that is scored goes token by token.
+    return decode.every(
+      ({ sequence }) => !sequence.scoresPrompt && this.#sourceFor(sequence) !== null,
+    );
   }
 
   #sourceFor(sequence: Sequence): DraftSource | null {
@@ -135,22 +122,19 @@ export class Speculator {
     return sequence.request.grammar === null ? source : constrainedSource;
   }
 
-  /** Returns how many tokens are drafted. */
-  #count(verify: readonly VerifyRun[]): number {
-    this.#numDrafts += verify.length;
-    let numTokens = 0;
-    for (const { sequence, draftTokenIds } of verify) {
+  #countDrafts(drafted: readonly Segment[]): void {
+    this.#numDrafts += drafted.length;
+    for (const { sequence, draftTokenIds } of drafted) {
       const record = this.#recordOf(sequence);
       for (const index of draftTokenIds.keys()) {
         this.#numDraftTokens[originOf(record.kindAt(index))]++;
       }
-      numTokens += draftTokenIds.length;
     }
-    return numTokens;
   }
 
   /** The length of draft that promises the most tokens per second. */
-  #prospect(sequence: Sequence, numSequences: number): Prospect {
+  #prospect(segment: Segment, numSequences: number): Prospect {
+    const { sequence, start } = segment;
     const { costs, maxTokens, maxNumBatchedTokens } = this.#options;
     const source = this.#sourceFor(sequence) ?? this.#options.source;
     const record = this.#recordOf(sequence);
@@ -160,12 +144,12 @@ export class Speculator {
     const longest = Math.max(0, Math.min(maxTokens, numLeft, numFree));
     const draft = source.isFree ? source.draft(sequence, longest, record.rate) : null;
     const none = { length: 0, numExpected: 1, ms: Infinity };
-    let best: Prospect = { sequence, record, source, draft, ...none };
+    let best: Prospect = { segment, record, source, draft, ...none };
     let [numExpected, chance] = [1, 1];
     for (let length = 1; length <= (draft?.tokenIds.length ?? longest); length++) {
       chance *= record.rate(draft?.kinds[length - 1] ?? 0);
       numExpected += chance;
-      const ms = costs.verifyMs(sequence.numComputedTokens, length) + source.costMs(length);
+      const ms = costs.verifyMs(start, length) + source.costMs(length);
       if (numExpected / ms > best.numExpected / best.ms) {
         best = { ...best, length, numExpected, ms };
       }
@@ -175,43 +159,47 @@ export class Speculator {
 
   #isWorthIt(
     prospects: readonly Prospect[],
-    decode: StepPlan['decode'],
+    decode: readonly Segment[],
     areCostly: boolean,
   ): boolean {
     if (prospects.some(({ length }) => length === 0)) return false;
     const pays = this.#pays(prospects, decode);
     if (!areCostly) return pays;
     // What costs something to try says nothing of itself unless it is tried.
-    const { isTrial } = this.#trials;
-    this.#trials.judge(pays);
+    const { isTrial } = this.#backoff;
+    this.#backoff.judge(pays);
     return pays || isTrial;
   }
 
-  #pays(prospects: readonly Prospect[], decode: StepPlan['decode']): boolean {
+  #pays(prospects: readonly Prospect[], decode: readonly Segment[]): boolean {
     const plainMs = this.#options.costs.plainMs(decode);
     const ms = prospects.reduce((sum, prospect) => sum + prospect.ms, 0);
     return prospects.every(({ numExpected }) => numExpected * plainMs >= this.#minGain * ms);
   }
 
   /** Drafts for all, or none when there is no draft or no memory for one of them. */
-  #draft(prospects: readonly Prospect[]): VerifyRun[] {
+  #withDrafts(prospects: readonly Prospect[]): Segment[] {
     const { kvCache } = this.#options;
-    const verify: VerifyRun[] = [];
-    for (const { sequence, record, source, draft: made, length } of prospects) {
+    const drafted: Segment[] = [];
+    for (const { segment, record, source, draft: made, length } of prospects) {
+      const { sequence } = segment;
       if (!kvCache.grow(sequence, sequence.numTokens + length)) return [];
       const draft = made ?? source.draft(sequence, length, record.rate);
       const draftTokenIds = draft.tokenIds.slice(0, length);
       if (draftTokenIds.length === 0) return [];
       record.remember(sequence, draft);
-      verify.push({ sequence, draftTokenIds });
+      drafted.push(withDraft(segment, draftTokenIds));
     }
-    return verify;
+    for (const { sequence, draftTokenIds } of drafted) {
+      this.#sourceFor(sequence)?.announce?.(sequence, draftTokenIds);
+    }
+    return drafted;
   }
 
   /** A draft that is there all the same shows what it is worth without being verified. */
   #watch(prospects: readonly Prospect[]): void {
-    for (const { sequence, record, draft } of prospects) {
-      if (draft) record.remember(sequence, draft);
+    for (const { segment, record, draft } of prospects) {
+      if (draft) record.remember(segment.sequence, draft);
     }
   }
 

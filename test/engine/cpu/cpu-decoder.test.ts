@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { OnnxDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
+import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import type { EngineRequest, TokenOutput } from '../../../src/engine/request.ts';
 import type { EngineStats } from '../../../src/engine/stats.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
+import { segmentOf } from '../../../src/engine/step.ts';
 import { prepareModel } from '../../../src/model/build.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
@@ -65,14 +66,13 @@ describe.each(['summit', 'foothill'])('%s, against its reference', (name) => {
 
   it('computes the same logits', async () => {
     const model = await models.get(name);
-    const decoder = new OnnxDecoder(model, { numRows: 1, maxModelLen: 256 });
+    const decoder = new CpuDecoder(model, { numSlots: 1, maxModelLen: 256 });
     let worst = 0;
     for (const { ids, top_ids, top_logits } of prompts) {
       const sequence = new Sequence(engineRequest({ promptTokenIds: Int32Array.from(ids) }));
-      sequence.row = 0;
-      const prefill = [[{ sequence, start: 0, length: ids.length }]];
-      const plan = { cacheOperations: [], decode: [], prefill, numBatchedTokens: ids.length };
-      const logits = decoder.execute(plan).rows[0]?.logits ?? new Float32Array();
+      sequence.slot = 0;
+      const plan = { cacheOperations: [], segments: [segmentOf(sequence, ids.length)] };
+      const logits = decoder.execute(plan).logits[0]?.logits[0] ?? new Float32Array();
       const best = [...logits.keys()].sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0));
       expect(best.slice(0, 10)).toEqual(top_ids);
       for (const [rank, id] of top_ids.entries()) {
@@ -155,7 +155,7 @@ describe.each(['float32', 'int8'] as const)('continuous batching, %s KV cache', 
       );
       expect(unfinished.length).toBeLessThanOrEqual(cancelled.size);
       expect(unfinished.every(({ id }) => cancelled.has(id))).toBe(true);
-      expect(together.kvCache.extent).toBe(0);
+      expect(together.kvCache.usage).toBe(0);
     },
   );
 

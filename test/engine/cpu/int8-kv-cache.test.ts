@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { OnnxDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
+import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import { calibrateKv } from '../../../src/engine/cpu/kv-calibration.ts';
 import { openEngine } from '../../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
+import { type CacheOperation, type Segment, segmentOf } from '../../../src/engine/step.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
 import { builtModels } from '../../support/built-models.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
@@ -19,29 +20,30 @@ afterAll(() => models.remove());
 const file = readFileSync('models/summit/reference.json', 'utf8');
 const { prompts } = JSON.parse(file) as Reference;
 
-/** A text in a row: a prompt and the beginning of its answer, of lengths all different. */
-function textIn(row: number, index = row): Sequence {
+/** A text in a slot: a prompt and the beginning of its answer, of lengths all different. */
+function textIn(slot: number, index = slot): Sequence {
   const { ids, greedy } = prompts[index] ?? { ids: [], greedy: [] };
   const promptTokenIds = Int32Array.from([...ids, ...greedy.slice(0, 1 + 3 * index)]);
   const sequence = new Sequence(engineRequest({ id: index, promptTokenIds }));
-  sequence.row = row;
+  sequence.slot = slot;
   return sequence;
 }
 
-function decoderOf(model: BuiltModel, numRows: number) {
-  const decoder = new OnnxDecoder(model, { numRows, maxModelLen: 256 });
-  const none = { cacheOperations: [], decode: [], prefill: [], numBatchedTokens: 0 };
+function decoderOf(model: BuiltModel, numSlots: number) {
+  const decoder = new CpuDecoder(model, { numSlots, maxModelLen: 256 });
+  const run = (...segments: Segment[]) =>
+    decoder
+      .execute({ cacheOperations: [], segments })
+      .logits.map(({ logits }) => logits[0]?.slice());
   return {
     decoder,
-    prefill: (sequence: Sequence, start = 0, end = sequence.numTokens) => {
-      const chunk = { sequence, start, length: end - start };
-      return decoder.execute({ ...none, prefill: [[chunk]] }).rows[0]?.logits.slice();
-    },
+    prefill: (sequence: Sequence, start = 0, end = sequence.numTokens) =>
+      run(segmentOf(sequence, end - start, start))[0],
     /** The last token of each, once more. */
-    decode: (sequences: readonly Sequence[]) => {
-      const decode = sequences.map((sequence) => ({ sequence, position: sequence.numTokens - 1 }));
-      return decoder.execute({ ...none, decode }).rows.map(({ logits }) => logits.slice());
-    },
+    decode: (sequences: readonly Sequence[]) =>
+      run(...sequences.map((sequence) => segmentOf(sequence, 1, sequence.numTokens - 1))),
+    rearrange: (...cacheOperations: CacheOperation[]) =>
+      void decoder.execute({ cacheOperations, segments: [] }),
   };
 }
 
@@ -106,19 +108,22 @@ describe('an int8 KV cache', () => {
   });
 
   it('can be copied and given back in part', async () => {
-    const { decoder, prefill, decode } = decoderOf(await models.get('summit', 'int8'), 2);
+    const { decoder, prefill, decode, rearrange } = decoderOf(
+      await models.get('summit', 'int8'),
+      2,
+    );
     const sequence = textIn(0, 11);
     const { blockSize } = decoder.storage.shape;
     expect(sequence.numTokens).toBeGreaterThan(blockSize);
     const logits = prefill(sequence);
-    decoder.rearrange([
+    rearrange(
       { type: 'copy', from: 0, to: 1, length: sequence.numTokens },
-      { type: 'discard', row: 0, start: 0, end: 256 },
-    ]);
+      { type: 'discard', slot: 0, start: 0, end: 256 },
+    );
     const copy = textIn(1, 11);
     expect(prefill(copy, copy.numTokens - 1)).toEqual(logits);
-    // Row 0 is a dead row now; row 1 keeps its first block.
-    decoder.rearrange([{ type: 'discard', row: 1, start: blockSize, end: 256 }]);
+    // Slot 0 holds nothing now; slot 1 keeps its first block.
+    rearrange({ type: 'discard', slot: 1, start: blockSize, end: 256 });
     expect(prefill(copy, blockSize)).toEqual(logits);
     expect(decode([textIn(0, 0), copy])[1]).toEqual(logits);
     decoder.release();

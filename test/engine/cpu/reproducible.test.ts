@@ -145,18 +145,18 @@ describe('padding', () => {
   const EVEN: RunPadding = { minWidth: 2, isEven: true };
 
   it('gives runs an even number of tokens, and never changes any otherwise', () => {
-    const lengths = fc.array(fc.record({ length: fc.integer({ min: 1, max: 9 }) }), {
+    const lengths = fc.array(fc.record({ numTokens: fc.integer({ min: 1, max: 9 }) }), {
       minLength: 1,
       maxLength: 4,
     });
     fc.assert(
-      fc.property(lengths, fc.nat(5), (rows, numBeside) => {
-        const longest = Math.max(...rows.map(({ length }) => length));
-        expect(paddedWidth(rows, { minWidth: 1, isEven: false }, numBeside)).toBe(longest);
-        const width = paddedWidth(rows, EVEN, numBeside);
+      fc.property(lengths, fc.nat(5), (segments, numDecoding) => {
+        const longest = Math.max(...segments.map(({ numTokens }) => numTokens));
+        expect(paddedWidth(segments, { minWidth: 1, isEven: false }, numDecoding)).toBe(longest);
+        const width = paddedWidth(segments, EVEN, numDecoding);
         expect(width - Math.max(2, longest)).toBeOneOf([0, 1]);
-        const isHopeless = rows.length % 2 === 0 && numBeside % 2 === 1;
-        expect((numBeside + rows.length * width) % 2).toBe(isHopeless ? 1 : 0);
+        const isHopeless = segments.length % 2 === 0 && numDecoding % 2 === 1;
+        expect((numDecoding + segments.length * width) % 2).toBe(isHopeless ? 1 : 0);
       }),
     );
   });

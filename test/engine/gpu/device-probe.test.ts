@@ -36,7 +36,7 @@ describe.skipIf(driver === null)('WebGPU on a driver without shader-f16', () => 
     loadAttention(webgpu, 'float16');
     loadPagedAttention(webgpu);
     const model = await prepareModel(tiny, { ...half, precision: 'fp16' });
-    const open = () => new DeviceDecoder(model, { device: webgpu, numRows: 1, maxModelLen: 16 });
+    const open = () => new DeviceDecoder(model, { device: webgpu, numSlots: 1, maxModelLen: 16 });
     expect(open).toThrow(/requires f16/);
   });
 

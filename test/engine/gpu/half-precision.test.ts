@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { CPU_DEVICE } from '../../../src/engine/gpu/device-options.ts';
+import { bytesOfPositions } from '../../../src/engine/kv-cache/kv-shape.ts';
 import { DeviceDecoder } from '../../../src/engine/gpu/slots/device-decoder.ts';
 import { prepareModel } from '../../../src/model/build.ts';
 import { builtModels } from '../../support/built-models.ts';
@@ -12,7 +13,7 @@ afterAll(() => models.remove());
 const [random, build] = models.randomTiny;
 const summit = { kind: 'folder', path: 'models/summit' } as const;
 const half = { ...build, activationDtype: 'float16' } as const;
-const options = { device: CPU_DEVICE, numRows: 4, maxModelLen: 64, maxDraftTokens: 3 };
+const options = { device: CPU_DEVICE, numSlots: 4, maxModelLen: 64, maxDraftTokens: 3 };
 
 /**
  * float16 has 11 significant bits, so that every node rounds by up to 2^-11 of a value's size. These
@@ -59,8 +60,8 @@ describe('the decoder in float16', () => {
         return new DeviceDecoder(model, options);
       }),
     );
-    const [inFloat16 = 0, inFloat32 = 0] = decoders.map(
-      ({ storage }) => storage.bytesPerBlock / storage.shape.blockSize,
+    const [inFloat16 = 0, inFloat32 = 0] = decoders.map(({ storage }) =>
+      bytesOfPositions(storage.shape, 1),
     );
     expect(inFloat16).toBe(inFloat32 / 2);
     for (const decoder of decoders) decoder.release();

@@ -19,6 +19,7 @@ import { builtModels } from '../../support/built-models.ts';
 import { DecoderPair } from '../../support/decoder-pair.ts';
 import { EVERY_WAY, runDeviceScenario } from '../../support/device-scenario.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
+import { type Segment, segmentOf } from '../../../src/engine/step.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { withFloatProducts } from '../../support/float-products.ts';
 import { addGraph } from '../../support/small-graphs.ts';
@@ -48,7 +49,7 @@ describe.skipIf(driver === null)('on WebGPU', { timeout: 100_000 }, () => {
     held = new Session(addGraph(), { providers: executionProviders(webgpu) });
   });
   afterAll(() => held.release());
-  const options = { device: webgpu, numRows: 4, maxModelLen: 64, maxDraftTokens: 3 };
+  const options = { device: webgpu, numSlots: 4, maxModelLen: 64, maxDraftTokens: 3 };
 
   it.each([
     { how: 'run by run', graphCapture: false },
@@ -153,18 +154,16 @@ describe.skipIf(driver === null)('on WebGPU', { timeout: 100_000 }, () => {
     const model = await prepareModel(...models.randomTiny);
     const session = { profilePrefix: join(profiles.path, 'step') };
     const decoder = new DeviceDecoder(model, { ...options, session });
-    const sequences = EVERY_WAY.map((sampling, row) => {
+    const sequences = EVERY_WAY.map((sampling, slot) => {
       const promptTokenIds = Int32Array.from(TEXT);
-      const sequence = new Sequence(engineRequest({ id: row, promptTokenIds, sampling }));
-      return Object.assign(sequence, { row });
+      const sequence = new Sequence(engineRequest({ id: slot, promptTokenIds, sampling }));
+      return Object.assign(sequence, { slot });
     });
-    const nothing = { cacheOperations: [], decode: [], prefill: [], numBatchedTokens: 0 };
-    for (const sequence of sequences) {
-      decoder.execute({ ...nothing, prefill: [[{ sequence, start: 0, length: TEXT.length - 1 }]] });
-    }
-    const position = TEXT.length - 1;
-    decoder.execute({ ...nothing, decode: sequences.map((sequence) => ({ sequence, position })) });
-    decoder.rearrange([{ type: 'copy', from: 0, to: 1, length: 16 }]);
+    const execute = (...segments: Segment[]) => decoder.execute({ cacheOperations: [], segments });
+    for (const sequence of sequences) execute(segmentOf(sequence, TEXT.length - 1));
+    execute(...sequences.map((sequence) => segmentOf(sequence, 1, TEXT.length - 1)));
+    const copy = { type: 'copy', from: 0, to: 1, length: 16 } as const;
+    decoder.execute({ cacheOperations: [copy], segments: [] });
     decoder.release();
     expect(placements(profiles.path)).toEqual([
       'Cast packing/given',
@@ -177,7 +176,7 @@ describe.skipIf(driver === null)('on WebGPU', { timeout: 100_000 }, () => {
   it('the engine continues prompts with the same 16 tokens', async () => {
     const config = { ...PRESETS.tiny, tie_word_embeddings: false };
     const model = await prepareModel({ kind: 'random', config, seed: 1 }, models.randomTiny[1]);
-    const requests = promptsInTwoRows();
+    const requests = promptsInTwoSlots();
     const expected = run(model, CPU_DEVICE, requests);
     expect(expected.every((tokenIds) => tokenIds.length === 16)).toBe(true);
     expect(run(model, capturing, requests)).toEqual(expected);
@@ -212,7 +211,7 @@ function referencePrompt(): number[] {
 }
 
 /** More prompts than rows, two of which begin alike. */
-function promptsInTwoRows(): EngineRequest[] {
+function promptsInTwoSlots(): EngineRequest[] {
   const prompt = (seed: number, length: number) =>
     Array.from({ length }, (_, index) => 3 + ((index * 7 + seed * 31) % 400));
   return [prompt(1, 40), prompt(2, 27), [...prompt(1, 40), 5, 9, 11]].map((ids, id) =>

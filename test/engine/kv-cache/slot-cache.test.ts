@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KvCache, type KvCacheOptions } from '../../../src/engine/kv-cache/slot-cache.ts';
+import { SlotCache, type SlotCacheOptions } from '../../../src/engine/kv-cache/slot-cache.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 
@@ -12,16 +12,16 @@ function sequenceOf(
   return new Sequence(engineRequest({ promptTokenIds, ...overrides }));
 }
 
-function cacheOf(options: Partial<KvCacheOptions> = {}) {
-  const cache = new KvCache({ numRows: 4, capacity: 64, ...options });
+function cacheOf(options: Partial<SlotCacheOptions> = {}) {
+  const cache = new SlotCache({ numSlots: 4, capacity: 64, ...options });
   /** A sequence that ran and left its text behind. */
   const leave = (tokenIds: Int32Array, overrides: { cacheSalt?: string } = {}): void => {
     const sequence = sequenceOf(tokenIds, overrides);
-    if (!cache.reserve(sequence, 0)) throw new Error('no row for the text to be left');
+    if (!cache.reserve(sequence, 0)) throw new Error('no slot for the text to be left');
     sequence.numComputedTokens = tokenIds.length;
-    cache.advanced(sequence);
+    cache.registerBlocks(sequence);
     cache.release(sequence, true);
-    cache.takeOperations();
+    cache.drainOperations();
   };
   return { cache, leave };
 }
@@ -32,21 +32,26 @@ describe('prefix reuse', () => {
     leave(text(40));
     const same = sequenceOf(text(40));
     expect(cache.reserve(same, 0)).toBe(true);
-    expect(same).toMatchObject({ row: 0, numComputedTokens: 39 });
-    expect(cache.takeOperations()).toEqual([]);
-    expect(cache.numCachedRows).toBe(0);
+    expect(same).toMatchObject({ slot: 0, numComputedTokens: 39 });
+    expect(cache.drainOperations()).toEqual([]);
+    expect([0, 1, 2, 3].map((slot) => cache.cachedTokenIds(slot))).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
   });
 
-  it('copies from a row that runs', () => {
+  it('copies from a slot that runs', () => {
     const { cache } = cacheOf();
     const first = sequenceOf(text(40), { id: 1 });
     cache.reserve(first, 0);
     first.numComputedTokens = 40;
-    cache.advanced(first);
+    cache.registerBlocks(first);
     const second = sequenceOf(Int32Array.of(...text(37), 99, 98), { id: 2 });
     cache.reserve(second, 0);
-    expect(second).toMatchObject({ row: 1, numComputedTokens: 37 });
-    expect(cache.takeOperations()).toEqual([{ type: 'copy', from: 0, to: 1, length: 37 }]);
+    expect(second).toMatchObject({ slot: 1, numComputedTokens: 37 });
+    expect(cache.drainOperations()).toEqual([{ type: 'copy', from: 0, to: 1, length: 37 }]);
   });
 
   it('keeps a shared beginning for the next that asks for it', () => {
@@ -55,7 +60,7 @@ describe('prefix reuse', () => {
     const blocker = sequenceOf(text(20, 500), { id: 9 });
     // The text makes way for a running sequence: it moves up.
     cache.reserve(blocker, 0);
-    expect(cache.takeOperations()).toEqual([{ type: 'copy', from: 0, to: 3, length: 40 }]);
+    expect(cache.drainOperations()).toEqual([{ type: 'copy', from: 0, to: 3, length: 40 }]);
     const branch = sequenceOf(Int32Array.of(...text(32), 99), { id: 2 });
     cache.reserve(branch, 0);
     expect(branch.numComputedTokens).toBe(32);
@@ -70,10 +75,10 @@ describe('prefix reuse', () => {
   it('keeps the rest of a text of which only the beginning is shared', () => {
     const { cache, leave } = cacheOf();
     leave(text(48));
-    // The text is in the row that comes next, where another conversation is to go.
+    // The text is in the slot that comes next, where another conversation is to go.
     const branch = sequenceOf(Int32Array.of(...text(32), 99), { id: 2 });
     cache.reserve(branch, 0);
-    expect(branch).toMatchObject({ row: 0, numComputedTokens: 32 });
+    expect(branch).toMatchObject({ slot: 0, numComputedTokens: 32 });
     expect(cache.cachedTokenIds(3)).toEqual(text(48));
     const next = sequenceOf(text(60), { id: 3 });
     cache.reserve(next, 0);
@@ -81,7 +86,7 @@ describe('prefix reuse', () => {
   });
 
   it('gives up the text unused for longest, and not the one in its way', () => {
-    const { cache, leave } = cacheOf({ numRows: 2 });
+    const { cache, leave } = cacheOf({ numSlots: 2 });
     const [older, newer] = [text(40, 100), text(40, 200)];
     leave(older);
     leave(newer);
@@ -90,14 +95,14 @@ describe('prefix reuse', () => {
     expect(cache.cachedTokenIds(1)).toEqual(newer);
   });
 
-  it('gives memory to texts by age too when rows change places', () => {
-    const { cache, leave } = cacheOf({ numRows: 3, maxBlocks: 6 });
+  it('gives memory to texts by age too when slots change places', () => {
+    const { cache, leave } = cacheOf({ numSlots: 3, maxBlocks: 6 });
     const [older, newer] = [text(40, 100), text(40, 200)];
     leave(older);
     leave(newer);
     // Three blocks each: with one more the budget is spent.
     cache.reserve(sequenceOf(text(16), { id: 9 }), 0);
-    const kept = [1, 2].map((row) => cache.cachedTokenIds(row));
+    const kept = [1, 2].map((slot) => cache.cachedTokenIds(slot));
     expect(kept).toEqual([newer, null]);
     expect(cache.numResidentBlocks).toBeLessThanOrEqual(6);
   });
@@ -131,29 +136,29 @@ describe('the memory budget', () => {
     leave(text(32, 500));
     const big = sequenceOf(text(60, 900), { id: 3 });
     expect(cache.reserve(big, 0)).toBe(true);
-    expect(cache.takeOperations()).toContainEqual(expect.objectContaining({ type: 'discard' }));
+    expect(cache.drainOperations()).toContainEqual(expect.objectContaining({ type: 'discard' }));
     expect(cache.numResidentBlocks).toBeLessThanOrEqual(6);
   });
 
-  it('refuses a row when memory would not do, and changes nothing', () => {
+  it('refuses a slot when memory would not do, and changes nothing', () => {
     const { cache } = cacheOf({ maxBlocks: 4 });
     const first = sequenceOf(text(48), { id: 1 });
     expect(cache.reserve(first, 0)).toBe(true);
     const second = sequenceOf(text(20, 500), { id: 2 });
     expect(cache.reserve(second, 0)).toBe(false);
-    expect(second.row).toBe(-1);
-    expect(cache.takeOperations()).toEqual([]);
+    expect(second.slot).toBe(-1);
+    expect(cache.drainOperations()).toEqual([]);
     expect(cache.grow(first, 64)).toBe(true);
     expect(cache.reserve(sequenceOf(text(5), { id: 3 }), 0)).toBe(false);
   });
 
-  it('bounds a sequence by the budget as well as by the row', () => {
-    expect(new KvCache({ numRows: 2, capacity: 64, maxBlocks: 3 }).maxTokens).toBe(48);
-    expect(new KvCache({ numRows: 2, capacity: 64, maxBlocks: 30 }).maxTokens).toBe(64);
+  it('bounds a sequence by the budget as well as by the slot', () => {
+    expect(new SlotCache({ numSlots: 2, capacity: 64, maxBlocks: 3 }).maxTokens).toBe(48);
+    expect(new SlotCache({ numSlots: 2, capacity: 64, maxBlocks: 30 }).maxTokens).toBe(64);
   });
 });
 
-it('refuses to release a row that is not owned', () => {
+it('refuses to release a slot that is not owned', () => {
   const { cache } = cacheOf();
-  expect(() => cache.release(sequenceOf(text(3)), true)).toThrow('does not own row -1');
+  expect(() => cache.release(sequenceOf(text(3)), true)).toThrow('does not own slot -1');
 });

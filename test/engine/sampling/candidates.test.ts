@@ -3,6 +3,7 @@ import { coversDraw } from '../../../src/engine/sampling/candidates.ts';
 import { Sampler } from '../../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { engineRequest, GREEDY } from '../../support/engine-requests.ts';
+import { logitsOf } from '../../support/logits-of.ts';
 
 describe('candidates', () => {
   it('share their probability with the tokens that are left out', () => {
@@ -14,8 +15,8 @@ describe('candidates', () => {
       const sequence = new Sequence(engineRequest({ sampling }));
       // Ten tokens alike are half of all, so that every one of them is kept.
       const candidates = { tokenIds, restWeight: 10 };
-      const { sampled } = sampler.sample([{ sequence, logits: new Float32Array(10), candidates }]);
-      drawn.add(sampled[0]?.tokenId ?? -1);
+      const { sampled } = sampler.sample(logitsOf(sequence, new Float32Array(10), candidates));
+      drawn.add(sampled[0]?.tokens[0]?.tokenId ?? -1);
     }
     expect([...drawn].sort((a, b) => a - b)).toEqual([...tokenIds]);
   });

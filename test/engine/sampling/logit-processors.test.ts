@@ -130,9 +130,8 @@ describe('a grammar and bans that leave nothing', () => {
 
   function allowedAfter(overrides: Parameters<typeof engineRequest>[0]): number[] {
     const sequence = new Sequence(engineRequest(overrides));
-    sequence.tokenMask = tokenMask;
     const logits = new Float32Array(VOCAB_SIZE);
-    processLogits(logits, sequence);
+    processLogits(logits, sequence, tokenMask);
     return [...logits.keys()].filter((id) => logits[id] !== -Infinity);
   }
 

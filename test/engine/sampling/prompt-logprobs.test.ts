@@ -42,11 +42,11 @@ describe('prompt log-probabilities', () => {
   it('are those of every token, beside other sequences, cached prefixes and preemptions', () => {
     fc.assert(
       fc.property(prompts, fc.boolean(), (requests, isTight) => {
-        const checked = new CheckedEngine({
-          numRows: 3,
+        const checked = CheckedEngine.withSlots({
+          maxNumSeqs: 3,
           capacity: 64,
           maxNumBatchedTokens: 24,
-          spareRows: 2,
+          spareSlots: 2,
           prefixCaching: true,
           ...(isTight ? { maxBlocks: 5 } : {}),
         });

@@ -5,6 +5,7 @@ import { processLogits } from '../../../src/engine/sampling/logit-processors.ts'
 import { Sampler } from '../../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
+import { logitsOf } from '../../support/logits-of.ts';
 
 const VOCAB_SIZE = 40;
 /** The smallest numbers above 0 of a double and of a float. */
@@ -73,18 +74,22 @@ const requests = fc
 
 describe('whatever a request asks for and a model computes', () => {
   it('the token is one of the vocabulary, and possible; where none is, the row fails', () => {
-    const sampler = new Sampler(VOCAB_SIZE);
+    let tokenMask: Int32Array | null = null;
+    const sampler = new Sampler(VOCAB_SIZE, {
+      constrain: (ready) => ({ ready, failures: [] }),
+      maskOf: () => tokenMask ?? 'free',
+    });
     fc.assert(
       fc.property(requests, logits, masks, (request, row, mask) => {
         const sequence = new Sequence(request);
-        sequence.tokenMask = mask && Int32Array.from(mask);
+        tokenMask = mask && Int32Array.from(mask);
         const processed = row.slice();
-        processLogits(processed, sequence);
-        const { sampled, failures } = sampler.sample([{ sequence, logits: row }]);
+        processLogits(processed, sequence, tokenMask);
+        const { sampled, failures } = sampler.sample(logitsOf(sequence, row));
         const possible = [...processed.keys()].filter((id) => (processed[id] ?? NaN) > -Infinity);
         const isValid = possible.length > 0 && !processed.includes(Infinity);
         expect(failures.length).toBe(isValid ? 0 : 1);
-        expect(isValid ? possible : [undefined]).toContain(sampled[0]?.tokenId);
+        expect(isValid ? possible : [undefined]).toContain(sampled[0]?.tokens[0]?.tokenId);
       }),
       { numRuns: 5000 },
     );
@@ -101,8 +106,8 @@ describe('whatever a request asks for and a model computes', () => {
         const sequence = new Sequence(engineRequest({ sampling: params }));
         const candidates = { tokenIds: Int32Array.from(tokenIds), restWeight };
         const some = row.slice(0, tokenIds.length);
-        const { sampled } = sampler.sample([{ sequence, logits: some, candidates }]);
-        for (const { tokenId } of sampled) {
+        const { sampled } = sampler.sample(logitsOf(sequence, some, candidates));
+        for (const { tokenId } of sampled.flatMap(({ tokens }) => tokens)) {
           expect(tokenId).toBeGreaterThanOrEqual(0);
           expect(tokenId).toBeLessThan(VOCAB_SIZE);
           expect(tokenIds.filter((_, at) => (some[at] ?? NaN) > -Infinity)).toContain(tokenId);
@@ -114,8 +119,8 @@ describe('whatever a request asks for and a model computes', () => {
 
   it.each([1e-320, 5e-324, 1e-300, 9e-6])('temperature %d takes the likeliest', (low) => {
     const sequence = new Sequence(engineRequest({ sampling: { temperature: low, topP: 1e-320 } }));
-    const { sampled } = new Sampler(3).sample([{ sequence, logits: Float32Array.of(1, 3, 2) }]);
-    expect(sampled.map(({ tokenId }) => tokenId)).toEqual([1]);
+    const { sampled } = new Sampler(3).sample(logitsOf(sequence, Float32Array.of(1, 3, 2)));
+    expect(sampled.map(({ tokens }) => tokens)).toEqual([[{ tokenId: 1 }]]);
   });
 });
 

@@ -6,14 +6,15 @@ import { Sampler } from '../../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { TokenRanking } from '../../../src/engine/sampling/token-ranking.ts';
 import { engineRequest, GREEDY } from '../../support/engine-requests.ts';
+import { logitsOf } from '../../support/logits-of.ts';
 
 const VOCAB_SIZE = 50;
 
 function sampleOnce(logits: number[], request: Parameters<typeof engineRequest>[0] = {}): number {
   const sequence = new Sequence(engineRequest(request));
-  const row = { sequence, logits: Float32Array.from(logits) };
-  const { sampled } = new Sampler(logits.length).sample([row]);
-  return sampled[0]?.tokenId ?? -1;
+  const result = logitsOf(sequence, Float32Array.from(logits));
+  const { sampled } = new Sampler(logits.length).sample(result);
+  return sampled[0]?.tokens[0]?.tokenId ?? -1;
 }
 
 /** How often each token is drawn over many seeds. */
@@ -204,9 +205,9 @@ describe('the sampler over a whole vocabulary', () => {
 describe('log-probabilities', () => {
   const sample = (logits: number[], request: Parameters<typeof engineRequest>[0]) => {
     const sequence = new Sequence(engineRequest(request));
-    const rows = [{ sequence, logits: Float32Array.from(logits) }];
-    const [token] = new Sampler(logits.length).sample(rows).sampled;
-    return { token, sequence };
+    const result = logitsOf(sequence, Float32Array.from(logits));
+    const [sampled] = new Sampler(logits.length).sample(result).sampled;
+    return { token: sampled?.tokens[0], sequence };
   };
 
   it('come from the logits as they were before bans, penalties and temperature', () => {
@@ -245,19 +246,19 @@ describe('log-probabilities', () => {
     ];
     const results = steps.map((probabilities) => {
       const logits = Float32Array.from(probabilities, Math.log);
-      const { sampled } = sampler.sample([{ sequence, logits }]);
+      const { sampled } = sampler.sample(logitsOf(sequence, logits));
       sequence.numComputedTokens++;
       return sampled;
     });
     expect(results.map((sampled) => sampled.length)).toEqual([0, 0, 1]);
-    const { tokenId, promptLogprobs } = results[2]?.[0] ?? {};
+    const { tokenId, promptLogprobs } = results[2]?.[0]?.tokens[0] ?? {};
     expect(tokenId).toBe(2);
     expect([...(promptLogprobs?.tokenIds ?? [])]).toEqual([0, 0, 1, 1]);
     expect(promptLogprobs?.logprobs[0]).toBeCloseTo(Math.log(0.7), 5);
     expect(promptLogprobs?.logprobs[2]).toBeCloseTo(Math.log(0.6), 5);
     sequence.append(2);
-    const [next] = sampler.sample([{ sequence, logits: Float32Array.of(1, 2, 3) }]).sampled;
-    expect(next && 'promptLogprobs' in next).toBe(false);
+    const [next] = sampler.sample(logitsOf(sequence, Float32Array.of(1, 2, 3))).sampled;
+    expect(next?.tokens.map((token) => 'promptLogprobs' in token)).toEqual([false]);
   });
 });
 

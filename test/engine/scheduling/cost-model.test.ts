@@ -1,71 +1,89 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CostModel } from '../../../src/engine/scheduling/cost-model.ts';
-import { Sequence } from '../../../src/engine/sequence.ts';
-import type { StepPlan } from '../../../src/engine/step.ts';
-import { engineRequest } from '../../support/engine-requests.ts';
+import type { TimedRun } from '../../../src/engine/step.ts';
 
-const sequence = new Sequence(engineRequest());
+const NOTHING: TimedRun = { decode: [], prefill: [], verify: [], ms: 0 };
 
-function planOf(numRows: number, numPrefillTokens: number): StepPlan {
-  const decode = Array.from({ length: numRows }, () => ({ sequence, position: 100 }));
-  const chunk = { sequence, start: 0, length: numPrefillTokens };
-  const prefill = numPrefillTokens > 0 ? [[chunk]] : [];
-  return { cacheOperations: [], decode, prefill, numBatchedTokens: numRows + numPrefillTokens };
-}
+const decodeAt = (start: number, numSlots = 1) =>
+  Array.from({ length: numSlots }, () => ({ start, length: 1 }));
+const chunkOf = (length: number) => [{ start: 0, length }];
 
-it('learns what decode and prefill cost from steps that are one run', () => {
-  const costs = new CostModel();
-  for (let step = 0; step < 400; step++) {
-    const [numRows, numTokens] = [1 + (step % 8), step % 3 === 0 ? 16 * (1 + (step % 5)) : 0];
-    const stepMs = 2 + 0.5 * numRows + 0.05 * numTokens;
-    const timings = { decodeMs: 0, prefillMs: [], stepMs };
-    costs.observe(planOf(numRows, numTokens), timings);
-  }
-  expect(costs.decodeMs(planOf(4, 0).decode)).toBeCloseTo(4, 0);
-  const whole =
-    costs.decodeMs(planOf(4, 0).decode) + costs.besideDecodeMs([{ start: 0, length: 64 }]);
-  expect(whole).toBeGreaterThan(0.8 * 7.2);
-  expect(whole).toBeLessThan(1.25 * 7.2);
-});
+describe('the cost model', () => {
+  it('learns what prefill costs, alone and mixed with decode', () => {
+    const costs = new CostModel();
+    for (let step = 0; step < 300; step++) {
+      const length = 16 + ((step * 31) % 400);
+      const [decode, prefill] = [decodeAt(0, 4), chunkOf(length)];
+      costs.observe({ ...NOTHING, prefill, ms: 10 + 0.5 * length });
+      costs.observe({ ...NOTHING, decode, ms: 20 });
+      costs.observe({ ...NOTHING, decode, prefill, ms: 20 + 0.3 * length });
+    }
+    expect(costs.prefillMs(chunkOf(100))).toBeCloseTo(60, -0.5);
+    expect(costs.mixedPrefillMs(chunkOf(100))).toBeCloseTo(30, -0.5);
+  });
 
-it('takes a chunk beside a decode run for as dear as a run of its own until it knows better', () => {
-  const costs = new CostModel();
-  for (let step = 0; step < 20; step++) {
-    costs.observe(planOf(0, 64), { decodeMs: 0, prefillMs: [128] });
-  }
-  const chunk = [{ start: 0, length: 64 }];
-  expect(costs.besideDecodeMs(chunk)).toBeCloseTo(costs.prefillMs(chunk));
-  for (let step = 0; step < 20; step++) {
-    costs.observe(planOf(8, 64), { decodeMs: 0, prefillMs: [0], mixedMs: 100 });
-  }
-  expect(costs.besideDecodeMs(chunk)).toBeLessThan(costs.prefillMs(chunk));
-});
+  it('learns both from steps that are one run, some of them without prefill', () => {
+    const costs = new CostModel({ runsStepsWhole: true });
+    for (let step = 0; step < 400; step++) {
+      const [numSlots, numTokens] = [1 + (step % 8), step % 3 === 0 ? 16 * (1 + (step % 5)) : 0];
+      const ms = 2 + 0.5 * numSlots + 0.05 * numTokens;
+      const decode = decodeAt(100, numSlots);
+      costs.observe({ ...NOTHING, decode, prefill: numTokens > 0 ? chunkOf(numTokens) : [], ms });
+    }
+    expect(costs.decodeMs(decodeAt(100, 4))).toBeCloseTo(4, 0);
+    const whole = costs.decodeMs(decodeAt(100, 4)) + costs.mixedPrefillMs(chunkOf(64));
+    expect(whole).toBeGreaterThan(0.8 * 7.2);
+    expect(whole).toBeLessThan(1.25 * 7.2);
+  });
 
-it('judges verify runs by decode runs that it has timed', () => {
-  const costs = new CostModel();
-  const verify = { ...planOf(0, 0), verify: [{ sequence, draftTokenIds: new Int32Array(3) }] };
-  const verifies = () => costs.observe(verify, { decodeMs: 0, prefillMs: [], verifyMs: [0.64] });
-  for (let step = 0; step < 30; step++) verifies();
-  expect(costs.knowsDecode).toBe(false);
-  for (let step = 0; step < 60; step++) {
-    costs.observe(planOf(1, 0), { decodeMs: 0.4, prefillMs: [] });
-    verifies();
-  }
-  expect(costs.knowsDecode).toBe(true);
-  // It takes 1.6 times as long as a decode run.
-  const ratio = costs.verifyMs(0, 3) / costs.plainMs([{ position: 0 }]);
-  expect(ratio).toBeGreaterThan(1.3);
-  expect(ratio).toBeLessThan(2);
-});
+  it('takes a mixed chunk for as dear as a run of its own until it knows better', () => {
+    const costs = new CostModel();
+    for (let step = 0; step < 20; step++) {
+      costs.observe({ ...NOTHING, prefill: chunkOf(64), ms: 128 });
+    }
+    expect(costs.mixedPrefillMs(chunkOf(64))).toBeCloseTo(costs.prefillMs(chunkOf(64)));
+    for (let step = 0; step < 20; step++) {
+      costs.observe({ ...NOTHING, decode: decodeAt(100, 8), prefill: chunkOf(64), ms: 100 });
+    }
+    expect(costs.mixedPrefillMs(chunkOf(64))).toBeLessThan(costs.prefillMs(chunkOf(64)));
+  });
 
-it('weighs drafts by what decode runs take, though its fit is to the dear side', () => {
-  const costs = new CostModel();
-  // Runs further on are cheaper: the fit can't say so without a weight below zero.
-  for (let step = 0; step < 200; step++) {
-    const position = (step % 20) * 20;
-    const plan = { ...planOf(1, 0), decode: [{ sequence, position }] };
-    costs.observe(plan, { decodeMs: 0.8 - 0.001 * position, prefillMs: [] });
-  }
-  const rows = [{ position: 380 }];
-  expect(costs.plainMs(rows)).toBeLessThan(0.75);
+  it('is not thrown off by an interruption', () => {
+    const costs = new CostModel();
+    for (let step = 0; step < 100; step++) {
+      costs.observe({ ...NOTHING, prefill: chunkOf(100), ms: 60 });
+    }
+    costs.observe({ ...NOTHING, prefill: chunkOf(100), ms: 60_000 });
+    expect(costs.prefillMs(chunkOf(100))).toBeLessThan(70);
+  });
+
+  it.each([
+    ['a run of one draft', 1],
+    ['one run of three drafts', 3],
+  ])('judges %s by decode runs that it has timed', (_, numDrafts) => {
+    const costs = new CostModel();
+    const verify = Array.from({ length: numDrafts }, () => ({ start: 3, length: 4 }));
+    const verifies = () => costs.observe({ ...NOTHING, verify, ms: 0.64 * numDrafts });
+    for (let step = 0; step < 30; step++) verifies();
+    expect(costs.knowsDecode).toBe(false);
+    for (let step = 0; step < 60; step++) {
+      costs.observe({ ...NOTHING, decode: decodeAt(100), ms: 0.4 });
+      verifies();
+    }
+    expect(costs.knowsDecode).toBe(true);
+    // It takes 1.6 times as long as a decode run.
+    const ratio = costs.verifyMs(3, 3) / costs.plainMs([{ start: 3 }]);
+    expect(ratio).toBeGreaterThan(1.3);
+    expect(ratio).toBeLessThan(2);
+  });
+
+  it('weighs drafts by what decode runs take, though its own estimate is too high', () => {
+    const costs = new CostModel();
+    // Runs further on are cheaper: that takes a weight below zero, which there is not.
+    for (let step = 0; step < 200; step++) {
+      const start = (step % 20) * 20;
+      costs.observe({ ...NOTHING, decode: decodeAt(start), ms: 0.8 - 0.001 * start });
+    }
+    expect(costs.plainMs([{ start: 380 }])).toBeLessThan(0.75);
+  });
 });

@@ -11,43 +11,42 @@ import {
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 
-const DECODE = Array.from({ length: 8 }, () => ({ sequence: null, position: 0 }));
+const DECODE = Array.from({ length: 8 }, () => ({ start: 0 }));
 
-/** Tokens of one long prompt that go beside eight decoding rows. */
-function tokensBeside(changes: Partial<PrefillRequest>): number {
+/** Tokens of one long prompt that are computed with eight decoding sequences. */
+function tokensOfPrompt(changes: Partial<PrefillRequest>): number {
   const sequence = new Sequence(engineRequest({ promptTokenIds: new Int32Array(1000) }));
-  const runs = planPrefill({
+  const chunks = planPrefill({
     sequences: [sequence],
     numPrompts: 1,
     decode: DECODE,
     maxTokens: 512,
     budget: new PrefillBudget(DEFAULT_PREFILL_POLICY, null),
     costs: new CostModel(),
-    grow: () => true,
     ...changes,
   });
-  return runs.flat().reduce((sum, { length }) => sum + length, 0);
+  return chunks.reduce((sum, { numTokens }) => sum + numTokens, 0);
 }
 
-describe('the prefill of an iteration', () => {
+describe('the prefill of a step', () => {
   it('takes a prompt as far as the budget goes when nobody decodes', () => {
-    expect(tokensBeside({ decode: [] })).toBe(512);
+    expect(tokensOfPrompt({ decode: [] })).toBe(512);
   });
 
   it('disturbs those who decode little for a single prompt', () => {
-    expect(tokensBeside({})).toBe(DEFAULT_PREFILL_POLICY.minChunk);
+    expect(tokensOfPrompt({})).toBe(DEFAULT_PREFILL_POLICY.minChunk);
   });
 
-  it('makes haste when prompts wait that could have a row', () => {
-    const few = tokensBeside({ numPrompts: 5 });
+  it('makes haste when prompts wait that could have a slot', () => {
+    const few = tokensOfPrompt({ numPrompts: 5 });
     expect(few).toBeGreaterThan(DEFAULT_PREFILL_POLICY.minChunk);
-    expect(tokensBeside({ numPrompts: 20 })).toBeGreaterThan(2 * few);
+    expect(tokensOfPrompt({ numPrompts: 20 })).toBeGreaterThan(2 * few);
   });
 
   it('keeps within a target that is given, however many wait', () => {
     const costs = new CostModel();
     const targetItlMs = costs.decodeMs(DECODE) + costs.prefillMs([{ start: 0, length: 100 }]);
     const budget = new PrefillBudget(DEFAULT_PREFILL_POLICY, targetItlMs);
-    expect(tokensBeside({ budget, numPrompts: 20, costs })).toBe(100);
+    expect(tokensOfPrompt({ budget, numPrompts: 20, costs })).toBe(100);
   });
 });

@@ -1,21 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import type { Decoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import { ModelDrafts } from '../../../src/engine/speculation/model-drafts.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
-import type { StepPlan } from '../../../src/engine/step.ts';
+import type { Decoder, StepPlan } from '../../../src/engine/step.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { FAKE_VOCAB_SIZE, FakeDecoder, fakeNextToken } from '../../support/fake-decoder.ts';
 
 const CAPACITY = 24;
 
 /** Drafts over the fake model, and how many tokens that computed in each draft. */
-function open(numRows: number) {
-  const fake = new FakeDecoder(numRows, CAPACITY);
+function open(numSlots: number) {
+  const fake = new FakeDecoder(numSlots, CAPACITY);
   let numComputed = 0;
   const decoder: Decoder = {
-    rearrange: () => {},
     execute(plan: StepPlan) {
-      numComputed += plan.numBatchedTokens;
+      for (const { numTokens } of plan.segments) numComputed += numTokens;
       return fake.execute(plan);
     },
     release: () => {},
@@ -23,7 +21,7 @@ function open(numRows: number) {
   const drafts = new ModelDrafts({
     decoder,
     vocabSize: FAKE_VOCAB_SIZE,
-    numRows,
+    numSlots,
     capacity: CAPACITY,
   });
   return {
@@ -66,7 +64,7 @@ describe('drafts from a model', () => {
     expect(draft(sequence, 3)).toEqual({ tokenIds: continuation(sequence, 3), numComputed: 3 });
   });
 
-  it('keep a row for each of the latest sequences', () => {
+  it('keep a slot for each of the latest sequences', () => {
     const { draft } = open(2);
     const [a, b, c] = [sequenceOf(1), sequenceOf(2), sequenceOf(3)];
     for (const sequence of [a, b, a]) draft(sequence, 1);

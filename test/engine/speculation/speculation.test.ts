@@ -241,7 +241,7 @@ it('refuses a draft model with another vocabulary', async () => {
 });
 
 describe('whether to speculate', () => {
-  const shape = { numRows: 6, capacity: 128, maxNumBatchedTokens: 64, minGain: 1.1 };
+  const shape = { maxNumSeqs: 6, capacity: 128, maxNumBatchedTokens: 64, minGain: 1.1 };
 
   class WrongDrafts extends RandomDrafts {
     override draft(...args: Parameters<RandomDrafts['draft']>) {
@@ -251,7 +251,7 @@ describe('whether to speculate', () => {
   }
 
   it.each([true, false])('is left be where drafts do not come true (free: %s)', (isFree) => {
-    const checked = new CheckedEngine({ ...shape, drafts: new WrongDrafts(1, isFree) });
+    const checked = CheckedEngine.withSlots({ ...shape, drafts: new WrongDrafts(1, isFree) });
     checked.engine.add(engineRequest({ maxTokens: 120 }));
     while (checked.engine.hasWork) checked.step();
     const { numDrafts } = checked.engine.stats;
@@ -261,7 +261,7 @@ describe('whether to speculate', () => {
 
   it('is tried again with drafts that cost something, ever more rarely', () => {
     const drafts = new WrongDrafts(1, false);
-    const checked = new CheckedEngine({ ...shape, capacity: 1024, drafts });
+    const checked = CheckedEngine.withSlots({ ...shape, capacity: 1024, drafts });
     checked.engine.add(engineRequest({ maxTokens: 1000 }));
     const tries: number[] = [];
     for (let step = 0; step < 900; step++) {
@@ -276,7 +276,11 @@ describe('whether to speculate', () => {
   });
 
   it('depends on the number of streams', () => {
-    const checked = new CheckedEngine({ ...shape, drafts: new RandomDrafts(1, true), minGain: 0 });
+    const checked = CheckedEngine.withSlots({
+      ...shape,
+      drafts: new RandomDrafts(1, true),
+      minGain: 0,
+    });
     for (let id = 1; id <= 5; id++) checked.engine.add(engineRequest({ id, maxTokens: id * 20 }));
     while (checked.scheduler.running.length !== 4) {
       expect(checked.engine.stats.numDrafts).toBe(0);
@@ -287,7 +291,11 @@ describe('whether to speculate', () => {
   });
 
   it('is not for sequences with a grammar', () => {
-    const checked = new CheckedEngine({ ...shape, drafts: new RandomDrafts(1, true), minGain: 0 });
+    const checked = CheckedEngine.withSlots({
+      ...shape,
+      drafts: new RandomDrafts(1, true),
+      minGain: 0,
+    });
     const grammar = { ebnf: 'root ::= "a"', field: 'grammar' };
     checked.engine.add(engineRequest({ maxTokens: 20, grammar }));
     while (checked.engine.hasWork) checked.step();

@@ -1,24 +1,23 @@
 /** Our decoder by itself: the same runs as the engine's, no scheduling and no sampling. */
-import { OnnxDecoder } from '../../../../src/engine/cpu/cpu-decoder.ts';
+import { CpuDecoder } from '../../../../src/engine/cpu/cpu-decoder.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
-import type { StepPlan } from '../../../../src/engine/step.ts';
+import { type Segment, segmentOf } from '../../../../src/engine/step.ts';
 import { PRECISIONS } from '../../../../src/model/manifest.ts';
 import { engineRequest } from '../../../../test/support/engine-requests.ts';
 import { builtModel } from '../built-model.ts';
 import type { Contender, Setup } from '../contender.ts';
 
 export async function open(setup: Setup): Promise<Contender> {
-  const { sequences: numRows, capacity, threads } = setup;
+  const { sequences: numSlots, capacity, threads } = setup;
   const precision = PRECISIONS.find((name) => name === setup.precision);
   if (!precision) throw new Error(`Chairlift has no precision ${setup.precision}`);
-  const decoder = new OnnxDecoder(await builtModel(setup, precision), {
-    numRows,
+  const decoder = new CpuDecoder(await builtModel(setup, precision), {
+    numSlots,
     maxModelLen: capacity,
     session: { intraOpThreads: threads },
   });
-  const run = (part: Partial<StepPlan>) => {
-    const none = { cacheOperations: [], decode: [], prefill: [], numBatchedTokens: 0 };
-    const { failures } = decoder.execute({ ...none, ...part });
+  const run = (segments: readonly Segment[]) => {
+    const { failures } = decoder.execute({ cacheOperations: [], segments });
     if (failures[0]) throw new Error(failures[0].message);
   };
   return {
@@ -28,7 +27,7 @@ export async function open(setup: Setup): Promise<Contender> {
         const sequence = new Sequence(
           engineRequest({ id: row, promptTokenIds: Int32Array.from(text), maxTokens: 1 }),
         );
-        sequence.row = row;
+        sequence.slot = row;
         return sequence;
       });
       const [first] = work;
@@ -36,10 +35,10 @@ export async function open(setup: Setup): Promise<Contender> {
       const { outputTokens } = first;
       const { length } = first.promptTokenIds;
       const start = performance.now();
-      for (const sequence of sequences) run({ prefill: [[{ sequence, start: 0, length }]] });
+      for (const sequence of sequences) run([segmentOf(sequence, length, 0)]);
       const prefilled = performance.now();
       for (let step = 0; step < outputTokens; step++) {
-        run({ decode: sequences.map((sequence) => ({ sequence, position: length + step })) });
+        run(sequences.map((sequence) => segmentOf(sequence, 1, length + step)));
       }
       return { prefillMs: prefilled - start, decodeMs: performance.now() - prefilled };
     },

@@ -5,14 +5,13 @@ import { MemoryInfo } from '../../../ort/memory-info.ts';
 import { Session } from '../../../ort/session.ts';
 import type { SessionOptions } from '../../../ort/session-options.ts';
 import { Tensor } from '../../../ort/tensor.ts';
-import { type BlockCopy, BlockCopier } from '../position-copier.ts';
+import { type PositionCopy, PositionCopier } from '../position-copier.ts';
 import { type DeviceName, type DeviceOptions, executionProviders } from '../device-options.ts';
 import { type BusTraffic, DeviceRun } from '../device-run.ts';
 import type { PagedBatch } from './paged-batch.ts';
 import type { BlockMove, PagedModel } from './paged-decoder.ts';
-import type { LogitsRow } from '../../sampling/sampler.ts';
-import { SamplingHead } from '../device-top-k.ts';
-import type { Sequence } from '../../sequence.ts';
+import { DeviceTopK } from '../device-top-k.ts';
+import type { Segment, SegmentLogits } from '../../step.ts';
 
 export interface DevicePagedOptions {
   readonly device: DeviceOptions;
@@ -37,10 +36,10 @@ export class DevicePagedModel implements PagedModel {
   /** [blocks, block_size, kv_heads, head_dim] each, in the order of `kvNames`. */
   readonly #cache: readonly Tensor[];
   readonly #logits: Tensor;
-  readonly #head: SamplingHead;
+  readonly #topK: DeviceTopK;
   readonly #run: DeviceRun;
-  readonly #copier: BlockCopier;
-  readonly #copy: BlockCopy;
+  readonly #copier: PositionCopier;
+  readonly #copy: PositionCopy;
   /** Views of the logits, by number. */
   readonly #views = new Map<number, Tensor>();
 
@@ -65,7 +64,7 @@ export class DevicePagedModel implements PagedModel {
     const shape = [numBlocks, blockSize, numKvHeads, headDim];
     this.#cache = pastNames.map(() => Tensor.allocate(TYPE, shape, this.#allocator));
     this.#logits = Tensor.allocate('float', [numLogits, vocabSize], this.#allocator);
-    this.#head = new SamplingHead(this.#logits, session, this.traffic);
+    this.#topK = new DeviceTopK(this.#logits, session, this.traffic);
     this.#run = new DeviceRun(this.#session, this.traffic);
     for (const [index, tensor] of this.#cache.entries()) {
       this.#run.bindInput(pastNames[index] ?? '', tensor);
@@ -73,7 +72,7 @@ export class DevicePagedModel implements PagedModel {
     }
     const width = blockSize * numKvHeads * headDim;
     const blocks = { tensors: this.#cache, numBlocks };
-    this.#copier = new BlockCopier(TYPE, this.#cache.length, width, session, this.traffic);
+    this.#copier = new PositionCopier(TYPE, this.#cache.length, width, session, this.traffic);
     this.#copy = this.#copier.between(blocks, blocks);
     // WebGPU hands out memory that it does not have: only a run over all of it tells.
     this.copyBlocks([{ from: 0, to: 0 }]);
@@ -97,12 +96,8 @@ export class DevicePagedModel implements PagedModel {
     run.run();
   }
 
-  read(sequences: readonly (Sequence | null)[]): LogitsRow[] {
-    return this.#head.read(sequences);
-  }
-
-  readWhole(sequence: Sequence, count: number): LogitsRow[] {
-    return this.#head.readWhole(sequence, count);
+  read(segments: readonly Segment[]): SegmentLogits[] {
+    return this.#topK.read(segments);
   }
 
   copyBlocks(moves: readonly BlockMove[]): void {
@@ -124,7 +119,7 @@ export class DevicePagedModel implements PagedModel {
     this.#copy.release();
     this.#copier.release();
     this.#run.release();
-    this.#head.release();
+    this.#topK.release();
     for (const tensor of [...this.#views.values(), ...this.#cache, this.#logits]) tensor.release();
     this.#allocator.release();
     this.#session.release();

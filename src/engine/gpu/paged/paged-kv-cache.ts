@@ -1,11 +1,11 @@
 import { BlockPool, type Predecessor } from './block-pool.ts';
-import type { KvCacheManager } from '../../kv-cache/kv-cache.ts';
+import type { KvCache } from '../../kv-cache/kv-cache.ts';
 import type { Sequence } from '../../sequence.ts';
 import type { CacheOperation } from '../../step.ts';
 
 export interface PagedKvCacheOptions {
   /** Sequences that run at once. */
-  readonly numRows: number;
+  readonly numSlots: number;
   /** Positions per sequence. */
   readonly capacity: number;
   readonly numBlocks: number;
@@ -15,7 +15,7 @@ export interface PagedKvCacheOptions {
   readonly prefixCaching?: boolean;
 }
 
-interface Row {
+interface Entry {
   readonly sequence: Sequence;
   readonly blocks: number[];
   /** Full blocks, from the first one, whose texts are registered. */
@@ -35,29 +35,24 @@ interface Prefix {
 /**
  * A KV cache in blocks that any sequence may hold (PagedAttention). Sequences that begin alike hold
  * the same blocks, as far as these are full; what a sequence is going to write is its own alone, by a
- * copy where it must. Rows are places in the batch and hold no memory.
+ * copy where it must. Slots bound how many sequences run, and hold no memory.
  */
-export class PagedKvCache implements KvCacheManager {
-  readonly runsStepsWhole = true;
-  readonly numRows: number;
+export class PagedKvCache implements KvCache {
+  readonly numSlots: number;
   readonly capacity: number;
   readonly blockSize: number;
   readonly pool: BlockPool;
   readonly #prefixCaching: boolean;
-  readonly #rows: (Row | null)[];
+  readonly #entries: (Entry | null)[];
   #operations: CacheOperation[] = [];
 
-  constructor({ numRows, capacity, numBlocks, blockSize, prefixCaching }: PagedKvCacheOptions) {
-    this.numRows = numRows;
+  constructor({ numSlots, capacity, numBlocks, blockSize, prefixCaching }: PagedKvCacheOptions) {
+    this.numSlots = numSlots;
     this.capacity = capacity;
     this.blockSize = blockSize;
     this.pool = new BlockPool(numBlocks);
     this.#prefixCaching = prefixCaching ?? true;
-    this.#rows = Array.from({ length: numRows }, () => null);
-  }
-
-  get extent(): number {
-    return this.#rows.findLastIndex((row) => row !== null) + 1;
+    this.#entries = Array.from({ length: numSlots }, () => null);
   }
 
   get usage(): number {
@@ -68,23 +63,19 @@ export class PagedKvCache implements KvCacheManager {
     return Math.min(this.capacity, this.pool.numBlocks * this.blockSize);
   }
 
-  ownerOf(row: number): Sequence | null {
-    return this.#rows[row]?.sequence ?? null;
-  }
-
-  reserve(sequence: Sequence, spareBlocks: number): boolean {
-    const index = this.#rows.indexOf(null);
+  reserve(sequence: Sequence, numOthers: number): boolean {
+    const index = this.#entries.indexOf(null);
     if (index === -1) return false;
     const { blocks: shared, predecessor, lastBlock } = this.#longestPrefix(sequence);
     const numFresh = this.#blocksOf(sequence.numTokens) - shared.length;
     const numRevived = shared.filter((block) => this.pool.refCount(block) === 0).length;
-    if (numFresh + numRevived + spareBlocks > this.pool.numFree) return false;
+    if (numFresh + numRevived + numOthers > this.pool.numFree) return false;
 
     for (const block of shared) this.pool.share(block);
     const blocks = [...shared];
     for (let count = 0; count < numFresh; count++) blocks.push(this.pool.allocate());
-    this.#rows[index] = { sequence, blocks, numRegistered: shared.length, predecessor };
-    sequence.row = index;
+    this.#entries[index] = { sequence, blocks, numRegistered: shared.length, predecessor };
+    sequence.slot = index;
     sequence.blockTable = blocks;
     sequence.numComputedTokens = shared.length * this.blockSize;
     const to = blocks[shared.length];
@@ -96,40 +87,34 @@ export class PagedKvCache implements KvCacheManager {
     return true;
   }
 
-  adopt(): void {
-    throw new Error('a paged KV cache does not outlive its process');
-  }
-
-  discardIdle(): void {}
-
   grow(sequence: Sequence, length: number): boolean {
-    const { blocks } = this.#rowOf(sequence);
+    const { blocks } = this.#entryOf(sequence);
     const numMissing = this.#blocksOf(length) - blocks.length;
     if (numMissing > this.pool.numFree) return false;
     for (let count = 0; count < numMissing; count++) blocks.push(this.pool.allocate());
     return true;
   }
 
-  advanced(sequence: Sequence): void {
+  registerBlocks(sequence: Sequence): void {
     if (!this.#prefixCaching) return;
-    const row = this.#rowOf(sequence);
+    const entry = this.#entryOf(sequence);
     const {
       blocks,
       sequence: { numComputedTokens },
-    } = row;
-    while ((row.numRegistered + 1) * this.blockSize <= numComputedTokens) {
-      const block = blocks[row.numRegistered];
-      if (row.predecessor === null || block === undefined) return;
-      const tokenIds = this.#blockText(sequence, row.numRegistered);
-      row.predecessor = this.pool.register(block, row.predecessor, tokenIds);
-      row.numRegistered += 1;
+    } = entry;
+    while ((entry.numRegistered + 1) * this.blockSize <= numComputedTokens) {
+      const block = blocks[entry.numRegistered];
+      if (entry.predecessor === null || block === undefined) return;
+      const tokenIds = this.#blockText(sequence, entry.numRegistered);
+      entry.predecessor = this.pool.register(block, entry.predecessor, tokenIds);
+      entry.numRegistered += 1;
     }
   }
 
   release(sequence: Sequence, keep: boolean): void {
-    const { blocks } = this.#rowOf(sequence);
-    this.#rows[sequence.row] = null;
-    sequence.row = -1;
+    const { blocks } = this.#entryOf(sequence);
+    this.#entries[sequence.slot] = null;
+    sequence.slot = -1;
     sequence.blockTable = [];
     // The end of a text is of use only with its beginning: it is to be evicted first.
     for (const block of blocks.toReversed()) {
@@ -138,27 +123,21 @@ export class PagedKvCache implements KvCacheManager {
     }
   }
 
-  compact(): void {
-    const rows = this.#rows.filter((row) => row !== null);
-    for (const index of this.#rows.keys()) {
-      const row = rows[index] ?? null;
-      this.#rows[index] = row;
-      if (row) row.sequence.row = index;
-    }
-  }
+  /** A sequence's blocks may lie anywhere. */
+  compact(): void {}
 
-  takeOperations(): CacheOperation[] {
+  drainOperations(): CacheOperation[] {
     const operations = this.#operations;
     this.#operations = [];
     return operations;
   }
 
-  #rowOf(sequence: Sequence): Row {
-    const row = this.#rows[sequence.row];
-    if (row?.sequence !== sequence) {
-      throw new Error(`sequence ${sequence.id} does not own row ${sequence.row}`);
+  #entryOf(sequence: Sequence): Entry {
+    const entry = this.#entries[sequence.slot];
+    if (entry?.sequence !== sequence) {
+      throw new Error(`sequence ${sequence.id} has no slot`);
     }
-    return row;
+    return entry;
   }
 
   #longestPrefix(sequence: Sequence): Prefix {

@@ -6,36 +6,34 @@ import type { Session } from '../../../ort/session.ts';
 import type { SessionOptions } from '../../../ort/session-options.ts';
 import { Tensor } from '../../../ort/tensor.ts';
 import { vulkanDevices } from '../../../ort/vulkan-devices.ts';
-import { CacheRun } from './cache-run.ts';
+import { openGraph } from '../../graph-session.ts';
+import { kvShape } from '../../kv-cache/kv-shape.ts';
+import { type DecodeSlot, layOutDecode, type SlotTable } from '../../kv-cache/slot-table.ts';
 import {
   type Decoder,
-  elapsed,
+  type Segment,
+  type SegmentLogits,
+  type SequenceFailure,
+  type StepPlan,
   type StepResult,
-  type VerifiedDraft,
-} from '../../cpu/cpu-decoder.ts';
-import { type DeviceOptions, executionProviders } from '../device-options.ts';
-import { CACHE_ADVICE, setUpOnDevice } from '../device-error.ts';
-import { DeviceKvStorage } from './device-kv-storage.ts';
-import type { BusTraffic } from '../device-run.ts';
-import { GraphCapture } from './graph-capture.ts';
-import { openGraph } from '../../graph-session.ts';
-import { kvShape } from '../../cpu/kv-storage.ts';
-import type { LogitsRow } from '../../sampling/sampler.ts';
-import { SamplingHead } from '../device-top-k.ts';
-import type { Sequence } from '../../sequence.ts';
-import type {
-  CacheOperation,
-  DecodeRow,
-  PrefillChunk,
-  SequenceFailure,
-  StepPlan,
-  VerifyRun,
+  type TimedRun,
+  tokenIdsOf,
 } from '../../step.ts';
+import { CACHE_ADVICE, setUpOnDevice } from '../device-error.ts';
+import { type DeviceOptions, executionProviders } from '../device-options.ts';
+import type { BusTraffic } from '../device-run.ts';
+import { DeviceTopK } from '../device-top-k.ts';
+import { runnable } from '../token-range.ts';
+import { CacheRun } from './cache-run.ts';
+import { DeviceKvStorage } from './device-kv-storage.ts';
+import { GraphCapture } from './graph-capture.ts';
 
 export interface DeviceDecoderOptions {
   readonly device: DeviceOptions;
-  /** Rows of the KV cache. */
-  readonly numRows: number;
+  /** Slots of the KV cache. */
+  readonly numSlots: number;
+  /** Who has which slot; null where nobody keeps account, and only neighbours decode together. */
+  readonly slots?: SlotTable | null;
   readonly maxModelLen: number;
   /** Longest draft that plans have; 0 if left out. */
   readonly maxDraftTokens?: number;
@@ -62,18 +60,19 @@ export class DeviceDecoder implements Decoder {
   readonly #session: Session;
   readonly #allocator: Allocator;
   readonly #logits: Tensor;
-  readonly #head: SamplingHead;
+  readonly #topK: DeviceTopK;
   readonly #capture: GraphCapture | null;
+  readonly #slots: SlotTable | null;
   readonly #vocabSize: number;
   /** Tokens of one sequence that are run at once at most. */
   readonly #longestRun: number;
-  /** By place, rows and wanted logits; made at first use, kept for good. */
+  /** By place, slots and wanted logits; made at first use, kept for good. */
   readonly #runs = new Map<string, CacheRun>();
 
   /** @throws DeviceError when the graph can't be loaded, does not run, or the device lacks memory */
   constructor(built: BuiltModel, options: DeviceDecoderOptions) {
     const { graphPath, manifest } = built;
-    const { device, numRows, maxModelLen, maxDraftTokens = 0 } = options;
+    const { device, numSlots, maxModelLen, maxDraftTokens = 0 } = options;
     const session = { ...options.session, providers: executionProviders(device) };
     const decoding = device.graphCapture
       ? { ...session, providers: executionProviders(GraphCapture.optionsOf(device)) }
@@ -92,17 +91,18 @@ export class DeviceDecoder implements Decoder {
     this.#capture = device.graphCapture
       ? setUpModel(() => new GraphCapture(device, this.#allocator, this.traffic))
       : null;
+    this.#slots = options.slots ?? null;
     this.#vocabSize = manifest.vocabSize;
     this.#longestRun = isSoftware(device) ? LONGEST_SOFTWARE_RUN : Infinity;
-    const numLogits = Math.max(numRows, 1 + maxDraftTokens);
-    [this.#logits, this.#head] = setUpModel(() => {
+    const numLogits = Math.max(numSlots, 1 + maxDraftTokens);
+    [this.#logits, this.#topK] = setUpModel(() => {
       const logits = Tensor.allocate('float', [numLogits, this.#vocabSize], this.#allocator);
-      return [logits, new SamplingHead(logits, session, this.traffic)];
+      return [logits, new DeviceTopK(logits, session, this.traffic)];
     });
-    const shape = kvShape(manifest, numRows, maxModelLen);
+    const shape = kvShape(manifest, numSlots, maxModelLen);
     const mebibytes = Math.ceil(DeviceKvStorage.byteLength(shape) / 2 ** 20);
     this.storage = setUpOnDevice(
-      `a KV cache of ${mebibytes} MiB (${numRows} rows of ${maxModelLen} positions, and one more) ` +
+      `a KV cache of ${mebibytes} MiB (${numSlots} slots of ${maxModelLen} positions, and one more) ` +
         `beside the model on ${device.name}`,
       CACHE_ADVICE,
       () => new DeviceKvStorage(shape, this.#allocator, session, this.traffic),
@@ -112,116 +112,73 @@ export class DeviceDecoder implements Decoder {
     Object.assign(this.traffic, { bytesUp: 0, bytesDown: 0 });
   }
 
-  rearrange(operations: readonly CacheOperation[]): void {
-    for (const operation of operations) this.storage.apply(operation);
-  }
-
-  execute(plan: StepPlan): StepResult {
-    const rows: LogitsRow[] = [];
-    const verified: VerifiedDraft[] = [];
+  execute({ cacheOperations, segments }: StepPlan): StepResult {
+    for (const operation of cacheOperations) this.storage.apply(operation);
+    const logits: SegmentLogits[] = [];
     const failures: SequenceFailure[] = [];
-    const decodeMs = elapsed(() => {
-      if (plan.decode.length > 0) this.#decode(plan.decode, rows, failures);
-    });
-    const prefillMs = plan.prefill.map((run) =>
-      elapsed(() => {
-        // Fresh prompts that could be padded to one run lie in rows that can't be bound together.
-        for (const chunk of run) this.#prefill(chunk, rows, failures);
-      }),
-    );
-    const verifyMs = (plan.verify ?? []).map((run) =>
-      elapsed(() => this.#verify(run, rows, verified)),
-    );
-    return { rows, verified, failures, timings: { decodeMs, prefillMs, verifyMs } };
-  }
-
-  #decode(decode: readonly DecodeRow[], rows: LogitsRow[], failures: SequenceFailure[]): void {
-    const wanted = decode.map(({ sequence, position }) =>
-      sequence && this.#isRunnable(sequence, position, position + 1, failures) ? sequence : null,
-    );
-    const tokenIds = decode.map(({ position }, row) => wanted[row]?.tokenIds(position)[0] ?? 0);
-    const lastPositions = decode.map(({ position }) => position);
-    this.#run('decode', decode.length, decode.length).run(tokenIds, lastPositions, 0);
-    rows.push(...this.#head.read(wanted));
-  }
-
-  /** A chunk of a prompt; logits count only if they are those of the sequence's last token. */
-  #prefill(
-    { sequence, start, length }: PrefillChunk,
-    rows: LogitsRow[],
-    failures: SequenceFailure[],
-  ): void {
-    const end = start + length;
-    if (!this.#isRunnable(sequence, start, end, failures)) return;
-    for (let from = start; from < end; from += this.#longestRun) {
-      const to = Math.min(end, from + this.#longestRun);
-      const tokenIds = sequence.tokenIds(from, to);
-      this.#runAlone(sequence, from, tokenIds, to - from - 1, to - from);
+    const timedRuns: TimedRun[] = [];
+    const isDecoding = ({ numTokens, numLogits }: Segment) => numTokens === 1 && numLogits === 1;
+    const certain = runnable(segments, this.#vocabSize, failures);
+    const { run, others } = layOutDecode(certain.filter(isDecoding), this.#slots);
+    if (run.length > 0) this.#decode(run, logits, timedRuns);
+    for (const segment of [...others, ...certain.filter((one) => !isDecoding(one))]) {
+      this.#runAlone(segment, logits, timedRuns);
     }
-    if (end === sequence.numTokens) rows.push(...this.#head.read([sequence]));
+    return { logits, failures, timedRuns };
   }
 
-  /** A sequence's last token and its draft, with the logits of every position. */
-  #verify(
-    { sequence, draftTokenIds }: VerifyRun,
-    rows: LogitsRow[],
-    verified: VerifiedDraft[],
-  ): void {
-    const start = sequence.numComputedTokens;
-    const tokenIds = [...sequence.tokenIds(start, start + 1), ...draftTokenIds];
-    this.#runAlone(sequence, start, tokenIds, 0, 1);
-    const [next, ...behind] = this.#head.readWhole(sequence, tokenIds.length);
-    if (!next) return;
-    rows.push(next);
-    verified.push({ sequence, draftTokenIds, logits: behind.map(({ logits }) => logits) });
+  #decode(run: readonly DecodeSlot[], logits: SegmentLogits[], timedRuns: TimedRun[]): void {
+    const startedAt = performance.now();
+    const tokenIds = run.map(({ segment }) => (segment ? (tokenIdsOf(segment)[0] ?? 0) : 0));
+    const lastPositions = run.map(({ start }) => start);
+    this.#run('decode', run.length, run.length).run(tokenIds, lastPositions, 0);
+    logits.push(...this.#topK.read(run.map(({ segment }) => segment)));
+    timedRuns.push({ decode: run, prefill: [], verify: [], ms: performance.now() - startedAt });
   }
 
-  /**
-   * Runs tokens of one sequence on top of its first `start` positions; the logits of those from
-   * `firstWanted` on come first in the buffer.
-   * @param certain how many of the tokens are the sequence's own
-   */
-  #runAlone(
-    sequence: Sequence,
-    start: number,
-    tokenIds: ArrayLike<number>,
-    firstWanted: number,
-    certain: number,
-  ): void {
-    const numWanted = tokenIds.length - firstWanted;
-    const end = start + tokenIds.length;
-    if (sequence.row === 0) {
-      this.#run('rows', 1, numWanted).run(tokenIds, [end - 1], firstWanted);
+  /** Part of a prompt, or a token with its draft. */
+  #runAlone(segment: Segment, logits: SegmentLogits[], timedRuns: TimedRun[]): void {
+    const startedAt = performance.now();
+    const { start, numTokens, draftTokenIds } = segment;
+    const tokenIds = tokenIdsOf(segment);
+    const isDraft = draftTokenIds.length > 0;
+    // A draft is short, and its logits are wanted together.
+    const longest = isDraft ? numTokens : this.#longestRun;
+    for (let from = 0; from < numTokens; from += longest) {
+      this.#runPart(segment, tokenIds, from, Math.min(numTokens, from + longest));
+    }
+    if (segment.numLogits > 0) logits.push(...this.#topK.read([segment]));
+    const span = [{ start, length: numTokens }];
+    const work = isDraft ? { prefill: [], verify: span } : { prefill: span, verify: [] };
+    timedRuns.push({ decode: [], ...work, ms: performance.now() - startedAt });
+  }
+
+  /** Runs some of a segment's tokens. The logits that it wants, or the last one's, come first. */
+  #runPart(segment: Segment, tokenIds: Int32Array, from: number, to: number): void {
+    const { sequence, start, numLogits, draftTokenIds } = segment;
+    const part = tokenIds.subarray(from, to);
+    const numWanted = Math.max(1, Math.min(numLogits, part.length));
+    const firstWanted = part.length - numWanted;
+    const end = start + to;
+    if (sequence.slot === 0) {
+      this.#run('slots', 1, numWanted).run(part, [end - 1], firstWanted);
       return;
     }
-    this.storage.load(sequence, start);
-    this.#run('staging', 1, numWanted).run(tokenIds, [end - 1], firstWanted);
-    this.storage.store(sequence, end, start + certain);
+    this.storage.load(sequence, start + from);
+    this.#run('staging', 1, numWanted).run(part, [end - 1], firstWanted);
+    this.storage.store(sequence, end, end - draftTokenIds.length);
   }
 
-  /** Devices don't check token ids: one outside of the vocabulary would read what lies there. */
-  #isRunnable(
-    sequence: Sequence,
-    start: number,
-    end: number,
-    failures: SequenceFailure[],
-  ): boolean {
-    const outside = sequence.tokenIds(start, end).find((id) => id < 0 || id >= this.#vocabSize);
-    if (outside === undefined) return true;
-    const message = `token ${outside} is out of range: the vocabulary has ${this.#vocabSize}`;
-    failures.push({ sequence, message });
-    return false;
-  }
-
-  /** @param place the first rows, with one token each (`decode`) or any number; or the staging row */
-  #run(place: 'decode' | 'rows' | 'staging', numRows: number, numWanted: number): CacheRun {
-    const key = `${place} ${numRows} ${numWanted}`;
+  /** @param place the first slots, with one token each (`decode`) or any number; or the staging slot */
+  #run(place: 'decode' | 'slots' | 'staging', numSlots: number, numWanted: number): CacheRun {
+    const key = `${place} ${numSlots} ${numWanted}`;
     let run = this.#runs.get(key);
     if (!run) {
-      const cache = place === 'staging' ? this.storage.staging() : this.storage.rows(numRows);
+      const cache =
+        place === 'staging' ? this.storage.staging() : this.storage.firstSlots(numSlots);
       const logits = Tensor.overStartOf('float', [numWanted, this.#vocabSize], this.#logits);
       const capture = this.#capture;
-      const mode = capture && (place === 'decode' ? capture.decode(numRows) : capture.eager);
+      const mode = capture && (place === 'decode' ? capture.decode(numSlots) : capture.eager);
       run = new CacheRun(this.#session, cache, logits, this.traffic, mode);
       this.#runs.set(key, run);
     }
@@ -231,7 +188,7 @@ export class DeviceDecoder implements Decoder {
   release(): void {
     for (const run of this.#runs.values()) run.release();
     this.#runs.clear();
-    this.#head.release();
+    this.#topK.release();
     this.storage.release();
     this.#logits.release();
     this.#capture?.release();

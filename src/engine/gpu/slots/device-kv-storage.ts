@@ -1,35 +1,34 @@
 import { kvNames } from '../../../model/kv-names.ts';
 import type { Allocator } from '../../../ort/allocator.ts';
-import { tensorByteLength } from '../../../ort/element-type.ts';
 import type { SessionOptions } from '../../../ort/session-options.ts';
 import { Tensor } from '../../../ort/tensor.ts';
-import { type BlockCopy, BlockCopier } from '../position-copier.ts';
+import { type PositionCopy, PositionCopier } from '../position-copier.ts';
 import type { BusTraffic } from '../device-run.ts';
-import type { KvShape } from '../../cpu/kv-storage.ts';
+import { bytesOfPositions, type KvShape } from '../../kv-cache/kv-shape.ts';
 import { BLOCK_SIZE } from '../../kv-cache/prefix-index.ts';
 import type { Sequence } from '../../sequence.ts';
 import type { CacheOperation } from '../../step.ts';
 
 /**
  * The KV cache in device memory: for each layer a key and a value tensor of
- * [rows, kv_heads, capacity, head_dim], allocated as a whole, and copied by graphs on the device.
+ * [slots, kv_heads, capacity, head_dim], allocated as a whole, and copied by graphs on the device.
  *
- * The first rows can be bound as a tensor of their own; others can't, because the address of a WebGPU
- * tensor is a buffer's handle, which has no offset. A run over a single row further up therefore
- * works on a staging row, [1, kv_heads, capacity, head_dim] in each layer: what it needs is loaded
+ * The first slots can be bound as a tensor of their own; others can't, because the address of a WebGPU
+ * tensor is a buffer's handle, which has no offset. A run over a single slot further up therefore
+ * works on a staging slot, [1, kv_heads, capacity, head_dim] in each layer: what it needs is loaded
  * into it and what it adds is stored from it.
  */
 export class DeviceKvStorage {
   readonly shape: KvShape;
   readonly #allocator: Allocator;
-  readonly #copier: BlockCopier;
+  readonly #copier: PositionCopier;
   /** In the order of `kvNames`. */
   readonly #tensors: readonly Tensor[];
   readonly #staging: readonly Tensor[];
-  readonly #moves: BlockCopy;
-  readonly #loads: BlockCopy;
-  readonly #stores: BlockCopy;
-  /** Whose first `length` positions the staging row holds. */
+  readonly #moves: PositionCopy;
+  readonly #loads: PositionCopy;
+  readonly #stores: PositionCopy;
+  /** Whose first `length` positions the staging slot holds. */
   #staged: { sequence: Sequence; length: number } | null = null;
 
   /**
@@ -41,81 +40,76 @@ export class DeviceKvStorage {
     this.shape = shape;
     const names = kvNames('past_key_values', shape.numLayers);
     this.#allocator = allocator;
-    this.#tensors = names.map(() => this.#allocate(shape.numRows));
+    this.#tensors = names.map(() => this.#allocate(shape.numSlots));
     this.#staging = names.map(() => this.#allocate(1));
     const width = BLOCK_SIZE * shape.headDim;
-    this.#copier = new BlockCopier(shape.elementType, names.length, width, session, traffic);
-    const rows = { tensors: this.#tensors, numBlocks: shape.numRows * this.#blocksPerRow };
-    const staging = { tensors: this.#staging, numBlocks: this.#blocksPerRow };
-    this.#moves = this.#copier.between(rows, rows);
-    this.#loads = this.#copier.between(rows, staging);
-    this.#stores = this.#copier.between(staging, rows);
+    this.#copier = new PositionCopier(shape.elementType, names.length, width, session, traffic);
+    const slots = { tensors: this.#tensors, numBlocks: shape.numSlots * this.#blocksPerSlot };
+    const staging = { tensors: this.#staging, numBlocks: this.#blocksPerSlot };
+    this.#moves = this.#copier.between(slots, slots);
+    this.#loads = this.#copier.between(slots, staging);
+    this.#stores = this.#copier.between(staging, slots);
     // WebGPU hands out memory that it does not have: only a run over all of it tells.
     this.#loads.copy(BigInt64Array.of(0n), BigInt64Array.of(0n));
   }
 
-  /** Rows that fit into a budget, besides the staging row. */
-  static rowsWithin(bytes: number, shape: KvShape): number {
-    return Math.max(0, Math.floor(bytes / bytesOf(shape, shape.capacity)) - 1);
+  /** Slots that fit into a budget, besides the staging slot. */
+  static slotsWithin(bytes: number, shape: KvShape): number {
+    return Math.max(0, Math.floor(bytes / bytesOfPositions(shape, shape.capacity)) - 1);
   }
 
-  /** Memory that a cache takes, the staging row included. */
+  /** Memory that a cache takes, the staging slot included. */
   static byteLength(shape: KvShape): number {
-    return (shape.numRows + 1) * bytesOf(shape, shape.capacity);
-  }
-
-  /** Memory that a block of a row takes, in all layers. */
-  get bytesPerBlock(): number {
-    return bytesOf(this.shape, this.shape.blockSize);
+    return (shape.numSlots + 1) * bytesOfPositions(shape, shape.capacity);
   }
 
   get #blocksPerHead(): number {
     return this.shape.capacity / BLOCK_SIZE;
   }
 
-  get #blocksPerRow(): number {
+  get #blocksPerSlot(): number {
     return this.shape.numKvHeads * this.#blocksPerHead;
   }
 
-  #allocate(numRows: number): Tensor {
+  #allocate(numSlots: number): Tensor {
     const { numKvHeads, capacity, headDim } = this.shape;
     return Tensor.allocate(
       this.shape.elementType,
-      [numRows, numKvHeads, capacity, headDim],
+      [numSlots, numKvHeads, capacity, headDim],
       this.#allocator,
     );
   }
 
-  /** The first rows, in the order of `kvNames`. The caller releases the tensors. */
-  rows(numRows: number): Tensor[] {
+  /** The first slots, in the order of `kvNames`. The caller releases the tensors. */
+  firstSlots(numSlots: number): Tensor[] {
     const { numKvHeads, capacity, headDim } = this.shape;
-    const shape = [numRows, numKvHeads, capacity, headDim];
+    const shape = [numSlots, numKvHeads, capacity, headDim];
     return this.#tensors.map((whole) => Tensor.overStartOf(this.shape.elementType, shape, whole));
   }
 
-  /** The staging row, as `rows`. */
+  /** The staging slot, as `firstSlots`. */
   staging(): Tensor[] {
     return this.#staging.map((whole) =>
       Tensor.overStartOf(this.shape.elementType, whole.shape, whole),
     );
   }
 
-  /** Makes sure that the staging row holds the first `length` positions of a sequence. */
+  /** Makes sure that the staging slot holds the first `length` positions of a sequence. */
   load(sequence: Sequence, length: number): void {
     const held = this.#staged?.sequence === sequence ? this.#staged.length : 0;
     this.#staged = null;
-    if (held < length) this.#copyBlocks(this.#loads, sequence.row, 0, held, length);
+    if (held < length) this.#copyBlocks(this.#loads, sequence.slot, 0, held, length);
     this.#staged = { sequence, length };
   }
 
   /**
-   * Copies what a run added to the staging row behind what was loaded to the sequence's row.
+   * Copies what a run added to the staging slot behind what was loaded to the sequence's slot.
    * @param end position behind the last one added
    * @param certain positions of these that are the sequence's own, and no guess
    */
   store(sequence: Sequence, end: number, certain = end): void {
     const start = this.#staged?.length ?? 0;
-    this.#copyBlocks(this.#stores, 0, sequence.row, start, end);
+    this.#copyBlocks(this.#stores, 0, sequence.slot, start, end);
     this.#staged = { sequence, length: certain };
   }
 
@@ -127,18 +121,18 @@ export class DeviceKvStorage {
   }
 
   /**
-   * Copies positions of one row to another in whole blocks: what lies behind `end` in the last block
-   * is void in both rows.
+   * Copies positions of one slot to another in whole blocks: what lies behind `end` in the last block
+   * is void in both slots.
    */
-  #copyBlocks(copy: BlockCopy, from: number, to: number, start: number, end: number): void {
+  #copyBlocks(copy: PositionCopy, from: number, to: number, start: number, end: number): void {
     const first = Math.floor(start / BLOCK_SIZE);
     const count = Math.ceil(end / BLOCK_SIZE) - first;
-    const blocksOf = (row: number): BigInt64Array<ArrayBuffer> => {
+    const blocksOf = (slot: number): BigInt64Array<ArrayBuffer> => {
       const blocks = new BigInt64Array(this.shape.numKvHeads * count);
       for (let index = 0; index < blocks.length; index++) {
         const head = Math.floor(index / count);
         const inHead = first + (index % count);
-        blocks[index] = BigInt(row * this.#blocksPerRow + head * this.#blocksPerHead + inHead);
+        blocks[index] = BigInt(slot * this.#blocksPerSlot + head * this.#blocksPerHead + inHead);
       }
       return blocks;
     };
@@ -150,10 +144,4 @@ export class DeviceKvStorage {
     this.#copier.release();
     for (const tensor of [...this.#tensors, ...this.#staging]) tensor.release();
   }
-}
-
-/** Memory that positions of a row take, in all layers. */
-function bytesOf(shape: KvShape, numPositions: number): number {
-  const { elementType, numLayers, numKvHeads, headDim } = shape;
-  return tensorByteLength(elementType, [2 * numLayers, numKvHeads, numPositions, headDim]);
 }

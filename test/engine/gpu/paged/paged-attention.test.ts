@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { packSegments, type Segment } from '../../../../src/engine/gpu/paged/paged-batch.ts';
+import { packSegments } from '../../../../src/engine/gpu/paged/paged-batch.ts';
+import { segmentOf, tokenIdsOf } from '../../../../src/engine/step.ts';
 import { PagedKvCache } from '../../../../src/engine/gpu/paged/paged-kv-cache.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
 import { type RopeShape, rotaryTables, SCORE_SCALE } from '../../../../src/model/rope.ts';
@@ -111,7 +112,7 @@ describe.each(shapes)('paged attention with %o', (shape) => {
   it("gives what ONNX Runtime's attention gives over contiguous caches", () => {
     const blockSize = 16;
     const numBlocks = 16;
-    const kv = new PagedKvCache({ numRows: 4, capacity: CAPACITY, numBlocks, blockSize });
+    const kv = new PagedKvCache({ numSlots: 4, capacity: CAPACITY, numBlocks, blockSize });
     const size = numBlocks * blockSize * numKvHeads * headDim;
     // What is not to be read is not a number.
     const cache = {
@@ -145,7 +146,7 @@ describe.each(shapes)('paged attention with %o', (shape) => {
     const beginning = Array.from({ length: 32 }, (_, i) => 1 + i);
     /** One run over a chunk of each sequence. */
     const step = (...chunks: readonly [ReturnType<typeof open>, number][]) => {
-      for (const { type, ...copy } of kv.takeOperations()) {
+      for (const { type, ...copy } of kv.drainOperations()) {
         expect(type).toBe('copy');
         const block = blockSize * numKvHeads * headDim;
         if (!('from' in copy)) continue;
@@ -153,13 +154,9 @@ describe.each(shapes)('paged attention with %o', (shape) => {
           part.copyWithin(copy.to * block, copy.from * block, (copy.from + 1) * block);
         }
       }
-      const segments = chunks.map(([{ sequence }, length]): Segment => {
-        const start = sequence.numComputedTokens;
-        const tokenIds = sequence.tokenIds(start, start + length);
-        return { sequence, start, tokenIds, numWanted: 1, kind: 'prefill' };
-      });
+      const segments = chunks.map(([{ sequence }, length]) => segmentOf(sequence, length));
       const batch = packSegments(segments, blockSize);
-      const parts = segments.map(({ tokenIds, start }) => qkvOf(tokenIds, start));
+      const parts = segments.map((segment) => qkvOf(tokenIdsOf(segment), segment.start));
       const qkv = Float32Array.from(parts.flatMap((part) => [...part]));
       const output = pagedAttention(shape, qkv, batch, cache, rotary);
       const expected = chunks.flatMap(([{ contiguous, sequence }], index) => [
@@ -171,9 +168,9 @@ describe.each(shapes)('paged attention with %o', (shape) => {
         0,
       );
       expect(worst).toBeLessThan(1e-5);
-      for (const { sequence, tokenIds } of segments) {
-        sequence.numComputedTokens += tokenIds.length;
-        kv.advanced(sequence);
+      for (const { sequence, numTokens } of segments) {
+        sequence.numComputedTokens += numTokens;
+        kv.registerBlocks(sequence);
       }
     };
     const generate = ({ sequence }: ReturnType<typeof open>, tokenId: number) => {

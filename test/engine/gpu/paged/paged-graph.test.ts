@@ -10,7 +10,8 @@ import { PagedDecoder } from '../../../../src/engine/gpu/paged/paged-decoder.ts'
 import { PagedKvCache } from '../../../../src/engine/gpu/paged/paged-kv-cache.ts';
 import { Sampler } from '../../../../src/engine/sampling/sampler.ts';
 import { Scheduler } from '../../../../src/engine/scheduling/scheduler.ts';
-import { packSegments, type Segment } from '../../../../src/engine/gpu/paged/paged-batch.ts';
+import { packSegments } from '../../../../src/engine/gpu/paged/paged-batch.ts';
+import { type Segment, segmentOf } from '../../../../src/engine/step.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
 import { prepareModel } from '../../../../src/model/build.ts';
 import { parseDecoderConfig } from '../../../../src/model/config.ts';
@@ -97,8 +98,7 @@ describe('the paged decoder graph', () => {
     first.blockTable = [4, 1];
     second.blockTable = [0, 5, 2];
     const segment = (sequence: Sequence, start: number, end: number): Segment => {
-      const tokenIds = sequence.tokenIds(start, end);
-      return { sequence, start, tokenIds, numWanted: 1, kind: 'prefill' };
+      return { ...segmentOf(sequence, end - start, start), numLogits: 1 };
     };
     let [worst, largest] = [0, 0];
     // Two chunks, a token beside a chunk, and two tokens.
@@ -110,12 +110,12 @@ describe('the paged decoder graph', () => {
       const batch = packSegments(segments, pool.blockSize);
       const [expected, actual] = [exact, half].map((model) => {
         model.run(batch);
-        return model.read([first, second]);
+        return model.read(segments);
       });
       for (const [row, { logits }] of (expected ?? []).entries()) {
-        for (const [id, logit] of logits.entries()) {
+        for (const [id, logit] of (logits[0] ?? []).entries()) {
           largest = Math.max(largest, Math.abs(logit));
-          worst = Math.max(worst, Math.abs(logit - (actual?.[row]?.logits[id] ?? NaN)));
+          worst = Math.max(worst, Math.abs(logit - (actual?.[row]?.logits[0]?.[id] ?? NaN)));
         }
       }
     }
@@ -124,7 +124,7 @@ describe('the paged decoder graph', () => {
     for (const model of [exact, half]) model.release();
   });
 
-  it('gives the texts of the one with rows, with prefixes shared and little memory', async () => {
+  it('gives the texts of the one with slots, with prefixes shared and little memory', async () => {
     const model = await prepareModel(...models.randomTiny);
     const text = Array.from({ length: 64 }, (_, i) => (i * 37 + 11) % config.vocabSize);
     const requests = Array.from({ length: 12 }, (_, index) =>
@@ -137,7 +137,7 @@ describe('the paged decoder graph', () => {
         sampling: { temperature: 0.8, seed: BigInt(index) },
       }),
     );
-    const rows = openEngine({
+    const slots = openEngine({
       model,
       ...LIMITS,
       maxModelLen: 96,
@@ -145,12 +145,12 @@ describe('the paged decoder graph', () => {
       kvCacheMemory: 2 ** 28,
       prefixCaching: false,
     });
-    const expected = run(rows.engine, requests);
-    rows.decoder.release();
+    const expected = run(slots.engine, requests);
+    slots.decoder.release();
 
     const [blockSize, numBlocks] = [16, 6];
-    const kvCache = new PagedKvCache({ numRows: 4, capacity: 96, numBlocks, blockSize });
-    const costs = new CostModel();
+    const kvCache = new PagedKvCache({ numSlots: 4, capacity: 96, numBlocks, blockSize });
+    const costs = new CostModel({ runsStepsWhole: true });
     const scheduler = new Scheduler(kvCache, costs, LIMITS);
     const pool = { numBlocks, blockSize };
     const decoder = new PagedDecoder(new CpuPagedModel(await float32Graph(), config, pool));

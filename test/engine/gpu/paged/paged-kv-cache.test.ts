@@ -14,7 +14,7 @@ function sequenceOf(
 
 function cacheOf(options: { numBlocks?: number; prefixCaching?: boolean } = {}) {
   const cache = new PagedKvCache({
-    numRows: 4,
+    numSlots: 4,
     capacity: 128,
     numBlocks: 8,
     blockSize: 16,
@@ -25,7 +25,7 @@ function cacheOf(options: { numBlocks?: number; prefixCaching?: boolean } = {}) 
     const sequence = sequenceOf(tokenIds, overrides);
     if (!cache.reserve(sequence, 0)) throw new Error('no memory');
     sequence.numComputedTokens = tokenIds.length;
-    cache.advanced(sequence);
+    cache.registerBlocks(sequence);
     return sequence;
   };
   return { cache, compute };
@@ -37,10 +37,10 @@ describe('sharing', () => {
     const first = compute(text(40));
     const second = sequenceOf(Int32Array.of(...text(36), 99), { id: 2 });
     cache.reserve(second, 0);
-    expect(second).toMatchObject({ row: 1, numComputedTokens: 32 });
+    expect(second).toMatchObject({ slot: 1, numComputedTokens: 32 });
     expect(second.blockTable.slice(0, 2)).toEqual(first.blockTable.slice(0, 2));
     expect(second.blockTable[2]).not.toBe(first.blockTable[2]);
-    expect(cache.takeOperations()).toEqual([]);
+    expect(cache.drainOperations()).toEqual([]);
     expect(cache.usage).toBe(4 / 8);
   });
 
@@ -75,7 +75,7 @@ describe('sharing', () => {
     expect(same.numComputedTokens).toBe(31);
     expect(same.blockTable[0]).toBe(first.blockTable[0]);
     expect(to).not.toBe(from);
-    expect(cache.takeOperations()).toEqual([{ type: 'copy', from, to, length: 15 }]);
+    expect(cache.drainOperations()).toEqual([{ type: 'copy', from, to, length: 15 }]);
   });
 
   it('never crosses salts, leaves nothing of what is not to be kept, and can be turned off', () => {
@@ -101,7 +101,7 @@ describe('memory', () => {
     const first = compute(text(40));
     const second = sequenceOf(text(20, 500), { id: 2 });
     expect(cache.reserve(second, 0)).toBe(false);
-    expect(second).toMatchObject({ row: -1, blockTable: [] });
+    expect(second).toMatchObject({ slot: -1, blockTable: [] });
     expect(cache.reserve(sequenceOf(text(10, 500), { id: 3 }), 1)).toBe(false);
     expect(cache.grow(first, 65)).toBe(false);
     expect(cache.grow(first, 64)).toBe(true);
@@ -122,15 +122,20 @@ describe('memory', () => {
   });
 });
 
-it('closes ranks without moving memory', () => {
+it('refuses to release a sequence that has no slot', () => {
   const { cache, compute } = cacheOf();
-  const [a, b, c] = [1, 2, 3].map((id) => compute(text(8, id * 100), { id }));
-  if (!a || !b || !c) throw new Error('three sequences');
-  const blocks = c.blockTable;
-  cache.release(a, false);
+  const sequence = compute(text(8));
+  cache.release(sequence, false);
+  expect(() => cache.release(sequence, true)).toThrow('has no slot');
+});
+
+it('gives the slot of a sequence that has ended to the next one', () => {
+  const { cache, compute } = cacheOf();
+  const [first, second] = [compute(text(8), { id: 1 }), compute(text(8, 100), { id: 2 })];
+  const blocks = second.blockTable;
+  cache.release(first, false);
   cache.compact();
-  expect([b.row, c.row, cache.extent]).toEqual([0, 1, 2]);
-  expect(c.blockTable).toBe(blocks);
-  expect(cache.takeOperations()).toEqual([]);
-  expect(() => cache.release(a, true)).toThrow('does not own row -1');
+  expect(second).toMatchObject({ slot: 1, blockTable: blocks });
+  expect(compute(text(8, 200), { id: 3 }).slot).toBe(0);
+  expect(cache.drainOperations()).toEqual([]);
 });

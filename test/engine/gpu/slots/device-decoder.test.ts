@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { CPU_DEVICE } from '../../../../src/engine/gpu/device-options.ts';
 import { DeviceDecoder } from '../../../../src/engine/gpu/slots/device-decoder.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
+import { type Segment, segmentOf } from '../../../../src/engine/step.ts';
 import { prepareModel } from '../../../../src/model/build.ts';
 import { builtModels } from '../../../support/built-models.ts';
 import { DecoderPair } from '../../../support/decoder-pair.ts';
@@ -11,7 +12,15 @@ import { engineRequest } from '../../../support/engine-requests.ts';
 const models = await builtModels();
 afterAll(() => models.remove());
 
-const options = { device: CPU_DEVICE, numRows: 4, maxModelLen: 64, maxDraftTokens: 3 };
+/** The only token of a sequence in a slot. */
+function segmentIn(slot: number, tokenId: number): Segment {
+  const promptTokenIds = Int32Array.of(tokenId);
+  const sequence = new Sequence(engineRequest({ id: slot, promptTokenIds }));
+  sequence.slot = slot;
+  return segmentOf(sequence, 1);
+}
+
+const options = { device: CPU_DEVICE, numSlots: 4, maxModelLen: 64, maxDraftTokens: 3 };
 
 describe('the decoder on a device, here the CPU itself', () => {
   it('computes what the decoder on the CPU does', async () => {
@@ -24,20 +33,11 @@ describe('the decoder on a device, here the CPU itself', () => {
 
   it('sends token ids and lengths up, and of greedy rows their token down', async () => {
     const model = await prepareModel(...models.randomTiny);
-    const decoder = new DeviceDecoder(model, { ...options, numRows: 32 });
-    const decode = Array.from({ length: 32 }, (_, row) => {
-      const sequence = new Sequence(engineRequest({ id: row, promptTokenIds: Int32Array.of(row) }));
-      sequence.row = row;
-      return { sequence, position: 0 };
-    });
-    const { rows } = decoder.execute({
-      cacheOperations: [],
-      decode,
-      prefill: [],
-      numBatchedTokens: 32,
-    });
-    expect(rows).toHaveLength(32);
-    // Per row: its token, its length and its place; and the longest length. Down: token and logit.
+    const decoder = new DeviceDecoder(model, { ...options, numSlots: 32 });
+    const segments = Array.from({ length: 32 }, (_, slot) => segmentIn(slot, slot));
+    const { logits } = decoder.execute({ cacheOperations: [], segments });
+    expect(logits).toHaveLength(32);
+    // Per slot: its token, its length and its place; and the longest length. Down: token and logit.
     expect(decoder.traffic).toEqual({ bytesUp: 32 * (8 + 4 + 8) + 4, bytesDown: 32 * (8 + 4) });
     decoder.release();
   });
@@ -72,26 +72,12 @@ describe('the decoder on a device, here the CPU itself', () => {
   it('fails only the sequence with a token outside of the vocabulary', async () => {
     const model = await prepareModel(...models.randomTiny);
     const decoder = new DeviceDecoder(model, options);
-    const [good, bad] = [3, 512].map((tokenId, row) => {
-      const request = engineRequest({ id: row, promptTokenIds: Int32Array.of(tokenId) });
-      const sequence = new Sequence(request);
-      sequence.row = row;
-      return sequence;
-    });
-    if (!good || !bad) throw new Error('no sequences');
-    const result = decoder.execute({
-      cacheOperations: [],
-      decode: [
-        { sequence: good, position: 0 },
-        { sequence: bad, position: 0 },
-      ],
-      prefill: [],
-      numBatchedTokens: 2,
-    });
+    const [good, bad] = [segmentIn(0, 3), segmentIn(1, 512)];
+    const result = decoder.execute({ cacheOperations: [], segments: [good, bad] });
     decoder.release();
-    expect(result.rows.map(({ sequence }) => sequence)).toEqual([good]);
+    expect(result.logits.map(({ segment }) => segment)).toEqual([good]);
     expect(result.failures).toEqual([
-      { sequence: bad, message: 'token 512 is out of range: the vocabulary has 512' },
+      { sequence: bad.sequence, message: 'token 512 is out of range: the vocabulary has 512' },
     ]);
   });
 });

@@ -1,0 +1,49 @@
+import type { DecodeSlot } from '../kv-cache/slot-table.ts';
+import { type Segment, tokenIdsOf } from '../step.ts';
+import type { SlotGroup } from './slot-group.ts';
+import type { SlotRun } from './slot-layout.ts';
+import { widthOf } from './slot-layout.ts';
+
+/** A segment whose logits are wanted, and the places of those tokens among the run's. */
+export interface WantedLogits {
+  readonly segment: Segment;
+  readonly places: readonly number[];
+}
+
+/** Fills in one token for each of the group's slots. */
+export function fillDecode(group: SlotGroup, run: readonly DecodeSlot[]): WantedLogits[] {
+  const inputIds = group.inputIds(1);
+  const wanted: WantedLogits[] = [];
+  for (const [place, { segment, start }] of run.entries()) {
+    inputIds[place] = BigInt(segment?.sequence.tokenIds(start, start + 1)[0] ?? 0);
+    group.setLength(place, start + 1);
+    if (segment) wanted.push({ segment, places: [place] });
+  }
+  return wanted;
+}
+
+/** Fills in segments of neighbouring slots, padded to `width`. @param firstPlace of their tokens */
+export function fillSegments(
+  group: SlotGroup,
+  run: SlotRun,
+  width: number,
+  firstPlace = 0,
+): WantedLogits[] {
+  const longest = widthOf(run);
+  const inputIds = group.inputIds(width).fill(0n);
+  const wanted: WantedLogits[] = [];
+  for (const [index, segment] of run.entries()) {
+    const { start, numTokens, numLogits } = segment;
+    const first = index * width;
+    for (const [at, tokenId] of tokenIdsOf(segment).entries()) {
+      inputIds[first + at] = BigInt(tokenId);
+    }
+    // A run's longest segment has all of its tokens.
+    group.setLength(index, start + (numTokens === longest ? width : numTokens));
+    if (numLogits === 0) continue;
+    const firstWanted = firstPlace + first + numTokens - numLogits;
+    const places = Array.from({ length: numLogits }, (_, at) => firstWanted + at);
+    wanted.push({ segment, places });
+  }
+  return wanted;
+}

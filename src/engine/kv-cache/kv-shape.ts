@@ -1,0 +1,35 @@
+import type { DecoderManifest } from '../../model/manifest.ts';
+import { tensorByteLength } from '../../ort/element-type.ts';
+import { PAGE_BYTES } from '../../ort/native-memory.ts';
+import { BLOCK_SIZE } from './prefix-index.ts';
+
+export interface KvShape {
+  readonly elementType: 'float' | 'float16' | 'int8';
+  readonly numLayers: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly numSlots: number;
+  /** Positions per slot: whole blocks, so that every head begins at a page boundary. */
+  readonly capacity: number;
+  /** Positions of a slot that are given memory together: whole pages of every head. */
+  readonly blockSize: number;
+}
+
+/** The KV cache's shape for a model; a slot has at least `maxModelLen` positions. */
+export function kvShape(
+  { numLayers, numKvHeads, headDim, kvCacheDtype }: DecoderManifest,
+  numSlots: number,
+  maxModelLen: number,
+): KvShape {
+  const elementType = kvCacheDtype === 'float32' ? 'float' : kvCacheDtype;
+  let blockSize = BLOCK_SIZE;
+  while (tensorByteLength(elementType, [blockSize, headDim]) % PAGE_BYTES !== 0) blockSize *= 2;
+  const capacity = Math.ceil(maxModelLen / blockSize) * blockSize;
+  return { elementType, numLayers, numKvHeads, headDim, numSlots, capacity, blockSize };
+}
+
+/** Memory that positions of a slot take, in all layers. */
+export function bytesOfPositions(shape: KvShape, numPositions: number): number {
+  const { elementType, numLayers, numKvHeads, headDim } = shape;
+  return tensorByteLength(elementType, [2 * numLayers, numKvHeads, numPositions, headDim]);
+}

@@ -1,0 +1,84 @@
+import type { CacheOperation } from '../step.ts';
+import type { PrefixIndex } from './prefix-index.ts';
+import { saltOf, type Slot, tokenIdsOf } from './slot.ts';
+import type { SlotMemory } from './slot-memory.ts';
+
+export interface SlotMovesOptions {
+  readonly slots: readonly Slot[];
+  readonly memory: SlotMemory;
+  readonly index: PrefixIndex;
+  /** Takes what has to be done to the memory. */
+  readonly schedule: (operation: CacheOperation) => void;
+}
+
+/** Moves what slots hold to other slots, so that each sequence and text is where it should be. */
+export class SlotMoves {
+  readonly #slots: readonly Slot[];
+  readonly #memory: SlotMemory;
+  readonly #index: PrefixIndex;
+  readonly #schedule: (operation: CacheOperation) => void;
+
+  constructor({ slots, memory, index, schedule }: SlotMovesOptions) {
+    this.#slots = slots;
+    this.#memory = memory;
+    this.#index = index;
+    this.#schedule = schedule;
+  }
+
+  /** Makes an idle slot's place free: its text moves to a slot above, or is given up. */
+  vacate(slot: Slot, kept: Slot, needed: number): void {
+    if (slot.cached && !this.moveAway(slot, kept, needed)) this.drop(slot);
+  }
+
+  /**
+   * Moves an idle slot's text to a slot above, at the cost of the texts that were not used for longest.
+   * @param needed blocks to have room for besides
+   * @returns the text's new slot; null, and nothing is changed, when there is none or no memory
+   */
+  moveAway(slot: Slot, kept: Slot, needed: number): Slot | null {
+    const place = this.#placeAbove(slot, kept);
+    if (!place) return null;
+    const blocks = Math.max(0, needed) + Math.max(0, slot.liveBlocks - place.residentBlocks);
+    const untouched = [slot, place, kept];
+    if (!this.#memory.hasRoom(blocks, untouched)) return null;
+    this.drop(place);
+    this.#memory.makeRoom(blocks, untouched);
+    this.move(slot, place);
+    return place;
+  }
+
+  /** For a text to move to: an empty slot, or else that of the text unused for longest, if longer. */
+  #placeAbove({ index, cached }: Slot, kept: Slot): Slot | null {
+    const idle = this.#slots.filter((slot) => slot.index > index && !slot.owner && slot !== kept);
+    const empty = idle.findLast((slot) => !slot.cached);
+    if (empty) return empty;
+    const lastUsed = (slot: Slot) => slot.cached?.lastUsed ?? 0;
+    const [oldest] = idle.sort((a, b) => lastUsed(a) - lastUsed(b));
+    return oldest && lastUsed(oldest) < (cached?.lastUsed ?? 0) ? oldest : null;
+  }
+
+  /** Moves owner or text to a slot that has none. Its former place keeps its memory, as nobody's. */
+  move(from: Slot, to: Slot): void {
+    this.#memory.setLive(to, from.liveBlocks);
+    to.owner = from.owner;
+    to.cached = from.cached;
+    if (to.owner) to.owner.slot = to.index;
+    const tokenIds = tokenIdsOf(to);
+    this.copy(from, to, tokenIds.length);
+    this.#index.extend(to.index, saltOf(to), tokenIds, tokenIds.length);
+    from.owner = null;
+    this.drop(from);
+  }
+
+  /** Forgets an idle slot's text. */
+  drop(slot: Slot): void {
+    slot.cached = null;
+    slot.liveBlocks = 0;
+    this.#index.remove(slot.index);
+  }
+
+  copy(from: Slot, to: Slot, length: number): void {
+    if (length === 0) return;
+    this.#schedule({ type: 'copy', from: from.index, to: to.index, length });
+  }
+}

@@ -1,0 +1,67 @@
+import { expect } from 'vitest';
+import { SlotLayout } from '../../src/engine/cpu/slot-layout.ts';
+import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
+import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import type { Sequence } from '../../src/engine/sequence.ts';
+import type { CheckedMemory } from './checked-engine.ts';
+import { FakeDecoder } from './fake-decoder.ts';
+
+export interface SlotsShape {
+  readonly maxNumSeqs: number;
+  readonly capacity: number;
+  /** Slots beyond the sequences that may run, for finished texts. */
+  readonly spareSlots?: number;
+  /** Positions that are given memory together; 16 if left out. */
+  readonly blockSize?: number;
+  readonly maxBlocks?: number;
+  readonly prefixCaching?: boolean;
+}
+
+/** A KV cache in slots over the fake decoder. */
+export class CheckedSlots implements CheckedMemory {
+  readonly kvCache: SlotCache;
+  readonly decoder: FakeDecoder;
+  readonly costs = new CostModel();
+  readonly #blockSize: number;
+  readonly #maxNumSeqs: number;
+
+  constructor({ maxNumSeqs, capacity, spareSlots = 0, blockSize = 16, ...shape }: SlotsShape) {
+    const { maxBlocks, prefixCaching = false } = shape;
+    const numSlots = maxNumSeqs + spareSlots;
+    this.#blockSize = blockSize;
+    this.#maxNumSeqs = maxNumSeqs;
+    this.kvCache = new SlotCache({
+      numSlots,
+      capacity,
+      blockSize,
+      prefixCaching,
+      ...(maxBlocks === undefined ? {} : { maxBlocks }),
+    });
+    const layout = new SlotLayout({ slots: this.kvCache, costs: this.costs });
+    this.decoder = new FakeDecoder(numSlots, capacity, layout);
+  }
+
+  check(running: readonly Sequence[]): void {
+    const { numSlots, maxBlocks, numResidentBlocks } = this.kvCache;
+    const owners = this.kvCache.owners();
+    const owned = owners.filter((owner): owner is Sequence => owner !== null);
+    expect(new Set(owned)).toEqual(new Set(running));
+    const texts = owners.map((_, slot) => this.kvCache.cachedTokenIds(slot));
+    const numTexts = texts.filter((text) => text !== null).length;
+    expect(owned.length + numTexts).toBeLessThanOrEqual(numSlots);
+    expect(numResidentBlocks).toBeLessThanOrEqual(maxBlocks);
+    // Dead slots write a token each to where nothing is kept.
+    const touchedBlocks = this.decoder.touchedBlocks(this.#blockSize);
+    expect(touchedBlocks).toBeLessThanOrEqual(numResidentBlocks + this.#maxNumSeqs);
+    for (const [slot, text] of texts.entries()) {
+      if (text) expect(this.decoder.slots[slot]?.slice(0, text.length)).toEqual([...text]);
+    }
+    for (const [slot, owner] of owners.entries()) {
+      if (!owner) continue;
+      expect(owner.slot).toBe(slot);
+      const { numComputedTokens } = owner;
+      const held = this.decoder.slots[slot]?.slice(0, numComputedTokens);
+      expect(held).toEqual([...owner.tokenIds(0, numComputedTokens)]);
+    }
+  }
+}

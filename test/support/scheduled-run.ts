@@ -1,0 +1,86 @@
+import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
+import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
+import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import {
+  type Drafter,
+  Scheduler,
+  type SchedulerOptions,
+} from '../../src/engine/scheduling/scheduler.ts';
+import { Sequence } from '../../src/engine/sequence.ts';
+import type { Segment } from '../../src/engine/step.ts';
+import { engineRequest } from './engine-requests.ts';
+
+/** What every sequence goes on with. */
+export const NEXT_TOKEN = 7;
+
+export interface ScheduledRunOptions extends Partial<SchedulerOptions> {
+  /** Memory, in blocks of 16 positions; plenty if left out. */
+  readonly maxBlocks?: number;
+  readonly prefixCaching?: boolean;
+  readonly drafter?: Drafter;
+}
+
+/** The scheduler over a KV cache in slots, and a model that always says the same. */
+export class ScheduledRun {
+  readonly scheduler: Scheduler;
+  readonly kvCache: SlotCache;
+  /** Of the last step. */
+  outputs: readonly TokenOutput[] = [];
+
+  constructor({ maxBlocks, prefixCaching = false, drafter, ...options }: ScheduledRunOptions = {}) {
+    const { maxNumSeqs = 4 } = options;
+    this.kvCache = new SlotCache({
+      numSlots: prefixCaching ? 2 * maxNumSeqs : maxNumSeqs,
+      capacity: 1024,
+      prefixCaching,
+      ...(maxBlocks === undefined ? {} : { maxBlocks }),
+    });
+    const all = {
+      maxNumSeqs,
+      maxNumBatchedTokens: 512,
+      targetItlMs: null,
+      batching: 'continuous',
+      ...options,
+    } as const;
+    this.scheduler = new Scheduler(this.kvCache, new CostModel(), all, drafter);
+  }
+
+  /** Adds requests that come one second after the other, by their ids. */
+  add(id: number, numPromptTokens: number, fields: Partial<EngineRequest> = {}): void {
+    const promptTokenIds = Int32Array.from({ length: numPromptTokens }, (_, at) => 100 * id + at);
+    const request = { id, promptTokenIds, arrivalMs: 1000 * id, maxTokens: 500, ...fields };
+    this.scheduler.add(new Sequence(engineRequest(request)));
+  }
+
+  /** One step. @returns what it computes of each sequence, by their ids */
+  step(tokensOf: (segment: Segment) => readonly number[] = () => [NEXT_TOKEN]) {
+    const plan = this.scheduler.plan();
+    const segments = plan?.segments ?? [];
+    const computed = Object.fromEntries(
+      segments.map((segment) => [segment.sequence.id, describeSegment(segment)]),
+    );
+    const sampled = segments
+      .filter(({ numLogits }) => numLogits > 0)
+      .map((segment) => {
+        return { segment, tokens: tokensOf(segment).map((tokenId) => ({ tokenId })) };
+      });
+    this.outputs = plan ? this.scheduler.commit(plan, { sampled, failures: [] }) : [];
+    return computed;
+  }
+
+  get running(): number[] {
+    return this.scheduler.running.map(({ id }) => id);
+  }
+
+  get waiting(): number[] {
+    return this.scheduler.waiting.map(({ id }) => id);
+  }
+}
+
+function describeSegment({ sequence, start, numTokens, draftTokenIds }: Segment): string {
+  const numOwn = numTokens - draftTokenIds.length;
+  if (draftTokenIds.length > 0) return `token ${start} and ${draftTokenIds.length} drafted`;
+  return start >= sequence.numPromptTokens && numOwn === 1
+    ? `token ${start}`
+    : `tokens ${start} to ${start + numOwn - 1}`;
+}
