@@ -5,7 +5,7 @@ export interface EngineStats {
   /** Share of the KV cache's memory that running sequences hold, 0 to 1. */
   readonly kvCacheUsage: number;
   readonly numSteps: number;
-  /** Times that a running sequence gave up its row for want of memory. */
+  /** Times that a running sequence gave up its slot for want of memory. */
   readonly numPreemptions: number;
   /** Tokens looked up in the prefix cache, and found there. */
   readonly prefixCacheQueries: number;

@@ -35,9 +35,9 @@ export interface GrammarMatchersOptions {
 /**
  * Keeps constrained sequences to their grammars. Compiling and matching happen in threads: while the
  * decoder runs a step they work out which tokens may follow, and leave a mask in shared memory. The
- * loop never waits for one as long as it has other rows to go on with: a row whose mask is late
+ * loop never waits for one as long as it has others to go on with: a sequence whose mask is late
  * samples nothing, and its last token is computed once more. What a sequence generates does not
- * depend on that, nor does it change the pace of unconstrained rows.
+ * depend on that, nor does it change the pace of unconstrained sequences.
  */
 export class GrammarMatchers implements Constraints {
   readonly #vocabulary: GrammarVocabulary;
@@ -83,7 +83,7 @@ export class GrammarMatchers implements Constraints {
     }
   }
 
-  /** Starts to match a sequence, behind the tokens it already has. */
+  /** Starts to match a sequence, after the tokens it already has. */
   open(sequence: Sequence): void {
     const { grammar } = sequence.request;
     if (grammar === null) return;
@@ -147,13 +147,13 @@ export class GrammarMatchers implements Constraints {
     if (match === undefined) return NOTHING;
     const output = sequence.tokenIds(sequence.numPromptTokens);
     const { position, tokenIds } = match.forced;
-    // The thread may be a step behind: the text has gone on since, the way they say or another.
+    // The thread may lag by a step: the text has gone on since, as the thread said or otherwise.
     const since = output.subarray(Math.max(0, position));
     const cameTrue = since.every((tokenId, index) => tokenId === tokenIds[index]);
     return position >= 0 && cameTrue ? tokenIds.subarray(since.length) : NOTHING;
   }
 
-  /** Has the masks behind each token of a draft worked out while that is verified. */
+  /** Has the masks after each token of a draft worked out while that is verified. */
   draft(sequence: Sequence, draftTokenIds: Int32Array): void {
     const matcher = this.#matchers.get(sequence.id);
     if (matcher === undefined) return;
@@ -240,7 +240,7 @@ export class GrammarMatchers implements Constraints {
     this.#reopen(matcher);
   }
 
-  /** Sequences of a thread that ended start again in another, behind the tokens they have. */
+  /** Sequences of a thread that ended start again in another, after the tokens they have. */
   #replace(thread: MatchThread): void {
     for (const matcher of this.#matchers.values()) {
       if (matcher.thread !== thread) continue;

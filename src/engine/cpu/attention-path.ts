@@ -5,7 +5,7 @@ const DISABLE_FLASH = 'ORT_GQA_DISABLE_FLASH_ATTENTION';
 export const MAX_PLAIN_TOKENS = 512;
 
 /**
- * Makes sessions whose attention computes all of a row's scores before it weighs values by them:
+ * Makes sessions whose attention computes all of a slot's scores before it weighs values by them:
  * the faster way for few tokens over many cached ones. Flash attention, the default, goes through
  * the scores in tiles, which pays for long prompts. Measured: docs/performance-log.md.
  */

@@ -92,7 +92,7 @@ function scalesOf(storage: KvStorage, length: number): LayerKvScales[] {
 
 /**
  * @param data [rows, kv_heads, capacity, head_dim]
- * @param magnitude of a channel's value, beside that of the channel it is turned with
+ * @param magnitude of a channel's value, with that of the channel it is turned with
  * @returns [kv_heads, head_dim]
  */
 function channelScales(

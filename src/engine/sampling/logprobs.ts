@@ -10,7 +10,7 @@ export class LogprobsTable implements Logprobs {
   readonly ranks: Int32Array;
   readonly #numTop: number;
 
-  /** @param numTop how many of the likeliest tokens to report beside the token that is there */
+  /** @param numTop how many of the likeliest tokens to report besides the token that is there */
   constructor(numPositions: number, numTop: number) {
     this.#numTop = numTop;
     this.tokenIds = new Int32Array(numPositions * (numTop + 1));

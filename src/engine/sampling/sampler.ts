@@ -111,7 +111,7 @@ export class Sampler {
   }
 
   /**
-   * Walks the kept tokens from the likeliest on until `u` of their total weight is behind. They are
+   * Walks the kept tokens from the likeliest on until `u` of their total weight is passed. They are
    * kept as vLLM does it: min_p, top_k, then top_p of what these leave.
    * @param restWeight of tokens besides those of `logits`, where top_p alone limits what is kept
    */

@@ -147,7 +147,7 @@ export class TokenRanking {
     if (this.#numSorted === 0) return -1;
     let rank = 0;
     this.#reached = before + this.#weight(this.#idAt(rank));
-    // Rounding can leave a crumb behind the bucket's last token.
+    // Rounding can leave a crumb after the bucket's last token.
     while (this.#reached < limit && rank + 1 < this.#numSorted) {
       this.#reached += this.#weight(this.#idAt(++rank));
     }

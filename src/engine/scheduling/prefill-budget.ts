@@ -1,4 +1,4 @@
-/** How much prefill an iteration takes beside its decode run. All shares are of that run's time. */
+/** How much prefill a step takes while others decode. All shares are of the decode run's time. */
 export interface PrefillPolicy {
   /**
    * Without a target of the user's, each prompt that waits for its prefill may lengthen an iteration
@@ -22,7 +22,7 @@ export const DEFAULT_PREFILL_POLICY: PrefillPolicy = {
 };
 
 /**
- * The time that prefill may take beside decode runs: a token bucket. Streams that were left alone for
+ * The time that prefill may take while others decode: a token bucket. Streams that were left alone for
  * a while lend the next prompt one long iteration, so that a short prompt is done at once; a long one
  * has used that up after its first chunk.
  */
@@ -46,7 +46,7 @@ export class PrefillBudget {
   /**
    * For an iteration's prefill; any amount where nothing decodes.
    * @param decodeMs what its decode run is expected to take
-   * @param numPrompts yet to be computed: besides those with a row, the ones that could have one
+   * @param numPrompts yet to be computed: besides those with a slot, the ones that could have one
    */
   availableMs(decodeMs: number, numPrompts: number): number {
     if (decodeMs === 0) return Infinity;

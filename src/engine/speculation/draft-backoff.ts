@@ -2,8 +2,8 @@ const FIRST_REST = 24;
 const LONGEST_REST = 64 * FIRST_REST;
 
 /**
- * When to think of drafts that cost something. What says that they don't pay changes only with more
- * of them: they are left be for some steps and then tried once, twice as long each time in a row.
+ * When to try drafts that cost something. Only more drafts can show that they pay again, so after a
+ * failure they rest for some steps and are then tried once. Each failure doubles the rest.
  */
 export class DraftBackoff {
   #rest = FIRST_REST;

@@ -89,7 +89,7 @@ export class NgramDrafts implements DraftSource {
       text[end] = guess.tokenId;
       kinds.push(guess.kind);
       chance *= rateOf(guess.kind);
-      // Nothing comes behind a token that ends the text.
+      // Nothing comes after a token that ends the text.
       if (chance < MIN_CHANCE || stopTokenIds.includes(guess.tokenId)) break;
     }
     return { tokenIds: text.subarray(start, start + kinds.length), kinds };

@@ -28,7 +28,7 @@ interface Block {
  * memory is needed, the one released longest ago first.
  *
  * Hashes propose, as in PrefixIndex, and the tokens decide: each text names its predecessor, so that
- * equal blocks behind different beginnings are never taken for one another.
+ * equal blocks after different beginnings are never taken for one another.
  */
 export class BlockPool {
   readonly numBlocks: number;

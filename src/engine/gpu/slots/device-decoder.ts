@@ -103,7 +103,7 @@ export class DeviceDecoder implements Decoder {
     const mebibytes = Math.ceil(DeviceKvStorage.byteLength(shape) / 2 ** 20);
     this.storage = setUpOnDevice(
       `a KV cache of ${mebibytes} MiB (${numSlots} slots of ${maxModelLen} positions, and one more) ` +
-        `beside the model on ${device.name}`,
+        `next to the model on ${device.name}`,
       CACHE_ADVICE,
       () => new DeviceKvStorage(shape, this.#allocator, session, this.traffic),
     );

@@ -103,8 +103,8 @@ export class DeviceKvStorage {
   }
 
   /**
-   * Copies what a run added to the staging slot behind what was loaded to the sequence's slot.
-   * @param end position behind the last one added
+   * Copies what a run added to the staging slot, after what was loaded, to the sequence's slot.
+   * @param end position after the last one added
    * @param certain positions of these that are the sequence's own, and no guess
    */
   store(sequence: Sequence, end: number, certain = end): void {
@@ -121,7 +121,7 @@ export class DeviceKvStorage {
   }
 
   /**
-   * Copies positions of one slot to another in whole blocks: what lies behind `end` in the last block
+   * Copies positions of one slot to another in whole blocks: what lies after `end` in the last block
    * is void in both slots.
    */
   #copyBlocks(copy: PositionCopy, from: number, to: number, start: number, end: number): void {

@@ -8,14 +8,14 @@ import { type DeviceOptions, executionProviders } from '../device-options.ts';
 import { type BusTraffic, DeviceRun } from '../device-run.ts';
 
 /**
- * What decode runs read besides the cache, by name: [rows] each, but for the tokens [rows, 1] and the
+ * What decode runs read besides the cache, by name: [slots] each, but for the tokens [slots, 1] and the
  * longest length [].
  */
 const INPUTS = [
-  ['input_ids', 'int64', ['rows', 1]],
-  ['seqlens_k', 'int32', ['rows']],
+  ['input_ids', 'int64', ['slots', 1]],
+  ['seqlens_k', 'int32', ['slots']],
   ['total_sequence_length', 'int32', []],
-  ['logits_index', 'int64', ['rows']],
+  ['logits_index', 'int64', ['slots']],
 ] as const satisfies readonly (readonly [string, ElementType, readonly (string | 1)[]])[];
 
 /** Each captured graph keeps memory of its own for everything in it. */
@@ -43,9 +43,9 @@ export interface CapturedInputs {
 
 /**
  * Decode runs that the provider records, kernel by kernel, when they are first made and replays from
- * then on, for each number of rows. A recorded run reads and writes the same memory every time: so
+ * then on, for each number of slots. A recorded run reads and writes the same memory every time: so
  * its inputs lie in the device's memory, and a graph of their own copies them there. A replay reports
- * no failure, but the copies before it and the sampling behind it do.
+ * no failure, but the copies before it and the sampling after it do.
  */
 export class GraphCapture {
   /** For runs of ever new shapes. */
@@ -70,13 +70,13 @@ export class GraphCapture {
     return { ...device, providerOptions: { ...device.providerOptions, ...OPTIONS } };
   }
 
-  /** How to run another number of rows, one token each; eager beyond the first 16 of them. */
-  decode(numRows: number): RunMode {
+  /** How to run another number of slots, one token each; eager beyond the first 16 of them. */
+  decode(numSlots: number): RunMode {
     if (this.#modes.length === MAX_GRAPHS) return this.eager;
     const copy = new DeviceRun(this.#session, this.#traffic);
     const tensors = new Map<string, Tensor>();
     for (const [name, type, shape] of INPUTS) {
-      const dims = shape.map((dimension) => (dimension === 1 ? 1 : numRows));
+      const dims = shape.map((dimension) => (dimension === 1 ? 1 : numSlots));
       const tensor = Tensor.allocate(type, dims, this.#allocator);
       copy.bindOutput(copied(name), tensor);
       tensors.set(name, tensor);
