@@ -29,9 +29,10 @@ export function layOutDecode(
 ): { readonly run: readonly DecodeSlot[]; readonly others: readonly Segment[] } {
   const numSlots = segments.reduce((end, { sequence }) => Math.max(end, sequence.slot + 1), 0);
   if (table === null && numSlots > segments.length) return { run: [], others: segments };
-  const bySlot = new Map(segments.map((segment) => [segment.sequence.slot, segment]));
+  const bySlot: (Segment | undefined)[] = [];
+  for (const segment of segments) bySlot[segment.sequence.slot] = segment;
   const run = Array.from({ length: numSlots }, (_, slot): DecodeSlot => {
-    const segment = bySlot.get(slot) ?? null;
+    const segment = bySlot[slot] ?? null;
     // A dead slot's token goes where its owner's next chunk is written anyway.
     const start = segment?.start ?? table?.ownerOf(slot)?.numComputedTokens ?? 0;
     return { segment, start, length: 1 };
