@@ -2,7 +2,7 @@ import {
   DEFAULT_PREFILL_POLICY,
   type PrefillPolicy,
 } from '../../src/engine/scheduling/prefill-budget.ts';
-import { AGING_MS } from '../../src/engine/sequence.ts';
+import { AGING_MS } from '../../src/engine/request.ts';
 
 /** What can be chosen about serving, beside the machine. */
 export interface Policy {

@@ -1,5 +1,5 @@
 import { Random } from '../../src/bench/random.ts';
-import { AGING_MS } from '../../src/engine/sequence.ts';
+import { AGING_MS } from '../../src/engine/request.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Machine } from './machine.ts';
 import { Metrics } from './metrics.ts';

@@ -30,6 +30,9 @@ export interface LogitBias {
   readonly biases: Float32Array;
 }
 
+/** Waiting this long weighs as much as one level of priority, so that nothing waits for ever. */
+export const AGING_MS = 60_000;
+
 export interface EngineRequest {
   /** Chosen by the front, unique in the life of the engine process. */
   readonly id: number;

@@ -1,9 +1,6 @@
 import { LogprobsTable } from './sampling/logprobs.ts';
-import type { EngineRequest, FinishReason } from './request.ts';
+import { AGING_MS, type EngineRequest, type FinishReason } from './request.ts';
 import { TokenCounts } from './sampling/token-counts.ts';
-
-/** Waiting this long weighs as much as one level of priority, so that nothing waits for ever. */
-export const AGING_MS = 60_000;
 
 /** One request inside the engine: its tokens, and how far the KV cache has followed them. */
 export class Sequence {

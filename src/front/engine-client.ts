@@ -163,7 +163,7 @@ export class EngineClient implements Engine {
     this.#info = info;
     this.#state = 'ready';
     this.#heardAt = performance.now();
-    if (this.#process) this.#launcher.keep(this.#process, info.sharedMemory);
+    if (this.#process) this.#launcher.keep(this.#process, info.sharedMemoryFd);
     this.#process?.send({ type: 'resume', requests: this.#live.handOver() });
     this.#started?.resolve();
   }

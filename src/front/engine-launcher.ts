@@ -24,8 +24,8 @@ export class EngineLauncher {
   /** @throws Error when the system has no memory for a process; most failures come as its exit */
   launch(options: EngineOptions, events: EngineProcessEvents): EngineHandle {
     const engineProcess = this.#reserve.lend(() => this.#spawn(this.#sharedMemory, events));
-    const sharedMemory = this.#sharedMemory === undefined ? null : INHERITED_FD;
-    engineProcess.send({ type: 'start', options, sharedMemory });
+    const sharedMemoryFd = this.#sharedMemory === undefined ? null : INHERITED_FD;
+    engineProcess.send({ type: 'start', options, sharedMemoryFd });
     return engineProcess;
   }
 

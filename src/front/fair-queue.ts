@@ -1,3 +1,4 @@
+import { AGING_MS } from '../engine/request.ts';
 import type { Queue, QueueAddOptions } from 'p-queue';
 
 type Run = () => Promise<unknown>;
@@ -20,9 +21,6 @@ interface Entry {
   /** Virtual time at which it would start if every client had its share. */
   readonly startTag: number;
 }
-
-/** Waiting this long makes up for one level of priority, so that nothing waits for ever. */
-export const AGING_MS = 60_000;
 
 /**
  * The order in which waiting requests get a place: by priority, and among equals each client by

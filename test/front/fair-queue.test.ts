@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '../../src/limits.ts';
-import { AGING_MS, FairQueue, type FairQueueOptions } from '../../src/front/fair-queue.ts';
+import { AGING_MS } from '../../src/engine/request.ts';
+import { FairQueue, type FairQueueOptions } from '../../src/front/fair-queue.ts';
 
 /** Fills a queue with named requests; `drain` gives the names in the order in which they leave. */
 function queueOf(requests: readonly (FairQueueOptions & { name: string })[]) {

@@ -13,7 +13,7 @@ const INFO: EngineInfo = {
   numSlots: 1,
   kvCacheBytes: 0,
   threads: 1,
-  sharedMemory: null,
+  sharedMemoryFd: null,
 };
 
 /** The time that everything takes, in milliseconds. */

@@ -37,7 +37,7 @@ export class FakeEngine implements Engine {
     numSlots: 1,
     kvCacheBytes: 0,
     threads: 1,
-    sharedMemory: null,
+    sharedMemoryFd: null,
   };
   readonly numCrashes = 0;
   /** Tests may set it, to play an engine that hangs. */

@@ -8,7 +8,7 @@ import { openEngine } from './open-engine.ts';
 
 const commands: EngineCommand[] = [];
 /** Answers to requests that the engine would not take; they go out with the next message. */
-const refused: TokenOutput[] = [];
+const rejected: TokenOutput[] = [];
 /** Requests whose grammars are being compiled. */
 const compiling = new Set<number>();
 let engine: Engine | undefined;
@@ -51,33 +51,33 @@ async function addOnceCompiled(request: EngineRequest, grammar: GrammarSpec): Pr
     wake();
   } catch (error) {
     if (!compiling.delete(request.id)) return;
-    refuse(request.id, error);
+    reject(request.id, error);
     wake();
   }
 }
 
 /** Drain commands, one step, post; again once the event loop has read what came in meanwhile. */
 function iterate(): void {
-  for (const command of commands.splice(0)) obey(command);
+  for (const command of commands.splice(0)) handle(command);
   looping = false;
   if (!engine) return;
-  const outputs = [...refused.splice(0), ...engine.step()];
+  const outputs = [...rejected.splice(0), ...engine.step()];
   post({ type: 'step', outputs, stats: engine.stats });
   if (!engine.hasWork) return;
   looping = true;
   setImmediate(iterate);
 }
 
-function obey(command: EngineCommand): void {
+function handle(command: EngineCommand): void {
   switch (command.type) {
     case 'start':
-      start(command.options, command.sharedMemory);
+      start(command.options, command.sharedMemoryFd);
       break;
     case 'resume':
-      for (const request of engine?.adopt(command.requests) ?? []) take(request);
+      for (const request of engine?.adopt(command.requests) ?? []) submit(request);
       break;
     case 'add':
-      take(command.request);
+      submit(command.request);
       break;
     case 'abort':
       compiling.delete(command.id);
@@ -88,9 +88,9 @@ function obey(command: EngineCommand): void {
   }
 }
 
-function start(options: EngineOptions, sharedMemory: number | null): void {
+function start(options: EngineOptions, sharedMemoryFd: number | null): void {
   try {
-    const opened = openEngine(options, sharedMemory);
+    const opened = openEngine(options, sharedMemoryFd);
     ({ engine } = opened);
     post({ type: 'ready', info: opened.info });
   } catch (error) {
@@ -99,7 +99,7 @@ function start(options: EngineOptions, sharedMemory: number | null): void {
 }
 
 /** A request with a grammar joins once that is compiled. */
-function take(request: EngineRequest): void {
+function submit(request: EngineRequest): void {
   if (request.grammar) void addOnceCompiled(request, request.grammar);
   else add(request);
 }
@@ -109,12 +109,12 @@ function add(request: EngineRequest): void {
     if (!engine) throw new Error('the engine is not started');
     engine.add(request);
   } catch (error) {
-    refuse(request.id, error);
+    reject(request.id, error);
   }
 }
 
-function refuse(id: number, error: unknown): void {
-  refused.push({ id, tokenId: -1, finishReason: 'error', error: messageOf(error) });
+function reject(id: number, error: unknown): void {
+  rejected.push({ id, tokenId: -1, finishReason: 'error', error: messageOf(error) });
 }
 
 function post(message: EngineMessage): void {

@@ -46,9 +46,9 @@ export function openEngine(
   const session = { intraOpThreads: threads };
   const opened =
     attention === 'paged'
-      ? { ...openPaged(options, session), durable: null, sharedMemory: null }
+      ? { ...openPaged(options, session), durable: null, sharedMemoryFd: null }
       : openSlots(options, session, inheritedMemory);
-  const { decoder, kvCache, costs, kvCacheBytes, durable, sharedMemory } = opened;
+  const { decoder, kvCache, costs, kvCacheBytes, durable, sharedMemoryFd } = opened;
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary, maxDraftTokens }) : null;
   const speculator = openSpeculator(options, session, { kvCache, costs, grammars });
@@ -66,7 +66,7 @@ export function openEngine(
       numSlots: kvCache.numSlots,
       kvCacheBytes,
       threads,
-      sharedMemory,
+      sharedMemoryFd,
     },
   };
 }

@@ -20,7 +20,7 @@ export interface OpenedSlots {
   readonly kvCacheBytes: number;
   /** Of a durable KV cache. */
   readonly durable: JournaledDecoder | null;
-  readonly sharedMemory: number | null;
+  readonly sharedMemoryFd: number | null;
 }
 
 /**
@@ -66,22 +66,22 @@ export function openSlots(
   const common = { numSlots, maxModelLen, maxDraftTokens, slots: kvCache, session };
   if (!isCpu) {
     const decoder = new DeviceDecoder(model, { ...common, device });
-    return { decoder, kvCache, costs, kvCacheBytes, durable: null, sharedMemory: null };
+    return { decoder, kvCache, costs, kvCacheBytes, durable: null, sharedMemoryFd: null };
   }
-  const sharedMemory = options.durableKv
+  const sharedMemoryFd = options.durableKv
     ? (inheritedMemory ?? createSharedMemory(KvStorage.byteLength(shape)))
     : null;
   const decoder = new CpuDecoder(model, {
     ...common,
     costs,
-    sharedMemoryFd: sharedMemory,
+    sharedMemoryFd,
     maxRunTokens: options.maxNumBatchedTokens,
     // What a crash changes is when which tokens are computed: that must not change a text.
     reproducible: options.durableKv ?? false,
   });
   const { journal } = decoder.storage;
   const durable = journal && new JournaledDecoder(decoder, journal, kvCache);
-  return { decoder: durable ?? decoder, kvCache, costs, kvCacheBytes, durable, sharedMemory };
+  return { decoder: durable ?? decoder, kvCache, costs, kvCacheBytes, durable, sharedMemoryFd };
 }
 
 /**

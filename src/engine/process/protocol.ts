@@ -55,7 +55,7 @@ export type EngineCommand =
       readonly type: 'start';
       readonly options: EngineOptions;
       /** Descriptor of an earlier process's durable KV cache, to go on with. */
-      readonly sharedMemory: number | null;
+      readonly sharedMemoryFd: number | null;
     }
   /** First after every start: what an earlier process left unfinished. */
   | { readonly type: 'resume'; readonly requests: readonly EngineRequest[] }
@@ -85,5 +85,5 @@ export interface EngineInfo {
   readonly kvCacheBytes: number;
   readonly threads: number;
   /** The process's descriptor of a durable KV cache. */
-  readonly sharedMemory: number | null;
+  readonly sharedMemoryFd: number | null;
 }

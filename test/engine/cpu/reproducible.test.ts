@@ -21,7 +21,7 @@ let salt = 0;
 function open(
   model: BuiltModel,
   maxNumBatchedTokens: number,
-  sharedMemory: number | null = null,
+  sharedMemoryFd: number | null = null,
 ): OpenedEngine {
   const options = {
     model,
@@ -35,7 +35,7 @@ function open(
     batching: 'continuous',
     durableKv: true,
   } as const;
-  return openEngine(options, sharedMemory);
+  return openEngine(options, sharedMemoryFd);
 }
 
 /** A request that comes at a step. */
@@ -52,14 +52,14 @@ function run(
   crashes: readonly number[],
 ): Map<number, TokenOutput[]> {
   let opened = open(model, maxNumBatchedTokens);
-  const { sharedMemory } = opened.info;
+  const { sharedMemoryFd } = opened.info;
   const outputs = new Map(arrivals.map(({ request }) => [request.id, [] as TokenOutput[]]));
   const outputsOf = (request: EngineRequest) => outputs.get(request.id) ?? [];
   const isUnfinished = (request: EngineRequest) => outputsOf(request).length < request.maxTokens;
   for (let step = 0; arrivals.some(({ request }) => isUnfinished(request)); step++) {
     if (crashes.includes(step)) {
       opened.decoder.release();
-      opened = open(model, maxNumBatchedTokens, sharedMemory);
+      opened = open(model, maxNumBatchedTokens, sharedMemoryFd);
       const begun = arrivals.filter(({ atStep }) => atStep < step).map(({ request }) => request);
       const resumed = begun.filter(isUnfinished).map((request) => ({
         ...request,
@@ -71,7 +71,7 @@ function run(
     for (const output of opened.engine.step()) outputs.get(output.id)?.push(output);
   }
   opened.decoder.release();
-  if (sharedMemory !== null) closeSync(sharedMemory);
+  if (sharedMemoryFd !== null) closeSync(sharedMemoryFd);
   return outputs;
 }
 
