@@ -40,7 +40,7 @@ export function printResults({ serviceLevel }: Machine, results: readonly Result
 function resultCells(name: string, outcome: Outcome, groups: readonly string[]): string[] {
   const { metrics, counters, elapsedMs } = outcome;
   const { ttft, itl, ttftByGroup, numTokens, numGood, numArrived } = metrics;
-  const { prefixCacheHits, prefixCacheQueries, numPreemptions, maxResidentBlocks } = counters;
+  const { prefixCacheHits, prefixCacheQueries, numPreemptions, maxResidentPages } = counters;
   return [
     name,
     milliseconds(ttft.percentile(50)),
@@ -52,7 +52,7 @@ function resultCells(name: string, outcome: Outcome, groups: readonly string[]):
     percent(numGood / numArrived),
     String(numPreemptions),
     percent(prefixCacheHits / prefixCacheQueries),
-    String(maxResidentBlocks),
+    String(maxResidentPages),
     ...groups.flatMap((group) => [
       milliseconds(ttftByGroup.get(group)?.percentile(50) ?? NaN),
       milliseconds(ttftByGroup.get(group)?.percentile(99) ?? NaN),

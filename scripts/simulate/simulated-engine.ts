@@ -31,7 +31,7 @@ export class SimulatedEngine {
   #numSteps = 0;
   #numSampled = 0;
   #numComputed = 0;
-  #maxResidentBlocks = 0;
+  #maxResidentPages = 0;
 
   constructor(machine: Machine, policy: Policy, priorityScale: number, random: Random) {
     this.#machine = machine;
@@ -44,7 +44,7 @@ export class SimulatedEngine {
     this.#kvCache = new SlotCache({
       numSlots,
       capacity,
-      maxBlocks: Math.min(budget, numSlots * Math.ceil(capacity / BLOCK_SIZE)),
+      maxPages: Math.min(budget, numSlots * Math.ceil(capacity / BLOCK_SIZE)),
       prefixCaching: policy.prefixCaching,
     });
     this.#layout = new SlotLayout({ slots: this.#kvCache, costs: this.#costs });
@@ -67,8 +67,8 @@ export class SimulatedEngine {
       numSteps: this.#numSteps,
       numSampled: this.#numSampled,
       numComputed: this.#numComputed,
-      maxResidentBlocks: this.#maxResidentBlocks,
-      maxBlocks: this.#kvCache.maxBlocks,
+      maxResidentPages: this.#maxResidentPages,
+      maxPages: this.#kvCache.maxPages,
     };
   }
 
@@ -103,16 +103,16 @@ export class SimulatedEngine {
     this.#numSteps++;
     this.#numSampled += sampled.length;
     this.#numComputed += plan.segments.reduce((sum, { numTokens }) => sum + numTokens, 0);
-    this.#maxResidentBlocks = Math.max(this.#maxResidentBlocks, this.#kvCache.numResidentBlocks);
+    this.#maxResidentPages = Math.max(this.#maxResidentPages, this.#kvCache.numResidentPages);
     return { outputs, durationMs };
   }
 
   /** @throws Error when anything is left of requests that are all done */
   checkEmpty(): void {
-    const { numActiveSlots, usage, numResidentBlocks, maxBlocks } = this.#kvCache;
-    if (this.hasWork || numActiveSlots !== 0 || usage !== 0 || numResidentBlocks > maxBlocks) {
+    const { numActiveSlots, usage, numResidentPages, maxPages } = this.#kvCache;
+    if (this.hasWork || numActiveSlots !== 0 || usage !== 0 || numResidentPages > maxPages) {
       throw new Error(
-        `the engine is not empty: ${numActiveSlots} slots, usage ${usage}, ${numResidentBlocks} blocks`,
+        `the engine is not empty: ${numActiveSlots} slots, usage ${usage}, ${numResidentPages} pages`,
       );
     }
   }

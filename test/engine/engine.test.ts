@@ -43,17 +43,17 @@ const inSlots: fc.Arbitrary<() => Subject> = fc
   .record({
     ...limits,
     spareSlots: fc.integer({ min: 0, max: 4 }),
-    blockSize: fc.constantFrom(16, 32),
+    pageLength: fc.constantFrom(16, 32),
     // From just enough for the longest sequence to enough for most.
     budget: fc.option(fc.integer({ min: 6, max: 8 }), { nil: undefined }),
   })
-  .map(({ spareSlots, prefixCaching, blockSize, budget, ...rest }) => () => {
+  .map(({ spareSlots, prefixCaching, pageLength, budget, ...rest }) => () => {
     const checked = CheckedEngine.withSlots({
       ...shapeOf(rest),
       spareSlots,
       prefixCaching,
-      blockSize,
-      ...(budget === undefined ? {} : { maxBlocks: Math.floor((budget * 16) / blockSize) }),
+      pageLength,
+      ...(budget === undefined ? {} : { maxPages: Math.floor((budget * 16) / pageLength) }),
     });
     const { decoder } = checked.memory;
     return {

@@ -38,7 +38,7 @@ describe('a simulation', () => {
     const { metrics, counters } = run({ kvCacheShare: 0.15 });
     expect(metrics.numFinished).toBe(150);
     expect(counters.numPreemptions).toBeGreaterThan(0);
-    expect(counters.maxResidentBlocks).toBeLessThanOrEqual(counters.maxBlocks);
+    expect(counters.maxResidentPages).toBeLessThanOrEqual(counters.maxPages);
   });
 
   it('stays consistent when clients give up, waiting or served', () => {

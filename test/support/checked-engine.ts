@@ -87,7 +87,7 @@ export class CheckedEngine<Memory extends CheckedMemory = CheckedMemory> {
 
   /** With the KV cache in slots. */
   static withSlots(shape: SlotsShape & EngineShape): CheckedEngine<CheckedSlots> {
-    const isShort = shape.maxBlocks !== undefined;
+    const isShort = shape.maxPages !== undefined;
     return new CheckedEngine({ ...shape, isShort }, new CheckedSlots(shape));
   }
 

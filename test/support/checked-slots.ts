@@ -12,8 +12,8 @@ export interface SlotsShape {
   /** Slots beyond the sequences that may run, for finished texts. */
   readonly spareSlots?: number;
   /** Positions that are given memory together; 16 if left out. */
-  readonly blockSize?: number;
-  readonly maxBlocks?: number;
+  readonly pageLength?: number;
+  readonly maxPages?: number;
   readonly prefixCaching?: boolean;
 }
 
@@ -22,37 +22,37 @@ export class CheckedSlots implements CheckedMemory {
   readonly kvCache: SlotCache;
   readonly decoder: FakeDecoder;
   readonly costs = new CostModel();
-  readonly #blockSize: number;
+  readonly #pageLength: number;
   readonly #maxNumSeqs: number;
 
-  constructor({ maxNumSeqs, capacity, spareSlots = 0, blockSize = 16, ...shape }: SlotsShape) {
-    const { maxBlocks, prefixCaching = false } = shape;
+  constructor({ maxNumSeqs, capacity, spareSlots = 0, pageLength = 16, ...shape }: SlotsShape) {
+    const { maxPages, prefixCaching = false } = shape;
     const numSlots = maxNumSeqs + spareSlots;
-    this.#blockSize = blockSize;
+    this.#pageLength = pageLength;
     this.#maxNumSeqs = maxNumSeqs;
     this.kvCache = new SlotCache({
       numSlots,
       capacity,
-      blockSize,
+      pageLength,
       prefixCaching,
-      ...(maxBlocks === undefined ? {} : { maxBlocks }),
+      ...(maxPages === undefined ? {} : { maxPages }),
     });
     const layout = new SlotLayout({ slots: this.kvCache, costs: this.costs });
     this.decoder = new FakeDecoder(numSlots, capacity, layout);
   }
 
   check(running: readonly Sequence[]): void {
-    const { numSlots, maxBlocks, numResidentBlocks } = this.kvCache;
+    const { numSlots, maxPages, numResidentPages } = this.kvCache;
     const owners = this.kvCache.owners();
     const owned = owners.filter((owner): owner is Sequence => owner !== null);
     expect(new Set(owned)).toEqual(new Set(running));
     const texts = owners.map((_, slot) => this.kvCache.cachedTokenIds(slot));
     const numTexts = texts.filter((text) => text !== null).length;
     expect(owned.length + numTexts).toBeLessThanOrEqual(numSlots);
-    expect(numResidentBlocks).toBeLessThanOrEqual(maxBlocks);
+    expect(numResidentPages).toBeLessThanOrEqual(maxPages);
     // Dead slots write a token each to where nothing is kept.
-    const touchedBlocks = this.decoder.touchedBlocks(this.#blockSize);
-    expect(touchedBlocks).toBeLessThanOrEqual(numResidentBlocks + this.#maxNumSeqs);
+    const touchedPages = this.decoder.touchedPages(this.#pageLength);
+    expect(touchedPages).toBeLessThanOrEqual(numResidentPages + this.#maxNumSeqs);
     for (const [slot, text] of texts.entries()) {
       if (text) expect(this.decoder.slots[slot]?.slice(0, text.length)).toEqual([...text]);
     }

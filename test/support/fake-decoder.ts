@@ -100,9 +100,9 @@ export class FakeDecoder implements Decoder {
     return { ...this.#resultsOf(segments), timedRuns };
   }
 
-  /** Blocks that hold anything. */
-  touchedBlocks(blockSize: number): number {
-    return this.slots.reduce((sum, cells) => sum + Math.ceil(cells.length / blockSize), 0);
+  /** Pages that hold anything. */
+  touchedPages(pageLength: number): number {
+    return this.slots.reduce((sum, cells) => sum + Math.ceil(cells.length / pageLength), 0);
   }
 
   #resultsOf(segments: readonly Segment[]): Pick<StepResult, 'logits' | 'failures'> {

@@ -14,8 +14,8 @@ import { engineRequest } from './engine-requests.ts';
 export const NEXT_TOKEN = 7;
 
 export interface ScheduledRunOptions extends Partial<SchedulerOptions> {
-  /** Memory, in blocks of 16 positions; plenty if left out. */
-  readonly maxBlocks?: number;
+  /** Memory, in pages of 16 positions; plenty if left out. */
+  readonly maxPages?: number;
   readonly prefixCaching?: boolean;
   readonly drafter?: Drafter;
 }
@@ -27,13 +27,13 @@ export class ScheduledRun {
   /** Of the last step. */
   outputs: readonly TokenOutput[] = [];
 
-  constructor({ maxBlocks, prefixCaching = false, drafter, ...options }: ScheduledRunOptions = {}) {
+  constructor({ maxPages, prefixCaching = false, drafter, ...options }: ScheduledRunOptions = {}) {
     const { maxNumSeqs = 4 } = options;
     this.kvCache = new SlotCache({
       numSlots: prefixCaching ? 2 * maxNumSeqs : maxNumSeqs,
       capacity: 1024,
       prefixCaching,
-      ...(maxBlocks === undefined ? {} : { maxBlocks }),
+      ...(maxPages === undefined ? {} : { maxPages }),
     });
     const all = {
       maxNumSeqs,

@@ -9,10 +9,10 @@ export interface KvShape {
   readonly numKvHeads: number;
   readonly headDim: number;
   readonly numSlots: number;
-  /** Positions per slot: whole blocks, so that every head begins at a page boundary. */
+  /** Positions per slot, in whole pages of ours: every head begins at a page of the system. */
   readonly capacity: number;
-  /** Positions of a slot that are given memory together: whole pages of every head. */
-  readonly blockSize: number;
+  /** A page: positions of a slot that get memory together, whole pages of the system in every head. */
+  readonly pageLength: number;
 }
 
 /** The KV cache's shape for a model; a slot has at least `maxModelLen` positions. */
@@ -22,10 +22,10 @@ export function kvShape(
   maxModelLen: number,
 ): KvShape {
   const elementType = kvCacheDtype === 'float32' ? 'float' : kvCacheDtype;
-  let blockSize = BLOCK_SIZE;
-  while (tensorByteLength(elementType, [blockSize, headDim]) % PAGE_BYTES !== 0) blockSize *= 2;
-  const capacity = Math.ceil(maxModelLen / blockSize) * blockSize;
-  return { elementType, numLayers, numKvHeads, headDim, numSlots, capacity, blockSize };
+  let pageLength = BLOCK_SIZE;
+  while (tensorByteLength(elementType, [pageLength, headDim]) % PAGE_BYTES !== 0) pageLength *= 2;
+  const capacity = Math.ceil(maxModelLen / pageLength) * pageLength;
+  return { elementType, numLayers, numKvHeads, headDim, numSlots, capacity, pageLength };
 }
 
 /** Memory that positions of a slot take, in all layers. */

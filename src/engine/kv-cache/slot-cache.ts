@@ -12,9 +12,9 @@ export interface SlotCacheOptions {
   /** Positions per slot. */
   readonly capacity: number;
   /** Positions of a slot that are given memory together; 16 if left out. */
-  readonly blockSize?: number;
-  /** Memory to use at most, in blocks of one slot; all slots' worth if left out. */
-  readonly maxBlocks?: number;
+  readonly pageLength?: number;
+  /** Memory to use at most, in pages of one slot; all slots' worth if left out. */
+  readonly maxPages?: number;
   /** Keep what finished sequences computed, for prompts that begin alike. */
   readonly prefixCaching?: boolean;
 }
@@ -33,8 +33,8 @@ interface Prefix {
 export class SlotCache implements KvCache, SlotTable {
   readonly numSlots: number;
   readonly capacity: number;
-  readonly maxBlocks: number;
-  readonly #blockSize: number;
+  readonly maxPages: number;
+  readonly #pageLength: number;
   readonly #memory: SlotMemory;
   readonly #moves: SlotMoves;
   readonly #prefixCaching: boolean;
@@ -45,25 +45,25 @@ export class SlotCache implements KvCache, SlotTable {
   #clock = 0;
 
   constructor(options: SlotCacheOptions) {
-    const { numSlots, capacity, blockSize = BLOCK_SIZE, prefixCaching = true } = options;
+    const { numSlots, capacity, pageLength = BLOCK_SIZE, prefixCaching = true } = options;
     this.numSlots = numSlots;
     this.capacity = capacity;
-    this.#blockSize = blockSize;
-    this.maxBlocks = options.maxBlocks ?? numSlots * Math.ceil(capacity / blockSize);
+    this.#pageLength = pageLength;
+    this.maxPages = options.maxPages ?? numSlots * Math.ceil(capacity / pageLength);
     this.#prefixCaching = prefixCaching;
     const slots: Slot[] = Array.from({ length: numSlots }, (_, index) => ({
       index,
       owner: null,
       cached: null,
-      liveBlocks: 0,
-      residentBlocks: 0,
+      livePages: 0,
+      residentPages: 0,
     }));
     this.#slots = slots;
     const schedule = (operation: CacheOperation) => void this.#operations.push(operation);
     this.#memory = new SlotMemory({
       slots,
-      blockSize,
-      maxBlocks: this.maxBlocks,
+      pageLength,
+      maxPages: this.maxPages,
       drop: (slot) => this.#moves.drop(slot),
       schedule,
     });
@@ -75,15 +75,15 @@ export class SlotCache implements KvCache, SlotTable {
     return this.#slots.findLastIndex(({ owner }) => owner !== null) + 1;
   }
 
-  /** Blocks that may be backed by memory. */
-  get numResidentBlocks(): number {
-    return this.#memory.numResidentBlocks;
+  /** Pages that may be backed by memory. */
+  get numResidentPages(): number {
+    return this.#memory.numResidentPages;
   }
 
-  /** Blocks of running sequences as a share of the budget, 0 to 1. */
+  /** Pages of running sequences as a share of the budget, 0 to 1. */
   get usage(): number {
     const running = this.#slots.filter(({ owner }) => owner !== null);
-    return running.reduce((sum, { liveBlocks }) => sum + liveBlocks, 0) / this.maxBlocks;
+    return running.reduce((sum, { livePages }) => sum + livePages, 0) / this.maxPages;
   }
 
   ownerOf(slot: number): Sequence | null {
@@ -102,20 +102,20 @@ export class SlotCache implements KvCache, SlotTable {
 
   /** The longest sequence that could ever run: a slot's positions, or what the budget holds. */
   get maxTokens(): number {
-    return Math.min(this.capacity, this.maxBlocks * this.#blockSize);
+    return Math.min(this.capacity, this.maxPages * this.#pageLength);
   }
 
   /**
    * Gives the sequence the lowest idle slot, memory for all its tokens, and the longest prefix that
    * any slot has of them: its computed length starts there.
-   * @param numOthers sequences to leave a block each for: admitting must not force a preemption at once
+   * @param numOthers sequences to leave a page each for: admitting must not force a preemption at once
    * @returns false, and changes nothing, when there is no slot or not enough memory
    */
   reserve(sequence: Sequence, numOthers: number): boolean {
     const slot = this.#slots.find(({ owner }) => owner === null);
     if (!slot) return false;
-    const liveBlocks = this.#memory.blocksOf(sequence.numTokens);
-    const needed = liveBlocks - slot.residentBlocks + numOthers;
+    const livePages = this.#memory.pagesOf(sequence.numTokens);
+    const needed = livePages - slot.residentPages + numOthers;
     // Holding on to the text to copy from may be what memory lacks: then it is recomputed.
     const found = this.#longestPrefix(sequence);
     let prefix = found && this.#memory.hasRoom(needed, [slot, found.slot]) ? found : null;
@@ -135,7 +135,7 @@ export class SlotCache implements KvCache, SlotTable {
     sequence.slot = slot.index;
     sequence.numComputedTokens = prefix?.length ?? 0;
     this.#memory.makeRoom(needed, prefix ? [slot, prefix.slot] : [slot]);
-    this.#memory.setLive(slot, liveBlocks);
+    this.#memory.setLive(slot, livePages);
     if (prefix && prefix.slot !== slot) this.#copyPrefix(prefix, slot);
     this.#indexOwned(slot);
     return true;
@@ -153,7 +153,7 @@ export class SlotCache implements KvCache, SlotTable {
     // The last token's logits are lost with the process: it is computed once more.
     sequence.numComputedTokens = Math.min(length, sequence.numTokens - 1);
     sequence.numCachedTokens = wholeBlocks(sequence.numComputedTokens);
-    this.#memory.setLive(slot, this.#memory.blocksOf(sequence.numTokens));
+    this.#memory.setLive(slot, this.#memory.pagesOf(sequence.numTokens));
     this.#indexOwned(slot);
   }
 
@@ -170,10 +170,10 @@ export class SlotCache implements KvCache, SlotTable {
    */
   grow(sequence: Sequence, length: number): boolean {
     const slot = this.#slotOf(sequence);
-    const liveBlocks = this.#memory.blocksOf(length);
-    if (liveBlocks <= slot.liveBlocks) return true;
-    if (!this.#memory.makeRoom(liveBlocks - slot.residentBlocks, [slot])) return false;
-    this.#memory.setLive(slot, liveBlocks);
+    const livePages = this.#memory.pagesOf(length);
+    if (livePages <= slot.livePages) return true;
+    if (!this.#memory.makeRoom(livePages - slot.residentPages, [slot])) return false;
+    this.#memory.setLive(slot, livePages);
     return true;
   }
 
@@ -194,7 +194,7 @@ export class SlotCache implements KvCache, SlotTable {
     if (keep && this.#prefixCaching && length >= BLOCK_SIZE) {
       const tokenIds = sequence.tokenIds(0, length).slice();
       slot.cached = { tokenIds, salt: sequence.request.cacheSalt, lastUsed: ++this.#clock };
-      slot.liveBlocks = this.#memory.blocksOf(length);
+      slot.livePages = this.#memory.pagesOf(length);
     } else {
       this.#moves.drop(slot);
     }
@@ -209,7 +209,7 @@ export class SlotCache implements KvCache, SlotTable {
       const hole = this.#slots.find(({ owner }) => owner === null);
       const last = this.#slots[this.numActiveSlots - 1];
       if (!hole || !last || last.index < hole.index) return;
-      const needed = last.liveBlocks - hole.residentBlocks;
+      const needed = last.livePages - hole.residentPages;
       this.#moves.vacate(hole, last, needed);
       // During the copy the content is there twice. Without memory for that the hole stays.
       if (!this.#memory.makeRoom(needed, [hole, last])) break;

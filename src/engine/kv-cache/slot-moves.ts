@@ -32,17 +32,17 @@ export class SlotMoves {
 
   /**
    * Moves an idle slot's text to a slot above, at the cost of the texts that were not used for longest.
-   * @param needed blocks to have room for besides
+   * @param needed pages to have room for besides
    * @returns the text's new slot; null, and nothing is changed, when there is none or no memory
    */
   moveAway(slot: Slot, kept: Slot, needed: number): Slot | null {
     const place = this.#placeAbove(slot, kept);
     if (!place) return null;
-    const blocks = Math.max(0, needed) + Math.max(0, slot.liveBlocks - place.residentBlocks);
+    const pages = Math.max(0, needed) + Math.max(0, slot.livePages - place.residentPages);
     const untouched = [slot, place, kept];
-    if (!this.#memory.hasRoom(blocks, untouched)) return null;
+    if (!this.#memory.hasRoom(pages, untouched)) return null;
     this.drop(place);
-    this.#memory.makeRoom(blocks, untouched);
+    this.#memory.makeRoom(pages, untouched);
     this.move(slot, place);
     return place;
   }
@@ -59,7 +59,7 @@ export class SlotMoves {
 
   /** Moves owner or text to a slot that has none. Its former place keeps its memory, as nobody's. */
   move(from: Slot, to: Slot): void {
-    this.#memory.setLive(to, from.liveBlocks);
+    this.#memory.setLive(to, from.livePages);
     to.owner = from.owner;
     to.cached = from.cached;
     if (to.owner) to.owner.slot = to.index;
@@ -73,7 +73,7 @@ export class SlotMoves {
   /** Forgets an idle slot's text. */
   drop(slot: Slot): void {
     slot.cached = null;
-    slot.liveBlocks = 0;
+    slot.livePages = 0;
     this.#index.remove(slot.index);
   }
 

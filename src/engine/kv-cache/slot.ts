@@ -12,10 +12,10 @@ export interface Slot {
   readonly index: number;
   owner: Sequence | null;
   cached: CachedText | null;
-  /** Blocks that its owner or its text needs. */
-  liveBlocks: number;
-  /** Blocks that may be backed by memory: at least the live ones. */
-  residentBlocks: number;
+  /** Pages that its owner or its text needs. */
+  livePages: number;
+  /** Pages that may be backed by memory: at least the live ones. */
+  residentPages: number;
 }
 
 /** The tokens whose keys and values a slot holds. */

@@ -39,29 +39,29 @@ export function openSlots(
   const shape = isCpu
     ? kvShape(model.manifest, wantedSlots(options), maxModelLen)
     : deviceShape(options, device);
-  const { blockSize, numSlots } = shape;
-  const bytesPerBlock = bytesOfPositions(shape, blockSize);
-  // On the CPU a block for each sequence is set aside: a dead slot has to write somewhere.
-  const setAsideBlocks = isCpu ? options.maxNumSeqs : 0;
-  const maxBlocks = Math.min(
-    (numSlots * shape.capacity) / blockSize,
-    Math.floor(options.kvCacheMemory / bytesPerBlock) - setAsideBlocks,
+  const { pageLength, numSlots } = shape;
+  const bytesPerPage = bytesOfPositions(shape, pageLength);
+  // On the CPU a page for each sequence is set aside: a dead slot has to write somewhere.
+  const setAsidePages = isCpu ? options.maxNumSeqs : 0;
+  const maxPages = Math.min(
+    (numSlots * shape.capacity) / pageLength,
+    Math.floor(options.kvCacheMemory / bytesPerPage) - setAsidePages,
   );
   const kvCache = new SlotCache({
     numSlots,
     capacity: maxModelLen,
-    blockSize,
-    maxBlocks,
+    pageLength,
+    maxPages,
     prefixCaching,
   });
-  if (kvCache.maxTokens < Math.min(2 * blockSize, maxModelLen)) {
+  if (kvCache.maxTokens < Math.min(2 * pageLength, maxModelLen)) {
     throw new Error(
-      `${options.kvCacheMemory} bytes are too few for a KV cache: ${blockSize} tokens of one ` +
-        `sequence take ${bytesPerBlock}, and ${options.maxNumSeqs} sequences are to run at once`,
+      `${options.kvCacheMemory} bytes are too few for a KV cache: ${pageLength} tokens of one ` +
+        `sequence take ${bytesPerPage}, and ${options.maxNumSeqs} sequences are to run at once`,
     );
   }
   const costs = new CostModel();
-  const kvCacheBytes = maxBlocks * bytesPerBlock;
+  const kvCacheBytes = maxPages * bytesPerPage;
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const common = { numSlots, maxModelLen, maxDraftTokens, slots: kvCache, session };
   if (!isCpu) {

@@ -113,8 +113,8 @@ describe('an int8 KV cache', () => {
       2,
     );
     const sequence = textIn(0, 11);
-    const { blockSize } = decoder.storage.shape;
-    expect(sequence.numTokens).toBeGreaterThan(blockSize);
+    const { pageLength } = decoder.storage.shape;
+    expect(sequence.numTokens).toBeGreaterThan(pageLength);
     const logits = prefill(sequence);
     rearrange(
       { type: 'copy', from: 0, to: 1, length: sequence.numTokens },
@@ -123,8 +123,8 @@ describe('an int8 KV cache', () => {
     const copy = textIn(1, 11);
     expect(prefill(copy, copy.numTokens - 1)).toEqual(logits);
     // Slot 0 holds nothing now; slot 1 keeps its first block.
-    rearrange({ type: 'discard', slot: 1, start: blockSize, end: 256 });
-    expect(prefill(copy, blockSize)).toEqual(logits);
+    rearrange({ type: 'discard', slot: 1, start: pageLength, end: 256 });
+    expect(prefill(copy, pageLength)).toEqual(logits);
     expect(decode([textIn(0, 0), copy])[1]).toEqual(logits);
     decoder.release();
   });

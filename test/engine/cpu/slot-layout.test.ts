@@ -96,8 +96,8 @@ describe('prefill runs', () => {
   });
 
   it('have memory for the padding, for which texts kept for reuse make way', () => {
-    // A prompt of two blocks and one of one, and a text that fills the rest of five.
-    const cache = new SlotCache({ numSlots: 4, capacity: 64, maxBlocks: 5 });
+    // A prompt of two pages and one of one, and a text that fills the rest of five.
+    const cache = new SlotCache({ numSlots: 4, capacity: 64, maxPages: 5 });
     const old = sequenceIn(-1, 32);
     cache.reserve(old, 0);
     old.numComputedTokens = 32;
@@ -109,7 +109,7 @@ describe('prefill runs', () => {
     const { prefill, cacheOperations } = layout.runsOf([segmentOf(long, 30), segmentOf(short, 10)]);
     expect(slotsOf(prefill)).toEqual([[0, 1]]);
     expect(cacheOperations).toMatchObject([{ type: 'discard' }]);
-    expect(cache.numResidentBlocks).toBeLessThanOrEqual(5);
+    expect(cache.numResidentPages).toBeLessThanOrEqual(5);
   });
 });
 

@@ -96,15 +96,15 @@ describe('prefix reuse', () => {
   });
 
   it('gives memory to texts by age too when slots change places', () => {
-    const { cache, leave } = cacheOf({ numSlots: 3, maxBlocks: 6 });
+    const { cache, leave } = cacheOf({ numSlots: 3, maxPages: 6 });
     const [older, newer] = [text(40, 100), text(40, 200)];
     leave(older);
     leave(newer);
-    // Three blocks each: with one more the budget is spent.
+    // Three pages each: with one more the budget is spent.
     cache.reserve(sequenceOf(text(16), { id: 9 }), 0);
     const kept = [1, 2].map((slot) => cache.cachedTokenIds(slot));
     expect(kept).toEqual([newer, null]);
-    expect(cache.numResidentBlocks).toBeLessThanOrEqual(6);
+    expect(cache.numResidentPages).toBeLessThanOrEqual(6);
   });
 
   it('never crosses salts, and can be turned off', () => {
@@ -131,17 +131,17 @@ describe('prefix reuse', () => {
 
 describe('the memory budget', () => {
   it('evicts the text unused for longest, and gives its memory back', () => {
-    const { cache, leave } = cacheOf({ maxBlocks: 6 });
+    const { cache, leave } = cacheOf({ maxPages: 6 });
     leave(text(32));
     leave(text(32, 500));
     const big = sequenceOf(text(60, 900), { id: 3 });
     expect(cache.reserve(big, 0)).toBe(true);
     expect(cache.drainOperations()).toContainEqual(expect.objectContaining({ type: 'discard' }));
-    expect(cache.numResidentBlocks).toBeLessThanOrEqual(6);
+    expect(cache.numResidentPages).toBeLessThanOrEqual(6);
   });
 
   it('refuses a slot when memory would not do, and changes nothing', () => {
-    const { cache } = cacheOf({ maxBlocks: 4 });
+    const { cache } = cacheOf({ maxPages: 4 });
     const first = sequenceOf(text(48), { id: 1 });
     expect(cache.reserve(first, 0)).toBe(true);
     const second = sequenceOf(text(20, 500), { id: 2 });
@@ -153,8 +153,8 @@ describe('the memory budget', () => {
   });
 
   it('bounds a sequence by the budget as well as by the slot', () => {
-    expect(new SlotCache({ numSlots: 2, capacity: 64, maxBlocks: 3 }).maxTokens).toBe(48);
-    expect(new SlotCache({ numSlots: 2, capacity: 64, maxBlocks: 30 }).maxTokens).toBe(64);
+    expect(new SlotCache({ numSlots: 2, capacity: 64, maxPages: 3 }).maxTokens).toBe(48);
+    expect(new SlotCache({ numSlots: 2, capacity: 64, maxPages: 30 }).maxTokens).toBe(64);
   });
 });
 

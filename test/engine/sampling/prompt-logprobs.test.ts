@@ -48,7 +48,7 @@ describe('prompt log-probabilities', () => {
           maxNumBatchedTokens: 24,
           spareSlots: 2,
           prefixCaching: true,
-          ...(isTight ? { maxBlocks: 5 } : {}),
+          ...(isTight ? { maxPages: 5 } : {}),
         });
         let pending = [...requests.entries()];
         for (let step = 0; checked.engine.hasWork || pending.length > 0; step++) {

@@ -15,9 +15,9 @@ describe('admission', () => {
     expect(run.step()).toMatchObject({ 2: 'token 5', 3: expect.stringMatching('^tokens 0 to') });
   });
 
-  it('leaves every running sequence a block to grow into', () => {
-    // 4 blocks of 16 positions; a prompt of 30 tokens takes two.
-    const run = new ScheduledRun({ maxBlocks: 4 });
+  it('leaves every running sequence a page to grow into', () => {
+    // 4 pages of 16 positions; a prompt of 30 tokens takes two.
+    const run = new ScheduledRun({ maxPages: 4 });
     run.add(1, 30);
     run.add(2, 30);
     run.step();
@@ -142,8 +142,8 @@ describe('chunking', () => {
 
 describe('preemption', () => {
   it('takes the slot of the last in order, which computes all its tokens again later', () => {
-    // Each fills a block of 16 positions. At the 17th there is memory for one of them.
-    const run = new ScheduledRun({ maxBlocks: 3 });
+    // Each fills a page of 16 positions. At the 17th there is memory for one of them.
+    const run = new ScheduledRun({ maxPages: 3 });
     run.add(1, 15, { maxTokens: 4 });
     run.add(2, 15);
     run.step();
@@ -159,8 +159,8 @@ describe('preemption', () => {
 
 describe('overtaking', () => {
   it('lets what fits go first, 32 times', () => {
-    // The first sequence holds some of 12 blocks, and the second asks for all of them.
-    const run = new ScheduledRun({ maxBlocks: 12 });
+    // The first sequence holds some of 12 pages, and the second asks for all of them.
+    const run = new ScheduledRun({ maxPages: 12 });
     run.add(1, 4);
     run.step();
     run.add(2, 180);
