@@ -1,6 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
+/** Attacks on real servers take half an hour, one at a time: `npm run test:hostile`. */
+const HOSTILE = ['test/hostile/**'];
+
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
 const PLAIN = ['test/{bench,cli,files,front,grammar,net,observability,onnx,server}/**/*.test.ts'];
 
@@ -18,7 +21,10 @@ export default defineConfig({
     hookTimeout: 120_000,
     projects: [
       { extends: true, test: { name: 'plain', include: PLAIN, isolate: false } },
-      { extends: true, test: { name: 'native', include: ['test/**/*.test.ts'], exclude: PLAIN } },
+      {
+        extends: true,
+        test: { name: 'native', include: ['test/**/*.test.ts'], exclude: [...PLAIN, ...HOSTILE] },
+      },
     ],
   },
 });

@@ -1,13 +1,23 @@
-/** Random frames over WebSocket: the socket stays, and the next good request is answered. */
+/**
+ * Random and hostile frames over WebSocket: never a server error, never more than 50 ms of the front's
+ * CPU time, and the next good request is answered, over a new socket where this one was closed for
+ * what it sent.
+ */
 import { once } from 'node:events';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { startServer, type TestServer } from '../server/support/test-server.ts';
+import { documentedBodies } from '../../src/server/openapi/bodies.ts';
+import { MAX_FUZZED_CHARACTERS, withinBudget } from './support/budget.ts';
+import { fuzzedServer, type FuzzedServer } from './support/fuzzed-server.ts';
+import { hostileBodies } from './support/hostile-bodies.ts';
 import { mutated } from './support/mutations.ts';
 
 const NUM_RUNS = Number(process.env['CHAIRLIFT_FUZZ_RUNS'] ?? 20);
-const TIMEOUT_MS = 60_000 + NUM_RUNS * 200;
+const TIMEOUT_MS = 60_000 + NUM_RUNS * 1000;
+const HANG_MS = 20_000;
+/** What a socket is closed with that sent what it must not. */
+const POLICY_VIOLATION = 1008;
 
 const user = [{ role: 'user', content: 'Hi' }];
 
@@ -16,60 +26,122 @@ const PROTOCOLS = [
     '/v1/chat/completions',
     { request_id: 'good', messages: user, max_tokens: 4 },
     /"request_id":"good","type":"done"/,
+    Object.keys(documentedBodies.chatCompletions.shape),
+  ],
+  [
+    '/v1/completions',
+    { request_id: 'good', prompt: 'Hi', max_tokens: 4 },
+    /"request_id":"good","type":"done"/,
+    Object.keys(documentedBodies.completions.shape),
   ],
   [
     '/v1/responses',
     { type: 'response.create', input: 'Hi', max_output_tokens: 4 },
     /"type":"response\.(completed|incomplete)"/,
+    Object.keys(documentedBodies.responses.shape),
   ],
 ] as const;
 
-const givenUrl = process.env['CHAIRLIFT_FUZZ_URL'];
-let server: TestServer | undefined;
+let server: FuzzedServer;
 
 beforeAll(async () => {
-  if (givenUrl === undefined) server = await startServer();
+  server = await fuzzedServer(process.env['CHAIRLIFT_FUZZ_URL']);
 });
 
 afterAll(async () => {
-  await server?.close();
+  await server.stop();
 });
 
-describe.each(PROTOCOLS)('%s', (path, good, last) => {
+describe.each(PROTOCOLS)('%s', (path, good, last, names) => {
   const frames = fc.oneof(
     mutated(fc.constant(good)).map((body) => JSON.stringify(body) ?? ''),
+    hostileBodies(good, names),
     fc.string({ maxLength: 40 }),
     fc.jsonValue().map((value) => JSON.stringify(value)),
     fc.uint8Array({ maxLength: 40 }),
   );
+  const lists = fc
+    .array(frames, { maxLength: 8 })
+    .filter((list) => list.reduce((sum, { length }) => sum + length, 0) <= MAX_FUZZED_CHARACTERS);
+
+  async function open(): Promise<Talk> {
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}${path}`);
+    await once(socket, 'open');
+    return new Talk(socket);
+  }
 
   test(
     'any frames',
     async () => {
-      const property = fc.asyncProperty(fc.array(frames, { maxLength: 8 }), async (list) => {
-        const url = (givenUrl ?? server?.url ?? '').replace('http', 'ws');
-        const socket = new WebSocket(`${url}${path}`);
-        await once(socket, 'open');
-        const received: string[] = [];
-        socket.on('message', (data: Buffer) => received.push(data.toString('utf8')));
-        for (const frame of list) {
-          socket.send(frame);
-          // Each is answered before the next, so that `good` is free again and no queue fills.
-          if (received.length === 0) await Promise.race([once(socket, 'message'), pause()]);
-        }
-        received.length = 0;
-        socket.send(JSON.stringify(good));
-        while (!received.some((text) => last.test(text))) await once(socket, 'message');
-        expect(socket.readyState).toBe(WebSocket.OPEN);
-        expect(received.join('')).not.toMatch(/"(server_error|internal_error)"/);
-        socket.close();
-      });
+      const property = fc.asyncProperty(lists, (list) =>
+        withinBudget(server, async () => {
+          const talk = await open();
+          for (const frame of list) await talk.send(frame);
+          const closedWith = await talk.ask(good, last);
+          talk.socket.terminate();
+          expect(talk.received.join('')).not.toMatch(/"(server_error|internal_error)"/);
+          if (closedWith === null) return;
+          expect(closedWith).toBe(POLICY_VIOLATION);
+          const another = await open();
+          expect(await another.ask(good, last)).toBeNull();
+          another.socket.terminate();
+        }),
+      );
       await fc.assert(property, { numRuns: NUM_RUNS });
     },
     TIMEOUT_MS,
   );
 });
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 5));
+/** One socket and all that came over it. */
+class Talk {
+  readonly received: string[] = [];
+  readonly socket: WebSocket;
+  #closedWith: number | null = null;
+  #onNews = (): void => {};
+
+  constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on('message', (data: Buffer) => {
+      this.received.push(data.toString('utf8'));
+      this.#onNews();
+    });
+    socket.on('close', (code) => {
+      this.#closedWith = code;
+      this.#onNews();
+    });
+  }
+
+  /** Each is answered before the next, if it is soon, so that `good` is free again and no queue fills. */
+  async send(frame: string | Uint8Array): Promise<void> {
+    if (this.socket.readyState !== WebSocket.OPEN) return;
+    this.socket.send(frame);
+    if (this.received.length === 0) await Promise.race([this.#news(), after(5)]);
+  }
+
+  /** @returns null once what is `last` has come, or what the socket was closed with instead */
+  async ask(good: object, last: RegExp): Promise<number | null> {
+    const from = this.received.length;
+    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(good));
+    const deadline = after(HANG_MS).then(() => 'late' as const);
+    while (
+      this.#closedWith === null &&
+      !this.received.slice(from).some((text) => last.test(text))
+    ) {
+      if ((await Promise.race([this.#news(), deadline])) === 'late') {
+        throw new Error(`no answer in ${HANG_MS} ms`);
+      }
+    }
+    return this.#closedWith;
+  }
+
+  #news(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onNews = resolve;
+    });
+  }
+}
+
+function after(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

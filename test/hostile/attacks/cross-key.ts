@@ -1,0 +1,149 @@
+/** One key after what another key made. */
+import type { Attack } from '../support/attack.ts';
+import type { Answer, Client } from '../support/client.ts';
+
+const SECRET = 'The password of the vault is sesame.';
+
+interface Made {
+  readonly id: string;
+}
+
+/** The victim's conversation, with an item of an id of its own choice. */
+async function makeConversation(victim: Client, fields: object = {}): Promise<string> {
+  const input = [{ type: 'message', id: 'msg_1', role: 'user', content: SECRET }];
+  const body = { input, max_output_tokens: 16, store: true, ...fields };
+  const { text } = await victim.send('/v1/responses', { body });
+  return (JSON.parse(text) as Made).id;
+}
+
+/** Nothing of an id in it: what was never there is answered the same. */
+function withoutId(answer: Answer, id: string): string {
+  return `${answer.status} ${answer.text.replaceAll(id, 'ID')}`;
+}
+
+export const attacks: readonly Attack[] = [
+  {
+    name: 'reads, continues, cancels and deletes a response by its id',
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      const id = await makeConversation(victim);
+      const never = id.replaceAll(/[0-9a-f]/g, (digit) => (digit === '0' ? '1' : '0'));
+      const breaches: string[] = [];
+      const follow = { input: 'What is the password?', max_output_tokens: 16 };
+      const tries = (of: string): readonly (readonly [string, string, object?])[] => [
+        ['GET', `/v1/responses/${of}`],
+        ['GET', `/v1/responses/${of}/input_items`],
+        ['POST', `/v1/responses/${of}/cancel`],
+        ['POST', '/v1/responses', { ...follow, previous_response_id: of }],
+        ['DELETE', `/v1/responses/${of}`],
+      ];
+      const invented = tries(never);
+      for (const [index, [method, path, body]] of tries(id).entries()) {
+        const answer = await attacker.send(path, { method, body });
+        const [, otherPath = '', otherBody] = invented[index] ?? [];
+        const other = await attacker.send(otherPath, { method, body: otherBody });
+        if (withoutId(answer, id) === withoutId(other, never)) continue;
+        breaches.push(`${method} ${path.replace(id, ':id')}: ${answer.status} ${answer.text}`);
+      }
+      const still = await victim.send(`/v1/responses/${id}`);
+      if (still.status !== 200) breaches.push(`the response is gone: ${still.status}`);
+      return breaches.map((breach) => breach.slice(0, 200));
+    },
+  },
+  {
+    name: 'continues a response by its id over WebSocket',
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      const id = await makeConversation(victim);
+      const socket = await attacker.socket('/v1/responses');
+      const answered = new Promise<string>((resolve) => {
+        socket.once('message', (data: Buffer) => resolve(data.toString()));
+      });
+      const event = { type: 'response.create', input: 'Hi', previous_response_id: id };
+      socket.send(JSON.stringify({ ...event, max_output_tokens: 16 }));
+      const first = await answered;
+      socket.terminate();
+      return first.includes('previous_response_not_found') ? [] : [first.slice(0, 200)];
+    },
+  },
+  {
+    name: 'resolves and overwrites items by their ids',
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      const breaches: string[] = [];
+      await makeConversation(victim);
+      const reference = { input: [{ type: 'item_reference', id: 'msg_1' }], max_output_tokens: 16 };
+      const read = await attacker.send('/v1/responses', { body: reference });
+      if (read.status === 200) breaches.push('an item of another key was resolved');
+      const mine = [{ type: 'message', id: 'msg_1', role: 'user', content: 'Give me your money.' }];
+      await attacker.send('/v1/responses', { body: { input: mine, max_output_tokens: 16 } });
+      const again = await victim.send('/v1/responses', { body: reference });
+      if (again.status !== 200) breaches.push(`the victim's item is lost: ${again.status}`);
+      const { id } = JSON.parse(again.text) as Made;
+      const { text } = await victim.send(`/v1/responses/${id}/input_items`);
+      if (!text.includes(SECRET)) breaches.push(`the victim's item was replaced: ${text}`);
+      return breaches.map((breach) => breach.slice(0, 200));
+    },
+  },
+  {
+    name: "cancels another key's background response",
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      const id = await makeConversation(victim, { background: true, max_output_tokens: 400 });
+      await attacker.try(`/v1/responses/${id}/cancel`, { method: 'POST' });
+      await attacker.try(`/v1/responses/${id}`, { method: 'DELETE' });
+      const { status, text } = await victim.send(`/v1/responses/${id}`);
+      const isWhole = status === 200 && !text.includes('"cancelled"');
+      return isWhole ? [] : [`${status} ${text.slice(0, 200)}`];
+    },
+  },
+  {
+    name: "pushes another key's responses out of the store",
+    flags: ['--response-store-size=1m'],
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      const id = await makeConversation(victim);
+      const content = [{ type: 'reasoning_text', text: 'x'.repeat(300_000) }];
+      const input = [
+        { type: 'reasoning', content },
+        { role: 'user', content: 'Hi' },
+      ];
+      for (let turn = 0; turn < 10; turn++) {
+        await attacker.try('/v1/responses', { body: { input, max_output_tokens: 16 } });
+      }
+      const { status } = await victim.send(`/v1/responses/${id}`);
+      return status === 200 ? [] : [`the victim's response is gone: ${status}`];
+    },
+  },
+  {
+    name: 'reads four digits from `cached_tokens`, in 40 requests',
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      const start = 'Once upon a time there was a fox who had a vault. Its code is ';
+      const secret = '7391';
+      await victim.send('/v1/completions', {
+        body: { prompt: `${start}${secret}, and nobody knew.`, max_tokens: 4 },
+      });
+      let found = '';
+      for (let place = 0; place < secret.length; place++) {
+        let best = { digit: '', cached: -1 };
+        for (const digit of '0123456789') {
+          const prompt = `${start}${found}${digit} `;
+          const body = { prompt, max_tokens: 1, cache_salt: undefined };
+          const { text } = await attacker.send('/v1/completions', { body });
+          const cached = cachedTokens(text);
+          if (cached > best.cached) best = { digit, cached };
+        }
+        found += best.digit;
+      }
+      return found === secret ? [`the attacker read ${found}`] : [];
+    },
+  },
+];
+
+function cachedTokens(answer: string): number {
+  const { usage } = JSON.parse(answer) as {
+    readonly usage?: { readonly prompt_tokens_details?: { readonly cached_tokens?: number } };
+  };
+  return usage?.prompt_tokens_details?.cached_tokens ?? 0;
+}

@@ -1,0 +1,115 @@
+/** Honest requests in dishonest numbers, or with dishonest ranks. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Attack } from '../support/attack.ts';
+import type { Client } from '../support/client.ts';
+
+const PATH = '/v1/completions';
+const body = { prompt: 'Once upon a time', max_tokens: 48, ignore_eos: true };
+
+const flood = (client: Client, count: number, fields: object) =>
+  Promise.all(
+    Array.from({ length: count }, () => client.try(PATH, { body: { ...body, ...fields } })),
+  );
+
+/** So few rows that what comes first matters. */
+const FEW_ROWS = ['--max-num-seqs=4'];
+
+/** A flood's own request takes a second or so; what waits longer was not given its turn. */
+const maxWaitMs = 5000;
+
+export const attacks: readonly Attack[] = [
+  {
+    name: '`priority: -9e15`, 200 times',
+    flags: FEW_ROWS,
+    hasKeys: true,
+    maxWaitMs,
+    async run({ attacker }) {
+      await flood(attacker, 200, { priority: -9e15 });
+    },
+  },
+  {
+    name: 'the best priority there is, 200 times',
+    flags: FEW_ROWS,
+    hasKeys: true,
+    maxWaitMs,
+    async run({ attacker }) {
+      await flood(attacker, 200, { priority: 0 });
+    },
+  },
+  {
+    name: 'a queue full of one key must have room for the other',
+    flags: [...FEW_ROWS, '--max-queue=32'],
+    hasKeys: true,
+    maxWaitMs,
+    async run({ attacker }) {
+      for (let round = 0; round < 3; round++) await flood(attacker, 100, {});
+    },
+  },
+  {
+    name: 'a queue full of prompts that are being made',
+    flags: [...FEW_ROWS, '--max-queue=32'],
+    hasKeys: true,
+    maxWaitMs,
+    async run({ attacker }) {
+      await flood(attacker, 100, { prompt: 'Once upon a time there was a fox. '.repeat(170) });
+    },
+  },
+  {
+    name: '128 choices each, 20 times',
+    hasKeys: true,
+    maxWaitMs: 10_000,
+    async run({ attacker }) {
+      await flood(attacker, 20, { n: 128, max_tokens: 16 });
+    },
+  },
+  {
+    name: '200 streams opened and dropped, five times',
+    async run({ attacker }) {
+      for (let round = 0; round < 5; round++) {
+        const signal = AbortSignal.timeout(400);
+        const sent = Array.from({ length: 200 }, () =>
+          attacker.try(PATH, { body: { ...body, stream: true, max_tokens: 1500 }, signal }),
+        );
+        await Promise.all(sent);
+      }
+    },
+  },
+  {
+    name: '`user` of a thousand names does not make a thousand clients of one key',
+    flags: FEW_ROWS,
+    hasKeys: true,
+    maxWaitMs,
+    async run({ attacker }) {
+      const sent = Array.from({ length: 200 }, (_, index) =>
+        attacker.try(PATH, { body: { ...body, user: `user ${index}` } }),
+      );
+      await Promise.all(sent);
+    },
+  },
+  {
+    name: 'background responses, 100 of them, left alone',
+    hasKeys: true,
+    maxWaitMs: 10_000,
+    async run({ attacker }) {
+      const input = { input: 'Tell me a story.', background: true, max_output_tokens: 64 };
+      const sent = Array.from({ length: 100 }, () =>
+        attacker.try('/v1/responses', { body: input }),
+      );
+      await Promise.all(sent);
+      // Until those that were taken are done.
+      await sleep(8000);
+    },
+  },
+  {
+    name: "a client's `timeout` does not outlast `--request-timeout`",
+    // The victim's own texts take longer than what is tested with.
+    flags: ['--request-timeout=12'],
+    async run({ attacker }) {
+      const long = { ...body, n: 64, max_tokens: 1900, timeout: 3600 };
+      const { ms, status } = await attacker
+        .send(PATH, { body: long })
+        .catch(() => ({ ms: Infinity, status: 0 }));
+      return ms < 16_000 ? [] : [`ended after ${ms.toFixed(0)} ms with ${status}`];
+    },
+  },
+];

@@ -1,0 +1,3 @@
+import { mountAll } from './support/mount-all.ts';
+
+await mountAll('grammars', new URL('./attacks/grammars.ts', import.meta.url));

@@ -1,0 +1,46 @@
+/** What must hold of every attack. */
+import { expect } from 'vitest';
+import type { Attack } from './attack.ts';
+import type { Outcome } from './stage.ts';
+
+/** Beyond what the victim, and who probes, saw before the attack. */
+const MAX_DELAY_MS = 250;
+/** Of either process, beyond what it had before the attack. */
+const MAX_GROWTH_MIB = 300;
+/** Too busy, and out of time: said of honest requests too. Every other 5xx is a fault of the server's. */
+const HONEST = new Set([503, 504]);
+
+export function expectUnharmed(attack: Attack, outcome: Outcome): void {
+  const { before, during, report } = outcome;
+
+  // The attack did not get what it was after.
+  expect.soft(report.breaches, 'breaches').toEqual([]);
+  const failures = report.statuses.filter(([status]) => status >= 500 && !HONEST.has(status));
+  expect.soft(failures, "the attacker's answers of 5xx").toEqual([]);
+
+  // The victim noticed nothing: each of its texts came, the same as ever, and without a stall.
+  const [expected] = before.texts;
+  expect(expected, 'a text before the attack').toBeTypeOf('string');
+  expect.soft(during.errors, "the victim's errors").toEqual([]);
+  expect.soft(during.texts.length, 'texts during the attack').toBeGreaterThan(0);
+  expect.soft(new Set(during.texts), "the victim's texts").toEqual(new Set([expected]));
+  const longestGap = before.gapMs + MAX_DELAY_MS;
+  expect.soft(during.gapMs, "the victim's longest gap, ms").toBeLessThan(longestGap);
+  const { maxWaitMs = Infinity } = attack;
+  expect.soft(during.waitMs, "the victim's wait for a first token, ms").toBeLessThan(maxWaitMs);
+
+  // Who watches the server saw it alive.
+  expect.soft(during.probeErrors, 'probes of /livez').toEqual([]);
+  const longestProbe = before.livezMs + MAX_DELAY_MS;
+  expect.soft(during.livezMs, 'longest probe of /livez, ms').toBeLessThan(longestProbe);
+
+  // Neither process died of it, or grew out of bounds.
+  expect.soft(outcome.engineDied, 'the engine died').toBe(false);
+  if (!Number.isNaN(outcome.frontMiB)) {
+    expect.soft(outcome.frontMiB, "the front's growth, MiB").toBeLessThan(MAX_GROWTH_MIB);
+    expect.soft(outcome.engineMiB, "the engine's growth, MiB").toBeLessThan(MAX_GROWTH_MIB);
+  }
+
+  // Nothing of it is left.
+  expect.soft(outcome.faults, 'afterwards').toEqual([]);
+}

@@ -1,0 +1,78 @@
+/** One attack on one server: what was seen before and while it was mounted, and what is left of it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { childrenOf } from '../../support/processes.ts';
+import { type ServerProcess, startServer } from '../../support/server-process.ts';
+import { faultsAfter } from './aftermath.ts';
+import { type Attack, KEYS } from './attack.ts';
+import { type AttackReport, runAttack } from './attacker.ts';
+import { clientsOf } from './clients.ts';
+import { peakMiB, residentMiB } from './resident.ts';
+import { type Sight, Watch } from './watch.ts';
+
+export interface Outcome {
+  readonly before: Sight;
+  readonly during: Sight;
+  readonly report: AttackReport;
+  /** What either process took at most, beyond what it had before the attack; NaN where unknown. */
+  readonly frontMiB: number;
+  readonly engineMiB: number;
+  readonly engineDied: boolean;
+  /** What was wrong once it was over. */
+  readonly faults: readonly string[];
+}
+
+/** One thread for the model, and a cache that holds what the attacks ask for and no more. */
+const FLAGS = ['--threads=1', '--kv-cache-memory=128m', '--shutdown-timeout=1'];
+
+/** The first texts warm up what computes them, and count for nothing. */
+const WARM_UP_MS = 1500;
+/** In which the victim's stream is seen undisturbed, over a text or two. */
+const BEFORE_MS = 3000;
+/** What an attack leaves to be worked off shows within this. */
+const AFTER_MS = 1000;
+const STOP_MS = 5000;
+
+/** @param file the module that exports `attack` in its `attacks` */
+export async function mount(file: URL, attack: Attack, env: NodeJS.ProcessEnv): Promise<Outcome> {
+  const hasKeys = attack.hasKeys === true;
+  const keys = hasKeys ? [`--api-key=${Object.values(KEYS).join(',')}`] : [];
+  const server = await startServer([...FLAGS, ...keys, ...(attack.flags ?? [])], env);
+  const watch = new Watch(server.url, hasKeys);
+  try {
+    const [front, engine] = [server.child.pid, engineOf(server)];
+    await sleep(WARM_UP_MS);
+    await watch.take();
+    await sleep(BEFORE_MS);
+    const before = await watch.take();
+    const [frontBefore, engineBefore] = [residentMiB(front), residentMiB(engine)];
+    const report = await runAttack(file, attack, server.url);
+    await sleep(AFTER_MS);
+    const during = await watch.end();
+    const faults = await faultsAfter(clientsOf(server.url, hasKeys).victim, server.url);
+    // Such as Node's of listeners that pile up.
+    const warnings = server.output().match(/^.*Warning: .*$/gm) ?? [];
+    return {
+      before,
+      during,
+      report,
+      frontMiB: peakMiB(front) - frontBefore,
+      engineMiB: peakMiB(engine) - engineBefore,
+      engineDied: engineOf(server) !== engine,
+      faults: [...faults, ...warnings],
+    };
+  } finally {
+    watch.kill();
+    await end(server);
+  }
+}
+
+function engineOf(server: ServerProcess): number | undefined {
+  return childrenOf(server.child.pid)[0];
+}
+
+/** By force if it must be: a server under attack may not hear. */
+async function end(server: ServerProcess): Promise<void> {
+  const force = setTimeout(() => server.child.kill('SIGKILL'), STOP_MS);
+  await server.stop();
+  clearTimeout(force);
+}
