@@ -41,6 +41,7 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
 function print(file: string): void {
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
   const rows = lines.map((line) => JSON.parse(line) as Row);
+  if (rows.length === 0) return;
   const header = [
     'attack',
     'gap before, ms',
