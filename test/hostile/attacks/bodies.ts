@@ -151,4 +151,46 @@ export const attacks: readonly Attack[] = [
       await attacker.try('/v1/completions', { body: '"seed":1,'.repeat(8e5) });
     },
   },
+  {
+    name: 'names of 7 MB wherever a name may be, which no error may repeat',
+    async run({ attacker }) {
+      const name = 'x'.repeat(7e6);
+      const breaches: string[] = [];
+      const fields = ['model', 'user', 'cache_salt', 'previous_response_id', 'tool_choice', name];
+      for (const [path, bodyOf] of CHATS) {
+        for (const field of fields) {
+          const answer = await attacker.try(path, { body: { ...bodyOf('Hi'), [field]: name } });
+          const { length } = answer?.text ?? '';
+          if (length > 32_000) breaches.push(`${path} answered ${length} characters`);
+        }
+      }
+      return breaches;
+    },
+  },
+  {
+    name: 'one stored item of 1 MB, referred to 1,000 times',
+    async run({ attacker }) {
+      const content = [{ type: 'reasoning_text', text: 'x'.repeat(1e6) }];
+      const input = [
+        { type: 'reasoning', id: 'rs_big', content },
+        { role: 'user', content: 'Hi' },
+      ];
+      await attacker.try('/v1/responses', { body: { input, max_output_tokens: 16 } });
+      const references = Array.from({ length: 1000 }, () => ({
+        type: 'item_reference',
+        id: 'rs_big',
+      }));
+      const body = { input: [...references, ...input.slice(1)], max_output_tokens: 16 };
+      for (let turn = 0; turn < 3; turn++) await attacker.try('/v1/responses', { body });
+    },
+  },
+  {
+    name: '`truncation: auto` over 4,000 items of 2 KB',
+    async run({ attacker }) {
+      const content = 'Once upon a time there was a fox. '.repeat(55);
+      const input = Array.from({ length: 4000 }, () => ({ role: 'user', content }));
+      const body = { input, truncation: 'auto', max_output_tokens: 16 };
+      await Promise.all([1, 2, 3].map(() => attacker.try('/v1/responses', { body })));
+    },
+  },
 ];

@@ -63,6 +63,24 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
+    name: '20 log-probabilities of each token of 64 choices, in one answer',
+    hasKeys: true,
+    async run({ attacker }) {
+      await flood(attacker, 1, { n: 64, max_tokens: 100, logprobs: 20 });
+    },
+  },
+  {
+    name: '2,000 GETs each of /openapi.json, /docs and /metrics',
+    async run({ attacker }) {
+      const paths = ['/openapi.json', '/docs', '/metrics'];
+      // As many at once as a browser or a scraper gone wild has.
+      const lanes = Array.from({ length: 30 }, async (_, lane) => {
+        for (let count = 0; count < 200; count++) await attacker.try(paths[lane % 3] ?? '');
+      });
+      await Promise.all(lanes);
+    },
+  },
+  {
     name: '200 streams opened and dropped, five times',
     async run({ attacker }) {
       for (let round = 0; round < 5; round++) {

@@ -40,8 +40,13 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
 
 function print(file: string): void {
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  const rows = lines.map((line) => JSON.parse(line) as Row);
-  if (rows.length === 0) return;
+  // Of an attack that was tried again the last row counts.
+  const rowOf = new Map<string, Row>();
+  for (const line of lines) {
+    const row = JSON.parse(line) as Row;
+    rowOf.set(`${row.family}: ${row.attack}`, row);
+  }
+  if (rowOf.size === 0) return;
   const header = [
     'attack',
     'gap before, ms',
@@ -55,18 +60,22 @@ function print(file: string): void {
   ];
   printTable(
     header,
-    rows.map(({ family, attack, outcome }) => [
-      `${family}: ${attack}`,
-      outcome.before.gapMs.toFixed(0),
-      outcome.during.gapMs.toFixed(0),
-      outcome.during.waitMs.toFixed(0),
-      outcome.during.livezMs.toFixed(0),
-      `+${outcome.frontMiB?.toFixed(0)}`,
-      `+${outcome.engineMiB?.toFixed(0)}`,
-      outcome.report.statuses.map(([status, count]) => `${count} x ${status}`).join(', '),
-      [...outcome.report.breaches, ...outcome.faults, ...outcome.during.errors]
-        .join('; ')
-        .slice(0, 300),
-    ]),
+    [...rowOf].map(([name, { outcome }]) => cellsOf(name, outcome)),
   );
+}
+
+function cellsOf(name: string, { before, during, report, faults, ...outcome }: Outcome): string[] {
+  const harm = [...report.breaches, ...faults, ...during.errors].join('; ');
+  return [
+    name,
+    before.gapMs.toFixed(0),
+    during.gapMs.toFixed(0),
+    during.waitMs.toFixed(0),
+    during.livezMs.toFixed(0),
+    // JSON has no NaN.
+    `+${outcome.frontMiB?.toFixed(0)}`,
+    `+${outcome.engineMiB?.toFixed(0)}`,
+    report.statuses.map(([status, count]) => `${count} x ${status}`).join(', '),
+    harm.slice(0, 300),
+  ];
 }
