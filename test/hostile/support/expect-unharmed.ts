@@ -3,7 +3,10 @@ import { expect } from 'vitest';
 import type { Attack } from './attack.ts';
 import type { Outcome } from './stage.ts';
 
-/** Beyond what the victim, and who probes, saw before the attack. */
+/**
+ * Beyond what the victim, and who probes, saw before the attack; time without a core left out, which
+ * is the machine's to answer for.
+ */
 const MAX_DELAY_MS = 250;
 /** Of either process, beyond what it had before the attack. */
 const MAX_GROWTH_MIB = 300;
@@ -24,15 +27,15 @@ export function expectUnharmed(attack: Attack, outcome: Outcome): void {
   expect.soft(during.errors, "the victim's errors").toEqual([]);
   expect.soft(during.texts.length, 'texts during the attack').toBeGreaterThan(0);
   expect.soft(new Set(during.texts), "the victim's texts").toEqual(new Set([expected]));
-  const longestGap = before.gapMs + MAX_DELAY_MS;
-  expect.soft(during.gapMs, "the victim's longest gap, ms").toBeLessThan(longestGap);
+  const longestStall = before.stallMs + MAX_DELAY_MS;
+  expect.soft(during.stallMs, "the victim's longest gap, ms").toBeLessThan(longestStall);
   const { maxWaitMs = Infinity } = attack;
   expect.soft(during.waitMs, "the victim's wait for a first token, ms").toBeLessThan(maxWaitMs);
 
   // Who watches the server saw it alive.
   expect.soft(during.probeErrors, 'probes of /livez').toEqual([]);
-  const longestProbe = before.livezMs + MAX_DELAY_MS;
-  expect.soft(during.livezMs, 'longest probe of /livez, ms').toBeLessThan(longestProbe);
+  const longestProbe = before.livezStallMs + MAX_DELAY_MS;
+  expect.soft(during.livezStallMs, 'longest probe of /livez, ms').toBeLessThan(longestProbe);
 
   // Neither process died of it, or grew out of bounds.
   expect.soft(outcome.engineDied, 'the engine died').toBe(false);

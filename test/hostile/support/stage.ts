@@ -37,9 +37,9 @@ export async function mount(file: URL, attack: Attack, env: NodeJS.ProcessEnv): 
   const hasKeys = attack.hasKeys === true;
   const keys = hasKeys ? [`--api-key=${Object.values(KEYS).join(',')}`] : [];
   const server = await startServer([...FLAGS, ...keys, ...(attack.flags ?? [])], env);
-  const watch = new Watch(server.url, hasKeys);
+  const [front, engine] = [server.child.pid ?? 0, engineOf(server)];
+  const watch = new Watch(server.url, hasKeys, [front, engine]);
   try {
-    const [front, engine] = [server.child.pid, engineOf(server)];
     await sleep(WARM_UP_MS);
     await watch.take();
     await sleep(BEFORE_MS);
@@ -66,8 +66,8 @@ export async function mount(file: URL, attack: Attack, env: NodeJS.ProcessEnv): 
   }
 }
 
-function engineOf(server: ServerProcess): number | undefined {
-  return childrenOf(server.child.pid)[0];
+function engineOf(server: ServerProcess): number {
+  return childrenOf(server.child.pid)[0] ?? 0;
 }
 
 /** By force if it must be: a server under attack may not hear. */

@@ -8,6 +8,8 @@ export type WatcherMessage = 'take' | 'end';
 export interface Sight {
   /** Between two pieces of a text. */
   readonly gapMs: number;
+  /** The same, less the time in which the server, or who measured, was ready to run and had no core. */
+  readonly stallMs: number;
   /** For the first piece of a text. */
   readonly waitMs: number;
   /** Texts that came to their end. */
@@ -15,6 +17,8 @@ export interface Sight {
   readonly errors: readonly string[];
   /** For an answer of `/livez`. */
   readonly livezMs: number;
+  /** As `stallMs`. */
+  readonly livezStallMs: number;
   readonly numProbes: number;
   readonly probeErrors: readonly string[];
 }
@@ -22,8 +26,10 @@ export interface Sight {
 export class Watch {
   readonly #child: ChildProcess;
 
-  constructor(url: string, hasKeys: boolean) {
-    this.#child = fork(new URL('./watcher.ts', import.meta.url), [url, String(hasKeys)], {
+  /** @param pids of the server's processes */
+  constructor(url: string, hasKeys: boolean, pids: readonly number[]) {
+    const argv = [url, String(hasKeys), ...pids.map(String)];
+    this.#child = fork(new URL('./watcher.ts', import.meta.url), argv, {
       execArgv: ['--import', 'tsx'],
     });
   }

@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clientsOf } from './clients.ts';
+import { CoreWait } from './core-wait.ts';
 import type { WatcherMessage } from './watch.ts';
 
 /** What the victim asks for: 400 tokens of a story, the same each time. */
@@ -22,8 +23,9 @@ const RETRY_AFTER_MS = 250;
 /** The victim's last text may take so long, however harmed the server is. */
 const LAST_TEXT_MS = 20_000;
 
-const [url = '', hasKeys] = process.argv.slice(2);
+const [url = '', hasKeys, ...pids] = process.argv.slice(2);
 const { victim } = clientsOf(url, hasKeys === 'true');
+const coreWait = new CoreWait([process.pid, ...pids.map(Number)]);
 
 let seen = nothing();
 /** When what is waited for now was asked for, or heard of last. */
@@ -34,10 +36,12 @@ const state = { isEnding: false };
 function nothing() {
   return {
     gapMs: 0,
+    stallMs: 0,
     waitMs: 0,
     texts: [] as string[],
     errors: [] as string[],
     livezMs: 0,
+    livezStallMs: 0,
     numProbes: 0,
     probeErrors: [] as string[],
   };
@@ -46,7 +50,16 @@ function nothing() {
 function note(now: number): void {
   const ms = now - waitingSince.at;
   if (waitingSince.what === 'first') seen.waitMs = Math.max(seen.waitMs, ms);
-  if (waitingSince.what === 'next') seen.gapMs = Math.max(seen.gapMs, ms);
+  if (waitingSince.what !== 'next') return;
+  seen.gapMs = Math.max(seen.gapMs, ms);
+  seen.stallMs = Math.max(seen.stallMs, stallOf(waitingSince.at, now, seen.stallMs));
+}
+
+/** Less what the machine is to blame for; not looked into if it is shorter than `longest` anyway. */
+function stallOf(start: number, end: number, longest: number): number {
+  if (end - start <= longest) return 0;
+  coreWait.sample();
+  return end - start - coreWait.between(start, end);
 }
 
 async function stream(): Promise<void> {
@@ -77,20 +90,28 @@ async function probe(): Promise<void> {
     seen.probeErrors.push(`/livez did not answer: ${String(error)}`);
   }
   probes.delete(sentAt);
-  seen.livezMs = Math.max(seen.livezMs, performance.now() - sentAt);
+  noteProbe(sentAt, performance.now());
+}
+
+function noteProbe(sentAt: number, now: number): void {
+  seen.livezMs = Math.max(seen.livezMs, now - sentAt);
+  seen.livezStallMs = Math.max(seen.livezStallMs, stallOf(sentAt, now, seen.livezStallMs));
 }
 
 /** What has not come yet has been waited for until now. */
 function take() {
   const now = performance.now();
   note(now);
-  const livezMs = Math.max(seen.livezMs, ...[...probes].map((sentAt) => now - sentAt));
-  const figures = { ...seen, livezMs };
+  for (const sentAt of probes) noteProbe(sentAt, now);
+  const figures = seen;
   seen = nothing();
   return figures;
 }
 
-const probing = setInterval(() => void probe(), PROBE_EVERY_MS);
+const probing = setInterval(() => {
+  coreWait.sample();
+  void probe();
+}, PROBE_EVERY_MS);
 process.on('message', (message: WatcherMessage) => {
   if (message === 'take') return void answerWithText();
   state.isEnding = true;
