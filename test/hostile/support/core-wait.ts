@@ -1,65 +1,81 @@
 /**
- * How long processes were ready to run and had no core, as Linux counts it: what a machine with other
- * work adds to every time that is measured on it. Elsewhere it is not known, and taken for none.
+ * How long the threads that matter were ready to run and had no core, as Linux counts it: what a machine
+ * with other work adds to every time that is measured on it. Elsewhere it is not known, and taken for
+ * none.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
+/** Of one thread since its start, in milliseconds. */
+interface Times {
+  readonly ran: number;
+  readonly waited: number;
+}
+
 interface Sample {
   readonly at: number;
-  /** Milliseconds since its start, of each thread. */
-  readonly waits: ReadonlyMap<string, number>;
+  readonly times: ReadonlyMap<string, Times>;
 }
 
 /** Half a minute of samples, taken as often as `/livez` is asked. */
 const MAX_SAMPLES = 1200;
 
 export class CoreWait {
-  readonly #pids: readonly number[];
+  readonly #mainThreads: readonly string[];
+  readonly #engine: number;
   readonly #samples: Sample[] = [];
 
-  constructor(pids: readonly number[]) {
-    this.#pids = pids;
+  /**
+   * @param front whose main thread answers
+   * @param engine whose busiest thread computes
+   */
+  constructor(front: number, engine: number) {
+    this.#mainThreads = [process.pid, front].map((pid) => `/proc/${pid}/task/${pid}`);
+    this.#engine = engine;
   }
 
   /** To be called often: what lies between two calls is not told apart. */
   sample(): void {
-    const threads = this.#pids.flatMap((pid) => threadsOf(pid));
-    const waits = new Map(threads.map((thread) => [thread, waitOf(thread)] as const));
-    this.#samples.push({ at: performance.now(), waits });
+    const threads = [...this.#mainThreads, ...threadsOf(this.#engine)];
+    const times = new Map(threads.map((thread) => [thread, timesOf(thread)] as const));
+    this.#samples.push({ at: performance.now(), times });
     if (this.#samples.length > MAX_SAMPLES) this.#samples.shift();
   }
 
   /**
-   * Milliseconds for which the processes waited from `start` to `end`: of each process the thread that
-   * waited longest, for it takes all of them, one after the other, to answer.
+   * Milliseconds for which the one that waited longest did so from `start` to `end`. Not the sum: what
+   * others waited for meanwhile may be the stall that is looked for.
    */
   between(start: number, end: number): number {
     const first = this.#samples.findLast(({ at }) => at <= start) ?? this.#samples[0];
     const last = this.#samples.find(({ at }) => at >= end) ?? this.#samples.at(-1);
     if (first === undefined || last === undefined) return 0;
-    const longest = this.#pids.map((pid) => {
-      const own = [...last.waits].filter(([thread]) => thread.startsWith(`/proc/${pid}/`));
-      return Math.max(0, ...own.map(([thread, ms]) => ms - (first.waits.get(thread) ?? ms)));
+    const engines = threadsOf(this.#engine).toSorted(
+      (a, b) => (last.times.get(b)?.ran ?? 0) - (last.times.get(a)?.ran ?? 0),
+    );
+    const waits = [...this.#mainThreads, ...engines.slice(0, 1)].map((thread) => {
+      const [before, after] = [first.times.get(thread), last.times.get(thread)];
+      return before === undefined || after === undefined ? 0 : after.waited - before.waited;
     });
-    return longest.reduce((sum, ms) => sum + ms, 0);
+    return Math.max(0, ...waits);
   }
 }
 
 function threadsOf(pid: number): string[] {
   try {
-    return readdirSync(`/proc/${pid}/task`).map(
-      (thread) => `/proc/${pid}/task/${thread}/schedstat`,
-    );
+    return readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
   } catch {
     return [];
   }
 }
 
 /** Zero for a thread that has just ended. */
-function waitOf(file: string): number {
+function timesOf(thread: string): Times {
   try {
-    return Number(readFileSync(file, 'utf8').split(' ')[1]) / 1e6;
+    const [ran = 0, waited = 0] = readFileSync(`${thread}/schedstat`, 'utf8')
+      .split(' ')
+      .map(Number);
+    return { ran: ran / 1e6, waited: waited / 1e6 };
   } catch {
-    return 0;
+    return { ran: 0, waited: 0 };
   }
 }

@@ -26,8 +26,8 @@ export interface Sight {
 export class Watch {
   readonly #child: ChildProcess;
 
-  /** @param pids of the server's processes */
-  constructor(url: string, hasKeys: boolean, pids: readonly number[]) {
+  /** @param pids of the server's front and engine */
+  constructor(url: string, hasKeys: boolean, pids: readonly [front: number, engine: number]) {
     const argv = [url, String(hasKeys), ...pids.map(String)];
     this.#child = fork(new URL('./watcher.ts', import.meta.url), argv, {
       execArgv: ['--import', 'tsx'],

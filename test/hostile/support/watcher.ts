@@ -23,9 +23,9 @@ const RETRY_AFTER_MS = 250;
 /** The victim's last text may take so long, however harmed the server is. */
 const LAST_TEXT_MS = 20_000;
 
-const [url = '', hasKeys, ...pids] = process.argv.slice(2);
+const [url = '', hasKeys, front, engine] = process.argv.slice(2);
 const { victim } = clientsOf(url, hasKeys === 'true');
-const coreWait = new CoreWait([process.pid, ...pids.map(Number)]);
+const coreWait = new CoreWait(Number(front), Number(engine));
 
 let seen = nothing();
 /** When what is waited for now was asked for, or heard of last. */
