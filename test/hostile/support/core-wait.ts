@@ -44,12 +44,13 @@ export class CoreWait {
   /**
    * Milliseconds for which the one that waited longest did so from `start` to `end`. Not the sum: what
    * others waited for meanwhile may be the stall that is looked for.
+   * @param hasTokens whether the engine's work was waited for, too
    */
-  between(start: number, end: number): number {
+  between(start: number, end: number, hasTokens: boolean): number {
     const first = this.#samples.findLast(({ at }) => at <= start) ?? this.#samples[0];
     const last = this.#samples.find(({ at }) => at >= end) ?? this.#samples.at(-1);
     if (first === undefined || last === undefined) return 0;
-    const engines = threadsOf(this.#engine).toSorted(
+    const engines = (hasTokens ? threadsOf(this.#engine) : []).toSorted(
       (a, b) => (last.times.get(b)?.ran ?? 0) - (last.times.get(a)?.ran ?? 0),
     );
     const waits = [...this.#mainThreads, ...engines.slice(0, 1)].map((thread) => {

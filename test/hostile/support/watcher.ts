@@ -52,14 +52,14 @@ function note(now: number): void {
   if (waitingSince.what === 'first') seen.waitMs = Math.max(seen.waitMs, ms);
   if (waitingSince.what !== 'next') return;
   seen.gapMs = Math.max(seen.gapMs, ms);
-  seen.stallMs = Math.max(seen.stallMs, stallOf(waitingSince.at, now, seen.stallMs));
+  seen.stallMs = Math.max(seen.stallMs, stallOf(waitingSince.at, now, seen.stallMs, true));
 }
 
 /** Less what the machine is to blame for; not looked into if it is shorter than `longest` anyway. */
-function stallOf(start: number, end: number, longest: number): number {
+function stallOf(start: number, end: number, longest: number, hasTokens: boolean): number {
   if (end - start <= longest) return 0;
   coreWait.sample();
-  return end - start - coreWait.between(start, end);
+  return end - start - coreWait.between(start, end, hasTokens);
 }
 
 async function stream(): Promise<void> {
@@ -95,7 +95,7 @@ async function probe(): Promise<void> {
 
 function noteProbe(sentAt: number, now: number): void {
   seen.livezMs = Math.max(seen.livezMs, now - sentAt);
-  seen.livezStallMs = Math.max(seen.livezStallMs, stallOf(sentAt, now, seen.livezStallMs));
+  seen.livezStallMs = Math.max(seen.livezStallMs, stallOf(sentAt, now, seen.livezStallMs, false));
 }
 
 /** What has not come yet has been waited for until now. */
