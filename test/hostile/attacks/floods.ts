@@ -140,7 +140,7 @@ export const attacks: readonly Attack[] = [
     // The victim's own texts take longer than what is tested with.
     flags: ['--request-timeout=12'],
     async run({ attacker }) {
-      const long = { ...body, n: 64, max_tokens: 1900, timeout: 3600 };
+      const long = { ...body, n: 8, max_tokens: 1900, ignore_eos: true, timeout: 3600 };
       const { ms, status } = await attacker
         .send(PATH, { body: long })
         .catch(() => ({ ms: Infinity, status: 0 }));
