@@ -69,6 +69,10 @@ test('/docs is one page, without scripts, that names the model', async () => {
   for (const { path } of OPERATIONS) expect(text).toContain(path);
   expect(text).not.toMatch(/<script|src=|https:/);
   expect(text).toContain(`curl ${url}/v1/responses`);
+  // The page is made once; each reader finds the name that they know the server by.
+  const named = url.replace('127.0.0.1', 'localhost');
+  const again = await (await fetch(`${named}/docs`)).text();
+  expect(again).toBe(text.replaceAll(url, named));
 });
 
 test.each(['/v1/chat/completions/render', '/apply-template'])('%s', async (path) => {

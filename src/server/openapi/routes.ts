@@ -1,20 +1,26 @@
 /** /openapi.json and /docs. */
 import type { Hono } from 'hono';
+import { html } from 'hono/html';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { createDocument } from './document.ts';
 import { createPage } from './page.ts';
 
+/** Stands in the page for this server's address, which each of its readers may know by another name. */
+const SOME_ORIGIN = 'http://server.invalid';
+
 export function documentRoutes(app: Hono<ServerEnv>, { config, model }: ServerContext): void {
-  // Made when first asked for: it takes some milliseconds, and few ask.
+  // Made when first asked for: each takes some milliseconds, and few ask.
   let document: string | undefined;
+  let page: string | undefined;
   app.get('/openapi.json', (c) => {
     document ??= JSON.stringify(createDocument(config.version));
     return c.body(document, 200, { 'content-type': 'application/json' });
   });
-  app.get('/docs', (c) => {
-    const { origin } = new URL(c.req.url);
-    const page = createPage({ origin, version: config.version, modelName: model.id });
-    return c.html(page, 200, {
+  app.get('/docs', async (c) => {
+    const { version } = config;
+    page ??= String(await createPage({ origin: SOME_ORIGIN, version, modelName: model.id }));
+    const origin = String(await html`${new URL(c.req.url).origin}`);
+    return c.html(page.replaceAll(SOME_ORIGIN, origin), 200, {
       'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
     });
   });

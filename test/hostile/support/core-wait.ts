@@ -16,8 +16,9 @@ interface Sample {
   readonly times: ReadonlyMap<string, Times>;
 }
 
-/** Half a minute of samples, taken as often as `/livez` is asked. */
-const MAX_SAMPLES = 1200;
+/** Samples are taken no closer to each other than this; a minute of them is kept. */
+const MIN_DISTANCE_MS = 10;
+const MAX_SAMPLES = 6000;
 
 export class CoreWait {
   readonly #mainThreads: readonly string[];
@@ -35,9 +36,11 @@ export class CoreWait {
 
   /** To be called often: what lies between two calls is not told apart. */
   sample(): void {
+    const now = performance.now();
+    if (now - (this.#samples.at(-1)?.at ?? -Infinity) < MIN_DISTANCE_MS) return;
     const threads = [...this.#mainThreads, ...threadsOf(this.#engine)];
     const times = new Map(threads.map((thread) => [thread, timesOf(thread)] as const));
-    this.#samples.push({ at: performance.now(), times });
+    this.#samples.push({ at: now, times });
     if (this.#samples.length > MAX_SAMPLES) this.#samples.shift();
   }
 
