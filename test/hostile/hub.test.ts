@@ -11,7 +11,10 @@ const SUMMIT = 'models/summit';
 const OUT = '../../../..';
 
 const config = await readFile(join(SUMMIT, 'config.json'), 'utf8');
-const genai = (filename: string) => JSON.stringify({ model: { decoder: { filename } } });
+const genai = (filename: string) => {
+  const decoder = { filename, inputs: {}, outputs: {} };
+  return JSON.stringify({ model: { type: 'llama', vocab_size: 64, context_length: 64, decoder } });
+};
 const index = (file: string) =>
   JSON.stringify({ weight_map: { 'model.embed_tokens.weight': file } });
 
