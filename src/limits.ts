@@ -12,6 +12,10 @@ export const LIMITS = {
   bodyBytesAtOnce: 256 * 2 ** 20,
   /** The same of one client; a server without keys has one. */
   clientBodyBytesAtOnce: 128 * 2 ** 20,
+  /** Bytes of one body that are read in a turn of the event loop. */
+  bodyTurnBytes: 2 ** 16,
+  /** Pieces of less than 64 bytes that a body may come in: each costs as much as a large one. */
+  smallBodyPieces: 4096,
   /**
    * What JSON may consist of, so that JSON.parse, which nothing can stop, is done within some 20 ms:
    * an object of a shape of its own costs it 70 times what a number does.

@@ -2,12 +2,16 @@
 import type { IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { JsonBoundError, JsonScanner } from '../front/json-scanner.ts';
+import { LIMITS } from '../limits.ts';
 import { BodyBudget } from './body-budget.ts';
 import { ApiError, badRequest, bodyTooLarge, unsupportedMediaType } from './errors.ts';
 import { withExactSeed } from './schemas/exact-seed.ts';
 
 /** Characters of a body that is parsed without waiting for its turn. */
 const SMALL_BODY = 16_384;
+
+/** Pieces of fewer bytes are counted. */
+const SMALL_PIECE_BYTES = 64;
 
 /** Reads the bodies of all requests. */
 export class BodyReader {
@@ -91,7 +95,8 @@ function requireJsonMediaType(contentType: string | undefined): void {
 }
 
 /**
- * Decodes and scans each piece as it comes, so that no turn of the event loop has more than one.
+ * Decodes and scans each piece as it comes. Left alone, Node reads a connection up to 32 times in a
+ * turn of the event loop: after a piece's worth the request is paused until the next one.
  * @param take is told of each piece's bytes, and may refuse them
  */
 function readText(incoming: IncomingMessage, take: (numBytes: number) => void): Promise<string> {
@@ -99,6 +104,8 @@ function readText(incoming: IncomingMessage, take: (numBytes: number) => void): 
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
     const scanner = new JsonScanner();
     const pieces: string[] = [];
+    let numSmall = 0;
+    let numInTurn = 0;
     const settle = (finish: () => void): void => {
       incoming.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       finish();
@@ -109,11 +116,26 @@ function readText(incoming: IncomingMessage, take: (numBytes: number) => void): 
     };
     const onData = (chunk: Buffer): void => {
       try {
+        if (chunk.length < SMALL_PIECE_BYTES && ++numSmall > LIMITS.smallBodyPieces) {
+          throw badRequest('The body comes in too many small pieces.');
+        }
         take(chunk.length);
+        pace(chunk.length);
         add(decoder.decode(chunk, { stream: true }));
       } catch (error) {
         settle(() => reject(toBadRequest(error)));
+        // What else there is of it would cost as much as what was read.
+        if (numSmall > LIMITS.smallBodyPieces) incoming.destroy();
       }
+    };
+    const pace = (numBytes: number): void => {
+      numInTurn += numBytes;
+      if (numInTurn < LIMITS.bodyTurnBytes || incoming.isPaused()) return;
+      incoming.pause();
+      void setImmediate().then(() => {
+        numInTurn = 0;
+        incoming.resume();
+      });
     };
     const onEnd = (): void => {
       pieces.push(decoder.decode());

@@ -128,3 +128,28 @@ it('looks up an exact seed however often the word is in the text', () => {
     seed: BigInt(seed),
   });
 });
+
+describe('the pieces of a chunked body', () => {
+  /** What is answered to spaces in so many pieces, and a right body after them; empty if it is cut. */
+  async function answerTo(numPieces: number): Promise<string> {
+    const { hostname, port } = new URL((await server()).url);
+    const socket = connect(Number(port), hostname);
+    const answered = new Promise<string>((resolve) => {
+      socket.once('data', (data) => resolve(data.toString()));
+      socket.once('close', () => resolve(''));
+    });
+    const head = `POST /tokenize HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\n`;
+    const body = `${'1\r\n \r\n'.repeat(numPieces)}e\r\n{"prompt":"x"}\r\n0\r\n\r\n`;
+    socket.on('error', () => {});
+    socket.write(`${head}transfer-encoding: chunked\r\n\r\n${body}`);
+    return answered.finally(() => socket.destroy());
+  }
+
+  it('may be small', async () => {
+    expect(await answerTo(LIMITS.smallBodyPieces - 1)).toContain('HTTP/1.1 200');
+  });
+
+  it('may not be small and many: the connection is cut', async () => {
+    expect(await answerTo(LIMITS.smallBodyPieces)).toBe('');
+  });
+});

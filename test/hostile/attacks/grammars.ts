@@ -1,6 +1,7 @@
 /** Schemas, grammars, regular expressions and choices that are small to send and large to compile. */
 import type { Attack } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';
+import { delayBeside } from '../support/delay.ts';
 import { user } from './surfaces.ts';
 
 const PATH = '/v1/chat/completions';
@@ -74,28 +75,26 @@ export const attacks: readonly Attack[] = [
       const slow = [1, 2, 3].map(
         (seed) => [PATH, ask({ guided_grammar: slowGrammar(seed) })] as const,
       );
-      const sent = sendAll(attacker, slow);
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      const body = ask({ response_format: { type: 'json_object' } });
-      const { ms, status } = await victim.send(PATH, { body });
-      await sent;
-      const isServed = status === 200 && ms < 3000;
-      return isServed ? [] : [`a json_object took ${ms.toFixed(0)} ms (${status})`];
+      return delayBeside(
+        () => sendAll(attacker, slow),
+        () => victim.send(PATH, { body: ask({ response_format: { type: 'json_object' } }) }),
+      );
     },
   },
   {
     name: 'forty slow grammars at once, and their clients leave',
     hasKeys: true,
     async run({ attacker, victim }) {
-      const signal = AbortSignal.timeout(500);
-      const sent = Array.from({ length: 40 }, (_, seed) =>
-        attacker.try(PATH, { body: ask({ guided_grammar: slowGrammar(seed + 10) }), signal }),
+      const leave = () => {
+        const signal = AbortSignal.timeout(200);
+        const sent = Array.from({ length: 40 }, (_, seed) =>
+          attacker.try(PATH, { body: ask({ guided_grammar: slowGrammar(seed + 10) }), signal }),
+        );
+        return Promise.all(sent);
+      };
+      return delayBeside(leave, (turn) =>
+        victim.send(PATH, { body: ask({ guided_choice: ['yes', 'no', `${turn}`] }) }),
       );
-      await Promise.all(sent);
-      const body = ask({ guided_choice: ['yes', 'no'] });
-      const { ms, status } = await victim.send(PATH, { body });
-      const isServed = status === 200 && ms < 3000;
-      return isServed ? [] : [`a choice took ${ms.toFixed(0)} ms (${status})`];
     },
   },
   {

@@ -1,6 +1,7 @@
 /** Texts that take long to tokenize, to render, or to count. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Attack } from '../support/attack.ts';
+import type { Client } from '../support/client.ts';
+import { delayBeside } from '../support/delay.ts';
 import { CHATS, TEXTS, user } from './surfaces.ts';
 
 const DIGITS = '7'.repeat(1e6);
@@ -10,7 +11,10 @@ const PATH = '/v1/completions';
 const NUM_CONTROL_TOKENS = 3;
 
 /** Of 6,000 characters: made in a thread, and it fits. */
-const HONEST = { prompt: 'Once upon a time there was a fox. '.repeat(170), max_tokens: 4 };
+const honest = (victim: Client) => (turn: number) => {
+  const prompt = `${turn}. ${'Once upon a time there was a fox. '.repeat(170)}`;
+  return victim.send(PATH, { body: { prompt, max_tokens: 4 } });
+};
 
 export const attacks: readonly Attack[] = [
   {
@@ -31,13 +35,12 @@ export const attacks: readonly Attack[] = [
     name: '1 MB of digits eight times, and their clients leave; a long prompt must not wait',
     hasKeys: true,
     async run({ attacker, victim }) {
-      const signal = AbortSignal.timeout(500);
-      const body = { prompt: DIGITS };
-      const sent = Array.from({ length: 8 }, () => attacker.try('/tokenize', { body, signal }));
-      await Promise.all(sent);
-      const { ms, status } = await victim.send(PATH, { body: HONEST });
-      const isServed = status === 200 && ms < 3000;
-      return isServed ? [] : [`a long prompt took ${ms.toFixed(0)} ms (${status})`];
+      const leave = () => {
+        const options = { body: { prompt: DIGITS }, signal: AbortSignal.timeout(200) };
+        const sent = Array.from({ length: 8 }, () => attacker.try('/tokenize', options));
+        return Promise.all(sent);
+      };
+      return delayBeside(leave, honest(victim));
     },
   },
   {
@@ -46,12 +49,9 @@ export const attacks: readonly Attack[] = [
     async run({ attacker, victim }) {
       // As much as fits the model, tokenized as slowly as may be.
       const body = { prompt: '7'.repeat(8000) };
-      const flood = Array.from({ length: 100 }, () => attacker.try('/tokenize', { body }));
-      await sleep(200);
-      const { ms, status } = await victim.send(PATH, { body: HONEST });
-      await Promise.all(flood);
-      const isServed = status === 200 && ms < 3000;
-      return isServed ? [] : [`a long prompt took ${ms.toFixed(0)} ms (${status})`];
+      const flood = () =>
+        Promise.all(Array.from({ length: 200 }, () => attacker.try('/tokenize', { body })));
+      return delayBeside(flood, honest(victim));
     },
   },
   {

@@ -1,5 +1,6 @@
 /** What must hold of every attack. */
 import { expect } from 'vitest';
+import { LIMITS } from '../../../src/limits.ts';
 import type { Attack } from './attack.ts';
 import type { Outcome } from './stage.ts';
 
@@ -8,8 +9,11 @@ import type { Outcome } from './stage.ts';
  * is the machine's to answer for.
  */
 const MAX_DELAY_MS = 250;
-/** Of either process, beyond what it had before the attack. */
-const MAX_GROWTH_MIB = 300;
+/**
+ * Of either process, beyond what it had before the attack: all bodies that may be read at once, and half
+ * as much again for what is not collected yet.
+ */
+const MAX_GROWTH_MIB = (1.5 * LIMITS.bodyBytesAtOnce) / 2 ** 20;
 /** Too busy, and out of time: said of honest requests too. Every other 5xx is a fault of the server's. */
 const HONEST = new Set([503, 504]);
 
