@@ -78,8 +78,14 @@ class Visitor {
   }
 
   async act(turn: number): Promise<void> {
-    const acts = [this.#complete, this.#respond, this.#chat, this.#readOthers, this.#useOthers];
-    await acts[turn % acts.length]?.call(this, turn);
+    const acts = [
+      () => this.#complete(),
+      () => this.#respond(turn),
+      () => this.#chat(),
+      () => this.#readOthers(turn),
+      () => this.#useOthers(turn),
+    ];
+    await acts[turn % acts.length]?.();
     if (turn % 7 === 0) await this.#lookIntoCache();
   }
 
