@@ -99,6 +99,8 @@ export const LIMITS = {
   choices: 128,
   /** Likeliest tokens that are reported for a place in the text. */
   logprobs: 20,
+  /** Log-probabilities of an answer in one piece, of all its choices: they are written at once. */
+  answeredLogprobs: 65_536,
 
   /** Messages of a chat, and items of a response's input. */
   messages: 2048,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { fakeLogprob } from '../support/fake-engine.ts';
-import { answerOf, chunksOf, post, type Answer } from './support/client.ts';
-import { EOS_TOKEN_ID, says, tokensOf, useServers } from './support/test-server.ts';
+import { answerOf, chunksOf, errorOf, post, type Answer } from './support/client.ts';
+import { babbles, EOS_TOKEN_ID, says, tokensOf, useServers } from './support/test-server.ts';
 import { connect } from './support/web-socket.ts';
 
 const server = useServers();
@@ -243,4 +243,20 @@ test('an impossible token has a log-probability that JSON can hold', async () =>
   const body = { prompt: 'Hi', logprobs: 1 };
   const found = completionLogprobsOf([await answerOf(await post(target, COMPLETIONS, body))]);
   expect(found.top_logprobs).toEqual([{ '!': -0.5, '"': -9999 }]);
+});
+
+test.each([
+  [COMPLETIONS, { prompt: 'Hi', logprobs: 20 }],
+  [CHAT, { ...chat, logprobs: true, top_logprobs: 20 }],
+])('%s has a bound on log-probabilities in one piece, not in a stream', async (path, body) => {
+  const target = await server({ script: babbles, maxQueue: 16 });
+  // 16 choices of 200 tokens, each with itself and 20 others: 67,200.
+  const many = { ...body, n: 16, max_tokens: 200 };
+  expect(await errorOf(await post(target, path, many), 400)).toMatchObject({
+    param: 'logprobs',
+    code: 'too_many_logprobs',
+  });
+  expect((await post(target, path, { ...many, n: 15 })).status).toBe(200);
+  expect(await chunksOf(await post(target, path, { ...many, stream: true }))).not.toHaveLength(0);
+  await expect.poll(() => target.engine.running).toBe(0);
 });

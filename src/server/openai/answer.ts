@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { FanOutRequest } from '../../front/fan-out.ts';
 import type { GenerationDelta } from '../../front/generation.ts';
 import type { TokenLogprob } from '../../front/token-logprob.ts';
+import { LIMITS } from '../../limits.ts';
+import { badRequest } from '../errors.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
 import type { UsageCounter } from './usage.ts';
 
@@ -78,18 +80,31 @@ export function chunkUsage(options: AnswerOptions, counter: UsageCounter): JsonO
   return options.includeUsage ? { usage: null } : {};
 }
 
-/** Runs all choices of a generation to their ends; they come in order. */
+/**
+ * Runs all choices of a generation to their ends; they come in order.
+ * @throws ApiError 400 when they come to more log-probabilities than an answer in one piece may have
+ */
 export async function gather(
   deltas: AsyncIterable<GenerationDelta>,
   { prompts, numChoices }: FanOutRequest,
 ): Promise<GatheredAnswer[]> {
   const answers = Array.from({ length: prompts.length * numChoices }, () => new AnswerGatherer());
   let numFinished = 0;
+  let numLogprobs = 0;
   for await (const delta of deltas) {
+    numLogprobs += countLogprobs(delta.logprobs) + countLogprobs(delta.promptLogprobs);
+    if (numLogprobs > LIMITS.answeredLogprobs) {
+      const message = `The answer has more than ${LIMITS.answeredLogprobs} log-probabilities, too many for one piece. Please stream it, or ask for fewer.`;
+      throw badRequest(message, 'logprobs', 'too_many_logprobs');
+    }
     answers[delta.choice ?? 0]?.add(delta);
     if (delta.finishReason !== null && ++numFinished === answers.length) break;
   }
   return answers.map((answer) => answer.finish());
+}
+
+function countLogprobs(entries: readonly TokenLogprob[] = []): number {
+  return entries.reduce((sum, { top }) => sum + 1 + top.length, 0);
 }
 
 class AnswerGatherer {
