@@ -10,6 +10,6 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 120_000,
     // A machine with other work may stall by itself; an attack that works, works twice.
-    retry: 1,
+    retry: 2,
   },
 });
