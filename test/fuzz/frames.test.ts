@@ -14,6 +14,11 @@ import { hostileBodies } from './support/hostile-bodies.ts';
 import { mutated } from './support/mutations.ts';
 
 const NUM_RUNS = Number(process.env['CHAIRLIFT_FUZZ_RUNS'] ?? 20);
+/** Everybody's run is the same each time; long ones look for what is new. */
+const RUNS = {
+  numRuns: NUM_RUNS,
+  ...(process.env['CHAIRLIFT_FUZZ_RUNS'] === undefined && { seed: 20_261_122 }),
+};
 const TIMEOUT_MS = 60_000 + NUM_RUNS * 1000;
 const HANG_MS = 20_000;
 /** What a socket is closed with that sent what it must not. */
@@ -87,7 +92,7 @@ describe.each(PROTOCOLS)('%s', (path, good, last, names) => {
           another.socket.terminate();
         }),
       );
-      await fc.assert(property, { numRuns: NUM_RUNS });
+      await fc.assert(property, RUNS);
     },
     TIMEOUT_MS,
   );
