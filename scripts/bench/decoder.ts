@@ -8,9 +8,9 @@
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { prepareModel } from '../../src/model/build.ts';
-import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { prepareModel } from '../../src/model/build/build.ts';
+import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { machineShape } from './lib/machine.ts';
 import { RawDecoder } from './lib/raw-decoder.ts';
 import { RunLoop } from './lib/run-loop.ts';

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { TextTokenizer } from '../../src/front/tokenizer.ts';
+import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import type { EventLoopDelays } from './lib/event-loop-monitor.ts';
 import { timeEvents } from './lib/event-stream.ts';
 import { machineShape } from './lib/machine.ts';

@@ -13,10 +13,10 @@
 import { Agent } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { prepareModel } from '../../src/model/build.ts';
-import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
-import { PRECISIONS } from '../../src/model/manifest.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { prepareModel } from '../../src/model/build/build.ts';
+import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { PRECISIONS } from '../../src/model/build/manifest.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { timeEvents } from './lib/event-stream.ts';
 import { machineShape } from './lib/machine.ts';
 import { RawDecoderProcess } from './lib/raw-decoder-process.ts';

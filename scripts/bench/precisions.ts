@@ -23,11 +23,11 @@ import {
   type PrecisionReport,
 } from '../../src/eval/evaluate-model.ts';
 import { reportTable } from '../../src/eval/report.ts';
-import { loadTextModel } from '../../src/front/text-model.ts';
-import { prepareModel, type ModelSource } from '../../src/model/build.ts';
-import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
-import { type BuiltModel, PRECISIONS, type Precision } from '../../src/model/manifest.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { loadTextModel } from '../../src/front/text/load-text-model.ts';
+import { prepareModel, type ModelSource } from '../../src/model/build/build.ts';
+import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { type BuiltModel, PRECISIONS, type Precision } from '../../src/model/build/manifest.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { machineShape } from './lib/machine.ts';
 import { writePerTensorModel } from './lib/per-tensor-model.ts';
 import { Draws } from './lib/random.ts';

@@ -1,4 +1,4 @@
-import { PRESETS } from '../../src/model/presets.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 
 const LLAMA = {
   model_type: 'llama',

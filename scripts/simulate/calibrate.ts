@@ -19,10 +19,10 @@ import {
   segmentOf,
   type StepPlan,
 } from '../../src/engine/step.ts';
-import { prepareModel } from '../../src/model/build.ts';
-import { defaultCacheDirectory } from '../../src/model/cache-directory.ts';
-import { PRECISIONS } from '../../src/model/manifest.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { prepareModel } from '../../src/model/build/build.ts';
+import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { PRECISIONS } from '../../src/model/build/manifest.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
 import { machineShape } from '../bench/lib/machine.ts';
 import { printTable } from '../bench/lib/table.ts';

@@ -1,6 +1,6 @@
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import { AGING_MS } from '../../src/engine/request.ts';
-import { FairQueue } from '../../src/front/fair-queue.ts';
+import { FairQueue } from '../../src/front/queue/fair-queue.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
 import type { EventQueue } from './event-queue.ts';
 import { madeUpToken } from './made-up-tokens.ts';

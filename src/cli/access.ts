@@ -1,9 +1,9 @@
 /** Who gets in, by flags and files: API keys and TLS. */
 import type { Logger } from 'pino';
-import { ApiKeyFileError, readApiKeyFile } from '../server/api-key-file.ts';
-import { type ApiKey, ApiKeys } from '../server/api-keys.ts';
-import { isLoopback } from '../server/hosts.ts';
-import { readTls, type TlsContext, TlsFileError } from '../server/tls.ts';
+import { ApiKeyFileError, readApiKeyFile } from '../server/auth/api-key-file.ts';
+import { type ApiKey, ApiKeys } from '../server/auth/api-keys.ts';
+import { isLoopback } from '../server/http/hosts.ts';
+import { readTls, type TlsContext, TlsFileError } from '../server/http/tls.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
 

@@ -1,4 +1,4 @@
-import type { ActivationDtype } from '../model/manifest.ts';
+import type { ActivationDtype } from '../model/build/manifest.ts';
 import type { ChosenDevice } from './device.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';

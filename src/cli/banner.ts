@@ -1,5 +1,5 @@
 import type { EngineInfo } from '../engine/process/protocol.ts';
-import type { DecoderManifest } from '../model/manifest.ts';
+import type { DecoderManifest } from '../model/build/manifest.ts';
 import type { EngineLimits } from './engine-limits.ts';
 
 export interface BannerFacts {

@@ -1,7 +1,7 @@
-import { type ModelSource, prepareModel } from '../model/build.ts';
-import type { BuildOptions } from '../model/build-options.ts';
-import { defaultCacheDirectory } from '../model/cache-directory.ts';
-import type { BuiltModel } from '../model/manifest.ts';
+import { type ModelSource, prepareModel } from '../model/build/build.ts';
+import type { BuildOptions } from '../model/build/build-options.ts';
+import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
+import type { BuiltModel } from '../model/build/manifest.ts';
 import type { Options } from './options.ts';
 import { withProgressBar } from './progress-bar.ts';
 

@@ -8,7 +8,7 @@ import {
   type DeviceProbe,
   NO_DEVICE,
 } from '../engine/gpu/device-options.ts';
-import type { ActivationDtype } from '../model/manifest.ts';
+import type { ActivationDtype } from '../model/build/manifest.ts';
 import { UsageError } from './errors.ts';
 import type { OptionName, Options } from './options.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import type { EngineOptions } from '../engine/process/protocol.ts';
-import type { DecoderManifest } from '../model/manifest.ts';
+import type { DecoderManifest } from '../model/build/manifest.ts';
 import { type ChosenDevice, gpuOf } from './device.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';

@@ -5,13 +5,13 @@ import { z } from 'zod';
 import { readEvalFile } from '../eval/eval-file.ts';
 import { encodeData, evaluateModel, type PrecisionReport } from '../eval/evaluate-model.ts';
 import { reportTable } from '../eval/report.ts';
-import { fileExists } from '../model/file-exists.ts';
-import { PRECISIONS } from '../model/manifest.ts';
+import { fileExists } from '../model/build/file-exists.ts';
+import { PRECISIONS } from '../model/build/manifest.ts';
 import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './errors.ts';
 import { type ChosenModel, chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
-import { loadTextModel } from '../front/text-model.ts';
+import { loadTextModel } from '../front/text/load-text-model.ts';
 
 const NAMES: readonly OptionName[] = ['model', 'kvCacheDtype', 'maxNumSeqs', 'threads'];
 

@@ -1,6 +1,10 @@
 import { relative } from 'node:path';
-import { type ExportFolder, type ExportVariant, variantKey } from '../model/export-folder.ts';
-import type { ActivationDtype } from '../model/manifest.ts';
+import {
+  type ExportFolder,
+  type ExportVariant,
+  variantKey,
+} from '../model/export/export-folder.ts';
+import type { ActivationDtype } from '../model/build/manifest.ts';
 import { type ChosenDevice, gpuOf } from './device.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';

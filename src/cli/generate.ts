@@ -1,17 +1,17 @@
 import { Command } from 'commander';
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
-import { Admission } from '../front/admission.ts';
-import { EngineClient } from '../front/engine-client.ts';
-import { TextGenerator } from '../front/text-generator.ts';
-import { toGenerationRequest } from '../server/parameters.ts';
+import { Admission } from '../front/queue/admission.ts';
+import { EngineClient } from '../front/engine-process/engine-client.ts';
+import { TextGenerator } from '../front/generation/text-generator.ts';
+import { toGenerationRequest } from '../server/generation/parameters.ts';
 import { buildWithProgress } from './build-model.ts';
 import { engineLimits, requireReach } from './engine-limits.ts';
 import { UsageError } from './errors.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
-import { loadTextModel, type TextModel } from '../front/text-model.ts';
+import { loadTextModel, type TextModel } from '../front/text/load-text-model.ts';
 
 const NAMES: readonly OptionName[] = [
   'model',

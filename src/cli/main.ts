@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
-import { TokenizerError } from '../front/tokenizer-files.ts';
-import { EngineError } from '../front/engine.ts';
+import { TokenizerError } from '../front/text/tokenizer-files.ts';
+import { EngineError } from '../front/engine-process/engine-contract.ts';
 import { EvalFileError } from '../eval/eval-file.ts';
 import { UntrustedPathError } from '../files/untrusted-path.ts';
 import { ModelError } from '../model/errors.ts';
-import { ApiKeyFileError } from '../server/api-key-file.ts';
+import { ApiKeyFileError } from '../server/auth/api-key-file.ts';
 import { ApiError } from '../server/errors.ts';
-import { ListenError } from '../server/listen.ts';
-import { TlsFileError } from '../server/tls.ts';
+import { ListenError } from '../server/http/listen.ts';
+import { TlsFileError } from '../server/http/tls.ts';
 import { BenchError } from '../bench/errors.ts';
 import { benchCommand } from './bench.ts';
 import { buildCommand } from './build.ts';

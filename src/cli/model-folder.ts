@@ -1,6 +1,6 @@
-import { defaultCacheDirectory } from '../model/cache-directory.ts';
-import { type PickVariant, pullHubModel } from '../model/hub-model.ts';
-import { hubAccess, isHubReference, parseHubReference } from '../model/hub-repository.ts';
+import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
+import { type PickVariant, pullHubModel } from '../model/hub/hub-model.ts';
+import { hubAccess, isHubReference, parseHubReference } from '../model/hub/hub-repository.ts';
 import { withProgressBar } from './progress-bar.ts';
 
 /**

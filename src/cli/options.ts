@@ -5,9 +5,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { LIMITS } from '../limits.ts';
-import { PRECISIONS } from '../model/manifest.ts';
+import { PRECISIONS } from '../model/build/manifest.ts';
 import { LOG_LEVELS } from '../observability/logger.ts';
-import { digestOf, unnamedKeys } from '../server/api-keys.ts';
+import { digestOf, unnamedKeys } from '../server/auth/api-keys.ts';
 import {
   assignments,
   byteSize,

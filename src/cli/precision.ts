@@ -1,7 +1,7 @@
-import type { DecoderConfig } from '../model/config.ts';
-import type { ActivationDtype, Precision } from '../model/manifest.ts';
-import type { ExportFolder } from '../model/export-folder.ts';
-import { countParameters } from '../model/parameter-count.ts';
+import type { DecoderConfig } from '../model/huggingface/config.ts';
+import type { ActivationDtype, Precision } from '../model/build/manifest.ts';
+import type { ExportFolder } from '../model/export/export-folder.ts';
+import { countParameters } from '../model/huggingface/parameter-count.ts';
 import { hasFastInt8 } from '../ort/cpu-features.ts';
 import { type ChosenDevice, gpuOf } from './device.ts';
 import { UsageError } from './errors.ts';

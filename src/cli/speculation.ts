@@ -1,6 +1,6 @@
 import type { DeviceOptions } from '../engine/gpu/device-options.ts';
 import type { SpeculativeOptions } from '../engine/process/protocol.ts';
-import { inspectModelFolder } from '../model/model-folder.ts';
+import { inspectModelFolder } from '../model/huggingface/model-folder.ts';
 import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './errors.ts';
 import { localModelFolder } from './model-folder.ts';

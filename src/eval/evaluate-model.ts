@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
-import type { ChatTemplate } from '../front/chat-template.ts';
-import type { TextTokenizer } from '../front/tokenizer.ts';
-import type { BuiltModel, KvCacheDtype, Precision } from '../model/manifest.ts';
+import type { ChatTemplate } from '../front/chat/chat-template.ts';
+import type { TextTokenizer } from '../front/text/tokenizer.ts';
+import type { BuiltModel, KvCacheDtype, Precision } from '../model/build/manifest.ts';
 import { isCorrect } from './answer-check.ts';
 import { EvalFileError, type EvalData, type Question } from './eval-file.ts';
 import { evaluate } from './eval-process.ts';

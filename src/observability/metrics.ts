@@ -1,7 +1,10 @@
 /** Prometheus metrics under vLLM's names, with `chairlift_` for `vllm:`. */
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
-import type { GenerationObserver, GenerationOutcome } from '../front/generation-observer.ts';
-import type { GenerationRequest } from '../front/generation.ts';
+import type {
+  GenerationObserver,
+  GenerationOutcome,
+} from '../front/generation/generation-observer.ts';
+import type { GenerationRequest } from '../front/generation/generation.ts';
 import { type ObservedState, registerStateMetrics } from './state-metrics.ts';
 
 /** In seconds; vLLM's buckets, with finer ones in front for small models. */

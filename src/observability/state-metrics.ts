@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { Admission } from '../front/admission.ts';
-import type { Engine } from '../front/engine.ts';
+import type { Admission } from '../front/queue/admission.ts';
+import type { Engine } from '../front/engine-process/engine-contract.ts';
 
 export interface ObservedState {
   readonly engine: Pick<Engine, 'stats' | 'numCrashes'>;

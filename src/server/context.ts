@@ -1,20 +1,20 @@
 /** What the HTTP surface is built over; the command line composes it. */
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
-import type { Admission } from '../front/admission.ts';
-import type { ChatFormat } from '../front/chat-format.ts';
-import type { Engine } from '../front/engine.ts';
-import type { Generator } from '../front/generation.ts';
-import type { GrammarChecker } from '../front/grammar-checker.ts';
-import type { PromptEncoder } from '../front/prompt-encoder.ts';
-import type { TextTokenizer } from '../front/tokenizer.ts';
+import type { Admission } from '../front/queue/admission.ts';
+import type { ChatFormat } from '../front/chat/chat-format.ts';
+import type { Engine } from '../front/engine-process/engine-contract.ts';
+import type { Generator } from '../front/generation/generation.ts';
+import type { GrammarChecker } from '../front/grammars/grammar-checker.ts';
+import type { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
+import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import { LIMITS } from '../limits.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import type { ApiKeys } from './api-keys.ts';
-import type { LoopMonitor } from './loop-monitor.ts';
-import type { BodyReader } from './request-body.ts';
+import type { ApiKeys } from './auth/api-keys.ts';
+import type { LoopMonitor } from './operating/loop-monitor.ts';
+import type { BodyReader } from './http/request-body.ts';
 import type { ResponseStore } from './responses/store.ts';
-import type { ServerTimings } from './server-timing.ts';
+import type { ServerTimings } from './generation/server-timing.ts';
 
 /** Sampling values of the model's generation_config.json; what is absent has OpenAI's default. */
 export interface SamplingDefaults {

@@ -1,9 +1,13 @@
 /** Turns whatever was thrown into what a client may see. */
 import type { Logger } from 'pino';
-import { QueueFullError, ShuttingDownError } from '../front/admission.ts';
-import { TaskTooCostlyError } from '../front/fair-threads.ts';
-import { EngineError, EngineUnavailableError, SlowReaderError } from '../front/engine.ts';
-import { isTimeout } from './deadline.ts';
+import { QueueFullError, ShuttingDownError } from '../front/queue/admission.ts';
+import { TaskTooCostlyError } from '../front/prompts/fair-threads.ts';
+import {
+  EngineError,
+  EngineUnavailableError,
+  SlowReaderError,
+} from '../front/engine-process/engine-contract.ts';
+import { isTimeout } from './generation/deadline.ts';
 import {
   ApiError,
   badRequest,

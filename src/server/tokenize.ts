@@ -1,14 +1,14 @@
 /** /tokenize and /detokenize, as vLLM has them. */
 import type { Hono } from 'hono';
 import type { Caller } from '../front/caller.ts';
-import { callerOf } from './auth.ts';
+import { callerOf } from './auth/auth.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
 import { badRequest } from './errors.ts';
 import type { JsonObject } from './openai/answer.ts';
 import { encodeChat } from './openai/chat-prompt.ts';
 import { requireServedModel } from './openai/models.ts';
-import { requireInVocabulary } from './parameters.ts';
-import { inClientWords, maxAnsweredTokens, requireAnswerable } from './prompt-length.ts';
+import { requireInVocabulary } from './generation/parameters.ts';
+import { inClientWords, maxAnsweredTokens, requireAnswerable } from './generation/prompt-length.ts';
 import { detokenizeBody, tokenizeBody } from './schemas/bodies.ts';
 import { parseMessages } from './schemas/messages.ts';
 import { parseWith } from './schemas/parse.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { quantize, quantizedBytes } from '../../scripts/bench/peers/gguf-quantization.ts';
-import { float16ToFloat32 } from '../../src/model/float-conversion.ts';
+import { float16ToFloat32 } from '../../src/model/huggingface/float-conversion.ts';
 
 const VALUES = Float32Array.from({ length: 64 }, (_, index) => Math.sin(index * 1.7) * (index + 1));
 

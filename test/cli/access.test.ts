@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openAccess } from '../../src/cli/access.ts';
-import type { TlsContext } from '../../src/server/tls.ts';
-import { unnamedKeys } from '../../src/server/api-keys.ts';
+import type { TlsContext } from '../../src/server/http/tls.ts';
+import { unnamedKeys } from '../../src/server/auth/api-keys.ts';
 
 type AccessOptions = Parameters<typeof openAccess>[0];
 

@@ -5,8 +5,8 @@ import {
   type DeviceProbe,
   NO_DEVICE,
 } from '../../src/engine/gpu/device-options.ts';
-import { parseDecoderConfig } from '../../src/model/config.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 
 const gemma2 = parseDecoderConfig({ ...PRESETS.tiny, model_type: 'gemma2' }, 'gemma2');
 const llama = parseDecoderConfig(PRESETS.tiny, 'llama');

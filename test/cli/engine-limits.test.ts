@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { ChosenDevice } from '../../src/cli/device.ts';
 import { engineLimits } from '../../src/cli/engine-limits.ts';
 import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
-import { parseDecoderConfig } from '../../src/model/config.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 
 const options = {
   maxNumSeqs: 4,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { resolveExportPrecision } from '../../src/cli/export-precision.ts';
 import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
-import type { ExportFolder } from '../../src/model/export-folder.ts';
-import type { ActivationDtype, Precision } from '../../src/model/manifest.ts';
+import type { ExportFolder } from '../../src/model/export/export-folder.ts';
+import type { ActivationDtype, Precision } from '../../src/model/build/manifest.ts';
 
 const webgpu = { ...CPU_DEVICE, name: 'webgpu' } as const;
 const withHalf = { device: webgpu, activationDtypes: ['float16', 'float32'] } as const;

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { hasFlag } from '../../src/ort/cpu-features.ts';
 import { resolvePrecision } from '../../src/cli/precision.ts';
 import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
-import { parseDecoderConfig } from '../../src/model/config.ts';
-import { PRECISIONS } from '../../src/model/manifest.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
+import { PRECISIONS } from '../../src/model/build/manifest.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 
 const onCpu = { device: CPU_DEVICE, activationDtypes: ['float32'] } as const;
 const webgpu = { ...CPU_DEVICE, name: 'webgpu' } as const;

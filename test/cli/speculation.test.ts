@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Options } from '../../src/cli/options.ts';
 import { speculation } from '../../src/cli/speculation.ts';
 import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
-import { parseDecoderConfig } from '../../src/model/config.ts';
-import type { Precision } from '../../src/model/manifest.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
+import type { Precision } from '../../src/model/build/manifest.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 
 type Flags = Options<'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype'>;
 

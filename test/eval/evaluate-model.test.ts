@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { readEvalFile } from '../../src/eval/eval-file.ts';
 import { encodeData, evaluateModel } from '../../src/eval/evaluate-model.ts';
 import { reportTable } from '../../src/eval/report.ts';
-import { ChatTemplate } from '../../src/front/chat-template.ts';
-import { TextTokenizer } from '../../src/front/tokenizer.ts';
+import { ChatTemplate } from '../../src/front/chat/chat-template.ts';
+import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import { builtModels } from '../support/built-models.ts';
 
 const models = await builtModels();

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { grammarVocabulary } from '../../src/front/grammar-vocabulary.ts';
-import { TextTokenizer } from '../../src/front/tokenizer.ts';
+import { grammarVocabulary } from '../../src/front/grammars/grammar-vocabulary.ts';
+import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import { BytePairs } from '../../src/grammar/byte-pairs.ts';
 
 const tokenizer = await TextTokenizer.load('models/summit');

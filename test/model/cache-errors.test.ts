@@ -1,12 +1,12 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { prepareModel } from '../../src/model/build.ts';
-import { writingToCache } from '../../src/model/cache-error.ts';
+import { prepareModel } from '../../src/model/build/build.ts';
+import { writingToCache } from '../../src/model/build/cache-error.ts';
 import { ModelError } from '../../src/model/errors.ts';
-import { pullHubModel } from '../../src/model/hub-model.ts';
-import { parseHubReference } from '../../src/model/hub-repository.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { pullHubModel } from '../../src/model/hub/hub-model.ts';
+import { parseHubReference } from '../../src/model/hub/hub-repository.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { FakeHub } from '../support/fake-hub.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

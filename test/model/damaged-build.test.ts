@@ -2,10 +2,10 @@ import { cp, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/pr
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openGraph } from '../../src/engine/graph-session.ts';
-import { prepareModel, type ModelSource } from '../../src/model/build.ts';
-import { fileHash } from '../../src/model/content-hash.ts';
-import type { BuiltModel } from '../../src/model/manifest.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { prepareModel, type ModelSource } from '../../src/model/build/build.ts';
+import { fileHash } from '../../src/model/build/content-hash.ts';
+import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

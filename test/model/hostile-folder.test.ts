@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import { UntrustedPathError } from '../../src/files/untrusted-path.ts';
-import { prepareModel } from '../../src/model/build.ts';
+import { prepareModel } from '../../src/model/build/build.ts';
 import { ModelError } from '../../src/model/errors.ts';
-import { inspectModelFolder } from '../../src/model/model-folder.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { inspectModelFolder } from '../../src/model/huggingface/model-folder.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { externalFiles, readExternalInitializers } from '../../src/onnx/external-initializers.ts';
 import {
   GraphProtoSchema,

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { UntrustedPathError } from '../../src/files/untrusted-path.ts';
 import { ModelError } from '../../src/model/errors.ts';
-import { type PickVariant, pullHubModel } from '../../src/model/hub-model.ts';
-import { hubAccess, parseHubReference } from '../../src/model/hub-repository.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { type PickVariant, pullHubModel } from '../../src/model/hub/hub-model.ts';
+import { hubAccess, parseHubReference } from '../../src/model/hub/hub-repository.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { FakeHub } from '../support/fake-hub.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { JsonBoundError, JsonScanner } from '../../src/front/json-scanner.ts';
+import { JsonBoundError, JsonScanner } from '../../src/front/json-bounds.ts';
 import { LIMITS } from '../../src/limits.ts';
-import { BodyBudget } from '../../src/server/body-budget.ts';
+import { BodyBudget } from '../../src/server/http/body-budget.ts';
 import { ApiError } from '../../src/server/errors.ts';
-import { parseJson } from '../../src/server/request-body.ts';
+import { parseJson } from '../../src/server/http/request-body.ts';
 import { withExactSeed } from '../../src/server/schemas/exact-seed.ts';
 import { errorOf, post } from './support/client.ts';
 import { useServers } from './support/test-server.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { PromptEncoderOptions } from '../../src/front/prompt-encoder.ts';
-import { ThreadError } from '../../src/front/fair-threads.ts';
+import type { PromptEncoderOptions } from '../../src/front/prompts/prompt-encoder.ts';
+import { ThreadError } from '../../src/front/prompts/fair-threads.ts';
 import { errorOf, post } from './support/client.ts';
 import { useServers } from './support/test-server.ts';
 

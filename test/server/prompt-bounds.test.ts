@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { PlainChatEncoder } from '../../src/front/chat-encoder.ts';
-import { ChatTemplate } from '../../src/front/chat-template.ts';
-import { TaskTooCostlyError } from '../../src/front/fair-threads.ts';
-import { PromptEncoder } from '../../src/front/prompt-encoder.ts';
+import { PlainChatEncoder } from '../../src/front/chat/chat-encoder.ts';
+import { ChatTemplate } from '../../src/front/chat/chat-template.ts';
+import { TaskTooCostlyError } from '../../src/front/prompts/fair-threads.ts';
+import { PromptEncoder } from '../../src/front/prompts/prompt-encoder.ts';
 import { parsePrompts } from '../../src/server/schemas/prompt.ts';
 import { errorOf, post } from './support/client.ts';
 import { useServers } from './support/test-server.ts';

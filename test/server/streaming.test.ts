@@ -1,7 +1,7 @@
 import { createConnection, type Socket } from 'node:net';
 import { EventEmitter, once } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import type { Generator } from '../../src/front/generation.ts';
+import type { Generator } from '../../src/front/generation/generation.ts';
 import { answerOf, chunksOf, errorOf, post } from './support/client.ts';
 import { pours, stalled } from './support/pours.ts';
 import { babbles, useServers } from './support/test-server.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { TOOL_CALL_FORMATS } from '../../src/front/tool-calls/formats.ts';
+import { TOOL_CALL_FORMATS } from '../../src/front/chat/tool-calls/formats.ts';
 import type { GrammarSource } from '../../src/grammar/grammar-source.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { errorOf, post } from './support/client.ts';

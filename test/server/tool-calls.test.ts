@@ -1,6 +1,6 @@
 import { OpenAI } from 'openai';
 import { describe, expect, test } from 'vitest';
-import { TOOL_CALL_FORMATS } from '../../src/front/tool-calls/formats.ts';
+import { TOOL_CALL_FORMATS } from '../../src/front/chat/tool-calls/formats.ts';
 import { GrammarError } from '../../src/grammar/grammar-spec.ts';
 import { errorOf, post } from './support/client.ts';
 import { MODEL, says, useServers, type TestServerOptions } from './support/test-server.ts';

@@ -1,5 +1,5 @@
 /** Block quantization written out one value at a time, to compare with. */
-import { BLOCK_SIZE, type QuantizedBlocks } from '../../src/model/quantize-blocks.ts';
+import { BLOCK_SIZE, type QuantizedBlocks } from '../../src/model/quantize/quantize-blocks.ts';
 
 /** The matrix [rows, columns] that the blocks stand for. */
 export function dequantize(

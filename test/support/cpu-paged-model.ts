@@ -4,9 +4,12 @@ import { toBinary } from '@bufbuild/protobuf';
 import type { PagedBatch } from '../../src/engine/gpu/paged/paged-batch.ts';
 import type { BlockMove, PagedModel } from '../../src/engine/gpu/paged/paged-decoder.ts';
 import type { Segment, SegmentLogits } from '../../src/engine/step.ts';
-import type { DecoderConfig } from '../../src/model/config.ts';
-import { float16ToFloat32, float32ToFloat16 } from '../../src/model/float-conversion.ts';
-import { rotaryTables } from '../../src/model/rope.ts';
+import type { DecoderConfig } from '../../src/model/huggingface/config.ts';
+import {
+  float16ToFloat32,
+  float32ToFloat16,
+} from '../../src/model/huggingface/float-conversion.ts';
+import { rotaryTables } from '../../src/model/graph/rope.ts';
 import { ModelProtoSchema } from '../../src/onnx/onnx_pb.ts';
 import { parseModel } from '../../src/onnx/parsed-model.ts';
 import { valueInfo } from '../../src/onnx/protos.ts';

@@ -4,8 +4,11 @@ import type {
   EngineInfo,
   EngineMessage,
 } from '../../src/engine/process/protocol.ts';
-import { IDLE_STATS } from '../../src/front/engine.ts';
-import type { EngineHandle, EngineProcessEvents } from '../../src/front/engine-process.ts';
+import { IDLE_STATS } from '../../src/front/engine-process/engine-contract.ts';
+import type {
+  EngineHandle,
+  EngineProcessEvents,
+} from '../../src/front/engine-process/engine-process.ts';
 
 const INFO: EngineInfo = {
   runtimeVersion: 'fake',

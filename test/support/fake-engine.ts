@@ -9,7 +9,7 @@ import {
   type EngineState,
   IDLE_STATS,
   type TokenBatch,
-} from '../../src/front/engine.ts';
+} from '../../src/front/engine-process/engine-contract.ts';
 
 type Request = Omit<EngineRequest, 'id'>;
 

@@ -1,5 +1,5 @@
-import { prepareModel } from '../../src/model/build.ts';
-import { PRESETS } from '../../src/model/presets.ts';
+import { prepareModel } from '../../src/model/build/build.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
 
 // Builds the tiny model into the cache directory given as argument, and dies of SIGKILL half way.
 const [, , cacheDirectory = ''] = process.argv;

@@ -1,5 +1,5 @@
 import type { PagedBatch } from '../../src/engine/gpu/paged/paged-batch.ts';
-import { SCORE_SCALE } from '../../src/model/rope.ts';
+import { SCORE_SCALE } from '../../src/model/graph/rope.ts';
 
 export interface AttentionShape {
   readonly numHeads: number;

@@ -1,5 +1,5 @@
-import type { DecoderConfig } from '../../src/model/config.ts';
-import type { WeightSource } from '../../src/model/weights.ts';
+import type { DecoderConfig } from '../../src/model/huggingface/config.ts';
+import type { WeightSource } from '../../src/model/huggingface/weights.ts';
 
 type Vector = readonly number[];
 

@@ -1,5 +1,5 @@
 /** Small tokenizers of each decoder family, made up so that tests control every token. */
-import { TextTokenizer } from '../../src/front/tokenizer.ts';
+import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 
 /** The second holds characters that byte-level vocabularies use for bytes, as DeepSeek's do. */
 const SPECIAL = ['<s>', '<｜end▁ofĠtext｜>'];

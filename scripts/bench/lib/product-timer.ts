@@ -5,11 +5,11 @@ import { GraphBuilder, MICROSOFT_DOMAIN } from '../../../src/onnx/graph-builder.
 import { IoBinding } from '../../../src/ort/io-binding.ts';
 import { Session } from '../../../src/ort/session.ts';
 import { Tensor } from '../../../src/ort/tensor.ts';
-import { emitLinear } from '../../../src/model/linear.ts';
-import type { Precision } from '../../../src/model/manifest.ts';
-import { RandomWeights } from '../../../src/model/random-weights.ts';
-import { RowQuantizer } from '../../../src/model/row-quantizer.ts';
-import { weightFormats } from '../../../src/model/weight-format.ts';
+import { emitLinear } from '../../../src/model/graph/linear.ts';
+import type { Precision } from '../../../src/model/build/manifest.ts';
+import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
+import { RowQuantizer } from '../../../src/model/quantize/row-quantizer.ts';
+import { weightFormats } from '../../../src/model/quantize/weight-format.ts';
 import { median } from './table.ts';
 
 /** A precision of ours, or 8 bits with one activation scale for the whole batch. */

@@ -1,7 +1,7 @@
-import { prepareModel } from '../../../src/model/build.ts';
-import { defaultCacheDirectory } from '../../../src/model/cache-directory.ts';
-import type { BuiltModel, Precision } from '../../../src/model/manifest.ts';
-import { PRESETS } from '../../../src/model/presets.ts';
+import { prepareModel } from '../../../src/model/build/build.ts';
+import { defaultCacheDirectory } from '../../../src/model/build/cache-directory.ts';
+import type { BuiltModel, Precision } from '../../../src/model/build/manifest.ts';
+import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 import type { Setup } from './contender.ts';
 
 /** Chairlift's own graph of the shape. */

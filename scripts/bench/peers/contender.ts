@@ -1,6 +1,6 @@
 /** What every library is measured through. */
-import type { Precision } from '../../../src/model/manifest.ts';
-import type { PresetName } from '../../../src/model/presets.ts';
+import type { Precision } from '../../../src/model/build/manifest.ts';
+import type { PresetName } from '../../../src/model/huggingface/presets.ts';
 import type { GgufType } from './gguf-quantization.ts';
 
 export interface Setup {

@@ -1,4 +1,4 @@
-import { float32ToFloat16 } from '../../../src/model/float-conversion.ts';
+import { float32ToFloat16 } from '../../../src/model/huggingface/float-conversion.ts';
 
 /** Weights that share a scale, in both formats. */
 const BLOCK = 32;

@@ -1,11 +1,11 @@
 import { mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type DecoderConfig, parseDecoderConfig } from '../../../src/model/config.ts';
-import { defaultCacheDirectory } from '../../../src/model/cache-directory.ts';
-import { layerTensorNames } from '../../../src/model/families.ts';
-import { PRESETS, type PresetName } from '../../../src/model/presets.ts';
-import { RandomWeights } from '../../../src/model/random-weights.ts';
-import type { WeightSource } from '../../../src/model/weights.ts';
+import { type DecoderConfig, parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { defaultCacheDirectory } from '../../../src/model/build/cache-directory.ts';
+import { layerTensorNames } from '../../../src/model/huggingface/families.ts';
+import { PRESETS, type PresetName } from '../../../src/model/huggingface/presets.ts';
+import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
+import type { WeightSource } from '../../../src/model/huggingface/weights.ts';
 import { type GgufTensor, type GgufValue, writeGguf } from './gguf-file.ts';
 import { type GgufType, quantize, quantizedBytes } from './gguf-quantization.ts';
 

@@ -10,7 +10,7 @@
  */
 import { parseArgs } from 'node:util';
 import { SHAREGPT_MEANS } from '../../../src/bench/lengths.ts';
-import { PRECISIONS } from '../../../src/model/manifest.ts';
+import { PRECISIONS } from '../../../src/model/build/manifest.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import { type Arrival, openBenchEngine, serve } from '../lib/engine-driver.ts';
 import { machineShape } from '../lib/machine.ts';

@@ -1,4 +1,4 @@
-import type { BuiltModel } from '../../model/manifest.ts';
+import type { BuiltModel } from '../../model/build/manifest.ts';
 import { readExternalInitializers } from '../../onnx/external-initializers.ts';
 import type { Session } from '../../ort/session.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';

@@ -1,4 +1,4 @@
-import type { DecoderManifest } from '../../model/manifest.ts';
+import type { DecoderManifest } from '../../model/build/manifest.ts';
 
 /**
  * A token's values must depend on nothing but its text. Two kernels violate that, so runs are filled up

@@ -1,4 +1,4 @@
-import { kvNames } from '../../model/kv-names.ts';
+import { kvNames } from '../../model/graph/kv-names.ts';
 import type { IoBinding } from '../../ort/io-binding.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import type { KvStorage } from './kv-storage.ts';

@@ -1,4 +1,4 @@
-import type { DecoderManifest } from '../../model/manifest.ts';
+import type { DecoderManifest } from '../../model/build/manifest.ts';
 import { tensorByteLength } from '../../ort/element-type.ts';
 import { PAGE_BYTES } from '../../ort/native-memory.ts';
 import { BLOCK_SIZE } from './prefix-index.ts';

@@ -3,7 +3,7 @@
  * One command per request or abort in, one step message per iteration out.
  */
 import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
-import type { BuiltModel } from '../../model/manifest.ts';
+import type { BuiltModel } from '../../model/build/manifest.ts';
 import type { DeviceOptions } from '../gpu/device-options.ts';
 import type { EngineRequest, TokenOutput } from '../request.ts';
 import type { EngineStats } from '../stats.ts';

@@ -1,5 +1,5 @@
 /** The answers of /v1/messages: a message in one piece, or the events that it grows by. */
-import { parseBoundedJson } from '../../front/json-scanner.ts';
+import { parseBoundedJson } from '../../front/json-bounds.ts';
 import type { JsonObject } from '../openai/answer.ts';
 import type { ChatDelta, ChatUsage, ToolCallDelta } from '../openai/chat-run.ts';
 

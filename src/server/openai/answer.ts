@@ -1,8 +1,8 @@
 /** What the two completion APIs share: the parts of an answer that don't depend on its shape. */
 import { randomUUID } from 'node:crypto';
-import type { FanOutRequest } from '../../front/fan-out.ts';
-import type { GenerationDelta } from '../../front/generation.ts';
-import type { TokenLogprob } from '../../front/token-logprob.ts';
+import type { FanOutRequest } from '../../front/generation/fan-out.ts';
+import type { GenerationDelta } from '../../front/generation/generation.ts';
+import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import type { GenerationFields } from '../schemas/fields.ts';

@@ -1,10 +1,10 @@
 /** /v1/chat/completions: from its body to a prepared generation. */
 import type { Caller } from '../../front/caller.ts';
-import type { ChatMessage } from '../../front/chat-message.ts';
+import type { ChatMessage } from '../../front/chat/chat-message.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
-import { toGenerationRequest } from '../parameters.ts';
-import { maxPromptTokens } from '../prompt-length.ts';
+import { toGenerationRequest } from '../generation/parameters.ts';
+import { maxPromptTokens } from '../generation/prompt-length.ts';
 import { chatCompletionBody } from '../schemas/bodies.ts';
 import { parseMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';

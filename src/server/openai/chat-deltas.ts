@@ -3,8 +3,8 @@ import {
   ChatOutputParser,
   type ChatOutputEvent,
   type ChatOutputOptions,
-} from '../../front/chat-output.ts';
-import { createCallId } from '../../front/tool-calls/formats.ts';
+} from '../../front/chat/chat-output.ts';
+import { createCallId } from '../../front/chat/tool-calls/formats.ts';
 import type { JsonObject } from './answer.ts';
 
 export class ChatDeltas {

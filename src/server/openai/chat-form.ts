@@ -3,10 +3,10 @@ import {
   parseChatOutput,
   type ChatOutputOptions,
   type ParsedToolCall,
-} from '../../front/chat-output.ts';
-import type { FanOutRequest } from '../../front/fan-out.ts';
-import type { GenerationDelta } from '../../front/generation.ts';
-import type { TokenLogprob } from '../../front/token-logprob.ts';
+} from '../../front/chat/chat-output.ts';
+import type { FanOutRequest } from '../../front/generation/fan-out.ts';
+import type { GenerationDelta } from '../../front/generation/generation.ts';
+import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import {
   chunkUsage,
   type AnswerHead,

@@ -1,14 +1,14 @@
 /** What a chat's answer may hold besides text, and the grammar that sees to it. */
-import type { ChatOutputOptions } from '../../front/chat-output.ts';
-import { opensThinking, ReasoningSplitter } from '../../front/reasoning.ts';
-import type { ToolCallFormat } from '../../front/tool-calls/formats.ts';
+import type { ChatOutputOptions } from '../../front/chat/chat-output.ts';
+import { opensThinking, ReasoningSplitter } from '../../front/chat/reasoning.ts';
+import type { ToolCallFormat } from '../../front/chat/tool-calls/formats.ts';
 import type { GrammarSource, ToolDefinition } from '../../grammar/grammar-source.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { grammarJsonFault } from '../schemas/grammar-json.ts';
 import type { ToolChoice } from '../schemas/tools.ts';
 import type { StructuredFields } from '../schemas/structured.ts';
-import { grammarOf } from '../structured-outputs.ts';
+import { grammarOf } from '../generation/structured-outputs.ts';
 
 export interface ChatOutputForm {
   /** Left out when the text is free. */

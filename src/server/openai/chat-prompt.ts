@@ -1,10 +1,10 @@
 /** From a conversation to the tokens of its prompt. */
 import type { Caller } from '../../front/caller.ts';
-import { ChatTemplateError, type ChatMessage } from '../../front/chat-message.ts';
-import type { EncodedPrompt } from '../../front/prompt-job.ts';
+import { ChatTemplateError, type ChatMessage } from '../../front/chat/chat-message.ts';
+import type { EncodedPrompt } from '../../front/prompts/prompt-job.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
-import { inClientWords } from '../prompt-length.ts';
+import { inClientWords } from '../generation/prompt-length.ts';
 import type { ChatPromptFields } from '../schemas/bodies.ts';
 
 /**

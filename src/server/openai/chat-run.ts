@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { Caller } from '../../front/caller.ts';
 import type { ServerContext } from '../context.ts';
-import { startGeneration } from '../start-generation.ts';
+import { startGeneration } from '../generation/start-generation.ts';
 import type { JsonObject } from './answer.ts';
 import { prepareChatCompletion } from './chat-completions.ts';
 

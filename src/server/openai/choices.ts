@@ -1,6 +1,6 @@
 /** How many sequences a request runs, and which of them become its choices. */
-import type { FanOutRequest } from '../../front/fan-out.ts';
-import type { GenerationRequest } from '../../front/generation.ts';
+import type { FanOutRequest } from '../../front/generation/fan-out.ts';
+import type { GenerationRequest } from '../../front/generation/generation.ts';
 import type { ServerConfig } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import type { GenerationFields } from '../schemas/fields.ts';

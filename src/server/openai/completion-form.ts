@@ -1,8 +1,8 @@
 /** The answers of /v1/completions, streamed and in one piece. */
-import type { FanOutRequest } from '../../front/fan-out.ts';
-import type { GenerationDelta } from '../../front/generation.ts';
-import { countCharacters } from '../../front/logprob-assembler.ts';
-import type { TokenLogprob } from '../../front/token-logprob.ts';
+import type { FanOutRequest } from '../../front/generation/fan-out.ts';
+import type { GenerationDelta } from '../../front/generation/generation.ts';
+import { countCharacters } from '../../front/generation/logprob-assembler.ts';
+import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import {
   chunkUsage,
   type AnswerHead,

@@ -1,15 +1,15 @@
 /** /v1/completions: from its body to a prepared generation. */
 import type { Caller } from '../../front/caller.ts';
-import type { GenerationRequest } from '../../front/generation.ts';
+import type { GenerationRequest } from '../../front/generation/generation.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
-import { requireInVocabulary, toGenerationRequest } from '../parameters.ts';
-import { inClientWords, maxPromptTokens } from '../prompt-length.ts';
+import { requireInVocabulary, toGenerationRequest } from '../generation/parameters.ts';
+import { inClientWords, maxPromptTokens } from '../generation/prompt-length.ts';
 import { completionBody, type CompletionBody } from '../schemas/bodies.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parsePrompts, type Prompt } from '../schemas/prompt.ts';
 import { refuseUnsupportedInCompletion } from '../schemas/unsupported.ts';
-import { grammarOf } from '../structured-outputs.ts';
+import { grammarOf } from '../generation/structured-outputs.ts';
 import { answerOptions, createHead, type PreparedCompletion } from './answer.ts';
 import { toFanOut } from './choices.ts';
 import { CompletionChunks, completion, type CompletionForm } from './completion-form.ts';

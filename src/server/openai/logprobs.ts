@@ -1,6 +1,6 @@
 /** Log-probabilities in the forms of the two completion APIs. */
 import { TextDecoder } from 'node:util';
-import type { TokenLogprob } from '../../front/token-logprob.ts';
+import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import type { ServerContext } from '../context.ts';
 import type { JsonObject } from './answer.ts';
 

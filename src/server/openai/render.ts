@@ -1,9 +1,9 @@
 /** The prompt that a chat comes to, without generating anything. */
 import type { Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { maxAnsweredTokens, requireAnswerable } from '../prompt-length.ts';
+import { maxAnsweredTokens, requireAnswerable } from '../generation/prompt-length.ts';
 import { chatCompletionBody } from '../schemas/bodies.ts';
 import { parseMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';

@@ -2,10 +2,10 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { writeEventStream } from '../sse.ts';
-import { requireServing, startGeneration } from '../start-generation.ts';
+import { writeEventStream } from '../http/sse.ts';
+import { requireServing, startGeneration } from '../generation/start-generation.ts';
 import { toApiError } from '../to-api-error.ts';
 import { gather, type PreparedCompletion } from './answer.ts';
 import { prepareChatCompletion } from './chat-completions.ts';

@@ -1,6 +1,6 @@
 /** Counts the tokens of one answer, over all its choices. */
-import type { FanOutRequest } from '../../front/fan-out.ts';
-import type { GenerationDelta } from '../../front/generation.ts';
+import type { FanOutRequest } from '../../front/generation/fan-out.ts';
+import type { GenerationDelta } from '../../front/generation/generation.ts';
 
 export interface Usage {
   readonly prompt_tokens: number;

@@ -1,7 +1,7 @@
 /** One response from its body to its events, whatever carries them. */
 import type { Caller } from '../../front/caller.ts';
 import type { ServerContext } from '../context.ts';
-import { hasLeft } from '../deadline.ts';
+import { hasLeft } from '../generation/deadline.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import type { JsonObject } from '../openai/answer.ts';
 import {

@@ -2,13 +2,13 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../generation/deadline.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import type { JsonObject } from '../openai/answer.ts';
-import { writeNamedEvents } from '../named-events.ts';
-import { requireServing } from '../start-generation.ts';
+import { writeNamedEvents } from '../http/named-events.ts';
+import { requireServing } from '../generation/start-generation.ts';
 import { PreparedResponse } from './create.ts';
 import { listItems } from './list-items.ts';
 import type { ResponsePartition, StoredResponse } from './partition.ts';

@@ -2,10 +2,10 @@
 import type { WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../generation/deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
-import { parseJson } from '../request-body.ts';
-import { requireServing } from '../start-generation.ts';
+import { parseJson } from '../http/request-body.ts';
+import { requireServing } from '../generation/start-generation.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from '../websocket/frame-receiver.ts';
 import type { FrameTurns } from '../websocket/frame-turns.ts';

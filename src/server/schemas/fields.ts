@@ -1,6 +1,6 @@
 /** Fields that completions and chat share. All are optional, and null means absent, as with OpenAI. */
 import { z } from 'zod';
-import { isLongerThan } from '../../front/prompt-job.ts';
+import { isLongerThan } from '../../front/prompts/prompt-job.ts';
 import { LIMITS } from '../../limits.ts';
 
 /**

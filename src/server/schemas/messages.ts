@@ -1,6 +1,6 @@
 /** The `messages` of chat, checked one by one. */
 import { z } from 'zod';
-import type { ChatMessage } from '../../front/chat-message.ts';
+import type { ChatMessage } from '../../front/chat/chat-message.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { boundedList, shortText } from './fields.ts';

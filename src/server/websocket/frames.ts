@@ -1,7 +1,7 @@
 /** What clients send over a WebSocket. */
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
-import { parseJson } from '../request-body.ts';
+import { parseJson } from '../http/request-body.ts';
 
 export type ClientFrame =
   | { readonly type: 'cancel'; readonly requestId: string }

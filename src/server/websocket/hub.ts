@@ -2,14 +2,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
-import type { ApiKey } from '../api-keys.ts';
+import type { ApiKey } from '../auth/api-keys.ts';
 import type { ServerContext } from '../context.ts';
-import { requireAllowedOrigin } from '../cors.ts';
+import { requireAllowedOrigin } from '../http/cors.ts';
 import { LIMITS } from '../../limits.ts';
-import { requireAllowedHost } from '../hosts.ts';
+import { requireAllowedHost } from '../http/hosts.ts';
 import { routeNotFound, unavailable } from '../errors.ts';
 import { COMPLETION_PATHS } from '../openai/routes.ts';
-import { answerRaw } from '../raw-answer.ts';
+import { answerRaw } from '../http/raw-answer.ts';
 import { ResponsesSession } from '../responses/web-socket.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameTurns } from './frame-turns.ts';

@@ -5,7 +5,7 @@ import { calibrateKv } from '../../../src/engine/cpu/kv-calibration.ts';
 import { openEngine } from '../../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { type CacheOperation, type Segment, segmentOf } from '../../../src/engine/step.ts';
-import type { BuiltModel } from '../../../src/model/manifest.ts';
+import type { BuiltModel } from '../../../src/model/build/manifest.ts';
 import { builtModels } from '../../support/built-models.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { residentCacheBytes } from '../../support/resident-cache.ts';

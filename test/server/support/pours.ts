@@ -1,6 +1,6 @@
 /** A generator that outruns every socket's buffers. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GenerationDelta, Generator } from '../../../src/front/generation.ts';
+import type { GenerationDelta, Generator } from '../../../src/front/generation/generation.ts';
 
 /** A generator of large deltas, and a count of those that were pulled. */
 export function pours(numDeltas: number): Generator & { numPulled: number } {

@@ -1,20 +1,23 @@
 /** A listening server over the fake engine, with a tokenizer of one token per byte. */
 import { type Logger, pino } from 'pino';
 import { afterEach } from 'vitest';
-import type { EngineState } from '../../../src/front/engine.ts';
-import { Admission } from '../../../src/front/admission.ts';
-import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat-format.ts';
-import type { Generator } from '../../../src/front/generation.ts';
-import { ChatTemplate } from '../../../src/front/chat-template.ts';
-import { observeAll } from '../../../src/front/observe-all.ts';
-import { PlainChatEncoder } from '../../../src/front/chat-encoder.ts';
-import { runPromptJob } from '../../../src/front/prompt-job.ts';
-import { PromptEncoder, type PromptEncoderOptions } from '../../../src/front/prompt-encoder.ts';
-import { TextGenerator } from '../../../src/front/text-generator.ts';
-import { TextTokenizer } from '../../../src/front/tokenizer.ts';
+import type { EngineState } from '../../../src/front/engine-process/engine-contract.ts';
+import { Admission } from '../../../src/front/queue/admission.ts';
+import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat/chat-format.ts';
+import type { Generator } from '../../../src/front/generation/generation.ts';
+import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
+import { observeAll } from '../../../src/front/generation/observe-all.ts';
+import { PlainChatEncoder } from '../../../src/front/chat/chat-encoder.ts';
+import { runPromptJob } from '../../../src/front/prompts/prompt-job.ts';
+import {
+  PromptEncoder,
+  type PromptEncoderOptions,
+} from '../../../src/front/prompts/prompt-encoder.ts';
+import { TextGenerator } from '../../../src/front/generation/text-generator.ts';
+import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
-import { ApiKeys, unnamedKeys } from '../../../src/server/api-keys.ts';
+import { ApiKeys, unnamedKeys } from '../../../src/server/auth/api-keys.ts';
 import { createApp } from '../../../src/server/app.ts';
 import {
   DEFAULT_SERVER_CONFIG,
@@ -22,11 +25,11 @@ import {
   type ServerConfig,
   type ServerContext,
 } from '../../../src/server/context.ts';
-import { BodyReader } from '../../../src/server/request-body.ts';
+import { BodyReader } from '../../../src/server/http/request-body.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
-import { ServerTimings } from '../../../src/server/server-timing.ts';
-import { listen, type ConnectionOptions } from '../../../src/server/listen.ts';
-import type { TlsContext } from '../../../src/server/tls.ts';
+import { ServerTimings } from '../../../src/server/generation/server-timing.ts';
+import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
+import type { TlsContext } from '../../../src/server/http/tls.ts';
 import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
 import { FakeEngine, type FakeEngineOptions, type Script } from '../../support/fake-engine.ts';
 

@@ -1,6 +1,6 @@
 /** Our engine in this process: scheduler, KV cache, decoder and greedy sampler, without HTTP. */
 import { openEngine } from '../../../../src/engine/process/open-engine.ts';
-import { PRECISIONS } from '../../../../src/model/manifest.ts';
+import { PRECISIONS } from '../../../../src/model/build/manifest.ts';
 import { engineRequest } from '../../../../test/support/engine-requests.ts';
 import type { Contender, OpenContender, Setup, Work } from '../contender.ts';
 import { builtModel } from '../built-model.ts';

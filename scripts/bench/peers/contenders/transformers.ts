@@ -1,6 +1,6 @@
 /** Transformers.js: `generate` over a batch, which runs until its longest member is done. */
-import { PRECISIONS } from '../../../../src/model/manifest.ts';
-import { PRESETS } from '../../../../src/model/presets.ts';
+import { PRECISIONS } from '../../../../src/model/build/manifest.ts';
+import { PRESETS } from '../../../../src/model/huggingface/presets.ts';
 import { builtModel } from '../built-model.ts';
 import type { OpenContender, Work } from '../contender.ts';
 import { prepareTransformersModel } from '../write-transformers-model.ts';

@@ -1,4 +1,4 @@
-import { kvNames } from '../../../model/kv-names.ts';
+import { kvNames } from '../../../model/graph/kv-names.ts';
 import type { Session } from '../../../ort/session.ts';
 import type { Tensor } from '../../../ort/tensor.ts';
 import { type BusTraffic, DeviceRun } from '../device-run.ts';

@@ -1,4 +1,4 @@
-import { kvNames } from '../../../model/kv-names.ts';
+import { kvNames } from '../../../model/graph/kv-names.ts';
 import type { Allocator } from '../../../ort/allocator.ts';
 import type { SessionOptions } from '../../../ort/session-options.ts';
 import { Tensor } from '../../../ort/tensor.ts';

@@ -3,7 +3,7 @@ import { packSegments } from '../../../../src/engine/gpu/paged/paged-batch.ts';
 import { segmentOf, tokenIdsOf } from '../../../../src/engine/step.ts';
 import { PagedKvCache } from '../../../../src/engine/gpu/paged/paged-kv-cache.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
-import { type RopeShape, rotaryTables, SCORE_SCALE } from '../../../../src/model/rope.ts';
+import { type RopeShape, rotaryTables, SCORE_SCALE } from '../../../../src/model/graph/rope.ts';
 import { GraphBuilder, MICROSOFT_DOMAIN } from '../../../../src/onnx/graph-builder.ts';
 import { IoBinding } from '../../../../src/ort/io-binding.ts';
 import { Session } from '../../../../src/ort/session.ts';

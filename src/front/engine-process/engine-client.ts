@@ -1,0 +1,280 @@
+import type { EngineRequest, TokenOutput } from '../../engine/request.ts';
+import type { EngineStats } from '../../engine/stats.ts';
+import type { EngineInfo, EngineMessage, EngineOptions } from '../../engine/process/protocol.ts';
+import { CrashBreaker } from './crash-breaker.ts';
+import {
+  type Engine,
+  EngineError,
+  type EngineState,
+  EngineUnavailableError,
+  IDLE_STATS,
+  SlowReaderError,
+  type TokenBatch,
+} from './engine-contract.ts';
+import { EngineLauncher } from './engine-launcher.ts';
+import type { EngineHandle, EngineProcessEvents, SpawnEngine } from './engine-process.ts';
+import { LiveRequests } from './live-requests.ts';
+
+/** How often the watchdog looks. */
+const WATCH_MS = 500;
+const STOP_TIMEOUT_MS = 2000;
+
+export interface EngineClientOptions {
+  /** Told when the engine process ends unasked: how or why, and how many requests are unfinished. */
+  readonly onCrash?: (description: string, numUnfinished: number) => void;
+  /** An engine with work that is silent for so long hangs: it is killed. Never if left out. */
+  readonly stepTimeoutMs?: number;
+  /** Starts a process; for tests. */
+  readonly spawn?: SpawnEngine;
+}
+
+/**
+ * The engine in its own process. When that dies, a new one takes its place and unfinished requests
+ * go on where they stopped: they are submitted again with the tokens they already have, and since
+ * sampling is a function of seed and position, the text goes on as it would have. They fail with an
+ * error only when one of them is found to crash the engine (see LiveRequests), or when the engine
+ * does not come back: through pauses of the circuit breaker they wait, and only new ones are refused.
+ */
+export class EngineClient implements Engine {
+  readonly #clientOptions: EngineClientOptions;
+  readonly #breaker = new CrashBreaker();
+  readonly #live = new LiveRequests();
+  readonly #launcher: EngineLauncher;
+  readonly #listeners = new Set<(stats: EngineStats) => void>();
+  #options: EngineOptions | undefined;
+  #process: EngineHandle | undefined;
+  #state: EngineState = 'starting';
+  #info: EngineInfo | undefined;
+  #stats: EngineStats = IDLE_STATS;
+  #nextId = 1;
+  #numCrashes = 0;
+  /** When the engine last said something, or was given work while idle. */
+  #heardAt = 0;
+  #watchdog: NodeJS.Timeout | undefined;
+  /** Runs out when the breaker half-opens. */
+  #pause: NodeJS.Timeout | undefined;
+  #retryAt = 0;
+  /** Of a process that knows why it ends. */
+  #lastWords: string | undefined;
+  #started: { resolve(): void; reject(error: Error): void } | undefined;
+
+  constructor(options: EngineClientOptions = {}) {
+    this.#clientOptions = options;
+    this.#launcher = new EngineLauncher(options.spawn);
+  }
+
+  get state(): EngineState {
+    return this.#state;
+  }
+
+  get info(): EngineInfo {
+    if (!this.#info) throw new Error('the engine has not started yet');
+    return this.#info;
+  }
+
+  get stats(): EngineStats {
+    return this.#stats;
+  }
+
+  get numCrashes(): number {
+    return this.#numCrashes;
+  }
+
+  get silentMs(): number {
+    const hasWork = this.#state === 'ready' && this.#live.size > 0;
+    return hasWork ? performance.now() - this.#heardAt : 0;
+  }
+
+  /** Of the engine process, for tests and logs. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  onStep(listener: (stats: EngineStats) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Starts the process and loads the model. Requests may be submitted before: they wait.
+   * @throws EngineError when the engine can't load the model
+   */
+  async start(options: EngineOptions): Promise<void> {
+    this.#options = options;
+    const started = new Promise<void>((resolve, reject) => (this.#started = { resolve, reject }));
+    const { stepTimeoutMs } = this.#clientOptions;
+    if (stepTimeoutMs !== undefined) {
+      this.#watchdog = setInterval(() => this.#watch(stepTimeoutMs), WATCH_MS).unref();
+    }
+    this.#launch(options);
+    await started;
+  }
+
+  /** Ends the process; requests still under way fail. */
+  async stop(): Promise<void> {
+    this.#state = 'stopped';
+    clearInterval(this.#watchdog);
+    clearTimeout(this.#pause);
+    this.#live.failAll(new EngineError('the engine was stopped'));
+    await this.#process?.stop(STOP_TIMEOUT_MS);
+    this.#launcher.close();
+  }
+
+  async *generate(
+    request: Omit<EngineRequest, 'id'>,
+    signal: AbortSignal,
+  ): AsyncGenerator<TokenBatch, void> {
+    signal.throwIfAborted();
+    this.#requireAvailable();
+    const id = this.#nextId++;
+    if (this.#live.size === 0) this.#heardAt = performance.now();
+    const { stream } = this.#live.add({ ...request, id });
+    const abort = () => stream.abort(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      this.#handOver();
+      yield* stream.batches();
+    } finally {
+      signal.removeEventListener('abort', abort);
+      this.#end(id);
+    }
+  }
+
+  #launch(options: EngineOptions): void {
+    const events: EngineProcessEvents = {
+      onMessage: (message) => {
+        if (engineProcess === this.#process) this.#receive(message);
+      },
+      onExit: (description) => {
+        if (engineProcess === this.#process) this.#exited(this.#lastWords ?? description);
+      },
+    };
+    this.#lastWords = undefined;
+    let engineProcess: EngineHandle | undefined;
+    try {
+      engineProcess = this.#launcher.launch(options, events);
+    } catch (error) {
+      setImmediate(() => this.#exited(String(error)));
+    }
+    this.#process = engineProcess;
+  }
+
+  #ready(info: EngineInfo): void {
+    this.#info = info;
+    this.#state = 'ready';
+    this.#heardAt = performance.now();
+    if (this.#process) this.#launcher.keep(this.#process, info.sharedMemoryFd);
+    this.#process?.send({ type: 'resume', requests: this.#live.handOver() });
+    this.#started?.resolve();
+  }
+
+  /** While the engine is not ready requests are only kept: readiness hands them over. */
+  #handOver(): void {
+    if (this.#state !== 'ready') return;
+    for (const request of this.#live.handOver()) this.#process?.send({ type: 'add', request });
+  }
+
+  /** Of a request that the engine has not ended by itself. */
+  #end(id: number): void {
+    if (!this.#live.delete(id)) return;
+    this.#process?.send({ type: 'abort', id });
+    this.#handOver();
+  }
+
+  #receive(message: EngineMessage): void {
+    switch (message.type) {
+      case 'ready':
+        this.#ready(message.info);
+        break;
+      case 'failed':
+        this.#loadFailed(message.message);
+        break;
+      case 'dying':
+        this.#lastWords = message.message;
+        break;
+      case 'step':
+        this.#heardAt = performance.now();
+        this.#stats = message.stats;
+        for (const output of message.outputs) this.#deliver(output);
+        this.#handOver();
+        for (const listener of this.#listeners) listener(message.stats);
+        break;
+    }
+  }
+
+  #deliver(output: TokenOutput): void {
+    const { id, tokenId, finishReason, error } = output;
+    const live = this.#live.get(id);
+    // Aborted while its last step ran.
+    if (!live) return;
+    if (finishReason !== null) this.#live.delete(id);
+    if (finishReason === 'error') {
+      live.stream.fail(new EngineError(error ?? 'the engine failed the request'));
+      return;
+    }
+    this.#breaker.progressed();
+    this.#live.progressed(live, tokenId);
+    if (live.stream.push(output)) return;
+    this.#end(id);
+    live.stream.abort(new SlowReaderError());
+  }
+
+  #exited(description: string): void {
+    if (this.#state === 'stopped' || this.#state === 'failed') return;
+    this.#numCrashes++;
+    this.#clientOptions.onCrash?.(description, this.#live.size);
+    if (this.#state === 'starting') {
+      this.#fail(new EngineError(`the engine process ended: ${description}`));
+      return;
+    }
+    for (const { stream } of this.#live.crashed()) {
+      stream.fail(new EngineError('the engine crashed again and again on this request'));
+      // What made it crash is gone.
+      this.#breaker.progressed();
+    }
+    const pauseMs = this.#breaker.crashed();
+    if (pauseMs > 0) this.#pauseFor(pauseMs);
+    else this.#recover();
+  }
+
+  #recover(): void {
+    this.#state = 'recovering';
+    if (this.#options) this.#launch(this.#options);
+  }
+
+  /** Opens the breaker: nothing new is accepted until it is worth another try. */
+  #pauseFor(pauseMs: number): void {
+    this.#state = 'failed';
+    const error = new EngineUnavailableError(pauseMs / 1000);
+    for (const { stream } of this.#live.paused()) stream.fail(error);
+    this.#retryAt = performance.now() + pauseMs;
+    this.#pause = setTimeout(() => this.#recover(), pauseMs);
+  }
+
+  /** The first time there is no use in another try; later the machine may only be short of memory. */
+  #loadFailed(message: string): void {
+    if (this.#state === 'starting') {
+      this.#fail(new EngineError(message));
+      return;
+    }
+    this.#lastWords = message;
+    // A process that could not load stays about, idle.
+    this.#process?.kill();
+  }
+
+  #watch(stepTimeoutMs: number): void {
+    if (this.silentMs > stepTimeoutMs) this.#process?.kill();
+  }
+
+  #requireAvailable(): void {
+    if (this.#state === 'stopped') throw new EngineError('the engine was stopped');
+    if (this.#state !== 'failed') return;
+    throw new EngineUnavailableError((this.#retryAt - performance.now()) / 1000);
+  }
+
+  #fail(error: EngineError): void {
+    this.#state = 'failed';
+    this.#started?.reject(error);
+    this.#live.failAll(error);
+  }
+}

@@ -1,0 +1,79 @@
+/** The engine as the rest of the front sees it; `engine-client.ts` implements it over a process. */
+import type { EngineRequest, FinishReason, Logprobs } from '../../engine/request.ts';
+import type { EngineStats } from '../../engine/stats.ts';
+import type { EngineInfo } from '../../engine/process/protocol.ts';
+
+/** Tokens that arrived since the consumer last looked: one per iteration, more when it fell behind. */
+export interface TokenBatch {
+  readonly tokenIds: readonly number[];
+  /** Set on the last batch. */
+  readonly finishReason: Exclude<FinishReason, 'error'> | null;
+  /** One for each token, if the request asks for them. */
+  readonly logprobs?: readonly Logprobs[];
+  /** Of the prompt's tokens but the first, with the first token, if the request asks for them. */
+  readonly promptLogprobs?: Logprobs;
+  /** Prompt tokens found in the cache; known with the first token. */
+  readonly numCachedTokens?: number;
+}
+
+/** Of an engine that has done nothing yet. */
+export const IDLE_STATS: EngineStats = {
+  numRunning: 0,
+  numWaiting: 0,
+  kvCacheUsage: 0,
+  numSteps: 0,
+  numPreemptions: 0,
+  prefixCacheQueries: 0,
+  prefixCacheHits: 0,
+  numDrafts: 0,
+  numDraftTokens: 0,
+  numAcceptedTokens: 0,
+  numForcedDraftTokens: 0,
+  numForcedAcceptedTokens: 0,
+};
+
+export type EngineState = 'starting' | 'ready' | 'recovering' | 'failed' | 'stopped';
+
+/** The engine ended a request, or can't take one. */
+export class EngineError extends Error {
+  override readonly name = 'EngineError';
+}
+
+/** The engine crashes again and again and takes nothing for now. */
+export class EngineUnavailableError extends EngineError {
+  /** When the next try will have been made, at least 1. */
+  readonly retryAfterSeconds: number;
+
+  constructor(retryAfterSeconds: number) {
+    super('the engine is not available');
+    this.retryAfterSeconds = Math.max(1, Math.ceil(retryAfterSeconds));
+  }
+}
+
+/** A client took so long to read its answer that the rest was given up. */
+export class SlowReaderError extends Error {
+  override readonly name = 'SlowReaderError';
+
+  constructor() {
+    super('the client reads too slowly; the generation was cancelled');
+  }
+}
+
+export interface Engine {
+  readonly state: EngineState;
+  /** Known once `state` has been `ready`. */
+  readonly info: EngineInfo;
+  readonly stats: EngineStats;
+  /** Times that the engine process ended unasked. */
+  readonly numCrashes: number;
+  /** Milliseconds since an engine that has work last said anything; 0 without work. */
+  readonly silentMs: number;
+  /** Calls `listener` after every iteration; returns a function that stops it. */
+  onStep(listener: (stats: EngineStats) => void): () => void;
+  /**
+   * Runs one request. Ending the iteration early (break, return, throw) or aborting the signal frees
+   * its row at the next iteration; on abort the iteration ends by throwing the signal's reason.
+   * @throws EngineError when the engine fails the request.
+   */
+  generate(request: Omit<EngineRequest, 'id'>, signal: AbortSignal): AsyncIterable<TokenBatch>;
+}

@@ -1,0 +1,94 @@
+/** Runs the many sequences of one request (several prompts, n choices of each) as one stream. */
+import { setMaxListeners } from 'node:events';
+import type { GrammarSource } from '../../grammar/grammar-source.ts';
+import { choiceSeed } from './choice-seed.ts';
+import type { GenerationDelta, GenerationRequest, Generator } from './generation.ts';
+import { mergeStreams } from './merge-streams.ts';
+
+export interface FanOutRequest {
+  /** One for each prompt. */
+  readonly prompts: readonly GenerationRequest[];
+  /** Sequences of each prompt. */
+  readonly numChoices: number;
+  /** What every output must look like, yet to be compiled. Free if left out. */
+  readonly grammar?: GrammarSource;
+}
+
+/** Shorter prompts fill no block of the prefix cache: there is nothing to wait for. */
+const MIN_SHARED_TOKENS = 16;
+
+/**
+ * Choices are numbered prompt by prompt. Every sequence takes a place of its own in the queue at once, so that a refusal comes at once.
+ * The choices of a prompt but the first start when that one has its first token: by then they find
+ * the prompt's keys and values in the prefix cache.
+ *
+ * When a sequence fails, all are ended and the stream throws its error.
+ */
+export function fanOut(
+  generator: Generator,
+  request: FanOutRequest,
+  signal: AbortSignal,
+): AsyncGenerator<GenerationDelta, void> {
+  const [only] = request.prompts;
+  return only && request.prompts.length === 1 && request.numChoices === 1
+    ? generator.generate(only, signal)
+    : runMany(generator, request, signal);
+}
+
+async function* runMany(
+  generator: Generator,
+  { prompts, numChoices }: FanOutRequest,
+  signal: AbortSignal,
+): AsyncGenerator<GenerationDelta, void> {
+  const ending = new AbortController();
+  const any = AbortSignal.any([signal, ending.signal]);
+  // Every choice listens; Node would take more than ten for a leak.
+  setMaxListeners(0, any);
+  const streams = prompts.flatMap((prompt) => choicesOf(generator, prompt, numChoices, any));
+  try {
+    for await (const { index, value } of mergeStreams(streams)) yield { ...value, choice: index };
+  } finally {
+    // What still runs would otherwise hold up its own return until its next token.
+    ending.abort(new Error('the request ended'));
+  }
+}
+
+function choicesOf(
+  generator: Generator,
+  request: GenerationRequest,
+  numChoices: number,
+  signal: AbortSignal,
+): AsyncGenerator<GenerationDelta, void>[] {
+  const [first, ...others] = Array.from({ length: numChoices }, (_, index) => ({
+    ...request,
+    sampling: { ...request.sampling, seed: choiceSeed(request.sampling.seed, index) },
+  }));
+  if (!first) return [];
+  const leader = generator.generate(first, signal);
+  if (request.promptTokenIds.length < MIN_SHARED_TOKENS) {
+    return [leader, ...others.map((other) => generator.generate(other, signal))];
+  }
+  let start = (): void => {};
+  const mayStart = new Promise<void>((resolve) => {
+    start = resolve;
+  });
+  return [
+    signalling(leader, start),
+    ...others.map((other) => generator.generate(other, signal, mayStart)),
+  ];
+}
+
+/** `deltas`, calling `onBegun` at the first, or at the end if there is none. */
+async function* signalling(
+  deltas: AsyncGenerator<GenerationDelta, void>,
+  onBegun: () => void,
+): AsyncGenerator<GenerationDelta, void> {
+  try {
+    for await (const delta of deltas) {
+      onBegun();
+      yield delta;
+    }
+  } finally {
+    onBegun();
+  }
+}

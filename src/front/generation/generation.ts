@@ -1,0 +1,67 @@
+/** What the server asks of the front for one completion, and what it gets back as the text grows. */
+import type { SamplingParams } from '../../engine/request.ts';
+import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
+import type { TokenLogprob } from './token-logprob.ts';
+
+export interface GenerationRequest {
+  readonly promptTokenIds: Int32Array;
+  readonly maxTokens: number;
+  readonly minTokens: number;
+  /** Texts that end the generation; they may span tokens. */
+  readonly stop: readonly string[];
+  readonly includeStopStrInOutput: boolean;
+  readonly stopTokenIds: readonly number[];
+  readonly ignoreEos: boolean;
+  /** Leave special tokens such as `<|im_end|>` out of the text. */
+  readonly skipSpecialTokens: boolean;
+  readonly sampling: SamplingParams;
+  /** What the output must look like; it was checked. Free if left out. */
+  readonly grammar?: GrammarSpec;
+  /** Token sequences that the output must not contain; see bad-words.ts. */
+  readonly badWords: readonly Int32Array[];
+  /** Report each token's log-probability and those of this many likeliest; null reports none. */
+  readonly logprobs: number | null;
+  /** The same for the tokens of the prompt. */
+  readonly promptLogprobs: number | null;
+  /** Lower goes first, as in vLLM; 0 if left out. */
+  readonly priority?: number;
+  /** Whose request it is; clients share the server evenly. */
+  readonly client?: string;
+  /** Longest that it may take, waiting included; the server's own limit if null or left out. */
+  readonly timeoutMs?: number | null;
+  /** Share cached prefixes only with requests of the same salt. */
+  readonly cacheSalt?: string;
+}
+
+/** One piece of a growing completion. The last one, and only it, has a finish reason. */
+export interface GenerationDelta {
+  /** Which of the request's choices it belongs to; 0 if left out. */
+  readonly choice?: number;
+  /** May be empty: bytes of an unfinished character and possible stop strings are held back. */
+  readonly text: string;
+  /** Every generated token exactly once, stop tokens included. */
+  readonly tokenIds: readonly number[];
+  readonly finishReason: 'stop' | 'length' | null;
+  /** The stop string or stop token id that ended it; null for end-of-sequence and length (as vLLM). */
+  readonly stopReason: string | number | null;
+  /** One for each of `tokenIds`, if the request asks for them. */
+  readonly logprobs?: readonly TokenLogprob[];
+  /** Of every prompt token but the first, with the first token, if the request asks for them. */
+  readonly promptLogprobs?: readonly TokenLogprob[];
+  /** Prompt tokens that were found in the cache, in whole blocks; known with the first token. */
+  readonly numCachedTokens?: number;
+}
+
+export interface Generator {
+  /**
+   * Queues and runs one request. Ending the iteration early or aborting frees everything it holds.
+   * @param mayStart an admitted request goes to the engine once this is fulfilled
+   * @throws QueueFullError before anything is queued; EngineError when the engine fails the request;
+   *   the signal's reason on abort.
+   */
+  generate(
+    request: GenerationRequest,
+    signal: AbortSignal,
+    mayStart?: Promise<void>,
+  ): AsyncGenerator<GenerationDelta, void>;
+}

@@ -1,0 +1,103 @@
+import PQueue from 'p-queue';
+import type { Piscina } from 'piscina';
+import { startThreadPool, type ThreadPoolOptions } from '../../threads/thread-pool.ts';
+import type { Caller } from '../caller.ts';
+import { FairQueue, type FairQueueOptions } from '../queue/fair-queue.ts';
+
+const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
+
+/** A task is soon done, mostly, and a thread takes long to start: so long it goes on for nobody. */
+const GRACE_MS = 200;
+
+/** A task took more time or memory than any may; the message says which. */
+export class TaskTooCostlyError extends Error {
+  override readonly name = 'TaskTooCostlyError';
+}
+
+/** The thread ended, or failed, over its task. */
+export class ThreadError extends Error {
+  override readonly name = 'ThreadError';
+}
+
+export interface FairThreadsOptions extends ThreadPoolOptions {
+  /** Milliseconds that a task may run; its wait for a thread does not count. */
+  readonly deadlineMs: number;
+}
+
+/**
+ * Threads that clients take by turns. Of several threads one client has all but one at most, so that
+ * the next client's task begins at once. A task that runs too long, or whose caller is gone, ends
+ * together with its thread, and another thread takes its place.
+ */
+export class FairThreads<Task, Result> {
+  readonly #pool: Piscina<Task, Result>;
+  readonly #options: FairThreadsOptions;
+  readonly #queue: PQueue<FairQueue, FairQueueOptions>;
+  /** By client, of which there are as many as keys: its tasks that are in the queue or run. */
+  readonly #lanes = new Map<string, PQueue>();
+  readonly #tasksPerClient: number;
+  readonly #closed = new AbortController();
+  #nextId = 0;
+
+  constructor(options: FairThreadsOptions) {
+    const { maxThreads } = options;
+    this.#pool = startThreadPool(options);
+    this.#options = options;
+    this.#queue = new PQueue({ concurrency: maxThreads, queueClass: FairQueue });
+    this.#tasksPerClient = Math.max(1, maxThreads - 1);
+  }
+
+  /**
+   * @param cost what the task takes, in units of any kind; by it clients' turns are weighed
+   * @throws TaskTooCostlyError, ThreadError; the signal's reason on abort
+   */
+  async run(task: Task, { client, signal: callerSignal }: Caller, cost: number): Promise<Result> {
+    const signal = AbortSignal.any([callerSignal, this.#closed.signal]);
+    signal.throwIfAborted();
+    const queued = () => {
+      // By its id the queue takes an aborted task out.
+      const id = String(this.#nextId++);
+      return this.#queue.add(() => this.#start(task, signal), { signal, id, client, cost });
+    };
+    // Without keys all are one client, who may have every thread.
+    if (client === '') return await queued();
+    return await this.#laneOf(client).add(queued, { signal });
+  }
+
+  /** Ends the threads; what they were asked, and what waits, fails. */
+  close(): void {
+    this.#closed.abort(new ThreadError('the server is stopping'));
+    void this.#pool.destroy();
+  }
+
+  #laneOf(client: string): PQueue {
+    const known = this.#lanes.get(client);
+    if (known !== undefined) return known;
+    const lane = new PQueue({ concurrency: this.#tasksPerClient });
+    this.#lanes.set(client, lane);
+    return lane;
+  }
+
+  async #start(task: Task, signal: AbortSignal): Promise<Result> {
+    const deadline = AbortSignal.timeout(this.#options.deadlineMs);
+    const left = new AbortController();
+    const leave = () => setTimeout(() => left.abort(), GRACE_MS).unref();
+    signal.addEventListener('abort', leave, { once: true });
+    try {
+      return await this.#pool.run(task, { signal: AbortSignal.any([left.signal, deadline]) });
+    } catch (error) {
+      signal.throwIfAborted();
+      const { deadlineMs, heapMb } = this.#options;
+      if (deadline.aborted) {
+        throw new TaskTooCostlyError(`takes longer than the limit of ${deadlineMs / 1000} s`);
+      }
+      if (error instanceof Error && 'code' in error && error.code === OUT_OF_MEMORY) {
+        throw new TaskTooCostlyError(`takes more than the limit of ${heapMb} MB of memory`);
+      }
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new ThreadError(reason, { cause: error });
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+}

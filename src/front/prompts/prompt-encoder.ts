@@ -1,0 +1,99 @@
+import { LIMITS } from '../../limits.ts';
+import type { Admission } from '../queue/admission.ts';
+import type { Caller } from '../caller.ts';
+import type { ChatMessage } from '../chat/chat-message.ts';
+import type { ChatRenderOptions } from '../chat/chat-template.ts';
+import {
+  type EncodedPrompt,
+  isLongerThan,
+  type PromptJob,
+  type PromptModel,
+  requireShort,
+  runPromptJob,
+} from './prompt-job.ts';
+import type { PromptPool } from './prompt-pool.ts';
+
+export interface PromptEncoderOptions {
+  readonly model: PromptModel;
+  readonly admission: Pick<Admission, 'prepare'>;
+  readonly pool: Pick<PromptPool, 'run'>;
+}
+
+export interface TextOptions {
+  /** See TextTokenizer.encode. */
+  readonly addSpecialTokens: boolean;
+  /** A text that must come to more is refused unread. */
+  readonly maxTokens: number;
+}
+
+export interface ChatOptions extends ChatRenderOptions {
+  /** As in TextOptions, of the rendered chat. */
+  readonly maxTokens: number;
+}
+
+/** Makes prompts: short ones at once, all others in threads, where they count as waiting requests. */
+export class PromptEncoder {
+  readonly #options: PromptEncoderOptions;
+
+  constructor(options: PromptEncoderOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the model has a chat template. */
+  get canChat(): boolean {
+    return this.#options.model.chat !== null;
+  }
+
+  /**
+   * The token ids of each text.
+   * @throws PromptTooLongError. For what is not short also QueueFullError, ShuttingDownError,
+   *   TaskTooCostlyError, ThreadError; the signal's reason on abort.
+   */
+  async encodeTexts(
+    texts: readonly string[],
+    options: TextOptions,
+    caller: Caller,
+  ): Promise<Int32Array[]> {
+    for (const text of texts) requireShort(this.#options.model.tokenizer, text, options.maxTokens);
+    const prompts = await this.#run({ type: 'texts', texts, ...options }, caller);
+    return prompts.map(({ tokenIds }) => tokenIds);
+  }
+
+  /**
+   * The prompt of a chat.
+   * @throws ChatTemplateError when the template refuses it; its message is for the client. Else as
+   *   `encodeTexts`.
+   */
+  async encodeChat(
+    messages: readonly ChatMessage[],
+    { maxTokens, ...options }: ChatOptions,
+    caller: Caller,
+  ): Promise<EncodedPrompt> {
+    const [prompt] = await this.#run({ type: 'chat', messages, options, maxTokens }, caller);
+    if (prompt === undefined) throw new Error('a chat came to no prompt');
+    return prompt;
+  }
+
+  /** What `encodeBadWords` makes of them. @throws as `encodeTexts` */
+  async encodeBadWords(words: readonly string[], caller: Caller): Promise<Int32Array[]> {
+    const encoded = await this.#run({ type: 'bad-words', words }, caller);
+    return encoded.map(({ tokenIds }) => tokenIds);
+  }
+
+  /** The text of token ids, special ones included. @throws as `encodeTexts` */
+  async decode(tokenIds: readonly number[], caller: Caller): Promise<string> {
+    const [decoded] = await this.#run({ type: 'decode', tokenIds }, caller);
+    return decoded?.text ?? '';
+  }
+
+  async #run(job: PromptJob, caller: Caller): Promise<readonly EncodedPrompt[]> {
+    const { model, admission, pool } = this.#options;
+    if (!isLongerThan(LIMITS.promptCharactersAtOnce, job)) return runPromptJob(model, job);
+    const prepared = admission.prepare(caller.client);
+    try {
+      return await pool.run(job, caller);
+    } finally {
+      prepared();
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/** Makes prompts out of texts and chats, and what else of a request is tokenized. */
+import { encodeBadWords } from '../text/bad-words.ts';
+import { type ChatMessage, ChatTemplateError } from '../chat/chat-message.ts';
+import type { ChatRenderOptions } from '../chat/chat-template.ts';
+import type { TextModel } from '../text/load-text-model.ts';
+
+/** A plain value that crosses threads. */
+export type PromptJob =
+  | {
+      readonly type: 'texts';
+      readonly texts: readonly string[];
+      /** See TextTokenizer.encode. */
+      readonly addSpecialTokens: boolean;
+      readonly maxTokens: number;
+    }
+  | {
+      readonly type: 'chat';
+      readonly messages: readonly ChatMessage[];
+      readonly options: ChatRenderOptions;
+      readonly maxTokens: number;
+    }
+  | { readonly type: 'bad-words'; readonly words: readonly string[] }
+  | { readonly type: 'decode'; readonly tokenIds: readonly number[] };
+
+export interface EncodedPrompt {
+  readonly text: string;
+  readonly tokenIds: Int32Array;
+}
+
+/** A text is longer than any that comes to as few tokens as are of use; it was not tokenized. */
+export class PromptTooLongError extends Error {
+  override readonly name = 'PromptTooLongError';
+  readonly numCharacters: number;
+  /** What it comes to at least. */
+  readonly minTokens: number;
+
+  constructor(numCharacters: number, minTokens: number) {
+    super(`${numCharacters} characters come to at least ${minTokens} tokens`);
+    this.numCharacters = numCharacters;
+    this.minTokens = minTokens;
+  }
+}
+
+export type PromptModel = Pick<TextModel, 'tokenizer' | 'chat'>;
+
+/**
+ * @returns one for each text or bad word, or the chat's, or the decoded text's
+ * @throws ChatTemplateError if the chat can't be rendered; its message is for the client
+ * @throws PromptTooLongError
+ */
+export function runPromptJob(model: PromptModel, job: PromptJob): EncodedPrompt[] {
+  const { tokenizer, chat } = model;
+  switch (job.type) {
+    case 'texts': {
+      const { addSpecialTokens, maxTokens } = job;
+      return job.texts.map((text) => {
+        requireShort(tokenizer, text, maxTokens);
+        return { text: '', tokenIds: tokenizer.encode(text, { addSpecialTokens }) };
+      });
+    }
+    case 'chat': {
+      if (chat === null) throw new ChatTemplateError('the model has no chat template');
+      const prompt = chat.render(job.messages, job.options);
+      requireShort(tokenizer, prompt.text, job.maxTokens);
+      return [{ text: prompt.text, tokenIds: prompt.encode() }];
+    }
+    case 'bad-words':
+      return encodeBadWords(tokenizer, job.words).map((tokenIds) => ({ text: '', tokenIds }));
+    case 'decode': {
+      const text = tokenizer.decode(job.tokenIds, { skipSpecialTokens: false });
+      return [{ text, tokenIds: new Int32Array() }];
+    }
+  }
+}
+
+/** @throws PromptTooLongError */
+export function requireShort(
+  { maxTokenCharacters }: Pick<TextModel['tokenizer'], 'maxTokenCharacters'>,
+  text: string,
+  maxTokens: number,
+): void {
+  const minTokens = Math.ceil(text.length / maxTokenCharacters);
+  if (minTokens > maxTokens) throw new PromptTooLongError(text.length, minTokens);
+}
+
+/** What a value costs beside its characters: a message takes its turn through the template. */
+const CHARACTERS_PER_VALUE = 8;
+
+/** Whether a value and all in it have more than `limit` characters, counted no further than that. */
+export function isLongerThan(limit: number, value: unknown): boolean {
+  return charactersOf(value, limit) > limit;
+}
+
+/** Characters of a value and all in it, counted no further than past `limit`. */
+export function charactersOf(value: unknown, limit = Infinity): number {
+  let count = 0;
+  const pending: unknown[] = [value];
+  while (pending.length > 0 && count <= limit) {
+    const next = pending.pop();
+    count += CHARACTERS_PER_VALUE;
+    if (typeof next === 'string') {
+      count += next.length;
+    } else if (Array.isArray(next)) {
+      // Of numbers there may be very many.
+      for (const part of next as readonly unknown[]) {
+        if (typeof part === 'number') count += CHARACTERS_PER_VALUE;
+        else pending.push(part);
+      }
+    } else if (typeof next === 'object' && next !== null) {
+      for (const [name, part] of Object.entries(next)) {
+        count += name.length;
+        pending.push(part);
+      }
+    }
+  }
+  return count;
+}

@@ -1,0 +1,51 @@
+import { LIMITS } from '../../limits.ts';
+import type { Caller } from '../caller.ts';
+import { ChatTemplateError } from '../chat/chat-message.ts';
+import { FairThreads } from './fair-threads.ts';
+import {
+  charactersOf,
+  type EncodedPrompt,
+  type PromptJob,
+  PromptTooLongError,
+} from './prompt-job.ts';
+import type { PromptAnswer } from './prompt-worker.ts';
+import type { TextSource } from '../text/load-text-model.ts';
+
+const ENTRY = new URL('./prompt-worker.js', import.meta.url);
+
+/** Threads that make prompts. Each has a tokenizer of its own. */
+export class PromptPool {
+  readonly #threads: FairThreads<PromptJob, PromptAnswer>;
+
+  /** @param maxThreads at least 1 */
+  constructor(source: TextSource, maxThreads: number, deadlineMs: number = LIMITS.promptMs) {
+    this.#threads = new FairThreads({
+      entry: ENTRY,
+      workerData: source,
+      maxThreads,
+      heapMb: LIMITS.promptThreadMb,
+      deadlineMs,
+    });
+  }
+
+  /**
+   * @throws ChatTemplateError, PromptTooLongError, TaskTooCostlyError, ThreadError; the signal's
+   *   reason on abort
+   */
+  async run(job: PromptJob, caller: Caller): Promise<readonly EncodedPrompt[]> {
+    const answer = await this.#threads.run(job, caller, charactersOf(job));
+    switch (answer.type) {
+      case 'done':
+        return answer.prompts;
+      case 'refused':
+        throw new ChatTemplateError(answer.message);
+      case 'too-long':
+        throw new PromptTooLongError(answer.numCharacters, answer.minTokens);
+    }
+  }
+
+  /** Ends the threads; what they were asked, and what waits, fails. */
+  close(): void {
+    this.#threads.close();
+  }
+}

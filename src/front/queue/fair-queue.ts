@@ -1,0 +1,113 @@
+import { AGING_MS } from '../../engine/request.ts';
+import type { Queue, QueueAddOptions } from 'p-queue';
+
+type Run = () => Promise<unknown>;
+
+export interface FairQueueOptions extends QueueAddOptions {
+  /** Whose request it is; requests without one share a place. */
+  readonly client?: string;
+  /** What serving it takes, in tokens. */
+  readonly cost?: number;
+  /** Lower goes first, as in vLLM. */
+  readonly level?: number;
+}
+
+interface Entry {
+  readonly run: Run;
+  readonly id: string | undefined;
+  readonly client: string;
+  readonly level: number;
+  readonly arrivedAt: number;
+  /** Virtual time at which it would start if every client had its share. */
+  readonly startTag: number;
+}
+
+/**
+ * The order in which waiting requests get a place: by priority, and among equals each client by
+ * turns, weighed by the tokens its requests take, so that a client's flood delays its own requests
+ * and not those of others.
+ *
+ * Start-time fair queueing (Goyal, Vin, Cheng: "Start-time fair queuing: a scheduling algorithm for
+ * integrated services packet switching networks", SIGCOMM '96), as a queue class for p-queue.
+ */
+export class FairQueue implements Queue<Run, FairQueueOptions> {
+  /** By level and client: entries in order of arrival, never none. */
+  readonly #lines = new Map<string, Entry[]>();
+  /** Virtual time at which a client's last request would end. */
+  readonly #finishTags = new Map<string, number>();
+  readonly #now: () => number;
+  /** The start tag of the request that left last. */
+  #virtualTime = 0;
+  #size = 0;
+
+  /** @param now a clock in milliseconds; p-queue makes its queue without one */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  enqueue(run: Run, options: Partial<FairQueueOptions> = {}): void {
+    const { client = '', cost = 1, level = 0, id } = options;
+    const startTag = Math.max(this.#virtualTime, this.#finishTags.get(client) ?? 0);
+    this.#finishTags.set(client, startTag + cost);
+    const entry = { run, id, client, level, arrivedAt: this.#now(), startTag };
+    const line = this.#lines.get(lineOf(entry));
+    if (line) line.push(entry);
+    else this.#lines.set(lineOf(entry), [entry]);
+    this.#size++;
+  }
+
+  dequeue(): Run | undefined {
+    const now = this.#now();
+    const heads = [...this.#lines.values()].flatMap(([head]) => (head ? [head] : []));
+    // Age lifts a request up to the best level that waits, and not past it.
+    const best = Math.min(...heads.map(({ level }) => level));
+    const rank = ({ level, arrivedAt }: Entry) =>
+      Math.max(best, level - Math.floor((now - arrivedAt) / AGING_MS));
+    const [first] = heads.sort((a, b) => rank(a) - rank(b) || a.startTag - b.startTag);
+    if (!first) return undefined;
+    this.#virtualTime = Math.max(this.#virtualTime, first.startTag);
+    this.#take(lineOf(first), 0);
+    return first.run;
+  }
+
+  /** How p-queue takes out a request that was aborted while it waited. */
+  remove(id: string): void {
+    for (const [key, line] of this.#lines) {
+      const index = line.findIndex((entry) => entry.id === id);
+      if (index !== -1) this.#take(key, index);
+    }
+  }
+
+  filter(): Run[] {
+    return [...this.#lines.values()].flat().map(({ run }) => run);
+  }
+
+  setPriority(): never {
+    throw new Error('a waiting request keeps its place');
+  }
+
+  #take(key: string, index: number): void {
+    const line = this.#lines.get(key) ?? [];
+    line.splice(index, 1);
+    this.#size--;
+    if (line.length > 0) return;
+    this.#lines.delete(key);
+    this.#forgetIdleClients();
+  }
+
+  /** A client whose share is not overdrawn is like one never seen. */
+  #forgetIdleClients(): void {
+    const waiting = new Set([...this.#lines.values()].map(([head]) => head?.client));
+    for (const [client, finishTag] of this.#finishTags) {
+      if (finishTag <= this.#virtualTime && !waiting.has(client)) this.#finishTags.delete(client);
+    }
+  }
+}
+
+function lineOf({ level, client }: Pick<Entry, 'level' | 'client'>): string {
+  return `${level} ${client}`;
+}

@@ -1,0 +1,172 @@
+/** Text to token ids and back, over a Hugging Face tokenizer.json. */
+import { join } from 'node:path';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { z } from 'zod';
+import { type HfTokenizer, idsOf, RespelledTokenizer } from '../chat/respelled-tokenizer.ts';
+import type { SecretSpelling } from '../chat/secret-spelling.ts';
+import { TokenPieces } from './token-pieces.ts';
+import { maxTokenCharacters } from './token-reach.ts';
+import {
+  readEosTokenIds,
+  readJsonFile,
+  readTokenizerConfig,
+  TokenizerError,
+} from './tokenizer-files.ts';
+
+const tokenizerFile = z.looseObject({
+  model: z.looseObject({}),
+  decoder: z.looseObject({ type: z.string() }),
+  // The library reads these without asking whether they are there.
+  added_tokens: z
+    .array(z.looseObject({ id: z.int(), content: z.string(), special: z.boolean().default(false) }))
+    .default([]),
+  normalizer: z
+    .unknown()
+    .optional()
+    .transform((value) => value ?? null),
+  pre_tokenizer: z
+    .unknown()
+    .optional()
+    .transform((value) => value ?? null),
+  post_processor: z
+    .unknown()
+    .optional()
+    .transform((value) => value ?? null),
+});
+
+export interface TokenizerFiles {
+  /** The content of tokenizer.json. */
+  readonly tokenizer: unknown;
+  /** The content of tokenizer_config.json. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly bosToken?: string | undefined;
+  readonly eosToken?: string | undefined;
+  readonly eosTokenIds?: readonly number[];
+}
+
+export class TextTokenizer {
+  /** Number of token ids, added tokens included; the model's logits may have more rows. */
+  readonly vocabSize: number;
+  readonly bosTokenId: number | null;
+  /** Ids that end a text. Empty if the model folder names none. */
+  readonly eosTokenIds: readonly number[];
+  readonly pieces: TokenPieces;
+  /** See token-reach.ts. */
+  readonly maxTokenCharacters: number;
+  readonly #file: z.infer<typeof tokenizerFile>;
+  readonly #config: Readonly<Record<string, unknown>>;
+  readonly #tokenizer: HfTokenizer;
+  readonly #specialIds: ReadonlySet<number>;
+
+  /** @throws TokenizerError if the tokenizer is damaged or of an unsupported kind. */
+  constructor(files: TokenizerFiles) {
+    const parsed = tokenizerFile.safeParse(files.tokenizer);
+    if (!parsed.success) throw new TokenizerError(z.prettifyError(parsed.error));
+    const file = parsed.data;
+    this.#file = file;
+    this.#config = files.config ?? {};
+    this.maxTokenCharacters = maxTokenCharacters(file);
+    try {
+      this.#tokenizer = new Tokenizer(file, this.#config);
+    } catch (error) {
+      throw new TokenizerError(String(error), { cause: error });
+    }
+    const addedIds = new Set(file.added_tokens.map((token) => token.id));
+    const special = file.added_tokens.filter((token) => token.special);
+    this.#specialIds = new Set(special.map((token) => token.id));
+    this.pieces = new TokenPieces(
+      file.decoder,
+      (id) => this.#tokenizer.id_to_token(id),
+      (id) => addedIds.has(id),
+    );
+    let maxId = -1;
+    for (const id of this.#tokenizer.get_vocab().values()) maxId = Math.max(maxId, id);
+    this.vocabSize = maxId + 1;
+    this.bosTokenId = this.#idOf(files.bosToken);
+    const eosTokenId = this.#idOf(files.eosToken);
+    const named = eosTokenId === null ? [] : [eosTokenId];
+    this.eosTokenIds = [...new Set([...named, ...(files.eosTokenIds ?? [])])];
+  }
+
+  /**
+   * Reads tokenizer.json, tokenizer_config.json and generation_config.json of a model folder; only
+   * the first must be there.
+   * @throws TokenizerError naming the file that is missing or damaged.
+   */
+  static async load(folder: string): Promise<TextTokenizer> {
+    const path = join(folder, 'tokenizer.json');
+    const [tokenizer, config, eosTokenIds] = await Promise.all([
+      readJsonFile(path, z.looseObject({})),
+      readTokenizerConfig(folder),
+      readEosTokenIds(folder),
+    ]);
+    if (tokenizer === null) {
+      throw new TokenizerError(
+        `${path} is missing; a model folder needs a tokenizer in Hugging Face's tokenizer.json format`,
+      );
+    }
+    try {
+      return new TextTokenizer({
+        tokenizer,
+        config: config.raw,
+        bosToken: config.specialTokens['bos_token'],
+        eosToken: config.specialTokens['eos_token'],
+        eosTokenIds,
+      });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new TokenizerError(`${path}: ${reason}`, { cause: error });
+    }
+  }
+
+  /** Texts of the special tokens that are found within texts, such as `<|im_end|>`. */
+  get specialTexts(): string[] {
+    return this.#file.added_tokens.flatMap(({ content, special }) => (special ? [content] : []));
+  }
+
+  /** The same tokenizer for texts that have special tokens spelled otherwise. */
+  respelled(spelling: SecretSpelling): RespelledTokenizer {
+    return new RespelledTokenizer(this.#file, this.#config, this.#tokenizer, spelling);
+  }
+
+  /**
+   * The text of a special token (`<|im_end|>`) within `text` becomes that token, wherever the text
+   * comes from (as in vLLM and transformers); for chats see chat-encoder.ts.
+   * @param options.addSpecialTokens add what the model wants around a text, such as a begin token;
+   *   not for rendered chat templates, which write their own.
+   */
+  encode(text: string, options: { readonly addSpecialTokens: boolean }): Int32Array {
+    if (text === '' && !options.addSpecialTokens) return new Int32Array();
+    return idsOf(this.#tokenizer, text, options.addSpecialTokens);
+  }
+
+  /** Decodes a whole text; ids outside the vocabulary are skipped. For a growing one: Detokenizer. */
+  decode(tokenIds: Iterable<number>, options: { readonly skipSpecialTokens: boolean }): string {
+    const shown = [...tokenIds].filter(
+      (id) =>
+        this.#tokenizer.id_to_token(id) !== undefined &&
+        !(options.skipSpecialTokens && this.isSpecial(id)),
+    );
+    // The library refuses an empty list.
+    if (shown.length === 0) return '';
+    // Cleaning up spaces changes text that was already streamed; models of today don't want it.
+    return this.#tokenizer.decode(shown, { clean_up_tokenization_spaces: false });
+  }
+
+  isSpecial(id: number): boolean {
+    return this.#specialIds.has(id);
+  }
+
+  tokenToId(token: string): number | undefined {
+    return this.#tokenizer.token_to_id(token);
+  }
+
+  /** The token as the vocabulary spells it, such as `Ġthe`. */
+  idToToken(id: number): string | undefined {
+    return this.#tokenizer.id_to_token(id);
+  }
+
+  #idOf(token: string | undefined): number | null {
+    return token === undefined ? null : (this.tokenToId(token) ?? null);
+  }
+}

@@ -1,0 +1,24 @@
+import type { LayerKvScales } from '../graph/kv-scales.ts';
+import type { ActivationDtype, BuiltModel, Precision } from './manifest.ts';
+
+export interface BuildOptions {
+  readonly precision: Precision;
+  /** What the decoder computes in: float16 is for GPUs, with fp16 and int4 weights. */
+  readonly activationDtype?: ActivationDtype;
+  /** Where built models are kept, see defaultCacheDirectory. */
+  readonly cacheDirectory: string;
+  /**
+   * Longest sequence that will be computed, in tokens, on which the rotary frequencies of some models
+   * depend; the longest possible if left out.
+   */
+  readonly maxModelLen?: number | undefined;
+  /** Called while building: bytes written, bytes in all, and the weight just written. */
+  readonly onProgress?: (done: number, total: number, label: string) => void;
+  /** Called before a build in the cache that is damaged is made anew, with what is wrong. */
+  readonly onDamaged?: (what: string) => void;
+  /**
+   * Makes the KV cache int8: finds its scales, layer by layer, with a build of the same model whose
+   * cache is float32. The cache is what the activations are if left out.
+   */
+  readonly calibrateKv?: (model: BuiltModel) => Promise<readonly LayerKvScales[]>;
+}

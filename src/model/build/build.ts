@@ -1,0 +1,127 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import type { BuildOptions } from './build-options.ts';
+import { findDamage, writeContents } from './build-contents.ts';
+import { folderSource, randomSource } from './built-source.ts';
+import { writingToCache } from './cache-error.ts';
+import { parseDecoderConfig } from '../huggingface/config.ts';
+import { sha256 } from './content-hash.ts';
+import {
+  type DecoderSource,
+  GRAPH_FILE,
+  MIXED_GRAPH_FILE,
+  PAGED_GRAPH_FILE,
+  WEIGHTS_FILE,
+} from './decoder-source.ts';
+import { ModelError } from '../errors.ts';
+import { exportSource } from '../export/export-source.ts';
+import { fileExists } from './file-exists.ts';
+import type { LayerKvScales } from '../graph/kv-scales.ts';
+import type { BuiltModel } from './manifest.ts';
+import { readManifest, writeManifest } from './manifest-file.ts';
+import { inspectModelFolder } from '../huggingface/model-folder.ts';
+import { createStagingDirectory, discard, publish, removeStaleStaging } from './staging.ts';
+
+/** Raised whenever the graph changes, so that builds of older versions are not used. */
+const FORMAT_VERSION = 13;
+
+/** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
+export type ModelSource =
+  | { readonly kind: 'folder'; readonly path: string }
+  | { readonly kind: 'random'; readonly config: unknown; readonly seed: number };
+
+/**
+ * Builds a model's decoder graph, or finds it already built from the same configuration, weights
+ * and options. Several processes may do this at once.
+ * @throws {ModelError} if the model is missing, damaged or not supported, or the disk is full
+ * @throws {RangeError} if there are no graphs of that precision in float16
+ */
+export async function prepareModel(
+  source: ModelSource,
+  options: BuildOptions,
+): Promise<BuiltModel> {
+  const { precision, activationDtype = 'float32', calibrateKv } = options;
+  const hasHalf = (precision === 'fp16' || precision === 'int4') && !calibrateKv;
+  if (activationDtype === 'float16' && !hasHalf) {
+    throw new RangeError('graphs in float16 have weights of fp16 or int4, and a cache of float16');
+  }
+  const resolved = await resolveSource(source, options);
+  const kvCacheDtype = calibrateKv ? 'int8' : activationDtype;
+  const weights = await resolved.identity();
+  const config = resolved.facts;
+  const facts = { FORMAT_VERSION, precision, activationDtype, kvCacheDtype, config, weights };
+  const key = sha256(JSON.stringify(facts));
+  const builds = join(options.cacheDirectory, 'models');
+  const finalPath = join(builds, key);
+  const isThere = await fileExists(finalPath);
+  const damage = isThere ? await findDamage(finalPath, resolved.weightsFolder) : null;
+  if (!isThere || damage !== null) {
+    if (damage !== null) options.onDamaged?.(`${finalPath} is damaged, ${damage}`);
+    const kvScales = await kvScalesFor(source, options);
+    await writingToCache(options.cacheDirectory, 'the built model', async () => {
+      await removeStaleStaging(builds);
+      if (damage !== null) await discard(finalPath, usableWith(resolved));
+      await buildInto(finalPath, resolved, weights, options, kvScales);
+    });
+  }
+  const file = async (name: string) => {
+    const path = join(finalPath, name);
+    return (await fileExists(path)) ? path : null;
+  };
+  return {
+    graphPath: join(finalPath, GRAPH_FILE),
+    mixedGraphPath: join(finalPath, MIXED_GRAPH_FILE),
+    pagedGraphPath: await file(PAGED_GRAPH_FILE),
+    weightsFolder: (await file(WEIGHTS_FILE)) ? finalPath : (resolved.weightsFolder ?? finalPath),
+    manifest: await readManifest(finalPath),
+  };
+}
+
+async function kvScalesFor(
+  source: ModelSource,
+  { calibrateKv, ...options }: BuildOptions,
+): Promise<readonly LayerKvScales[] | undefined> {
+  return calibrateKv?.(await prepareModel(source, options));
+}
+
+async function resolveSource(source: ModelSource, options: BuildOptions): Promise<DecoderSource> {
+  const { maxModelLen } = options;
+  if (source.kind === 'random') {
+    return randomSource(
+      parseDecoderConfig(source.config, 'the configuration', maxModelLen),
+      source.seed,
+    );
+  }
+  const folder = await inspectModelFolder(source.path, maxModelLen);
+  return folder.kind === 'export'
+    ? exportSource(folder, options)
+    : folderSource(folder, options.cacheDirectory);
+}
+
+async function buildInto(
+  finalPath: string,
+  source: DecoderSource,
+  identity: string,
+  options: BuildOptions,
+  kvScales: readonly LayerKvScales[] | undefined,
+): Promise<void> {
+  const staging = await createStagingDirectory(finalPath);
+  try {
+    const manifest = await source.write(staging, options, kvScales);
+    await writeManifest(staging, { formatVersion: FORMAT_VERSION, ...manifest });
+    if ((await source.identity()) !== identity) {
+      throw new ModelError('the weights changed while the model was being built: start again');
+    }
+    await writeContents(staging, source.weightsFolder);
+    await publish(staging, finalPath, usableWith(source));
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Whether a build folder is there and whole. */
+function usableWith({ weightsFolder }: DecoderSource): (folder: string) => Promise<boolean> {
+  return async (folder) => (await findDamage(folder, weightsFolder)) === null;
+}

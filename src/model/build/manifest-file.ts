@@ -1,0 +1,43 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { z } from 'zod';
+
+import { readJson } from '../huggingface/json-file.ts';
+import {
+  ACTIVATION_DTYPES,
+  type DecoderManifest,
+  KV_CACHE_DTYPES,
+  PRECISIONS,
+} from './manifest.ts';
+
+const MANIFEST_FILE = 'manifest.json';
+
+const size = z.int().positive();
+const manifestSchema: z.ZodType<DecoderManifest> = z.object({
+  formatVersion: size,
+  family: z.string(),
+  precision: z.enum(PRECISIONS),
+  activationDtype: z.enum(ACTIVATION_DTYPES),
+  kvCacheDtype: z.enum(KV_CACHE_DTYPES),
+  numLayers: size,
+  numKvHeads: size,
+  headDim: size,
+  vocabSize: size,
+  maxPositionEmbeddings: size,
+  numParameters: size,
+});
+
+/**
+ * Reads the manifest of a build folder.
+ * @throws {ModelError} if it is not there or not JSON
+ * @throws {z.ZodError} if it is not a manifest
+ */
+export async function readManifest(folder: string): Promise<DecoderManifest> {
+  return manifestSchema.parse(await readJson(join(folder, MANIFEST_FILE)));
+}
+
+export async function writeManifest(folder: string, manifest: DecoderManifest): Promise<void> {
+  const text = `${JSON.stringify(manifest, null, 2)}\n`;
+  await writeFile(join(folder, MANIFEST_FILE), text, { flush: true });
+}

@@ -1,0 +1,223 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+
+import { readBounded } from '../../files/read-bounded.ts';
+import { joinUntrusted, UntrustedPathError } from '../../files/untrusted-path.ts';
+import { MODEL_LIMITS } from '../../limits.ts';
+import { externalFiles } from '../../onnx/external-initializers.ts';
+import { parseModel } from '../../onnx/parsed-model.ts';
+import { ModelError } from '../errors.ts';
+import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
+import { readJson } from '../huggingface/json-file.ts';
+import type { ActivationDtype, Precision } from '../build/manifest.ts';
+
+/** One of the graphs of an export, with weights and activations of its own. */
+export interface ExportVariant {
+  /** Absolute path. */
+  readonly file: string;
+  readonly precision: Precision;
+  readonly activationDtype: ActivationDtype;
+  /** Of the file, and of those beside it that hold its weights. */
+  readonly bytes: number;
+}
+
+/** An ONNX export: as on the hub, or made by ONNX Runtime GenAI's model builder. */
+export interface ExportFolder {
+  readonly kind: 'export';
+  /** Absolute path. */
+  readonly path: string;
+  readonly config: ExportConfig;
+  /** At least one; of those that are alike, the preferred one comes first. */
+  readonly variants: readonly ExportVariant[];
+}
+
+export const GENAI_CONFIG = 'genai_config.json';
+
+/** What stands behind `model` in the names of an export's files, and what it means. */
+const VARIANTS: Readonly<Record<string, readonly [Precision, ActivationDtype]>> = {
+  '': ['fp32', 'float32'],
+  _fp32: ['fp32', 'float32'],
+  _fp16: ['fp16', 'float16'],
+  _quantized: ['int8', 'float32'],
+  _int8: ['int8', 'float32'],
+  _uint8: ['int8', 'float32'],
+  _q4: ['int4', 'float32'],
+  _int4: ['int4', 'float32'],
+  _q4f16: ['int4', 'float16'],
+};
+
+const size = z.int().positive();
+const vocabSize = size.max(MODEL_LIMITS.vocabSize);
+const positions = size.max(MODEL_LIMITS.positions);
+const headSize = size.max(MODEL_LIMITS.headDim);
+
+const configSchema = z.looseObject({
+  model_type: z.string(),
+  vocab_size: vocabSize,
+  max_position_embeddings: positions,
+  head_dim: headSize.nullish(),
+  hidden_size: size.max(MODEL_LIMITS.width).nullish(),
+  num_attention_heads: size.max(MODEL_LIMITS.heads).nullish(),
+  attn_logit_softcapping: z.number().nullish(),
+});
+
+const genaiSchema = z.looseObject({
+  model: z.looseObject({
+    type: z.string(),
+    vocab_size: vocabSize,
+    context_length: positions,
+    decoder: z.looseObject({
+      filename: z.string(),
+      head_size: headSize.nullish(),
+      inputs: z.looseObject({ input_ids: z.string().default('input_ids') }),
+      outputs: z.looseObject({ logits: z.string().default('logits') }),
+    }),
+  }),
+});
+
+/**
+ * Looks into a folder for an export.
+ * @param names of what is in it
+ * @returns null when there is none
+ * @throws {ModelError} when it is incomplete, or not a decoder that can be served
+ */
+export async function inspectExportFolder(
+  path: string,
+  names: readonly string[],
+): Promise<ExportFolder | null> {
+  if (names.includes(GENAI_CONFIG)) return inspectGenaiFolder(path, names);
+  if (!names.includes('config.json')) return null;
+  const inside = names.includes('onnx') ? await readdir(join(path, 'onnx')).catch(() => []) : [];
+  const files = [...inside.map((name) => join('onnx', name)), ...names];
+  const variants = await Promise.all(
+    exportVariants(files).map(async ({ file, ...variant }) => ({
+      ...variant,
+      file: join(path, file),
+      bytes: await totalBytes(filesOf(file, files).map((each) => join(path, each))),
+    })),
+  );
+  if (variants.length === 0) return null;
+  const file = join(path, 'config.json');
+  return { kind: 'export', path, config: parseExportConfig(await readJson(file), file), variants };
+}
+
+/**
+ * Those of an export's files, by their paths in its folder, that are graphs of a decoder: at most one
+ * with the same weights and activations.
+ */
+export function exportVariants(files: readonly string[]): Omit<ExportVariant, 'bytes'>[] {
+  const found = new Map<string, Omit<ExportVariant, 'bytes'>>();
+  for (const [suffix, [precision, activationDtype]] of Object.entries(VARIANTS)) {
+    const file = files.find((path) => basename(path) === `model${suffix}.onnx`);
+    const key = variantKey({ precision, activationDtype });
+    if (file && !found.has(key)) found.set(key, { file, precision, activationDtype });
+  }
+  return [...found.values()];
+}
+
+/** Such as `int4 float16`. */
+export function variantKey({
+  precision,
+  activationDtype,
+}: Pick<ExportVariant, 'precision' | 'activationDtype'>): string {
+  return `${precision} ${activationDtype}`;
+}
+
+/** A graph's file, and those that have weights of it by their names. */
+export function filesOf(file: string, files: readonly string[]): string[] {
+  return files.filter(
+    (path) =>
+      path === file || (/^[._]data(_\d+)?$/.test(path.slice(file.length)) && path.startsWith(file)),
+  );
+}
+
+async function totalBytes(paths: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(paths.map(async (path) => (await stat(path)).size));
+  return sizes.reduce((sum, each) => sum + each, 0);
+}
+
+/**
+ * Reads a parsed config.json of any decoder, for what its export does not say.
+ * @param origin what to call it in errors, such as its path
+ * @throws {ModelError} when something is missing
+ */
+export function parseExportConfig(json: unknown, origin: string): ExportConfig {
+  const parsed = configSchema.safeParse(json);
+  if (!parsed.success) throw new ModelError(`${origin}: ${z.prettifyError(parsed.error)}`);
+  const { data } = parsed;
+  const { hidden_size: hidden, num_attention_heads: heads } = data;
+  return {
+    family: data.model_type,
+    vocabSize: data.vocab_size,
+    maxPositionEmbeddings: data.max_position_embeddings,
+    headDim: data.head_dim ?? (hidden && heads ? hidden / heads : null),
+    attentionSoftcap: data.attn_logit_softcapping ?? null,
+    inputIds: 'input_ids',
+    logits: 'logits',
+  };
+}
+
+/**
+ * Reads the `model` of a folder's genai_config.json.
+ * @throws {ModelError} when it is not that of a decoder
+ */
+export async function readGenaiConfig(path: string) {
+  const origin = join(path, GENAI_CONFIG);
+  const parsed = genaiSchema.safeParse(await readJson(origin));
+  if (!parsed.success) throw new ModelError(`${origin}: ${z.prettifyError(parsed.error)}`);
+  return parsed.data.model;
+}
+
+async function inspectGenaiFolder(path: string, names: readonly string[]): Promise<ExportFolder> {
+  const {
+    type,
+    vocab_size: numTokens,
+    context_length: length,
+    decoder,
+  } = await readGenaiConfig(path);
+  const config: ExportConfig = {
+    family: type,
+    vocabSize: numTokens,
+    maxPositionEmbeddings: length,
+    headDim: decoder.head_size ?? null,
+    attentionSoftcap: null,
+    inputIds: decoder.inputs.input_ids,
+    logits: decoder.outputs.logits,
+  };
+  const file = joinUntrusted(path, decoder.filename, join(path, GENAI_CONFIG));
+  const { precision, activationDtype, attentionSoftcap } = (await readExport(file, config)).facts;
+  const bytes = await totalBytes(
+    filesOf(
+      file,
+      names.map((name) => join(path, name)),
+    ),
+  );
+  return {
+    kind: 'export',
+    path,
+    config: { ...config, attentionSoftcap },
+    variants: [{ file, precision, activationDtype, bytes }],
+  };
+}
+
+/**
+ * @throws {ModelError} when the file can't be read, or is not a decoder that can be served
+ * @throws {UntrustedPathError} when its weights are to be read from outside of its folder
+ */
+export async function readExport(file: string, config: ExportConfig): Promise<ExportGraph> {
+  let parsed;
+  try {
+    parsed = parseModel(await readBounded(file, MODEL_LIMITS.graphBytes));
+    for (const [path, end] of externalFiles(parsed.graph, dirname(file), file)) {
+      const { size: bytes } = await stat(path);
+      if (bytes < end)
+        throw new Error(`${path} has only ${bytes} of ${end} bytes: it is truncated`);
+    }
+  } catch (error) {
+    if (error instanceof UntrustedPathError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ModelError(`${file} can't be read: ${reason}`, { cause: error });
+  }
+  return inspectExport(parsed, config, join(basename(dirname(file)), basename(file)));
+}

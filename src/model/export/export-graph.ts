@@ -1,0 +1,258 @@
+import { MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
+import { given, GraphRewriter } from '../../onnx/graph-rewriter.ts';
+import {
+  TensorProto_DataType as DataType,
+  type GraphProto,
+  type NodeProto,
+  type TensorProto,
+  type ValueInfoProto,
+} from '../../onnx/onnx_pb.ts';
+import { givenInputs, type ParsedModel } from '../../onnx/parsed-model.ts';
+import { ModelError } from '../errors.ts';
+import { regroupAttention } from './export-attention.ts';
+import { pickLogits } from './export-lm-head.ts';
+import { quantizeActivations } from './export-matmuls.ts';
+import { packPositions } from './export-positions.ts';
+import { cast } from '../quantize/float-matrix.ts';
+import { declareKvScales, type LayerKvScales } from '../graph/kv-scales.ts';
+import type { KvCacheDtype, Precision } from '../build/manifest.ts';
+import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.ts';
+import { type GroupPrefix, packTokens } from '../graph/token-packing.ts';
+
+/** What files beside an export say of it. */
+export interface ExportConfig {
+  /** Such as `llama`. */
+  readonly family: string;
+  readonly vocabSize: number;
+  readonly maxPositionEmbeddings: number;
+  /** Null where it is left to the graph. */
+  readonly headDim: number | null;
+  /** What attention scores are capped to; null where they are not, or the graph has yet to tell. */
+  readonly attentionSoftcap: number | null;
+  readonly inputIds: string;
+  readonly logits: string;
+}
+
+/** What an export's graph says of itself. */
+export interface ExportFacts {
+  readonly precision: Precision;
+  /** Of the KV cache, and of what comes and goes between nodes. */
+  readonly activationDtype: Exclude<KvCacheDtype, 'int8'>;
+  readonly numLayers: number;
+  readonly numHeads: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  /** Positions that its rotary tables reach; Infinity where it has none. */
+  readonly maxPositions: number;
+  /** The largest of any layer. */
+  readonly attentionSoftcap: number | null;
+  readonly numParameters: number;
+}
+
+/** An export, looked into. */
+export interface ExportGraph {
+  readonly parsed: ParsedModel;
+  readonly config: ExportConfig;
+  readonly facts: ExportFacts;
+}
+
+const CACHE_TYPES = new Map<number, ExportFacts['activationDtype']>([
+  [DataType.FLOAT, 'float32'],
+  [DataType.FLOAT16, 'float16'],
+]);
+
+/** Where nodes read rotary tables, by their operator. */
+const TABLE_INPUTS: Readonly<Record<string, number>> = {
+  GroupQueryAttention: 7,
+  RotaryEmbedding: 2,
+};
+
+const SUPPORTED =
+  'supported: decoders whose attention is GroupQueryAttention over past_key_values inputs';
+
+/**
+ * Finds out what an export is like.
+ * @param origin what to call it in errors, such as its path
+ * @throws ModelError when it is not a decoder that can be served, saying what was found
+ */
+export function inspectExport(
+  parsed: ParsedModel,
+  config: ExportConfig,
+  origin: string,
+): ExportGraph {
+  const { graph } = parsed;
+  const layers = attentionNodes(graph);
+  if (layers.length === 0) {
+    const others = [...new Set(graph.node.map(({ opType }) => opType))].filter((type) =>
+      /attention|softmax/i.test(type),
+    );
+    const found = others.length === 0 ? 'no attention' : `${others.join(' and ')} instead`;
+    throw new ModelError(
+      `${origin} has no GroupQueryAttention but ${found}; ${SUPPORTED}, as ONNX Runtime GenAI's ` +
+        'model builder makes them',
+    );
+  }
+  const inputs = new Map(givenInputs(graph).map((input) => [input.name, input]));
+  const caches = layers.flatMap(({ input }) => input.slice(3, 5)).map((name) => inputs.get(name));
+  const outputs = new Set(graph.output.map(({ name }) => name));
+  const isCached = layers.every(({ output }) =>
+    output.slice(1, 3).every((name) => outputs.has(name)),
+  );
+  if (!isCached || caches.length !== 2 * layers.length || caches.includes(undefined)) {
+    throw new ModelError(`${origin} has layers without a KV cache of their own; ${SUPPORTED}`);
+  }
+  if (layers.some(({ input }) => input[10])) {
+    throw new ModelError(`${origin} adds a bias to attention scores, which is not supported`);
+  }
+  if (!inputs.has(config.inputIds)) {
+    throw new ModelError(
+      `${origin} has no input ${config.inputIds}, only ${[...inputs.keys()].join(', ')}`,
+    );
+  }
+  const logits = graph.output.find(({ name }) => name === config.logits);
+  const vocabSize = sizesOf(logits).at(-1);
+  if (vocabSize !== undefined && vocabSize !== null && vocabSize !== config.vocabSize) {
+    throw new ModelError(
+      `${origin} has logits for ${vocabSize} tokens, and its configuration says ${config.vocabSize}`,
+    );
+  }
+  const only = <T>(values: readonly T[], what: string): T => {
+    const [first, ...others] = new Set(values);
+    if (first !== undefined && others.length === 0) return first;
+    throw new ModelError(
+      `${origin} has layers of different ${what}: ${[first, ...others].join(', ')}`,
+    );
+  };
+  const sizes = caches.map((cache) => sizesOf(cache)[3] ?? config.headDim);
+  const headDim = only(sizes, 'head sizes');
+  if (headDim === null) throw new ModelError(`nothing says how large the heads of ${origin} are`);
+  const type = only(caches.map(elementTypeOf), 'KV cache types');
+  const activationDtype = CACHE_TYPES.get(type);
+  if (activationDtype === undefined) {
+    throw new ModelError(
+      `${origin} has a KV cache of element type ${type}, which is not supported`,
+    );
+  }
+  return {
+    parsed,
+    config,
+    facts: {
+      precision: precisionOf(graph, activationDtype),
+      activationDtype,
+      numLayers: layers.length,
+      numHeads: only(
+        layers.map((node) => integer(node, 'num_heads')),
+        'numbers of heads',
+      ),
+      numKvHeads: only(
+        layers.map((node) => integer(node, 'kv_num_heads')),
+        'numbers of KV heads',
+      ),
+      headDim,
+      maxPositions: tableLength(graph),
+      attentionSoftcap: Math.max(...layers.map(softcapOf)) || null,
+      numParameters: graph.initializer.reduce((sum, tensor) => sum + numValues(tensor), 0),
+    },
+  };
+}
+
+/**
+ * Makes an export into a decoder as buildDecoderGraph, with two groups as buildMixedGraph describes it:
+ * lengths come in place of an attention mask, positions follow from them, quantized products take 8-bit
+ * activations unless told otherwise, and the LM head computes the wanted tokens. The tokens of all rows lie one after the other, as if they were one text; attention
+ * alone sees rows.
+ * @throws ModelError when the graph needs what a decoder is not given
+ */
+export function rewriteExport(
+  { parsed, config, facts }: ExportGraph,
+  groups: readonly GroupPrefix[],
+  kvScales: readonly LayerKvScales[] | undefined,
+  origin: string,
+): GraphRewriter {
+  const { numLayers, numKvHeads, numHeads, headDim, activationDtype } = facts;
+  const graph = new GraphRewriter(parsed);
+  const cacheType = kvScales ? 'int8' : activationDtype === 'float32' ? 'float' : activationDtype;
+  const cache = { numLayers, numKvHeads, headDim, type: cacheType } as const;
+  graph.input('logits_index', 'int64', ['wanted']);
+  declareSlotInputs(graph, groups, cache);
+  declareKvScales(graph, kvScales ?? [], facts);
+  const packing = packTokens(graph, groups);
+  const first = graph.initializer('tokens/first', 'int64', [1], BigInt64Array.of(0n));
+  const ids = cast(graph, 'tokens/ids', packing.tokenIds, 'int64');
+  graph.node('tokens/row', 'Unsqueeze', [ids, first], { outputs: [given(config.inputIds)] });
+  packPositions(graph, groups, given('position_ids'));
+  const ownLogits = given(config.logits);
+  const nodes = graph.needed([ownLogits]);
+  if (activationDtype === 'float32') quantizeActivations(nodes);
+  for (const [layer, node] of nodes.filter(isAttention).entries()) {
+    regroupAttention(graph, node, layer, numHeads * headDim, packing, kvScales);
+  }
+  // Where they are float32 already, ONNX Runtime drops the cast.
+  cast(graph, 'logits', pickLogits(graph, ownLogits, 'logits_index'), 'float');
+  graph.output('logits', 'float', ['wanted', config.vocabSize]);
+  declareSlotOutputs(graph, groups, cache);
+  const missing = graph.missing();
+  if (missing !== null) {
+    const input = missing.value.replace(/^given\//, '');
+    throw new ModelError(
+      `${origin} needs its input ${input} for ${missing.node.opType} ${missing.node.name.replace(/^given\//, '')}, ` +
+        'outside of attention, which is not supported',
+    );
+  }
+  return graph;
+}
+
+function isAttention({ opType, domain }: NodeProto): boolean {
+  return opType === 'GroupQueryAttention' && domain === MICROSOFT_DOMAIN;
+}
+
+/** In the order of layers. */
+function attentionNodes(graph: GraphProto): NodeProto[] {
+  return graph.node.filter(isAttention);
+}
+
+function elementTypeOf(value: ValueInfoProto | undefined): number {
+  const type = value?.type?.value;
+  return type?.case === 'tensorType' ? type.value.elemType : DataType.UNDEFINED;
+}
+
+/** A value's dimensions; null for those that have no size. */
+function sizesOf(value: ValueInfoProto | undefined): (number | null)[] {
+  const type = value?.type?.value;
+  const dims = type?.case === 'tensorType' ? (type.value.shape?.dim ?? []) : [];
+  return dims.map(({ value: dim }) => (dim.case === 'dimValue' ? Number(dim.value) : null));
+}
+
+function integer({ attribute }: NodeProto, wanted: string): number {
+  return Number(attribute.find(({ name }) => name === wanted)?.i ?? 0);
+}
+
+function softcapOf({ attribute }: NodeProto): number {
+  return attribute.find(({ name }) => name === 'softcap')?.f ?? 0;
+}
+
+/** By the products that most of the weights are in. */
+function precisionOf(graph: GraphProto, dtype: ExportFacts['activationDtype']): Precision {
+  const has = (type: RegExp, bits?: number) =>
+    graph.node.some(
+      (node) => type.test(node.opType) && (bits === undefined || integer(node, 'bits') === bits),
+    );
+  if (has(/^MatMulNBits$/, 4) || has(/^MatMulBnb4$/)) return 'int4';
+  if (has(/^MatMulNBits$/, 8) || has(/^(MatMulInteger|DynamicQuantizeMatMul)/)) return 'int8';
+  return dtype === 'float16' ? 'fp16' : 'fp32';
+}
+
+function tableLength({ node, initializer }: GraphProto): number {
+  const tables = new Set(node.map(({ opType, input }) => input[TABLE_INPUTS[opType] ?? -1]));
+  const lengths = initializer
+    .filter(({ name }) => tables.has(name))
+    .map(({ dims }) => Number(dims[0]));
+  return Math.min(...lengths);
+}
+
+/** Of a weight; scales and the like hardly count beside it. Two values of 4 bits make a byte. */
+function numValues({ name, dims, dataType }: TensorProto): number {
+  const count = dims.reduce((product, dim) => product * Number(dim), 1);
+  if (/scale|zero_?point|_zp$/i.test(name)) return 0;
+  return dataType === DataType.UINT8 && dims.length === 3 ? 2 * count : count;
+}

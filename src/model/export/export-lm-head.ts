@@ -1,0 +1,94 @@
+import { type GraphRewriter, inputsOf } from '../../onnx/graph-rewriter.ts';
+import type { NodeProto } from '../../onnx/onnx_pb.ts';
+
+/** Products with weights: what an LM head is. */
+const PRODUCTS: ReadonlySet<string> = new Set([
+  'MatMul',
+  'Gemm',
+  'FusedMatMul',
+  'MatMulNBits',
+  'MatMulBnb4',
+  'MatMulInteger',
+  'MatMulIntegerToFloat',
+  'DynamicQuantizeMatMul',
+]);
+
+/** What makes each token's values of that token's alone, by position or by a constant. */
+const TOKEN_WISE: ReadonlySet<string> = new Set([
+  ...PRODUCTS,
+  'Add',
+  'Cast',
+  'Clip',
+  'Div',
+  'DynamicQuantizeLinear',
+  'Identity',
+  'Mul',
+  'Sub',
+  'Tanh',
+  'Where',
+]);
+
+/** What exports choose the tokens with whose logits they give. */
+const CHOICES: ReadonlySet<string> = new Set(['Gather', 'Slice', 'Unsqueeze']);
+
+/**
+ * Has an export's logits, [batch, seq, vocab], computed for wanted tokens only: [wanted, vocab].
+ * @param index int64 [wanted] among batch times seq tokens
+ * @returns the name of the logits, of the export's own type
+ */
+export function pickLogits(graph: GraphRewriter, logits: string, index: string): string {
+  const { hidden, path } = lmHead(graph, logits);
+  const flat = flatten(graph, 'lm_head/tokens', withoutChoice(graph, hidden));
+  const wanted = graph.node('lm_head/wanted', 'Gather', [flat, index]);
+  if (path.length === 0) return wanted;
+  for (const node of path)
+    node.input = node.input.map((input) => (input === hidden ? wanted : input));
+  // A constant of more dimensions would bring its own to the result.
+  const ranks = path.flatMap(({ input }) => input.map((value) => rankOf(graph, value)));
+  return Math.max(...ranks) > 2 ? flatten(graph, 'lm_head/flat', logits) : logits;
+}
+
+/** [batch, seq, n] to [batch * seq, n]. */
+function flatten(graph: GraphRewriter, name: string, value: string): string {
+  return graph.node(name, 'Flatten', [value], { attributes: { axis: -1n } });
+}
+
+/**
+ * The hidden state that the last product multiplies, and the nodes from there to the logits; the logits
+ * themselves and no nodes where something on the way is not known to work token by token.
+ */
+function lmHead(
+  graph: GraphRewriter,
+  logits: string,
+): { readonly hidden: string; readonly path: readonly NodeProto[] } {
+  const frontier = new Set([logits]);
+  const path: NodeProto[] = [];
+  for (const node of graph.needed([logits]).toReversed()) {
+    const [hidden] = frontier;
+    if (hidden !== undefined && frontier.size === 1 && path.some(isProduct))
+      return { hidden, path };
+    if (!node.output.some((output) => frontier.has(output))) continue;
+    if (!TOKEN_WISE.has(node.opType)) break;
+    path.push(node);
+    for (const output of node.output) frontier.delete(output);
+    for (const input of inputsOf(node)) if (graph.isDynamic(input)) frontier.add(input);
+  }
+  return { hidden: logits, path: [] };
+}
+
+function isProduct({ opType }: NodeProto): boolean {
+  return PRODUCTS.has(opType);
+}
+
+/** What an export chooses tokens of, where it does: all of them. */
+function withoutChoice(graph: GraphRewriter, value: string): string {
+  const node = graph.producer(value);
+  const [from] = node?.input ?? [];
+  if (!node || from === undefined || !CHOICES.has(node.opType)) return value;
+  return withoutChoice(graph, from);
+}
+
+/** Dimensions of a constant; 0 for other values. */
+function rankOf(graph: GraphRewriter, value: string): number {
+  return graph.constant(value)?.dims.length ?? 0;
+}

@@ -1,0 +1,19 @@
+import type { AttributeValue } from '../../onnx/attributes.ts';
+import type { DecoderConfig } from '../huggingface/config.ts';
+import { SCORE_SCALE } from './rope.ts';
+
+/** What GroupQueryAttention and PagedAttention are both told of a layer. */
+export function attentionAttributes(
+  { numHeads, numKvHeads, slidingWindows, attentionSoftcap }: DecoderConfig,
+  layer: number,
+): Readonly<Record<string, AttributeValue>> {
+  const window = slidingWindows[layer] ?? null;
+  return {
+    num_heads: BigInt(numHeads),
+    kv_num_heads: BigInt(numKvHeads),
+    do_rotary: 1n,
+    scale: SCORE_SCALE,
+    ...(attentionSoftcap === null ? {} : { softcap: attentionSoftcap }),
+    ...(window === null ? {} : { local_window_size: BigInt(window) }),
+  };
+}

@@ -1,0 +1,45 @@
+import type { AttributeValue } from '../../onnx/attributes.ts';
+import type { GraphNodes } from '../../onnx/graph-nodes.ts';
+
+/**
+ * What a step of an int8 KV cache stands for, in one layer, for every channel of every head:
+ * [kv_heads, head_dim] each. A cached value is the integer times its channel's scale.
+ */
+export interface LayerKvScales {
+  readonly key: Float32Array;
+  readonly value: Float32Array;
+}
+
+/** Adds the scales, by layer, to a graph. */
+export function declareKvScales(
+  graph: GraphNodes,
+  kvScales: readonly LayerKvScales[],
+  { numKvHeads, headDim }: { readonly numKvHeads: number; readonly headDim: number },
+): void {
+  for (const [layer, { key, value }] of kvScales.entries()) {
+    for (const [kind, scales] of Object.entries({ key, value })) {
+      graph.initializer(scaleName(layer, kind), 'float', [numKvHeads, 1, headDim], scales);
+    }
+  }
+}
+
+function scaleName(layer: number, kind: string): string {
+  return `layers.${layer}.attention.${kind}_scale`;
+}
+
+/** What tells GroupQueryAttention that a layer's cache is int8. */
+export function quantizedCache(layer: number): {
+  /** From the one behind the rotary tables on. */
+  readonly inputs: readonly string[];
+  readonly attributes: Readonly<Record<string, AttributeValue>>;
+} {
+  return {
+    // Left out: positions, attention bias and head sinks.
+    inputs: ['', '', '', scaleName(layer, 'key'), scaleName(layer, 'value')],
+    attributes: {
+      k_quant_type: 'PER_CHANNEL',
+      v_quant_type: 'PER_CHANNEL',
+      kv_cache_bit_width: 8n,
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import type { GraphBuilder } from '../../onnx/graph-builder.ts';
+import { BlockMatrix } from '../quantize/block-matrix.ts';
+import { castToActivations, floatInitializer } from '../quantize/float-matrix.ts';
+import { emitRowProduct } from '../quantize/row-matrix.ts';
+import type { RowQuantizer } from '../quantize/row-quantizer.ts';
+import { transposeInto } from '../quantize/transpose.ts';
+import type { WeightFormat } from '../quantize/weight-format.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
+
+/** One checkpoint tensor that makes up a linear layer, or a slice of one that is fused. */
+export interface LinearPart {
+  /** Tensor name without `.weight` and `.bias`. */
+  readonly tensor: string;
+  readonly outFeatures: number;
+}
+
+/**
+ * A linear layer `y = x W^T + b`. Several parts that read the same input are fused into one
+ * product; their outputs lie side by side in the result.
+ */
+export interface LinearLayer {
+  readonly name: string;
+  readonly inFeatures: number;
+  readonly parts: readonly LinearPart[];
+  readonly bias: boolean;
+}
+
+/** A value [tokens, inFeatures], and one [tokens] to count its tokens by. */
+export interface LinearInput {
+  readonly value: string;
+  readonly rowsLike: string;
+}
+
+/** Adds a linear layer to the graph; returns its output's name. */
+export function emitLinear(
+  graph: GraphBuilder,
+  weights: WeightSource,
+  layer: LinearLayer,
+  input: LinearInput,
+  format: WeightFormat,
+  quantizer: RowQuantizer,
+): string {
+  const product = emitProduct(graph, weights, layer, input, format, quantizer);
+  if (!layer.bias) {
+    return product;
+  }
+  const shape = [totalOutFeatures(layer)];
+  const bias = floatInitializer(graph, `${layer.name}.bias`, shape, format.activations, () =>
+    loadBias(weights, layer),
+  );
+  return graph.node(`${layer.name}/Add`, 'Add', [product, bias]);
+}
+
+function emitProduct(
+  graph: GraphBuilder,
+  weights: WeightSource,
+  layer: LinearLayer,
+  { value: input, rowsLike }: LinearInput,
+  format: WeightFormat,
+  quantizer: RowQuantizer,
+): string {
+  const { name, inFeatures, parts } = layer;
+  const output = `${name}/MatMul`;
+  const tensors = parts.map(({ tensor, outFeatures }) => ({
+    name: `${tensor}.weight`,
+    rows: outFeatures,
+  }));
+  const source = { name, tensors, columns: inFeatures };
+  if (format.kind === 'blocks') {
+    return new BlockMatrix(graph, weights, source, format).multiply(output, input);
+  }
+  if (format.kind === 'rows') {
+    emitRowProduct(graph, weights, source, { output, input, rowsLike }, quantizer);
+    return output;
+  }
+  const shape = [inFeatures, totalOutFeatures(layer)];
+  const stored = floatInitializer(graph, `${name}.weight`, shape, format.type, () =>
+    loadTransposed(weights, layer),
+  );
+  return graph.node(output, 'MatMul', [input, castToActivations(graph, stored, format)]);
+}
+
+/** All parts' weights, checkpoint order [out, in], as one [inFeatures, sum of outFeatures]. */
+async function loadTransposed(weights: WeightSource, layer: LinearLayer): Promise<Float32Array> {
+  const { inFeatures } = layer;
+  const columns = totalOutFeatures(layer);
+  const fused = new Float32Array(inFeatures * columns);
+  let firstColumn = 0;
+  for (const { tensor, outFeatures } of layer.parts) {
+    const part = await weights.get(`${tensor}.weight`, [outFeatures, inFeatures]);
+    transposeInto(part, outFeatures, inFeatures, fused, columns, firstColumn);
+    firstColumn += outFeatures;
+  }
+  return fused;
+}
+
+async function loadBias(weights: WeightSource, layer: LinearLayer): Promise<Float32Array> {
+  const fused = new Float32Array(totalOutFeatures(layer));
+  let first = 0;
+  for (const { tensor, outFeatures } of layer.parts) {
+    fused.set(await weights.get(`${tensor}.bias`, [outFeatures]), first);
+    first += outFeatures;
+  }
+  return fused;
+}
+
+function totalOutFeatures({ parts }: LinearLayer): number {
+  return parts.reduce((sum, { outFeatures }) => sum + outFeatures, 0);
+}

@@ -1,0 +1,51 @@
+import type { GraphBuilder } from '../../onnx/graph-builder.ts';
+import type { DecoderConfig } from '../huggingface/config.ts';
+import { floatData } from '../quantize/float-matrix.ts';
+import { rotaryTables, type RopeShape } from './rope.ts';
+import type { FloatType } from '../quantize/weight-format.ts';
+
+/**
+ * What stands before the tables' names: nothing where layers turn by the model's own frequencies,
+ * `local_` where layers with a sliding window have others, `still_` where nothing turns.
+ */
+type TableKind = '' | 'local_' | 'still_';
+
+/** Adds the tables that `rotaryTableNames` tells, [max_position_embeddings, head_dim / 2] each. */
+export function declareRotaryTables(
+  graph: GraphBuilder,
+  config: DecoderConfig,
+  type: FloatType,
+): void {
+  const { maxPositionEmbeddings, headDim, numLayers } = config;
+  const kinds = Array.from({ length: numLayers }, (_, layer) => tableKind(config, layer));
+  for (const kind of new Set(kinds)) {
+    const { cos, sin } = rotaryTables(shapeOf(kind, config), maxPositionEmbeddings);
+    const dims = [maxPositionEmbeddings, headDim / 2];
+    graph.initializer(`${kind}cos_cache`, type, dims, floatData(type, cos));
+    graph.initializer(`${kind}sin_cache`, type, dims, floatData(type, sin));
+  }
+}
+
+/** Of the tables that a layer turns queries and keys by. */
+export function rotaryTableNames(
+  config: DecoderConfig,
+  layer: number,
+): readonly [cos: string, sin: string] {
+  const kind = tableKind(config, layer);
+  return [`${kind}cos_cache`, `${kind}sin_cache`];
+}
+
+function tableKind(
+  { rotatedLayers, localRopeTheta, slidingWindows }: DecoderConfig,
+  layer: number,
+): TableKind {
+  if (rotatedLayers[layer] === false) return 'still_';
+  return localRopeTheta !== null && slidingWindows[layer] !== null ? 'local_' : '';
+}
+
+function shapeOf(kind: TableKind, config: DecoderConfig): RopeShape {
+  if (kind === '') return config;
+  const unscaled: RopeShape = { ...config, ropeScaling: { type: 'default' } };
+  if (kind === 'still_') return { ...unscaled, rotaryDim: 0 };
+  return { ...unscaled, ropeTheta: config.localRopeTheta ?? config.ropeTheta };
+}

@@ -1,0 +1,67 @@
+import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
+import type { DecoderConfig } from '../huggingface/config.ts';
+import type { DecoderAttention } from './decoder-attention.ts';
+import { layerKvNames } from './kv-names.ts';
+import { declareKvScales, type LayerKvScales, quantizedCache } from './kv-scales.ts';
+import { attentionAttributes } from './attention-attributes.ts';
+import { rotaryTableNames } from './rotary-tables.ts';
+import { declareSlotInputs, declareSlotOutputs } from './slot-interface.ts';
+import { type GroupPrefix, packTokens } from './token-packing.ts';
+import type { FloatType } from '../quantize/weight-format.ts';
+
+/**
+ * Attention over a KV cache in slots, by GroupQueryAttention for each group of slots: adds the inputs of
+ * buildDecoderGraph or buildMixedGraph to a graph with rotary tables.
+ * @param type of what attention reads and writes, and of the cache
+ * @param kvScales by layer, for a cache of int8
+ */
+export function slotAttention(
+  graph: GraphBuilder,
+  config: DecoderConfig,
+  type: FloatType,
+  groups: readonly GroupPrefix[],
+  kvScales: readonly LayerKvScales[] | undefined,
+): DecoderAttention {
+  const { numLayers, numHeads, numKvHeads, headDim } = config;
+  const cache = { numLayers, numKvHeads, headDim, type: kvScales ? 'int8' : type } as const;
+  const inGroup = (group: GroupPrefix, names: readonly string[]) =>
+    names.map((name) => `${group}${name}`);
+
+  declareSlotInputs(graph, groups, cache);
+  declareKvScales(graph, kvScales ?? [], config);
+  const packing = packTokens(graph, groups);
+
+  function attendGroup(layer: number, qkv: string, group: GroupPrefix): string {
+    const name = `${group}layers.${layer}.attention/GroupQueryAttention`;
+    const quantized = kvScales ? quantizedCache(layer) : { inputs: [], attributes: {} };
+    return graph.node(
+      name,
+      'GroupQueryAttention',
+      [
+        qkv,
+        // Key and value are packed into the query input.
+        '',
+        '',
+        ...inGroup(group, layerKvNames('past_key_values', layer)),
+        `${group}seqlens_k`,
+        `${group}total_sequence_length`,
+        ...rotaryTableNames(config, layer),
+        ...quantized.inputs,
+      ],
+      {
+        domain: MICROSOFT_DOMAIN,
+        outputs: [name, ...inGroup(group, layerKvNames('present', layer))],
+        attributes: { ...attentionAttributes(config, layer), ...quantized.attributes },
+      },
+    );
+  }
+
+  return {
+    tokenIds: packing.tokenIds,
+    attend: (layer, qkv) =>
+      packing.forEachGroup([qkv], numHeads * headDim, ([rows = ''], group) =>
+        attendGroup(layer, rows, group),
+      ),
+    declareOutputs: () => declareSlotOutputs(graph, groups, cache),
+  };
+}

@@ -1,0 +1,55 @@
+import type { GraphBuilder } from '../../onnx/graph-builder.ts';
+import { BlockMatrix } from '../quantize/block-matrix.ts';
+import { castToActivations, floatInitializer } from '../quantize/float-matrix.ts';
+import type { BlockFormat, FloatFormat } from '../quantize/weight-format.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
+
+/** A matrix [vocab, hidden]: the token embedding, the LM head, or both at once when they are tied. */
+export interface VocabularyMatrix {
+  /** Adds the embedding of token ids [tokens]; returns the name of [tokens, hidden]. */
+  embed(tokenIds: string): string;
+  /** Adds the projection of hidden states [rows, hidden] to [rows, vocab], named `logits`. */
+  project(hidden: string, logits: string): void;
+}
+
+/** Adds the checkpoint tensor `tensor` [vocab, hidden] to the graph. */
+export function vocabularyMatrix(
+  graph: GraphBuilder,
+  weights: WeightSource,
+  tensor: string,
+  [vocabSize, hiddenSize]: readonly [vocab: number, hidden: number],
+  format: FloatFormat | BlockFormat,
+): VocabularyMatrix {
+  const name = `${tensor}.weight`;
+  if (format.kind === 'blocks') {
+    const tensors = [{ name, rows: vocabSize }];
+    const source = { name: tensor, tensors, columns: hiddenSize };
+    const matrix = new BlockMatrix(graph, weights, source, format);
+    return {
+      embed: (tokenIds) => matrix.gather('embedding/Gather', tokenIds),
+      project: (hidden, logits) => matrix.multiply(logits, hidden),
+    };
+  }
+  const shape = [vocabSize, hiddenSize];
+  const stored = floatInitializer(graph, name, shape, format.type, () => weights.get(name, shape));
+  return floatVocabulary(graph, stored, format);
+}
+
+function floatVocabulary(
+  graph: GraphBuilder,
+  stored: string,
+  format: FloatFormat,
+): VocabularyMatrix {
+  return {
+    embed(tokenIds) {
+      const rows = graph.node('embedding/Gather', 'Gather', [stored, tokenIds]);
+      return castToActivations(graph, rows, format);
+    },
+    project(hidden, logits) {
+      graph.node('lm_head/Gemm', 'Gemm', [hidden, castToActivations(graph, stored, format)], {
+        outputs: [logits],
+        attributes: { transB: 1n },
+      });
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { createWriteStream } from 'node:fs';
+import { rename, rm, stat } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { isFileError } from '../build/cache-error.ts';
+import { fileHash } from '../build/content-hash.ts';
+import { ModelError } from '../errors.ts';
+import { askHub, type HubAccess, type HubFile, refusal } from './hub-repository.ts';
+
+/** Times in a row that a connection may break without a byte more. */
+const MAX_FAILURES = 5;
+
+export interface HubFileOptions {
+  readonly access: HubAccess;
+  /** Called again and again with the bytes that are there. */
+  readonly onProgress?: (bytes: number) => void;
+  /** Between tries, in milliseconds; twice as long after each that fails. 500 if left out. */
+  readonly retryMs?: number;
+}
+
+/**
+ * Downloads a file, and goes on where an earlier try was cut off. It has its name once it is whole.
+ * @param path on the hub, such as `/owner/name/resolve/commit/file`
+ * @throws {ModelError} when the hub refuses, the connection keeps breaking, or the content is not what
+ *   the hub said it is
+ */
+export async function downloadHubFile(
+  file: HubFile,
+  path: string,
+  target: string,
+  { access, onProgress = () => {}, retryMs = 500 }: HubFileOptions,
+): Promise<void> {
+  if ((await sizeOf(target)) === file.size) return onProgress(file.size);
+  const partial = partialOf(target);
+  let failures = 0;
+  let have = await sizeOf(partial);
+  while (have !== file.size) {
+    // Longer than the whole: two processes wrote to it at once.
+    if (have !== undefined && have > file.size) {
+      await rm(partial);
+      have = undefined;
+    }
+    const before = have ?? 0;
+    let broken: unknown = null;
+    try {
+      await fetchRest(file, path, partial, before, access, onProgress);
+    } catch (error) {
+      if (error instanceof ModelError || isFileError(error)) throw error;
+      broken = error;
+    }
+    have = await sizeOf(partial);
+    if (broken === null) continue;
+    failures = (have ?? 0) > before ? 0 : failures + 1;
+    if (failures === MAX_FAILURES) {
+      throw new ModelError(
+        `${file.name} could not be downloaded from ${access.endpoint}: the connection broke ` +
+          `${MAX_FAILURES} times (${reasonOf(broken)}); what is there is kept, and the next try ` +
+          'goes on from it',
+        { cause: broken },
+      );
+    }
+    await sleep(retryMs * 2 ** failures);
+  }
+  if (file.sha256 !== null && (await fileHash(partial)) !== file.sha256) {
+    await rm(partial);
+    throw new ModelError(
+      `${file.name} from ${access.endpoint} is damaged: its hash is not the hub's`,
+    );
+  }
+  await rename(partial, target);
+}
+
+/** Where a file's beginning is kept until it is whole. */
+export function partialOf(target: string): string {
+  return `${target}.partial`;
+}
+
+/** Appends what is missing to the partial file. */
+async function fetchRest(
+  file: HubFile,
+  path: string,
+  partial: string,
+  have: number,
+  access: HubAccess,
+  onProgress: (bytes: number) => void,
+): Promise<void> {
+  const answer = await askHub(path, access, have > 0 ? { range: `bytes=${have}-` } : {});
+  const { status, body } = answer;
+  if (status >= 500) {
+    body.destroy();
+    throw new Error(`status ${status}`);
+  }
+  if (status !== 200 && status !== 206) throw refusal(answer, file.name, access);
+  // A server that knows no ranges sends everything again.
+  let bytes = status === 206 ? have : 0;
+  const flags = bytes > 0 ? 'a' : 'w';
+  const counted = async function* (chunks: AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunks) {
+      bytes += chunk.byteLength;
+      if (bytes > file.size) throw new ModelError(`${file.name} is longer than the hub said`);
+      onProgress(bytes);
+      yield chunk;
+    }
+  };
+  await pipeline(body, counted, createWriteStream(partial, { flags }));
+  if (bytes < file.size) throw new Error('the connection ended early');
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(() => undefined))?.size;
+}

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+
+import { type Answer, get, readJsonAnswer } from '../../net/get.ts';
+import { ModelError } from '../errors.ts';
+
+/** How to reach the hub. */
+export interface HubAccess {
+  /** Such as `https://huggingface.co`. */
+  readonly endpoint: string;
+  /** For private and gated models. */
+  readonly token: string | null;
+}
+
+/** A model on the hub, at a branch, tag or commit. */
+export interface HubReference {
+  /** Such as `Qwen/Qwen3-0.6B`. */
+  readonly id: string;
+  readonly revision: string;
+}
+
+export interface HubFile {
+  readonly name: string;
+  /** In bytes. */
+  readonly size: number;
+  /** In hex; null where the hub does not tell it, as for small text files. */
+  readonly sha256: string | null;
+}
+
+/** What a model has at one commit. */
+export interface HubListing {
+  readonly commit: string;
+  readonly files: readonly HubFile[];
+}
+
+const REFERENCE = /^hf:(?<id>\w[\w.-]*\/\w[\w.-]*)(?:@(?<revision>[^\s@]+))?$/;
+
+/** A commit's full hash: becomes a folder's name. */
+export const COMMIT = /^[0-9a-f]{40}$/;
+
+const listingSchema = z.object({
+  sha: z.string().regex(COMMIT),
+  siblings: z.array(
+    z.object({
+      rfilename: z.string(),
+      size: z.int().nonnegative().nullish(),
+      lfs: z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) }).nullish(),
+    }),
+  ),
+});
+
+/**
+ * `HF_ENDPOINT` and `HF_TOKEN`, as the hub's own tools read them.
+ * @throws {ModelError} if the first is no address
+ */
+export function hubAccess(env: NodeJS.ProcessEnv = process.env): HubAccess {
+  const endpoint = env['HF_ENDPOINT'] || 'https://huggingface.co';
+  if (!/^https?:/.test(endpoint) || !URL.canParse(endpoint)) {
+    throw new ModelError(
+      `HF_ENDPOINT is ${endpoint}: expected an address as https://huggingface.co`,
+    );
+  }
+  return { endpoint: endpoint.replace(/\/+$/, ''), token: env['HF_TOKEN'] || null };
+}
+
+export function isHubReference(model: string): boolean {
+  return model.startsWith('hf:');
+}
+
+/** @throws {ModelError} if it is not `hf:owner/name` or `hf:owner/name@revision` */
+export function parseHubReference(model: string): HubReference {
+  const { id, revision = 'main' } = REFERENCE.exec(model)?.groups ?? {};
+  // As on the hub itself; here two of them are what becomes of the slash in a folder's name.
+  if (id === undefined || id.includes('--') || /^\.+$/.test(revision)) {
+    throw new ModelError(`${model} is no model on the hub: expected hf:owner/name[@revision]`);
+  }
+  return { id, revision };
+}
+
+/**
+ * Asks the hub for a model's files.
+ * @throws {ModelError} when there is no such model, it needs a token, or the hub's answer makes no
+ *   sense; ConnectionError when the hub can't be reached
+ */
+export async function listHubFiles(
+  { id, revision }: HubReference,
+  access: HubAccess,
+): Promise<HubListing> {
+  const path = `/api/models/${id}/revision/${encodeURIComponent(revision)}?blobs=true`;
+  // Once more, for a connection kept open from an earlier request may be gone by now.
+  const answer = await askHub(path, access).catch(() => askHub(path, access));
+  if (answer.status !== 200) throw refusal(answer, `${id}@${revision}`, access);
+  const parsed = listingSchema.safeParse(await readJsonAnswer(answer).catch(() => null));
+  if (!parsed.success) throw new ModelError(`${access.endpoint} did not answer as a hub does`);
+  return {
+    commit: parsed.data.sha,
+    files: parsed.data.siblings.map(({ rfilename, size, lfs }) => ({
+      name: rfilename,
+      size: size ?? 0,
+      sha256: lfs?.sha256 ?? null,
+    })),
+  };
+}
+
+/** @throws ConnectionError when the hub can't be reached */
+export function askHub(
+  path: string,
+  { endpoint, token }: HubAccess,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
+  return get(new URL(`${endpoint}${path}`), { ...authorization, ...headers });
+}
+
+/** What an answer that is no success means; nothing more is read of it. */
+export function refusal(
+  { status, body }: Answer,
+  what: string,
+  { endpoint, token }: HubAccess,
+): ModelError {
+  body.destroy();
+  if (status === 401 || status === 403) {
+    const advice =
+      token === null ? 'set HF_TOKEN to a token that may read it' : 'HF_TOKEN may not read it';
+    return new ModelError(
+      `${what} on ${endpoint} does not exist, or is private or gated: ${advice}`,
+    );
+  }
+  if (status === 404) return new ModelError(`${endpoint} has no ${what}`);
+  return new ModelError(`${endpoint} answered ${status} for ${what}`);
+}

@@ -1,0 +1,67 @@
+import { mkdir, stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+import { joinUntrusted } from '../../files/untrusted-path.ts';
+import { ModelError } from '../errors.ts';
+import { downloadHubFile, type HubFileOptions, partialOf } from './hub-file.ts';
+import type { HubFile } from './hub-repository.ts';
+
+/** A model at one commit, and where its files are to be. */
+export interface Snapshot {
+  /** Such as `Qwen/Qwen3-0.6B`. */
+  readonly id: string;
+  readonly commit: string;
+  readonly folder: string;
+}
+
+/** A file of the hub's, and what it is called here. */
+interface Target {
+  readonly file: HubFile;
+  readonly path: string;
+}
+
+/**
+ * Downloads files that are not there yet, below the snapshot's folder and nowhere else.
+ * @param onProgress called with the bytes of those that are there
+ * @throws {UntrustedPathError} when one is to lie elsewhere: before any is written
+ * @throws {ModelError} when the disk has not room for them, or as downloadHubFile
+ */
+export async function downloadFiles(
+  { id, commit, folder }: Snapshot,
+  files: readonly HubFile[],
+  options: HubFileOptions,
+): Promise<void> {
+  const targets = files.map((file) => ({ file, path: joinUntrusted(folder, file.name, id) }));
+  await requireSpace(folder, targets, id);
+  let done = 0;
+  for (const { file, path } of targets) {
+    const name = file.name.split('/').map(encodeURIComponent).join('/');
+    await mkdir(dirname(path), { recursive: true });
+    await downloadHubFile(file, `/${id}/resolve/${commit}/${name}`, path, {
+      ...options,
+      onProgress: (bytes) => options.onProgress?.(done + bytes),
+    });
+    done += file.size;
+  }
+}
+
+/** Told before the disk is full of what then can not be finished. */
+async function requireSpace(folder: string, targets: readonly Target[], id: string): Promise<void> {
+  let missing = 0;
+  for (const { file, path } of targets) {
+    const have = (await sizeOf(path)) || (await sizeOf(partialOf(path)));
+    missing += Math.max(0, file.size - have);
+  }
+  const { blocks, bavail, bsize } = await statfs(folder);
+  // Some file systems do not tell.
+  if (blocks === 0 || missing <= bavail * bsize) return;
+  const gib = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+  throw new ModelError(
+    `${id} needs ${gib(missing)} more, and ${folder} has room for ${gib(bavail * bsize)} ` +
+      '(set CHAIRLIFT_CACHE to a folder on another disk)',
+  );
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => null))?.size ?? 0;
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+
+import { MODEL_LIMITS } from '../../limits.ts';
+
+const count = z.int().positive();
+const heads = count.max(MODEL_LIMITS.heads);
+const width = count.max(MODEL_LIMITS.width);
+const tokenId = z.int().nonnegative();
+const positive = z.number().positive();
+const fraction = positive.max(1);
+
+const ropeSchema = z.object({
+  rope_type: z.string().optional(),
+  // The older name of rope_type.
+  type: z.string().optional(),
+  rope_theta: positive.optional(),
+  partial_rotary_factor: fraction.nullish(),
+  factor: positive.nullish(),
+  low_freq_factor: positive.optional(),
+  high_freq_factor: positive.optional(),
+  original_max_position_embeddings: count.nullish(),
+  beta_fast: positive.nullish(),
+  beta_slow: positive.nullish(),
+  mscale: z.number().nullish(),
+  mscale_all_dim: z.number().nullish(),
+  attention_factor: positive.nullish(),
+  truncate: z.boolean().nullish(),
+  short_factor: z.array(positive).nullish(),
+  long_factor: z.array(positive).nullish(),
+  // Llama 4's and Ministral 3's: queries grow with the position, from the original length on.
+  llama_4_scaling_beta: z.number().nullish(),
+});
+
+/** Where layers with a sliding window have their own. */
+const ropeByLayerTypeSchema = z.object({
+  full_attention: ropeSchema,
+  sliding_attention: ropeSchema.nullish(),
+});
+
+/** What is read of a Hugging Face config.json. */
+export const configSchema = z.looseObject({
+  vocab_size: count.max(MODEL_LIMITS.vocabSize),
+  hidden_size: width,
+  intermediate_size: width,
+  num_hidden_layers: count.max(MODEL_LIMITS.layers),
+  num_attention_heads: heads,
+  num_key_value_heads: heads.nullish(),
+  head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
+  hidden_act: z.string().nullish(),
+  // Gemma's name of hidden_act.
+  hidden_activation: z.string().nullish(),
+  max_position_embeddings: count.max(MODEL_LIMITS.positions),
+  rms_norm_eps: positive.default(1e-6),
+  rope_theta: positive.optional(),
+  rope_local_base_freq: positive.nullish(),
+  rope_scaling: ropeSchema.nullish(),
+  // Since Transformers 5: rope_theta and rope_scaling in one object.
+  rope_parameters: z.union([ropeByLayerTypeSchema, ropeSchema]).nullish(),
+  partial_rotary_factor: fraction.nullish(),
+  // Where Phi-3 has what others have in rope_scaling.
+  original_max_position_embeddings: count.nullish(),
+  // SmolLM3: by layer, 0 for no rotary embedding; or every how manieth layer has none.
+  no_rope_layers: z.array(z.int()).nullish(),
+  no_rope_layer_interval: count.nullish(),
+  // Granite 4: `rope`, or none in any layer.
+  position_embedding_type: z.string().nullish(),
+  attention_bias: z.boolean().default(false),
+  mlp_bias: z.boolean().default(false),
+  tie_word_embeddings: z.boolean().default(false),
+  sliding_window: count.nullish(),
+  use_sliding_window: z.boolean().default(false),
+  max_window_layers: z.int().nonnegative().nullish(),
+  sliding_window_pattern: count.nullish(),
+  // What Transformers calls it since layer_types.
+  _sliding_window_pattern: count.nullish(),
+  layer_types: z.array(z.string()).nullish(),
+  query_pre_attn_scalar: positive.nullish(),
+  attn_logit_softcapping: positive.nullish(),
+  final_logit_softcapping: positive.nullish(),
+  // Granite's factors.
+  embedding_multiplier: positive.nullish(),
+  attention_multiplier: positive.nullish(),
+  residual_multiplier: positive.nullish(),
+  logits_scaling: positive.nullish(),
+  // Granite 4's intermediate_size, where there are no experts besides.
+  shared_intermediate_size: width.nullish(),
+  num_local_experts: z.int().nonnegative().nullish(),
+  use_bidirectional_attention: z.boolean().nullish(),
+  quantization_config: z.unknown().optional(),
+  bos_token_id: tokenId.nullish(),
+  eos_token_id: z.union([tokenId, z.array(tokenId)]).nullish(),
+});
+
+export type HuggingFaceConfig = z.infer<typeof configSchema>;

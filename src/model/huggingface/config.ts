@@ -1,0 +1,223 @@
+import { z } from 'zod';
+
+import { MODEL_LIMITS } from '../../limits.ts';
+import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
+import { ModelError } from '../errors.ts';
+import { FAMILIES, type BiasRule, type Family } from './families.ts';
+import { rotatedLayers } from './rotated-layers.ts';
+import { parseRope } from './rope-config.ts';
+import type { RopeScaling } from './rope-scaling.ts';
+import { slidingWindows } from './sliding-windows.ts';
+import { MULTIMODAL_TYPES, textModelConfig } from './text-config.ts';
+
+/** A decoder's architecture, read from config.json with every default filled in. */
+export interface DecoderConfig {
+  readonly family: Family;
+  readonly vocabSize: number;
+  readonly hiddenSize: number;
+  readonly intermediateSize: number;
+  readonly numLayers: number;
+  readonly numHeads: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly activation: Activation;
+  readonly maxPositionEmbeddings: number;
+  readonly rmsNormEps: number;
+  /** What embeddings are multiplied by. */
+  readonly embeddingScale: number;
+  /** What logits are multiplied by. */
+  readonly logitScale: number;
+  /** Logits x become cap * tanh(x / cap); null if they stay. */
+  readonly logitSoftcap: number | null;
+  /** Likewise attention's scores. */
+  readonly attentionSoftcap: number | null;
+  /** How many dimensions of a head turn with the position. */
+  readonly rotaryDim: number;
+  /** By layer, whether they turn at all. */
+  readonly rotatedLayers: readonly boolean[];
+  readonly ropeTheta: number;
+  readonly ropeScaling: RopeScaling;
+  /** The rotary base of layers with a sliding window, where it is another, unscaled; else null. */
+  readonly localRopeTheta: number | null;
+  /** What attention multiplies the products of queries and keys by. */
+  readonly attentionScale: number;
+  /** By layer, how many tokens each attends to, itself included; null for all before it. */
+  readonly slidingWindows: readonly (number | null)[];
+  readonly tieWordEmbeddings: boolean;
+  readonly queryKeyValueBias: boolean;
+  readonly attentionOutputBias: boolean;
+  readonly mlpBias: boolean;
+  readonly bosTokenId: number | null;
+  /** Tokens that end a sequence; several in chat models, none if config.json names none. */
+  readonly eosTokenIds: readonly number[];
+}
+
+/** An MLP's activation; `gelu_tanh` is GELU approximated with a tanh. */
+export type Activation = 'silu' | 'gelu_tanh';
+
+/** By their names in config.json. */
+const ACTIVATIONS: Readonly<Record<string, Activation>> = {
+  silu: 'silu',
+  gelu_pytorch_tanh: 'gelu_tanh',
+};
+
+/** In config.json; `attention` is Granite 4's name of `full_attention`. */
+const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', 'attention'];
+
+/** What `model_type` can be in config.json. */
+export const SUPPORTED_MODEL_TYPES = [
+  ...FAMILIES.map(({ modelType }) => modelType),
+  ...MULTIMODAL_TYPES,
+].join(', ');
+
+/** ONNX Runtime's rotary kernels work on heads of this many dimensions and its multiples. */
+const HEAD_DIM_MULTIPLE = 16;
+
+/**
+ * Reads a parsed Hugging Face config.json; of a multimodal model's, what is said of its text model.
+ * @param origin what to call the configuration in errors, such as its path
+ * @param maxModelLen longest sequence that will be computed, in tokens, on which the rotary
+ *   frequencies of some models depend; the longest possible if left out
+ * @throws {ModelError} if it is incomplete, or describes what the decoder graph cannot express
+ */
+export function parseDecoderConfig(
+  json: unknown,
+  origin: string,
+  maxModelLen?: number,
+): DecoderConfig {
+  const text = textModelConfig(json);
+  const family = parseFamily(text, origin);
+  const parsed = configSchema.safeParse({ ...family.defaults, ...Object(text) });
+  if (!parsed.success) {
+    throw new ModelError(`${origin} is not a valid model configuration: ${issues(parsed.error)}`);
+  }
+  const hf = parsed.data;
+  refuseUnsupported(hf, origin);
+  const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
+  const rope = parseRope(hf, {
+    headDim,
+    localInWindows: family.localRopeInWindows,
+    maxModelLen,
+    origin,
+  });
+  // What layers add is not multiplied by the residual multiplier: everything before them is divided by
+  // it. The norms that read the sum give the same, if what they add to its mean square is divided too.
+  const residualScale = hf.residual_multiplier ?? 1;
+  const embeddingScale = family.scalesEmbedding
+    ? Math.sqrt(hf.hidden_size)
+    : (hf.embedding_multiplier ?? 1);
+  const config: DecoderConfig = {
+    family,
+    vocabSize: hf.vocab_size,
+    hiddenSize: hf.hidden_size,
+    intermediateSize: hf.shared_intermediate_size ?? hf.intermediate_size,
+    numLayers: hf.num_hidden_layers,
+    numHeads: hf.num_attention_heads,
+    numKvHeads: hf.num_key_value_heads ?? hf.num_attention_heads,
+    headDim,
+    maxPositionEmbeddings: rope.maxPositionEmbeddings,
+    rmsNormEps: hf.rms_norm_eps / residualScale ** 2,
+    activation: parseActivation(hf, origin),
+    embeddingScale: embeddingScale / residualScale,
+    logitScale: 1 / (hf.logits_scaling ?? 1),
+    logitSoftcap: hf.final_logit_softcapping ?? null,
+    attentionSoftcap: hf.attn_logit_softcapping ?? null,
+    rotaryDim: rope.rotaryDim,
+    rotatedLayers: rotatedLayers(hf),
+    ropeTheta: rope.theta,
+    ropeScaling: rope.scaling,
+    localRopeTheta: rope.localTheta,
+    attentionScale: hf.attention_multiplier ?? (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
+    slidingWindows: slidingWindows(hf, family.slidingWindow, rope.maxPositionEmbeddings),
+    tieWordEmbeddings: hf.tie_word_embeddings,
+    queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
+    attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
+    mlpBias: hasBias(family.bias.mlp, hf),
+    bosTokenId: hf.bos_token_id ?? null,
+    eosTokenIds: [hf.eos_token_id ?? []].flat(),
+  };
+  checkHeads(config, origin);
+  checkPositions(config, origin);
+  return config;
+}
+
+function parseFamily(json: unknown, origin: string): Family {
+  const parsed = z.looseObject({ model_type: z.string() }).safeParse(json);
+  const supported = `supported: ${SUPPORTED_MODEL_TYPES}`;
+  if (!parsed.success) {
+    throw new ModelError(`${origin} has no "model_type" (${supported})`);
+  }
+  const { model_type: modelType } = parsed.data;
+  const family = FAMILIES.find((candidate) => candidate.modelType === modelType);
+  if (family === undefined) {
+    throw new ModelError(`${origin}: model type "${modelType}" is not supported (${supported})`);
+  }
+  return family;
+}
+
+function refuseUnsupported(hf: HuggingFaceConfig, origin: string): void {
+  const refuse = (what: string, supported: string): never => {
+    throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
+  };
+  if ((hf.num_local_experts ?? 0) > 0) {
+    refuse(`a mixture of ${hf.num_local_experts} experts`, 'dense models');
+  }
+  const layerType = hf.layer_types?.find((type) => !LAYER_TYPES.includes(type));
+  if (layerType !== undefined) refuse(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
+  if (hf.use_bidirectional_attention === true) {
+    refuse('use_bidirectional_attention', 'causal attention');
+  }
+  if (hf.quantization_config !== undefined && hf.quantization_config !== null) {
+    refuse('a checkpoint that is quantized already', 'float32, float16 and bfloat16 weights');
+  }
+}
+
+function parseActivation(hf: HuggingFaceConfig, origin: string): Activation {
+  const name = hf.hidden_activation ?? hf.hidden_act ?? 'silu';
+  const activation = ACTIVATIONS[name];
+  if (activation === undefined) {
+    const supported = Object.keys(ACTIVATIONS).join(', ');
+    throw new ModelError(
+      `${origin}: hidden_act "${name}" is not supported (supported: ${supported})`,
+    );
+  }
+  return activation;
+}
+
+function hasBias(rule: BiasRule, hf: HuggingFaceConfig): boolean {
+  if (rule === 'always' || rule === 'never') {
+    return rule === 'always';
+  }
+  return hf[rule];
+}
+
+function checkHeads({ headDim, numHeads, numKvHeads }: DecoderConfig, origin: string): void {
+  if (!Number.isInteger(headDim)) {
+    throw new ModelError(`${origin}: hidden_size is not a multiple of num_attention_heads`);
+  }
+  if (headDim % HEAD_DIM_MULTIPLE !== 0) {
+    throw new ModelError(
+      `${origin}: head_dim ${headDim} is not supported (supported: multiples of ${HEAD_DIM_MULTIPLE})`,
+    );
+  }
+  if (numHeads % numKvHeads !== 0) {
+    throw new ModelError(
+      `${origin}: num_attention_heads ${numHeads} is not a multiple of num_key_value_heads ${numKvHeads}`,
+    );
+  }
+}
+
+/** Scaled positions are as many as configurations say; their angles are in memory as a whole. */
+function checkPositions({ maxPositionEmbeddings, headDim }: DecoderConfig, origin: string): void {
+  const values = (maxPositionEmbeddings * headDim) / 2;
+  if (values > MODEL_LIMITS.rotaryTableValues) {
+    throw new ModelError(
+      `${origin}: ${maxPositionEmbeddings} positions of heads of ${headDim} dimensions have ` +
+        `${values} angles, and the limit is ${MODEL_LIMITS.rotaryTableValues}`,
+    );
+  }
+}
+
+function issues(error: z.ZodError): string {
+  return error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+}

@@ -1,0 +1,98 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+
+import { parseDecoderConfig, SUPPORTED_MODEL_TYPES, type DecoderConfig } from './config.ts';
+import { ModelError } from '../errors.ts';
+import { type ExportFolder, inspectExportFolder } from '../export/export-folder.ts';
+import { readJson } from './json-file.ts';
+import { SHARD_INDEX, SINGLE_FILE, weightFiles } from './safetensors.ts';
+
+/** A Hugging Face checkpoint: config.json and safetensors weights. */
+export interface HuggingFaceFolder {
+  readonly kind: 'huggingface';
+  /** Absolute path. */
+  readonly path: string;
+  readonly config: DecoderConfig;
+  /** Absolute paths of the safetensors files, in order. */
+  readonly weightFiles: readonly string[];
+}
+
+/** A folder that `--model` can name. */
+export type ModelFolder = HuggingFaceFolder | ExportFolder;
+
+const SUPPORTED =
+  'supported: a Hugging Face folder with config.json and safetensors weights ' +
+  `(${SINGLE_FILE}, or ${SHARD_INDEX} and its shards) ` +
+  `of a ${SUPPORTED_MODEL_TYPES} model, ` +
+  'an ONNX export (config.json and onnx/model*.onnx, or genai_config.json), ' +
+  'or hf:owner/name to download one';
+
+/** Names of a folder's content that an error lists. */
+const MAX_LISTED = 8;
+
+/**
+ * Finds out what kind of model a folder holds. Of weights and an export in the same folder, an export
+ * is what models get of which no graph can be built.
+ * @param maxModelLen see parseDecoderConfig
+ * @throws {ModelError} saying what was found and what is supported
+ */
+export async function inspectModelFolder(path: string, maxModelLen?: number): Promise<ModelFolder> {
+  const folder = resolve(path);
+  const names = await listFolder(folder);
+  if (!names.includes('config.json') || !hasSafetensors(names)) {
+    const exported = await inspectExportFolder(folder, names);
+    if (exported !== null) return exported;
+    throw new ModelError(`${folder} ${describe(names)}; ${SUPPORTED}`);
+  }
+  try {
+    return await inspectHuggingFaceFolder(folder, names, maxModelLen);
+  } catch (error) {
+    const exported = error instanceof ModelError ? await inspectExportFolder(folder, names) : null;
+    if (exported !== null) return exported;
+    throw error;
+  }
+}
+
+async function inspectHuggingFaceFolder(
+  folder: string,
+  names: readonly string[],
+  maxModelLen: number | undefined,
+): Promise<HuggingFaceFolder> {
+  const configPath = join(folder, 'config.json');
+  return {
+    kind: 'huggingface',
+    path: folder,
+    config: parseDecoderConfig(await readJson(configPath), configPath, maxModelLen),
+    weightFiles: await weightFiles(folder, names),
+  };
+}
+
+function hasSafetensors(names: readonly string[]): boolean {
+  return names.includes(SINGLE_FILE) || names.includes(SHARD_INDEX);
+}
+
+async function listFolder(folder: string): Promise<string[]> {
+  const stats = await stat(folder).catch((error: unknown) => {
+    throw new ModelError(`${folder} does not exist or cannot be read; ${SUPPORTED}`, {
+      cause: error,
+    });
+  });
+  if (!stats.isDirectory()) {
+    throw new ModelError(`${folder} is a file, not a folder; ${SUPPORTED}`);
+  }
+  return (await readdir(folder)).sort();
+}
+
+/** What a folder that is not supported holds, as the rest of a sentence about it. */
+function describe(names: readonly string[]): string {
+  if (hasSafetensors(names)) return 'has safetensors weights but no config.json';
+  if (names.includes('config.json')) {
+    return `has a config.json but no ${SINGLE_FILE}; it holds ${list(names)}`;
+  }
+  return names.length === 0 ? 'is an empty folder' : `holds no model, only ${list(names)}`;
+}
+
+function list(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_LISTED).join(', ');
+  return names.length > MAX_LISTED ? `${shown} and ${names.length - MAX_LISTED} more` : shown;
+}

@@ -1,0 +1,175 @@
+import type { HuggingFaceConfig } from './config-schema.ts';
+import { ModelError } from '../errors.ts';
+import type { RopeScaling } from './rope-scaling.ts';
+
+type RopeParameters = NonNullable<HuggingFaceConfig['rope_scaling']>;
+
+export interface Rope {
+  readonly theta: number;
+  readonly scaling: RopeScaling;
+  /** How many dimensions of a head turn. */
+  readonly rotaryDim: number;
+  /** Of layers with a sliding window, whose frequencies are not scaled; null if theirs are the same. */
+  readonly localTheta: number | null;
+  /** Longest sequence that the frequencies reach, in tokens. */
+  readonly maxPositionEmbeddings: number;
+}
+
+/** What a config.json's rotary embedding also depends on. */
+export interface RopeContext {
+  readonly headDim: number;
+  /** Layers with a sliding window have frequencies of their own, which are not scaled. */
+  readonly localInWindows: boolean;
+  /** Longest sequence that will be computed, in tokens; the longest possible if left out. */
+  readonly maxModelLen: number | undefined;
+  /** What to call the configuration in errors. */
+  readonly origin: string;
+}
+
+const DEFAULT_THETA = 10_000;
+
+/** @throws {ModelError} if frequencies are scaled in a way that is not supported */
+export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
+  const { full, sliding } = ropeByLayerType(hf);
+  const theta = full.rope_theta ?? hf.rope_theta ?? DEFAULT_THETA;
+  const partial = full.partial_rotary_factor ?? hf.partial_rotary_factor ?? 1;
+  const rotaryDim = Math.trunc(context.headDim * partial);
+  if (rotaryDim % 2 !== 0) {
+    throw new ModelError(
+      `${context.origin}: partial_rotary_factor ${partial} turns ${rotaryDim} of ` +
+        `${context.headDim} dimensions (supported: even numbers of them)`,
+    );
+  }
+  const slidingType = typeOf(sliding);
+  if (slidingType !== 'default') {
+    throw new ModelError(
+      `${context.origin}: rope scaling "${slidingType}" of sliding_attention layers is not ` +
+        'supported (supported: default)',
+    );
+  }
+  const scaling = parseScaling(full, hf, rotaryDim, context);
+  const localTheta =
+    sliding.rope_theta ?? hf.rope_local_base_freq ?? hf.rope_theta ?? DEFAULT_THETA;
+  return {
+    theta,
+    scaling,
+    rotaryDim,
+    localTheta: context.localInWindows ? localTheta : null,
+    maxPositionEmbeddings: reach(scaling, full, hf),
+  };
+}
+
+function ropeByLayerType({
+  rope_parameters: parameters,
+  rope_scaling: scaling,
+}: HuggingFaceConfig): { full: RopeParameters; sliding: RopeParameters } {
+  if (parameters && 'full_attention' in parameters) {
+    return { full: parameters.full_attention, sliding: parameters.sliding_attention ?? {} };
+  }
+  return { full: parameters ?? scaling ?? {}, sliding: {} };
+}
+
+function typeOf(rope: RopeParameters): string {
+  const type = rope.rope_type ?? rope.type ?? 'default';
+  // Turns by rows and columns of images: for text it is the default.
+  return type === 'mrope' ? 'default' : type;
+}
+
+/**
+ * YaRN is also given to models whose max_position_embeddings is the length before it. Queries that grow
+ * with the position are not built: up to the original length they are as others.
+ */
+function reach(
+  scaling: RopeScaling,
+  { llama_4_scaling_beta: growth }: RopeParameters,
+  { max_position_embeddings: stated }: HuggingFaceConfig,
+): number {
+  if (scaling.type !== 'yarn') return stated;
+  if (growth) return Math.min(stated, scaling.originalMaxPositionEmbeddings);
+  return Math.max(stated, Math.floor(scaling.originalMaxPositionEmbeddings * scaling.factor));
+}
+
+function parseScaling(
+  rope: RopeParameters,
+  hf: HuggingFaceConfig,
+  rotaryDim: number,
+  { origin, maxModelLen = hf.max_position_embeddings }: RopeContext,
+): RopeScaling {
+  const type = typeOf(rope);
+  const need = <T>(key: keyof RopeParameters, value: T | null | undefined): T => {
+    if (value === null || value === undefined) {
+      throw new ModelError(`${origin}: rope scaling "${type}" needs "${key}"`);
+    }
+    return value;
+  };
+  const originalMaxPositionEmbeddings =
+    hf.original_max_position_embeddings ??
+    rope.original_max_position_embeddings ??
+    hf.max_position_embeddings;
+  // Some configurations tell it by both lengths only.
+  const factor = rope.factor ?? hf.max_position_embeddings / originalMaxPositionEmbeddings;
+  switch (type) {
+    case 'default':
+      return { type };
+    case 'linear':
+      return { type, factor: need('factor', rope.factor) };
+    case 'llama3': {
+      const lowFreqFactor = need('low_freq_factor', rope.low_freq_factor);
+      const highFreqFactor = need('high_freq_factor', rope.high_freq_factor);
+      if (highFreqFactor <= lowFreqFactor) {
+        throw new ModelError(`${origin}: high_freq_factor must be greater than low_freq_factor`);
+      }
+      return {
+        type,
+        factor: need('factor', rope.factor),
+        lowFreqFactor,
+        highFreqFactor,
+        originalMaxPositionEmbeddings,
+      };
+    }
+    case 'yarn':
+      return {
+        type,
+        factor,
+        betaFast: rope.beta_fast ?? 32,
+        betaSlow: rope.beta_slow ?? 1,
+        truncate: rope.truncate ?? true,
+        originalMaxPositionEmbeddings,
+        attentionFactor: rope.attention_factor ?? yarnAttentionFactor(factor, rope),
+      };
+    case 'su':
+    case 'longrope': {
+      const isLong = maxModelLen > originalMaxPositionEmbeddings;
+      const key = isLong ? 'long_factor' : 'short_factor';
+      const factors = need(key, rope[key]);
+      if (factors.length !== rotaryDim / 2) {
+        throw new ModelError(
+          `${origin}: ${key} has ${factors.length} values, expected ${rotaryDim / 2}`,
+        );
+      }
+      const attentionFactor =
+        rope.attention_factor ?? longRopeAttentionFactor(factor, originalMaxPositionEmbeddings);
+      return { type: 'longrope', factors, attentionFactor };
+    }
+    default:
+      throw new ModelError(
+        `${origin}: rope scaling "${type}" is not supported ` +
+          '(supported: default, linear, llama3, yarn, longrope)',
+      );
+  }
+}
+
+/** As Transformers' modeling_rope_utils.py defines it. */
+function yarnAttentionFactor(
+  factor: number,
+  { mscale, mscale_all_dim: mscaleAllDim }: RopeParameters,
+): number {
+  const scale = (multiplier: number): number =>
+    factor <= 1 ? 1 : 0.1 * multiplier * Math.log(factor) + 1;
+  return mscale && mscaleAllDim ? scale(mscale) / scale(mscaleAllDim) : scale(1);
+}
+
+/** Likewise. */
+function longRopeAttentionFactor(factor: number, originalLength: number): number {
+  return factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(originalLength));
+}

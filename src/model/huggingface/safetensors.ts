@@ -1,0 +1,161 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+import { z } from 'zod';
+
+import { joinUntrusted } from '../../files/untrusted-path.ts';
+import { ModelError } from '../errors.ts';
+import { readRange } from './file-range.ts';
+import { bfloat16ToFloat32, float16ToFloat32 } from './float-conversion.ts';
+import { readJson } from './json-file.ts';
+import { readSafetensorsHeader, type TensorEntry } from './safetensors-header.ts';
+import { textModelTensor } from './text-config.ts';
+import type { WeightSource } from './weights.ts';
+
+/** Bytes read at a time: a multiple of every element size. */
+const READ_CHUNK = 16 * 1024 * 1024;
+
+interface Located extends TensorEntry {
+  readonly file: FileHandle;
+  readonly path: string;
+}
+
+/** Converts the raw elements of a chunk into as many float32 values. */
+type Convert = (bytes: Uint8Array<ArrayBuffer>, target: Float32Array) => void;
+
+const CONVERSIONS: Readonly<Record<string, { elementBytes: number; convert: Convert }>> = {
+  F32: {
+    elementBytes: 4,
+    convert: (bytes, target) => target.set(new Float32Array(bytes.buffer, 0, target.length)),
+  },
+  F16: {
+    elementBytes: 2,
+    convert: (bytes, target) =>
+      float16ToFloat32(new Uint16Array(bytes.buffer, 0, target.length), target),
+  },
+  BF16: {
+    elementBytes: 2,
+    convert: (bytes, target) =>
+      bfloat16ToFloat32(new Uint16Array(bytes.buffer, 0, target.length), target),
+  },
+};
+
+const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string()) });
+
+export const SINGLE_FILE = 'model.safetensors';
+export const SHARD_INDEX = 'model.safetensors.index.json';
+
+/**
+ * The safetensors files that hold a checkpoint's weights: one, or those that an index names, in order.
+ * @param folder with the index, if there is one
+ * @param names of the checkpoint's files
+ * @returns absolute paths; none where there are no such weights
+ * @throws {ModelError} if the index cannot be read, or names what is not a file beside it
+ * @throws {UntrustedPathError} if it names a file outside its folder
+ */
+export async function weightFiles(folder: string, names: readonly string[]): Promise<string[]> {
+  if (names.includes(SINGLE_FILE)) return [join(folder, SINGLE_FILE)];
+  return names.includes(SHARD_INDEX) ? readShardIndex(join(folder, SHARD_INDEX)) : [];
+}
+
+async function readShardIndex(indexPath: string): Promise<string[]> {
+  const parsed = indexSchema.safeParse(await readJson(indexPath));
+  if (!parsed.success) {
+    throw new ModelError(`${indexPath} has no "weight_map" of tensor names to file names`);
+  }
+  const names = [...new Set(Object.values(parsed.data.weight_map))].sort();
+  const paths = names.map((name) => joinUntrusted(dirname(indexPath), name, indexPath));
+  const other = names.find((name) => !/^[^/]+\.safetensors$/.test(name));
+  if (other !== undefined) {
+    throw new ModelError(
+      `${indexPath} names "${other}", which is not a safetensors file beside it`,
+    );
+  }
+  return paths;
+}
+
+/**
+ * The tensors of one or several safetensors files, read on demand. Those of a multimodal model's text
+ * model go by the names that they would have without the rest.
+ */
+export class SafetensorsWeights implements WeightSource {
+  readonly #files = new Map<string, FileHandle>();
+  readonly #tensors = new Map<string, Located>();
+
+  /**
+   * Opens the files and checks their headers.
+   * @throws {ModelError} if a file is missing or damaged, or two files hold the same tensor
+   */
+  static async open(paths: readonly string[]): Promise<SafetensorsWeights> {
+    const weights = new SafetensorsWeights();
+    try {
+      for (const path of paths) {
+        await weights.#add(path);
+      }
+    } catch (error) {
+      await weights.close();
+      throw error;
+    }
+    return weights;
+  }
+
+  async get(name: string, shape: readonly number[]): Promise<Float32Array> {
+    const tensor = this.#tensors.get(name);
+    if (tensor === undefined) {
+      throw new ModelError(
+        `tensor "${name}" is missing from ${[...this.#files.keys()].join(', ')}`,
+      );
+    }
+    const what = `${tensor.path}: tensor "${name}"`;
+    if (tensor.shape.join() !== shape.join()) {
+      throw new ModelError(
+        `${what} has shape [${tensor.shape.join(', ')}], expected [${shape.join(', ')}]`,
+      );
+    }
+    return readTensor(tensor, what);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#files.values()].map((file) => file.close()));
+  }
+
+  async #add(path: string): Promise<void> {
+    const file = await openFile(path);
+    this.#files.set(path, file);
+    for (const [stored, entry] of await readSafetensorsHeader(file, path)) {
+      const name = textModelTensor(stored);
+      const other = this.#tensors.get(name);
+      if (other !== undefined) {
+        throw new ModelError(`tensor "${name}" is in both ${other.path} and ${path}`);
+      }
+      this.#tensors.set(name, { ...entry, file, path });
+    }
+  }
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    throw new ModelError(`${path} cannot be opened`, { cause: error });
+  }
+}
+
+async function readTensor(tensor: Located, what: string): Promise<Float32Array> {
+  const conversion = CONVERSIONS[tensor.dtype];
+  if (conversion === undefined) {
+    throw new ModelError(
+      `${what} has dtype ${tensor.dtype}, supported: ${Object.keys(CONVERSIONS).join(', ')}`,
+    );
+  }
+  const { elementBytes, convert } = conversion;
+  const values = new Float32Array(tensor.byteLength / elementBytes);
+  const chunk = new Uint8Array(Math.min(READ_CHUNK, tensor.byteLength));
+  for (let position = 0; position < tensor.byteLength; position += chunk.byteLength) {
+    const length = Math.min(chunk.byteLength, tensor.byteLength - position);
+    await readRange(tensor.file, tensor.offset + position, chunk.subarray(0, length), what);
+    const first = position / elementBytes;
+    convert(chunk, values.subarray(first, first + length / elementBytes));
+  }
+  return values;
+}

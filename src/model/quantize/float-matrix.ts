@@ -1,0 +1,49 @@
+import { elementTypeInfo } from '../../onnx/element-type.ts';
+import type { GraphBuilder } from '../../onnx/graph-builder.ts';
+import type { GraphNodes } from '../../onnx/graph-nodes.ts';
+import { float32ToFloat16 } from '../huggingface/float-conversion.ts';
+import type { FloatFormat, FloatType } from './weight-format.ts';
+
+/** float32 values as the data of an initializer of that type. */
+export function floatData(type: FloatType, values: Float32Array): Float32Array | Uint16Array {
+  return type === 'float' ? values : float32ToFloat16(values);
+}
+
+/** Adds a float tensor; `load` gives its values as float32. */
+export function floatInitializer(
+  graph: GraphBuilder,
+  name: string,
+  shape: readonly number[],
+  type: FloatType,
+  load: () => Promise<Float32Array>,
+): string {
+  return graph.initializer(name, type, shape, async () => floatData(type, await load()));
+}
+
+/** Adds a tensor [1] of that value. */
+export function scalar(graph: GraphBuilder, name: string, type: FloatType, value: number): string {
+  return graph.initializer(name, type, [1], floatData(type, Float32Array.of(value)));
+}
+
+/** Adds a cast. */
+export function cast(
+  graph: GraphNodes,
+  output: string,
+  value: string,
+  type: FloatType | 'int32' | 'int64',
+): string {
+  const to = BigInt(elementTypeInfo(type).dataType);
+  return graph.node(output, 'Cast', [value], { attributes: { to } });
+}
+
+/**
+ * A stored value as what activations are: itself, or a cast of it, which a session does once when it
+ * is loaded.
+ */
+export function castToActivations(
+  graph: GraphBuilder,
+  value: string,
+  { type, activations }: FloatFormat,
+): string {
+  return type === activations ? value : cast(graph, `${value}/Cast`, value, activations);
+}

@@ -1,0 +1,80 @@
+import { MICROSOFT_DOMAIN, type GraphBuilder } from '../../onnx/graph-builder.ts';
+import type { MatrixSource } from './block-matrix.ts';
+import type { RowQuantizer } from './row-quantizer.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
+
+const LARGEST = 127;
+
+/** A matrix [rows, columns] as 8-bit integers, transposed: a value is stored * its row's scale. */
+interface QuantizedColumns {
+  /** [columns, rows] */
+  readonly values: Int8Array;
+  /** [rows] */
+  readonly scales: Float32Array;
+}
+
+/**
+ * Adds `output = input W^T` with 8-bit integers on both sides, W by a scale per row and the input by
+ * a scale per token ("W8A8, per channel and per token"). [tokens, columns] becomes [tokens, rows].
+ * @param rowsLike a value [tokens]
+ */
+export function emitRowProduct(
+  graph: GraphBuilder,
+  weights: WeightSource,
+  source: MatrixSource,
+  { output, input, rowsLike }: { output: string; input: string; rowsLike: string },
+  quantizer: RowQuantizer,
+): void {
+  const { name, columns } = source;
+  const rows = source.tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
+  // The graph is written in the order of its initializers: values, then their scales.
+  let quantized: QuantizedColumns | undefined;
+  const values = graph.initializer(`${name}.weight_int8`, 'int8', [columns, rows], async () => {
+    quantized = await quantize(weights, source, rows);
+    return quantized.values;
+  });
+  const scales = graph.initializer(`${name}.weight_scales`, 'float', [rows], async () => {
+    const { scales: made } = quantized ?? (await quantize(weights, source, rows));
+    quantized = undefined;
+    return made;
+  });
+  const one = graph.initializer(`${name}.unscaled`, 'float', [1], Float32Array.of(1));
+  const activations = quantizer.quantize(input, rowsLike);
+  const product = graph.node(
+    `${output}/Unscaled`,
+    'MatMulIntegerToFloat',
+    [activations.values, values, one, scales, quantizer.zeroPoint],
+    { domain: MICROSOFT_DOMAIN },
+  );
+  graph.node(output, 'Mul', [product, activations.scales]);
+}
+
+async function quantize(
+  weights: WeightSource,
+  { tensors, columns }: MatrixSource,
+  totalRows: number,
+): Promise<QuantizedColumns> {
+  const values = new Int8Array(columns * totalRows);
+  const scales = new Float32Array(totalRows);
+  let first = 0;
+  for (const { name, rows } of tensors) {
+    const tensor = await weights.get(name, [rows, columns]);
+    for (let row = 0; row < rows; row++) {
+      const of = tensor.subarray(row * columns, (row + 1) * columns);
+      const scale = largestMagnitude(of) / LARGEST;
+      const inverse = scale === 0 ? 0 : 1 / scale;
+      scales[first + row] = scale;
+      for (let column = 0; column < columns; column++) {
+        values[column * totalRows + first + row] = Math.round((of[column] ?? 0) * inverse);
+      }
+    }
+    first += rows;
+  }
+  return { values, scales };
+}
+
+function largestMagnitude(values: Float32Array): number {
+  let largest = 0;
+  for (let i = 0; i < values.length; i++) largest = Math.max(largest, Math.abs(values[i] ?? 0));
+  return largest;
+}

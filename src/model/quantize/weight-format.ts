@@ -1,0 +1,62 @@
+import type { Precision } from '../build/manifest.ts';
+
+/** Element types of weights and activations that are not quantized. */
+export type FloatType = 'float' | 'float16';
+
+/** Weights as they are, in that element type. */
+export interface FloatFormat {
+  readonly kind: 'float';
+  readonly type: FloatType;
+  /** What they are multiplied with, and as what: cast if they are stored as another type. */
+  readonly activations: FloatType;
+}
+
+/** Weights as small integers that share a scale per block of a row. */
+export interface BlockFormat {
+  readonly kind: 'blocks';
+  readonly bits: 4 | 8;
+  /** What they are multiplied with; of the scales, too. */
+  readonly activations: FloatType;
+}
+
+/** Weights as 8-bit integers that share a scale per row, multiplied with 8-bit activations. */
+export interface RowFormat {
+  readonly kind: 'rows';
+  /** What is quantized to 8 bits, and what comes out. */
+  readonly activations: 'float';
+}
+
+/**
+ * The `accuracy_level` of MatMulNBits with 8-bit activations, scaled per row and block: no row depends
+ * on another.
+ */
+export const INT8_ACTIVATIONS = 4n;
+
+export type WeightFormat = FloatFormat | BlockFormat | RowFormat;
+
+/** How a model's matrices are stored. */
+export interface WeightFormats {
+  readonly linear: WeightFormat;
+  /** Token embedding and LM head, which may be one matrix: stored once if both are alike. */
+  readonly embedding: FloatFormat | BlockFormat;
+  readonly lmHead: WeightFormat;
+}
+
+/**
+ * int8 is what is fastest with many tokens at once, int4 with few: its products are those of blocks,
+ * the fastest ones for a single row.
+ * @param activations int8 has float only
+ */
+export function weightFormats(precision: Precision, activations: FloatType): WeightFormats {
+  if (precision === 'int8') {
+    const rows: RowFormat = { kind: 'rows', activations: 'float' };
+    return { linear: rows, embedding: { kind: 'blocks', bits: 8, activations }, lmHead: rows };
+  }
+  if (precision === 'int4') {
+    const int8: BlockFormat = { kind: 'blocks', bits: 8, activations };
+    return { linear: { kind: 'blocks', bits: 4, activations }, embedding: int8, lmHead: int8 };
+  }
+  const type = precision === 'fp16' ? 'float16' : 'float';
+  const float: FloatFormat = { kind: 'float', type, activations };
+  return { linear: float, embedding: float, lmHead: float };
+}

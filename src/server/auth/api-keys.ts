@@ -1,0 +1,115 @@
+/** API keys: whose a request is. Only digests are kept, and compared in constant time. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { adminOnly, unauthorized } from '../errors.ts';
+
+/** A key and its client. Keys of one name are one client, so that a key can be changed for another. */
+export interface ApiKey {
+  /** What logs call the client. */
+  readonly client: string;
+  /** SHA-256 of the key. */
+  readonly digest: Buffer;
+}
+
+/** Who comes with the admin key. No name in a key file begins with `#`: there it is a comment. */
+const ADMIN_CLIENT = '#admin';
+
+/** Keys of which only the text is known are clients `#1`, `#2` and so on. */
+export function unnamedKeys(keys: readonly string[]): ApiKey[] {
+  return [...new Set(keys)].map((key, index) => ({
+    client: `#${index + 1}`,
+    digest: digestOf(key),
+  }));
+}
+
+/** Equal lengths, as the constant-time comparison needs. */
+export function digestOf(key: string): Buffer {
+  return createHash('sha256').update(key, 'utf8').digest();
+}
+
+export class ApiKeys {
+  /** Whether requests need no key. */
+  readonly isOpen: boolean;
+  #users: readonly ApiKey[];
+  #numClients: number;
+  readonly #admin: ApiKey | null;
+
+  /**
+   * @param users with none, the API is open to all
+   * @param adminDigest of the key that opens everything, and alone what is the operator's; null
+   *   leaves that open
+   */
+  constructor(users: readonly ApiKey[] = [], adminDigest: Buffer | null = null) {
+    this.isOpen = users.length === 0;
+    this.#users = users;
+    this.#numClients = countClients(users);
+    this.#admin = adminDigest && { client: ADMIN_CLIENT, digest: adminDigest };
+  }
+
+  /** Of the users' keys: how many share the server. */
+  get numClients(): number {
+    return this.#numClients;
+  }
+
+  /** Puts `users` in the place of those so far. With none left, a closed API opens to nobody. */
+  replace(users: readonly ApiKey[]): void {
+    this.#users = users;
+    this.#numClients = countClients(users);
+  }
+
+  /**
+   * The key that came as `Authorization: Bearer KEY` or `X-Api-Key: KEY`; null where none is needed.
+   * @throws ApiError 401
+   */
+  identify(headers: IncomingHttpHeaders): ApiKey | null {
+    return this.isOpen ? null : find(this.#known(), headers);
+  }
+
+  /**
+   * For what is the operator's.
+   * @throws ApiError 401 without a key, 403 with a user's, unless there is no admin key at all
+   */
+  requireAdmin(headers: IncomingHttpHeaders): void {
+    const admin = this.#admin;
+    if (admin === null) return;
+    if (find([...this.#users, admin], headers) !== admin) throw adminOnly();
+  }
+
+  /** Whether `key`, which `identify` gave once, would still pass as the same client's. */
+  isValid(key: ApiKey | null): boolean {
+    if (key === null) return this.isOpen;
+    return this.#known().some(
+      ({ client, digest }) => client === key.client && timingSafeEqual(digest, key.digest),
+    );
+  }
+
+  #known(): readonly ApiKey[] {
+    return this.#admin === null ? this.#users : [...this.#users, this.#admin];
+  }
+}
+
+function countClients(keys: readonly ApiKey[]): number {
+  return new Set(keys.map(({ client }) => client)).size;
+}
+
+function find(keys: readonly ApiKey[], headers: IncomingHttpHeaders): ApiKey {
+  const text = presentedKey(headers);
+  if (text === undefined) {
+    throw unauthorized('No API key given; send `Authorization: Bearer KEY` or `X-Api-Key: KEY`.');
+  }
+  const presented = digestOf(text);
+  let found: ApiKey | null = null;
+  // Every key is compared, so that the time taken tells nothing of which one is close.
+  for (const key of keys) {
+    if (timingSafeEqual(key.digest, presented)) found = key;
+  }
+  if (found === null) throw unauthorized('The API key is not valid.');
+  return found;
+}
+
+function presentedKey(headers: IncomingHttpHeaders): string | undefined {
+  const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers.authorization ?? '')?.[1];
+  if (bearer !== undefined) return bearer;
+  const header = headers['x-api-key'];
+  return typeof header === 'string' && header !== '' ? header : undefined;
+}

@@ -1,0 +1,96 @@
+/** Starts a generation and learns at once whether it was admitted. */
+import { setImmediate } from 'node:timers/promises';
+import type { Caller } from '../../front/caller.ts';
+import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
+import type { GenerationDelta } from '../../front/generation/generation.ts';
+import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
+import type { ServerConfig, ServerContext } from '../context.ts';
+import { withDeadline } from './deadline.ts';
+import { unavailable } from '../errors.ts';
+import { compiled } from './structured-outputs.ts';
+
+/**
+ * @param client that wants to be served
+ * @throws ApiError 503 when no new request can be taken; QueueFullError.
+ */
+export function requireServing(context: ServerContext, client: string): void {
+  if (context.isDraining()) throw unavailable('The server is shutting down.');
+  const { state } = context.engine;
+  if (state === 'failed' || state === 'stopped' || state === 'starting') {
+    throw unavailable(`The engine is ${state}.`);
+  }
+  // Before work is spent on the request: templates and tokenizers are not free.
+  context.admission.requireRoom(0, client);
+}
+
+/**
+ * Queues `request`. A refusal (bad grammar, queue full, shutting down) throws here, while the answer's status
+ * can still be chosen; whatever happens later, the wait for the first token included, is met in
+ * the deltas. Past its deadline, or the server's for `caller`, the generation ends with a TimeoutError.
+ */
+export async function startGeneration(
+  context: ServerContext,
+  request: FanOutRequest,
+  caller: Caller,
+): Promise<AsyncIterableIterator<GenerationDelta>> {
+  requireServing(context, caller.client);
+  const {
+    prompts: [first],
+    grammar: source,
+  } = request;
+  const signal = withDeadline(caller.signal, first?.timeoutMs ?? null);
+  const grammar = source && (await compiled(context, source, { ...caller, signal }));
+  const granted = grant(grammar ? withGrammar(request, grammar) : request, caller, context.config);
+  const deltas = fanOut(context.generator, granted, signal);
+  const next = deltas.next();
+  // The generator decides on admission before it waits for anything, so a refusal is here within
+  // this turn of the event loop.
+  await Promise.race([next, setImmediate()]);
+  return withFirst(next, deltas);
+}
+
+/**
+ * What the server makes of a request's wishes: it is its client's, and so are the prefixes it leaves
+ * in the cache. Without API keys the request's own `user` field tells whose it is.
+ */
+function grant(
+  request: FanOutRequest,
+  { client }: Caller,
+  { priorities: { min, max }, sharePrefixCache }: ServerConfig,
+): FanOutRequest {
+  const prompts = request.prompts.map((prompt) => {
+    const { priority = 0, cacheSalt = '' } = prompt;
+    const granted = { ...prompt, priority: Math.min(Math.max(priority, min), max) };
+    if (client === '') return granted;
+    if (sharePrefixCache) return { ...granted, client };
+    // As JSON no salt of one client's can spell that of another's.
+    return { ...granted, client, cacheSalt: JSON.stringify([client, cacheSalt]) };
+  });
+  return { ...request, prompts };
+}
+
+function withGrammar(request: FanOutRequest, grammar: GrammarSpec): FanOutRequest {
+  return { ...request, prompts: request.prompts.map((prompt) => ({ ...prompt, grammar })) };
+}
+
+/** `deltas` with its first result already asked for; adds no promise per delta. */
+function withFirst(
+  first: Promise<IteratorResult<GenerationDelta, void>>,
+  deltas: AsyncGenerator<GenerationDelta, void>,
+): AsyncIterableIterator<GenerationDelta> {
+  let pending: typeof first | undefined = first;
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next() {
+      if (pending === undefined) return deltas.next();
+      const result = pending;
+      pending = undefined;
+      return result;
+    },
+    return() {
+      return deltas.return();
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { LIMITS } from '../../limits.ts';
+import { tooManyBodies, unavailable } from '../errors.ts';
+
+/** Seconds until bodies that are being read now will mostly have come. */
+const RETRY_SECONDS = 1;
+
+/** Bounds the memory of the bodies that are being read, over all clients and of each. */
+export class BodyBudget {
+  #numBytes = 0;
+  readonly #bytesByClient = new Map<string, number>();
+
+  /**
+   * Charges `client` for bytes that came in.
+   * @throws ApiError 429 past the client's share, 503 past what all may have
+   */
+  take(client: string, numBytes: number): void {
+    const ofClient = (this.#bytesByClient.get(client) ?? 0) + numBytes;
+    if (ofClient > LIMITS.clientBodyBytesAtOnce) throw tooManyBodies(RETRY_SECONDS);
+    if (this.#numBytes + numBytes > LIMITS.bodyBytesAtOnce) {
+      throw unavailable('Too many request bodies are being read; try again later.', RETRY_SECONDS);
+    }
+    this.#numBytes += numBytes;
+    this.#bytesByClient.set(client, ofClient);
+  }
+
+  /** Gives back what was taken. */
+  give(client: string, numBytes: number): void {
+    this.#numBytes -= numBytes;
+    const left = (this.#bytesByClient.get(client) ?? 0) - numBytes;
+    if (left > 0) this.#bytesByClient.set(client, left);
+    else this.#bytesByClient.delete(client);
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Which names a server without API keys answers to. A web page can have its own name point at this
+ * machine (DNS rebinding), and then read what it is answered, as if it came from the page's server.
+ * It can't do so with a key, which it does not know, nor under a name that is not its own.
+ */
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import type { MiddlewareHandler } from 'hono';
+import type { ServerContext, ServerEnv } from '../context.ts';
+import { hostRefused } from '../errors.ts';
+
+const ANY_HOST = '*';
+
+/** A name or an address, in brackets where it has colons, and perhaps a port. */
+const HOST = /^(?:\[([\da-f:.]+)\]|([^:[\]]+))(?::\d*)?$/i;
+
+/** Names that nobody can have in the public DNS: of container networks, clusters and home networks. */
+const PRIVATE_SUFFIX = /\.(local|internal|home\.arpa)$/;
+
+/** Whether only this machine reaches an address to listen on. */
+export function isLoopback(host: string): boolean {
+  return (
+    /^(.+\.)?localhost$/.test(host) ||
+    host === '::1' ||
+    (isIP(host) === 4 && host.startsWith('127.')) ||
+    /^::ffff:127\.[\d.]+$/i.test(host)
+  );
+}
+
+export function allowHosts(context: ServerContext): MiddlewareHandler<ServerEnv> {
+  return async (c, next) => {
+    requireAllowedHost(c.env.incoming, context);
+    await next();
+  };
+}
+
+/**
+ * Clients that name no host are no browsers.
+ * @throws ApiError 403 for a name that is not this server's, if it has no API keys
+ */
+export function requireAllowedHost(
+  { headers: { host } }: IncomingMessage,
+  { keys, config }: Pick<ServerContext, 'keys' | 'config'>,
+): void {
+  if (!keys.isOpen || host === undefined) return;
+  const [, address, name] = HOST.exec(host) ?? [];
+  // `localhost.` is `localhost`.
+  const asked = (address ?? name ?? '').toLowerCase().replace(/\.$/, '');
+  const { allowedHosts, host: bound } = config;
+  if (asked === bound.toLowerCase() || isLoopback(asked)) return;
+  if (allowedHosts.includes(asked) || allowedHosts.includes(ANY_HOST)) return;
+  if (isLoopback(bound) || !isOwnName(asked)) throw hostRefused(host);
+}
+
+/**
+ * Of a server that other machines reach: an address, which no page can make point elsewhere, or a name
+ * that no page can come from, such as a container's.
+ */
+function isOwnName(host: string): boolean {
+  if (host === '') return false;
+  return isIP(host) !== 0 || !host.includes('.') || PRIVATE_SUFFIX.test(host);
+}

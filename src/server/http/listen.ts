@@ -1,0 +1,172 @@
+/** Opens the port, and closes it without dropping what is at work. */
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { Socket, type AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import type { Hono } from 'hono';
+import { LIMITS } from '../../limits.ts';
+import { Connections, type ConnectionLimits } from './connections.ts';
+import type { ServerEnv } from '../context.ts';
+import { notARequest } from '../errors.ts';
+import { PlainRequest } from './plain-request.ts';
+import { answerRaw } from './raw-answer.ts';
+import type { TlsContext } from './tls.ts';
+import type { WebSocketHub } from '../websocket/hub.ts';
+
+/** After this much silence TCP asks whether the peer is still there. */
+const TCP_PROBE_MS = 30_000;
+
+/** Longer than the 60 s after which common load balancers drop an idle connection: they must be first. */
+const IDLE_CONNECTION_MS = 75_000;
+
+/** How often Node looks for requests that take too long to arrive, within the time for a head. */
+const CHECKS_PER_HEAD = 6;
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly webSockets: WebSocketHub;
+  /** Left out, or null, for plain text. */
+  readonly tls?: TlsContext | null;
+  readonly connections?: Partial<ConnectionOptions>;
+}
+
+export interface ConnectionOptions extends ConnectionLimits {
+  /** See LIMITS.headMs. */
+  readonly headMs: number;
+  /** Milliseconds that a whole request may take to arrive. */
+  readonly receiveMs: number;
+}
+
+const DEFAULT_CONNECTIONS: ConnectionOptions = {
+  maxConnections: LIMITS.connections,
+  maxConnectionsPerAddress: null,
+  stalledReaderMs: LIMITS.stalledReaderMs,
+  readerBytesPerSecond: LIMITS.readerBytesPerSecond,
+  headMs: LIMITS.headMs,
+  receiveMs: LIMITS.receiveMs,
+};
+
+export interface Listener {
+  /** Such as `http://127.0.0.1:8000`. */
+  readonly url: string;
+  /** For connections that are opened from now on; of no effect without TLS. */
+  setTls(tls: TlsContext): void;
+  /**
+   * Stops accepting connections, lets running requests finish, and cuts what is left after
+   * `graceMs`. Resolves when every connection is closed.
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+/** The port can't be opened. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+}
+
+/** @throws ListenError in one line, such as for a port that is taken. */
+export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Promise<Listener> {
+  const { host, port, webSockets, tls = null } = options;
+  const limits = { ...DEFAULT_CONNECTIONS, ...options.connections };
+  const connections = new Connections(limits);
+  const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const serve: RequestListener = (request, response) => {
+    connections.serve(request, response, () => void handle(request, response));
+  };
+  const tlsServer =
+    tls &&
+    createTlsServer(
+      { ...httpOptions(limits), ...tls, handshakeTimeout: LIMITS.tlsHandshakeMs },
+      serve,
+    );
+  const server: Server = tlsServer ?? createServer(httpOptions(limits), serve);
+  server.maxHeadersCount = LIMITS.headerFields;
+  // Those that have not agreed on their keys yet are no connections of ours, but take descriptors.
+  if (tlsServer) tlsServer.maxConnections = 2 * limits.maxConnections;
+  server.on(tlsServer ? 'secureConnection' : 'connection', (socket: Socket) =>
+    connections.add(socket),
+  );
+  server.on('upgrade', (request, _socket, head) => {
+    const { socket } = request;
+    if (connections.upgrade(socket)) webSockets.handleUpgrade(request, socket, head);
+    else socket.destroy();
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, duplex) => {
+    if (!(duplex instanceof Socket) || !duplex.writable || connections.isAnswering(duplex)) {
+      duplex.destroy();
+    } else {
+      answerRaw(duplex, notARequest(error.code));
+    }
+  });
+  const address = await open(server, host, port);
+  return {
+    url: toUrl(tls ? 'https' : 'http', host, address.port),
+    setTls: (renewed) => tlsServer?.setSecureContext(renewed),
+    async close(graceMs) {
+      webSockets.drain();
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      connections.drain();
+      const cut = setTimeout(() => {
+        webSockets.terminate();
+        server.closeAllConnections();
+      }, graceMs);
+      await closed;
+      clearTimeout(cut);
+      connections.close();
+      webSockets.terminate();
+    },
+  };
+}
+
+function httpOptions({ headMs, receiveMs }: ConnectionOptions) {
+  return {
+    IncomingMessage: PlainRequest,
+    keepAlive: true,
+    keepAliveInitialDelay: TCP_PROBE_MS,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    headersTimeout: Math.min(headMs, receiveMs),
+    requestTimeout: receiveMs,
+    connectionsCheckingInterval: Math.ceil(headMs / CHECKS_PER_HEAD),
+  };
+}
+
+function open(
+  server: Server<typeof PlainRequest>,
+  host: string,
+  port: number,
+): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new ListenError(explain(error, host, port), { cause: error }));
+    });
+    server.listen(port, host, () => {
+      const address = server.address();
+      if (address === null || typeof address === 'string') {
+        reject(new ListenError('the server listens on no TCP port'));
+      } else {
+        resolve(address);
+      }
+    });
+  });
+}
+
+function explain(error: NodeJS.ErrnoException, host: string, port: number): string {
+  switch (error.code ?? '') {
+    case 'EADDRINUSE':
+      return `port ${port} on ${host} is taken; stop what uses it or choose another with --port`;
+    case 'EACCES':
+      return `no permission to open port ${port} on ${host}; ports from 1024 on need none`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `this machine has no address ${host}; choose another with --host`;
+    default:
+      return `can't listen on ${host}:${port}: ${error.message}`;
+  }
+}
+
+function toUrl(protocol: string, host: string, port: number): string {
+  return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,148 @@
+/** Reads a JSON request body, bounded, straight from Node's request. */
+import type { IncomingMessage } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import { JsonBoundError, JsonScanner } from '../../front/json-bounds.ts';
+import { LIMITS } from '../../limits.ts';
+import { BodyBudget } from './body-budget.ts';
+import { ApiError, badRequest, bodyTooLarge, unsupportedMediaType } from '../errors.ts';
+import { withExactSeed } from '../schemas/exact-seed.ts';
+
+/** Characters of a body that is parsed without waiting for its turn. */
+const SMALL_BODY = 16_384;
+
+/** Pieces of fewer bytes are counted. */
+const SMALL_PIECE_BYTES = 64;
+
+/** Reads the bodies of all requests. */
+export class BodyReader {
+  readonly #limitBytes: number;
+  readonly #budget = new BodyBudget();
+  /** Ends when the last of the large bodies has been parsed. */
+  #lastTurn: Promise<unknown> = Promise.resolve();
+
+  /** @param limitBytes holds for bodies with a Content-Length and for chunked ones */
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  /**
+   * The parsed JSON body of `incoming`.
+   * @param client who is charged for it meanwhile
+   * @throws ApiError 415 for another media type, 413 past the limit, 429 or 503 when too much is
+   *   being read at once, 400 for what is not JSON, or too large a piece of it.
+   */
+  async read(incoming: IncomingMessage, client: string): Promise<unknown> {
+    requireJsonMediaType(incoming.headers['content-type']);
+    const declaredBytes = Number(incoming.headers['content-length'] ?? 0);
+    if (declaredBytes > this.#limitBytes) throw bodyTooLarge(this.#limitBytes);
+    let numBytes = 0;
+    const take = (taken: number): void => {
+      if (numBytes + taken > this.#limitBytes) throw bodyTooLarge(this.#limitBytes);
+      this.#budget.take(client, taken);
+      numBytes += taken;
+    };
+    try {
+      const text = await readText(incoming, take);
+      if (text.length > SMALL_BODY) await this.#turn();
+      return parseScanned(text);
+    } finally {
+      this.#budget.give(client, numBytes);
+    }
+  }
+
+  /** Large bodies that come at once are parsed one by one, and whatever else waits runs in between. */
+  async #turn(): Promise<void> {
+    const turn = this.#lastTurn.then(() => setImmediate());
+    this.#lastTurn = turn;
+    await turn;
+  }
+}
+
+/**
+ * The value of a JSON text; its `seed` may be a bigint.
+ * @throws ApiError 400 when `text` is not JSON, or is too large or too deep a piece of it.
+ */
+export function parseJson(text: string): unknown {
+  try {
+    new JsonScanner().push(text);
+  } catch (error) {
+    throw toBadRequest(error);
+  }
+  return parseScanned(text);
+}
+
+function parseScanned(text: string): unknown {
+  try {
+    return withExactSeed(JSON.parse(text), text);
+  } catch (error) {
+    throw toBadRequest(error);
+  }
+}
+
+function toBadRequest(error: unknown): unknown {
+  if (error instanceof JsonBoundError) {
+    const message = `The request's JSON can't be taken: ${error.message}.`;
+    return badRequest(message, null, 'json_too_complex');
+  }
+  if (!(error instanceof SyntaxError)) return error;
+  const reason = error.message.slice(0, 200);
+  return badRequest(`The request is not valid JSON: ${reason}.`, null, 'invalid_json');
+}
+
+function requireJsonMediaType(contentType: string | undefined): void {
+  const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+  if (mediaType !== 'application/json') throw unsupportedMediaType(contentType);
+}
+
+/**
+ * Decodes and scans each piece as it comes. Left alone, Node reads a connection up to 32 times in a
+ * turn of the event loop: after a piece's worth the request is paused until the next one.
+ * @param take is told of each piece's bytes, and may refuse them
+ */
+function readText(incoming: IncomingMessage, take: (numBytes: number) => void): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+    const scanner = new JsonScanner();
+    const pieces: string[] = [];
+    let numSmall = 0;
+    let numInTurn = 0;
+    const settle = (finish: () => void): void => {
+      incoming.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+      finish();
+    };
+    const add = (piece: string): void => {
+      scanner.push(piece);
+      pieces.push(piece);
+    };
+    const onData = (chunk: Buffer): void => {
+      try {
+        if (chunk.length < SMALL_PIECE_BYTES && ++numSmall > LIMITS.smallBodyPieces) {
+          throw badRequest('The body comes in too many small pieces.');
+        }
+        take(chunk.length);
+        pace(chunk.length);
+        add(decoder.decode(chunk, { stream: true }));
+      } catch (error) {
+        settle(() => reject(toBadRequest(error)));
+        // What else there is of it would cost as much as what was read.
+        if (numSmall > LIMITS.smallBodyPieces) incoming.destroy();
+      }
+    };
+    const pace = (numBytes: number): void => {
+      numInTurn += numBytes;
+      if (numInTurn < LIMITS.bodyTurnBytes || incoming.isPaused()) return;
+      incoming.pause();
+      void setImmediate().then(() => {
+        numInTurn = 0;
+        incoming.resume();
+      });
+    };
+    const onEnd = (): void => {
+      pieces.push(decoder.decode());
+      settle(() => resolve(pieces.join('')));
+    };
+    const onClose = (): void =>
+      settle(() => reject(new ApiError(408, 'invalid_request_error', 'The body was cut short.')));
+    incoming.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+  });
+}

@@ -1,0 +1,11 @@
+/** `/metrics` in Prometheus' text format; the operator's alone where the server has an admin key. */
+import type { Hono } from 'hono';
+import { requireAdmin } from '../auth/auth.ts';
+import type { ServerContext, ServerEnv } from '../context.ts';
+
+export function metricsRoute(app: Hono<ServerEnv>, context: ServerContext): void {
+  const { registry } = context.metrics;
+  app.get('/metrics', requireAdmin(context), async (c) =>
+    c.body(await registry.metrics(), 200, { 'content-type': registry.contentType }),
+  );
+}

@@ -1,0 +1,194 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  createCallId,
+  detectToolCallFormat,
+  TOOL_CALL_FORMATS,
+  type ToolCallFormat,
+} from '../../../../src/front/chat/tool-calls/formats.ts';
+import {
+  ToolCallParser,
+  type ToolCallEvent,
+} from '../../../../src/front/chat/tool-calls/tool-call-parser.ts';
+
+const NAMES = new Set(['get_weather', 'add']);
+const { hermes, llama3_json: llama, mistral } = TOOL_CALL_FORMATS;
+
+/** All that came out, put together; the order of content and calls included. */
+function parse(format: ToolCallFormat, pieces: readonly string[]) {
+  const parser = new ToolCallParser(format, NAMES);
+  const events: ToolCallEvent[] = [];
+  for (const piece of pieces) events.push(...parser.push(piece));
+  events.push(...parser.flush());
+  return { events: merge(events), numWhole: parser.numWhole };
+}
+
+function merge(events: readonly ToolCallEvent[]): ToolCallEvent[] {
+  const merged: ToolCallEvent[] = [];
+  for (const event of events) {
+    const last = merged.at(-1);
+    const continues =
+      (event.type === 'content' && last?.type === 'content') ||
+      (event.type === 'arguments' && last?.type === 'arguments' && last.index === event.index);
+    if (continues && 'text' in event && 'text' in last) {
+      merged[merged.length - 1] = { ...last, text: last.text + event.text };
+    } else merged.push(event);
+  }
+  return merged;
+}
+
+/** The parts of a text as a client would put them together. */
+function read(format: ToolCallFormat, text: string) {
+  const { events, numWhole } = parse(format, [text]);
+  let content = '';
+  const calls: { name: string; arguments: string }[] = [];
+  for (const event of events) {
+    if (event.type === 'content') content += event.text;
+    else if (event.type === 'call') calls.push({ name: event.name, arguments: '' });
+    else if (event.type === 'arguments') {
+      const call = calls[event.index];
+      if (call) call.arguments += event.text;
+    } else content += event.rest;
+  }
+  return { content, calls, numWhole };
+}
+
+const weather = { name: 'get_weather', arguments: '{"city": "Oslo"}' };
+const sum = { name: 'add', arguments: '{"a": [1, {"b": "}"}], "c": "\\"]</tool_call>"}' };
+
+describe('tool calls', () => {
+  it('are read in the format of Hermes', () => {
+    const text =
+      'I will look.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>\n' +
+      `<tool_call>{"arguments": ${sum.arguments}, "name": "add"}</tool_call>\n`;
+    const expected = { content: 'I will look.', calls: [weather, sum], numWhole: 2 };
+    expect(read(hermes, text)).toEqual(expected);
+  });
+
+  it('are read in the format of Llama 3', () => {
+    const text = '{"name": "get_weather", "parameters": {"city": "Oslo"}}';
+    const one = { content: '', calls: [weather], numWhole: 1 };
+    expect(read(llama, text)).toEqual(one);
+    expect(read(llama, `<|python_tag|>${text}`)).toEqual(one);
+    expect(read(llama, `\n${text}; ${text}`)).toEqual({
+      content: '',
+      calls: [weather, weather],
+      numWhole: 2,
+    });
+  });
+
+  it('are read in the format of Mistral', () => {
+    const text = `Sure. [TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Oslo"}}, {"name": "add", "arguments": ${sum.arguments}}]`;
+    expect(read(mistral, text)).toEqual({ content: 'Sure.', calls: [weather, sum], numWhole: 2 });
+  });
+
+  it('may leave out arguments', () => {
+    const calls = [{ name: 'add', arguments: '{}' }];
+    expect(read(hermes, '<tool_call>{"name": "add"}</tool_call>')).toMatchObject({ calls });
+  });
+
+  it('come out as they come: the name first, then pieces of the arguments', () => {
+    const parser = new ToolCallParser(hermes, NAMES);
+    expect(parser.push('<tool_call>\n{"name": "add", ')).toEqual([]);
+    expect(parser.push('"arguments": {"a"')).toEqual([
+      { type: 'call', index: 0, name: 'add' },
+      { type: 'arguments', index: 0, text: '{"a"' },
+    ]);
+    expect(parser.push(': 1')).toEqual([{ type: 'arguments', index: 0, text: ': 1' }]);
+    expect(parser.push('}}')).toEqual([{ type: 'arguments', index: 0, text: '}' }]);
+    expect(parser.push('\n</tool_call>')).toEqual([]);
+    expect(parser.flush()).toEqual([]);
+  });
+
+  it.each([
+    ['an unknown tool', hermes, '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'],
+    ['no JSON', hermes, '<tool_call>get_weather(Oslo)</tool_call>'],
+    ['a fault before the arguments', hermes, 'So: <tool_call>{"name": "add", arguments: {}}'],
+    ['an end before the arguments', hermes, 'So: <tool_call>{"name": "ad'],
+    [
+      'arguments that are no object',
+      hermes,
+      '<tool_call>{"name": "add", "arguments": "x"}</tool_call>',
+    ],
+    ['an opener cut short', hermes, 'a < b <tool_cal'],
+    ['an answer that is JSON', llama, ' {"name": "Anna", "age": 3}'],
+    ['JSON that is not at the start', llama, 'See {"name": "add", "parameters": {}}'],
+    ['a list of something else', mistral, '[TOOL_CALLS] [1, 2]'],
+  ])('come out as content when they are %s', (_, format, text) => {
+    expect(read(format, text)).toEqual({ content: text, calls: [], numWhole: 0 });
+  });
+
+  it('lose nothing when they break after the arguments have begun', () => {
+    const start = '<tool_call>{"name": "add", "arguments": {"a": 1';
+    const cut = parse(hermes, [start]);
+    expect(cut.numWhole).toBe(0);
+    expect(cut.events.at(-1)).toEqual({ type: 'broken', index: 0, whole: start, rest: '' });
+    const wrong = parse(hermes, [`${start} oops</tool_call> more`]);
+    expect(wrong.events.slice(2)).toEqual([
+      { type: 'broken', index: 0, whole: `${start} o`, rest: 'o' },
+      { type: 'content', text: 'ops</tool_call> more' },
+    ]);
+  });
+
+  const openers = ['<tool_call>', '</tool_call>', '[TOOL_CALLS]', '<|python_tag|>'];
+  const calls = ['{"name": "add"', '{"name"', ', "arguments": ', ', "parameters": ', '{"a": 1'];
+  const bits = [
+    '{}',
+    '"x\\u00e9"',
+    ']}',
+    '}',
+    '[',
+    ']',
+    ', ',
+    '; ',
+    ' ',
+    '\n',
+    'text',
+    '<',
+    '{',
+    'é😀',
+  ];
+  const fragments = fc.constantFrom(...openers, ...calls, ...bits);
+  const texts = fc.array(fragments, { maxLength: 14 }).map((parts) => parts.join(''));
+
+  it('come out the same however the text is cut', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(hermes, llama, mistral),
+        texts,
+        fc.array(fc.nat(), { maxLength: 20 }),
+        (format, text, cuts) => {
+          const at = [...new Set([0, text.length, ...cuts.map((cut) => cut % (text.length + 1))])];
+          at.sort((a, b) => a - b);
+          const pieces = at.slice(1).map((end, index) => text.slice(at[index], end));
+          expect(parse(format, pieces)).toEqual(parse(format, [text]));
+          expect(parse(format, Array.from(text))).toEqual(parse(format, [text]));
+        },
+      ),
+      { numRuns: 1500 },
+    );
+  });
+
+  it('leave a text without calls as it is', () => {
+    const plain = texts.filter((text) => !text.includes('"add"'));
+    fc.assert(
+      fc.property(fc.constantFrom(hermes, llama, mistral), plain, (format, text) => {
+        expect(read(format, text)).toEqual({ content: text, calls: [], numWhole: 0 });
+      }),
+    );
+  });
+});
+
+describe('formats', () => {
+  it('are told from the chat template', () => {
+    expect(detectToolCallFormat('{{ "<tool_call>" }}')).toBe(hermes);
+    expect(detectToolCallFormat('{{ "[TOOL_CALLS]" }}')).toBe(mistral);
+    expect(detectToolCallFormat('{% if tools %}{"name": x, "parameters": y}')).toBe(llama);
+    expect(detectToolCallFormat('{{ messages }}')).toBeNull();
+  });
+
+  it('have ids that their templates take', () => {
+    expect(createCallId(hermes)).toMatch(/^call_[\da-f]{24}$/);
+    expect(createCallId(mistral)).toMatch(/^[\da-zA-Z]{9}$/);
+  });
+});

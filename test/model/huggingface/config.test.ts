@@ -1,0 +1,404 @@
+import { describe, expect, test } from 'vitest';
+
+import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { ModelError } from '../../../src/model/errors.ts';
+
+const LLAMA = {
+  model_type: 'llama',
+  vocab_size: 1000,
+  hidden_size: 128,
+  intermediate_size: 352,
+  num_hidden_layers: 3,
+  num_attention_heads: 4,
+  max_position_embeddings: 2048,
+};
+
+const parse = (changes: object = {}) => parseDecoderConfig({ ...LLAMA, ...changes }, 'config.json');
+
+describe('defaults', () => {
+  test('what an older Llama leaves out', () => {
+    expect(parse()).toMatchObject({
+      numKvHeads: 4,
+      headDim: 32,
+      rmsNormEps: 1e-6,
+      ropeTheta: 10_000,
+      ropeScaling: { type: 'default' },
+      tieWordEmbeddings: false,
+      queryKeyValueBias: false,
+      attentionOutputBias: false,
+      mlpBias: false,
+      bosTokenId: null,
+      eosTokenIds: [],
+    });
+  });
+
+  test('null stands for a missing value', () => {
+    const nulls = { num_key_value_heads: null, head_dim: null, rope_scaling: null };
+    expect(parse(nulls)).toEqual(parse());
+  });
+
+  test('explicit values win', () => {
+    const config = parse({
+      num_key_value_heads: 2,
+      head_dim: 64,
+      rope_theta: 5e5,
+      rms_norm_eps: 1e-5,
+      tie_word_embeddings: true,
+      bos_token_id: 1,
+      eos_token_id: [2, 7],
+    });
+    expect(config).toMatchObject({
+      numKvHeads: 2,
+      headDim: 64,
+      ropeTheta: 5e5,
+      rmsNormEps: 1e-5,
+      tieWordEmbeddings: true,
+      bosTokenId: 1,
+      eosTokenIds: [2, 7],
+    });
+  });
+
+  test('a single end token', () => {
+    expect(parse({ eos_token_id: 2 }).eosTokenIds).toEqual([2]);
+  });
+});
+
+describe('biases', () => {
+  test('Llama has them where its flags say so', () => {
+    expect(parse({ attention_bias: true })).toMatchObject({
+      queryKeyValueBias: true,
+      attentionOutputBias: true,
+      mlpBias: false,
+    });
+    expect(parse({ mlp_bias: true })).toMatchObject({ queryKeyValueBias: false, mlpBias: true });
+  });
+
+  test('Qwen2 has them on query, key and value always', () => {
+    expect(parse({ model_type: 'qwen2' })).toMatchObject({
+      queryKeyValueBias: true,
+      attentionOutputBias: false,
+      mlpBias: false,
+    });
+  });
+
+  test('Mistral has none', () => {
+    expect(parse({ model_type: 'mistral', attention_bias: true })).toMatchObject({
+      queryKeyValueBias: false,
+    });
+  });
+});
+
+describe('rotary embedding', () => {
+  const llama3 = {
+    factor: 8,
+    low_freq_factor: 1,
+    high_freq_factor: 4,
+    original_max_position_embeddings: 512,
+  };
+  const parsedLlama3 = {
+    type: 'llama3',
+    factor: 8,
+    lowFreqFactor: 1,
+    highFreqFactor: 4,
+    originalMaxPositionEmbeddings: 512,
+  };
+
+  test.each([
+    ['rope_scaling', { rope_scaling: { rope_type: 'llama3', ...llama3 }, rope_theta: 5e5 }],
+    ['rope_parameters', { rope_parameters: { rope_type: 'llama3', ...llama3, rope_theta: 5e5 } }],
+  ])('Llama 3 scaling from %s', (_, changes) => {
+    expect(parse(changes)).toMatchObject({ ropeTheta: 5e5, ropeScaling: parsedLlama3 });
+  });
+
+  test('linear scaling, by the older name of its type', () => {
+    expect(parse({ rope_scaling: { type: 'linear', factor: 2 } }).ropeScaling).toEqual({
+      type: 'linear',
+      factor: 2,
+    });
+  });
+
+  test('an explicit default', () => {
+    const { ropeScaling, ropeTheta } = parse({
+      rope_parameters: { rope_type: 'default', rope_theta: 123 },
+    });
+    expect({ ropeScaling, ropeTheta }).toEqual({
+      ropeScaling: { type: 'default' },
+      ropeTheta: 123,
+    });
+  });
+});
+
+describe('sliding windows by layer', () => {
+  const layers = 'full_attention sliding_attention full_attention'.split(' ');
+  test.each([
+    [{ model_type: 'mistral', sliding_window: null }, [null, null, null]],
+    [{ model_type: 'mistral', sliding_window: 2048 }, [null, null, null]],
+    [{ model_type: 'mistral', sliding_window: 512 }, [512, 512, 512]],
+    [{ model_type: 'phi3', sliding_window: 2047 }, [2047, 2047, 2047]],
+    [{ model_type: 'qwen2', sliding_window: 512, use_sliding_window: false }, [null, null, null]],
+    [
+      { model_type: 'qwen2', sliding_window: 512, use_sliding_window: true, max_window_layers: 1 },
+      [null, 512, 512],
+    ],
+    [{ model_type: 'qwen3', sliding_window: 512, layer_types: layers }, [null, null, null]],
+    [
+      { model_type: 'qwen3', sliding_window: 512, use_sliding_window: true, layer_types: layers },
+      [null, 512, null],
+    ],
+    [{ model_type: 'gemma3_text', sliding_window: 512, layer_types: layers }, [null, 512, null]],
+    [
+      { model_type: 'gemma3_text', sliding_window: 512, sliding_window_pattern: 3 },
+      [512, 512, null],
+    ],
+  ])('%o', (changes, windows) => {
+    expect(parse(changes).slidingWindows).toEqual(windows);
+  });
+});
+
+describe('what a family leaves out of config.json', () => {
+  test.each([
+    [
+      { model_type: 'gemma2' },
+      {
+        headDim: 256,
+        activation: 'gelu_tanh',
+        attentionScale: 1 / 16,
+        attentionSoftcap: 50,
+        logitSoftcap: 30,
+        embeddingScale: Math.sqrt(128),
+        tieWordEmbeddings: true,
+      },
+    ],
+    [
+      { model_type: 'gemma2', attn_logit_softcapping: null, max_position_embeddings: 8192 },
+      { attentionSoftcap: null, slidingWindows: [4096, null, 4096] },
+    ],
+    [
+      { model_type: 'smollm3', num_hidden_layers: 5 },
+      {
+        ropeTheta: 2_000_000,
+        rotatedLayers: [true, true, true, false, true],
+        tieWordEmbeddings: true,
+      },
+    ],
+    [{ model_type: 'granite' }, { attentionScale: 1, embeddingScale: 1, logitScale: 1 }],
+    [
+      { model_type: 'granitemoehybrid', num_local_experts: 0, shared_intermediate_size: 99 },
+      { rotatedLayers: [false, false, false], intermediateSize: 99, attentionScale: 1 },
+    ],
+    [
+      {
+        model_type: 'olmo3',
+        num_hidden_layers: 4,
+        max_position_embeddings: 8192,
+        rope_scaling: { rope_type: 'yarn', factor: 8, original_max_position_embeddings: 1024 },
+      },
+      {
+        rmsNormEps: 1e-5,
+        ropeTheta: 500_000,
+        localRopeTheta: 500_000,
+        slidingWindows: [4096, 4096, 4096, null],
+      },
+    ],
+  ])('%o', (changes, expected) => {
+    expect(parse(changes)).toMatchObject(expected);
+  });
+});
+
+describe('what Transformers 4 wrote means what Transformers 5 writes', () => {
+  const yarn = { rope_type: 'yarn', factor: 8, original_max_position_embeddings: 512 };
+  const longrope = { short_factor: Array(12).fill(1), long_factor: Array(12).fill(2) };
+  const types = ['sliding_attention', 'sliding_attention', 'full_attention'];
+  test.each([
+    [
+      { model_type: 'qwen3', rope_theta: 5e5, rope_scaling: { type: 'yarn', ...yarn } },
+      { model_type: 'qwen3', rope_parameters: { ...yarn, rope_theta: 5e5 } },
+    ],
+    [
+      {
+        model_type: 'phi3',
+        rope_scaling: { type: 'su', ...longrope },
+        partial_rotary_factor: 0.75,
+        original_max_position_embeddings: 512,
+      },
+      {
+        model_type: 'phi3',
+        original_max_position_embeddings: 512,
+        rope_parameters: {
+          rope_type: 'longrope',
+          rope_theta: 10_000,
+          partial_rotary_factor: 0.75,
+          original_max_position_embeddings: 512,
+          ...longrope,
+        },
+      },
+    ],
+    [
+      {
+        model_type: 'gemma3_text',
+        rope_theta: 123,
+        rope_local_base_freq: 45,
+        rope_scaling: { rope_type: 'linear', factor: 8 },
+        sliding_window: 512,
+        sliding_window_pattern: 3,
+      },
+      {
+        model_type: 'gemma3_text',
+        rope_parameters: {
+          full_attention: { rope_type: 'linear', factor: 8, rope_theta: 123 },
+          sliding_attention: { rope_type: 'default', rope_theta: 45 },
+        },
+        sliding_window: 512,
+        _sliding_window_pattern: 3,
+        layer_types: types,
+      },
+    ],
+    [
+      { model_type: 'olmo3', rope_theta: 77, rope_scaling: yarn, layer_types: types },
+      {
+        model_type: 'olmo3',
+        layer_types: types,
+        rope_parameters: {
+          full_attention: { ...yarn, rope_theta: 77 },
+          sliding_attention: { rope_type: 'default', rope_theta: 77 },
+        },
+      },
+    ],
+    [
+      {
+        model_type: 'granitemoehybrid',
+        num_local_experts: 0,
+        position_embedding_type: 'rope',
+        layer_types: ['attention', 'attention', 'attention'],
+      },
+      {
+        model_type: 'granitemoehybrid',
+        num_local_experts: 0,
+        position_embedding_type: 'rope',
+        layer_types: ['full_attention', 'full_attention', 'full_attention'],
+      },
+    ],
+  ])('%o', (older, newer) => {
+    expect(parse(older)).toEqual(parse(newer));
+  });
+});
+
+describe('how far rotary frequencies reach', () => {
+  const longrope = {
+    rope_type: 'longrope',
+    original_max_position_embeddings: 512,
+    short_factor: Array(16).fill(1),
+    long_factor: Array(16).fill(2),
+  };
+  test.each([
+    [512, 1],
+    [513, 2],
+    [undefined, 2],
+  ])('LongRoPE for texts of up to %s tokens', (maxModelLen, factor) => {
+    const json = { ...LLAMA, rope_scaling: longrope };
+    const { ropeScaling } = parseDecoderConfig(json, 'config.json', maxModelLen);
+    expect(ropeScaling).toMatchObject({ type: 'longrope', factors: Array(16).fill(factor) });
+  });
+
+  test.each([
+    [{ factor: 4, original_max_position_embeddings: 2048 }, 8192],
+    [{ factor: 4, original_max_position_embeddings: 512 }, 2048],
+    [{ factor: 2 }, 4096],
+    [{ original_max_position_embeddings: 512 }, 2048],
+    [{ factor: 4, original_max_position_embeddings: 512, llama_4_scaling_beta: 0.1 }, 512],
+  ])('YaRN, %o', (yarn, length) => {
+    const { maxPositionEmbeddings } = parse({ rope_scaling: { rope_type: 'yarn', ...yarn } });
+    expect(maxPositionEmbeddings).toBe(length);
+  });
+});
+
+describe('Gemma 3', () => {
+  test('what it leaves out', () => {
+    expect(parse({ model_type: 'gemma3_text' })).toMatchObject({
+      headDim: 256,
+      activation: 'gelu_tanh',
+      ropeTheta: 1_000_000,
+      localRopeTheta: 10_000,
+      attentionScale: 1 / 16,
+      tieWordEmbeddings: true,
+    });
+  });
+
+  test('rotary embeddings by kind of layer', () => {
+    const config = parse({
+      model_type: 'gemma3_text',
+      rope_parameters: {
+        full_attention: { rope_type: 'linear', factor: 8, rope_theta: 123 },
+        sliding_attention: { rope_type: 'default', rope_theta: 45 },
+      },
+    });
+    expect(config).toMatchObject({
+      ropeTheta: 123,
+      ropeScaling: { type: 'linear', factor: 8 },
+      localRopeTheta: 45,
+    });
+  });
+});
+
+test.each([
+  [
+    { model_type: 'mamba' },
+    'model type "mamba" is not supported ' +
+      '(supported: llama, mistral, ministral3, qwen2, qwen3, phi3, gemma2, gemma3_text, smollm3, granite, ' +
+      'granitemoehybrid, olmo2, olmo3, gemma3, idefics3, mistral3, qwen2_vl, qwen2_5_vl, qwen3_vl, smolvlm)',
+  ],
+  [{ model_type: undefined }, 'config.json has no "model_type"'],
+  [{ hidden_size: undefined }, 'not a valid model configuration: hidden_size: '],
+  [{ num_hidden_layers: -1 }, 'not a valid model configuration: num_hidden_layers: '],
+  [
+    { hidden_act: 'gelu' },
+    'hidden_act "gelu" is not supported (supported: silu, gelu_pytorch_tanh)',
+  ],
+  [
+    { rope_scaling: { rope_type: 'dynamic', factor: 4 } },
+    'rope scaling "dynamic" is not supported (supported: default, linear, llama3, yarn, longrope)',
+  ],
+  [{ rope_scaling: { rope_type: 'longrope' } }, 'rope scaling "longrope" needs "short_factor"'],
+  [
+    { rope_scaling: { rope_type: 'longrope', short_factor: [1, 2] } },
+    'short_factor has 2 values, expected 16',
+  ],
+  [
+    {
+      rope_parameters: {
+        full_attention: {},
+        sliding_attention: { rope_type: 'linear', factor: 2 },
+      },
+    },
+    'rope scaling "linear" of sliding_attention layers is not supported',
+  ],
+  [{ rope_scaling: { rope_type: 'linear' } }, 'rope scaling "linear" needs "factor"'],
+  [
+    {
+      rope_scaling: { rope_type: 'llama3', factor: 8, low_freq_factor: 4, high_freq_factor: 4 },
+    },
+    'high_freq_factor must be greater than low_freq_factor',
+  ],
+  [{ num_key_value_heads: 3 }, 'num_attention_heads 4 is not a multiple of num_key_value_heads 3'],
+  [{ hidden_size: 130 }, 'hidden_size is not a multiple of num_attention_heads'],
+  [{ head_dim: 20 }, 'head_dim 20 is not supported'],
+  [{ use_bidirectional_attention: true }, 'use_bidirectional_attention is not supported'],
+  [
+    { partial_rotary_factor: 0.3 },
+    'partial_rotary_factor 0.3 turns 9 of 32 dimensions (supported: even numbers of them)',
+  ],
+  [{ partial_rotary_factor: 1.5 }, 'not a valid model configuration: partial_rotary_factor: '],
+  [
+    { model_type: 'granitemoehybrid', num_local_experts: 62 },
+    'a mixture of 62 experts is not supported (supported: dense models)',
+  ],
+  [
+    { model_type: 'granitemoehybrid', num_local_experts: 0, layer_types: ['mamba', 'attention'] },
+    'layer type "mamba" is not supported (supported: full_attention, sliding_attention, attention)',
+  ],
+  [{ quantization_config: { quant_method: 'awq' } }, 'quantized already is not supported'],
+])('refuses %o', (changes, message) => {
+  expect(() => parse(changes)).toThrow(ModelError);
+  expect(() => parse(changes)).toThrow(message);
+  expect(() => parse(changes)).toThrow('config.json');
+});

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+
+import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { buildDecoderGraph } from '../../../src/model/graph/decoder-graph.ts';
+import { countParameters } from '../../../src/model/huggingface/parameter-count.ts';
+import { PRESETS } from '../../../src/model/huggingface/presets.ts';
+import type { WeightSource } from '../../../src/model/huggingface/weights.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+/** Zeros, counted as they are asked for. */
+class CountingWeights implements WeightSource {
+  total = 0;
+
+  async get(_name: string, shape: readonly number[]): Promise<Float32Array> {
+    const values = new Float32Array(shape.reduce((product, dim) => product * dim, 1));
+    this.total += values.length;
+    return values;
+  }
+
+  async close(): Promise<void> {
+    // Nothing is open.
+  }
+}
+
+test('the 135M shape has the parameters that its makers state', () => {
+  const config = parseDecoderConfig(PRESETS['smollm2-135m'], 'preset');
+  expect(countParameters(config)).toBe(134_515_008);
+});
+
+test.each([
+  {},
+  { tie_word_embeddings: false },
+  { attention_bias: true, mlp_bias: true },
+  { model_type: 'qwen2', head_dim: 32 },
+  { model_type: 'qwen3' },
+  { model_type: 'phi3' },
+  { model_type: 'gemma3_text' },
+  { model_type: 'granitemoehybrid', num_local_experts: 0, shared_intermediate_size: 96 },
+  { model_type: 'olmo2' },
+])('the count is what the graph takes: %o', async (changes) => {
+  const config = parseDecoderConfig({ ...PRESETS.tiny, ...changes }, 'tiny');
+  const weights = new CountingWeights();
+  await buildDecoderGraph(config, weights, { precision: 'fp32' }).write(
+    `${await temporaryDirectory()}/decoder.onnx`,
+  );
+  expect(countParameters(config)).toBe(weights.total);
+});

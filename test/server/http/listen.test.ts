@@ -1,0 +1,100 @@
+import { createConnection } from 'node:net';
+import { once } from 'node:events';
+import { expect, test, vi } from 'vitest';
+import { createApp } from '../../../src/server/app.ts';
+import { listen, ListenError } from '../../../src/server/http/listen.ts';
+import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
+import { chunksOf, errorOf, post, textOf } from '../support/client.ts';
+import { babbles, useServers } from '../support/test-server.ts';
+import { connect, refusal } from '../support/web-socket.ts';
+
+const server = useServers();
+
+const slow = { script: babbles, engine: { delayMs: 5 } };
+const body = { prompt: 'Hi', stream: true, max_tokens: 30 };
+
+test('a taken port is a one-line error that names it', async () => {
+  const { url, context } = await server();
+  const webSockets = new WebSocketHub(context);
+  const port = Number(new URL(url).port);
+  const error: unknown = await listen(createApp(context), {
+    host: '127.0.0.1',
+    port,
+    webSockets,
+  }).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(ListenError);
+  expect(error).toMatchObject({ message: expect.stringMatching(`^port ${port} .*taken[^\n]*$`) });
+});
+
+test('while draining, new requests get 503 with Retry-After and running ones finish', async () => {
+  const target = await server(slow);
+  const running = await post(target, '/v1/completions', body);
+  target.startDraining();
+  const refused = await post(target, '/v1/completions', body);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(refused.headers.get('connection')).toBe('close');
+  await errorOf(refused, 503);
+  expect(textOf(await chunksOf(running))).toBe('x'.repeat(30));
+});
+
+test('close lets running requests finish, and keeps no idle connection', async () => {
+  const target = await server(slow);
+  await (await fetch(`${target.url}/health`)).text();
+  const running = await post(target, '/v1/completions', body);
+  const closed = target.close(60_000);
+  await expect(fetch(`${target.url}/health`)).rejects.toThrow('fetch failed');
+  expect(textOf(await chunksOf(running))).toBe('x'.repeat(30));
+  await closed;
+});
+
+test('close ends a connection that was opened ahead of need', async () => {
+  const target = await server();
+  const socket = createConnection(Number(new URL(target.url).port), '127.0.0.1');
+  await once(socket, 'connect');
+  // Answered on another connection: by then the server has accepted the first.
+  await (await fetch(`${target.url}/health`)).text();
+  await expect(target.close(60_000)).resolves.toBeUndefined();
+});
+
+test('close ends a connection that its client would keep, once its request is done', async () => {
+  const target = await server(slow);
+  const json = JSON.stringify(body);
+  const socket = createConnection(Number(new URL(target.url).port), '127.0.0.1');
+  socket.write(
+    `POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`,
+  );
+  await once(socket, 'data');
+  let text = '';
+  socket.on('data', (data: Buffer) => (text += data.toString('latin1')));
+  await Promise.all([target.close(60_000), once(socket, 'end')]);
+  expect(text).toContain('[DONE]');
+});
+
+test('close cuts what is left after the grace period', async () => {
+  const target = await server({ ...slow, maxModelLen: 1_000_000 });
+  const running = await post(target, '/v1/completions', { ...body, max_tokens: 900_000 });
+  const socket = await connect(target, '/v1/completions');
+  socket.send({ ...body, max_tokens: 900_000, request_id: 'a' });
+  await socket.until((frame) => frame.request_id === 'a');
+  const text = running.text();
+  await Promise.all([target.close(50), expect(text).rejects.toThrow('terminated')]);
+  expect(await socket.closed).toBe(1006);
+  await vi.waitFor(() => expect(target.engine).toMatchObject({ running: 0, aborted: 2 }));
+});
+
+test('close ends idle WebSockets at once and busy ones when done, with 1001', async () => {
+  const target = await server(slow);
+  const idle = await connect(target, '/v1/completions');
+  const busy = await connect(target, '/v1/completions');
+  busy.send({ ...body, request_id: 'a' });
+  await busy.until((frame) => frame.request_id === 'a');
+  target.startDraining();
+  await errorOf(await refusal(target, '/v1/completions'), 503);
+  const closed = target.close(60_000);
+  expect(await idle.closed).toBe(1001);
+  busy.send({ ...body, request_id: 'late' });
+  expect((await busy.answer('late'))[0]).toMatchObject({ error: { type: 'service_unavailable' } });
+  expect((await busy.answer('a')).at(-2)).toMatchObject({ choices: [{ finish_reason: 'length' }] });
+  expect(await busy.closed).toBe(1001);
+  await closed;
+});
