@@ -6,8 +6,8 @@ import { LENGTH_DISTRIBUTIONS, SHAREGPT_MEANS } from '../bench/lengths.ts';
 import { GOODPUT_METRICS, type GoodputLimits } from '../bench/metrics.ts';
 import { BACKENDS } from '../bench/request-body.ts';
 import { UsageError } from './errors.ts';
+import { count } from './flags/values.ts';
 
-const count = (min: number) => z.coerce.number().pipe(z.int().min(min));
 const rate = z
   .union([z.literal('inf').transform(() => Infinity), z.coerce.number<string>().positive()])
   .refine((value) => !Number.isNaN(value), 'expected a number above 0, or inf');

@@ -3,12 +3,8 @@ import { join } from 'node:path';
 import type { BuildOptions } from './build-options.ts';
 import { contentHash } from './content-hash.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import {
-  buildDecoderGraph,
-  buildMixedGraph,
-  buildPagedGraph,
-  type NumberFormats,
-} from '../graph/decoder-graph.ts';
+import { buildDecoderGraph, buildMixedGraph, buildPagedGraph } from '../graph/decoder-graph.ts';
+import type { NumberFormats } from '../graph/number-formats.ts';
 import {
   type DecoderSource,
   GRAPH_FILE,

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import type { JsonObject } from '../openai/answer.ts';
 import { FIELD_NOTES } from './field-notes.ts';
-import { OPERATIONS, type Operation } from './operations.ts';
+import type { Operation } from './operation.ts';
+import { OPERATIONS } from './operations.ts';
 
 const ERROR_SCHEMA = {
   type: 'object',

@@ -3,7 +3,8 @@ import { html, raw } from 'hono/html';
 import type { JsonObject } from '../openai/answer.ts';
 import { toBodySchema } from './document.ts';
 import { describeType } from './describe-type.ts';
-import { OPERATIONS, type Operation } from './operations.ts';
+import type { Operation } from './operation.ts';
+import { OPERATIONS } from './operations.ts';
 import { STYLE } from './style.ts';
 
 type Html = ReturnType<typeof html>;

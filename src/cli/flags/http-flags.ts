@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
+import { LOG_LEVELS } from '../../observability/logger.ts';
+import { digestOf, unnamedKeys } from '../../server/auth/api-keys.ts';
+import type { FlagSpec } from './flag-spec.ts';
+import { byteSize, count, hostList, originList } from './values.ts';
+
+/** Who may connect, from where, and with which key. */
+export const HTTP_FLAGS = {
+  host: {
+    flags: '--host <address>',
+    description: 'address to listen on; 0.0.0.0 is every one',
+    schema: z.string().min(1),
+    default: '127.0.0.1',
+  },
+  port: {
+    flags: '--port <number>',
+    description: 'port to listen on; 0 takes a free one',
+    schema: count(0).pipe(z.number().max(65_535)),
+    default: 8000,
+  },
+  maxBody: {
+    flags: '--max-body <size>',
+    description: 'largest request body or WebSocket frame',
+    schema: byteSize,
+    default: LIMITS.bodyBytes,
+    defaultText: '8m',
+  },
+  maxConnections: {
+    flags: '--max-connections <n>',
+    description: 'connections at once; when there are so many, the longest idle makes way',
+    schema: count(1),
+    default: LIMITS.connections,
+  },
+  maxConnectionsPerAddress: {
+    flags: '--max-connections-per-address <n>',
+    description: 'connections of one client address at once; not for use after a proxy',
+    schema: count(1).optional(),
+    defaultText: 'no limit',
+  },
+  receiveTimeout: {
+    flags: '--receive-timeout <seconds>',
+    description: 'longest that a request may take to arrive',
+    schema: z.coerce.number().gt(0),
+    default: LIMITS.receiveMs / 1000,
+  },
+  apiKey: {
+    flags: '--api-key <key>',
+    description:
+      'key that clients must send; several are separated by commas; see also --api-key-file',
+    // From here on only digests are known.
+    schema: z
+      .string()
+      .transform((text) => unnamedKeys(text.split(',').filter((key) => key !== '')))
+      .refine((keys) => keys.length > 0, 'expected at least one key')
+      .optional(),
+  },
+  apiKeyFile: {
+    flags: '--api-key-file <file>',
+    description: 'keys that clients must send: `name key` on each line; SIGHUP reads it anew',
+    schema: z.string().min(1).optional(),
+  },
+  adminApiKey: {
+    flags: '--admin-api-key <key>',
+    description: 'key that opens everything, and alone /metrics',
+    schema: z.string().min(1).transform(digestOf).optional(),
+  },
+  allowedHost: {
+    flags: '--allowed-host <names>',
+    description: 'names by which clients may call a server without keys; * is any',
+    schema: hostList.optional(),
+    defaultText: 'its own',
+  },
+  tlsCert: {
+    flags: '--tls-cert <file>',
+    description: 'certificate chain in PEM, to serve HTTPS; SIGHUP reads it anew',
+    schema: z.string().min(1).optional(),
+  },
+  tlsKey: {
+    flags: '--tls-key <file>',
+    description: "the certificate's private key in PEM",
+    schema: z.string().min(1).optional(),
+  },
+  corsOrigin: {
+    flags: '--cors-origin <origins>',
+    description: 'web pages that may use the server, such as https://chat.example; * is all',
+    schema: originList.optional(),
+    defaultText: 'none but its own',
+  },
+  shutdownTimeout: {
+    flags: '--shutdown-timeout <seconds>',
+    description: 'how long running requests may take to finish after SIGTERM',
+    schema: z.coerce.number().min(0),
+    default: 30,
+  },
+  logLevel: {
+    flags: '--log-level <level>',
+    description: `one of ${LOG_LEVELS.join(', ')}`,
+    schema: z.enum(LOG_LEVELS),
+    default: 'info',
+  },
+} satisfies Record<string, FlagSpec>;

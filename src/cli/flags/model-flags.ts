@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { PRECISIONS } from '../../model/build/manifest.ts';
+import type { FlagSpec } from './flag-spec.ts';
+import { assignments, count } from './values.ts';
+
+/** What is computed, in which numbers, by which device. */
+export const MODEL_FLAGS = {
+  model: {
+    flags: '--model <folder>',
+    description:
+      'Hugging Face folder or ONNX export, or hf:owner/name[@revision] to download one; ' +
+      'with --random-weights also a preset or config.json',
+    schema: z.string().min(1).optional(),
+    defaultText: 'the embedded model, summit',
+  },
+  servedModelName: {
+    flags: '--served-model-name <name>',
+    description: 'what clients call the model',
+    schema: z.string().min(1).optional(),
+    defaultText: "the folder's name",
+  },
+  randomWeights: {
+    flags: '--random-weights <seed>',
+    description: 'make weights up instead of reading them, for tests and benchmarks',
+    schema: count(0).optional(),
+  },
+  precision: {
+    flags: '--precision <name>',
+    description: `number format of the weights: auto, ${PRECISIONS.join(', ')}; GPUs compute fp16 and int4 in float16`,
+    schema: z.enum(['auto', ...PRECISIONS]),
+    default: 'auto',
+  },
+  kvCacheDtype: {
+    flags: '--kv-cache-dtype <name>',
+    description:
+      'number format of the KV cache: auto (what is computed in) or int8, a quarter of float32 (CPU)',
+    schema: z.enum(['auto', 'int8']),
+    default: 'auto',
+  },
+  attention: {
+    flags: '--attention <name>',
+    description:
+      'how the KV cache lies in memory: slots (a row for each sequence), paged (blocks, with PagedAttention; GPUs that compute in float16) or auto, which is slots, since no GPU has been measured yet',
+    schema: z.enum(['auto', 'slots', 'paged']),
+    default: 'auto',
+  },
+  device: {
+    flags: '--device <name>',
+    description: 'what computes: auto, cpu, webgpu, cuda or tensorrt',
+    schema: z.enum(['auto', 'cpu', 'webgpu', 'cuda', 'tensorrt']),
+    default: 'auto',
+  },
+  deviceId: {
+    flags: '--device-id <n>',
+    description: 'which one of several devices of the kind',
+    schema: count(0),
+    default: 0,
+  },
+  providerOption: {
+    flags: '--provider-option <key=value>',
+    description: 'setting of the ONNX Runtime execution provider; may be repeated',
+    schema: assignments.optional(),
+    isRepeatable: true,
+  },
+  providerLibrary: {
+    flags: '--provider-library <device=path>',
+    description: 'plugin library to take the execution provider of a device from; may be repeated',
+    schema: assignments.optional(),
+    isRepeatable: true,
+  },
+  graphCapture: {
+    flags: '--graph-capture',
+    description: 'record decode runs and replay them (WebGPU); no GPU has been measured yet',
+    schema: z.boolean().optional(),
+  },
+  threads: {
+    flags: '--threads <n>',
+    description:
+      'CPU threads of the model; 0 takes one per physical core, within the quota of a container',
+    schema: count(0),
+    default: 0,
+  },
+} satisfies Record<string, FlagSpec>;

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
+import type { FlagSpec } from './flag-spec.ts';
+import { byteSize, count, priorityRange } from './values.ts';
+
+/** How requests wait, how they are understood, and what is kept of them. */
+export const REQUEST_FLAGS = {
+  maxQueue: {
+    flags: '--max-queue <n>',
+    description: 'requests that may wait for a row; further ones get 429',
+    schema: count(0),
+    default: 256,
+  },
+  maxQueueTokens: {
+    flags: '--max-queue-tokens <n>',
+    description: 'prompt tokens that may wait; further requests get 429',
+    schema: count(1).optional(),
+    defaultText: 'no limit',
+  },
+  priorityRange: {
+    flags: '--priority-range <min,max>',
+    description: 'priorities that requests may have; others count as the nearest of these',
+    schema: priorityRange,
+    default: LIMITS.priorities,
+    defaultText: `${LIMITS.priorities.min},${LIMITS.priorities.max}`,
+  },
+  requestTimeout: {
+    flags: '--request-timeout <seconds>',
+    description: 'longest that a request may take, waiting included',
+    schema: z.coerce.number().gt(0).optional(),
+    defaultText: 'no limit',
+  },
+  tokenizerPoolSize: {
+    flags: '--tokenizer-pool-size <n>',
+    description: 'threads that render and tokenize all but short prompts, started as needed',
+    schema: count(1),
+    default: 2,
+  },
+  grammarPoolSize: {
+    flags: '--grammar-pool-size <n>',
+    description: 'threads that compile grammars of structured output, started as needed',
+    schema: count(1),
+    default: LIMITS.grammarPoolSize,
+  },
+  specialTokensInContent: {
+    flags: '--special-tokens-in-content',
+    description: "let special tokens' texts in messages become those tokens (default: plain text)",
+    schema: z.boolean().optional(),
+  },
+  toolCallParser: {
+    flags: '--tool-call-parser <name>',
+    description: 'how the model writes tool calls: auto, none, hermes, llama3_json or mistral',
+    schema: z.enum(['auto', 'none', 'hermes', 'llama3_json', 'mistral']),
+    default: 'auto',
+  },
+  reasoningParser: {
+    flags: '--reasoning-parser <name>',
+    description: 'split <think>...</think> from the answer: auto, none or think',
+    schema: z.enum(['auto', 'none', 'think']),
+    default: 'auto',
+  },
+  responseStoreSize: {
+    flags: '--response-store-size <size>',
+    description: 'memory for responses of /v1/responses that clients come back to; 0 keeps none',
+    schema: byteSize,
+    default: LIMITS.responseStoreBytes,
+    defaultText: '64m',
+  },
+} satisfies Record<string, FlagSpec>;

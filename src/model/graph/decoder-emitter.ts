@@ -1,0 +1,233 @@
+import { GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
+import type { DecoderConfig } from '../huggingface/config.ts';
+import { layerTensorNames } from '../huggingface/families.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
+import { cast, scalar } from '../quantize/float-matrix.ts';
+import { emitRowProduct } from '../quantize/row-matrix.ts';
+import { RowQuantizer } from '../quantize/row-quantizer.ts';
+import {
+  type BlockFormat,
+  type FloatFormat,
+  type FloatType,
+  type WeightFormats,
+  weightFormats,
+} from '../quantize/weight-format.ts';
+import type { DecoderAttention } from './decoder-attention.ts';
+import { DecoderNorms, type HiddenState } from './decoder-norms.ts';
+import { normalizeHeads } from './head-norms.ts';
+import { emitLinear, type LinearInput, type LinearLayer, type LinearPart } from './linear.ts';
+import type { NumberFormats } from './number-formats.ts';
+import { inRotaryOrder } from './rotary-order.ts';
+import { declareRotaryTables } from './rotary-tables.ts';
+import { vocabularyMatrix, type VocabularyMatrix } from './vocabulary-matrix.ts';
+
+/** Adds attention to a graph with rotary tables, over values of a type. */
+export type AddAttention = (graph: GraphBuilder, type: FloatType) => DecoderAttention;
+
+/** Adds a decoder to a graph: its layers, in order, between the embedding and the LM head. */
+export class DecoderEmitter {
+  readonly #graph = new GraphBuilder('decoder');
+  readonly #quantizer = new RowQuantizer(this.#graph);
+  readonly #config: DecoderConfig;
+  readonly #weights: WeightSource;
+  readonly #formats: WeightFormats;
+  readonly #norms: DecoderNorms;
+  readonly #activations: FloatType;
+  readonly #addAttention: AddAttention;
+
+  constructor(
+    config: DecoderConfig,
+    weights: WeightSource,
+    { precision, activationDtype = 'float32' }: NumberFormats,
+    addAttention: AddAttention,
+  ) {
+    this.#config = config;
+    this.#weights = inRotaryOrder(config, weights);
+    this.#activations = activationDtype === 'float16' ? 'float16' : 'float';
+    this.#formats = weightFormats(precision, this.#activations);
+    this.#norms = new DecoderNorms(this.#graph, config, this.#weights, this.#activations);
+    this.#addAttention = addAttention;
+  }
+
+  emit(): GraphBuilder {
+    const graph = this.#graph;
+    const { numLayers, family, vocabSize, logitScale } = this.#config;
+    graph.input('logits_index', 'int64', ['wanted']);
+    declareRotaryTables(graph, this.#config, this.#activations);
+    const attention = this.#addAttention(graph, this.#activations);
+
+    const embedding = this.#vocabularyMatrix(family.tensors.embedding, this.#formats.embedding);
+    let hidden = this.#scaleEmbedding(embedding.embed(attention.tokenIds));
+    let residual: string | undefined;
+    for (let layer = 0; layer < numLayers; layer++) {
+      const names = layerTensorNames(this.#config.family, layer);
+      const before = this.#norms.add(names.attentionNorm, hidden, residual);
+      const last = layer === numLayers - 1;
+      const attended = this.#pickWanted(this.#attention(layer, before, attention), last);
+      const rowsLike = last ? 'logits_index' : attention.tokenIds;
+      const projected = this.#attentionOutput(layer, { value: attended, rowsLike });
+      const added = this.#outputNorm(names.attentionOutputNorm, projected);
+      const after = this.#norms.add(names.mlpNorm, added, this.#pickWanted(before.residual, last));
+      const transformed = this.#mlp(layer, { value: after.normalized, rowsLike });
+      hidden = this.#outputNorm(names.mlpOutputNorm, transformed);
+      ({ residual } = after);
+    }
+    // The projection is linear, so the logits' scale can be the norm's.
+    const { normalized } = this.#norms.add(family.tensors.finalNorm, hidden, residual, logitScale);
+    this.#project(normalized, embedding);
+    graph.output('logits', 'float', ['wanted', vocabSize]);
+    attention.declareOutputs();
+    return graph;
+  }
+
+  #scaleEmbedding(embedded: string): string {
+    const { embeddingScale } = this.#config;
+    if (embeddingScale === 1) return embedded;
+    const scale = scalar(this.#graph, 'embedding/scale', this.#activations, embeddingScale);
+    return this.#graph.node('embedding/Scaled', 'Mul', [embedded, scale]);
+  }
+
+  #attention(layer: number, { normalized }: HiddenState, attention: DecoderAttention): string {
+    const { numHeads, numKvHeads, headDim, hiddenSize, queryKeyValueBias } = this.#config;
+    const { queryKeyValue, headNorms } = layerTensorNames(this.#config.family, layer);
+    const sizes = [numHeads, numKvHeads, numKvHeads].map((count) => count * headDim);
+    const qkv = this.#linear(
+      { value: normalized, rowsLike: attention.tokenIds },
+      {
+        name: `layers.${layer}.attention.qkv`,
+        inFeatures: hiddenSize,
+        parts: fusedParts(queryKeyValue, sizes),
+        bias: queryKeyValueBias,
+      },
+    );
+    if (headNorms === null) return attention.attend(layer, qkv);
+    const isShared = headNorms.over === 'head';
+    const query = this.#norms.weight(headNorms.query, isShared ? headDim : numHeads * headDim);
+    const key = this.#norms.weight(headNorms.key, isShared ? headDim : numKvHeads * headDim);
+    const weights = { ...headNorms, query, key };
+    return attention.attend(layer, normalizeHeads(this.#graph, this.#config, qkv, weights));
+  }
+
+  #outputNorm(tensor: string | null, value: string): string {
+    return tensor === null ? value : this.#norms.plain(tensor, value);
+  }
+
+  #attentionOutput(layer: number, attended: LinearInput): string {
+    const { numHeads, headDim, hiddenSize, attentionOutputBias } = this.#config;
+    return this.#linear(attended, {
+      name: `layers.${layer}.attention.output`,
+      inFeatures: numHeads * headDim,
+      parts: [
+        {
+          tensor: layerTensorNames(this.#config.family, layer).attentionOutput,
+          outFeatures: hiddenSize,
+        },
+      ],
+      bias: attentionOutputBias,
+    });
+  }
+
+  #mlp(layer: number, normalized: LinearInput): string {
+    const { hiddenSize, intermediateSize, mlpBias } = this.#config;
+    const names = layerTensorNames(this.#config.family, layer);
+    const prefix = `layers.${layer}.mlp`;
+    const gateUp = this.#linear(normalized, {
+      name: `${prefix}.gate_up`,
+      inFeatures: hiddenSize,
+      parts: fusedParts(names.gateUp, [intermediateSize, intermediateSize]),
+      bias: mlpBias,
+    });
+    const [gate, up] = [`${prefix}/gate`, `${prefix}/up`];
+    this.#graph.node(`${prefix}/Split`, 'Split', [gateUp], {
+      outputs: [gate, up],
+      attributes: { axis: -1n, num_outputs: 2n },
+    });
+    const activated = this.#activate(gate);
+    const gated = this.#graph.node(`${prefix}/Mul`, 'Mul', [activated, up]);
+    return this.#linear(
+      { value: gated, rowsLike: normalized.rowsLike },
+      {
+        name: `${prefix}.down`,
+        inFeatures: intermediateSize,
+        parts: [{ tensor: names.down, outFeatures: hiddenSize }],
+        bias: mlpBias,
+      },
+    );
+  }
+
+  #activate(gate: string): string {
+    const domain = MICROSOFT_DOMAIN;
+    if (this.#config.activation === 'gelu_tanh') {
+      return this.#graph.node(`${gate}/GELU`, 'FastGelu', [gate], { domain });
+    }
+    // With alpha 1 this is SiLU, in one kernel.
+    const attributes = { alpha: 1 };
+    return this.#graph.node(`${gate}/SiLU`, 'QuickGelu', [gate], { domain, attributes });
+  }
+
+  /** Adds the LM head; `hidden` is [wanted, hidden]. */
+  #project(hidden: string, embedding: VocabularyMatrix): void {
+    const { logitSoftcap } = this.#config;
+    if (logitSoftcap === null) {
+      this.#projectTo('logits', hidden, embedding);
+      return;
+    }
+    this.#projectTo('lm_head/Uncapped', hidden, embedding);
+    const cap = scalar(this.#graph, 'lm_head/cap', 'float', logitSoftcap);
+    const share = this.#graph.node('lm_head/Share', 'Div', ['lm_head/Uncapped', cap]);
+    const capped = this.#graph.node('lm_head/Tanh', 'Tanh', [share]);
+    this.#graph.node('lm_head/Capped', 'Mul', [capped, cap], { outputs: ['logits'] });
+  }
+
+  #projectTo(logits: string, hidden: string, embedding: VocabularyMatrix): void {
+    const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.#config;
+    const tensor = tieWordEmbeddings ? family.tensors.embedding : family.tensors.lmHead;
+    const format = this.#formats.lmHead;
+    if (format.kind !== 'rows') {
+      const matrix = tieWordEmbeddings ? embedding : this.#vocabularyMatrix(tensor, format);
+      if (this.#activations === 'float') {
+        matrix.project(hidden, logits);
+      } else {
+        matrix.project(hidden, 'lm_head/Half');
+        cast(this.#graph, logits, 'lm_head/Half', 'float');
+      }
+      return;
+    }
+    const tensors = [{ name: `${tensor}.weight`, rows: vocabSize }];
+    emitRowProduct(
+      this.#graph,
+      this.#weights,
+      { name: 'lm_head', tensors, columns: hiddenSize },
+      { output: logits, input: hidden, rowsLike: 'logits_index' },
+      this.#quantizer,
+    );
+  }
+
+  /**
+   * In the last layer, keeps only the tokens whose logits are wanted: what lies above the attention
+   * then costs the same for a prompt as for one token. [tokens, n] becomes [wanted, n].
+   */
+  #pickWanted(value: string, last: boolean): string {
+    return last ? this.#graph.node(`${value}/Wanted`, 'Gather', [value, 'logits_index']) : value;
+  }
+
+  #linear(input: LinearInput, layer: LinearLayer): string {
+    const { linear } = this.#formats;
+    return emitLinear(this.#graph, this.#weights, layer, input, linear, this.#quantizer);
+  }
+
+  #vocabularyMatrix(tensor: string, format: FloatFormat | BlockFormat): VocabularyMatrix {
+    const { vocabSize, hiddenSize } = this.#config;
+    const shape = [vocabSize, hiddenSize] as const;
+    return vocabularyMatrix(this.#graph, this.#weights, tensor, shape, format);
+  }
+}
+
+/** The parts of a layer whose outputs lie side by side: a tensor each, or one tensor with all of them. */
+function fusedParts(tensors: readonly string[], sizes: readonly number[]): LinearPart[] {
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  return tensors.map((tensor, index) => ({
+    tensor,
+    outFeatures: tensors.length === 1 ? total : (sizes[index] ?? 0),
+  }));
+}

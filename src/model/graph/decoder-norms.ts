@@ -1,0 +1,75 @@
+import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
+import type { DecoderConfig } from '../huggingface/config.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
+import { floatInitializer } from '../quantize/float-matrix.ts';
+import type { FloatType } from '../quantize/weight-format.ts';
+import { emitRmsNorm } from './rms-norm.ts';
+
+/** A normalized hidden state, and the sum of everything before it that the next layer adds to. */
+export interface HiddenState {
+  readonly normalized: string;
+  readonly residual: string;
+}
+
+/** The norms of a decoder, and the residual sums between its layers. */
+export class DecoderNorms {
+  readonly #graph: GraphBuilder;
+  readonly #config: DecoderConfig;
+  readonly #weights: WeightSource;
+  readonly #type: FloatType;
+
+  constructor(graph: GraphBuilder, config: DecoderConfig, weights: WeightSource, type: FloatType) {
+    this.#graph = graph;
+    this.#config = config;
+    this.#weights = weights;
+    this.#type = type;
+  }
+
+  /**
+   * RMS normalization of `hidden`, added to `residual` first if there is one; only added without a
+   * norm. The result is multiplied by `scale`.
+   */
+  add(tensor: string | null, hidden: string, residual: string | undefined, scale = 1): HiddenState {
+    if (tensor === null) {
+      const sum =
+        residual === undefined
+          ? hidden
+          : this.#graph.node(`${hidden}/Sum`, 'Add', [residual, hidden]);
+      return { normalized: sum, residual: sum };
+    }
+    if (residual === undefined) {
+      return { normalized: this.plain(tensor, hidden), residual: hidden };
+    }
+    const weight = this.weight(tensor, this.#config.hiddenSize, scale);
+    const epsilon = this.#config.rmsNormEps;
+    const sum = `${tensor}/Sum`;
+    const normalized = this.#graph.node(
+      `${tensor}/Norm`,
+      'SkipSimplifiedLayerNormalization',
+      [residual, hidden, weight],
+      {
+        domain: MICROSOFT_DOMAIN,
+        outputs: [`${tensor}/Norm`, '', '', sum],
+        attributes: { epsilon },
+      },
+    );
+    return { normalized, residual: sum };
+  }
+
+  /** RMS normalization of a value by itself. */
+  plain(tensor: string, hidden: string): string {
+    const { hiddenSize, rmsNormEps } = this.#config;
+    const weight = this.weight(tensor, hiddenSize);
+    return emitRmsNorm(this.#graph, `${tensor}/Norm`, hidden, weight, rmsNormEps);
+  }
+
+  /** The name of what a norm multiplies [size] values by; all of them times `scale`. */
+  weight(tensor: string, size: number, scale = 1): string {
+    const name = `${tensor}.weight`;
+    return floatInitializer(this.#graph, name, [size], this.#type, async () => {
+      const values = await this.#weights.get(name, [size]);
+      const offset = this.#config.family.normsAddOne ? 1 : 0;
+      return values.map((value) => scale * (offset + value));
+    });
+  }
+}

@@ -1,0 +1,15 @@
+import type { ActivationDtype, Precision } from '../build/manifest.ts';
+import type { LayerKvScales } from './kv-scales.ts';
+
+/** What numbers a decoder graph has. */
+export interface NumberFormats {
+  /** Of the weights. */
+  readonly precision: Precision;
+  /**
+   * Of everything between the graph's nodes, of norms, biases and scales, and of the KV cache; float32
+   * if left out, which the precisions fp32 and int8 need.
+   */
+  readonly activationDtype?: ActivationDtype;
+  /** By layer, for a KV cache of int8. */
+  readonly kvScales?: readonly LayerKvScales[] | undefined;
+}

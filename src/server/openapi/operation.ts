@@ -1,0 +1,23 @@
+import type { z } from 'zod';
+import type { JsonObject } from '../openai/answer.ts';
+
+/** A route of this server, with what it takes and gives. */
+export interface Operation {
+  readonly method: 'get' | 'post' | 'delete';
+  /** With `{name}` for what varies. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly notes?: string;
+  readonly body?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  /** A body that works as it stands. */
+  readonly example?: JsonObject;
+  /** What such a body is answered with. */
+  readonly answer?: JsonObject;
+  readonly answerType?: 'application/json' | 'text/plain' | 'text/html';
+  /** Answers with events when `stream` is set. */
+  readonly streams?: boolean;
+  /** Served without an API key. */
+  readonly isOpen?: boolean;
+}

@@ -1,0 +1,64 @@
+import { documentedBodies as bodies } from '../bodies.ts';
+import type { Operation } from '../operation.ts';
+import { QUESTION } from './question.ts';
+
+export const MODEL_OPERATIONS: readonly Operation[] = [
+  {
+    method: 'get',
+    path: '/v1/models',
+    tag: 'Models',
+    summary: 'List what is served',
+    answer: {
+      object: 'list',
+      data: [{ id: 'summit', object: 'model', owned_by: 'chairlift', max_model_len: 2048 }],
+    },
+  },
+  {
+    method: 'get',
+    path: '/models',
+    tag: 'Models',
+    summary: 'The same, without a key',
+    isOpen: true,
+  },
+  {
+    method: 'get',
+    path: '/v1/models/{id}',
+    tag: 'Models',
+    summary: 'Get one model',
+  },
+  {
+    method: 'post',
+    path: '/v1/chat/completions/render',
+    tag: 'Tokens and templates',
+    summary: 'The prompt that a conversation comes to',
+    body: bodies.chatCompletions,
+    example: { messages: QUESTION },
+    answer: { prompt: '<|im_start|>user\nWhat is 23 + 45?', token_ids: [1, 42], count: 2 },
+  },
+  {
+    method: 'post',
+    path: '/apply-template',
+    tag: 'Tokens and templates',
+    summary: 'The same under llama.cpp’s name',
+    body: bodies.chatCompletions,
+    example: { messages: QUESTION },
+  },
+  {
+    method: 'post',
+    path: '/tokenize',
+    tag: 'Tokens and templates',
+    summary: 'Text or conversation to token ids',
+    body: bodies.tokenize,
+    example: { prompt: 'Hello there', return_token_strs: true },
+    answer: { count: 2, max_model_len: 2048, tokens: [412, 961], token_strs: ['Hello', 'Ġthere'] },
+  },
+  {
+    method: 'post',
+    path: '/detokenize',
+    tag: 'Tokens and templates',
+    summary: 'Token ids to text',
+    body: bodies.detokenize,
+    example: { tokens: [412, 961] },
+    answer: { prompt: 'Hello there' },
+  },
+];

@@ -1,0 +1,66 @@
+import type { Operation } from '../operation.ts';
+
+export const OPERATING_OPERATIONS: readonly Operation[] = [
+  {
+    method: 'get',
+    path: '/health',
+    tag: 'Operation',
+    summary: '200 while the model can serve, 503 while it loads or is gone',
+    isOpen: true,
+    answer: { status: 'ok' },
+  },
+  {
+    method: 'get',
+    path: '/ready',
+    tag: 'Operation',
+    summary: '503 also while it recovers or shuts down; /readyz is the same',
+    isOpen: true,
+    answer: { status: 'ok' },
+  },
+  {
+    method: 'get',
+    path: '/readyz',
+    tag: 'Operation',
+    summary: 'The same as /ready',
+    isOpen: true,
+  },
+  {
+    method: 'get',
+    path: '/livez',
+    tag: 'Operation',
+    summary: '503 only when the engine is gone for good',
+    isOpen: true,
+    answer: { status: 'ok' },
+  },
+  {
+    method: 'get',
+    path: '/version',
+    tag: 'Operation',
+    summary: 'The version of this server',
+    isOpen: true,
+    answer: { version: '0.1.0' },
+  },
+  {
+    method: 'get',
+    path: '/metrics',
+    tag: 'Operation',
+    summary: 'Metrics for Prometheus',
+    isOpen: true,
+    answerType: 'text/plain',
+  },
+  {
+    method: 'get',
+    path: '/openapi.json',
+    tag: 'Operation',
+    summary: 'This document',
+    isOpen: true,
+  },
+  {
+    method: 'get',
+    path: '/docs',
+    tag: 'Operation',
+    summary: 'This document as a page',
+    isOpen: true,
+    answerType: 'text/html',
+  },
+];
