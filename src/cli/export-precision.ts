@@ -8,7 +8,7 @@ import type { ActivationDtype } from '../model/build/manifest.ts';
 import { type ChosenDevice, gpuOf } from './device.ts';
 import { UsageError } from './errors.ts';
 import type { Options } from './options.ts';
-import type { PrecisionChoice } from './precision.ts';
+import type { PrecisionChoice } from './precision-choice.ts';
 
 /** Float32 weights of a model that is small, see resolvePrecision. */
 const SMALL_EXPORT_BYTES = 128e6;

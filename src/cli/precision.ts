@@ -1,5 +1,4 @@
 import type { DecoderConfig } from '../model/huggingface/config.ts';
-import type { ActivationDtype, Precision } from '../model/build/manifest.ts';
 import type { ExportFolder } from '../model/export/export-folder.ts';
 import { countParameters } from '../model/huggingface/parameter-count.ts';
 import { hasFastInt8 } from '../ort/cpu-features.ts';
@@ -7,14 +6,7 @@ import { type ChosenDevice, gpuOf } from './device.ts';
 import { UsageError } from './errors.ts';
 import { resolveExportPrecision } from './export-precision.ts';
 import type { Options } from './options.ts';
-
-export interface PrecisionChoice {
-  readonly precision: Precision;
-  /** float16 for GPUs that have it, with all weights but those of fp32. */
-  readonly activationDtype: ActivationDtype;
-  /** Why `auto` picked it, or why it is not computed in as it could be; null when it is as asked for. */
-  readonly reason: string | null;
-}
+import type { PrecisionChoice } from './precision-choice.ts';
 
 /** A model whose graphs are built in any precision. */
 export interface BuildableModel {

@@ -5,7 +5,7 @@ import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './errors.ts';
 import { localModelFolder } from './model-folder.ts';
 import type { Options } from './options.ts';
-import type { PrecisionChoice } from './precision.ts';
+import type { PrecisionChoice } from './precision-choice.ts';
 
 /**
  * What `--speculative` means for a model, with the draft model built; null for none. `auto` guesses

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 
 import type { ElementType } from './element-type.ts';
-import type { GraphNodes, NodeOptions } from './graph-nodes.ts';
+import type { Dimension, GraphNodes, NodeOptions } from './graph-nodes.ts';
 import { type ExternalSpan, ExternalDataWriter } from './external-data.ts';
 import {
   checkedBytes,
@@ -19,7 +19,7 @@ import {
   type TensorProto,
   type ValueInfoProto,
 } from './onnx_pb.ts';
-import { externalTensor, inlineTensor, nodeProto, valueInfo, type Dimension } from './protos.ts';
+import { externalTensor, inlineTensor, nodeProto, valueInfo } from './protos.ts';
 
 /** Domain of ONNX Runtime's own operators. */
 export const MICROSOFT_DOMAIN = 'com.microsoft';

@@ -1,7 +1,9 @@
 import type { AttributeValue } from './attributes.ts';
 import type { ElementType } from './element-type.ts';
 import type { InitializerData } from './initializer.ts';
-import type { Dimension } from './protos.ts';
+
+/** A dimension: a size, or the name of a symbolic one. */
+export type Dimension = number | string;
 
 export interface NodeOptions {
   /** Names of the outputs; one, named after the node, if left out. An empty name skips one. */

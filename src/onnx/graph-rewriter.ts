@@ -1,7 +1,7 @@
 import { clone, create, toBinary } from '@bufbuild/protobuf';
 
 import type { ElementType } from './element-type.ts';
-import type { GraphNodes, NodeOptions } from './graph-nodes.ts';
+import type { Dimension, GraphNodes, NodeOptions } from './graph-nodes.ts';
 import { checkedBytes, type InitializerData } from './initializer.ts';
 import {
   GraphProtoSchema,
@@ -14,7 +14,7 @@ import {
   type ValueInfoProto,
 } from './onnx_pb.ts';
 import { givenInputs, type ParsedModel } from './parsed-model.ts';
-import { type Dimension, inlineTensor, nodeProto, valueInfo } from './protos.ts';
+import { inlineTensor, nodeProto, valueInfo } from './protos.ts';
 
 /** What a rewritten graph calls a value of the graph that it is made from; constants keep their names. */
 export function given(value: string): string {

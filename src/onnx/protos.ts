@@ -3,7 +3,7 @@ import { create } from '@bufbuild/protobuf';
 import { attributeProto } from './attributes.ts';
 import { elementTypeInfo, type ElementType } from './element-type.ts';
 import type { ExternalSpan } from './external-data.ts';
-import type { NodeOptions } from './graph-nodes.ts';
+import type { Dimension, NodeOptions } from './graph-nodes.ts';
 import type { Initializer } from './initializer.ts';
 import {
   NodeProtoSchema,
@@ -15,9 +15,6 @@ import {
   type TensorProto,
   type ValueInfoProto,
 } from './onnx_pb.ts';
-
-/** A dimension: a size, or the name of a symbolic one. */
-export type Dimension = number | string;
 
 /** A graph input or output. */
 export function valueInfo(

@@ -1,5 +1,5 @@
+import type { LoadedGraph, ValueInfo } from './loaded-graph.ts';
 import { addressOf } from './native-memory.ts';
-import type { Session } from './session.ts';
 import type { Tensor } from './tensor.ts';
 
 /**
@@ -15,7 +15,7 @@ export class IoBinding {
   readonly inputs: BoundTensors;
   readonly outputs: BoundTensors;
 
-  constructor(session: Session) {
+  constructor(session: LoadedGraph) {
     this.inputs = new BoundTensors('input', session.inputs);
     this.outputs = new BoundTensors('output', session.outputs);
   }
@@ -41,7 +41,7 @@ class BoundTensors {
   /** Addresses of the bound names, in the order in which they were first bound. */
   readonly names: BigUint64Array;
 
-  constructor(kind: string, infos: Session['inputs']) {
+  constructor(kind: string, infos: readonly ValueInfo[]) {
     this.#kind = kind;
     const encoder = new TextEncoder();
     this.#known = new Map(infos.map(({ name }) => [name, encoder.encode(`${name}\0`)]));

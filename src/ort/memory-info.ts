@@ -1,7 +1,7 @@
 import koffi from 'koffi';
 import { ort, type Pointer } from './api.ts';
 import { Handle } from './handle.ts';
-import type { Session } from './session.ts';
+import type { LoadedGraph } from './loaded-graph.ts';
 
 const ARENA_ALLOCATOR = 1;
 const DEVICE_ALLOCATOR = 0;
@@ -43,7 +43,7 @@ export class MemoryInfo extends Handle {
    * session's release.
    * @throws RangeError when the graph has no such input
    */
-  static ofInput(session: Session, inputName: string): MemoryInfo {
+  static ofInput(session: LoadedGraph, inputName: string): MemoryInfo {
     const index = session.inputs.findIndex(({ name }) => name === inputName);
     if (index === -1) throw new RangeError(`the graph has no input "${inputName}"`);
     const infos = new BigUint64Array(session.inputs.length);

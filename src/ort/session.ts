@@ -1,25 +1,17 @@
 import koffi from 'koffi';
 import { ort, type Pointer } from './api.ts';
-import { type ElementType, elementTypeOf } from './element-type.ts';
+import { elementTypeOf } from './element-type.ts';
 import { ortEnvironment } from './environment.ts';
 import { Handle } from './handle.ts';
 import type { IoBinding } from './io-binding.ts';
+import type { LoadedGraph, ValueInfo } from './loaded-graph.ts';
 import type { RunOptions } from './run-options.ts';
 import { type SessionOptions, withSessionOptions } from './session-options.ts';
 import type { SharedWeights } from './shared-weights.ts';
 import { defaultAllocator, takeString } from './strings.ts';
 
-/** An input or output of a graph. */
-export interface ValueInfo {
-  readonly name: string;
-  /** `undefined` for element types that we don't handle. */
-  readonly type: ElementType | undefined;
-  /** A number, or the name of a symbolic dimension ('' when it has none). */
-  readonly shape: readonly (number | string)[];
-}
-
 /** A loaded graph. Calls are synchronous, on the thread that made the session. */
-export class Session extends Handle {
+export class Session extends Handle implements LoadedGraph {
   readonly inputs: readonly ValueInfo[];
   readonly outputs: readonly ValueInfo[];
 

@@ -3,7 +3,7 @@ import { PagedDecoder } from '../../src/engine/gpu/paged/paged-decoder.ts';
 import { PagedKvCache } from '../../src/engine/gpu/paged/paged-kv-cache.ts';
 import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
-import type { CheckedMemory } from './checked-engine.ts';
+import type { CheckedMemory } from './checked-memory.ts';
 import { FakePagedModel } from './fake-paged-model.ts';
 
 export interface BlocksShape {

@@ -1,25 +1,14 @@
 import { expect } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
-import type { KvCache } from '../../src/engine/kv-cache/kv-cache.ts';
 import type { TokenOutput } from '../../src/engine/request.ts';
 import { Sampler } from '../../src/engine/sampling/sampler.ts';
-import type { CostModel } from '../../src/engine/scheduling/cost-model.ts';
 import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
-import type { Sequence } from '../../src/engine/sequence.ts';
 import type { DraftSource } from '../../src/engine/speculation/draft-source.ts';
 import { Speculator } from '../../src/engine/speculation/speculator.ts';
-import type { Decoder, StepPlan } from '../../src/engine/step.ts';
+import type { StepPlan } from '../../src/engine/step.ts';
+import type { CheckedMemory } from './checked-memory.ts';
 import { CheckedSlots, type SlotsShape } from './checked-slots.ts';
 import { FAKE_VOCAB_SIZE } from './fake-decoder.ts';
-
-/** A KV cache, and a fake model over it whose memory can be read back. */
-export interface CheckedMemory {
-  readonly kvCache: KvCache;
-  readonly decoder: Decoder;
-  readonly costs: CostModel;
-  /** Expects that the memory holds what bookkeeping says. */
-  check(running: readonly Sequence[]): void;
-}
 
 export interface EngineShape {
   /** Sequences that run at once. */
