@@ -9,9 +9,9 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { decodeFeatures, prefillFeatures } from '../../src/engine/scheduling/cost-model.ts';
+import { decodeFeatures, prefillFeatures } from '../../src/engine/costs/cost-model.ts';
 import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
-import { OnlineRegression } from '../../src/engine/scheduling/online-regression.ts';
+import { OnlineRegression } from '../../src/engine/costs/online-regression.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import {
   type CacheOperation,

@@ -1,5 +1,5 @@
 import type { ServiceLevel } from './metrics.ts';
-import { decodeFeatures, prefillFeatures } from '../../src/engine/scheduling/cost-model.ts';
+import { decodeFeatures, prefillFeatures } from '../../src/engine/costs/cost-model.ts';
 import { paddedSpans, type SlotRuns, widthOf } from '../../src/engine/cpu/slot-layout.ts';
 import type { CacheOperation, Span, TimedRun } from '../../src/engine/step.ts';
 

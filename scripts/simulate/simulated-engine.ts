@@ -1,5 +1,5 @@
 import { SlotLayout } from '../../src/engine/cpu/slot-layout.ts';
-import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import { CostModel } from '../../src/engine/costs/cost-model.ts';
 import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import { BLOCK_SIZE } from '../../src/engine/kv-cache/prefix-index.ts';

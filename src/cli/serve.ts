@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { Admission } from '../front/queue/admission.ts';
+import { Admission, requestsInEngine } from '../front/queue/admission.ts';
 import { chatFormatOf } from '../front/chat/chat-format.ts';
 import { EngineClient } from '../front/engine-process/engine-client.ts';
 import { GrammarChecker } from '../front/grammars/grammar-checker.ts';
@@ -7,7 +7,6 @@ import { grammarVocabulary } from '../front/grammars/grammar-vocabulary.ts';
 import { observeAll } from '../front/generation/observe-all.ts';
 import { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
 import { PromptPool } from '../front/prompts/prompt-pool.ts';
-import { largestShare } from '../front/queue/queue-shares.ts';
 import { TextGenerator } from '../front/generation/text-generator.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';
 import { createLogger } from '../observability/logger.ts';
@@ -113,13 +112,10 @@ async function serve(options: Options): Promise<void> {
     onCrash: (description, unfinished) =>
       logger.error({ description, unfinished }, 'the engine process died; starting another'),
   });
-  const concurrency = limits.maxNumSeqs + aheadOfRows(limits.maxNumSeqs);
-  const { maxQueue } = options;
-  const isShared = () => access.keys.numClients > 1;
   const admission = new Admission({
-    concurrency,
-    maxQueue,
-    isShared,
+    concurrency: requestsInEngine(limits.maxNumSeqs),
+    maxQueue: options.maxQueue,
+    isShared: () => access.keys.numClients > 1,
     ...(options.maxQueueTokens === undefined ? {} : { maxQueueTokens: options.maxQueueTokens }),
   });
   const metrics = new Metrics({ modelName, engine, admission, withProcess: true });
@@ -156,7 +152,7 @@ async function serve(options: Options): Promise<void> {
       allowedHosts: options.allowedHost ?? [],
       corsOrigins: options.corsOrigin ?? [],
       maxBodyBytes: options.maxBody,
-      maxSequencesPerRequest: concurrency + (isShared() ? largestShare(maxQueue) : maxQueue),
+      maxSequencesPerRequest: admission.mostPerRequest,
       requestTimeoutMs: options.requestTimeout ? options.requestTimeout * 1000 : null,
       priorities: options.priorityRange,
       sharePrefixCache: options.sharePrefixCache ?? false,
@@ -222,15 +218,6 @@ async function serve(options: Options): Promise<void> {
   const { url } = listener;
   const how = { precisionReason, adapter, deviceReason, info, limits, attention };
   console.log(banner({ url, version, modelName, manifest, ...how, canChat, needsKey }));
-}
-
-/**
- * Requests that the engine holds beyond its rows: when a row is freed the next sequence is there
- * already, and need not cross from the front while the row idles. They are past the fair queue:
- * whoever comes next waits for them, so they are few.
- */
-function aheadOfRows(maxNumSeqs: number): number {
-  return Math.ceil(maxNumSeqs / 32);
 }
 
 function after(ms: number): Promise<void> {

@@ -3,7 +3,7 @@ import type { GrammarMatchers } from './constraints/grammar-matchers.ts';
 import type { KvCache } from './kv-cache/kv-cache.ts';
 import type { EngineRequest, TokenOutput } from './request.ts';
 import type { Sampler } from './sampling/sampler.ts';
-import type { CostModel } from './scheduling/cost-model.ts';
+import type { CostModel } from './costs/cost-model.ts';
 import type { Scheduler } from './scheduling/scheduler.ts';
 import { Sequence } from './sequence.ts';
 import type { Speculator } from './speculation/speculator.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { PagedDecoder } from '../../src/engine/gpu/paged/paged-decoder.ts';
 import { PagedKvCache } from '../../src/engine/gpu/paged/paged-kv-cache.ts';
-import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import { CostModel } from '../../src/engine/costs/cost-model.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import type { CheckedMemory } from './checked-memory.ts';
 import { FakePagedModel } from './fake-paged-model.ts';

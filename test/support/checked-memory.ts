@@ -1,5 +1,5 @@
 import type { KvCache } from '../../src/engine/kv-cache/kv-cache.ts';
-import type { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import type { CostModel } from '../../src/engine/costs/cost-model.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import type { Decoder } from '../../src/engine/step.ts';
 

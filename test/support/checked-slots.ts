@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { SlotLayout } from '../../src/engine/cpu/slot-layout.ts';
 import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
-import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import { CostModel } from '../../src/engine/costs/cost-model.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import type { CheckedMemory } from './checked-memory.ts';
 import { FakeDecoder } from './fake-decoder.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import { CostModel } from '../../src/engine/costs/cost-model.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { GrammarDrafts } from '../../src/engine/speculation/grammar-drafts.ts';
 import { GrammarMatchers } from '../../src/engine/constraints/grammar-matchers.ts';

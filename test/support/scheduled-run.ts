@@ -1,6 +1,6 @@
 import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
-import { CostModel } from '../../src/engine/scheduling/cost-model.ts';
+import { CostModel } from '../../src/engine/costs/cost-model.ts';
 import {
   type Drafter,
   Scheduler,

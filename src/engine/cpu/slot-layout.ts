@@ -1,5 +1,5 @@
 import { type DecodeSlot, layOutDecode, type SlotTable } from '../kv-cache/slot-table.ts';
-import type { CostModel } from '../scheduling/cost-model.ts';
+import type { CostModel } from '../costs/cost-model.ts';
 import type { CacheOperation, Segment } from '../step.ts';
 
 /** Segments of neighbouring slots that run together: one of any kind, or several whole prompts. */

@@ -8,7 +8,7 @@ import { CPU_DEVICE } from '../gpu/device-options.ts';
 import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import { Sampler } from '../sampling/sampler.ts';
-import type { CostModel } from '../scheduling/cost-model.ts';
+import type { CostModel } from '../costs/cost-model.ts';
 import { Scheduler } from '../scheduling/scheduler.ts';
 import type { DraftSource } from '../speculation/draft-source.ts';
 import { GrammarDrafts } from '../speculation/grammar-drafts.ts';

@@ -9,7 +9,7 @@ import {
 import type { EngineOptions } from './protocol.ts';
 import { PagedDecoder } from '../gpu/paged/paged-decoder.ts';
 import { PagedKvCache } from '../gpu/paged/paged-kv-cache.ts';
-import { CostModel } from '../scheduling/cost-model.ts';
+import { CostModel } from '../costs/cost-model.ts';
 import { MAX_DRAFTS } from '../step.ts';
 
 export interface OpenedPaged {

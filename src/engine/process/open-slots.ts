@@ -8,7 +8,7 @@ import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
 import { DeviceKvStorage } from '../gpu/slots/device-kv-storage.ts';
 import { bytesOfPositions, type KvShape, kvShape } from '../kv-cache/kv-shape.ts';
 import { SlotCache } from '../kv-cache/slot-cache.ts';
-import { CostModel } from '../scheduling/cost-model.ts';
+import { CostModel } from '../costs/cost-model.ts';
 import type { Decoder } from '../step.ts';
 import type { EngineOptions } from './protocol.ts';
 

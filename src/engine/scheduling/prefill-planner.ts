@@ -1,4 +1,4 @@
-import type { CostModel } from './cost-model.ts';
+import type { CostModel } from '../costs/cost-model.ts';
 import type { PrefillBudget } from './prefill-budget.ts';
 import type { Sequence } from '../sequence.ts';
 import { type Segment, segmentOf } from '../step.ts';

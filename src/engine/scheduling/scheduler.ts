@@ -9,7 +9,7 @@ import {
   type StepOutcome,
   type StepPlan,
 } from '../step.ts';
-import type { CostModel } from './cost-model.ts';
+import type { CostModel } from '../costs/cost-model.ts';
 import { DEFAULT_PREFILL_POLICY, PrefillBudget, type PrefillPolicy } from './prefill-budget.ts';
 import { planPrefill } from './prefill-planner.ts';
 

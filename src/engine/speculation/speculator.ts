@@ -1,5 +1,5 @@
 import { AcceptanceRate } from './acceptance-rate.ts';
-import type { CostModel } from '../scheduling/cost-model.ts';
+import type { CostModel } from '../costs/cost-model.ts';
 import type { Drafter } from '../scheduling/scheduler.ts';
 import { DraftRecord } from './draft-record.ts';
 import type { Draft, DraftSource } from './draft-source.ts';

@@ -2,7 +2,7 @@
 import PQueue from 'p-queue';
 import { FairQueue, type FairQueueOptions } from './fair-queue.ts';
 import { CompletionRate } from './completion-rate.ts';
-import { isWithinShare, QueueShares } from './queue-shares.ts';
+import { isWithinShare, largestShare, QueueShares } from './queue-shares.ts';
 
 const MAX_RETRY_AFTER_SECONDS = 60;
 
@@ -62,6 +62,15 @@ export interface AdmissionRequest {
   readonly maxTokens?: number;
 }
 
+/**
+ * Requests to let through to an engine: somewhat more than it has slots. When a slot is freed the
+ * next sequence is there already and need not cross from the front while the slot idles. They are
+ * past the fair queue: whoever comes next waits for them, so they are few.
+ */
+export function requestsInEngine(maxNumSeqs: number): number {
+  return maxNumSeqs + Math.ceil(maxNumSeqs / 32);
+}
+
 export class Admission {
   readonly #queue: PQueue<FairQueue, FairQueueOptions>;
   readonly #concurrency: number;
@@ -109,6 +118,12 @@ export class Admission {
   /** Requests refused since the start, by the bound that was reached. */
   get numRefused(): Readonly<Record<QueueBound, number>> {
     return this.#numRefused;
+  }
+
+  /** Generations that one request may ask for and still be let in, once nothing else waits. */
+  get mostPerRequest(): number {
+    const maxQueue = this.#maxQueue;
+    return this.#concurrency + (this.#isShared() ? largestShare(maxQueue) : maxQueue);
   }
 
   /**

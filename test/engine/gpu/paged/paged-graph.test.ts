@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { join } from 'node:path';
-import { CostModel } from '../../../../src/engine/scheduling/cost-model.ts';
+import { CostModel } from '../../../../src/engine/costs/cost-model.ts';
 import { CPU_DEVICE } from '../../../../src/engine/gpu/device-options.ts';
 import { DevicePagedModel } from '../../../../src/engine/gpu/paged/device-paged-model.ts';
 import { Engine } from '../../../../src/engine/engine.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CostModel } from '../../../src/engine/scheduling/cost-model.ts';
+import { CostModel } from '../../../src/engine/costs/cost-model.ts';
 import type { TimedRun } from '../../../src/engine/step.ts';
 
 const NOTHING: TimedRun = { decode: [], prefill: [], verify: [], ms: 0 };

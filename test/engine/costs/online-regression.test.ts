@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OnlineRegression } from '../../../src/engine/scheduling/online-regression.ts';
+import { OnlineRegression } from '../../../src/engine/costs/online-regression.ts';
 
 describe('online regression', () => {
   it('finds the line that its samples lie on, and follows when it changes', () => {
