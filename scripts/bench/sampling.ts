@@ -14,7 +14,7 @@ import type { SamplingParams } from '../../src/engine/request.ts';
 import { Sampler } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
 import { PRECISIONS, type Precision } from '../../src/model/build/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';

@@ -23,7 +23,7 @@ import { ChatTemplate } from '../../src/front/chat/chat-template.ts';
 import { grammarVocabulary as vocabularyOf } from '../../src/front/grammars/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
 import { type BuiltModel, PRECISIONS } from '../../src/model/build/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';

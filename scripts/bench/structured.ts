@@ -14,7 +14,7 @@ import type { EngineRequest } from '../../src/engine/request.ts';
 import { grammarVocabulary } from '../../src/front/grammars/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { JSON_SCHEMAS } from '../../test/support/json-schemas.ts';

@@ -7,7 +7,7 @@ import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import type { EngineOptions } from '../../src/engine/process/protocol.ts';
 import { openEngine } from '../../src/engine/process/open-engine.ts';
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { ActivationDtype, BuiltModel } from '../../src/model/build/manifest.ts';
 import { vulkanDevices } from '../../src/ort/vulkan-devices.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';

@@ -19,7 +19,7 @@ import {
   segmentOf,
   type StepPlan,
 } from '../../src/engine/step.ts';
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
 import { PRECISIONS } from '../../src/model/build/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';

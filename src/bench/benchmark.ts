@@ -1,11 +1,11 @@
 /** A benchmark: warm-up, then one run for each request rate. */
 import { arrivalTimes, type ArrivalOptions } from './arrivals.ts';
-import { BenchError } from './errors.ts';
+import { BenchError } from './bench-error.ts';
 import { runLoad } from './load.ts';
-import { computeMetrics, type BenchMetrics, type MetricOptions } from './metrics.ts';
+import { computeMetrics, type BenchMetrics, type MetricOptions } from './bench-metrics.ts';
 import { Random } from './random.ts';
 import { type RequestRecord, RequestRecorder } from './recorder.ts';
-import { type BodyOptions, requestBody } from './request-body.ts';
+import { type BodyOptions, requestBody } from './backend.ts';
 import type { SseClient } from './sse-client.ts';
 import type { WorkItem } from './workload.ts';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { BenchError } from './errors.ts';
+import { BenchError } from './bench-error.ts';
 import type { WorkItem } from './workload.ts';
 
 const tokens = z.int().positive().optional();

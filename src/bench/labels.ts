@@ -1,5 +1,5 @@
 import type { ArrivalOptions } from './arrivals.ts';
-import type { LatencyName } from './metrics.ts';
+import type { LatencyName } from './bench-metrics.ts';
 
 export const LATENCY_TITLES: Readonly<Record<LatencyName, string>> = {
   ttft: 'Time to first token',

@@ -4,7 +4,7 @@ import { formatMs, latencyPlots, overTimePlots, ratePlots } from './html/plots.t
 import { STYLE } from './html/style.ts';
 import { timeline } from './html/timeline.ts';
 import { arrivalLabel, LATENCY_TITLES } from './labels.ts';
-import { LATENCY_NAMES } from './metrics.ts';
+import { LATENCY_NAMES } from './bench-metrics.ts';
 import type { ReportContext } from './report-json.ts';
 
 /**

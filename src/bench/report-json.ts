@@ -1,7 +1,7 @@
 import type { BenchmarkRun } from './benchmark.ts';
 import { e2elOf, itlsOf, ttftOf } from './latencies.ts';
-import { LATENCY_NAMES } from './metrics.ts';
-import type { Backend } from './request-body.ts';
+import { LATENCY_NAMES } from './bench-metrics.ts';
+import type { Backend } from './backend.ts';
 
 export interface ReportContext {
   readonly url: string;

@@ -1,6 +1,6 @@
 import type { BenchmarkRun } from './benchmark.ts';
 import { arrivalLabel, LATENCY_TITLES } from './labels.ts';
-import { LATENCY_NAMES } from './metrics.ts';
+import { LATENCY_NAMES } from './bench-metrics.ts';
 
 const MAX_ERRORS = 5;
 

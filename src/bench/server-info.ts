@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ConnectionError, get, readJsonAnswer } from '../net/get.ts';
-import { BenchError } from './errors.ts';
+import { BenchError } from './bench-error.ts';
 
 export interface ServerInfo {
   readonly model: string;

@@ -4,7 +4,7 @@ import { ApiKeyFileError, readApiKeyFile } from '../server/auth/api-key-file.ts'
 import { type ApiKey, ApiKeys } from '../server/auth/api-keys.ts';
 import { isLoopback } from '../server/http/hosts.ts';
 import { readTls, type TlsContext, TlsFileError } from '../server/http/tls.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from './usage-error.ts';
 import type { Options } from './options.ts';
 
 type AccessOptions = Options<

@@ -1,6 +1,6 @@
 import type { ActivationDtype } from '../model/build/manifest.ts';
 import type { ChosenDevice } from './device.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from './usage-error.ts';
 import type { Options } from './options.ts';
 
 /**

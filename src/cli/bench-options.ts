@@ -3,9 +3,9 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { RAMP_UP_STRATEGIES } from '../bench/arrivals.ts';
 import { LENGTH_DISTRIBUTIONS, SHAREGPT_MEANS } from '../bench/lengths.ts';
-import { GOODPUT_METRICS, type GoodputLimits } from '../bench/metrics.ts';
-import { BACKENDS } from '../bench/request-body.ts';
-import { UsageError } from './errors.ts';
+import { GOODPUT_METRICS, type GoodputLimits } from '../bench/bench-metrics.ts';
+import { BACKENDS } from '../bench/backend.ts';
+import { UsageError } from './usage-error.ts';
 import { count } from './flags/values.ts';
 
 const rate = z

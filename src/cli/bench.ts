@@ -8,7 +8,7 @@ import type { Random } from '../bench/random.ts';
 import { toHtml } from '../bench/report-html.ts';
 import { type ReportContext, toJson } from '../bench/report-json.ts';
 import { toText } from '../bench/report-text.ts';
-import { DEFAULT_ENDPOINTS } from '../bench/request-body.ts';
+import { DEFAULT_ENDPOINTS } from '../bench/backend.ts';
 import { askServer, joinUrl, type ServerInfo } from '../bench/server-info.ts';
 import { SseClient } from '../bench/sse-client.ts';
 import { sampleItems, syntheticItems, type WorkItem } from '../bench/workload.ts';

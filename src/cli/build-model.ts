@@ -1,4 +1,4 @@
-import { type ModelSource, prepareModel } from '../model/build/build.ts';
+import { type ModelSource, prepareModel } from '../model/build/prepare-model.ts';
 import type { BuildOptions } from '../model/build/build-options.ts';
 import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
 import type { BuiltModel } from '../model/build/manifest.ts';

@@ -9,7 +9,7 @@ import {
   NO_DEVICE,
 } from '../engine/gpu/device-options.ts';
 import type { ActivationDtype } from '../model/build/manifest.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from './usage-error.ts';
 import type { OptionName, Options } from './options.ts';
 
 const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');

@@ -3,7 +3,7 @@ import { freemem } from 'node:os';
 import type { EngineOptions } from '../engine/process/protocol.ts';
 import type { DecoderManifest } from '../model/build/manifest.ts';
 import { type ChosenDevice, gpuOf } from './device.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from './usage-error.ts';
 import type { Options } from './options.ts';
 
 export type EngineLimits = Omit<EngineOptions, 'model'>;

@@ -8,7 +8,7 @@ import { reportTable } from '../eval/report.ts';
 import { fileExists } from '../model/build/file-exists.ts';
 import { PRECISIONS } from '../model/build/manifest.ts';
 import { buildWithProgress } from './build-model.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from './usage-error.ts';
 import { type ChosenModel, chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';

@@ -6,7 +6,7 @@ import {
 } from '../model/export/export-folder.ts';
 import type { ActivationDtype } from '../model/build/manifest.ts';
 import { type ChosenDevice, gpuOf } from './device.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from './usage-error.ts';
 import type { Options } from './options.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
 

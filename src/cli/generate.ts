@@ -7,7 +7,7 @@ import { TextGenerator } from '../front/generation/text-generator.ts';
 import { toGenerationRequest } from '../server/generation/parameters.ts';
 import { buildWithProgress } from './build-model.ts';
 import { engineLimits, requireReach } from './engine-limits.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from './usage-error.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';

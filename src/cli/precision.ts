@@ -3,7 +3,7 @@ import type { ExportFolder } from '../model/export/export-folder.ts';
 import { countParameters } from '../model/huggingface/parameter-count.ts';
 import { hasFastInt8 } from '../ort/cpu-features.ts';
 import { type ChosenDevice, gpuOf } from './device.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from './usage-error.ts';
 import { resolveExportPrecision } from './export-precision.ts';
 import type { Options } from './options.ts';
 import type { PrecisionChoice } from './precision-choice.ts';

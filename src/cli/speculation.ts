@@ -2,8 +2,8 @@ import type { DeviceOptions } from '../engine/gpu/device-options.ts';
 import type { SpeculativeOptions } from '../engine/process/protocol.ts';
 import { inspectModelFolder } from '../model/huggingface/model-folder.ts';
 import { buildWithProgress } from './build-model.ts';
-import { UsageError } from './errors.ts';
-import { localModelFolder } from './model-folder.ts';
+import { UsageError } from './usage-error.ts';
+import { localModelFolder } from './download-model.ts';
 import type { Options } from './options.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
 

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { EvalJob, EvalMessage, EvalResult } from './messages.ts';
+import type { EvalJob, EvalMessage, EvalResult } from './eval-messages.ts';
 
 const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
 const ENTRY = new URL(`./main.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`, import.meta.url);

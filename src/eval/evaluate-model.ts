@@ -5,7 +5,7 @@ import type { BuiltModel, KvCacheDtype, Precision } from '../model/build/manifes
 import { isCorrect } from './answer-check.ts';
 import { EvalFileError, type EvalData, type Question } from './eval-file.ts';
 import { evaluate } from './eval-process.ts';
-import type { EvalResult } from './messages.ts';
+import type { EvalResult } from './eval-messages.ts';
 
 /** Longer texts are cut into stretches of this many tokens, each predicted from its own start. */
 const WINDOW = 1024;

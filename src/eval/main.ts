@@ -3,7 +3,7 @@
 import { usableCores } from '../engine/cpu/usable-cores.ts';
 import { LockstepDecoder } from './lockstep-decoder.ts';
 import { measureModel } from './measure.ts';
-import type { EvalJob, EvalMessage } from './messages.ts';
+import type { EvalJob, EvalMessage } from './eval-messages.ts';
 
 process.once('message', (job: EvalJob) => {
   try {

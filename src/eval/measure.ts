@@ -1,5 +1,5 @@
 import type { Lockstep } from './lockstep-decoder.ts';
-import type { EvalJob, EvalResult } from './messages.ts';
+import type { EvalJob, EvalResult } from './eval-messages.ts';
 import { runJobs, type TokenJob } from './token-batch.ts';
 import { answeringJob, LikelihoodSum, scoringJob } from './token-jobs.ts';
 

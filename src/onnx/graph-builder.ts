@@ -2,7 +2,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 
-import type { ElementType } from './element-type.ts';
+import type { ElementType } from './data-type.ts';
 import type { Dimension, GraphNodes, NodeOptions } from './graph-nodes.ts';
 import { type ExternalSpan, ExternalDataWriter } from './external-data.ts';
 import {

@@ -1,5 +1,5 @@
 import type { AttributeValue } from './attributes.ts';
-import type { ElementType } from './element-type.ts';
+import type { ElementType } from './data-type.ts';
 import type { InitializerData } from './initializer.ts';
 
 /** A dimension: a size, or the name of a symbolic one. */

@@ -1,6 +1,6 @@
 import { clone, create, toBinary } from '@bufbuild/protobuf';
 
-import type { ElementType } from './element-type.ts';
+import type { ElementType } from './data-type.ts';
 import type { Dimension, GraphNodes, NodeOptions } from './graph-nodes.ts';
 import { checkedBytes, type InitializerData } from './initializer.ts';
 import {

@@ -1,4 +1,4 @@
-import { elementTypeInfo, type ElementType } from './element-type.ts';
+import { elementTypeInfo, type ElementType } from './data-type.ts';
 
 /** A typed array's bytes, or a function that makes them when they are written. */
 export type InitializerData = ArrayBufferView | (() => Promise<ArrayBufferView>);

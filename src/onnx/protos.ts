@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 
 import { attributeProto } from './attributes.ts';
-import { elementTypeInfo, type ElementType } from './element-type.ts';
+import { elementTypeInfo, type ElementType } from './data-type.ts';
 import type { ExternalSpan } from './external-data.ts';
 import type { Dimension, NodeOptions } from './graph-nodes.ts';
 import type { Initializer } from './initializer.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ArrivalOptions } from '../../src/bench/arrivals.ts';
 import type { BenchmarkRun } from '../../src/bench/benchmark.ts';
-import { computeMetrics } from '../../src/bench/metrics.ts';
+import { computeMetrics } from '../../src/bench/bench-metrics.ts';
 import type { RequestRecord } from '../../src/bench/recorder.ts';
 import { toHtml } from '../../src/bench/report-html.ts';
 import { type ReportContext, toJson } from '../../src/bench/report-json.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { addBenchOptions, readBenchOptions } from '../../src/cli/bench-options.ts';
-import { UsageError } from '../../src/cli/errors.ts';
+import { UsageError } from '../../src/cli/usage-error.ts';
 
 function parse(...args: string[]) {
   const command = addBenchOptions(new Command('bench'));

@@ -8,7 +8,7 @@ import type { EngineOptions } from '../../src/engine/process/protocol.ts';
 import { openEngine } from '../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { Precision } from '../../src/model/build/manifest.ts';
 import { DecoderPair } from '../support/decoder-pair.ts';
 import { engineRequest } from '../support/engine-requests.ts';

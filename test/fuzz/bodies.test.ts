@@ -8,7 +8,7 @@
  */
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { documentedBodies } from '../../src/server/openapi/bodies.ts';
+import { documentedBodies } from '../../src/server/openapi/documented-bodies.ts';
 import { toBodySchema } from '../../src/server/openapi/document.ts';
 import { withinBudget } from './support/budget.ts';
 import { expectCalm } from './support/expectations.ts';

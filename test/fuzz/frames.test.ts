@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { documentedBodies } from '../../src/server/openapi/bodies.ts';
+import { documentedBodies } from '../../src/server/openapi/documented-bodies.ts';
 import { MAX_FUZZED_CHARACTERS, withinBudget } from './support/budget.ts';
 import { fuzzedServer, type FuzzedServer } from './support/fuzzed-server.ts';
 import { hostileBodies } from './support/hostile-bodies.ts';

@@ -1,9 +1,9 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { writingToCache } from '../../src/model/build/cache-error.ts';
-import { ModelError } from '../../src/model/errors.ts';
+import { ModelError } from '../../src/model/model-error.ts';
 import { pullHubModel } from '../../src/model/hub/hub-model.ts';
 import { parseHubReference } from '../../src/model/hub/hub-repository.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';

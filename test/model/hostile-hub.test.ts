@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { UntrustedPathError } from '../../src/files/untrusted-path.ts';
-import { ModelError } from '../../src/model/errors.ts';
+import { ModelError } from '../../src/model/model-error.ts';
 import { type PickVariant, pullHubModel } from '../../src/model/hub/hub-model.ts';
 import { hubAccess, parseHubReference } from '../../src/model/hub/hub-repository.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';

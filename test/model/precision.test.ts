@@ -6,7 +6,7 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 
 import { LockstepDecoder } from '../../src/eval/lockstep-decoder.ts';
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { type BuiltModel, type Precision, PRECISIONS } from '../../src/model/build/manifest.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

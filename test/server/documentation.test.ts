@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createApp } from '../../src/server/app.ts';
-import { documentedBodies } from '../../src/server/openapi/bodies.ts';
+import { documentedBodies } from '../../src/server/openapi/documented-bodies.ts';
 import { OPERATIONS } from '../../src/server/openapi/operations.ts';
 import { errorOf, post } from './support/client.ts';
 import { MODEL, tokensOf, useServers } from './support/test-server.ts';

@@ -1,4 +1,4 @@
-import { prepareModel } from '../../src/model/build/build.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 
 // Builds the tiny model into the cache directory given as argument, and dies of SIGKILL half way.

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineRequest } from '../../../src/engine/request.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-engine.ts';
-import { prepareModel } from '../../../src/model/build/build.ts';
+import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../../src/model/build/cache-directory.ts';
 import type { Precision } from '../../../src/model/build/manifest.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';

@@ -1,4 +1,4 @@
-import { prepareModel } from '../../../src/model/build/build.ts';
+import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../../src/model/build/cache-directory.ts';
 import type { BuiltModel, Precision } from '../../../src/model/build/manifest.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';

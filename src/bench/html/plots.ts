@@ -2,7 +2,7 @@
 import type { BenchmarkRun } from '../benchmark.ts';
 import { arrivalLabel, LATENCY_TITLES } from '../labels.ts';
 import { e2elOf, itlsOf, ttftOf } from '../latencies.ts';
-import type { LatencyName } from '../metrics.ts';
+import type { LatencyName } from '../bench-metrics.ts';
 import type { RequestRecord } from '../recorder.ts';
 import { percentile } from '../statistics.ts';
 import { ratesOverTime } from '../throughput.ts';

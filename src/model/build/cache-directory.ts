@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 
 /**
  * Where built models are kept: CHAIRLIFT_CACHE if set, else `chairlift` in the user's cache folder

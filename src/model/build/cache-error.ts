@@ -1,4 +1,4 @@
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 
 /** What the system says, and what it means for a folder that is written to. */
 const REASONS: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@ import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 
 /**
  * A file that changed less than this long ago (in milliseconds) may change again without its

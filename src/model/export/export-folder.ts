@@ -7,7 +7,7 @@ import { joinUntrusted, UntrustedPathError } from '../../files/untrusted-path.ts
 import { MODEL_LIMITS } from '../../limits.ts';
 import { externalFiles } from '../../onnx/external-initializers.ts';
 import { parseModel } from '../../onnx/parsed-model.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import type { ActivationDtype, Precision } from '../build/manifest.ts';

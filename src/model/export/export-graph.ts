@@ -8,7 +8,7 @@ import {
   type ValueInfoProto,
 } from '../../onnx/onnx_pb.ts';
 import { givenInputs, type ParsedModel } from '../../onnx/parsed-model.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { regroupAttention } from './export-attention.ts';
 import { pickLogits } from './export-lm-head.ts';
 import { quantizeActivations } from './export-matmuls.ts';

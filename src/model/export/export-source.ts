@@ -14,7 +14,7 @@ import {
   MIXED_GRAPH_FILE,
   WEIGHTS_FILE,
 } from '../build/decoder-source.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { type ExportFolder, type ExportVariant, readExport } from './export-folder.ts';
 import { rewriteExport } from './export-graph.ts';
 

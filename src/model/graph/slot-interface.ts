@@ -1,4 +1,4 @@
-import type { ElementType } from '../../onnx/element-type.ts';
+import type { ElementType } from '../../onnx/data-type.ts';
 import type { GraphNodes } from '../../onnx/graph-nodes.ts';
 import { kvNames } from './kv-names.ts';
 import type { GroupPrefix } from './token-packing.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { isFileError } from '../build/cache-error.ts';
 import { fileHash } from '../build/content-hash.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { askHub, type HubAccess, type HubFile, refusal } from './hub-repository.ts';
 
 /** Times in a row that a connection may break without a byte more. */

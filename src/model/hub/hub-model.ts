@@ -5,7 +5,7 @@ import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { MODEL_LIMITS } from '../../limits.ts';
 import { writingToCache } from '../build/cache-error.ts';
 import { parseDecoderConfig } from '../huggingface/config.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import {
   type ExportFolder,
   type ExportVariant,

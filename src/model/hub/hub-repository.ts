@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 import { type Answer, get, readJsonAnswer } from '../../net/get.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 
 /** How to reach the hub. */
 export interface HubAccess {

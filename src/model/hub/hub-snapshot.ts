@@ -2,7 +2,7 @@ import { mkdir, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { downloadHubFile, type HubFileOptions, partialOf } from './hub-file.ts';
 import type { HubFile } from './hub-repository.ts';
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 import { MODEL_LIMITS } from '../../limits.ts';
 import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { FAMILIES, type BiasRule, type Family } from './families.ts';
 import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';

@@ -1,6 +1,6 @@
 import { readBounded } from '../../files/read-bounded.ts';
 import { MODEL_LIMITS } from '../../limits.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 
 /**
  * Reads a JSON file of a model.

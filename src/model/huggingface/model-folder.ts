@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 import { parseDecoderConfig, SUPPORTED_MODEL_TYPES, type DecoderConfig } from './config.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { type ExportFolder, inspectExportFolder } from '../export/export-folder.ts';
 import { readJson } from './json-file.ts';
 import { SHARD_INDEX, SINGLE_FILE, weightFiles } from './safetensors.ts';

@@ -1,5 +1,5 @@
 import type { HuggingFaceConfig } from './config-schema.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import type { RopeScaling } from './rope-scaling.ts';
 
 type RopeParameters = NonNullable<HuggingFaceConfig['rope_scaling']>;

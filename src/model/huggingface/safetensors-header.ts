@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 
 import { z } from 'zod';
 
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { readRange } from './file-range.ts';
 
 /** A tensor in a safetensors file. */

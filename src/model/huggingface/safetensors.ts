@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { readRange } from './file-range.ts';
 import { bfloat16ToFloat32, float16ToFloat32 } from './float-conversion.ts';
 import { readJson } from './json-file.ts';

@@ -1,4 +1,4 @@
-import { elementTypeInfo } from '../../onnx/element-type.ts';
+import { elementTypeInfo } from '../../onnx/data-type.ts';
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { GraphNodes } from '../../onnx/graph-nodes.ts';
 import { float32ToFloat16 } from '../huggingface/float-conversion.ts';

@@ -5,7 +5,7 @@ import { toBodySchema } from './document.ts';
 import { describeType } from './describe-type.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
-import { STYLE } from './style.ts';
+import { STYLE } from './page-style.ts';
 
 type Html = ReturnType<typeof html>;
 

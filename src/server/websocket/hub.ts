@@ -13,7 +13,7 @@ import { answerRaw } from '../http/raw-answer.ts';
 import { ResponsesSession } from '../responses/web-socket.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameTurns } from './frame-turns.ts';
-import { WebSocketSession } from './session.ts';
+import { WebSocketSession } from './socket-session.ts';
 
 const POLICY_VIOLATION = 1008;
 

@@ -8,7 +8,7 @@ import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { segmentOf } from '../../../src/engine/step.ts';
-import { prepareModel } from '../../../src/model/build/build.ts';
+import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { BuiltModel } from '../../../src/model/build/manifest.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { builtModels } from '../../support/built-models.ts';

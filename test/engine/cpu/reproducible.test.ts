@@ -5,7 +5,7 @@ import { calibrateKv } from '../../../src/engine/cpu/kv-calibration.ts';
 import type { EngineRequest, TokenOutput } from '../../../src/engine/request.ts';
 import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-engine.ts';
 import { paddedWidth, type RunPadding } from '../../../src/engine/cpu/run-padding.ts';
-import { prepareModel } from '../../../src/model/build/build.ts';
+import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { BuildOptions } from '../../../src/model/build/build-options.ts';
 import type { BuiltModel, Precision } from '../../../src/model/build/manifest.ts';
 import { engineRequest } from '../../support/engine-requests.ts';

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { CPU_DEVICE } from '../../../src/engine/gpu/device-options.ts';
 import { bytesOfPositions } from '../../../src/engine/kv-cache/kv-shape.ts';
 import { DeviceDecoder } from '../../../src/engine/gpu/slots/device-decoder.ts';
-import { prepareModel } from '../../../src/model/build/build.ts';
+import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { builtModels } from '../../support/built-models.ts';
 import { DecoderPair } from '../../support/decoder-pair.ts';
 import { EVERY_WAY, runDeviceScenario } from '../../support/device-scenario.ts';

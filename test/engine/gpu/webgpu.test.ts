@@ -11,7 +11,7 @@ import { GraphCapture } from '../../../src/engine/gpu/slots/graph-capture.ts';
 import type { EngineRequest } from '../../../src/engine/request.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { openEngine } from '../../../src/engine/process/open-engine.ts';
-import { prepareModel } from '../../../src/model/build/build.ts';
+import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { BuiltModel } from '../../../src/model/build/manifest.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 import { Session } from '../../../src/ort/session.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
-import { ModelError } from '../../../src/model/errors.ts';
+import { ModelError } from '../../../src/model/model-error.ts';
 
 const LLAMA = {
   model_type: 'llama',

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 
 import { expect, test } from 'vitest';
 
-import { ModelError } from '../../../src/model/errors.ts';
+import { ModelError } from '../../../src/model/model-error.ts';
 import { inspectModelFolder } from '../../../src/model/huggingface/model-folder.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 
-import { ModelError } from '../../../src/model/errors.ts';
+import { ModelError } from '../../../src/model/model-error.ts';
 import {
   SafetensorsWeights,
   SHARD_INDEX,

@@ -1,4 +1,4 @@
-import { documentedBodies as bodies } from '../bodies.ts';
+import { documentedBodies as bodies } from '../documented-bodies.ts';
 import type { Operation } from '../operation.ts';
 import { listItemsQuery } from '../../responses/list-items.ts';
 

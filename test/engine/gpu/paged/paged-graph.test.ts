@@ -13,7 +13,7 @@ import { Scheduler } from '../../../../src/engine/scheduling/scheduler.ts';
 import { packSegments } from '../../../../src/engine/gpu/paged/paged-batch.ts';
 import { type Segment, segmentOf } from '../../../../src/engine/step.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
-import { prepareModel } from '../../../../src/model/build/build.ts';
+import { prepareModel } from '../../../../src/model/build/prepare-model.ts';
 import { parseDecoderConfig } from '../../../../src/model/huggingface/config.ts';
 import { buildPagedGraph } from '../../../../src/model/graph/decoder-graph.ts';
 import { PRESETS } from '../../../../src/model/huggingface/presets.ts';

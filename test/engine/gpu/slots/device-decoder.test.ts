@@ -3,7 +3,7 @@ import { CPU_DEVICE } from '../../../../src/engine/gpu/device-options.ts';
 import { DeviceDecoder } from '../../../../src/engine/gpu/slots/device-decoder.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
 import { type Segment, segmentOf } from '../../../../src/engine/step.ts';
-import { prepareModel } from '../../../../src/model/build/build.ts';
+import { prepareModel } from '../../../../src/model/build/prepare-model.ts';
 import { builtModels } from '../../../support/built-models.ts';
 import { DecoderPair } from '../../../support/decoder-pair.ts';
 import { EVERY_WAY, runDeviceScenario } from '../../../support/device-scenario.ts';

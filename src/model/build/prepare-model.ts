@@ -14,7 +14,7 @@ import {
   PAGED_GRAPH_FILE,
   WEIGHTS_FILE,
 } from './decoder-source.ts';
-import { ModelError } from '../errors.ts';
+import { ModelError } from '../model-error.ts';
 import { exportSource } from '../export/export-source.ts';
 import { fileExists } from './file-exists.ts';
 import type { LayerKvScales } from '../graph/kv-scales.ts';

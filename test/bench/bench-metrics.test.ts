@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { computeMetrics } from '../../src/bench/metrics.ts';
+import { computeMetrics } from '../../src/bench/bench-metrics.ts';
 import { record } from './support/records.ts';
 
 const options = { goodput: {}, percentiles: [50, 99] };
