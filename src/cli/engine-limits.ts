@@ -27,7 +27,7 @@ interface LimitedModel {
   readonly slidingWindows?: readonly (number | null)[];
 }
 
-/** Large enough for efficient matrix products, small enough that decoding streams keep flowing. */
+/** Large enough for efficient matmuls, small enough that decoding streams keep their pace. */
 const DEFAULT_BATCHED_TOKENS = 512;
 
 /** Of a GPU that does not say how much memory it has. */

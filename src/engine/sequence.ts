@@ -11,8 +11,8 @@ export class Sequence {
   numComputedTokens = 0;
   /** Its slot of the KV cache, or -1 while it has none. */
   slot = -1;
-  /** Blocks of a paged KV cache that hold its keys and values, in order; empty with other caches. */
-  blockTable: readonly number[] = [];
+  /** Pages of a paged KV cache that hold its keys and values, in order; empty with other caches. */
+  pageTable: readonly number[] = [];
   /** Who goes first, and who gives way last: the lowest. */
   readonly order: number;
   /** Prompt tokens found in the cache when it first got a slot, in whole blocks; -1 before. */

@@ -47,7 +47,7 @@ await compile(sourceToEbnf({ form: { kind: 'json_object' } }));
 answer({ type: 'ready' });
 let done = Promise.resolve();
 parentPort?.on('message', (command: ThreadCommand) => {
-  done = done.then(() => obey(command));
+  done = done.then(() => handle(command));
 });
 
 function answer(message: ThreadAnswer): void {
@@ -55,7 +55,7 @@ function answer(message: ThreadAnswer): void {
 }
 
 /** Never rejects. */
-async function obey(command: ThreadCommand): Promise<void> {
+async function handle(command: ThreadCommand): Promise<void> {
   switch (command.type) {
     case 'compile': {
       const { id, source } = command;
@@ -131,7 +131,7 @@ async function open(
     const matcher = await xgrammar.GrammarMatcher.createGrammarMatcher(grammar);
     const opened: Matcher = { matcher, match, numTokens: 0, forced: '', isLost: false };
     matchers.set(id, opened);
-    for (const tokenId of tokenIds) take(opened, tokenId);
+    for (const tokenId of tokenIds) acceptToken(opened, tokenId);
     await match.work(() => publish(opened, true));
   } catch {
     match.publishMask(0, tokenIds.length, null);
@@ -149,7 +149,7 @@ async function accept(
     if (opened === undefined) continue;
     advanced.add(opened);
     try {
-      await opened.match.work(async () => take(opened, tokenId));
+      await opened.match.work(async () => acceptToken(opened, tokenId));
     } catch {
       failed.add(opened);
     }
@@ -164,7 +164,7 @@ async function accept(
   }
 }
 
-function take(opened: Matcher, tokenId: number): void {
+function acceptToken(opened: Matcher, tokenId: number): void {
   opened.numTokens += 1;
   if (opened.isLost || !opened.matcher.acceptToken(tokenId))
     throw new Error(`token ${tokenId} was refused`);
@@ -174,7 +174,7 @@ function take(opened: Matcher, tokenId: number): void {
 
 async function publish(opened: Matcher, looksAhead: boolean): Promise<void> {
   const { matcher, match, numTokens } = opened;
-  // Behind the end of the text nothing is sampled any more.
+  // After the end of the text nothing is sampled any more.
   if (matcher.isTerminated()) return;
   const mask = await matcher.getNextTokenBitmask();
   match.publishMask(0, numTokens, mask);
@@ -184,7 +184,7 @@ async function publish(opened: Matcher, looksAhead: boolean): Promise<void> {
   match.publishForced(numTokens, bytePairs.encode(opened.forced).slice(0, maxDraftTokens));
 }
 
-/** The masks behind each token of a draft, as far as the grammar allows it. */
+/** The masks after each token of a draft, as far as the grammar allows it. */
 async function publishBehind(id: number, number: number, draft: Int32Array): Promise<void> {
   const opened = matchers.get(id);
   if (opened === undefined) return;

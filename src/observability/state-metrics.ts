@@ -4,7 +4,7 @@ import type { Engine } from '../front/engine-process/engine-contract.ts';
 
 export interface ObservedState {
   readonly engine: Pick<Engine, 'stats' | 'numCrashes'>;
-  readonly admission: Pick<Admission, 'waiting' | 'waitingTokens' | 'numRefused'>;
+  readonly admission: Pick<Admission, 'waiting' | 'waitingTokens' | 'numRejected'>;
 }
 
 /** Metrics that are read from the engine and the queue whenever somebody asks. */
@@ -73,7 +73,7 @@ export function registerStateMetrics(registry: Registry, { engine, admission }: 
     registers,
     collect() {
       rejected.reset();
-      for (const [reason, count] of Object.entries(admission.numRefused)) {
+      for (const [reason, count] of Object.entries(admission.numRejected)) {
         rejected.inc({ reason }, count);
       }
     },

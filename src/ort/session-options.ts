@@ -34,7 +34,7 @@ export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bi
     else api.SetIntraOpNumThreads(pointer, intraOpThreads);
     // One operator at a time: decoder graphs are chains.
     api.SetInterOpNumThreads(pointer, 1);
-    // Exact products of bytes, slower ones, where the usual ones are not.
+    // Exact int8 matmuls, which are slower, on CPUs where the usual ones are inexact.
     if (mayOverflowInt8()) api.AddSessionConfigEntry(pointer, 'session.x64quantprecision', '1');
     // Memory patterns are kept per input shape, and a server sees ever new ones.
     api.DisableMemPattern(pointer);

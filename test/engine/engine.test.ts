@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EngineRequest } from '../../src/engine/request.ts';
-import { CheckedBlocks } from '../support/checked-blocks.ts';
+import { CheckedPages } from '../support/checked-pages.ts';
 import { CheckedEngine } from '../support/checked-engine.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { FAKE_VOCAB_SIZE, fakeContinuation } from '../support/fake-decoder.ts';
@@ -70,13 +70,13 @@ const inSlots: fc.Arbitrary<() => Subject> = fc
 const inBlocks: fc.Arbitrary<() => Subject> = fc
   .record({
     ...limits,
-    blockSize: fc.constantFrom(4, 16),
+    pageLength: fc.constantFrom(4, 16),
     spareBlocks: fc.integer({ min: 0, max: 12 }),
   })
-  .map(({ spareBlocks, prefixCaching, blockSize, ...rest }) => () => {
+  .map(({ spareBlocks, prefixCaching, pageLength, ...rest }) => () => {
     const shape = shapeOf(rest);
-    const numBlocks = CAPACITY / blockSize + spareBlocks;
-    const memory = new CheckedBlocks({ ...shape, blockSize, numBlocks, prefixCaching });
+    const numPages = CAPACITY / pageLength + spareBlocks;
+    const memory = new CheckedPages({ ...shape, pageLength, numPages, prefixCaching });
     const checked = new CheckedEngine({ ...shape, isShort: true }, memory);
     return {
       checked,

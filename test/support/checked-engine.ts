@@ -153,9 +153,9 @@ export class CheckedEngine<Memory extends CheckedMemory = CheckedMemory> {
     const { running, waiting } = this.scheduler;
     expect(running.length).toBeLessThanOrEqual(this.#shape.maxNumSeqs);
     for (const { numUncomputedTokens } of running) expect(numUncomputedTokens).toBeGreaterThan(0);
-    for (const { slot, numComputedTokens, blockTable } of waiting) {
-      const held = { slot, numComputedTokens, blockTable };
-      expect(held).toEqual({ slot: -1, numComputedTokens: 0, blockTable: [] });
+    for (const { slot, numComputedTokens, pageTable } of waiting) {
+      const held = { slot, numComputedTokens, pageTable };
+      expect(held).toEqual({ slot: -1, numComputedTokens: 0, pageTable: [] });
     }
     this.memory.check(running);
   }

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { toBinary } from '@bufbuild/protobuf';
 import type { PagedBatch } from '../../src/engine/gpu/paged/paged-batch.ts';
-import type { BlockMove, PagedModel } from '../../src/engine/gpu/paged/paged-decoder.ts';
+import type { PageMove, PagedModel } from '../../src/engine/gpu/paged/paged-decoder.ts';
 import type { Segment, SegmentLogits } from '../../src/engine/step.ts';
 import type { DecoderConfig } from '../../src/model/huggingface/config.ts';
 import {
@@ -16,7 +16,7 @@ import { valueInfo } from '../../src/onnx/protos.ts';
 import { IoBinding } from '../../src/ort/io-binding.ts';
 import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
-import { type BlockCache, pagedAttention, type Rotary } from './paged-attention-reference.ts';
+import { type PageCache, pagedAttention, type Rotary } from './paged-attention-reference.ts';
 
 /**
  * The paged decoder graph where no provider has a kernel for PagedAttention: those nodes are cut out,
@@ -24,13 +24,13 @@ import { type BlockCache, pagedAttention, type Rotary } from './paged-attention-
  * layer, each with one more layer's attention known.
  */
 export class CpuPagedModel implements PagedModel {
-  readonly blockSize: number;
+  readonly pageLength: number;
   readonly vocabSize: number;
   #logits: readonly Float32Array[] = [];
   readonly #session: Session;
   readonly #config: DecoderConfig;
   readonly #rotary: Rotary;
-  readonly #caches: readonly BlockCache[];
+  readonly #caches: readonly PageCache[];
   readonly #cuts: readonly Cut[];
   readonly #type: 'float' | 'float16';
 
@@ -38,20 +38,20 @@ export class CpuPagedModel implements PagedModel {
   constructor(
     graphPath: string,
     config: DecoderConfig,
-    { numBlocks, blockSize }: { readonly numBlocks: number; readonly blockSize: number },
+    { numPages, pageLength }: { readonly numPages: number; readonly pageLength: number },
     type: 'float' | 'float16' = 'float',
   ) {
     const { path, cuts } = cutAttention(graphPath, config, type);
     this.#type = type;
-    this.blockSize = blockSize;
+    this.pageLength = pageLength;
     this.vocabSize = config.vocabSize;
     this.#session = new Session(path);
     this.#config = config;
     this.#rotary = rotaryTables(config, config.maxPositionEmbeddings);
-    const size = numBlocks * blockSize * config.numKvHeads * config.headDim;
+    const size = numPages * pageLength * config.numKvHeads * config.headDim;
     // What is not to be read is not a number.
     const memory = () => new Float32Array(size).fill(NaN);
-    this.#caches = cuts.map(() => ({ blockSize, keys: memory(), values: memory() }));
+    this.#caches = cuts.map(() => ({ pageLength, keys: memory(), values: memory() }));
     this.#cuts = cuts;
   }
 
@@ -109,8 +109,8 @@ export class CpuPagedModel implements PagedModel {
     });
   }
 
-  copyBlocks(copies: readonly BlockMove[]): void {
-    const width = this.blockSize * this.#config.numKvHeads * this.#config.headDim;
+  copyPages(copies: readonly PageMove[]): void {
+    const width = this.pageLength * this.#config.numKvHeads * this.#config.headDim;
     for (const memory of this.#caches.flatMap(({ keys, values }) => [keys, values])) {
       const read = copies.map(({ from }) => memory.slice(from * width, (from + 1) * width));
       for (const [index, { to }] of copies.entries()) memory.set(read[index] ?? [], to * width);

@@ -1,31 +1,31 @@
 import type { PagedBatch } from '../../src/engine/gpu/paged/paged-batch.ts';
-import type { BlockMove, PagedModel } from '../../src/engine/gpu/paged/paged-decoder.ts';
+import type { PageMove, PagedModel } from '../../src/engine/gpu/paged/paged-decoder.ts';
 import type { Segment, SegmentLogits } from '../../src/engine/step.ts';
 import { FAKE_VOCAB_SIZE, fakeNextToken } from './fake-decoder.ts';
 
 /**
- * A paged model whose KV cache is the tokens themselves: blocks are really written, copied and read
- * through the block tables, so a wrong table, or a write to another's block, gives another text.
+ * A paged model whose KV cache is the tokens themselves: pages are really written, copied and read
+ * through the page tables, so a wrong table, or a write to another's page, gives another text.
  */
 export class FakePagedModel implements PagedModel {
-  readonly blockSize: number;
+  readonly pageLength: number;
   readonly vocabSize = FAKE_VOCAB_SIZE;
-  readonly blocks: number[][];
+  readonly pages: number[][];
   numRuns = 0;
   /** Runs that computed sequences with one token and sequences with several. */
   numMixedRuns = 0;
-  readonly #onWrite: (block: number) => void;
+  readonly #onWrite: (page: number) => void;
   #logits: Float32Array[] = [];
 
-  /** @param onWrite called before a block is written to */
-  constructor(numBlocks: number, blockSize: number, onWrite: (block: number) => void = () => {}) {
-    this.blockSize = blockSize;
-    this.blocks = Array.from({ length: numBlocks }, () => []);
+  /** @param onWrite called before a page is written to */
+  constructor(numPages: number, pageLength: number, onWrite: (page: number) => void = () => {}) {
+    this.pageLength = pageLength;
+    this.pages = Array.from({ length: numPages }, () => []);
     this.#onWrite = onWrite;
   }
 
   run(batch: PagedBatch): void {
-    const { tokenIds, cumulativeLengths, pastLengths, blockTable, tableWidth } = batch;
+    const { tokenIds, cumulativeLengths, pastLengths, pageTable, tableWidth } = batch;
     const lengths = Array.from(
       pastLengths,
       (_, i) => at(cumulativeLengths, i + 1) - at(cumulativeLengths, i),
@@ -36,7 +36,7 @@ export class FakePagedModel implements PagedModel {
     const next: number[] = [];
     for (const [segment, past] of pastLengths.entries()) {
       const first = at(cumulativeLengths, segment);
-      const table = blockTable.subarray(segment * tableWidth, (segment + 1) * tableWidth);
+      const table = pageTable.subarray(segment * tableWidth, (segment + 1) * tableWidth);
       for (let index = 0; index < at(lengths, segment); index++) {
         const position = past + index;
         if (position >= batch.maxTotalLength) throw new Error('wrong maxTotalLength');
@@ -59,28 +59,28 @@ export class FakePagedModel implements PagedModel {
     });
   }
 
-  copyBlocks(copies: readonly BlockMove[]): void {
-    const read = copies.map(({ from }) => at(this.blocks, from).slice());
+  copyPages(copies: readonly PageMove[]): void {
+    const read = copies.map(({ from }) => at(this.pages, from).slice());
     for (const [index, { to }] of copies.entries()) {
       this.#onWrite(to);
-      this.blocks[to] = at(read, index);
+      this.pages[to] = at(read, index);
     }
   }
 
-  /** The first `length` tokens that a block table leads to. */
+  /** The first `length` tokens that a page table leads to. */
   text(table: ArrayLike<number>, length: number): number[] {
     return Array.from({ length }, (_, position) => {
-      const block = at(this.blocks, at(table, Math.floor(position / this.blockSize)));
-      return at(block, position % this.blockSize);
+      const page = at(this.pages, at(table, Math.floor(position / this.pageLength)));
+      return at(page, position % this.pageLength);
     });
   }
 
   release(): void {}
 
   #write(table: Int32Array, position: number, tokenId: number): void {
-    const block = at(table, Math.floor(position / this.blockSize));
-    this.#onWrite(block);
-    at(this.blocks, block)[position % this.blockSize] = tokenId;
+    const page = at(table, Math.floor(position / this.pageLength));
+    this.#onWrite(page);
+    at(this.pages, page)[position % this.pageLength] = tokenId;
   }
 }
 

@@ -7,9 +7,9 @@ export interface AttentionShape {
   readonly headDim: number;
 }
 
-export interface BlockCache {
-  readonly blockSize: number;
-  /** [blocks, blockSize, numKvHeads, headDim] */
+export interface PageCache {
+  readonly pageLength: number;
+  /** [pages, pageLength, numKvHeads, headDim] */
   readonly keys: Float32Array;
   readonly values: Float32Array;
 }
@@ -22,7 +22,7 @@ export interface Rotary {
 
 /**
  * What com.microsoft.PagedAttention is to compute, in plain loops, with SCORE_SCALE: rotates queries and keys by their
- * positions, writes keys and values to where the block table says, and attends causally to all that
+ * positions, writes keys and values to where the page table says, and attends causally to all that
  * the table leads to.
  * @param qkv [tokens, (numHeads + 2 numKvHeads) * headDim]
  * @returns [tokens, numHeads * headDim]
@@ -31,19 +31,19 @@ export function pagedAttention(
   shape: AttentionShape,
   qkv: Float32Array,
   batch: PagedBatch,
-  cache: BlockCache,
+  cache: PageCache,
   rotary: Rotary,
 ): Float32Array {
   const { numHeads, numKvHeads, headDim } = shape;
-  const { cumulativeLengths, pastLengths, blockTable, tableWidth } = batch;
+  const { cumulativeLengths, pastLengths, pageTable, tableWidth } = batch;
   const width = (numHeads + 2 * numKvHeads) * headDim;
   const output = new Float32Array(batch.tokenIds.length * numHeads * headDim);
   for (const [segment, past] of pastLengths.entries()) {
     const first = at(cumulativeLengths, segment);
     const length = at(cumulativeLengths, segment + 1) - first;
     const place = (position: number, kvHead: number) => {
-      const block = at(blockTable, segment * tableWidth + Math.floor(position / cache.blockSize));
-      const slot = block * cache.blockSize + (position % cache.blockSize);
+      const page = at(pageTable, segment * tableWidth + Math.floor(position / cache.pageLength));
+      const slot = page * cache.pageLength + (position % cache.pageLength);
       return (slot * numKvHeads + kvHead) * headDim;
     };
     for (let index = 0; index < length; index++) {

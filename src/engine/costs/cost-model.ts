@@ -120,7 +120,7 @@ export function decodeFeatures(
   return [1, spans.length, spans.reduce((sum, { start }) => sum + start, 0)];
 }
 
-/** The first draft token costs more than the others: matrix times vector becomes a matrix product. */
+/** The first draft token costs more than the others: matrix times vector becomes a matmul. */
 function verifyFeatures(numDraftTokens: number): number[] {
   return [1, Math.min(1, numDraftTokens), numDraftTokens];
 }

@@ -27,7 +27,7 @@ export class LogitsBuffer {
    * Sets rows aside for a run; returns the first one.
    * @throws RangeError when the step has taken all
    */
-  take(numRows: number): number {
+  reserve(numRows: number): number {
     const first = this.#numTaken;
     if (first + numRows > this.#rows.length) {
       throw new RangeError(`a step has ${this.#rows.length} rows of logits at most`);

@@ -49,7 +49,7 @@ export class RunBinding {
   run(wanted: readonly number[]): number {
     for (const group of this.#groups) group.finish();
     this.#bindWanted(wanted);
-    const firstRow = this.#logits.take(wanted.length);
+    const firstRow = this.#logits.reserve(wanted.length);
     this.#bindOutput(firstRow, wanted.length);
     try {
       this.#session.run(this.#binding);

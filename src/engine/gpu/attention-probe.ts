@@ -27,7 +27,7 @@ export function loadAttention(device: DeviceOptions, type: 'float' | 'float16'):
   new Session(graph.toBytes(), deviceOnly(device)).release();
 }
 
-/** @throws OrtError when the device has no kernel for attention over a KV cache in blocks */
+/** @throws OrtError when the device has no kernel for attention over a paged KV cache */
 export function loadPagedAttention(device: DeviceOptions): void {
   const graph = new GraphBuilder('paged-attention');
   graph.input('qkv', 'float16', ['tokens', 3 * HEAD_DIM]);

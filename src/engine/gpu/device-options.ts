@@ -38,7 +38,7 @@ export interface DeviceProbe {
   readonly memoryBytes: number | null;
   /** What decoders can compute in there, the fastest first. */
   readonly activationDtypes: readonly ActivationDtype[];
-  /** It has a kernel for attention over a KV cache in blocks. */
+  /** It has a kernel for attention over a paged KV cache. */
   readonly hasPagedAttention: boolean;
 }
 

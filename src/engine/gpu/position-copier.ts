@@ -7,16 +7,16 @@ import { type BusTraffic, DeviceRun } from './device-run.ts';
 /** What caches hold. */
 type CopiedType = 'float' | 'float16' | 'int8';
 
-/** Tensors of one memory, seen as blocks: [blocks, width] each. */
-export interface BlockTensors {
+/** Tensors of one memory, seen as rows: [rows, width] each. */
+export interface RowTensors {
   readonly tensors: readonly Tensor[];
-  readonly numBlocks: number;
+  readonly numRows: number;
 }
 
 /**
- * Copies blocks between tensors in device memory by a graph of its own, since ONNX Runtime's C API
+ * Copies rows between tensors in device memory by a graph of its own, since ONNX Runtime's C API
  * has no copy within a device. ScatterND writes in place where its output is bound to its input's
- * memory, so nothing but the blocks is moved, and nothing but their numbers crosses the bus.
+ * memory, so nothing but the rows is moved, and nothing but their numbers crosses the bus.
  */
 export class PositionCopier {
   readonly #session: Session;
@@ -25,7 +25,7 @@ export class PositionCopier {
   readonly #numTensors: number;
   readonly #width: number;
 
-  /** @param numTensors copied in one run @param width elements of a block */
+  /** @param numTensors copied in one run @param width elements of a row */
   constructor(
     type: CopiedType,
     numTensors: number,
@@ -41,15 +41,15 @@ export class PositionCopier {
   }
 
   /** Prepares copies between two memories, which may be the same one. */
-  between(source: BlockTensors, target: BlockTensors): PositionCopy {
+  between(source: RowTensors, target: RowTensors): PositionCopy {
     const run = new DeviceRun(this.#session, this.#traffic);
     const views: Tensor[] = [];
-    const view = ({ tensors, numBlocks }: BlockTensors, index: number): Tensor => {
+    const view = ({ tensors, numRows }: RowTensors, index: number): Tensor => {
       const whole = tensors[index];
       if (!whole) throw new RangeError(`there is no tensor ${index}`);
-      const blocks = Tensor.overStartOf(this.#type, [numBlocks, this.#width], whole);
-      views.push(blocks);
-      return blocks;
+      const rows = Tensor.overStartOf(this.#type, [numRows, this.#width], whole);
+      views.push(rows);
+      return rows;
     };
     for (let index = 0; index < this.#numTensors; index++) {
       const targetView = view(target, index);
@@ -76,7 +76,7 @@ export class PositionCopy {
   }
 
   /**
-   * Copies block `from[i]` of every source tensor to block `to[i]` of its target.
+   * Copies row `from[i]` of every source tensor to row `to[i]` of its target.
    * @throws DeviceError when the run fails
    */
   copy(from: BigInt64Array<ArrayBuffer>, to: BigInt64Array<ArrayBuffer>): void {
@@ -93,15 +93,15 @@ export class PositionCopy {
 }
 
 function copyGraph(type: CopiedType, numTensors: number, width: number): Uint8Array {
-  const graph = new GraphBuilder('copy-blocks');
+  const graph = new GraphBuilder('copy-rows');
   graph.input('from', 'int64', ['moved']);
   graph.input('to', 'int64', ['moved', 1]);
   for (let index = 0; index < numTensors; index++) {
-    graph.input(`source.${index}`, type, ['source_blocks', width]);
-    graph.input(`target.${index}`, type, ['target_blocks', width]);
-    const blocks = graph.node(`blocks.${index}`, 'Gather', [`source.${index}`, 'from']);
-    graph.node(`result.${index}`, 'ScatterND', [`target.${index}`, 'to', blocks]);
-    graph.output(`result.${index}`, type, ['target_blocks', width]);
+    graph.input(`source.${index}`, type, ['source_rows', width]);
+    graph.input(`target.${index}`, type, ['target_rows', width]);
+    const rows = graph.node(`rows.${index}`, 'Gather', [`source.${index}`, 'from']);
+    graph.node(`result.${index}`, 'ScatterND', [`target.${index}`, 'to', rows]);
+    graph.output(`result.${index}`, type, ['target_rows', width]);
   }
   return graph.toBytes();
 }

@@ -3,7 +3,7 @@ import { CPU_DEVICE } from '../gpu/device-options.ts';
 import { CACHE_ADVICE, setUpOnDevice } from '../gpu/device-error.ts';
 import {
   DevicePagedModel,
-  pagedBlockSize,
+  pagedPageLength,
   pagedBytesPerPosition,
 } from '../gpu/paged/device-paged-model.ts';
 import type { EngineOptions } from './protocol.ts';
@@ -20,7 +20,7 @@ export interface OpenedPaged {
 }
 
 /**
- * Opens a model on a device with its KV cache in blocks, as many as the budget allows.
+ * Opens a model on a device with its KV cache in pages, as many as the budget allows.
  * @throws DeviceError when the session can't be made or the device lacks memory; Error when the
  *   budget is too small, or there is no such kernel for the device or the model's number format
  */
@@ -35,25 +35,25 @@ export function openPaged(options: EngineOptions, session: SessionOptions): Open
     speculative,
   } = options;
   if (device.name === 'cpu') throw new Error('the CPU has no kernel for PagedAttention');
-  const blockSize = pagedBlockSize(device.name, model.manifest.headDim);
-  const blockBytes = blockSize * pagedBytesPerPosition(model.manifest);
+  const pageLength = pagedPageLength(device.name, model.manifest.headDim);
+  const pageBytes = pageLength * pagedBytesPerPosition(model.manifest);
   // As many again keep finished texts while every sequence runs.
   const wantedSlots = prefixCaching ? 2 * maxNumSeqs : maxNumSeqs;
-  const numBlocks = Math.min(
-    wantedSlots * Math.ceil(maxModelLen / blockSize),
-    Math.floor(kvCacheMemory / blockBytes),
+  const numPages = Math.min(
+    wantedSlots * Math.ceil(maxModelLen / pageLength),
+    Math.floor(kvCacheMemory / pageBytes),
   );
-  if (numBlocks < 2) {
+  if (numPages < 2) {
     throw new Error(
-      `${kvCacheMemory} bytes are too few for a KV cache: ${blockSize} tokens take ${blockBytes}`,
+      `${kvCacheMemory} bytes are too few for a KV cache: ${pageLength} tokens take ${pageBytes}`,
     );
   }
   const maxDraftTokens = speculative?.maxTokens ?? 0;
   const numLogits = Math.max(maxNumSeqs, MAX_DRAFTS * (1 + maxDraftTokens));
-  const pool = { numBlocks, blockSize };
-  const mebibytes = Math.ceil((numBlocks * blockBytes) / 2 ** 20);
+  const pool = { numPages, pageLength };
+  const mebibytes = Math.ceil((numPages * pageBytes) / 2 ** 20);
   const pagedModel = setUpOnDevice(
-    `the model with a KV cache of ${mebibytes} MiB (${numBlocks} blocks) on ${device.name}`,
+    `the model with a KV cache of ${mebibytes} MiB (${numPages} pages) on ${device.name}`,
     CACHE_ADVICE,
     () => new DevicePagedModel(model, { ...pool, device, numLogits, session }),
   );
@@ -66,6 +66,6 @@ export function openPaged(options: EngineOptions, session: SessionOptions): Open
       prefixCaching,
     }),
     costs: new CostModel({ runsStepsWhole: true }),
-    kvCacheBytes: numBlocks * blockBytes,
+    kvCacheBytes: numPages * pageBytes,
   };
 }

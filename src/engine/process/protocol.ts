@@ -21,7 +21,7 @@ export interface EngineOptions {
   /** What computes; the CPU if left out. */
   readonly device?: DeviceOptions;
   /**
-   * How a device's KV cache lies in memory: a slot for each sequence, or blocks with PagedAttention;
+   * How a device's KV cache lies in memory: a slot for each sequence, or pages with PagedAttention;
    * slots if left out.
    */
   readonly attention?: 'slots' | 'paged';

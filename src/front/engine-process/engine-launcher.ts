@@ -14,7 +14,7 @@ export class EngineLauncher {
   readonly #spawn: SpawnEngine;
   readonly #reserve = new DescriptorReserve();
   /** Holds a durable KV cache's memory while no engine process does. */
-  #sharedMemory: number | undefined;
+  #sharedMemoryFd: number | undefined;
 
   constructor(spawn: SpawnEngine = (...args) => new EngineProcess(...args)) {
     this.#spawn = spawn;
@@ -23,26 +23,26 @@ export class EngineLauncher {
 
   /** @throws Error when the system has no memory for a process; most failures come as its exit */
   launch(options: EngineOptions, events: EngineProcessEvents): EngineHandle {
-    const engineProcess = this.#reserve.lend(() => this.#spawn(this.#sharedMemory, events));
-    const sharedMemoryFd = this.#sharedMemory === undefined ? null : INHERITED_FD;
-    engineProcess.send({ type: 'start', options, sharedMemoryFd });
+    const engineProcess = this.#reserve.lend(() => this.#spawn(this.#sharedMemoryFd, events));
+    const inheritedFd = this.#sharedMemoryFd === undefined ? null : INHERITED_FD;
+    engineProcess.send({ type: 'start', options, sharedMemoryFd: inheritedFd });
     return engineProcess;
   }
 
   /**
    * For a process that is ready.
-   * @param sharedMemory its descriptor of a durable KV cache, if it has one
+   * @param sharedMemoryFd its descriptor of a durable KV cache, if it has one
    */
-  keep(engineProcess: EngineHandle, sharedMemory: number | null): void {
-    if (sharedMemory !== null && this.#sharedMemory === undefined) {
-      this.#sharedMemory = this.#reserve.lend(() => engineProcess.openDescriptor(sharedMemory));
+  keep(engineProcess: EngineHandle, sharedMemoryFd: number | null): void {
+    if (sharedMemoryFd !== null && this.#sharedMemoryFd === undefined) {
+      this.#sharedMemoryFd = this.#reserve.lend(() => engineProcess.openDescriptor(sharedMemoryFd));
     }
     this.#reserve.fill();
   }
 
   close(): void {
     this.#reserve.release();
-    if (this.#sharedMemory !== undefined) closeSync(this.#sharedMemory);
-    this.#sharedMemory = undefined;
+    if (this.#sharedMemoryFd !== undefined) closeSync(this.#sharedMemoryFd);
+    this.#sharedMemoryFd = undefined;
   }
 }

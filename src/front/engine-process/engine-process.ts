@@ -9,7 +9,7 @@ const ENTRY = new URL(
   import.meta.url,
 );
 
-/** The first descriptor behind stdin, stdout, stderr and the message channel. */
+/** The first descriptor after stdin, stdout, stderr and the message channel. */
 export const INHERITED_FD = 4;
 
 export interface EngineProcessEvents {
@@ -19,7 +19,7 @@ export interface EngineProcessEvents {
 }
 
 export type SpawnEngine = (
-  sharedMemory: number | undefined,
+  sharedMemoryFd: number | undefined,
   events: EngineProcessEvents,
 ) => EngineHandle;
 
@@ -30,12 +30,12 @@ export class EngineProcess {
   readonly #child: ChildProcess;
   #ended = false;
 
-  /** @param sharedMemory file descriptor to hand down, if any; the process has it as INHERITED_FD */
-  constructor(sharedMemory: number | undefined, { onMessage, onExit }: EngineProcessEvents) {
+  /** @param sharedMemoryFd file descriptor to hand down, if any; the process has it as INHERITED_FD */
+  constructor(sharedMemoryFd: number | undefined, { onMessage, onExit }: EngineProcessEvents) {
     this.#child = fork(fileURLToPath(ENTRY), [], {
       // Typed arrays and bigints cross as they are.
       serialization: 'advanced',
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc', sharedMemory ?? 'ignore'],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc', sharedMemoryFd ?? 'ignore'],
       execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
     });
     this.#child.on('message', (message) => onMessage(message as EngineMessage));

@@ -38,7 +38,7 @@ export type Release = () => void;
 export interface AdmissionOptions {
   /** Requests that run at once, at least 1. */
   readonly concurrency: number;
-  /** Requests that may wait for one of those to end; 0 refuses what can't start at once. */
+  /** Requests that may wait for one of those to end; 0 rejects what can't start at once. */
   readonly maxQueue: number;
   /** Prompt tokens that may wait; a single request is always let in. No bound if left out. */
   readonly maxQueueTokens?: number;
@@ -86,7 +86,7 @@ export class Admission {
   #waiting = 0;
   #preparing = 0;
   #waitingTokens = 0;
-  readonly #numRefused: Record<QueueBound, number> = { requests: 0, tokens: 0 };
+  readonly #numRejected: Record<QueueBound, number> = { requests: 0, tokens: 0 };
   #nextId = 0;
   #isClosed = false;
 
@@ -115,9 +115,9 @@ export class Admission {
     return this.#waitingTokens;
   }
 
-  /** Requests refused since the start, by the bound that was reached. */
-  get numRefused(): Readonly<Record<QueueBound, number>> {
-    return this.#numRefused;
+  /** Requests rejected since the start, by the bound that was reached. */
+  get numRejected(): Readonly<Record<QueueBound, number>> {
+    return this.#numRejected;
   }
 
   /** Generations that one request may ask for and still be let in, once nothing else waits. */
@@ -134,8 +134,8 @@ export class Admission {
    */
   requireRoom(numPromptTokens: number, client = ''): void {
     if (this.#isClosed) throw new ShuttingDownError();
-    if (!this.#hasPlace(client)) this.#refuse('requests');
-    if (!this.#hasRoomForTokens(numPromptTokens, client)) this.#refuse('tokens');
+    if (!this.#hasPlace(client)) this.#reject('requests');
+    if (!this.#hasRoomForTokens(numPromptTokens, client)) this.#reject('tokens');
   }
 
   #hasPlace(client: string): boolean {
@@ -193,7 +193,7 @@ export class Admission {
       inQueue.abort(signal.reason);
     };
     signal.addEventListener('abort', leave, { once: true });
-    return new Promise((admit, refuse) => {
+    return new Promise((admit, reject) => {
       const hold = async (): Promise<void> => {
         signal.removeEventListener('abort', leave);
         leaveQueue();
@@ -217,7 +217,7 @@ export class Admission {
           client,
           cost: numPromptTokens + maxTokens + 1,
         })
-        .catch(refuse);
+        .catch(reject);
     });
   }
 
@@ -226,7 +226,7 @@ export class Admission {
     await this.#queue.onIdle();
   }
 
-  /** Refuses new requests. Those that wait still get their turn; abort their signals to end them. */
+  /** Rejects new requests. Those that wait still get their turn; abort their signals to end them. */
   close(): void {
     // Not p-queue's `clear`: it leaves the promises of the tasks it drops pending for ever.
     this.#isClosed = true;
@@ -247,8 +247,8 @@ export class Admission {
     if (this.#running + this.#waiting === 0) this.#rate.setBusy(false);
   }
 
-  #refuse(bound: QueueBound): never {
-    this.#numRefused[bound]++;
+  #reject(bound: QueueBound): never {
+    this.#numRejected[bound]++;
     throw new QueueFullError(bound, this.#retryAfterSeconds());
   }
 

@@ -1,9 +1,9 @@
-/** What stands between a layer's query, key and value and its attention's output, KV cache included. */
+/** What turns a layer's query, key and value into its attention's output, with the KV cache. */
 export interface DecoderAttention {
   /** int32 or int64 [tokens], padding included. */
   readonly tokenIds: string;
   /** Takes [tokens, (heads + 2 kv_heads) * head_dim]; returns the name of [tokens, heads * head_dim]. */
   attend(layer: number, qkv: string): string;
-  /** Adds the cache's outputs, which come behind the logits. */
+  /** Adds the cache's outputs, which come after the logits. */
   declareOutputs(): void;
 }

@@ -3,7 +3,7 @@ import type { DecoderConfig } from '../huggingface/config.ts';
 import { layerTensorNames } from '../huggingface/families.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { cast, scalar } from '../quantize/float-matrix.ts';
-import { emitRowProduct } from '../quantize/row-matrix.ts';
+import { emitRowMatmul } from '../quantize/row-matrix.ts';
 import { RowQuantizer } from '../quantize/row-quantizer.ts';
 import {
   type BlockFormat,
@@ -194,7 +194,7 @@ export class DecoderEmitter {
       return;
     }
     const tensors = [{ name: `${tensor}.weight`, rows: vocabSize }];
-    emitRowProduct(
+    emitRowMatmul(
       this.#graph,
       this.#weights,
       { name: 'lm_head', tensors, columns: hiddenSize },

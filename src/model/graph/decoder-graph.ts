@@ -10,9 +10,9 @@ import type { GroupPrefix } from './token-packing.ts';
 /**
  * Describes a decoder as an ONNX graph. Weights are fetched when the graph is written.
  *
- * Inputs: `input_ids` int64 [batch, seq]; `seqlens_k` int32 [batch], each row's length after this
+ * Inputs: `input_ids` int64 [batch, seq]; `seqlens_k` int32 [batch], each sequence's length after this
  * step minus one; `total_sequence_length` int32 [], the longest of those lengths; `logits_index`
- * int64 [wanted], the places in `input_ids`, read row by row, whose logits are wanted; and
+ * int64 [wanted], the places in `input_ids`, sequence by sequence, whose logits are wanted; and
  * `past_key_values.{layer}.key|value` [batch, kv_heads, capacity, head_dim], of the activations' type or
  * int8.
  * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, shaped like the past:
@@ -28,9 +28,9 @@ export function buildDecoderGraph(
 }
 
 /**
- * The same decoder over two groups of rows in one run: those that decode, with the inputs and outputs
- * of buildDecoderGraph, and those that prefill, with the same names behind `prefill.`. What works
- * token by token reads its weights once for both; attention runs for each group by itself.
+ * The same decoder over two groups of sequences in one run. Those that decode have the inputs and
+ * outputs of buildDecoderGraph; those that prefill have the same names after `prefill.`. What works
+ * token by token reads its weights once for both. Attention runs for each group by itself.
  * `logits_index` counts the prefill group's places on after the decode group's.
  */
 export function buildMixedGraph(
@@ -43,17 +43,17 @@ export function buildMixedGraph(
 }
 
 /**
- * The same decoder over a KV cache in blocks: decode, prefill and both at once, of sequences of any
+ * The same decoder over a paged KV cache (PagedAttention): decode, prefill and both at once, of sequences of any
  * length, as one row of tokens. For providers with a kernel for PagedAttention: they have it in float16
  * only.
  *
  * Inputs: `input_ids` int64 [tokens], all sequences' tokens one after the other;
  * `cumulative_sequence_length` int32 [batch + 1], where each sequence's begin and the last one's end;
  * `past_seqlens` int32 [batch], positions that the cache holds of each; `block_table` int32
- * [batch, blocks per sequence]; `attention_metadata` int32 [2] in the host's memory, the most tokens
+ * [batch, pages per sequence]; `attention_metadata` int32 [2] in the host's memory, the most tokens
  * that one sequence has here and the length of the longest with them; `logits_index` int64 [wanted];
- * and `past_key_values.{layer}.key|value` [blocks, block_size, kv_heads, head_dim] of the activations'
- * type, a block size being a power of two from 16 on.
+ * and `past_key_values.{layer}.key|value` [pages, page length, kv_heads, head_dim] of the
+ * activations' type; a page's length is a power of two from 16 on.
  * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, bound to the past's own
  * buffers.
  */

@@ -29,7 +29,7 @@ function scaleName(layer: number, kind: string): string {
 
 /** What tells GroupQueryAttention that a layer's cache is int8. */
 export function quantizedCache(layer: number): {
-  /** From the one behind the rotary tables on. */
+  /** From the one after the rotary tables on. */
   readonly inputs: readonly string[];
   readonly attributes: Readonly<Record<string, AttributeValue>>;
 } {

@@ -1,7 +1,7 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { BlockMatrix } from '../quantize/block-matrix.ts';
 import { castToActivations, floatInitializer } from '../quantize/float-matrix.ts';
-import { emitRowProduct } from '../quantize/row-matrix.ts';
+import { emitRowMatmul } from '../quantize/row-matrix.ts';
 import type { RowQuantizer } from '../quantize/row-quantizer.ts';
 import { transposeInto } from '../quantize/transpose.ts';
 import type { WeightFormat } from '../quantize/weight-format.ts';
@@ -16,7 +16,7 @@ export interface LinearPart {
 
 /**
  * A linear layer `y = x W^T + b`. Several parts that read the same input are fused into one
- * product; their outputs lie side by side in the result.
+ * matmul; their outputs are side by side in the result.
  */
 export interface LinearLayer {
   readonly name: string;
@@ -40,18 +40,18 @@ export function emitLinear(
   format: WeightFormat,
   quantizer: RowQuantizer,
 ): string {
-  const product = emitProduct(graph, weights, layer, input, format, quantizer);
+  const matmul = emitMatmul(graph, weights, layer, input, format, quantizer);
   if (!layer.bias) {
-    return product;
+    return matmul;
   }
   const shape = [totalOutFeatures(layer)];
   const bias = floatInitializer(graph, `${layer.name}.bias`, shape, format.activations, () =>
     loadBias(weights, layer),
   );
-  return graph.node(`${layer.name}/Add`, 'Add', [product, bias]);
+  return graph.node(`${layer.name}/Add`, 'Add', [matmul, bias]);
 }
 
-function emitProduct(
+function emitMatmul(
   graph: GraphBuilder,
   weights: WeightSource,
   layer: LinearLayer,
@@ -70,7 +70,7 @@ function emitProduct(
     return new BlockMatrix(graph, weights, source, format).multiply(output, input);
   }
   if (format.kind === 'rows') {
-    emitRowProduct(graph, weights, source, { output, input, rowsLike }, quantizer);
+    emitRowMatmul(graph, weights, source, { output, input, rowsLike }, quantizer);
     return output;
   }
   const shape = [inFeatures, totalOutFeatures(layer)];

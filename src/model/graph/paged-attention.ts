@@ -7,7 +7,7 @@ import { rotaryTableNames } from './rotary-tables.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 
 /**
- * Attention over a KV cache in blocks: adds its inputs to a graph with rotary tables, see
+ * Attention over a paged KV cache: adds its inputs to a graph with rotary tables, see
  * buildPagedGraph.
  */
 export function pagedAttention(
@@ -29,7 +29,7 @@ export function pagedAttention(
     tokenIds: 'input_ids',
     attend(layer, qkv) {
       const name = `layers.${layer}.attention/PagedAttention`;
-      // Behind the rotary tables: slot_mapping, head_sink, q_norm_weight, k_norm_weight, k_scale and
+      // After the rotary tables: slot_mapping, head_sink, q_norm_weight, k_norm_weight, k_scale and
       // v_scale. Without the metadata each layer would wait for the lengths to come from the device.
       const optional = ['', '', '', '', '', '', 'attention_metadata'];
       return graph.node(

@@ -18,7 +18,7 @@ interface QuantizedColumns {
  * a scale per token ("W8A8, per channel and per token"). [tokens, columns] becomes [tokens, rows].
  * @param rowsLike a value [tokens]
  */
-export function emitRowProduct(
+export function emitRowMatmul(
   graph: GraphBuilder,
   weights: WeightSource,
   source: MatrixSource,
@@ -40,13 +40,13 @@ export function emitRowProduct(
   });
   const one = graph.initializer(`${name}.unscaled`, 'float', [1], Float32Array.of(1));
   const activations = quantizer.quantize(input, rowsLike);
-  const product = graph.node(
+  const matmul = graph.node(
     `${output}/Unscaled`,
     'MatMulIntegerToFloat',
     [activations.values, values, one, scales, quantizer.zeroPoint],
     { domain: MICROSOFT_DOMAIN },
   );
-  graph.node(output, 'Mul', [product, activations.scales]);
+  graph.node(output, 'Mul', [matmul, activations.scales]);
 }
 
 async function quantize(

@@ -14,7 +14,7 @@ export interface QuantizedRows {
 
 /**
  * Adds the quantization of activations to 8 bits, each row by a scale of its own: so no row depends
- * on what it is computed beside, as it does with DynamicQuantizeLinear's one scale for all.
+ * on what it is computed with, as it does with DynamicQuantizeLinear's one scale for all.
  */
 export class RowQuantizer {
   readonly #graph: GraphBuilder;

@@ -43,8 +43,8 @@ export interface WeightFormats {
 }
 
 /**
- * int8 is what is fastest with many tokens at once, int4 with few: its products are those of blocks,
- * the fastest ones for a single row.
+ * int8 is fastest with many tokens at once, int4 with few: matmuls with weights in blocks are the
+ * fastest for a single token.
  * @param activations int8 has float only
  */
 export function weightFormats(precision: Precision, activations: FloatType): WeightFormats {

@@ -9,15 +9,15 @@ import { type PositionCopy, PositionCopier } from '../position-copier.ts';
 import { type DeviceName, type DeviceOptions, executionProviders } from '../device-options.ts';
 import { type BusTraffic, DeviceRun } from '../device-run.ts';
 import type { PagedBatch } from './paged-batch.ts';
-import type { BlockMove, PagedModel } from './paged-decoder.ts';
+import type { PageMove, PagedModel } from './paged-decoder.ts';
 import { DeviceTopK } from '../device-top-k.ts';
 import type { Segment, SegmentLogits } from '../../step.ts';
 
 export interface DevicePagedOptions {
   readonly device: DeviceOptions;
-  readonly numBlocks: number;
-  /** Positions per block. */
-  readonly blockSize: number;
+  readonly numPages: number;
+  /** Positions per page. */
+  readonly pageLength: number;
   /** Most logits that one run is asked for. */
   readonly numLogits: number;
   readonly session?: SessionOptions;
@@ -26,14 +26,14 @@ export interface DevicePagedOptions {
 const TYPE = 'float16';
 const BYTES_PER_ELEMENT = 2;
 
-/** The paged decoder graph on a device, with blocks and logits in the device's memory. */
+/** The paged decoder graph on a device, with pages and logits in the device's memory. */
 export class DevicePagedModel implements PagedModel {
-  readonly blockSize: number;
+  readonly pageLength: number;
   readonly vocabSize: number;
   readonly traffic: BusTraffic = { bytesUp: 0, bytesDown: 0 };
   readonly #session: Session;
   readonly #allocator: Allocator;
-  /** [blocks, block_size, kv_heads, head_dim] each, in the order of `kvNames`. */
+  /** [pages, block_size, kv_heads, head_dim] each, in the order of `kvNames`. */
   readonly #cache: readonly Tensor[];
   readonly #logits: Tensor;
   readonly #topK: DeviceTopK;
@@ -51,17 +51,17 @@ export class DevicePagedModel implements PagedModel {
     if (pagedGraphPath === null) {
       throw new Error('PagedAttention takes float16, and the model was built in float32');
     }
-    const { device, numBlocks, blockSize, numLogits } = options;
+    const { device, numPages, pageLength, numLogits } = options;
     const { numLayers, numKvHeads, headDim, vocabSize } = manifest;
     const session = { ...options.session, providers: executionProviders(device) };
-    this.blockSize = blockSize;
+    this.pageLength = pageLength;
     this.vocabSize = vocabSize;
     this.#session = new Session(pagedGraphPath, session);
     const pastNames = kvNames('past_key_values', numLayers);
     const presentNames = kvNames('present', numLayers);
     const memory = MemoryInfo.ofInput(this.#session, pastNames[0] ?? '');
     this.#allocator = new Allocator(this.#session, memory);
-    const shape = [numBlocks, blockSize, numKvHeads, headDim];
+    const shape = [numPages, pageLength, numKvHeads, headDim];
     this.#cache = pastNames.map(() => Tensor.allocate(TYPE, shape, this.#allocator));
     this.#logits = Tensor.allocate('float', [numLogits, vocabSize], this.#allocator);
     this.#topK = new DeviceTopK(this.#logits, session, this.traffic);
@@ -70,12 +70,12 @@ export class DevicePagedModel implements PagedModel {
       this.#run.bindInput(pastNames[index] ?? '', tensor);
       this.#run.bindOutput(presentNames[index] ?? '', tensor);
     }
-    const width = blockSize * numKvHeads * headDim;
-    const blocks = { tensors: this.#cache, numBlocks };
+    const width = pageLength * numKvHeads * headDim;
+    const pages = { tensors: this.#cache, numRows: numPages };
     this.#copier = new PositionCopier(TYPE, this.#cache.length, width, session, this.traffic);
-    this.#copy = this.#copier.between(blocks, blocks);
+    this.#copy = this.#copier.between(pages, pages);
     // WebGPU hands out memory that it does not have: only a run over all of it tells.
-    this.copyBlocks([{ from: 0, to: 0 }]);
+    this.copyPages([{ from: 0, to: 0 }]);
   }
 
   run(batch: PagedBatch): void {
@@ -89,7 +89,7 @@ export class DevicePagedModel implements PagedModel {
     run.upload('input_ids', 'int64', [ids.length], ids);
     run.upload('cumulative_sequence_length', 'int32', [numSequences + 1], batch.cumulativeLengths);
     run.upload('past_seqlens', 'int32', [numSequences], batch.pastLengths);
-    run.upload('block_table', 'int32', table, batch.blockTable);
+    run.upload('block_table', 'int32', table, batch.pageTable);
     run.upload('attention_metadata', 'int32', [2], bounds);
     run.upload('logits_index', 'int64', [numWanted], wanted);
     run.bindOutput('logits', this.#firstLogits(numWanted));
@@ -100,7 +100,7 @@ export class DevicePagedModel implements PagedModel {
     return this.#topK.read(segments);
   }
 
-  copyBlocks(moves: readonly BlockMove[]): void {
+  copyPages(moves: readonly PageMove[]): void {
     const from = BigInt64Array.from(moves, (move) => BigInt(move.from));
     const to = BigInt64Array.from(moves, (move) => BigInt(move.to));
     this.#copy.copy(from, to);
@@ -132,11 +132,11 @@ export function pagedBytesPerPosition({ numLayers, numKvHeads, headDim }: Decode
 }
 
 /**
- * The smallest block that the provider's fastest kernels read: a tile of keys must not cross into
- * another block. The CUDA provider's FlashAttention has tiles of 256, 128 or 64 positions by head
+ * The smallest page that the provider's fastest kernels read: a tile of keys must not cross into
+ * another page. The CUDA provider's FlashAttention has tiles of 256, 128 or 64 positions by head
  * size, the WebGPU provider's prefill of 32.
  */
-export function pagedBlockSize(device: DeviceName, headDim: number): number {
+export function pagedPageLength(device: DeviceName, headDim: number): number {
   if (device === 'webgpu') return 32;
   if (headDim <= 64) return 256;
   return headDim <= 128 ? 128 : 64;

@@ -8,8 +8,8 @@ export interface PagedBatch {
   readonly cumulativeLengths: Int32Array<ArrayBuffer>;
   /** [segments] */
   readonly pastLengths: Int32Array<ArrayBuffer>;
-  /** [segments, tableWidth]: each sequence's blocks; after its last one any. */
-  readonly blockTable: Int32Array<ArrayBuffer>;
+  /** [segments, tableWidth]: each sequence's pages; after its last one any. */
+  readonly pageTable: Int32Array<ArrayBuffer>;
   readonly tableWidth: number;
   /** [wanted]: which of the tokens' logits are wanted, in the order of the segments. */
   readonly logitsIndex: Int32Array;
@@ -19,27 +19,27 @@ export interface PagedBatch {
   readonly maxTotalLength: number;
 }
 
-/** @throws RangeError when a sequence has too few blocks for its tokens */
-export function packSegments(segments: readonly Segment[], blockSize: number): PagedBatch {
+/** @throws RangeError when a sequence has too few pages for its tokens */
+export function packSegments(segments: readonly Segment[], pageLength: number): PagedBatch {
   const lengths = segments.map(({ numTokens }) => numTokens);
   const totals = segments.map(({ start, numTokens }) => start + numTokens);
-  const tableWidth = Math.ceil(Math.max(...totals) / blockSize);
+  const tableWidth = Math.ceil(Math.max(...totals) / pageLength);
   const cumulativeLengths = new Int32Array(segments.length + 1);
   for (const [index, length] of lengths.entries()) {
     cumulativeLengths[index + 1] = (cumulativeLengths[index] ?? 0) + length;
   }
   const tokenIds = new Int32Array(cumulativeLengths.at(-1) ?? 0);
-  const blockTable = new Int32Array(segments.length * tableWidth);
+  const pageTable = new Int32Array(segments.length * tableWidth);
   const logitsIndex: number[] = [];
   for (const [index, segment] of segments.entries()) {
-    const { id, blockTable: blocks } = segment.sequence;
+    const { id, pageTable: pages } = segment.sequence;
     const end = cumulativeLengths[index + 1] ?? 0;
-    const numBlocks = Math.ceil((totals[index] ?? 0) / blockSize);
-    if (blocks.length < numBlocks) {
-      throw new RangeError(`sequence ${id} has ${blocks.length} blocks and needs ${numBlocks}`);
+    const numPages = Math.ceil((totals[index] ?? 0) / pageLength);
+    if (pages.length < numPages) {
+      throw new RangeError(`sequence ${id} has ${pages.length} pages and needs ${numPages}`);
     }
     tokenIds.set(tokenIdsOf(segment), cumulativeLengths[index]);
-    blockTable.set(blocks.slice(0, numBlocks), index * tableWidth);
+    pageTable.set(pages.slice(0, numPages), index * tableWidth);
     for (let place = end - segment.numLogits; place < end; place++) logitsIndex.push(place);
   }
   // No graph is made for a run without logits: the first token's are computed and not read.
@@ -48,7 +48,7 @@ export function packSegments(segments: readonly Segment[], blockSize: number): P
     tokenIds,
     cumulativeLengths,
     pastLengths: Int32Array.from(segments, ({ start }) => start),
-    blockTable,
+    pageTable,
     tableWidth,
     logitsIndex: Int32Array.from(logitsIndex),
     maxQueryLength: Math.max(...lengths),

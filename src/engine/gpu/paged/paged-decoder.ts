@@ -10,13 +10,13 @@ import type {
 import { runnable } from '../token-range.ts';
 import { type PagedBatch, packSegments } from './paged-batch.ts';
 
-/** A decoder graph with PagedAttention, and the blocks that it keeps keys and values in. */
+/** A decoder graph with PagedAttention, and the pages that it keeps keys and values in. */
 export interface PagedModel {
-  /** Positions per block. */
-  readonly blockSize: number;
+  /** Positions per page. */
+  readonly pageLength: number;
   readonly vocabSize: number;
   /**
-   * Computes a batch: appends to its sequences' blocks, and leaves the wanted logits to be read.
+   * Computes a batch: appends to its sequences' pages, and leaves the wanted logits to be read.
    * @throws DeviceError when the run fails, as when the device is lost
    */
   run(batch: PagedBatch): void;
@@ -25,12 +25,12 @@ export interface PagedModel {
    * @param segments of the batch that want logits, in its order
    */
   read(segments: readonly Segment[]): SegmentLogits[];
-  /** Copies whole blocks, reading all of them before it writes. */
-  copyBlocks(copies: readonly BlockMove[]): void;
+  /** Copies whole pages, reading all of them before it writes. */
+  copyPages(copies: readonly PageMove[]): void;
   release(): void;
 }
 
-export interface BlockMove {
+export interface PageMove {
   readonly from: number;
   readonly to: number;
 }
@@ -48,12 +48,12 @@ export class PagedDecoder implements Decoder {
 
   execute({ cacheOperations, segments }: StepPlan): StepResult {
     const copies = cacheOperations.filter((operation) => operation.type === 'copy');
-    if (copies.length > 0) this.#model.copyBlocks(copies);
+    if (copies.length > 0) this.#model.copyPages(copies);
     const failures: SequenceFailure[] = [];
     const batch = runnable(segments, this.#model.vocabSize, failures);
     if (batch.length === 0) return { logits: [], failures, timedRuns: [] };
     const startedAt = performance.now();
-    this.#model.run(packSegments(batch, this.#model.blockSize));
+    this.#model.run(packSegments(batch, this.#model.pageLength));
     // Reading waits for the device.
     const logits = this.#model.read(batch.filter(({ numLogits }) => numLogits > 0));
     const timedRun = timedRunOf(batch, performance.now() - startedAt);

@@ -44,8 +44,8 @@ export class DeviceKvStorage {
     this.#staging = names.map(() => this.#allocate(1));
     const width = BLOCK_SIZE * shape.headDim;
     this.#copier = new PositionCopier(shape.elementType, names.length, width, session, traffic);
-    const slots = { tensors: this.#tensors, numBlocks: shape.numSlots * this.#blocksPerSlot };
-    const staging = { tensors: this.#staging, numBlocks: this.#blocksPerSlot };
+    const slots = { tensors: this.#tensors, numRows: shape.numSlots * this.#chunksPerSlot };
+    const staging = { tensors: this.#staging, numRows: this.#chunksPerSlot };
     this.#moves = this.#copier.between(slots, slots);
     this.#loads = this.#copier.between(slots, staging);
     this.#stores = this.#copier.between(staging, slots);
@@ -63,12 +63,12 @@ export class DeviceKvStorage {
     return (shape.numSlots + 1) * bytesOfPositions(shape, shape.capacity);
   }
 
-  get #blocksPerHead(): number {
+  get #chunksPerHead(): number {
     return this.shape.capacity / BLOCK_SIZE;
   }
 
-  get #blocksPerSlot(): number {
-    return this.shape.numKvHeads * this.#blocksPerHead;
+  get #chunksPerSlot(): number {
+    return this.shape.numKvHeads * this.#chunksPerHead;
   }
 
   #allocate(numSlots: number): Tensor {
@@ -98,7 +98,7 @@ export class DeviceKvStorage {
   load(sequence: Sequence, length: number): void {
     const held = this.#staged?.sequence === sequence ? this.#staged.length : 0;
     this.#staged = null;
-    if (held < length) this.#copyBlocks(this.#loads, sequence.slot, 0, held, length);
+    if (held < length) this.#copyChunks(this.#loads, sequence.slot, 0, held, length);
     this.#staged = { sequence, length };
   }
 
@@ -109,7 +109,7 @@ export class DeviceKvStorage {
    */
   store(sequence: Sequence, end: number, certain = end): void {
     const start = this.#staged?.length ?? 0;
-    this.#copyBlocks(this.#stores, 0, sequence.slot, start, end);
+    this.#copyChunks(this.#stores, 0, sequence.slot, start, end);
     this.#staged = { sequence, length: certain };
   }
 
@@ -117,26 +117,26 @@ export class DeviceKvStorage {
   apply(operation: CacheOperation): void {
     // Device memory is taken as a whole: there is nothing to give back.
     if (operation.type === 'discard') return;
-    this.#copyBlocks(this.#moves, operation.from, operation.to, 0, operation.length);
+    this.#copyChunks(this.#moves, operation.from, operation.to, 0, operation.length);
   }
 
   /**
-   * Copies positions of one slot to another in whole blocks: what lies after `end` in the last block
+   * Copies positions of one slot to another in whole chunks: what lies after `end` in the last chunk
    * is void in both slots.
    */
-  #copyBlocks(copy: PositionCopy, from: number, to: number, start: number, end: number): void {
+  #copyChunks(copy: PositionCopy, from: number, to: number, start: number, end: number): void {
     const first = Math.floor(start / BLOCK_SIZE);
     const count = Math.ceil(end / BLOCK_SIZE) - first;
-    const blocksOf = (slot: number): BigInt64Array<ArrayBuffer> => {
-      const blocks = new BigInt64Array(this.shape.numKvHeads * count);
-      for (let index = 0; index < blocks.length; index++) {
+    const chunksOf = (slot: number): BigInt64Array<ArrayBuffer> => {
+      const chunks = new BigInt64Array(this.shape.numKvHeads * count);
+      for (let index = 0; index < chunks.length; index++) {
         const head = Math.floor(index / count);
         const inHead = first + (index % count);
-        blocks[index] = BigInt(slot * this.#blocksPerSlot + head * this.#blocksPerHead + inHead);
+        chunks[index] = BigInt(slot * this.#chunksPerSlot + head * this.#chunksPerHead + inHead);
       }
-      return blocks;
+      return chunks;
     };
-    copy.copy(blocksOf(from), blocksOf(to));
+    copy.copy(chunksOf(from), chunksOf(to));
   }
 
   release(): void {

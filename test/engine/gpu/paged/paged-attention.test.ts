@@ -110,13 +110,13 @@ describe.each(shapes)('paged attention with %o', (shape) => {
   afterAll(() => session.release());
 
   it("gives what ONNX Runtime's attention gives over contiguous caches", () => {
-    const blockSize = 16;
-    const numBlocks = 16;
-    const kv = new PagedKvCache({ numSlots: 4, capacity: CAPACITY, numBlocks, blockSize });
-    const size = numBlocks * blockSize * numKvHeads * headDim;
+    const pageLength = 16;
+    const numPages = 16;
+    const kv = new PagedKvCache({ numSlots: 4, capacity: CAPACITY, numPages, pageLength });
+    const size = numPages * pageLength * numKvHeads * headDim;
     // What is not to be read is not a number.
     const cache = {
-      blockSize,
+      pageLength,
       keys: new Float32Array(size).fill(NaN),
       values: new Float32Array(size).fill(NaN),
     };
@@ -136,7 +136,7 @@ describe.each(shapes)('paged attention with %o', (shape) => {
       );
       expect(kv.reserve(sequence, 0)).toBe(true);
       const contiguous = new ContiguousAttention(session, shape);
-      // What was found in blocks is computed anew in the contiguous cache.
+      // What was found in pages is computed anew in the contiguous cache.
       const { numComputedTokens } = sequence;
       if (numComputedTokens > 0) {
         contiguous.append(qkvOf(sequence.tokenIds(0, numComputedTokens), 0), 0);
@@ -148,14 +148,14 @@ describe.each(shapes)('paged attention with %o', (shape) => {
     const step = (...chunks: readonly [ReturnType<typeof open>, number][]) => {
       for (const { type, ...copy } of kv.drainOperations()) {
         expect(type).toBe('copy');
-        const block = blockSize * numKvHeads * headDim;
+        const page = pageLength * numKvHeads * headDim;
         if (!('from' in copy)) continue;
         for (const part of [cache.keys, cache.values]) {
-          part.copyWithin(copy.to * block, copy.from * block, (copy.from + 1) * block);
+          part.copyWithin(copy.to * page, copy.from * page, (copy.from + 1) * page);
         }
       }
       const segments = chunks.map(([{ sequence }, length]) => segmentOf(sequence, length));
-      const batch = packSegments(segments, blockSize);
+      const batch = packSegments(segments, pageLength);
       const parts = segments.map((segment) => qkvOf(tokenIdsOf(segment), segment.start));
       const qkv = Float32Array.from(parts.flatMap((part) => [...part]));
       const output = pagedAttention(shape, qkv, batch, cache, rotary);
@@ -183,7 +183,7 @@ describe.each(shapes)('paged attention with %o', (shape) => {
     generate(b, 10);
     step([b, 1], [a, 14]);
     generate(b, 11);
-    // Shares two blocks with the first, and one of them is copied by the one whose prompt it is all of.
+    // Shares two pages with the first, and one of them is copied by the one whose prompt it is all of.
     const [c, d] = [open(3, ...beginning, 60, 61), open(4, ...beginning)];
     expect([c, d].map(({ sequence }) => sequence.numComputedTokens)).toEqual([32, 31]);
     step([a, 1], [b, 1], [c, 2], [d, 1]);

@@ -82,12 +82,12 @@ describe('the paged decoder graph', () => {
     const open = () => openEngine({ ...options, prefixCaching: false, attention: 'paged' });
     expect(open).toThrow('the CPU has no kernel for PagedAttention');
     const device = { ...CPU_DEVICE, name: 'webgpu' } as const;
-    const pool = { numBlocks: 6, blockSize: 16, numLogits: 4 };
+    const pool = { numPages: 6, pageLength: 16, numLogits: 4 };
     expect(() => new DevicePagedModel(model, { device, ...pool })).toThrow('built in float32');
   });
 
   it('computes in float16 what it does in float32', async () => {
-    const pool = { numBlocks: 6, blockSize: 16 };
+    const pool = { numPages: 6, pageLength: 16 };
     const exact = new CpuPagedModel(await float32Graph(), config, pool);
     const half = new CpuPagedModel(await float16Graph('fp16'), config, pool, 'float16');
     const [first, second] = [17, 40].map((length, id) => {
@@ -95,8 +95,8 @@ describe('the paged decoder graph', () => {
       return new Sequence(engineRequest({ id, promptTokenIds }));
     });
     if (!first || !second) throw new Error('no sequences');
-    first.blockTable = [4, 1];
-    second.blockTable = [0, 5, 2];
+    first.pageTable = [4, 1];
+    second.pageTable = [0, 5, 2];
     const segment = (sequence: Sequence, start: number, end: number): Segment => {
       return { ...segmentOf(sequence, end - start, start), numLogits: 1 };
     };
@@ -107,7 +107,7 @@ describe('the paged decoder graph', () => {
       [segment(first, 15, 16), segment(second, 20, 39)],
       [segment(first, 16, 17), segment(second, 39, 40)],
     ]) {
-      const batch = packSegments(segments, pool.blockSize);
+      const batch = packSegments(segments, pool.pageLength);
       const [expected, actual] = [exact, half].map((model) => {
         model.run(batch);
         return model.read(segments);
@@ -131,7 +131,7 @@ describe('the paged decoder graph', () => {
       engineRequest({
         id: index + 1,
         arrivalMs: index,
-        // The last ones are of whole blocks that the first ones have.
+        // The last ones are of whole pages that the first ones have.
         promptTokenIds: Int32Array.from(text.slice(0, [50, 20, 32, 16][index % 4])),
         maxTokens: 30 + index,
         sampling: { temperature: 0.8, seed: BigInt(index) },
@@ -148,11 +148,11 @@ describe('the paged decoder graph', () => {
     const expected = run(slots.engine, requests);
     slots.decoder.release();
 
-    const [blockSize, numBlocks] = [16, 6];
-    const kvCache = new PagedKvCache({ numSlots: 4, capacity: 96, numBlocks, blockSize });
+    const [pageLength, numPages] = [16, 6];
+    const kvCache = new PagedKvCache({ numSlots: 4, capacity: 96, numPages, pageLength });
     const costs = new CostModel({ runsStepsWhole: true });
     const scheduler = new Scheduler(kvCache, costs, LIMITS);
-    const pool = { numBlocks, blockSize };
+    const pool = { numPages, pageLength };
     const decoder = new PagedDecoder(new CpuPagedModel(await float32Graph(), config, pool));
     const sampler = new Sampler(config.vocabSize);
     const engine = new Engine({ scheduler, kvCache, decoder, sampler, costs });

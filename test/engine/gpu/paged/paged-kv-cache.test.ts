@@ -12,12 +12,12 @@ function sequenceOf(
   return new Sequence(engineRequest({ promptTokenIds, ...overrides }));
 }
 
-function cacheOf(options: { numBlocks?: number; prefixCaching?: boolean } = {}) {
+function cacheOf(options: { numPages?: number; prefixCaching?: boolean } = {}) {
   const cache = new PagedKvCache({
     numSlots: 4,
     capacity: 128,
-    numBlocks: 8,
-    blockSize: 16,
+    numPages: 8,
+    pageLength: 16,
     ...options,
   });
   /** A sequence that has computed all its tokens. */
@@ -32,24 +32,24 @@ function cacheOf(options: { numBlocks?: number; prefixCaching?: boolean } = {}) 
 }
 
 describe('sharing', () => {
-  it('holds the full blocks of a sequence that runs, without a copy', () => {
+  it('holds the full pages of a sequence that runs, without a copy', () => {
     const { cache, compute } = cacheOf();
     const first = compute(text(40));
     const second = sequenceOf(Int32Array.of(...text(36), 99), { id: 2 });
     cache.reserve(second, 0);
     expect(second).toMatchObject({ slot: 1, numComputedTokens: 32 });
-    expect(second.blockTable.slice(0, 2)).toEqual(first.blockTable.slice(0, 2));
-    expect(second.blockTable[2]).not.toBe(first.blockTable[2]);
+    expect(second.pageTable.slice(0, 2)).toEqual(first.pageTable.slice(0, 2));
+    expect(second.pageTable[2]).not.toBe(first.pageTable[2]);
     expect(cache.drainOperations()).toEqual([]);
     expect(cache.usage).toBe(4 / 8);
   });
 
   it('finds what a finished sequence left, as long as nobody needs the memory', () => {
-    const { cache, compute } = cacheOf({ numBlocks: 4 });
+    const { cache, compute } = cacheOf({ numPages: 4 });
     cache.release(compute(text(40)), true);
     expect(cache.usage).toBe(0);
     const branch = compute(Int32Array.of(...text(32), 99), { id: 2 });
-    expect(branch.blockTable).toHaveLength(3);
+    expect(branch.pageTable).toHaveLength(3);
     cache.release(branch, true);
     cache.release(compute(text(64, 500), { id: 3 }), false);
     const late = sequenceOf(text(40), { id: 4 });
@@ -58,7 +58,7 @@ describe('sharing', () => {
   });
 
   it('evicts the end of a text before its beginning', () => {
-    const { cache, compute } = cacheOf({ numBlocks: 4 });
+    const { cache, compute } = cacheOf({ numPages: 4 });
     cache.release(compute(text(64)), true);
     cache.release(compute(text(32, 500), { id: 2 }), false);
     const again = sequenceOf(text(64), { id: 3 });
@@ -66,14 +66,14 @@ describe('sharing', () => {
     expect(again.numComputedTokens).toBe(32);
   });
 
-  it('copies the last block of a prompt that is there as a whole: its last token is computed', () => {
+  it('copies the last page of a prompt that is there as a whole: its last token is computed', () => {
     const { cache, compute } = cacheOf();
     const first = compute(text(32));
     const same = sequenceOf(text(32), { id: 2 });
     cache.reserve(same, 0);
-    const [from, to] = [first.blockTable[1], same.blockTable[1]];
+    const [from, to] = [first.pageTable[1], same.pageTable[1]];
     expect(same.numComputedTokens).toBe(31);
-    expect(same.blockTable[0]).toBe(first.blockTable[0]);
+    expect(same.pageTable[0]).toBe(first.pageTable[0]);
     expect(to).not.toBe(from);
     expect(cache.drainOperations()).toEqual([{ type: 'copy', from, to, length: 15 }]);
   });
@@ -97,28 +97,28 @@ describe('sharing', () => {
 
 describe('memory', () => {
   it('refuses what does not fit, and changes nothing', () => {
-    const { cache, compute } = cacheOf({ numBlocks: 4 });
+    const { cache, compute } = cacheOf({ numPages: 4 });
     const first = compute(text(40));
     const second = sequenceOf(text(20, 500), { id: 2 });
     expect(cache.reserve(second, 0)).toBe(false);
-    expect(second).toMatchObject({ slot: -1, blockTable: [] });
+    expect(second).toMatchObject({ slot: -1, pageTable: [] });
     expect(cache.reserve(sequenceOf(text(10, 500), { id: 3 }), 1)).toBe(false);
     expect(cache.grow(first, 65)).toBe(false);
     expect(cache.grow(first, 64)).toBe(true);
-    expect(first.blockTable).toHaveLength(4);
+    expect(first.pageTable).toHaveLength(4);
   });
 
-  it('counts cached blocks that are taken up again', () => {
-    const { cache, compute } = cacheOf({ numBlocks: 4 });
+  it('counts cached pages that are taken up again', () => {
+    const { cache, compute } = cacheOf({ numPages: 4 });
     cache.release(compute(text(48)), true);
-    // All four blocks are free, but three of them are the ones it begins with.
+    // All four pages are free, but three of them are the ones it begins with.
     expect(cache.reserve(sequenceOf(text(64)), 1)).toBe(false);
     expect(cache.reserve(sequenceOf(text(64)), 0)).toBe(true);
   });
 
-  it('bounds a sequence by the blocks there are', () => {
-    expect(cacheOf({ numBlocks: 3 }).cache.maxTokens).toBe(48);
-    expect(cacheOf({ numBlocks: 30 }).cache.maxTokens).toBe(128);
+  it('bounds a sequence by the pages there are', () => {
+    expect(cacheOf({ numPages: 3 }).cache.maxTokens).toBe(48);
+    expect(cacheOf({ numPages: 30 }).cache.maxTokens).toBe(128);
   });
 });
 
@@ -132,10 +132,10 @@ it('refuses to release a sequence that has no slot', () => {
 it('gives the slot of a sequence that has ended to the next one', () => {
   const { cache, compute } = cacheOf();
   const [first, second] = [compute(text(8), { id: 1 }), compute(text(8, 100), { id: 2 })];
-  const blocks = second.blockTable;
+  const pages = second.pageTable;
   cache.release(first, false);
   cache.compact();
-  expect(second).toMatchObject({ slot: 1, blockTable: blocks });
+  expect(second).toMatchObject({ slot: 1, pageTable: pages });
   expect(compute(text(8, 200), { id: 3 }).slot).toBe(0);
   expect(cache.drainOperations()).toEqual([]);
 });
