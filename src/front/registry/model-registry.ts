@@ -1,0 +1,274 @@
+/** Which models there are, which of them are loaded, and who uses them. */
+import type { Caller } from '../caller.ts';
+import { QueueFullError } from '../queue/admission.ts';
+import { type Aliases, resolveAlias } from './aliases.ts';
+import { ModelUnavailableError, UnknownModelError } from './errors.ts';
+import type { Runtime } from './loaded-model.ts';
+import { byVersion, keyOf, type ModelDefinition } from './model-definition.ts';
+import {
+  infoOf,
+  type ModelEntry,
+  type ModelInfo,
+  type ModelLoad,
+  newEntry,
+} from './model-entry.ts';
+import { nearNames } from './near-names.ts';
+import { Residency, type ResidencyOptions } from './residency.ts';
+
+/**
+ * Triton's modes: `none` loads all at start, `explicit` what it is told to, `poll` follows the
+ * repository; and `auto`, which loads what is asked for and unloads what is not.
+ */
+export const MODEL_CONTROLS = ['none', 'explicit', 'poll', 'auto'] as const;
+export type ModelControl = (typeof MODEL_CONTROLS)[number];
+
+export interface RegistryOptions<R extends Runtime> extends ResidencyOptions<R> {
+  readonly control: ModelControl;
+  /** Requests that may wait for one model to be loaded. */
+  readonly maxWaiting: number;
+}
+
+/** A model that a request uses; it stays until `release` is called. */
+export interface Lease<R> {
+  readonly definition: ModelDefinition;
+  readonly runtime: R;
+  /** May be called several times. */
+  release(): void;
+}
+
+/** A load that failed is not tried again for requests before this. */
+const RETRY_MS = 5000;
+
+export class ModelRegistry<R extends Runtime> {
+  readonly control: ModelControl;
+  readonly #residency: Residency<R>;
+  readonly #maxWaiting: number;
+  readonly #entries = new Map<string, ModelEntry<R>>();
+  #aliases: Aliases = new Map();
+  #isClosed = false;
+
+  constructor({ control, maxWaiting, ...options }: RegistryOptions<R>) {
+    this.control = control;
+    this.#maxWaiting = maxWaiting;
+    // Only what comes by itself may go by itself.
+    const keepAliveMs = control === 'auto' ? options.keepAliveMs : Infinity;
+    this.#residency = new Residency({ ...options, keepAliveMs });
+  }
+
+  /** In order of name; newest version first. */
+  list(): readonly ModelInfo[] {
+    return this.#sorted().map(infoOf);
+  }
+
+  /** What is loaded now, in the same order. */
+  loaded(): readonly Omit<Lease<R>, 'release'>[] {
+    return this.#sorted().flatMap(({ definition, loaded }) =>
+      loaded === null ? [] : [{ definition, runtime: loaded.runtime }],
+    );
+  }
+
+  /**
+   * The model for a request, once it is loaded.
+   * @param name null for the first of all
+   * @param user whose request it is, for aliases that stand for several models
+   * @throws UnknownModelError, ModelUnavailableError, QueueFullError, the caller's reason to leave
+   */
+  async acquire(name: string | null, { signal }: Caller, user = ''): Promise<Lease<R>> {
+    for (;;) {
+      signal.throwIfAborted();
+      const entry = this.#resolve(name, user);
+      const lease = this.#lease(entry) ?? (await this.#leaseLoaded(entry, signal));
+      if (lease !== null) return lease;
+    }
+  }
+
+  /** Runs `action` with a model, which stays loaded until it is done. @throws as `acquire` does */
+  async use<T>(
+    name: string | null,
+    caller: Caller,
+    action: (lease: Omit<Lease<R>, 'release'>) => Promise<T>,
+  ): Promise<T> {
+    const lease = await this.acquire(name, caller);
+    try {
+      return await action(lease);
+    } finally {
+      lease.release();
+    }
+  }
+
+  /**
+   * Loads a model because an operator wants it.
+   * @throws UnknownModelError, or ModelUnavailableError saying why it can't be loaded
+   */
+  async load(name: string): Promise<void> {
+    const entry = this.#resolve(name, '');
+    if (entry.loaded !== null) return;
+    await this.#waitFor(this.#residency.load(entry));
+    this.#requireLoaded(entry);
+  }
+
+  /**
+   * Unloads a model, all its versions if none is named, once the requests that use it have ended.
+   * @returns when it is out of memory
+   */
+  async unload(name: string): Promise<void> {
+    const version = this.#entries.get(name);
+    const entries = version ? [version] : this.#versionsOf(this.#resolve(name, '').definition.name);
+    await Promise.all(entries.map((entry) => this.#residency.unload(entry)));
+  }
+
+  /** How long a model stays after its last request. @param keepAliveMs Infinity is for ever */
+  keepAlive(name: string, keepAliveMs: number): void {
+    const entry = this.#resolve(name, '');
+    entry.keepAliveMs = keepAliveMs;
+    this.#residency.watchIdle(entry);
+  }
+
+  /**
+   * Takes over what there is now. Of what is loaded, changed models are loaded anew, while the old
+   * one serves. What is gone is unloaded when a newer version serves, or at once if there is none.
+   */
+  async update(definitions: readonly ModelDefinition[], aliases: Aliases): Promise<void> {
+    this.#aliases = aliases;
+    const wanted = new Map(definitions.map((definition) => [keyOf(definition), definition]));
+    const gone = [...this.#entries.values()].filter(
+      ({ definition }) => !wanted.has(keyOf(definition)),
+    );
+    const outdated = [...wanted].flatMap(([key, definition]) => this.#adopt(key, definition));
+    await Promise.all(outdated.map((entry) => this.#reload(entry)));
+    await Promise.all(gone.map((entry) => this.#retire(entry)));
+  }
+
+  /** Loads what has to be there from the start. What fails says why in `list`. */
+  async preload(): Promise<void> {
+    const isAll = this.control === 'none' || this.control === 'poll';
+    const entries = this.#sorted().filter(({ definition }) => isAll || definition.preload);
+    await Promise.all(entries.map((entry) => this.#waitFor(this.#residency.load(entry))));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#residency.close();
+  }
+
+  #sorted(): readonly ModelEntry<R>[] {
+    return [...this.#entries.values()].toSorted(
+      ({ definition: a }, { definition: b }) => a.name.localeCompare(b.name) || byVersion(a, b),
+    );
+  }
+
+  #versionsOf(name: string): readonly ModelEntry<R>[] {
+    return this.#sorted().filter(({ definition }) => definition.name === name);
+  }
+
+  /** A version by its key; of a model the newest that is loaded, or else that did not fail. */
+  #resolve(name: string | null, user: string): ModelEntry<R> {
+    const [first] = this.#entries.values();
+    const wanted = resolveAlias(this.#aliases, name ?? first?.definition.name ?? '', user);
+    const versions = this.#versionsOf(wanted);
+    const entry =
+      versions.find(({ loaded }) => loaded !== null) ??
+      versions.find(({ failure }) => failure === null) ??
+      versions[0] ??
+      this.#entries.get(wanted);
+    if (entry) return entry;
+    const names = this.#sorted().map(({ definition }) => definition.name);
+    throw new UnknownModelError(wanted, nearNames(wanted, [...this.#aliases.keys(), ...names]));
+  }
+
+  #requireLoadable({ definition: { name }, loading, failure, failedAt }: ModelEntry<R>): void {
+    if (this.#isClosed) throw new ModelUnavailableError('The server is shutting down.');
+    if (loading !== null) return;
+    const isRecent = performance.now() - failedAt < RETRY_MS;
+    if (failure !== null && (this.control !== 'auto' || isRecent)) throw cannotLoad(name, failure);
+    if (this.control !== 'auto')
+      throw new ModelUnavailableError(`Model \`${name}\` is not loaded.`);
+  }
+
+  #requireLoaded({ definition: { name }, loaded, failure }: ModelEntry<R>): void {
+    if (loaded === null && failure !== null) throw cannotLoad(name, failure);
+  }
+
+  #lease(entry: ModelEntry<R>): Lease<R> | null {
+    const { loaded, definition } = entry;
+    if (loaded === null) return null;
+    this.#residency.use(entry);
+    return { definition, runtime: loaded.runtime, release: loaded.pin() };
+  }
+
+  /** Null when the load was given up. */
+  async #leaseLoaded(entry: ModelEntry<R>, signal: AbortSignal): Promise<Lease<R> | null> {
+    this.#requireLoadable(entry);
+    const load = this.#residency.load(entry);
+    if (load.numWaiting >= this.#maxWaiting) throw new QueueFullError('requests', 5);
+    return this.#waitFor(load, signal, () => {
+      this.#requireLoaded(entry);
+      // Before it counts as idle, so that it can't be evicted in between.
+      return this.#lease(entry);
+    });
+  }
+
+  /** Waits for a load, then calls `then` while the model can't be evicted yet. */
+  async #waitFor<T>(load: ModelLoad, signal: AbortSignal, then: () => T): Promise<T>;
+  async #waitFor(load: ModelLoad): Promise<void>;
+  async #waitFor(load: ModelLoad, signal?: AbortSignal, then?: () => unknown): Promise<unknown> {
+    load.numWaiting++;
+    try {
+      await (signal ? untilAborted(load.done, signal) : load.done);
+      return then?.();
+    } finally {
+      load.numWaiting--;
+      this.#residency.left(load);
+    }
+  }
+
+  /** @returns the entry of what has to be loaded, so that requests get the newest */
+  #adopt(key: string, definition: ModelDefinition): readonly ModelEntry<R>[] {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      const added = newEntry<R>(definition);
+      const isServed = this.#versionsOf(definition.name).some(({ loaded }) => loaded !== null);
+      this.#entries.set(key, added);
+      return isServed ? [added] : [];
+    }
+    const isSame = entry.definition.fingerprint === definition.fingerprint;
+    entry.definition = definition;
+    if (isSame) return [];
+    entry.failure = null;
+    return entry.loaded === null ? [] : [entry];
+  }
+
+  /** The old one serves until the new one does, and goes on if the new one fails. */
+  async #reload(entry: ModelEntry<R>): Promise<void> {
+    await entry.loading?.done;
+    await this.#waitFor(this.#residency.load(entry, true));
+  }
+
+  /** Of what is no longer there. A version that serves stays until a newer one does. */
+  async #retire(entry: ModelEntry<R>): Promise<void> {
+    const { name } = entry.definition;
+    const others = this.#versionsOf(name).filter((other) => other !== entry);
+    const isReplaced = others.length === 0 || others.some(({ loaded }) => loaded !== null);
+    if (entry.loaded !== null && !isReplaced) return;
+    this.#entries.delete(keyOf(entry.definition));
+    await this.#residency.unload(entry);
+  }
+}
+
+function cannotLoad(name: string, failure: string): ModelUnavailableError {
+  return new ModelUnavailableError(`Model \`${name}\` can't be loaded: ${failure}`);
+}
+
+/** @throws the signal's reason if it aborts first */
+async function untilAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
+  let leave = (): void => {};
+  const left = new Promise<never>((_resolve, reject) => {
+    leave = () => reject(signal.reason as Error);
+  });
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    await Promise.race([done, left]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
+}
