@@ -54,7 +54,7 @@ export class FakeLoader implements ModelLoader<FakeRuntime> {
   }
 }
 
-export function definition(
+export function modelDefinition(
   name: string,
   options: Readonly<Record<string, unknown>> = {},
   changes: Partial<ModelDefinition> = {},

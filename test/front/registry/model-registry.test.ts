@@ -9,7 +9,7 @@ import {
   type RegistryOptions,
 } from '../../../src/front/registry/model-registry.ts';
 import type { RegistryEvent } from '../../../src/front/registry/residency.ts';
-import { definition, FakeLoader, type FakeRuntime } from './fake-loader.ts';
+import { modelDefinition, FakeLoader, type FakeRuntime } from './fake-loader.ts';
 
 const anybody: Caller = { client: '', signal: new AbortController().signal };
 const turn = () => new Promise(setImmediate);
@@ -36,7 +36,7 @@ describe('auto', () => {
   test('loads a model for the first request that names it, once for all that wait', async () => {
     const { loader, registry, stateOf } = setUp();
     loader.isHolding = true;
-    await registry.update([definition('a'), definition('b')], new Map());
+    await registry.update([modelDefinition('a'), modelDefinition('b')], new Map());
     expect(stateOf('a@1')).toBe('unloaded');
     const leases = [registry.acquire('a', anybody), registry.acquire('a', anybody)];
     await loader.settle('a@1');
@@ -49,7 +49,7 @@ describe('auto', () => {
   test('evicts the model that has been idle for longest, and no busy one', async () => {
     const { loader, registry } = setUp({ maxModels: 2 });
     await registry.update(
-      ['a', 'b', 'c', 'd'].map((name) => definition(name)),
+      ['a', 'b', 'c', 'd'].map((name) => modelDefinition(name)),
       new Map(),
     );
     const a = await registry.acquire('a', anybody);
@@ -64,7 +64,7 @@ describe('auto', () => {
 
   test('a request waits until a busy model is idle, and nobody waits for one that left', async () => {
     const { loader, registry } = setUp({ maxModels: 1 });
-    await registry.update([definition('a'), definition('b')], new Map());
+    await registry.update([modelDefinition('a'), modelDefinition('b')], new Map());
     const a = await registry.acquire('a', anybody);
     const leaver = new AbortController();
     const left = registry.acquire('b', { client: '', signal: leaver.signal });
@@ -86,7 +86,7 @@ describe('auto', () => {
   test('bounds how many requests wait for a model', async () => {
     const { loader, registry } = setUp({ maxWaiting: 1 });
     loader.isHolding = true;
-    await registry.update([definition('a')], new Map());
+    await registry.update([modelDefinition('a')], new Map());
     const first = registry.acquire('a', anybody);
     await expect(registry.acquire('a', anybody)).rejects.toThrow(QueueFullError);
     await loader.settle('a@1');
@@ -96,7 +96,7 @@ describe('auto', () => {
   test('tells all who wait why a model can not be loaded, and tries again later', async () => {
     const { loader, registry, stateOf } = setUp();
     loader.isHolding = true;
-    await registry.update([definition('a')], new Map());
+    await registry.update([modelDefinition('a')], new Map());
     const waiting = [registry.acquire('a', anybody), registry.acquire('a', anybody)];
     await loader.settle('a@1', 'a file is damaged');
     for (const request of waiting) {
@@ -108,7 +108,7 @@ describe('auto', () => {
 
   test('refuses a model that is larger than all may be, before it is loaded', async () => {
     const { loader, registry } = setUp({ maxBytes: 5 * 2 ** 20 });
-    await registry.update([definition('a', { bytes: 8 * 2 ** 20 })], new Map());
+    await registry.update([modelDefinition('a', { bytes: 8 * 2 ** 20 })], new Map());
     await expect(registry.acquire('a', anybody)).rejects.toThrow(
       'it takes 8 MiB, and all models together may take 5 MiB (--models-memory)',
     );
@@ -118,7 +118,7 @@ describe('auto', () => {
   test('an idle model goes after its time, unless a request comes', async () => {
     const { loader, registry } = setUp({ keepAliveMs: 20 });
     await registry.update(
-      [definition('a'), definition('b', {}, { keepAliveMs: Infinity })],
+      [modelDefinition('a'), modelDefinition('b', {}, { keepAliveMs: Infinity })],
       new Map(),
     );
     const a = await registry.acquire('a', anybody);
@@ -137,7 +137,10 @@ describe('auto', () => {
 describe('control', () => {
   test('none loads all at start, and broken ones do not stop the others', async () => {
     const { loader, registry, stateOf, events } = setUp({ control: 'none' });
-    await registry.update([definition('a', { failure: 'broken' }), definition('b')], new Map());
+    await registry.update(
+      [modelDefinition('a', { failure: 'broken' }), modelDefinition('b')],
+      new Map(),
+    );
     await registry.preload();
     expect(loader.inMemory).toEqual(['b@1']);
     expect(stateOf('a@1')).toBe('failed');
@@ -146,7 +149,10 @@ describe('control', () => {
 
   test('explicit loads what it is told to', async () => {
     const { loader, registry } = setUp({ control: 'explicit' });
-    await registry.update([definition('a', {}, { preload: true }), definition('b')], new Map());
+    await registry.update(
+      [modelDefinition('a', {}, { preload: true }), modelDefinition('b')],
+      new Map(),
+    );
     await registry.preload();
     await expect(registry.acquire('b', anybody)).rejects.toThrow('Model `b` is not loaded.');
     await registry.load('b');
@@ -157,7 +163,7 @@ describe('control', () => {
 
   test('unloading waits for the requests that use the model, and takes no new ones', async () => {
     const { loader, registry, stateOf } = setUp({ control: 'explicit' });
-    await registry.update([definition('a')], new Map());
+    await registry.update([modelDefinition('a')], new Map());
     await registry.load('a');
     const lease = await registry.acquire('a', anybody);
     const unloaded = registry.unload('a');
@@ -173,11 +179,11 @@ describe('control', () => {
 
 describe('versions', () => {
   const versions = (...numbers: string[]) =>
-    numbers.map((version) => definition('a', {}, { version }));
+    numbers.map((version) => modelDefinition('a', {}, { version }));
 
   test('the newest is served, any by its number', async () => {
     const { registry } = setUp();
-    await registry.update([...versions('9', '10'), definition('b')], new Map());
+    await registry.update([...versions('9', '10'), modelDefinition('b')], new Map());
     expect((await registry.acquire('a', anybody)).definition.version).toBe('10');
     expect((await registry.acquire('a@9', anybody)).definition.version).toBe('9');
     await expect(registry.acquire('a@11', anybody)).rejects.toThrow(UnknownModelError);
@@ -219,9 +225,9 @@ describe('versions', () => {
 
   test('changed files are loaded anew under the same version', async () => {
     const { loader, registry } = setUp();
-    await registry.update([definition('a', {}, { fingerprint: 'old' })], new Map());
+    await registry.update([modelDefinition('a', {}, { fingerprint: 'old' })], new Map());
     const old = await registry.acquire('a', anybody);
-    await registry.update([definition('a', {}, { fingerprint: 'new' })], new Map());
+    await registry.update([modelDefinition('a', {}, { fingerprint: 'new' })], new Map());
     const renewed = await registry.acquire('a', anybody);
     expect(renewed.runtime.definition.fingerprint).toBe('new');
     expect(old.runtime.isStopped).toBe(false);
@@ -232,9 +238,9 @@ describe('versions', () => {
 
   test('a model that is gone ends after its requests, and is unknown then', async () => {
     const { loader, registry } = setUp();
-    await registry.update([definition('a'), definition('b')], new Map());
+    await registry.update([modelDefinition('a'), modelDefinition('b')], new Map());
     const lease = await registry.acquire('a', anybody);
-    const updated = registry.update([definition('b')], new Map());
+    const updated = registry.update([modelDefinition('b')], new Map());
     await turn();
     await expect(registry.acquire('a', anybody)).rejects.toThrow(UnknownModelError);
     expect(lease.runtime.isStopped).toBe(false);
@@ -256,7 +262,7 @@ describe('names', () => {
         ]),
       ],
     ]);
-    const models = ['1', '2'].map((version) => definition('a', {}, { version }));
+    const models = ['1', '2'].map((version) => modelDefinition('a', {}, { version }));
     await registry.update(models, aliases);
     const counts = { '1': 0, '2': 0 };
     for (let user = 0; user < 1000; user++) {
@@ -275,7 +281,7 @@ describe('names', () => {
     const { registry } = setUp();
     const names = ['summit', 'foothill', 'qwen3-embedding', 'llama-3', 'gemma-2', 'phi-4'];
     await registry.update(
-      names.map((name) => definition(name)),
+      names.map((name) => modelDefinition(name)),
       new Map(),
     );
     const error: unknown = await registry.acquire('sumit', anybody).catch((e: unknown) => e);
@@ -304,13 +310,13 @@ describe('whatever comes, in whatever order', () => {
         const fingerprints = [0, 0, 0, 0, 0];
         const definitions = () =>
           fingerprints.map((count, model) =>
-            definition(`m${model}`, { bytes: 10 + model }, { fingerprint: String(count) }),
+            modelDefinition(`m${model}`, { bytes: 10 + model }, { fingerprint: String(count) }),
           );
         await registry.update(definitions(), new Map());
         const leases: Lease<FakeRuntime>[] = [];
         const callers: AbortController[] = [];
         const waiting: Promise<unknown>[] = [];
-        let numUnsettled = 0;
+        const unsettled = new Set<number>();
         const check = () => {
           for (const { runtime } of leases) expect(runtime.isStopped).toBe(false);
           const live = loader.runtimes.filter(({ isStopped }) => !isStopped);
@@ -321,14 +327,15 @@ describe('whatever comes, in whatever order', () => {
           if (step.type === 'acquire') {
             const caller = new AbortController();
             callers.push(caller);
-            numUnsettled++;
+            const id = callers.length;
+            unsettled.add(id);
             const request = registry
               .acquire(`m${step.model}`, { client: '', signal: caller.signal })
               .then(
                 (lease) => leases.push(lease),
                 () => 0,
               )
-              .finally(() => numUnsettled--);
+              .finally(() => unsettled.delete(id));
             waiting.push(request);
           } else if (step.type === 'release') {
             leases.splice(step.at % Math.max(1, leases.length), 1)[0]?.release();
@@ -344,12 +351,12 @@ describe('whatever comes, in whatever order', () => {
           }
           check();
         }
-        for (let tries = 0; tries < 200 && numUnsettled > 0; tries++) {
+        for (let tries = 0; tries < 200 && unsettled.size > 0; tries++) {
           for (const lease of leases.splice(0)) lease.release();
           await turn();
           check();
         }
-        expect(numUnsettled).toBe(0);
+        expect(unsettled.size).toBe(0);
         for (const lease of leases.splice(0)) lease.release();
         await Promise.all(waiting);
         await registry.close();
