@@ -12,6 +12,7 @@ import { MAX_FUZZED_CHARACTERS, withinBudget } from './support/budget.ts';
 import { fuzzedServer, type FuzzedServer } from './support/fuzzed-server.ts';
 import { hostileBodies } from './support/hostile-bodies.ts';
 import { mutated } from './support/mutations.ts';
+import { withLimits } from './support/short-answers.ts';
 
 const NUM_RUNS = Number(process.env['CHAIRLIFT_FUZZ_RUNS'] ?? 20);
 /** Everybody's run is the same each time; long ones look for what is new. */
@@ -29,19 +30,22 @@ const user = [{ role: 'user', content: 'Hi' }];
 const PROTOCOLS = [
   [
     '/v1/chat/completions',
-    { request_id: 'good', messages: user, max_tokens: 4 },
+    { max_tokens: 4 },
+    { request_id: 'good', messages: user },
     /"request_id":"good","type":"done"/,
     Object.keys(documentedBodies.chatCompletions.shape),
   ],
   [
     '/v1/completions',
-    { request_id: 'good', prompt: 'Hi', max_tokens: 4 },
+    { max_tokens: 4 },
+    { request_id: 'good', prompt: 'Hi' },
     /"request_id":"good","type":"done"/,
     Object.keys(documentedBodies.completions.shape),
   ],
   [
     '/v1/responses',
-    { type: 'response.create', input: 'Hi', max_output_tokens: 4 },
+    { max_output_tokens: 4 },
+    { type: 'response.create', input: 'Hi' },
     /"type":"response\.(completed|incomplete)"/,
     Object.keys(documentedBodies.responses.shape),
   ],
@@ -57,7 +61,8 @@ afterAll(async () => {
   await server.stop();
 });
 
-describe.each(PROTOCOLS)('%s', (path, good, last, names) => {
+describe.each(PROTOCOLS)('%s', (path, limits, asked, last, names) => {
+  const good = { ...asked, ...limits };
   const frames = fc.oneof(
     mutated(fc.constant(good)).map((body) => JSON.stringify(body) ?? ''),
     hostileBodies(good, names),
@@ -81,7 +86,7 @@ describe.each(PROTOCOLS)('%s', (path, good, last, names) => {
       const property = fc.asyncProperty(lists, (list) =>
         withinBudget(server, async () => {
           const talk = await open();
-          for (const frame of list) await talk.send(frame);
+          for (const frame of list) await talk.send(withLimits(frame, limits));
           const closedWith = await talk.ask(good, last);
           talk.socket.terminate();
           expect(talk.received.join('')).not.toMatch(/"(server_error|internal_error)"/);

@@ -65,9 +65,9 @@ export class FakeEngineProcess implements EngineHandle {
     this.commands.push(command);
     if (command.type === 'start') {
       this.#timer = setTimeout(() => this.#load(), LOAD_MS);
-    } else if (command.type === 'abort') this.#running.delete(command.id);
-    else if (command.type === 'add') this.#take(command.request);
-    else if (command.type === 'resume') for (const request of command.requests) this.#take(request);
+    } else if (command.type === 'abort') for (const id of command.ids) this.#running.delete(id);
+    else if (command.type === 'add' || command.type === 'resume')
+      for (const request of command.requests) this.#take(request);
   }
 
   kill(): void {

@@ -77,11 +77,10 @@ function handle(command: EngineCommand): void {
       for (const request of engine?.adopt(command.requests) ?? []) submit(request);
       break;
     case 'add':
-      submit(command.request);
+      for (const request of command.requests) submit(request);
       break;
     case 'abort':
-      compiling.delete(command.id);
-      engine?.abort(command.id);
+      for (const id of command.ids) abort(id);
       break;
     case 'shutdown':
       process.exit(0);
@@ -102,6 +101,11 @@ function start(options: EngineOptions, sharedMemoryFd: number | null): void {
 function submit(request: EngineRequest): void {
   if (request.grammar) void addOnceCompiled(request, request.grammar);
   else add(request);
+}
+
+function abort(id: number): void {
+  compiling.delete(id);
+  engine?.abort(id);
 }
 
 function add(request: EngineRequest): void {

@@ -1,6 +1,6 @@
 /**
  * What crosses the border between the front and the engine process, as structured clones.
- * One command per request or abort in, one step message per iteration out.
+ * The requests and aborts of a moment come in as one command each; one step message per iteration out.
  */
 import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
 import type { BuiltModel } from '../../model/build/manifest.ts';
@@ -59,8 +59,9 @@ export type EngineCommand =
     }
   /** First after every start: what an earlier process left unfinished. */
   | { readonly type: 'resume'; readonly requests: readonly EngineRequest[] }
-  | { readonly type: 'add'; readonly request: EngineRequest }
-  | { readonly type: 'abort'; readonly id: number }
+  /** What they share, such as the prompt or the grammar of a request's choices, is in it once. */
+  | { readonly type: 'add'; readonly requests: readonly EngineRequest[] }
+  | { readonly type: 'abort'; readonly ids: readonly number[] }
   | { readonly type: 'shutdown' };
 
 export type EngineMessage =

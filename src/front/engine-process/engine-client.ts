@@ -1,6 +1,7 @@
 import type { EngineRequest, TokenOutput } from '../../engine/request.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import type { EngineInfo, EngineMessage, EngineOptions } from '../../engine/process/protocol.ts';
+import { coalesced } from './coalesced.ts';
 import { CrashBreaker } from './crash-breaker.ts';
 import {
   type Engine,
@@ -56,6 +57,10 @@ export class EngineClient implements Engine {
   #retryAt = 0;
   /** Of a process that knows why it ends. */
   #lastWords: string | undefined;
+  /** Requests that ended before the engine ended them. */
+  readonly #aborted: number[] = [];
+  /** The choices of a request come one by one, at once. */
+  readonly #handOver = coalesced(() => this.#handOverAll());
   #started: { resolve(): void; reject(error: Error): void } | undefined;
 
   constructor(options: EngineClientOptions = {}) {
@@ -169,15 +174,29 @@ export class EngineClient implements Engine {
   }
 
   /** While the engine is not ready requests are only kept: readiness hands them over. */
-  #handOver(): void {
+  #handOverAll(): void {
+    const ids = this.#aborted.splice(0);
     if (this.#state !== 'ready') return;
-    for (const request of this.#live.handOver()) this.#process?.send({ type: 'add', request });
+    if (ids.length > 0) this.#process?.send({ type: 'abort', ids });
+    const requests = this.#live.handOver();
+    if (requests.length > 0) this.#add(requests);
+  }
+
+  /** One that can't be written as a message must not take the others with it. */
+  #add(requests: readonly EngineRequest[]): void {
+    try {
+      this.#process?.send({ type: 'add', requests });
+    } catch (error) {
+      const [first, ...others] = requests;
+      if (others.length > 0) for (const request of requests) this.#add([request]);
+      else if (first) this.#live.get(first.id)?.stream.fail(error);
+    }
   }
 
   /** Of a request that the engine has not ended by itself. */
   #end(id: number): void {
     if (!this.#live.delete(id)) return;
-    this.#process?.send({ type: 'abort', id });
+    this.#aborted.push(id);
     this.#handOver();
   }
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
+import type { EngineCommand, EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { EngineUnavailableError } from '../../../src/front/engine-process/engine-contract.ts';
 import { EngineClient } from '../../../src/front/engine-process/engine-client.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
@@ -198,6 +198,41 @@ describe('a process that can not be started', () => {
     await vi.advanceTimersByTimeAsync(LONGEST_WAIT_MS);
     expect(numFailures).toBe(5);
     expect(outcome).toEqual(whole(1));
+    await client.stop();
+  });
+});
+
+describe('requests that come at once', () => {
+  const sent = (commands: readonly EngineCommand[]) => commands.slice(2).map(({ type }) => type);
+
+  it('go to the engine as one message, and so do their ends', async () => {
+    const { client, newest } = await startClient();
+    const controller = new AbortController();
+    const request = engineRequest({ promptTokenIds: Int32Array.of(1), maxTokens: MAX_TOKENS });
+    const outcomes = Array.from({ length: 8 }, async () => {
+      for await (const _ of client.generate(request, controller.signal));
+    });
+    await vi.advanceTimersByTimeAsync(STEP_MS * (PREFILL_STEPS + 2));
+    expect(sent(newest().commands)).toEqual(['add']);
+    controller.abort(new Error('enough'));
+    await Promise.allSettled(outcomes);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent(newest().commands)).toEqual(['add', 'abort']);
+    await client.stop();
+  });
+
+  it('go one by one when one of them can not be written', async () => {
+    const { client, newest } = await startClient();
+    const send = newest().send.bind(newest());
+    vi.spyOn(newest(), 'send').mockImplementation((command) => {
+      const isBad = command.type === 'add' && command.requests.some(({ id }) => id === 2);
+      if (isBad) throw new Error('could not be cloned');
+      send(command);
+    });
+    const outcomes = Array.from({ length: 3 }, (_, place) => submit(client, place));
+    await vi.advanceTimersByTimeAsync(LONGEST_WAIT_MS);
+    const error = expect.objectContaining({ message: 'could not be cloned' });
+    expect(outcomes).toEqual([whole(0), { tokenIds: [], error }, whole(2)]);
     await client.stop();
   });
 });
