@@ -12,7 +12,7 @@ export const LIMITS = {
   bodyBytesAtOnce: 256 * 2 ** 20,
   /** The same of one client; a server without keys has one. */
   clientBodyBytesAtOnce: 128 * 2 ** 20,
-  /** Bytes of one body that are read in a turn of the event loop. */
+  /** Bytes of one body that are read in a turn of the event loop, and of a frame that are scanned at once. */
   bodyTurnBytes: 2 ** 16,
   /** Pieces of less than 64 bytes that a body may come in: each costs as much as a large one. */
   smallBodyPieces: 4096,

@@ -4,13 +4,18 @@ import { JsonBoundError, JsonScanner } from '../../src/front/json-bounds.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { BodyBudget } from '../../src/server/http/body-budget.ts';
 import { ApiError } from '../../src/server/errors.ts';
-import { parseJson } from '../../src/server/http/request-body.ts';
+import { JsonText, parseScanned } from '../../src/server/http/json-text.ts';
 import { withExactSeed } from '../../src/server/schemas/exact-seed.ts';
 import { errorOf, post } from './support/client.ts';
 import { useServers } from './support/test-server.ts';
 
 const server = useServers();
 const BYTES = LIMITS.bodyBytes - 8;
+const parseJson = (text: string): unknown => {
+  const json = new JsonText();
+  json.push(Buffer.from(text));
+  return parseScanned(json.end());
+};
 const repeated = (unit: string, count: number) => `[${unit.repeat(count)}0]`;
 const fields = (count: number, nameOf: (index: number) => string) =>
   `{${Array.from({ length: count }, (_, index) => `"${nameOf(index)}":1`).join()}}`;

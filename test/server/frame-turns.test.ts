@@ -6,7 +6,7 @@ import { FrameTurns } from '../../src/server/websocket/frame-turns.ts';
 function holder(name: string, numFrames: number, frameMs: number, handled: string[]) {
   let numLeft = numFrames;
   return {
-    handleFrame(): boolean {
+    handlePiece(): boolean {
       const until = performance.now() + frameMs;
       while (performance.now() < until);
       handled.push(name);

@@ -1,11 +1,10 @@
 /** Reads a JSON request body, bounded, straight from Node's request. */
 import type { IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import { JsonBoundError, JsonScanner } from '../../front/json-bounds.ts';
 import { LIMITS } from '../../limits.ts';
 import { BodyBudget } from './body-budget.ts';
 import { ApiError, badRequest, bodyTooLarge, unsupportedMediaType } from '../errors.ts';
-import { withExactSeed } from '../schemas/exact-seed.ts';
+import { JsonText, parseScanned } from './json-text.ts';
 
 /** Characters of a body that is parsed without waiting for its turn. */
 const SMALL_BODY = 16_384;
@@ -58,37 +57,6 @@ export class BodyReader {
   }
 }
 
-/**
- * The value of a JSON text; its `seed` may be a bigint.
- * @throws ApiError 400 when `text` is not JSON, or is too large or too deep a piece of it.
- */
-export function parseJson(text: string): unknown {
-  try {
-    new JsonScanner().push(text);
-  } catch (error) {
-    throw toBadRequest(error);
-  }
-  return parseScanned(text);
-}
-
-function parseScanned(text: string): unknown {
-  try {
-    return withExactSeed(JSON.parse(text), text);
-  } catch (error) {
-    throw toBadRequest(error);
-  }
-}
-
-function toBadRequest(error: unknown): unknown {
-  if (error instanceof JsonBoundError) {
-    const message = `The request's JSON can't be taken: ${error.message}.`;
-    return badRequest(message, null, 'json_too_complex');
-  }
-  if (!(error instanceof SyntaxError)) return error;
-  const reason = error.message.slice(0, 200);
-  return badRequest(`The request is not valid JSON: ${reason}.`, null, 'invalid_json');
-}
-
 function requireJsonMediaType(contentType: string | undefined): void {
   const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (mediaType !== 'application/json') throw unsupportedMediaType(contentType);
@@ -101,18 +69,12 @@ function requireJsonMediaType(contentType: string | undefined): void {
  */
 function readText(incoming: IncomingMessage, take: (numBytes: number) => void): Promise<string> {
   return new Promise((resolve, reject) => {
-    const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-    const scanner = new JsonScanner();
-    const pieces: string[] = [];
+    const text = new JsonText();
     let numSmall = 0;
     let numInTurn = 0;
     const settle = (finish: () => void): void => {
       incoming.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       finish();
-    };
-    const add = (piece: string): void => {
-      scanner.push(piece);
-      pieces.push(piece);
     };
     const onData = (chunk: Buffer): void => {
       try {
@@ -121,9 +83,9 @@ function readText(incoming: IncomingMessage, take: (numBytes: number) => void): 
         }
         take(chunk.length);
         pace(chunk.length);
-        add(decoder.decode(chunk, { stream: true }));
+        text.push(chunk);
       } catch (error) {
-        settle(() => reject(toBadRequest(error)));
+        settle(() => reject(error));
         // What else there is of it would cost as much as what was read.
         if (numSmall > LIMITS.smallBodyPieces) incoming.destroy();
       }
@@ -137,10 +99,7 @@ function readText(incoming: IncomingMessage, take: (numBytes: number) => void): 
         incoming.resume();
       });
     };
-    const onEnd = (): void => {
-      pieces.push(decoder.decode());
-      settle(() => resolve(pieces.join('')));
-    };
+    const onEnd = (): void => settle(() => resolve(text.end()));
     const onClose = (): void =>
       settle(() => reject(new ApiError(408, 'invalid_request_error', 'The body was cut short.')));
     incoming.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);

@@ -4,7 +4,7 @@ import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
-import { parseJson } from '../http/request-body.ts';
+import { parseScanned } from '../http/json-text.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from '../websocket/frame-receiver.ts';
@@ -100,7 +100,7 @@ export class ResponsesSession {
   /** @returns null for what is no event; the client is told. */
   #parse(text: string): object | null {
     try {
-      const event = requireCreateEvent(parseJson(text));
+      const event = requireCreateEvent(parseScanned(text));
       this.#receiver.accept();
       return event;
     } catch (error) {

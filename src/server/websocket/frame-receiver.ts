@@ -2,6 +2,7 @@
 import type { RawData, WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
 import { badRequest, type ApiError } from '../errors.ts';
+import { JsonText } from '../http/json-text.ts';
 import { toApiError } from '../to-api-error.ts';
 import type { ServerContext } from '../context.ts';
 import type { FrameTurns } from './frame-turns.ts';
@@ -14,10 +15,18 @@ export interface FrameReceiverOptions {
   readonly writer: FrameWriter;
   readonly turns: FrameTurns;
   readonly logger: ServerContext['logger'];
-  /** Handles a text frame; what it throws is told as of a frame that is no request. */
+  /** Handles the text of a frame, which was scanned; what it throws is told as of a frame that is no request. */
   readonly take: (text: string) => void;
   /** Tells the client what is wrong with a frame. */
   readonly tell: (error: ApiError) => void;
+}
+
+interface Frame {
+  readonly bytes: Buffer;
+  readonly isBinary: boolean;
+  readonly text: JsonText;
+  /** Of its bytes, how many are in `text`. */
+  numScanned: number;
 }
 
 /**
@@ -26,7 +35,7 @@ export interface FrameReceiverOptions {
  */
 export class FrameReceiver {
   readonly #options: FrameReceiverOptions;
-  readonly #frames: { readonly data: RawData; readonly isBinary: boolean }[] = [];
+  readonly #frames: Frame[] = [];
   #isQueued = false;
   #numBad = 0;
 
@@ -34,7 +43,7 @@ export class FrameReceiver {
     this.#options = options;
     const { socket, logger } = options;
     socket.on('message', (data, isBinary) => {
-      this.#frames.push({ data, isBinary });
+      this.#frames.push({ bytes: bytesOf(data), isBinary, text: new JsonText(), numScanned: 0 });
       this.#handleSoon();
       if (this.#frames.length > 0) socket.pause();
     });
@@ -59,10 +68,11 @@ export class FrameReceiver {
     socket.pause();
   }
 
-  handleFrame(): boolean {
+  /** Scans a piece of the frame whose turn it is, and with the last one handles it. */
+  handlePiece(): boolean {
     this.#isQueued = false;
-    const frame = this.#frames.shift();
-    if (frame !== undefined) this.#handle(frame);
+    const [frame] = this.#frames;
+    if (frame !== undefined && this.#handle(frame)) this.#frames.shift();
     const { socket } = this.#options;
     if (this.#frames.length === 0) {
       if (socket.isPaused && socket.readyState === socket.OPEN) socket.resume();
@@ -84,20 +94,27 @@ export class FrameReceiver {
     else turns.add(this);
   }
 
-  #handle({ data, isBinary }: { readonly data: RawData; readonly isBinary: boolean }): void {
+  /** @returns whether it is done with */
+  #handle(frame: Frame): boolean {
     const { socket, take } = this.#options;
     // What comes after a close is for nobody.
-    if (socket.readyState !== socket.OPEN) return;
+    if (socket.readyState !== socket.OPEN) return true;
+    const { bytes, isBinary, text } = frame;
     try {
       if (isBinary) throw badRequest('Frames must be text, not binary.', null, 'invalid_json');
-      take(textOf(data));
+      const piece = bytes.subarray(frame.numScanned, frame.numScanned + LIMITS.bodyTurnBytes);
+      frame.numScanned += piece.length;
+      text.push(piece);
+      if (frame.numScanned < bytes.length) return false;
+      take(text.end());
     } catch (error) {
       this.reject(error);
     }
+    return true;
   }
 }
 
-function textOf(data: RawData): string {
-  if (Array.isArray(data)) return Buffer.concat(data).toString('utf8');
-  return Buffer.from(data instanceof ArrayBuffer ? new Uint8Array(data) : data).toString('utf8');
+function bytesOf(data: RawData): Buffer {
+  if (Array.isArray(data)) return Buffer.concat(data);
+  return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }

@@ -3,12 +3,12 @@ import { LIMITS } from '../../limits.ts';
 
 /** Something with frames to handle. */
 export interface FrameHolder {
-  /** Handles one frame. @returns whether it has another */
-  handleFrame(): boolean;
+  /** Handles a frame, or a piece of a large one. @returns whether there is more */
+  handlePiece(): boolean;
 }
 
 /**
- * Holders take turns frame by frame. When their frames have had their share of a turn of the event
+ * Holders take turns frame by frame, and piece by piece of large ones. When their frames have had their share of a turn of the event
  * loop, the rest wait for the next one.
  */
 export class FrameTurns {
@@ -28,7 +28,7 @@ export class FrameTurns {
       const [holder] = this.#queue;
       if (holder === undefined) break;
       const startedAt = performance.now();
-      const hasMore = holder.handleFrame();
+      const hasMore = holder.handlePiece();
       this.#spentMs += performance.now() - startedAt;
       this.#queue.shift();
       if (hasMore) this.#queue.push(holder);

@@ -1,15 +1,18 @@
 /** What clients send over a WebSocket. */
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
-import { parseJson } from '../http/request-body.ts';
+import { parseScanned } from '../http/json-text.ts';
 
 export type ClientFrame =
   | { readonly type: 'cancel'; readonly requestId: string }
   | { readonly type: 'request'; readonly requestId: string; readonly body: object };
 
-/** @throws ApiError 400 when the frame is not a JSON object with a `request_id`. */
+/**
+ * @param text of the frame, which was scanned
+ * @throws ApiError 400 when the frame is not a JSON object with a `request_id`.
+ */
 export function parseFrame(text: string): ClientFrame {
-  const json = parseJson(text);
+  const json = parseScanned(text);
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
     throw badRequest('A frame must be a JSON object.', null, 'invalid_json');
   }

@@ -1,0 +1,45 @@
+/** JSON texts of clients, decoded and scanned as their bytes come. */
+import { StringDecoder } from 'node:string_decoder';
+import { JsonBoundError, JsonScanner } from '../../front/json-bounds.ts';
+import { badRequest } from '../errors.ts';
+import { withExactSeed } from '../schemas/exact-seed.ts';
+
+/** One text, which was looked at piece by piece: what is left to do at once is to parse it. */
+export class JsonText {
+  /** Unlike a TextDecoder, which takes longer to make than to decode a small frame. */
+  readonly #decoder = new StringDecoder('utf8');
+  readonly #scanner = new JsonScanner();
+  readonly #pieces: string[] = [];
+
+  /** @throws ApiError 400 when there is too much in it for JSON.parse */
+  push(bytes: Buffer): void {
+    const piece = this.#decoder.write(bytes);
+    try {
+      this.#scanner.push(piece);
+    } catch (error) {
+      if (!(error instanceof JsonBoundError)) throw error;
+      const message = `The request's JSON can't be taken: ${error.message}.`;
+      throw badRequest(message, null, 'json_too_complex');
+    }
+    this.#pieces.push(piece);
+  }
+
+  /** @returns the whole text, to be parsed with `parseScanned` */
+  end(): string {
+    return [...this.#pieces, this.#decoder.end()].join('');
+  }
+}
+
+/**
+ * The value of a text that was scanned; its `seed` may be a bigint.
+ * @throws ApiError 400 when it is not JSON
+ */
+export function parseScanned(text: string): unknown {
+  try {
+    return withExactSeed(JSON.parse(text), text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const reason = error.message.slice(0, 200);
+    throw badRequest(`The request is not valid JSON: ${reason}.`, null, 'invalid_json');
+  }
+}
