@@ -182,6 +182,9 @@ export const MODEL_LIMITS = {
   /** Bytes of an ONNX file without the weights beside it: what the format can have. */
   graphBytes: 2 ** 31 - 1,
 
+  /** Models of a repository; further folders are not read. */
+  repositoryModels: 1000,
+
   vocabSize: 2 ** 22,
   layers: 1024,
   /** Attention heads of a layer. */

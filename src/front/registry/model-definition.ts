@@ -7,8 +7,8 @@ export interface ModelDefinition {
   readonly version: string;
   /** What `--model` takes: a folder, `hf:owner/name` or a preset. */
   readonly source: string;
-  /** Serve flags of this model alone, by name; they come before the command line's. */
-  readonly options: Readonly<Record<string, unknown>>;
+  /** Flags of `serve` for this model, by their names without dashes; they go before the command line's. */
+  readonly flags: Readonly<Record<string, string | number | boolean>>;
   /** Engine processes. */
   readonly instances: number;
   /** Loaded at start. */
@@ -17,6 +17,8 @@ export interface ModelDefinition {
   readonly keepAliveMs: number | null;
   /** Changes when the model's files do: then it is loaded anew. */
   readonly fingerprint: string;
+  /** Why it can't be loaded, if that is known already. */
+  readonly problem: string | null;
 }
 
 /** Such as `summit@1`: what tells the versions of a model apart. */

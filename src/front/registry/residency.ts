@@ -115,6 +115,7 @@ export class Residency<R extends Runtime> {
     const { loader, onEvent } = this.#options;
     let place: Place<R> | undefined;
     try {
+      if (definition.problem !== null) throw new ModelUnavailableError(definition.problem);
       place = newPlace(entry, await loader.estimate(definition));
       await this.#claim(place, load, isReplacement);
       const runtime = await this.#loads.add(() =>

@@ -24,15 +24,15 @@ export class FakeLoader implements ModelLoader<FakeRuntime> {
   readonly #held = new Map<string, (failure: string | null) => void>();
   isHolding = false;
 
-  estimate({ options }: ModelDefinition): Promise<number> {
-    return Promise.resolve(Number(options['bytes'] ?? 10));
+  estimate({ flags }: ModelDefinition): Promise<number> {
+    return Promise.resolve(Number(flags['bytes'] ?? 10));
   }
 
   async load(definition: ModelDefinition): Promise<FakeRuntime> {
     const { name, version } = definition;
     const failure = this.isHolding
       ? await new Promise<string | null>((resolve) => this.#held.set(`${name}@${version}`, resolve))
-      : (definition.options['failure'] as string | undefined);
+      : definition.flags['failure'];
     if (typeof failure === 'string') throw new Error(failure);
     const runtime = new FakeRuntime(definition, await this.estimate(definition));
     this.runtimes.push(runtime);
@@ -56,18 +56,19 @@ export class FakeLoader implements ModelLoader<FakeRuntime> {
 
 export function modelDefinition(
   name: string,
-  options: Readonly<Record<string, unknown>> = {},
+  flags: ModelDefinition['flags'] = {},
   changes: Partial<ModelDefinition> = {},
 ): ModelDefinition {
   return {
     name,
     version: '1',
     source: name,
-    options,
+    flags,
     instances: 1,
     preload: false,
     keepAliveMs: null,
     fingerprint: '',
+    problem: null,
     ...changes,
   };
 }
