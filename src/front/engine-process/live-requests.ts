@@ -46,7 +46,8 @@ export class LiveRequests {
 
   add(request: EngineRequest): LiveRequest {
     const stream = new TokenStream();
-    const live = { request, stream, outputTokenIds: [], crashes: 0, pauses: 0 };
+    const outputTokenIds = [...request.outputTokenIds];
+    const live = { request, stream, outputTokenIds, crashes: 0, pauses: 0 };
     this.#all.set(request.id, live);
     this.#held.add(live);
     return live;
