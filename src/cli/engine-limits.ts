@@ -35,12 +35,14 @@ const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
 
 /**
  * Fits the flags to each other, to the model and to the device, the CPU if left out.
+ * @param numModels that share the memory which is free, where the flags do not say how much there is
  * @throws UsageError naming the flag and both numbers
  */
 export function engineLimits(
   options: LimitOptions,
   { maxPositionEmbeddings, slidingWindows = [] }: LimitedModel,
   chosen: ChosenDevice | null = null,
+  numModels = 1,
 ): EngineLimits {
   const { maxNumSeqs, maxModelLen = maxPositionEmbeddings } = options;
   if (maxModelLen > maxPositionEmbeddings) {
@@ -79,7 +81,7 @@ export function engineLimits(
     maxModelLen,
     maxNumBatchedTokens,
     ...(gpu && { device: gpu.device }),
-    kvCacheMemory: options.kvCacheMemory ?? defaultCacheMemory(gpu),
+    kvCacheMemory: options.kvCacheMemory ?? Math.floor(defaultCacheMemory(gpu) / numModels),
     prefixCaching: options.prefixCaching,
     targetItlMs: options.targetItlMs ?? null,
     threads: options.threads,

@@ -8,9 +8,17 @@ import { ENGINE_FLAGS } from './flags/engine-flags.ts';
 import type { FlagSpec } from './flags/flag-spec.ts';
 import { HTTP_FLAGS } from './flags/http-flags.ts';
 import { MODEL_FLAGS } from './flags/model-flags.ts';
+import { REGISTRY_FLAGS } from './flags/registry-flags.ts';
 import { REQUEST_FLAGS } from './flags/request-flags.ts';
+import { UsageError } from './usage-error.ts';
 
-const OPTIONS = { ...MODEL_FLAGS, ...ENGINE_FLAGS, ...REQUEST_FLAGS, ...HTTP_FLAGS };
+const OPTIONS = {
+  ...MODEL_FLAGS,
+  ...ENGINE_FLAGS,
+  ...REQUEST_FLAGS,
+  ...HTTP_FLAGS,
+  ...REGISTRY_FLAGS,
+};
 
 export type OptionName = keyof typeof OPTIONS;
 export type Options<N extends OptionName = OptionName> = {
@@ -41,6 +49,37 @@ export function addOptions(command: Command, names: readonly OptionName[]): Comm
 /** The checked values of a command's flags: the flag, else the environment, else the default. */
 export function readOptions<N extends OptionName>(command: Command): Options<N> {
   return command.opts();
+}
+
+/**
+ * The checked values of flags that a file gives for one model.
+ * @param flags by their names without dashes
+ * @param allowed those that a model may have of its own
+ * @throws UsageError naming the flag that is unknown, or has a bad value
+ */
+export function readFlags<N extends OptionName>(
+  flags: Readonly<Record<string, string | number | boolean>>,
+  allowed: readonly N[],
+): Partial<Options<N>> {
+  const names = new Map(allowed.map((name) => [flagOf(OPTIONS[name]), name]));
+  const values = Object.entries(flags).map(([flag, value]) => {
+    const name = names.get(flag);
+    if (name === undefined) throw new UsageError(`--${flag} is no flag of a single model`);
+    const isSwitch = !OPTIONS[name].flags.includes('<');
+    const isOff = flag.startsWith('no-') === (value === true);
+    const result = OPTIONS[name].schema.safeParse(isSwitch ? !isOff : String(value));
+    if (result.success) return [name, result.data] as const;
+    throw new UsageError(
+      `--${flag} ${value}: ${result.error.issues.map(({ message }) => message).join('; ')}`,
+    );
+  });
+  // Each value has gone through its flag's schema.
+  return Object.fromEntries(values) as Partial<Options<N>>;
+}
+
+/** `max-num-seqs` of `--max-num-seqs <n>`. */
+function flagOf({ flags }: FlagSpec): string {
+  return flags.replace(/^--/, '').replace(/ .*$/, '');
 }
 
 function check(schema: z.ZodType, text: string): unknown {

@@ -10,7 +10,7 @@ import { PromptPool } from '../front/prompts/prompt-pool.ts';
 import { TextGenerator } from '../front/generation/text-generator.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';
 import { createLogger } from '../observability/logger.ts';
-import { Metrics } from '../observability/metrics.ts';
+import { MetricsHub } from '../observability/metrics-hub.ts';
 import { createApp } from '../server/app.ts';
 import { DEFAULT_SERVER_CONFIG, type ServerContext } from '../server/context.ts';
 import { ResponseStore } from '../server/responses/store.ts';
@@ -118,10 +118,14 @@ async function serve(options: Options): Promise<void> {
     isShared: () => access.keys.numClients > 1,
     ...(options.maxQueueTokens === undefined ? {} : { maxQueueTokens: options.maxQueueTokens }),
   });
-  const metrics = new Metrics({ modelName, engine, admission, withProcess: true });
+  const metrics = new MetricsHub({ withProcess: true, models: () => [] });
+  const modelMetrics = metrics.of(modelName, { engine, admission });
   const { eosTokenIds } = tokenizer;
   const timings = new ServerTimings();
-  const observe = observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings));
+  const observe = observeAll(
+    modelMetrics.observe.bind(modelMetrics),
+    timings.observe.bind(timings),
+  );
   const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
 
   const promptPool = new PromptPool(textSource, options.tokenizerPoolSize);

@@ -1,5 +1,5 @@
 /** Prometheus metrics under vLLM's names, with `chairlift_` for `vllm:`. */
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import type {
   GenerationObserver,
   GenerationOutcome,
@@ -31,13 +31,12 @@ const FINISHED_REASONS = ['stop', 'length', 'abort', 'error'] as const;
 export interface MetricsOptions extends ObservedState {
   /** The value of the label `model_name`. */
   readonly modelName: string;
-  /** Also watch the process: CPU, memory, event loop, garbage collection. */
-  readonly withProcess: boolean;
 }
 
-/** One server's metrics, in a registry of their own. */
+/** One model's metrics, in a registry of their own. */
 export class Metrics {
   readonly registry = new Registry();
+  #state: ObservedState;
   readonly #promptTokens: Counter;
   readonly #generationTokens: Counter;
   readonly #finished: Counter<'finished_reason'>;
@@ -50,8 +49,8 @@ export class Metrics {
 
   constructor(options: MetricsOptions) {
     this.registry.setDefaultLabels({ model_name: options.modelName });
-    if (options.withProcess) collectDefaultMetrics({ register: this.registry });
-    registerStateMetrics(this.registry, options);
+    this.#state = options;
+    registerStateMetrics(this.registry, () => this.#state);
     this.#promptTokens = this.#counter('prompt_tokens_total', 'Prompt tokens computed.');
     this.#generationTokens = this.#counter('generation_tokens_total', 'Tokens generated.');
     this.#finished = new Counter({
@@ -91,6 +90,11 @@ export class Metrics {
       'Tokens generated for a request.',
       LENGTH_BUCKETS,
     );
+  }
+
+  /** The model was loaded anew. */
+  watch(state: ObservedState): void {
+    this.#state = state;
   }
 
   /** Follows one request; this is the text generator's `observe`. */

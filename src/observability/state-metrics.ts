@@ -8,7 +8,7 @@ export interface ObservedState {
 }
 
 /** Metrics that are read from the engine and the queue whenever somebody asks. */
-export function registerStateMetrics(registry: Registry, { engine, admission }: ObservedState) {
+export function registerStateMetrics(registry: Registry, stateNow: () => ObservedState) {
   const registers = [registry];
   const gauge = (name: string, help: string, level: () => number): void => {
     const metric: Gauge = new Gauge({
@@ -48,10 +48,10 @@ export function registerStateMetrics(registry: Registry, { engine, admission }: 
   };
 
   gauge('num_requests_running', 'Requests whose sequence is in the batch.', () => {
-    return engine.stats.numRunning;
+    return stateNow().engine.stats.numRunning;
   });
   gauge('num_requests_waiting', 'Requests that wait for a place in the batch.', () => {
-    return engine.stats.numWaiting + admission.waiting;
+    return stateNow().engine.stats.numWaiting + stateNow().admission.waiting;
   });
   const byReason: Gauge<'reason'> = new Gauge({
     name: 'chairlift_num_requests_waiting_by_reason',
@@ -59,12 +59,12 @@ export function registerStateMetrics(registry: Registry, { engine, admission }: 
     labelNames: ['reason'],
     registers,
     collect() {
-      byReason.set({ reason: 'capacity' }, admission.waiting);
-      byReason.set({ reason: 'deferred' }, engine.stats.numWaiting);
+      byReason.set({ reason: 'capacity' }, stateNow().admission.waiting);
+      byReason.set({ reason: 'deferred' }, stateNow().engine.stats.numWaiting);
     },
   });
   gauge('num_prompt_tokens_waiting', 'Prompt tokens of the requests in the queue.', () => {
-    return admission.waitingTokens;
+    return stateNow().admission.waitingTokens;
   });
   const rejected: Counter<'reason'> = new Counter({
     name: 'chairlift_request_rejected_total',
@@ -73,34 +73,41 @@ export function registerStateMetrics(registry: Registry, { engine, admission }: 
     registers,
     collect() {
       rejected.reset();
-      for (const [reason, count] of Object.entries(admission.numRejected)) {
+      for (const [reason, count] of Object.entries(stateNow().admission.numRejected)) {
         rejected.inc({ reason }, count);
       }
     },
   });
   gauge('kv_cache_usage_perc', "Share of the KV cache's memory in use, 0 to 1.", () => {
-    return engine.stats.kvCacheUsage;
+    return stateNow().engine.stats.kvCacheUsage;
   });
   counter('num_preemptions_total', 'Times that a sequence gave up its row for memory.', () => {
-    return engine.stats.numPreemptions;
+    return stateNow().engine.stats.numPreemptions;
   });
   counter('prefix_cache_queries_total', 'Tokens looked up in the prefix cache.', () => {
-    return engine.stats.prefixCacheQueries;
+    return stateNow().engine.stats.prefixCacheQueries;
   });
   counter('prefix_cache_hits_total', 'Tokens found in the prefix cache.', () => {
-    return engine.stats.prefixCacheHits;
+    return stateNow().engine.stats.prefixCacheHits;
   });
   counter('spec_decode_num_drafts_total', 'Drafts of coming tokens that were verified.', () => {
-    return engine.stats.numDrafts;
+    return stateNow().engine.stats.numDrafts;
   });
   bySource('spec_decode_num_draft_tokens_total', 'Tokens of those drafts.', () => {
-    return [engine.stats.numDraftTokens, engine.stats.numForcedDraftTokens];
+    return [stateNow().engine.stats.numDraftTokens, stateNow().engine.stats.numForcedDraftTokens];
   });
   bySource('spec_decode_num_accepted_tokens_total', 'Draft tokens that came true.', () => {
-    return [engine.stats.numAcceptedTokens, engine.stats.numForcedAcceptedTokens];
+    return [
+      stateNow().engine.stats.numAcceptedTokens,
+      stateNow().engine.stats.numForcedAcceptedTokens,
+    ];
   });
-  counter('engine_steps_total', 'Iterations of the engine.', () => engine.stats.numSteps);
+  counter(
+    'engine_steps_total',
+    'Iterations of the engine.',
+    () => stateNow().engine.stats.numSteps,
+  );
   counter('engine_crashes_total', 'Times that the engine process ended unasked.', () => {
-    return engine.numCrashes;
+    return stateNow().engine.numCrashes;
   });
 }

@@ -9,7 +9,8 @@ import type { GrammarChecker } from '../front/grammars/grammar-checker.ts';
 import type { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import { LIMITS } from '../limits.ts';
-import type { Metrics } from '../observability/metrics.ts';
+import type { Runtime } from '../front/registry/loaded-model.ts';
+import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { ApiKeys } from './auth/api-keys.ts';
 import type { LoopMonitor } from './operating/loop-monitor.ts';
 import type { BodyReader } from './http/request-body.ts';
@@ -80,10 +81,11 @@ export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
   webSocketPingMs: 30_000,
 };
 
-export interface ServerContext {
+/** A model that generates text, with all that is its own. */
+export interface TextRuntime extends Runtime {
   readonly generator: Generator;
   readonly engine: Engine;
-  readonly admission: Pick<Admission, 'requireRoom'>;
+  readonly admission: Pick<Admission, 'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close'>;
   readonly tokenizer: Pick<TextTokenizer, 'decode' | 'idToToken' | 'pieces'>;
   readonly prompts: Pick<
     PromptEncoder,
@@ -93,19 +95,26 @@ export interface ServerContext {
   readonly chatFormat: ChatFormat;
   readonly grammars: Pick<GrammarChecker, 'check'>;
   readonly model: ServedModel;
+}
+
+/** What all models of a server share. */
+export interface SharedContext {
   readonly bodies: Pick<BodyReader, 'read'>;
   /** Responses that clients may come back to. */
   readonly responses: ResponseStore;
   readonly config: ServerConfig;
   readonly keys: ApiKeys;
-  readonly metrics: Metrics;
-  /** Fed by the generator's `observe`. */
+  readonly metrics: Pick<MetricsHub, 'text' | 'contentType'>;
+  /** Fed by the generators' `observe`. */
   readonly timings: ServerTimings;
   readonly logger: Logger;
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;
   /** True once shutdown began: running requests finish, new ones are refused. */
   isDraining(): boolean;
 }
+
+/** What a request for a model is served with. */
+export type ServerContext = SharedContext & Omit<TextRuntime, keyof Runtime>;
 
 /** Hono's type parameter for every route of this server. */
 export interface ServerEnv {

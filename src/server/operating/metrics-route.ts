@@ -4,8 +4,8 @@ import { requireAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 
 export function metricsRoute(app: Hono<ServerEnv>, context: ServerContext): void {
-  const { registry } = context.metrics;
+  const { metrics } = context;
   app.get('/metrics', requireAdmin(context), async (c) =>
-    c.body(await registry.metrics(), 200, { 'content-type': registry.contentType }),
+    c.body(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
 }

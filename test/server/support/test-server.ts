@@ -16,7 +16,7 @@ import {
 import { TextGenerator } from '../../../src/front/generation/text-generator.ts';
 import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
-import { Metrics } from '../../../src/observability/metrics.ts';
+import { MetricsHub } from '../../../src/observability/metrics-hub.ts';
 import { ApiKeys, unnamedKeys } from '../../../src/server/auth/api-keys.ts';
 import { createApp } from '../../../src/server/app.ts';
 import {
@@ -142,7 +142,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     maxQueue: options.maxQueue ?? 8,
     isShared: () => keys.numClients > 1,
   });
-  const metrics = new Metrics({ modelName: MODEL, engine, admission, withProcess: false });
+  const metrics = new MetricsHub({ withProcess: false, models: () => [] });
+  const modelMetrics = metrics.of(MODEL, { engine, admission });
   const timings = new ServerTimings();
   const tokenizer = createTokenizer();
   const template = new ChatTemplate(new Map([['default', TEMPLATE]]), {});
@@ -156,7 +157,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         tokenizer,
         admission,
         eosTokenIds: [EOS_TOKEN_ID],
-        observe: observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings)),
+        observe: observeAll(modelMetrics.observe.bind(modelMetrics), timings.observe.bind(timings)),
       }),
     engine,
     admission,

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { parseDuration } from '../../front/registry/duration.ts';
+import { MODEL_CONTROLS } from '../../front/registry/model-registry.ts';
+import type { FlagSpec } from './flag-spec.ts';
+import { byteSize, count } from './values.ts';
+
+const duration = z.string().transform((text, context) => {
+  const ms = parseDuration(text);
+  if (ms !== null) return ms;
+  context.addIssue({ code: 'custom', message: 'expected a duration such as 5m, or -1 for ever' });
+  return z.NEVER;
+});
+
+/** Which models a server has, and which of them it holds in memory. */
+export const REGISTRY_FLAGS = {
+  modelRepository: {
+    flags: '--model-repository <folder>',
+    description: 'folder of models, each with its files or with folders of versions',
+    schema: z.string().min(1).optional(),
+  },
+  modelControl: {
+    flags: '--model-control <mode>',
+    description:
+      'when models are loaded: none (all at start), explicit (by command), poll (as the repository changes) or auto (for the first request)',
+    schema: z.enum(MODEL_CONTROLS).optional(),
+    defaultText: 'auto with --model-repository, else none',
+  },
+  repositoryPollSecs: {
+    flags: '--repository-poll-secs <n>',
+    description: 'seconds between looks at the repository, with --model-control poll and auto',
+    schema: z.coerce.number().gt(0),
+    default: 15,
+  },
+  modelsMax: {
+    flags: '--models-max <n>',
+    description: 'models in memory at once; the one that has been idle for longest goes',
+    schema: count(1),
+    default: 4,
+  },
+  modelsMemory: {
+    flags: '--models-memory <size>',
+    description: 'memory that all models may take: weights and KV caches',
+    schema: byteSize.optional(),
+    defaultText: 'no limit',
+  },
+  keepAlive: {
+    flags: '--keep-alive <duration>',
+    description: 'how long an idle model stays, with --model-control auto; -1 is for ever',
+    schema: duration,
+    default: 300_000,
+    defaultText: '5m',
+  },
+  instances: {
+    flags: '--instances <n>',
+    description: 'engine processes of each model; threads and KV cache are divided among them',
+    schema: count(1),
+    default: 1,
+  },
+  warmup: {
+    flags: '--warmup <mode>',
+    description:
+      'what is computed before a model is ready: off, quick, or full (every power of two)',
+    schema: z.enum(['off', 'quick', 'full']),
+    default: 'quick',
+  },
+} satisfies Record<string, FlagSpec>;

@@ -1,0 +1,219 @@
+/** From a model's definition to a running engine with all that the front needs around it. */
+import type { Logger } from 'pino';
+import { usableCores } from '../engine/cpu/usable-cores.ts';
+import { chatFormatOf } from '../front/chat/chat-format.ts';
+import { EngineClient, type EngineClientOptions } from '../front/engine-process/engine-client.ts';
+import { EngineInstances } from '../front/engine-process/engine-instances.ts';
+import { observeAll } from '../front/generation/observe-all.ts';
+import { TextGenerator } from '../front/generation/text-generator.ts';
+import { warmUp } from '../front/generation/warm-up.ts';
+import { GrammarChecker } from '../front/grammars/grammar-checker.ts';
+import { grammarVocabulary } from '../front/grammars/grammar-vocabulary.ts';
+import { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
+import { PromptPool } from '../front/prompts/prompt-pool.ts';
+import { Admission, requestsInEngine } from '../front/queue/admission.ts';
+import type { ModelDefinition } from '../front/registry/model-definition.ts';
+import type { ModelLoad } from '../front/registry/model-entry.ts';
+import type { ModelLoader } from '../front/registry/residency.ts';
+import { loadTextModel } from '../front/text/load-text-model.ts';
+import { countParameters } from '../model/huggingface/parameter-count.ts';
+import type { DecoderManifest, Precision } from '../model/build/manifest.ts';
+import type { MetricsHub } from '../observability/metrics-hub.ts';
+import type { TextRuntime } from '../server/context.ts';
+import type { ServerTimings } from '../server/generation/server-timing.ts';
+import { resolveAttention } from './attention.ts';
+import { buildWithProgress } from './build-model.ts';
+import { type ChosenDevice, chooseDevice } from './device.ts';
+import { type EngineLimits, engineLimits, requireReach } from './engine-limits.ts';
+import { type ChosenModel, chooseModel } from './model-source.ts';
+import { ENGINE_FLAGS } from './flags/engine-flags.ts';
+import { MODEL_FLAGS } from './flags/model-flags.ts';
+import { REQUEST_FLAGS } from './flags/request-flags.ts';
+import { type OptionName, type Options, readFlags } from './options.ts';
+import { resolvePrecision } from './precision.ts';
+import type { PrecisionChoice } from './precision-choice.ts';
+import { speculation } from './speculation.ts';
+
+/** A flag that is the server's, or that a definition says in its own words. */
+const NOT_OF_A_MODEL: readonly OptionName[] = [
+  'model',
+  'servedModelName',
+  'sharePrefixCache',
+  'priorityRange',
+  'requestTimeout',
+  'responseStoreSize',
+];
+/** Flags that a model of a repository may have of its own. */
+const OWN_FLAGS = (
+  Object.keys({ ...MODEL_FLAGS, ...ENGINE_FLAGS, ...REQUEST_FLAGS }) as OptionName[]
+).filter((name) => !NOT_OF_A_MODEL.includes(name));
+
+/** Of a weight in a build; a scale for each block or channel is not counted. */
+const BYTES_PER_WEIGHT: Readonly<Record<Precision, number>> = {
+  fp32: 4,
+  fp16: 2,
+  int8: 1,
+  int4: 0.5,
+};
+
+export interface TextModelLoaderOptions {
+  /** Of the command line. */
+  readonly options: Options;
+  /** Models that share the memory, for the default of a KV cache. */
+  readonly numModels: number;
+  readonly logger: Logger;
+  readonly metrics: MetricsHub;
+  readonly timings: ServerTimings;
+  /** Whether several clients share the queue. */
+  readonly isShared: () => boolean;
+}
+
+/** A model that serves, and how it came to run as it does. */
+export interface LoadedText extends TextRuntime {
+  readonly how: Pick<Plan, 'limits' | 'attention' | 'choice' | 'chosenDevice'> & {
+    readonly manifest: DecoderManifest;
+  };
+}
+
+/** What was decided about a model before anything of it was built. */
+interface Plan {
+  readonly options: Options;
+  readonly chosen: ChosenModel;
+  readonly chosenDevice: ChosenDevice;
+  readonly limits: EngineLimits;
+  readonly choice: PrecisionChoice;
+  readonly attention: 'slots' | 'paged';
+}
+
+export class TextModelLoader implements ModelLoader<LoadedText> {
+  readonly #server: TextModelLoaderOptions;
+  readonly #plans = new WeakMap<ModelDefinition, Promise<Plan>>();
+
+  constructor(options: TextModelLoaderOptions) {
+    this.#server = options;
+  }
+
+  /** Downloads the model if it has to. @throws UsageError, ModelError */
+  async estimate(definition: ModelDefinition): Promise<number> {
+    const { chosen, choice, limits } = await this.#plan(definition);
+    const numParameters =
+      chosen.decoder.kind === 'buildable' ? countParameters(chosen.decoder.config) : 0;
+    return numParameters * BYTES_PER_WEIGHT[choice.precision] + limits.kvCacheMemory;
+  }
+
+  /** @throws UsageError, ModelError, TokenizerError, EngineError */
+  async load(
+    definition: ModelDefinition,
+    onState: (state: ModelLoad['state']) => void,
+  ): Promise<LoadedText> {
+    const { name, instances } = definition;
+    const { timings, metrics: hub, isShared } = this.#server;
+    const plan = await this.#plan(definition);
+    const { options, chosen, chosenDevice, limits, choice, attention } = plan;
+    const { specialTokensInContent = false, maxQueue, maxQueueTokens } = options;
+    const textSource = { ...chosen.text, specialTokensInContent };
+    const textModel = await loadTextModel(textSource);
+    onState('building');
+    const model = await buildWithProgress(
+      chosen.source,
+      { ...choice, maxModelLen: limits.maxModelLen },
+      options.kvCacheDtype,
+    );
+    requireReach(limits, model.manifest);
+    onState('loading');
+    const { vocabSize } = chosen.decoder.config;
+    const vocabulary = grammarVocabulary(textModel.tokenizer, vocabSize);
+    const engine = this.#newEngine(name, instances, options);
+    await engine.start({
+      model,
+      ...limits,
+      kvCacheMemory: Math.floor(limits.kvCacheMemory / instances),
+      threads: Math.max(1, Math.floor((limits.threads || usableCores()) / instances)),
+      attention,
+      speculative: await speculation(options, choice, chosenDevice.device, chosen.decoder.config),
+      grammarVocabulary: vocabulary,
+    });
+    await warmUp(engine, options.warmup, { ...limits, vocabSize });
+
+    const admission = new Admission({
+      concurrency: requestsInEngine(limits.maxNumSeqs) * instances,
+      maxQueue,
+      isShared,
+      ...(maxQueueTokens === undefined ? {} : { maxQueueTokens }),
+    });
+    const metrics = hub.of(name, { engine, admission });
+    const { tokenizer, chatTemplate, generationDefaults } = textModel;
+    const pool = new PromptPool(textSource, options.tokenizerPoolSize);
+    const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
+    const observe = observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings));
+    const { eosTokenIds } = tokenizer;
+    const weights = model.manifest.numParameters * BYTES_PER_WEIGHT[choice.precision];
+    return {
+      generator: new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe }),
+      engine,
+      admission,
+      tokenizer,
+      prompts: new PromptEncoder({ model: textModel, admission, pool }),
+      chatFormat: chatFormatOf(chatTemplate?.text ?? '', options),
+      grammars,
+      model: {
+        id: name,
+        created: Math.floor(Date.now() / 1000),
+        maxModelLen: limits.maxModelLen,
+        vocabSize,
+        samplingDefaults: generationDefaults,
+      },
+      how: { limits, attention, choice, chosenDevice, manifest: model.manifest },
+      memoryBytes: weights + engine.info.kvCacheBytes,
+      async stop() {
+        admission.close();
+        pool.close();
+        grammars.close();
+        await engine.stop();
+      },
+    };
+  }
+
+  #plan(definition: ModelDefinition): Promise<Plan> {
+    const known = this.#plans.get(definition);
+    if (known !== undefined) return known;
+    const plan = this.#decide(definition);
+    this.#plans.set(definition, plan);
+    // The next try may find what this one missed.
+    plan.catch(() => this.#plans.delete(definition));
+    return plan;
+  }
+
+  async #decide({ source, flags }: ModelDefinition): Promise<Plan> {
+    const options = { ...this.#server.options, ...readFlags(flags, OWN_FLAGS), model: source };
+    const chosen = await chooseModel(options, (config) => chooseDevice(options, config));
+    const { config, kind } = chosen.decoder;
+    const chosenDevice = await chooseDevice(options, config);
+    const limits = engineLimits(options, config, chosenDevice, this.#server.numModels);
+    const choice = resolvePrecision(options.precision, chosenDevice, chosen.decoder);
+    const attention = resolveAttention(
+      options.attention,
+      chosenDevice,
+      choice.activationDtype,
+      kind,
+    );
+    return { options, chosen, chosenDevice, limits, choice, attention };
+  }
+
+  #newEngine(
+    model: string,
+    instances: number,
+    { stepTimeout }: Options,
+  ): EngineClient | EngineInstances {
+    const { logger } = this.#server;
+    const options: EngineClientOptions = {
+      stepTimeoutMs: stepTimeout * 1000,
+      onCrash: (description, unfinished) =>
+        logger.error(
+          { model, description, unfinished },
+          'the engine process died; starting another',
+        ),
+    };
+    return instances === 1 ? new EngineClient(options) : new EngineInstances(instances, options);
+  }
+}
