@@ -5,6 +5,8 @@ import { babbles, MODEL, useServers } from './support/test-server.ts';
 const server = useServers();
 
 /** Every sample of the page, by name and labels other than the model's. */
+const OF_THE_MODEL = new RegExp(`model_name="${MODEL}"`);
+
 async function samplesOf({ url }: { readonly url: string }): Promise<Map<string, number>> {
   const response = await fetch(`${url}/metrics`);
   expect(response.headers.get('content-type')).toContain('text/plain');
@@ -12,7 +14,7 @@ async function samplesOf({ url }: { readonly url: string }): Promise<Map<string,
   for (const line of (await response.text()).split('\n')) {
     if (line === '' || line.startsWith('#')) continue;
     // The only one that is of all models.
-    if (!line.startsWith('chairlift_models{')) expect(line).toContain(`model_name="${MODEL}"`);
+    expect(line).toMatch(line.startsWith('chairlift_models{') ? /state=/ : OF_THE_MODEL);
     const [name = '', value] = line.replace(/,?model_name="[^"]*"/, '').split(' ');
     samples.set(name.replace('{}', '').replace('chairlift_', ''), Number(value));
   }
