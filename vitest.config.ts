@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-/** Attacks on real servers take half an hour, one at a time: `npm run test:hostile`. */
-const HOSTILE = ['test/hostile/**'];
+/** Suites of their own: `npm run test:gpu`, and attacks on real servers, `npm run test:hostile`. */
+const OTHERS = ['test/gpu/**', 'test/hostile/**'];
 
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
 const PLAIN = ['test/{bench,cli,files,front,grammar,net,observability,onnx,server}/**/*.test.ts'];
@@ -23,7 +23,7 @@ export default defineConfig({
       { extends: true, test: { name: 'plain', include: PLAIN, isolate: false } },
       {
         extends: true,
-        test: { name: 'native', include: ['test/**/*.test.ts'], exclude: [...PLAIN, ...HOSTILE] },
+        test: { name: 'native', include: ['test/**/*.test.ts'], exclude: [...PLAIN, ...OTHERS] },
       },
     ],
   },

@@ -66,6 +66,10 @@ async function start() {
 function test() {
   run('npm', ['run', '-s', 'check']);
   run(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...args]);
+  console.error(
+    'chairlift: not part of npm test: WebGPU on a software driver (npm run test:gpu) and attacks on ' +
+      'real servers (npm run test:hostile). .ci/run runs them too.',
+  );
 }
 
 function filesBelow(folder) {

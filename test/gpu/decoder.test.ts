@@ -5,26 +5,26 @@ import {
   CPU_DEVICE,
   type DeviceOptions,
   executionProviders,
-} from '../../../src/engine/gpu/device-options.ts';
-import { DeviceDecoder } from '../../../src/engine/gpu/slots/device-decoder.ts';
-import { GraphCapture } from '../../../src/engine/gpu/slots/graph-capture.ts';
-import type { EngineRequest } from '../../../src/engine/request.ts';
-import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
-import { openEngine } from '../../../src/engine/process/open-engine.ts';
-import { prepareModel } from '../../../src/model/build/prepare-model.ts';
-import type { BuiltModel } from '../../../src/model/build/manifest.ts';
-import { PRESETS } from '../../../src/model/huggingface/presets.ts';
-import { Session } from '../../../src/ort/session.ts';
-import { builtModels } from '../../support/built-models.ts';
-import { DecoderPair } from '../../support/decoder-pair.ts';
-import { EVERY_WAY, runDeviceScenario } from '../../support/device-scenario.ts';
-import { Sequence } from '../../../src/engine/sequence.ts';
-import { type Segment, segmentOf } from '../../../src/engine/step.ts';
-import { engineRequest } from '../../support/engine-requests.ts';
-import { withFloatProducts } from '../../support/float-products.ts';
-import { addGraph } from '../../support/small-graphs.ts';
-import { temporaryCache } from '../../support/temporary-cache.ts';
-import { softwareDriver } from '../../support/vulkan-driver.ts';
+} from '../../src/engine/gpu/device-options.ts';
+import { DeviceDecoder } from '../../src/engine/gpu/slots/device-decoder.ts';
+import { GraphCapture } from '../../src/engine/gpu/slots/graph-capture.ts';
+import type { EngineRequest } from '../../src/engine/request.ts';
+import type { EngineOptions } from '../../src/engine/process/protocol.ts';
+import { openEngine } from '../../src/engine/process/open-engine.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
+import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
+import { Session } from '../../src/ort/session.ts';
+import { builtModels } from '../support/built-models.ts';
+import { DecoderPair } from '../support/decoder-pair.ts';
+import { EVERY_WAY, runDeviceScenario } from '../support/device-scenario.ts';
+import { Sequence } from '../../src/engine/sequence.ts';
+import { type Segment, segmentOf } from '../../src/engine/step.ts';
+import { engineRequest } from '../support/engine-requests.ts';
+import { withFloatProducts } from '../support/float-products.ts';
+import { addGraph } from '../support/small-graphs.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+import { softwareDriver } from '../support/vulkan-driver.ts';
 
 const driver = softwareDriver();
 Object.assign(process.env, driver);
