@@ -19,6 +19,12 @@ export default defineConfig({
     // For what hangs: how long a test takes says little on a machine with other work.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // `npm run coverage`. Servers and engines in processes of their own, and threads, do not count.
+    coverage: {
+      include: ['src/**/*.ts'],
+      exclude: ['src/onnx/onnx_pb.ts'],
+      reporter: ['text-summary', 'html', 'json-summary'],
+    },
     projects: [
       { extends: true, test: { name: 'plain', include: PLAIN, isolate: false } },
       {
