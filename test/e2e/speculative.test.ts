@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { metric, stream } from '../support/http-client.ts';
+import { orLong } from '../support/long-runs.ts';
 import { childrenOf } from '../support/processes.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
@@ -7,6 +8,7 @@ import { temporaryCache } from '../support/temporary-cache.ts';
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
 
+const MAX_TOKENS = orLong(160, 300);
 const story = { messages: [{ role: 'user', content: 'Tell me a story about the number 7.' }] };
 const people = {
   type: 'array',
@@ -18,12 +20,12 @@ const people = {
   minItems: 40,
 };
 const requests = [
-  { ...story, max_tokens: 300, ignore_eos: true, temperature: 0 },
-  { ...story, max_tokens: 300, ignore_eos: true, temperature: 0.9, seed: 5 },
+  { ...story, max_tokens: MAX_TOKENS, ignore_eos: true, temperature: 0 },
+  { ...story, max_tokens: MAX_TOKENS, ignore_eos: true, temperature: 0.9, seed: 5 },
   {
     messages: [{ role: 'user', content: 'As JSON: Ada has a cat, Emil has a dog.' }],
     response_format: { type: 'json_schema', json_schema: { name: 'people', schema: people } },
-    max_tokens: 300,
+    max_tokens: MAX_TOKENS,
     temperature: 0.9,
     seed: 5,
   },

@@ -1,4 +1,5 @@
-import { expect } from 'vitest';
+// Not vitest's expect: with a million checks, most of the time would be its own.
+import assert from 'node:assert/strict';
 import { Engine } from '../../src/engine/engine.ts';
 import type { TokenOutput } from '../../src/engine/request.ts';
 import { Sampler } from '../../src/engine/sampling/sampler.ts';
@@ -87,29 +88,29 @@ export class CheckedEngine<Memory extends CheckedMemory = CheckedMemory> {
     const admitted = waitingBefore.filter((id) => !waitingAfter.has(id));
     // First come, first served: who got a slot was at the head of the line, unless memory is short.
     if (this.#shape.isShort !== true) {
-      expect(admitted).toEqual(waitingBefore.slice(0, admitted.length));
+      assert.deepEqual(admitted, waitingBefore.slice(0, admitted.length));
     }
     for (const { timesOvertaken } of this.scheduler.waiting) {
-      expect(timesOvertaken).toBeLessThan(32 + this.#shape.maxNumSeqs);
+      assert.ok(timesOvertaken < 32 + this.#shape.maxNumSeqs, `overtaken ${timesOvertaken} times`);
     }
     for (const output of outputs) {
       const soFar = this.outputs.get(output.id) ?? [];
       // Nothing after the end.
-      expect(soFar.at(-1)?.finishReason ?? null).toBeNull();
+      assert.equal(soFar.at(-1)?.finishReason ?? null, null);
       this.outputs.set(output.id, [...soFar, output]);
     }
     this.#checkState();
     // All that was committed was computed, but for the last token.
     const sampled = new Set(outputs.map(({ id }) => id));
     for (const { id, numUncomputedTokens } of this.scheduler.running) {
-      if (sampled.has(id)) expect(numUncomputedTokens).toBe(1);
+      if (sampled.has(id)) assert.equal(numUncomputedTokens, 1);
     }
   }
 
   runToEnd(): void {
     // Nothing starves: every step computes something, so this bound is generous.
     for (let steps = 0; this.engine.hasWork; steps++) {
-      expect(steps).toBeLessThan(5000);
+      assert.ok(steps < 5000, 'it goes on for ever');
       this.step();
     }
   }
@@ -122,40 +123,40 @@ export class CheckedEngine<Memory extends CheckedMemory = CheckedMemory> {
 
   #checkPlan({ cacheOperations, segments }: StepPlan): void {
     // Memory that was promised away is given back before anything runs.
-    expect(this.memory.kvCache.drainOperations()).toEqual([]);
+    assert.deepEqual(this.memory.kvCache.drainOperations(), []);
     this.numCopies += cacheOperations.filter(({ type }) => type === 'copy').length;
     this.numDiscards += cacheOperations.filter(({ type }) => type === 'discard').length;
     const sequences = segments.map(({ sequence }) => sequence);
-    expect(new Set(sequences).size).toBe(sequences.length);
-    expect(segments.length).toBeGreaterThan(0);
+    assert.equal(new Set(sequences).size, sequences.length);
+    assert.notEqual(segments.length, 0);
     const numBatched = segments.reduce((sum, { numTokens }) => sum + numTokens, 0);
-    expect(numBatched).toBeLessThanOrEqual(this.#shape.maxNumBatchedTokens);
+    assert.ok(numBatched <= this.#shape.maxNumBatchedTokens, `${numBatched} tokens in a step`);
     // Decode first: whoever has one token to compute is in the batch.
     for (const sequence of this.scheduler.running) {
-      if (sequence.numUncomputedTokens === 1) expect(sequences).toContain(sequence);
+      if (sequence.numUncomputedTokens === 1) assert.ok(sequences.includes(sequence));
     }
     for (const { sequence, start, numTokens, numLogits, draftTokenIds } of segments) {
       const end = start + numTokens;
-      expect(start).toBe(sequence.numComputedTokens);
-      expect(numTokens).toBeGreaterThan(0);
-      expect(end).toBeLessThanOrEqual(this.#shape.capacity);
+      assert.equal(start, sequence.numComputedTokens);
+      assert.ok(numTokens > 0, `${numTokens} tokens of a sequence`);
+      assert.ok(end <= this.#shape.capacity, `a sequence up to position ${end}`);
       const isLast = end - draftTokenIds.length === sequence.numTokens;
-      expect(numLogits).toBe(isLast || sequence.scoresPrompt ? 1 + draftTokenIds.length : 0);
+      assert.equal(numLogits, isLast || sequence.scoresPrompt ? 1 + draftTokenIds.length : 0);
       if (draftTokenIds.length === 0) continue;
       this.numDrafts += 1;
-      expect(sequence.numUncomputedTokens).toBe(1);
+      assert.equal(sequence.numUncomputedTokens, 1);
       const numLeft = sequence.request.maxTokens - sequence.numOutputTokens;
-      expect(draftTokenIds.length).toBeLessThan(numLeft);
+      assert.ok(draftTokenIds.length < numLeft, `a draft for the last ${numLeft} tokens`);
     }
   }
 
   #checkState(): void {
     const { running, waiting } = this.scheduler;
-    expect(running.length).toBeLessThanOrEqual(this.#shape.maxNumSeqs);
-    for (const { numUncomputedTokens } of running) expect(numUncomputedTokens).toBeGreaterThan(0);
+    assert.ok(running.length <= this.#shape.maxNumSeqs, `${running.length} run`);
+    for (const { numUncomputedTokens } of running) assert.ok(numUncomputedTokens > 0);
     for (const { slot, numComputedTokens, pageTable } of waiting) {
       const held = { slot, numComputedTokens, pageTable };
-      expect(held).toEqual({ slot: -1, numComputedTokens: 0, pageTable: [] });
+      assert.deepEqual(held, { slot: -1, numComputedTokens: 0, pageTable: [] });
     }
     this.memory.check(running);
   }

@@ -1,4 +1,5 @@
-import { expect } from 'vitest';
+// Not vitest's expect: with a million checks, most of the time would be its own.
+import assert from 'node:assert/strict';
 import { SlotLayout } from '../../src/engine/cpu/slot-layout.ts';
 import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
 import { CostModel } from '../../src/engine/costs/cost-model.ts';
@@ -45,23 +46,25 @@ export class CheckedSlots implements CheckedMemory {
     const { numSlots, maxPages, numResidentPages } = this.kvCache;
     const owners = this.kvCache.owners();
     const owned = owners.filter((owner): owner is Sequence => owner !== null);
-    expect(new Set(owned)).toEqual(new Set(running));
+    assert.equal(new Set(owned).size, running.length);
+    for (const sequence of running)
+      assert.ok(owned.includes(sequence), 'one that runs has no slot');
     const texts = owners.map((_, slot) => this.kvCache.cachedTokenIds(slot));
     const numTexts = texts.filter((text) => text !== null).length;
-    expect(owned.length + numTexts).toBeLessThanOrEqual(numSlots);
-    expect(numResidentPages).toBeLessThanOrEqual(maxPages);
+    assert.ok(owned.length + numTexts <= numSlots, 'more slots in use than there are');
+    assert.ok(numResidentPages <= maxPages, `${numResidentPages} pages of ${maxPages}`);
     // Dead slots write a token each to where nothing is kept.
     const touchedPages = this.decoder.touchedPages(this.#pageLength);
-    expect(touchedPages).toBeLessThanOrEqual(numResidentPages + this.#maxNumSeqs);
+    assert.ok(touchedPages <= numResidentPages + this.#maxNumSeqs, `${touchedPages} pages touched`);
     for (const [slot, text] of texts.entries()) {
-      if (text) expect(this.decoder.slots[slot]?.slice(0, text.length)).toEqual([...text]);
+      if (text) assert.deepEqual(this.decoder.slots[slot]?.slice(0, text.length), [...text]);
     }
     for (const [slot, owner] of owners.entries()) {
       if (!owner) continue;
-      expect(owner.slot).toBe(slot);
+      assert.equal(owner.slot, slot);
       const { numComputedTokens } = owner;
       const held = this.decoder.slots[slot]?.slice(0, numComputedTokens);
-      expect(held).toEqual([...owner.tokenIds(0, numComputedTokens)]);
+      assert.deepEqual(held, [...owner.tokenIds(0, numComputedTokens)]);
     }
   }
 }

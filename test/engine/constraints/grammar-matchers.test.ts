@@ -9,7 +9,10 @@ import { JSON_SCHEMAS } from '../../support/json-schemas.ts';
 import { RandomTextEngine, type RandomTextOptions } from '../../support/random-text-engine.ts';
 
 const shared = new RandomTextEngine();
-afterAll(() => shared.grammars.release());
+const speculating = new RandomTextEngine({ speculates: true });
+afterAll(() => {
+  for (const { grammars } of [shared, speculating]) grammars.release();
+});
 let opened: RandomTextEngine[] = [];
 afterEach(() => {
   for (const { grammars } of opened) grammars.release();
@@ -148,14 +151,18 @@ describe('constrained sequences', () => {
 describe('drafts of constrained sequences', () => {
   it.each(Object.entries(JSON_SCHEMAS))('change no text of the schema %s', async (_, schema) => {
     const ebnf = schemaToEbnf(schema);
-    const [plain, speculative] = [open(), open({ speculates: true })];
-    for (const engine of [plain, speculative]) {
-      for (let id = 1; id <= 6; id++) {
+    const ids = Array.from({ length: 6 }, () => ++lastId);
+    for (const engine of [shared, speculating]) {
+      for (const id of ids) {
         await engine.add(constrained(id, ebnf));
         if (id % 2 === 0) await engine.runToEnd();
       }
+      await engine.runToEnd();
     }
-    for (let id = 1; id <= 6; id++) expect(speculative.tokensOf(id)).toEqual(plain.tokensOf(id));
+    for (const id of ids) {
+      expect(shared.outputs.get(id)?.at(-1)).toMatchObject({ finishReason: 'stop' });
+      expect(speculating.tokensOf(id)).toEqual(shared.tokensOf(id));
+    }
   });
 
   const KEYS = schemaToEbnf({

@@ -12,6 +12,7 @@ import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { BuiltModel } from '../../../src/model/build/manifest.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { builtModels } from '../../support/built-models.ts';
+import { orLong } from '../../support/long-runs.ts';
 
 interface Reference {
   readonly prompts: readonly {
@@ -160,9 +161,9 @@ describe.each(['float32', 'int8'] as const)('continuous batching, %s KV cache', 
   );
 
   // Long enough that all outgrow the memory they began with.
-  const longRequests = mixedRequests(24, seeded).map((request) => ({
+  const longRequests = mixedRequests(orLong(16, 24), seeded).map((request) => ({
     ...request,
-    maxTokens: Math.min(100, 224 - request.promptTokenIds.length),
+    maxTokens: Math.min(orLong(64, 100), 224 - request.promptTokenIds.length),
   }));
   let undisturbed: readonly number[][] | undefined;
   /** What each gets alone, prompts taken whole. */

@@ -10,6 +10,7 @@ import { schemaToEbnf } from '../../../src/grammar/schema-compiler.ts';
 import { builtModels } from '../../support/built-models.ts';
 import { CheckedEngine } from '../../support/checked-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
+import { orLong } from '../../support/long-runs.ts';
 import { RandomDrafts } from '../../support/random-drafts.ts';
 
 const models = await builtModels();
@@ -40,7 +41,8 @@ async function chats(questions: readonly string[]): Promise<number[][]> {
 async function prompts(): Promise<number[][]> {
   const file = readFileSync('models/summit/reference.json', 'utf8');
   const reference = JSON.parse(file) as Reference;
-  return [...reference.prompts.map(({ ids }) => ids), ...(await chats(REPETITIVE))];
+  const references = reference.prompts.slice(0, orLong(6, 12));
+  return [...references.map(({ ids }) => ids), ...(await chats(REPETITIVE))];
 }
 
 const promptTokenIds = await prompts();
