@@ -74,7 +74,7 @@ describe('runBenchmark', () => {
     });
   });
 
-  it('chats', async () => {
+  it('sends chats where it is told to', async () => {
     const server = await fakeServer();
     const client = new SseClient({
       url: new URL(`${server.url}/v1/chat/completions`),

@@ -14,20 +14,20 @@ function draw(distribution: LengthDistribution, count: number): number[] {
 }
 
 describe('drawLength', () => {
-  it('is fixed', () => {
+  it('draws one length where it is fixed', () => {
     expect(new Set(draw({ kind: 'fixed', mean: 100, rangeRatio: 0.5 }, 50))).toEqual(
       new Set([100]),
     );
   });
 
-  it('is uniform over the whole range', () => {
+  it('draws uniformly over the whole range', () => {
     const lengths = draw({ kind: 'uniform', mean: 100, rangeRatio: 0.25 }, 20_000);
     expect(Math.min(...lengths)).toBe(75);
     expect(Math.max(...lengths)).toBe(125);
     expect(summarize(lengths, []).mean).toBeCloseTo(100, 0);
   });
 
-  it('is lognormal around the mean, with the median far below', () => {
+  it('draws lognormally around the mean, with the median far below', () => {
     const { mean, median } = summarize(
       draw({ kind: 'lognormal', mean: 200, rangeRatio: 0 }, 50_000),
       [],
@@ -94,7 +94,7 @@ describe('readDataset', () => {
     await expect(readDataset(await dataset(content), 9)).rejects.toThrow(message);
   });
 
-  it('is sampled whole before anything comes twice', () => {
+  it('samples the whole file before anything comes twice', () => {
     const items = ['a', 'b', 'c'].map((text) => ({
       prompt: { text },
       promptTokens: null,

@@ -22,7 +22,7 @@ describe('the flags of bench', () => {
     });
   });
 
-  it('read lists', () => {
+  it('take several values, with commas between', () => {
     const options = parse('--request-rate', '0.5,4,inf', '--goodput', 'ttft:200', 'tpot:50.5');
     expect(options.requestRate).toEqual([0.5, 4, Infinity]);
     expect(options.goodput).toEqual({ ttft: 200, tpot: 50.5 });

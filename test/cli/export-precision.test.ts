@@ -50,10 +50,13 @@ describe('--precision of an export', () => {
     ['int4', withHalf, [q4], 'int4', 'float32', null],
     ['int4', withoutHalf, all, 'int4', 'float32', null],
     ['auto', withoutHalf, all, 'fp32', 'float32', 'picked onnx/model.onnx'],
-  ] as const)('%s', (option, device, variants, precision, activationDtype, reason) => {
-    const choice = resolveExportPrecision(option, device, folder(variants));
-    expect(choice).toEqual({ precision, activationDtype, reason });
-  });
+  ] as const)(
+    '%s: takes the graph that the device computes best',
+    (option, device, variants, precision, activationDtype, reason) => {
+      const choice = resolveExportPrecision(option, device, folder(variants));
+      expect(choice).toEqual({ precision, activationDtype, reason });
+    },
+  );
 
   it('is fp32 for small models', () => {
     expect(resolveExportPrecision('auto', null, folder(all, 1e6)).precision).toBe('fp32');

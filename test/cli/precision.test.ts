@@ -26,14 +26,14 @@ test.each(PRECISIONS)('%s is what it says on a CPU', (precision) => {
   }
 });
 
-describe('auto', () => {
+describe('the precision picked', () => {
   test.each([
     ['a large model on a CPU with fast int8', onCpu, large, true, 'int8'],
     ['a large model on a CPU without', null, large, false, 'fp32'],
     ['a small model', null, small, true, 'fp32'],
     ['a device that computes in float16', withHalf, small, true, 'fp16'],
     ['a device that does not', withoutHalf, large, true, 'fp32'],
-  ] as const)('%s', (_, device, config, fastInt8, precision) => {
+  ] as const)('suits %s', (_, device, config, fastInt8, precision) => {
     const choice = resolvePrecision('auto', device, config, fastInt8);
     expect(choice.precision).toBe(precision);
     expect(choice.reason).toEqual(expect.any(String));
@@ -51,10 +51,13 @@ describe('on a GPU', () => {
     ['fp16', withoutHalf, 'fp16', 'float32', NO_FLOAT16],
     ['int4', withoutHalf, 'int4', 'float32', NO_FLOAT16],
     ['auto', withoutHalf, 'fp32', 'float32', NO_FLOAT16],
-  ] as const)('%s', (option, device, precision, activationDtype, reason) => {
-    const choice = resolvePrecision(option, device, large);
-    expect(choice).toEqual({ precision, activationDtype, reason });
-  });
+  ] as const)(
+    '%s is computed in what the device has',
+    (option, device, precision, activationDtype, reason) => {
+      const choice = resolvePrecision(option, device, large);
+      expect(choice).toEqual({ precision, activationDtype, reason });
+    },
+  );
 
   test('a precision that has no operators is refused', () => {
     expect(() => resolvePrecision('int8', withHalf, large)).toThrow(/fp32, fp16 and int4/);

@@ -74,7 +74,7 @@ test('aborts', async () => {
   expect(signal.aborted).toBe(true);
 });
 
-test('many inputs as a batch', async () => {
+test('answers many inputs as a batch', async () => {
   const sums = [1, 2, 3, 4].map((a) => `What is ${a} + ${10 * a}?`);
   const answers = await model().batch(sums);
   expect(answers.map(({ text }) => text).join(' ')).toMatch(/11.*22.*33.*44/);

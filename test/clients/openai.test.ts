@@ -29,7 +29,7 @@ function ask(content: string) {
 }
 
 describe('chat', () => {
-  test('in one piece and streamed are the same', async () => {
+  test('gives the same text in one piece and streamed', async () => {
     const whole = await client().chat.completions.create(ask(SUM_QUESTION));
     expect(whole.choices[0]?.message.content).toContain('68');
     const stream = client().chat.completions.stream(ask(SUM_QUESTION));
@@ -99,7 +99,7 @@ describe('chat', () => {
   });
 });
 
-test('completions, streamed', async () => {
+test('streams completions', async () => {
   const body = { model: MODEL, prompt: 'Once upon a time', max_tokens: 20, temperature: 0 };
   const whole = await client().completions.create(body);
   let text = '';
@@ -110,7 +110,7 @@ test('completions, streamed', async () => {
 });
 
 describe('responses', () => {
-  test('streamed through the helper, and gone on with', async () => {
+  test('stream through the helper, and can be gone on with', async () => {
     const stream = client().responses.stream({ model: MODEL, temperature: 0, input: SUM_QUESTION });
     let text = '';
     stream.on('response.output_text.delta', (event) => (text += event.delta));
@@ -172,7 +172,7 @@ describe('responses', () => {
     expect(abort.signal.aborted).toBe(true);
   });
 
-  test('over its WebSocket client, one after the other', async () => {
+  test('come over its WebSocket client, one after the other', async () => {
     const socket = new ResponsesWS(client());
     const ids: string[] = [];
     let text = '';
@@ -197,7 +197,7 @@ describe('responses', () => {
   });
 });
 
-test('models', async () => {
+test('lists the models', async () => {
   const ids: string[] = [];
   for await (const model of client().models.list()) ids.push(model.id);
   expect(ids).toContain(MODEL);

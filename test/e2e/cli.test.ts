@@ -34,7 +34,7 @@ describe('help', () => {
   });
 });
 
-describe('bad input', () => {
+describe('one line says what is wrong with', () => {
   it('a missing model folder', async () => {
     const result = await runToEnd(['serve', '--model', join(cache.path, 'nowhere')]);
     expectFailure(result, /nowhere does not exist .*supported: a Hugging Face folder/);
@@ -85,7 +85,7 @@ describe('bad input', () => {
     [['serve', '--max-model-len', '4096'], /--max-model-len 4096 is past .* 2048 positions/],
     [['serve', '--max-body', 'huge'], /size such as 8m/],
     [['serve', '--device', 'cpu', '--attention', 'paged'], /PagedAttention .* cpu has none/],
-  ])('%j', async (args, message) => {
+  ])('the flags %j', async (args, message) => {
     expectFailure(await runToEnd(args), message);
   });
 

@@ -75,7 +75,7 @@ describe.each([
     return texts;
   }
 
-  it('has the same logits behind prompts of several lengths, padded to one run', async () => {
+  it('has the same logits after prompts of several lengths, padded to one run', async () => {
     const model = await prepareModel(source, options);
     expect(model.manifest).toMatchObject({ precision, numLayers: 2, headDim: 16 });
     const decoder = new CpuDecoder(model, {

@@ -121,7 +121,7 @@ describe.each(readdirSync(FIXTURES))('%s', (name) => {
     ['int4', 'float32', 0.7],
     ['fp32', 'int8', 0.05],
   ] as const)(
-    'in %s with a KV cache in %s, chunk by chunk',
+    'in %s with a KV cache in %s computes the same chunk by chunk',
     async (precision, dtype, tolerance) => {
       const [, long] = await readReferences(name);
       const { ids = [], greedy = [], maxModelLen = 0, lengths = [], logitsAt } = long ?? {};

@@ -65,6 +65,6 @@ test.each([
   ['json-value', '{"b":[2,1],"a":1}', '{"a": 1, "b": [1, 2]}', false],
   ['json-value', 'null', 'null', true],
   ['json-value', 'nul', 'null', false],
-] as const)('%s: %j for %j', (check, got, expected, correct) => {
+] as const)('the check %s judges %j where %j is right', (check, got, expected, correct) => {
   expect(isCorrect(check, got, expected)).toBe(correct);
 });

@@ -84,7 +84,7 @@ describe.each(ENDPOINTS)('%s', (path, name, limits, good) => {
   ];
 
   test.each(kinds)(
-    '%s',
+    'bodies %s are answered at once, without a fault of ours',
     async (_kind, arbitrary) => {
       const property = fc.asyncProperty(arbitrary, async (body) => {
         const status = await withinBudget(server, () =>

@@ -81,7 +81,7 @@ describe.each(PROTOCOLS)('%s', (path, limits, asked, last, names) => {
   }
 
   test(
-    'any frames',
+    'any frames are answered at once, without a fault of ours',
     async () => {
       const property = fc.asyncProperty(lists, (list) =>
         withinBudget(server, async () => {

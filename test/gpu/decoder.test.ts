@@ -67,7 +67,7 @@ describe.skipIf(driver === null)('on WebGPU', { timeout: 100_000 }, () => {
 
   // What attention is told differs: windows, two rotary tables, heads that turn in part or not at all.
   it.each(['gemma3', 'phi3-longrope', 'smollm3'])(
-    'a family that differs from Llama: %s',
+    'the decoder computes a family that differs from Llama: %s',
     async (name) => {
       const source = { kind: 'folder', path: `test/fixtures/families/${name}` } as const;
       const model = await prepareModel(source, models.randomTiny[1]);

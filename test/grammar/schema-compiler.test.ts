@@ -50,7 +50,7 @@ describe('a schema', () => {
   });
 });
 
-describe('a grammar behind a thought', () => {
+describe('a grammar after a thought', () => {
   it('leaves literals, classes and comments alone', () => {
     const ebnf = 'root ::= "root" [root] root-1 # root\nroot-1 ::= root | ""';
     expect(afterThinking(ebnf, true).split('\n').slice(0, 2)).toEqual([

@@ -23,16 +23,19 @@ async function brokenCache(...below: string[]): Promise<string> {
   return join(file, ...below);
 }
 
-test.each([{ below: [] }, { below: ['cache'] }])('a cache below a file: $below', async (where) => {
-  const cache = await brokenCache(...where.below);
-  await expect(build(cache)).rejects.toThrow(ModelError);
-  await expect(build(cache)).rejects.toThrow(
-    `the cache ${cache} can not be written to, a file is where a folder is to be (`,
-  );
-  await expect(build(cache, SUMMIT)).rejects.toThrow('set CHAIRLIFT_CACHE to a folder that is');
-});
+test.each([{ below: [] }, { below: ['cache'] }])(
+  'a cache below a file is told in words: $below',
+  async (where) => {
+    const cache = await brokenCache(...where.below);
+    await expect(build(cache)).rejects.toThrow(ModelError);
+    await expect(build(cache)).rejects.toThrow(
+      `the cache ${cache} can not be written to, a file is where a folder is to be (`,
+    );
+    await expect(build(cache, SUMMIT)).rejects.toThrow('set CHAIRLIFT_CACHE to a folder that is');
+  },
+);
 
-test('a download to a cache that can not be written to', async () => {
+test('a download says that the cache can not be written to', async () => {
   const hub = await FakeHub.start({
     'config.json': JSON.stringify(PRESETS.tiny),
     'model.safetensors': 'weights',
@@ -73,7 +76,7 @@ test.each([
   ['EPERM', 'permission is denied (EPERM /cache/x)'],
   ['ENOSPC', 'the disk is full: the build does not fit into /cache'],
   ['EDQUOT', 'the disk is full: the build does not fit into /cache'],
-])('%s in words', async (code, words) => {
+])('%s is told in words', async (code, words) => {
   const error = Object.assign(new Error(code), { code, syscall: 'mkdir', path: '/cache/x' });
   const writing = writingToCache('/cache', 'the build', () => Promise.reject(error));
   await expect(writing).rejects.toThrow(ModelError);

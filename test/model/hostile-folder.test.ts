@@ -46,7 +46,7 @@ const build = async (path: string) =>
   );
 
 test.each(['../../../../etc/passwd', '/etc/passwd', '../config.json', 'C:\\x', ''])(
-  'an export whose weights lie in %j',
+  'an export whose weights lie in %j is refused',
   async (location) => {
     const folder = await changedExport((model) => {
       for (const tensor of externalTensors(model)) place(tensor, 'location', location);
@@ -56,7 +56,7 @@ test.each(['../../../../etc/passwd', '/etc/passwd', '../config.json', 'C:\\x', '
   },
 );
 
-test('an export with a tensor at an address in memory', async () => {
+test('an export with a tensor at an address in memory is refused', async () => {
   const folder = await changedExport((model) => {
     for (const tensor of externalTensors(model)) {
       place(tensor, 'location', '*/_ORT_MEM_ADDR_/*');
@@ -66,15 +66,18 @@ test('an export with a tensor at an address in memory', async () => {
   await expect(build(folder)).rejects.toThrow(/model\.onnx can't be read: .*_ORT_MEM_ADDR_/);
 });
 
-test.each(['-1', '1e300', 'x', '0x10000000000000000'])('a tensor at offset %s', async (offset) => {
-  const folder = await changedExport((model) => {
-    for (const tensor of externalTensors(model)) place(tensor, 'offset', offset);
-  });
-  const file = join(folder, 'onnx', 'model.onnx');
-  expect(() => readExternalInitializers(file, join(folder, 'onnx'))).toThrow(
-    'has no valid place and shape',
-  );
-});
+test.each(['-1', '1e300', 'x', '0x10000000000000000'])(
+  'a tensor at offset %s is refused',
+  async (offset) => {
+    const folder = await changedExport((model) => {
+      for (const tensor of externalTensors(model)) place(tensor, 'offset', offset);
+    });
+    const file = join(folder, 'onnx', 'model.onnx');
+    expect(() => readExternalInitializers(file, join(folder, 'onnx'))).toThrow(
+      'has no valid place and shape',
+    );
+  },
+);
 
 test('tensors in nodes, and in graphs inside of them, are looked at too', () => {
   const external = {
@@ -96,7 +99,7 @@ test('tensors in nodes, and in graphs inside of them, are looked at too', () => 
   expect(externalFiles(create(GraphProtoSchema, {}), '/folder', 'graph')).toEqual(new Map());
 });
 
-test('a graph of garbage', async () => {
+test('a graph of garbage is refused', async () => {
   const folder = await temporaryDirectory();
   await cp(EXPORT, folder, { recursive: true });
   const file = join(folder, 'onnx', 'model.onnx');
@@ -122,20 +125,20 @@ test.each([
   'num_key_value_heads',
   'head_dim',
   'max_position_embeddings',
-])('a config.json with %s of 1e9', async (key) => {
+])('a config.json with %s of 1e9 is refused', async (key) => {
   const inspecting = inspectModelFolder(await folderWith({ [key]: 1e9 }));
   await expect(inspecting).rejects.toThrow(ModelError);
   await expect(inspecting).rejects.toThrow(new RegExp(`config.json .*${key}: Too big`));
 });
 
-test('positions that are many only when scaled', async () => {
+test('positions that are too many only when scaled are refused', async () => {
   const rope_scaling = { rope_type: 'yarn', factor: 1e9, original_max_position_embeddings: 256 };
   await expect(inspectModelFolder(await folderWith({ rope_scaling }))).rejects.toThrow(
     '256000000000 positions of heads of 16 dimensions',
   );
 });
 
-test('a config.json that is no file, or too long a one', async () => {
+test('a config.json that is no file, or too long a one, is refused', async () => {
   const folder = await folderWith({});
   await writeFile(join(folder, 'config.json'), Buffer.alloc(2 ** 26 + 1, 0x20));
   await expect(inspectModelFolder(folder)).rejects.toThrow(/config\.json cannot be read: .* more/);

@@ -64,7 +64,7 @@ test('weights beside a graph that lead out of it are not downloaded, nor the gra
 });
 
 test.each(['../../../../escaped.onnx', '/tmp/escaped.onnx', '..\\escaped.onnx'])(
-  'a genai_config.json that names %s',
+  'a genai_config.json that names %s is refused',
   async (name) => {
     const { pull, written } = await attack({ 'genai_config.json': genai(name), [name]: 'graph' });
     await expect(pull()).rejects.toThrow(`names ${JSON.stringify(name)}`);
@@ -73,7 +73,7 @@ test.each(['../../../../escaped.onnx', '/tmp/escaped.onnx', '..\\escaped.onnx'])
 );
 
 test.each(['../../../../../escaped.safetensors', '/escaped.safetensors', 'a/../../x.safetensors'])(
-  'an index that names %s',
+  'an index that names %s is refused',
   async (name) => {
     const { pull, written } = await attack({
       ...CONFIG,
@@ -85,14 +85,17 @@ test.each(['../../../../../escaped.safetensors', '/escaped.safetensors', 'a/../.
   },
 );
 
-test.each(['../../../escaped', '0123abc', 'main', ''])('a commit called %j', async (commit) => {
-  const { hub, pull, written } = await attack({ ...CONFIG, 'model.safetensors': 'weights' });
-  hub.commit = commit;
-  await expect(pull()).rejects.toThrow('did not answer as a hub does');
-  expect(await written()).toEqual([]);
-});
+test.each(['../../../escaped', '0123abc', 'main', ''])(
+  'a commit called %j is refused',
+  async (commit) => {
+    const { hub, pull, written } = await attack({ ...CONFIG, 'model.safetensors': 'weights' });
+    hub.commit = commit;
+    await expect(pull()).rejects.toThrow('did not answer as a hub does');
+    expect(await written()).toEqual([]);
+  },
+);
 
-test('a commit in the cache that is none is not gone to without the hub', async () => {
+test('what is no commit in the cache is not followed when the hub is away', async () => {
   const { hub, pull, home } = await attack(CONFIG);
   await mkdir(join(home, 'revisions'), { recursive: true });
   await writeFile(join(home, 'revisions', 'main'), '../../../../etc');
@@ -124,10 +127,13 @@ test('a text file as large as weights is not downloaded', async () => {
   expect(hub.downloads).toEqual([]);
 });
 
-test.each(['hf:owner/name@..', 'hf:owner/name@.', 'hf:own--er/name'])('%s', (reference) => {
-  expect(() => parseHubReference(reference)).toThrow(ModelError);
-});
+test.each(['hf:owner/name@..', 'hf:owner/name@.', 'hf:own--er/name'])(
+  'the reference %s is refused',
+  (reference) => {
+    expect(() => parseHubReference(reference)).toThrow(ModelError);
+  },
+);
 
-test.each(['hub', 'file:///etc', 'https://'])('HF_ENDPOINT=%s', (endpoint) => {
+test.each(['hub', 'file:///etc', 'https://'])('HF_ENDPOINT=%s is refused', (endpoint) => {
   expect(() => hubAccess({ HF_ENDPOINT: endpoint })).toThrow('HF_ENDPOINT is ');
 });

@@ -25,7 +25,7 @@ test('every route is documented, and nothing else', async () => {
   expect(documented.toSorted()).toEqual([...new Set(served)].toSorted());
 });
 
-test('/openapi.json, without a key', async () => {
+test('/openapi.json is open without a key, and describes bodies', async () => {
   const { url } = await server({ config: { apiKeys: ['key'] } });
   const response = await fetch(`${url}/openapi.json`);
   expect(response.headers.get('content-type')).toContain('application/json');
@@ -75,18 +75,21 @@ test('/docs is one page, without scripts, that names the model', async () => {
   expect(again).toBe(text.replaceAll(url, named));
 });
 
-test.each(['/v1/chat/completions/render', '/apply-template'])('%s', async (path) => {
-  const target = await server();
-  const response = await post(target, path, { messages: [{ role: 'user', content: 'Hi' }] });
-  const prompt = 'user: Hi\nassistant: ';
-  expect(await response.json()).toEqual({
-    prompt,
-    token_ids: tokensOf(prompt),
-    count: prompt.length,
-    max_model_len: 256,
-  });
-  expect(target.engine.requests).toHaveLength(0);
-});
+test.each(['/v1/chat/completions/render', '/apply-template'])(
+  '%s gives the prompt and its tokens, and runs nothing',
+  async (path) => {
+    const target = await server();
+    const response = await post(target, path, { messages: [{ role: 'user', content: 'Hi' }] });
+    const prompt = 'user: Hi\nassistant: ';
+    expect(await response.json()).toEqual({
+      prompt,
+      token_ids: tokensOf(prompt),
+      count: prompt.length,
+      max_model_len: 256,
+    });
+    expect(target.engine.requests).toHaveLength(0);
+  },
+);
 
 test('/v1/embeddings says why not', async () => {
   const response = await post(await server(), '/v1/embeddings', { input: 'Hi' });

@@ -55,7 +55,7 @@ async function answersOf(path: string, body: object, stream: boolean, text = 'He
 }
 
 describe.each([false, true])('completions, stream: %s', (stream) => {
-  test('tokens, their places, their log-probabilities and the likeliest', async () => {
+  test('give tokens, their places, their log-probabilities and the likeliest', async () => {
     const body = { prompt: 'Hi', logprobs: 2, max_tokens: 5 };
     const found = completionLogprobsOf(await answersOf(COMPLETIONS, body, stream));
     const ids = tokensOf('Hello');
@@ -79,7 +79,7 @@ describe.each([false, true])('completions, stream: %s', (stream) => {
     expect(found.top_logprobs.map((top) => Object.keys(top ?? {}).length)).toEqual([1, 1, 1]);
   });
 
-  test('echo: the prompt first, its first token with nothing known', async () => {
+  test('echo gives the prompt first, its first token with nothing known', async () => {
     const body = { prompt: 'Hi', echo: true, logprobs: 1, max_tokens: 3 };
     const answers = await answersOf(COMPLETIONS, body, stream);
     const texts = answers.flatMap(({ choices }) => choices.map(({ text }) => text ?? ''));
@@ -94,7 +94,7 @@ describe.each([false, true])('completions, stream: %s', (stream) => {
     expect(answers.at(-1)?.usage?.prompt_tokens ?? 2).toBe(2);
   });
 
-  test('echo of token ids, without log-probabilities', async () => {
+  test('echo takes token ids, without log-probabilities too', async () => {
     const body = { prompt: tokensOf('Hi'), echo: true, max_tokens: 3 };
     const answers = await answersOf(COMPLETIONS, body, stream);
     const texts = answers.flatMap(({ choices }) => choices.map(({ text }) => text ?? ''));
@@ -118,7 +118,7 @@ describe.each([false, true])('completions, stream: %s', (stream) => {
     expect(answers.at(-1)?.usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 0 });
   });
 
-  test('return_tokens_as_token_ids', async () => {
+  test('return_tokens_as_token_ids names tokens by their ids', async () => {
     const body = { prompt: 'x', logprobs: 1, max_tokens: 1, return_tokens_as_token_ids: true };
     const found = completionLogprobsOf(await answersOf(COMPLETIONS, body, stream));
     const [id = -1] = tokensOf('H');
@@ -136,7 +136,7 @@ describe.each([false, true])('completions, stream: %s', (stream) => {
 });
 
 describe.each([false, true])('chat, stream: %s', (stream) => {
-  test('the tokens of the content, with bytes and exactly the likeliest asked for', async () => {
+  test('gives the tokens of the content, with bytes and exactly the likeliest asked for', async () => {
     const body = { ...chat, logprobs: true, top_logprobs: 3 };
     const content = chatContentOf(await answersOf(CHAT, body, stream));
     expect(content.map(({ token }) => token).join('')).toBe('Hello there!');
@@ -188,7 +188,7 @@ describe.each([false, true])('chat, stream: %s', (stream) => {
 test.each([
   [COMPLETIONS, { prompt: 'Hi' }],
   [CHAT, chat],
-])('%s: prompt_logprobs by token id', async (path, valid) => {
+])('%s gives prompt_logprobs by token id', async (path, valid) => {
   const [answer] = await answersOf(path, { ...valid, prompt_logprobs: 1 }, false);
   const list = answer?.['prompt_logprobs'] ?? answer?.choices[0]?.['prompt_logprobs'];
   const ids = path === CHAT ? tokensOf('user: Hi\nassistant: ') : tokensOf('Hi');
@@ -205,7 +205,7 @@ test.each([
   expect(list).toEqual([null, ...expected.slice(1)]);
 });
 
-test('over a WebSocket as over HTTP', async () => {
+test('log-probabilities are the same over a WebSocket as over HTTP', async () => {
   const target = await server();
   const body = { prompt: 'Hi', logprobs: 1, echo: true, max_tokens: 3 };
   const [whole] = [await answerOf(await post(target, COMPLETIONS, body))];

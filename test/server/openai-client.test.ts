@@ -13,7 +13,7 @@ function chat(client: OpenAI, fields: object) {
   return client.chat.completions.create({ model: MODEL, messages, ...fields });
 }
 
-test('chat in one piece', async () => {
+test('answers a chat in one piece', async () => {
   const answer = await clientOf(await server()).chat.completions.create({ model: MODEL, messages });
   expect(answer.choices[0]?.message).toEqual({
     role: 'assistant',
@@ -23,7 +23,7 @@ test('chat in one piece', async () => {
   expect(answer.usage?.completion_tokens).toBe(13);
 });
 
-test('chat streamed through the helper, with usage', async () => {
+test('streams a chat through the helper, with usage', async () => {
   const stream = clientOf(await server()).chat.completions.stream({
     model: MODEL,
     messages,
@@ -40,7 +40,7 @@ test('chat streamed through the helper, with usage', async () => {
   expect(answer.usage?.completion_tokens).toBe(13);
 });
 
-test('completions streamed', async () => {
+test('streams completions', async () => {
   const stream = await clientOf(await server()).completions.create({
     model: MODEL,
     prompt: 'Hi',
@@ -66,7 +66,7 @@ test('breaking off a stream frees the row', async () => {
   await vi.waitFor(() => expect(target.engine).toMatchObject({ running: 0, aborted: 1 }));
 });
 
-test('models', async () => {
+test('lists the models, and gets one by its name', async () => {
   const client = clientOf(await server());
   const ids: string[] = [];
   for await (const model of client.models.list()) ids.push(model.id);

@@ -128,7 +128,7 @@ test('a client that does not read and goes away frees the generation', async () 
   expect(generator.numPulled).toBeLessThan(1000);
 });
 
-test('headers of an event stream', async () => {
+test('an event stream has headers that no proxy holds back or caches', async () => {
   const target = await server();
   const headers = { 'x-request-id': 'mine-1' };
   const response = await post(target, '/v1/completions', { ...endless }, { headers });

@@ -11,7 +11,7 @@ import {
 
 const server = useServers();
 
-test('/tokenize of a prompt, with strings as the vocabulary spells them', async () => {
+test('/tokenize gives the tokens of a prompt, with strings as the vocabulary spells them', async () => {
   const body = { prompt: 'a b<|end|>', return_token_strs: true };
   const response = await post(await server(), '/tokenize', body);
   expect(await response.json()).toEqual({
@@ -26,7 +26,7 @@ test.each([
   [{}, 'user: Hi\nassistant: '],
   [{ add_generation_prompt: false }, 'user: Hi\n'],
   [{ continue_final_message: true }, 'user: Hi'],
-])('/tokenize of messages with %j', async (fields, prompt) => {
+])('/tokenize takes messages with %j', async (fields, prompt) => {
   const body = { messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }], ...fields };
   const response = await post(await server(), '/tokenize', body);
   expect(await response.json()).toMatchObject({ tokens: tokensOf(prompt), token_strs: null });

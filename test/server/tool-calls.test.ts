@@ -31,7 +31,7 @@ async function clientOf(options: TestServerOptions) {
 }
 
 describe('tool calls', () => {
-  test('in one piece', async () => {
+  test('come in one piece', async () => {
     const { client } = await clientOf({ script: says(`I look.\n${tagged}\n${tagged}`) });
     const answer = await client.chat.completions.create({ model: MODEL, messages, tools });
     const [choice] = answer.choices;
@@ -46,7 +46,7 @@ describe('tool calls', () => {
     expect(new Set(choice?.message.tool_calls?.map(({ id }) => id)).size).toBe(2);
   });
 
-  test('streamed: the name first, then the arguments in pieces', async () => {
+  test('are streamed: the name first, then the arguments in pieces', async () => {
     const { client } = await clientOf({ script: says(tagged) });
     const stream = client.chat.completions.stream({ model: MODEL, messages, tools });
     const deltas: ToolCallDelta[] = [];

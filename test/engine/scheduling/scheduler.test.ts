@@ -155,6 +155,16 @@ describe('preemption', () => {
     expect(run.step()).toEqual({ 2: 'tokens 0 to 16' });
     expect(run.scheduler.counters.numPreemptions).toBe(1);
   });
+
+  it('takes the slot of the lowest priority, also from one that came first', () => {
+    const run = new ScheduledRun({ maxPages: 3 });
+    run.add(1, 15, { priority: 1 });
+    run.add(2, 15, { priority: 0 });
+    run.step();
+    run.step();
+    expect(run.step()).toEqual({ 2: 'token 16' });
+    expect([run.running, run.waiting]).toEqual([[2], [1]]);
+  });
 });
 
 describe('overtaking', () => {

@@ -224,7 +224,7 @@ describe('ChatTemplate.load', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('finds none', async () => {
+  it('gives null where there is no template', async () => {
     expect(await ChatTemplate.load(folder)).toBeNull();
     await write('tokenizer_config.json', {});
     expect(await ChatTemplate.load(folder)).toBeNull();

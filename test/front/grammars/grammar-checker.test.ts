@@ -31,7 +31,7 @@ describe('the grammar checker', () => {
     await good();
   });
 
-  it('ends a compile that takes too long, and takes what waited behind it', async () => {
+  it('ends a compile that takes too long, and takes what waited after it', async () => {
     const hostile = check(`root ::= ${'("a" | "b"){1,300} '.repeat(200)}`);
     const next = good();
     await expect(hostile).rejects.toThrow('takes longer than 4 s');

@@ -239,7 +239,7 @@ describe('the prompt encoder', () => {
   });
 });
 
-describe('the length of a job', () => {
+describe('whether a job takes a thread', () => {
   const short = { role: 'user', content: 'hi' };
   const chat = (messages: (typeof short)[]): PromptJob => ({
     type: 'chat',
@@ -261,7 +261,7 @@ describe('the length of a job', () => {
       { ...chat([short]), options: { ...OPTIONS, kwargs: { ['x'.repeat(999)]: 1 } } },
       true,
     ],
-  ] as const)('%s', (_, job, expected) => {
+  ] as const)('is decided by its size: %s', (_, job, expected) => {
     expect(isLongerThan(1000, job)).toBe(expected);
   });
 });

@@ -64,7 +64,7 @@ describe('the most characters of a token', () => {
     ],
     ['where bytes are missing', { ...FILE, model: { type: 'BPE', vocab: { a: 0 } } }, Infinity],
     ['of another kind', { ...FILE, model: { type: 'Unigram', vocab: [] } }, Infinity],
-  ])('%s', (_, file, expected) => {
+  ])('are found in the tokenizer: %s', (_, file, expected) => {
     expect(maxTokenCharacters(file)).toBe(expected);
   });
 

@@ -69,7 +69,7 @@ describe('TextTokenizer', () => {
     expect(metaspaceTokenizer().decode([99_999, 3], { skipSpecialTokens: true })).toBe('foo');
   });
 
-  it('encodes and decodes nothing', () => {
+  it('takes an empty text, and no ids', () => {
     expect(summit.encode('', { addSpecialTokens: false })).toEqual(new Int32Array());
     expect(summit.encode('', { addSpecialTokens: true })).toEqual(new Int32Array());
     expect(summit.decode([], { skipSpecialTokens: true })).toBe('');

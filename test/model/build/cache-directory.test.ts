@@ -11,6 +11,9 @@ test.each([
   [{ CHAIRLIFT_CACHE: '', XDG_CACHE_HOME: '' }, 'darwin', join(homedir(), '.cache', 'chairlift')],
   [{ LOCALAPPDATA: '/local', XDG_CACHE_HOME: '/xdg' }, 'win32', join('/local', 'chairlift')],
   [{}, 'win32', join(homedir(), 'AppData', 'Local', 'chairlift')],
-] as const)('%o on %s', (env, platform, expected) => {
-  expect(defaultCacheDirectory(env, platform)).toBe(expected);
-});
+] as const)(
+  'the cache is where the system has caches, given %o on %s',
+  (env, platform, expected) => {
+    expect(defaultCacheDirectory(env, platform)).toBe(expected);
+  },
+);

@@ -59,7 +59,7 @@ describe('a rewritten export', () => {
     expect(node.some(({ opType }) => opType === 'ReduceSum')).toBe(false);
   });
 
-  it('has each node behind those that it needs', () => {
+  it('has each node after those that it needs', () => {
     const { node, input, initializer } = rewritten();
     const known = new Set(['', ...input.map((i) => i.name), ...initializer.map((i) => i.name)]);
     for (const each of node) {
@@ -68,7 +68,7 @@ describe('a rewritten export', () => {
     }
   });
 
-  it('projects wanted tokens only, through what comes behind the product', () => {
+  it('projects wanted tokens only, through what comes after the product', () => {
     const last = parsed.graph.node.find(({ output }) => output.includes('logits'));
     last?.output.splice(0, 1, 'raw');
     parsed.graph.node.push(nodeProto('cap', 'Tanh', ['raw'], { outputs: ['logits'] }));

@@ -186,7 +186,7 @@ test('sends the token, and says when one is missing or not enough', async () => 
   expect(hub.tokens).toEqual(new Set([undefined, 'Bearer secret']));
 });
 
-test('a revision that is not there', async () => {
+test('says that a revision is not there', async () => {
   const { options } = await hubWith();
   const reference = parseHubReference('hf:owner/name@v2');
   await expect(pullHubModel(reference, options)).rejects.toThrow('has no owner/name@v2');

@@ -15,8 +15,8 @@ const LLAMA = {
 
 const parse = (changes: object = {}) => parseDecoderConfig({ ...LLAMA, ...changes }, 'config.json');
 
-describe('defaults', () => {
-  test('what an older Llama leaves out', () => {
+describe('a field of config.json', () => {
+  test('has its default where an older Llama leaves it out', () => {
     expect(parse()).toMatchObject({
       numKvHeads: 4,
       headDim: 32,
@@ -32,12 +32,12 @@ describe('defaults', () => {
     });
   });
 
-  test('null stands for a missing value', () => {
+  test('that is null is as good as left out', () => {
     const nulls = { num_key_value_heads: null, head_dim: null, rope_scaling: null };
     expect(parse(nulls)).toEqual(parse());
   });
 
-  test('explicit values win', () => {
+  test('goes before its default', () => {
     const config = parse({
       num_key_value_heads: 2,
       head_dim: 64,
@@ -58,7 +58,7 @@ describe('defaults', () => {
     });
   });
 
-  test('a single end token', () => {
+  test('may be one end token in place of a list', () => {
     expect(parse({ eos_token_id: 2 }).eosTokenIds).toEqual([2]);
   });
 });
@@ -106,18 +106,18 @@ describe('rotary embedding', () => {
   test.each([
     ['rope_scaling', { rope_scaling: { rope_type: 'llama3', ...llama3 }, rope_theta: 5e5 }],
     ['rope_parameters', { rope_parameters: { rope_type: 'llama3', ...llama3, rope_theta: 5e5 } }],
-  ])('Llama 3 scaling from %s', (_, changes) => {
+  ])('is scaled as for Llama 3 by %s', (_, changes) => {
     expect(parse(changes)).toMatchObject({ ropeTheta: 5e5, ropeScaling: parsedLlama3 });
   });
 
-  test('linear scaling, by the older name of its type', () => {
+  test('is scaled linearly, also by the older name of the type', () => {
     expect(parse({ rope_scaling: { type: 'linear', factor: 2 } }).ropeScaling).toEqual({
       type: 'linear',
       factor: 2,
     });
   });
 
-  test('an explicit default', () => {
+  test('is not scaled where the type is default', () => {
     const { ropeScaling, ropeTheta } = parse({
       rope_parameters: { rope_type: 'default', rope_theta: 123 },
     });
@@ -128,7 +128,7 @@ describe('rotary embedding', () => {
   });
 });
 
-describe('sliding windows by layer', () => {
+describe('the sliding window of each layer', () => {
   const layers = 'full_attention sliding_attention full_attention'.split(' ');
   test.each([
     [{ model_type: 'mistral', sliding_window: null }, [null, null, null]],
@@ -150,12 +150,12 @@ describe('sliding windows by layer', () => {
       { model_type: 'gemma3_text', sliding_window: 512, sliding_window_pattern: 3 },
       [512, 512, null],
     ],
-  ])('%o', (changes, windows) => {
+  ])('is read from %o', (changes, windows) => {
     expect(parse(changes).slidingWindows).toEqual(windows);
   });
 });
 
-describe('what a family leaves out of config.json', () => {
+describe('defaults of a family', () => {
   test.each([
     [
       { model_type: 'gemma2' },
@@ -200,7 +200,7 @@ describe('what a family leaves out of config.json', () => {
         slidingWindows: [4096, 4096, 4096, null],
       },
     ],
-  ])('%o', (changes, expected) => {
+  ])('hold for what is left out: %o', (changes, expected) => {
     expect(parse(changes)).toMatchObject(expected);
   });
 });
@@ -278,7 +278,7 @@ describe('what Transformers 4 wrote means what Transformers 5 writes', () => {
         layer_types: ['full_attention', 'full_attention', 'full_attention'],
       },
     ],
-  ])('%o', (older, newer) => {
+  ])('so does %o', (older, newer) => {
     expect(parse(older)).toEqual(parse(newer));
   });
 });
@@ -294,11 +294,14 @@ describe('how far rotary frequencies reach', () => {
     [512, 1],
     [513, 2],
     [undefined, 2],
-  ])('LongRoPE for texts of up to %s tokens', (maxModelLen, factor) => {
-    const json = { ...LLAMA, rope_scaling: longrope };
-    const { ropeScaling } = parseDecoderConfig(json, 'config.json', maxModelLen);
-    expect(ropeScaling).toMatchObject({ type: 'longrope', factors: Array(16).fill(factor) });
-  });
+  ])(
+    'LongRoPE takes its factors by the length of texts: up to %s tokens',
+    (maxModelLen, factor) => {
+      const json = { ...LLAMA, rope_scaling: longrope };
+      const { ropeScaling } = parseDecoderConfig(json, 'config.json', maxModelLen);
+      expect(ropeScaling).toMatchObject({ type: 'longrope', factors: Array(16).fill(factor) });
+    },
+  );
 
   test.each([
     [{ factor: 4, original_max_position_embeddings: 2048 }, 8192],
@@ -306,14 +309,14 @@ describe('how far rotary frequencies reach', () => {
     [{ factor: 2 }, 4096],
     [{ original_max_position_embeddings: 512 }, 2048],
     [{ factor: 4, original_max_position_embeddings: 512, llama_4_scaling_beta: 0.1 }, 512],
-  ])('YaRN, %o', (yarn, length) => {
+  ])('YaRN reaches as far as it was trained to: %o', (yarn, length) => {
     const { maxPositionEmbeddings } = parse({ rope_scaling: { rope_type: 'yarn', ...yarn } });
     expect(maxPositionEmbeddings).toBe(length);
   });
 });
 
 describe('Gemma 3', () => {
-  test('what it leaves out', () => {
+  test('has defaults of its own', () => {
     expect(parse({ model_type: 'gemma3_text' })).toMatchObject({
       headDim: 256,
       activation: 'gelu_tanh',
@@ -324,7 +327,7 @@ describe('Gemma 3', () => {
     });
   });
 
-  test('rotary embeddings by kind of layer', () => {
+  test('has rotary embeddings for each kind of layer', () => {
     const config = parse({
       model_type: 'gemma3_text',
       rope_parameters: {

@@ -19,7 +19,7 @@ async function folderWith(files: Readonly<Record<string, string>>): Promise<stri
   return folder;
 }
 
-test('a Hugging Face folder', async () => {
+test('finds what is in a Hugging Face folder', async () => {
   expect(await inspectModelFolder('models/foothill')).toMatchObject({
     kind: 'huggingface',
     path: resolve('models/foothill'),
@@ -28,7 +28,7 @@ test('a Hugging Face folder', async () => {
   });
 });
 
-test('a sharded Hugging Face folder that has an ONNX export too', async () => {
+test('takes shards, also beside an ONNX export', async () => {
   const index = {
     weight_map: { a: 'two.safetensors', b: 'one.safetensors', c: 'two.safetensors' },
   };
@@ -62,7 +62,7 @@ test.each([
   await expect(inspection).rejects.toThrow(`${folder} ${found}; supported: a Hugging Face folder`);
 });
 
-test('an export as on the hub, with what its graphs are like by their names', async () => {
+test('tells the precisions of an export on the hub by the names of its graphs', async () => {
   const path = resolve('test/exports/hub');
   expect(await inspectModelFolder(path)).toMatchObject({
     kind: 'export',
@@ -74,7 +74,7 @@ test('an export as on the hub, with what its graphs are like by their names', as
   });
 });
 
-test('an export by the GenAI model builder', async () => {
+test('finds an export by the GenAI model builder', async () => {
   const path = resolve('test/exports/genai');
   expect(await inspectModelFolder(path)).toMatchObject({
     kind: 'export',
@@ -83,7 +83,7 @@ test('an export by the GenAI model builder', async () => {
   });
 });
 
-test('weights of an unknown family that have an export beside them', async () => {
+test('takes the export where the family of the weights is unknown', async () => {
   const folder = await folderWith({
     'config.json': CONFIG.replace('"llama"', '"new"'),
     'model.safetensors': '',

@@ -32,7 +32,7 @@ function promptOf({ engine, context }: TestServer): string {
 }
 
 describe('/v1/messages', () => {
-  test('in one piece', async () => {
+  test('answers in one piece', async () => {
     const answer = await create(await server(), hello);
     expect(answer).toMatchObject({
       id: expect.stringMatching(/^msg_/),
@@ -46,7 +46,7 @@ describe('/v1/messages', () => {
     });
   });
 
-  test('streamed: the events and their order', async () => {
+  test('streams the events in their order', async () => {
     const target = await server({ script: says('Hi!') });
     const events = await namedEventsOf(await post(target, PATH, { ...hello, stream: true }));
     expect(events).toMatchObject([
@@ -71,11 +71,11 @@ describe('/v1/messages', () => {
       { ...hello, stop_sequences: ['xx'] },
       { stop_reason: 'stop_sequence', stop_sequence: 'xx' },
     ],
-  ])('ends %j', async (body, end) => {
+  ])('tells what ended %j', async (body, end) => {
     expect(await create(await server({ script: babbles }), body)).toMatchObject(end);
   });
 
-  test('an answer without text has an empty one', async () => {
+  test('gives an empty text where an answer has none', async () => {
     const answer = await create(await server({ script: says('') }), hello);
     expect(answer).toMatchObject({ content: [{ type: 'text', text: '' }] });
   });

@@ -114,7 +114,7 @@ test('every field reaches the generator', async () => {
   });
 });
 
-test('the model’s own defaults stand behind the request’s fields', async () => {
+test('the request’s fields go before the model’s own defaults', async () => {
   const samplingDefaults = { temperature: 0.6, topK: 20, topP: 0.9, repetitionPenalty: 1.1 };
   const body = { prompt: 'Hi', temperature: 0.2, top_k: -1 };
   const { sampling } = await requestOf(COMPLETIONS, body, { samplingDefaults });

@@ -15,7 +15,7 @@ describe('Server-Timing', () => {
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi' }] }],
     ['/v1/responses', { input: 'Hi' }],
     ['/v1/messages', { max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] }],
-  ])('of %s %j', async (path, body) => {
+  ])('tells how long each part took: %s %j', async (path, body) => {
     const response = await post(await server(), path, body);
     expect(response.headers.get('server-timing')).toMatch(ENTRIES);
   });

@@ -71,14 +71,14 @@ describe('other pages', () => {
     expect(await errorOf(response, 403)).toMatchObject({ code: 'origin_not_allowed' });
   });
 
-  test('of the server itself may', async () => {
+  test('do not include those of the server itself', async () => {
     const target = await server();
     const client = await connect(target, '/v1/completions', { origin: target.url });
     client.send({ request_id: 'a', prompt: 'Hi' });
     expect(await client.answer('a')).toHaveLength(2);
   });
 
-  test('may all with *', async () => {
+  test('are all let in with *', async () => {
     const target = await server({ config: { corsOrigins: ['*'] } });
     const headers = { origin: 'null' };
     const response = await post(target, '/v1/completions', { prompt: 'Hi' }, { headers });

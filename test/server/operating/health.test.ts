@@ -13,7 +13,7 @@ const STATES: [EngineState, Record<string, number>][] = [
   ['stopped', { '/livez': 503, '/health': 503, '/ready': 503, '/readyz': 503 }],
 ];
 
-test.each(STATES)('probes while the engine is %s', async (state, expected) => {
+test.each(STATES)('probes tell that the engine is %s', async (state, expected) => {
   const { url } = await server({ state });
   const found: Record<string, number> = {};
   for (const path of Object.keys(expected)) {
@@ -66,7 +66,7 @@ test('an engine that has work and says nothing is not ready, with a reason, and 
   expect((await fetch(`${url}/ready`)).status).toBe(200);
 });
 
-test('/version', async () => {
+test('/version tells the version', async () => {
   const { url } = await server();
   expect(await (await fetch(`${url}/version`)).json()).toEqual({ version: '1.2.3' });
 });

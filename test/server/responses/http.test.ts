@@ -28,7 +28,7 @@ function promptsOf({ engine, context }: TestServer): string[] {
 }
 
 describe('create', () => {
-  test('in one piece', async () => {
+  test('answers in one piece', async () => {
     const response = await clientOf(await server()).responses.create({ model: MODEL, input: 'Hi' });
     expect(response).toMatchObject({
       object: 'response',
@@ -51,7 +51,7 @@ describe('create', () => {
     expect(total).toBe(input + 13);
   });
 
-  test('streamed: the events, their order and their numbers', async () => {
+  test('streams the events in order, with their numbers', async () => {
     const target = await server({ script: says('Hi!') });
     const events = await namedEventsOf(await post(target, PATH, { input: 'Hi', stream: true }));
     expect(events.map(({ type }) => type)).toEqual([
@@ -75,7 +75,7 @@ describe('create', () => {
     expect(events[10]).toMatchObject({ response: { status: 'completed', output: [item] } });
   });
 
-  test('streamed through the helper of the official client', async () => {
+  test('streams through the helper of the official client', async () => {
     const stream = clientOf(await server()).responses.stream({ model: MODEL, input: 'Hi' });
     let text = '';
     stream.on('response.output_text.delta', (event) => (text += event.delta));
@@ -84,7 +84,7 @@ describe('create', () => {
     expect(response.output_text).toBe('Hello there!');
   });
 
-  test('cut short by max_output_tokens', async () => {
+  test('is incomplete when cut short by max_output_tokens', async () => {
     const target = await server({ script: babbles });
     const body = { input: 'Hi', max_output_tokens: 3 };
     expect(await create(target, body)).toMatchObject({
@@ -139,7 +139,7 @@ describe('create', () => {
     expect(kept?.response).toMatchObject({ status: 'cancelled' });
   });
 
-  test('fields come back', async () => {
+  test('gives the fields of the request back', async () => {
     const asked = {
       input: 'Hi',
       instructions: 'Be brief.',
@@ -300,7 +300,7 @@ describe('a conversation', () => {
 });
 
 describe('kept responses', () => {
-  test('are got, their input listed, and deleted', async () => {
+  test('can be read, listed with their input, and deleted', async () => {
     const target = await server();
     const { responses } = clientOf(target);
     const input = ['One', 'Two', 'Three'].map((content) => ({ role: 'user' as const, content }));
@@ -318,7 +318,7 @@ describe('kept responses', () => {
     await expect(responses.delete(made.id)).rejects.toMatchObject({ status: 404 });
   });
 
-  test('in the background are polled', async () => {
+  test('in the background can be polled', async () => {
     const { responses } = clientOf(await server({ engine: { delayMs: 2 } }));
     const made = await responses.create({ model: MODEL, input: 'Hi', background: true });
     expect(made.status).toBe('in_progress');
@@ -342,7 +342,7 @@ describe('kept responses', () => {
     });
   });
 
-  test('deleted while at work end, and do not come back', async () => {
+  test('that are deleted while at work end, and do not come back', async () => {
     const target = await server({ script: babbles, engine: { delayMs: 2 } });
     const { responses } = clientOf(target);
     const made = await responses.create({ model: MODEL, input: 'Hi', background: true });

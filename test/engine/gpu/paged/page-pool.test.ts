@@ -102,7 +102,7 @@ it('gives up the text released longest ago first', () => {
   expect(() => pool.allocate()).toThrow('empty');
 });
 
-it('tells equal pages behind different texts apart', () => {
+it('tells equal pages after different texts apart', () => {
   const pool = new PagePool(4);
   const [a, b] = [pool.allocate(), pool.allocate()];
   const textA = pool.register(a, '', tokens(1, 2)) ?? -1;
