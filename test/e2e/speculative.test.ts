@@ -25,7 +25,7 @@ const requests = [
   {
     messages: [{ role: 'user', content: 'As JSON: Ada has a cat, Emil has a dog.' }],
     response_format: { type: 'json_schema', json_schema: { name: 'people', schema: people } },
-    max_tokens: MAX_TOKENS,
+    max_tokens: 300,
     temperature: 0.9,
     seed: 5,
   },
