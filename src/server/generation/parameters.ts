@@ -152,21 +152,24 @@ function toLogitBias(
   biases: Readonly<Record<string, number>>,
   vocabSize: number,
 ): LogitBias | null {
-  const entries = Object.entries(biases);
-  if (entries.length === 0) return null;
-  for (const [key] of entries) {
-    if (/^\d+$/.test(key) && Number(key) < vocabSize) continue;
-    throw badRequest(
-      `\`logit_bias\`: \`${key.slice(0, 50)}\` is not a token id of the vocabulary of ${vocabSize} tokens.`,
-      'logit_bias',
-      'invalid_value',
-    );
-  }
-  return {
-    tokenIds: Int32Array.from(entries, ([key]) => Number(key)),
+  const names = Object.keys(biases);
+  if (names.length === 0) return null;
+  const tokenIds = new Int32Array(names.length);
+  const values = new Float32Array(names.length);
+  for (const [index, name] of names.entries()) {
+    const tokenId = Number(name);
+    if (!/^\d+$/.test(name) || tokenId >= vocabSize) {
+      throw badRequest(
+        `\`logit_bias\`: \`${name.slice(0, 50)}\` is not a token id of the vocabulary of ${vocabSize} tokens.`,
+        'logit_bias',
+        'invalid_value',
+      );
+    }
+    tokenIds[index] = tokenId;
     // Clamped as vLLM does.
-    biases: Float32Array.from(entries, ([, bias]) => Math.min(MAX_BIAS, Math.max(-MAX_BIAS, bias))),
-  };
+    values[index] = Math.min(MAX_BIAS, Math.max(-MAX_BIAS, biases[name] ?? 0));
+  }
+  return { tokenIds, biases: values };
 }
 
 /** Other negative seeds keep their bits: -2 and 2^64 - 2 are one seed. */

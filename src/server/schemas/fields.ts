@@ -67,16 +67,15 @@ const logitBias = z
     { error: `expected an object of at most ${LIMITS.logitBiases} entries`, abort: true },
   )
   .superRefine((biases, context) => {
-    for (const [tokenId, bias] of Object.entries(biases)) {
-      if (typeof bias === 'number') continue;
-      context.addIssue({
-        code: 'custom',
-        path: [tokenId],
-        message: 'expected a number',
-        input: bias,
-      });
-      return;
-    }
+    const values = Object.values(biases);
+    const index = values.findIndex((bias) => typeof bias !== 'number');
+    if (index === -1) return;
+    context.addIssue({
+      code: 'custom',
+      path: [Object.keys(biases)[index] ?? ''],
+      message: 'expected a number',
+      input: values[index],
+    });
   });
 
 const badWords = boundedList(
