@@ -85,6 +85,8 @@ export interface TokenOutput {
   readonly finishReason: FinishReason | null;
   /** Set with finishReason `error`. */
   readonly error?: string;
+  /** The error is that of the request's grammar. */
+  readonly isOfGrammar?: boolean;
   /** Prompt tokens that were found in the cache, in whole blocks; comes with the first token. */
   readonly numCachedTokens?: number;
   /** Of the token, when the request asks for it. */

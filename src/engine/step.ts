@@ -82,6 +82,8 @@ export interface TimedRun {
 export interface SequenceFailure {
   readonly sequence: Sequence;
   readonly message: string;
+  /** Its grammar is to blame. */
+  readonly isOfGrammar?: boolean;
 }
 
 /** What running a plan gave. */

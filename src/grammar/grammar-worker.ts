@@ -116,7 +116,12 @@ async function requireText(grammar: CompiledGrammar): Promise<void> {
   const matcher = await xgrammar.GrammarMatcher.createGrammarMatcher(grammar);
   const mask = await matcher.getNextTokenBitmask();
   matcher.dispose();
-  if (mask.every((word) => word === 0)) throw new Error('the grammar allows no text at all');
+  if (isEmpty(mask)) throw new Error('the grammar allows no text at all');
+}
+
+/** Nothing may follow: a rule of the grammar that the text has come to has no end, and no way on. */
+function isEmpty(mask: Int32Array): boolean {
+  return mask.every((word) => word === 0);
 }
 
 async function open(
@@ -177,7 +182,7 @@ async function publish(opened: Matcher, looksAhead: boolean): Promise<void> {
   // After the end of the text nothing is sampled any more.
   if (matcher.isTerminated()) return;
   const mask = await matcher.getNextTokenBitmask();
-  match.publishMask(0, numTokens, mask);
+  match.publishMask(0, numTokens, isEmpty(mask) ? null : mask);
   const { maxDraftTokens } = match.data;
   if (maxDraftTokens === 0 || !looksAhead) return;
   opened.forced ||= await forcedText(matcher, tokens, mask, maxDraftTokens);
@@ -195,7 +200,8 @@ async function publishBehind(id: number, number: number, draft: Int32Array): Pro
       if (!matcher.acceptToken(tokenId)) break;
       numAccepted++;
       if (matcher.isTerminated()) break;
-      match.publishMask(numAccepted, number, await matcher.getNextTokenBitmask());
+      const mask = await matcher.getNextTokenBitmask();
+      match.publishMask(numAccepted, number, isEmpty(mask) ? null : mask);
     }
     if (numAccepted > 0) matcher.rollBack(numAccepted);
   } catch {

@@ -5,6 +5,7 @@ import { TaskTooCostlyError } from '../front/prompts/fair-threads.ts';
 import {
   EngineError,
   EngineUnavailableError,
+  GrammarFaultError,
   SlowReaderError,
 } from '../front/engine-process/engine-contract.ts';
 import { isTimeout } from './generation/deadline.ts';
@@ -29,6 +30,13 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
   }
   if (error instanceof EngineUnavailableError) {
     return unavailable('The engine is not available.', error.retryAfterSeconds);
+  }
+  if (error instanceof GrammarFaultError) {
+    return badRequest(
+      `The output could not be finished: ${error.message}.`,
+      null,
+      'grammar_failed',
+    );
   }
   if (isTimeout(error)) return requestTimedOut();
   if (error instanceof SlowReaderError) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TOOL_CALL_FORMATS } from '../../src/front/chat/tool-calls/formats.ts';
+import { GrammarFaultError } from '../../src/front/engine-process/engine-contract.ts';
 import type { GrammarSource } from '../../src/grammar/grammar-source.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { errorOf, post } from './support/client.ts';
@@ -91,4 +92,22 @@ describe('a grammar past the limits', () => {
     expect(error.param).toBe('response_format.json_schema.schema');
     expect(error.message).toContain(`more than ${LIMITS.grammarRegexSize} characters`);
   });
+});
+
+test('a grammar that the text can not go on with is the fault of its request', async () => {
+  const target = await server({
+    *script() {
+      yield 65;
+      throw new GrammarFaultError('the text can not go on within its grammar');
+    },
+  });
+  const error = await errorOf(await post(target, '/v1/chat/completions', { messages }), 400);
+  expect(error).toMatchObject({
+    message: 'The output could not be finished: the text can not go on within its grammar.',
+    type: 'invalid_request_error',
+    code: 'grammar_failed',
+  });
+  const response = await post(target, '/v1/responses', { input: 'Hi', stream: true });
+  const events = await response.text();
+  expect(events).toContain('"error":{"code":"invalid_prompt"');
 });

@@ -124,13 +124,13 @@ export class GrammarMatchers implements Constraints {
       if (matcher === undefined || sequence.scoresPrompt) {
         ready.push(result);
       } else if (matcher.failure !== null) {
-        failures.push({ sequence, message: matcher.failure });
+        failures.push({ sequence, message: matcher.failure, isOfGrammar: true });
       } else if (!matcher.match.hasMask(0, sequence.numOutputTokens)) {
         deferred.push(sequence);
         this.#checkTime(matcher);
       } else {
         if (matcher.match.mask(0) !== null) ready.push(result);
-        else failures.push({ sequence, message: NO_WAY_ON });
+        else failures.push({ sequence, message: NO_WAY_ON, isOfGrammar: true });
         matcher.waitingSince = -1;
         if (matcher.match.numSlowInARow >= MAX_SLOW_MASKS) this.#setApart(matcher);
       }

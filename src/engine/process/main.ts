@@ -1,5 +1,5 @@
 /** The engine process: commands in by IPC, one message out per iteration. */
-import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
+import { GrammarError, type GrammarSpec } from '../../grammar/grammar-spec.ts';
 import { DeviceError } from '../gpu/device-error.ts';
 import type { Engine } from '../engine.ts';
 import type { EngineRequest, TokenOutput } from '../request.ts';
@@ -118,7 +118,9 @@ function add(request: EngineRequest): void {
 }
 
 function reject(id: number, error: unknown): void {
-  rejected.push({ id, tokenId: -1, finishReason: 'error', error: messageOf(error) });
+  const isOfGrammar = error instanceof GrammarError;
+  const message = messageOf(error);
+  rejected.push({ id, tokenId: -1, finishReason: 'error', error: message, isOfGrammar });
 }
 
 function post(message: EngineMessage): void {

@@ -151,9 +151,10 @@ export class Scheduler {
       const { sequence } = segment;
       if (sequence.finishReason() && !failed.has(sequence)) this.#release(sequence, true);
     }
-    for (const { sequence, message } of failures) {
+    for (const { sequence, message, ...blame } of failures) {
       this.#release(sequence, false);
-      outputs.push({ id: sequence.id, tokenId: -1, finishReason: 'error', error: message });
+      const { id } = sequence;
+      outputs.push({ id, tokenId: -1, finishReason: 'error', error: message, ...blame });
     }
     return outputs;
   }

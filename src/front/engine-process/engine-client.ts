@@ -8,6 +8,7 @@ import {
   EngineError,
   type EngineState,
   EngineUnavailableError,
+  failureOf,
   IDLE_STATS,
   SlowReaderError,
   type TokenBatch,
@@ -222,13 +223,13 @@ export class EngineClient implements Engine {
   }
 
   #deliver(output: TokenOutput): void {
-    const { id, tokenId, finishReason, error } = output;
+    const { id, tokenId, finishReason } = output;
     const live = this.#live.get(id);
     // Aborted while its last step ran.
     if (!live) return;
     if (finishReason !== null) this.#live.delete(id);
     if (finishReason === 'error') {
-      live.stream.fail(new EngineError(error ?? 'the engine failed the request'));
+      live.stream.fail(failureOf(output));
       return;
     }
     this.#breaker.progressed();

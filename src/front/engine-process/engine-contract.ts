@@ -1,5 +1,5 @@
 /** The engine as the rest of the front sees it; `engine-client.ts` implements it over a process. */
-import type { EngineRequest, FinishReason, Logprobs } from '../../engine/request.ts';
+import type { EngineRequest, FinishReason, Logprobs, TokenOutput } from '../../engine/request.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import type { EngineInfo } from '../../engine/process/protocol.ts';
 
@@ -37,6 +37,15 @@ export type EngineState = 'starting' | 'ready' | 'recovering' | 'failed' | 'stop
 /** The engine ended a request, or can't take one. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
+}
+
+/** The request's grammar led the text where it can't go on, or takes too long. */
+export class GrammarFaultError extends EngineError {}
+
+/** What a request fails with that the engine has ended with an error. */
+export function failureOf({ error, isOfGrammar = false }: TokenOutput): EngineError {
+  const message = error ?? 'the engine failed the request';
+  return isOfGrammar ? new GrammarFaultError(message) : new EngineError(message);
 }
 
 /** The engine crashes again and again and takes nothing for now. */

@@ -85,7 +85,10 @@ export function toResponseObject(
 }
 
 function toResponseError(error: ErrorEnvelope['error'] | null): JsonObject | null {
-  return error === null ? null : { code: 'server_error', message: error.message };
+  if (error === null) return null;
+  const { type, message } = error;
+  // The codes that this API has.
+  return { code: type === 'invalid_request_error' ? 'invalid_prompt' : 'server_error', message };
 }
 
 function toUsage(usage: ChatUsage | null): JsonObject | null {

@@ -184,6 +184,22 @@ describe('drafts of constrained sequences', () => {
     expect(numForcedAcceptedTokens).toBeLessThanOrEqual(numForcedDraftTokens);
   });
 
+  it.each([false, true])(
+    'fail where a rule leads nowhere (with drafts: %s)',
+    async (speculates) => {
+      const engine = open({ speculates });
+      const circular = 'root ::= "a" "b" "c" circle\ncircle ::= circle\n';
+      await engine.add(constrained(1, circular));
+      await engine.runToEnd();
+      expect(textOf(engine.tokensOf(1))).toBe('abc');
+      expect(engine.outputs.get(1)?.at(-1)).toMatchObject({
+        finishReason: 'error',
+        error: 'the text can not go on within its grammar',
+        isOfGrammar: true,
+      });
+    },
+  );
+
   it('end somewhere where the grammar forces a text without end', async () => {
     const engine = open({ speculates: true });
     const endless = 'root ::= "a" loop\nloop ::= "b" loop\n';
