@@ -37,9 +37,9 @@ export const LIMITS = {
   /** Priorities that clients may ask for (--priority-range). */
   priorities: { min: 0, max: 9 },
 
-  /** Connections at once; when there are so many, the longest idle makes way (--max-connections). */
+  /** Connections at once; if all are taken, the longest idle one is closed (--max-connections). */
   connections: 1024,
-  /** Requests that may wait on a connection for the one at work (HTTP pipelining). */
+  /** Requests that may wait on a connection for the one being answered (HTTP pipelining). */
   pipelinedRequests: 16,
   /** Header fields of a request; Node leaves out further ones. */
   headerFields: 128,
@@ -49,12 +49,12 @@ export const LIMITS = {
   receiveMs: 120_000,
   /** Milliseconds that a client may leave its answer unread, and one more second for ... */
   stalledReaderMs: 60_000,
-  /** ... every so many bytes that wait for it. */
+  /** ... for this many bytes that wait for it. */
   readerBytesPerSecond: 4096,
 
   /** Frames in a row that are no requests, before the socket is closed. */
   badFrames: 10,
-  /** Requests at work on one socket; further ones get an error frame. */
+  /** Running requests on one socket; further ones get an error frame. */
   requestsPerSocket: 64,
   /** Events that may wait on a socket of /v1/responses; together at most `bodyBytes`. */
   pendingEvents: 16,
@@ -68,8 +68,9 @@ export const LIMITS = {
   socketCloseMs: 5000,
 
   /**
-   * Characters of a prompt that is rendered and tokenized on the main thread: the worst text of so
-   * many, one long word, takes some 5 ms. All others go to threads (--tokenizer-pool-size).
+   * Longest prompt, in characters, that is rendered and tokenized on the main thread: the worst
+   * text of that length, one long word, takes some 5 ms. All others go to threads
+   * (--tokenizer-pool-size).
    */
   promptCharactersAtOnce: 512,
   /** Milliseconds that a thread may spend on one prompt. */
@@ -119,7 +120,7 @@ export const LIMITS = {
   conversationBytes: 2 * 2 ** 20,
   /** Bytes of texts that the Responses API keeps, of all clients together (--response-store-size). */
   responseStoreBytes: 64 * 2 ** 20,
-  /** Responses kept, whatever their size: what a response costs beside its text. */
+  /** Responses kept, whatever their size: what a response costs besides its text. */
   storedResponses: 10_000,
 
   /**
@@ -137,9 +138,9 @@ export const LIMITS = {
   grammarSchemaParts: 50_000,
   /** Characters of a regular expression with its repetitions written out. */
   grammarRegexSize: 20_000,
-  /** Rules that a schema comes to. */
+  /** Rules of a schema's grammar. */
   grammarRules: 20_000,
-  /** Characters of the grammar that a schema, a regular expression or a choice comes to. */
+  /** Characters of the grammar made from a schema, a regular expression or a choice. */
   grammarEbnfCharacters: 400_000,
   /** Threads that compile grammars (--grammar-pool-size). */
   grammarPoolSize: 2,
@@ -179,7 +180,7 @@ export const MODEL_LIMITS = {
   jsonAnswerBytes: 32 * 2 ** 20,
   /** Bytes of a JSON file or a chat template; large tokenizers have 35 MB. */
   textFileBytes: 64 * 2 ** 20,
-  /** Bytes of an ONNX file without the weights beside it: what the format can have. */
+  /** Bytes of an ONNX file without external weights: the most that the format can have. */
   graphBytes: 2 ** 31 - 1,
 
   /** Models of a repository; further folders are not read. */

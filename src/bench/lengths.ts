@@ -7,7 +7,7 @@ export interface LengthDistribution {
   readonly kind: (typeof LENGTH_DISTRIBUTIONS)[number];
   /** Tokens. */
   readonly mean: number;
-  /** Of `uniform`: lengths lie within mean x (1 - ratio) and mean x (1 + ratio). */
+  /** For `uniform`: lengths are between mean x (1 - ratio) and mean x (1 + ratio). */
   readonly rangeRatio: number;
 }
 

@@ -8,7 +8,7 @@ import { LATENCY_NAMES } from './bench-metrics.ts';
 import type { ReportContext } from './report-json.ts';
 
 /**
- * One document that needs nothing else: no script, no font, no network. Well-formed XML behind the
+ * One document that needs nothing else: no script, no font, no network. Well-formed XML after the
  * doctype, so that it can be checked.
  * @param runs in the order of rising rates
  */

@@ -32,7 +32,7 @@ export async function askServer(
 ): Promise<ServerInfo> {
   const url = joinUrl(baseUrl, '/v1/models');
   const found = await listModels(url, headers).catch((error: unknown) => {
-    // Without a list of models a server can still be tested, if we are told what to ask for.
+    // A server without a list of models can still be tested if the model is named.
     if (wanted !== undefined && !(error instanceof ConnectionError)) return [];
     const reason = error instanceof Error ? error.message : String(error);
     throw new BenchError(`${url.href} does not list models (${reason}): is the server up?`, {

@@ -101,7 +101,7 @@ async function refusal(response: IncomingMessage): Promise<string> {
   return `HTTP ${response.statusCode}: ${messageIn(body).slice(0, MAX_REFUSAL)}`;
 }
 
-/** The message of an OpenAI error envelope, or else the body as it is. */
+/** The message of an OpenAI error envelope, or else the whole body. */
 function messageIn(body: string): string {
   try {
     return parseChunk(body).error ?? body;

@@ -40,7 +40,7 @@ const WORDS = (
   'now find long down day did get come made may part over new sound take only little work know place'
 ).split(' ');
 
-/** Draws `count` requests: no two prompts alike, so that no prefix cache can answer them. */
+/** Draws `count` requests: no two prompts are the same, so that a prefix cache does not help. */
 export function syntheticItems(
   { input, output, tokenIdLimit, maxModelLen }: SyntheticWorkload,
   count: number,

@@ -22,7 +22,10 @@ export interface Access {
   readonly keys: ApiKeys;
   /** Null serves in plain text. */
   readonly tls: TlsContext | null;
-  /** Reads the files anew. What can't be used is logged, and what was in force stays so. */
+  /**
+   * Reads the files again. A file that can't be used is logged, and the former state stays in
+   * force.
+   */
   readonly reload: (users: AccessUsers) => Promise<void>;
 }
 

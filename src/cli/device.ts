@@ -18,7 +18,7 @@ const PROBE = new URL(
   import.meta.url,
 );
 
-/** A driver that does not answer for so long is broken. */
+/** A driver that does not answer for this long is broken. */
 const PROBE_TIMEOUT_MS = 60_000;
 
 /** What `auto` tries, in this order. Not TensorRT, which compiles a model for minutes. */
@@ -52,7 +52,7 @@ export interface ChosenDevice {
   readonly reason: string | null;
 }
 
-/** Where a model runs unless that is the CPU, as it is if nothing was chosen. */
+/** Where a model runs; null for the CPU, also if nothing was chosen. */
 export function gpuOf<T extends Pick<ChosenDevice, 'device'>>(chosen: T | null): T | null {
   return chosen?.device.name === 'cpu' ? null : chosen;
 }
@@ -175,7 +175,7 @@ function deviceOptions(
 async function tryDevice(device: DeviceOptions): Promise<DeviceProbe> {
   const child = fork(fileURLToPath(PROBE), [], {
     serialization: 'advanced',
-    // What drivers print on their way down is told in one line instead.
+    // One line replaces what drivers print when they crash.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
   });

@@ -29,7 +29,7 @@ const ownOptions = z.object({
   json: z.boolean().default(false),
 });
 
-/** `chairlift eval`: what each precision costs in accuracy, beside what it gains. */
+/** `chairlift eval`: what each precision costs in accuracy, and what it gains. */
 export function evalCommand(): Command {
   const command = new Command('eval')
     .description('measure perplexity, task accuracy, speed and memory of a model, per precision')

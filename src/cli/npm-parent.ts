@@ -34,7 +34,7 @@ export function onNpmGone(onGone: () => void): void {
 }
 
 function isNpmThere(): boolean {
-  // Windows goes on to tell the id of a parent that is gone.
+  // Windows still reports the id of a parent that is gone.
   if (process.ppid !== parent || !isAlive(parent)) return false;
   // Where the shell has not made way for this process, npm is the shell's parent.
   return shell === null || !SHELL.test(shell.name) || isAlive(shell.parent);

@@ -1,7 +1,7 @@
 import { Presets, SingleBar } from 'cli-progress';
 
 /**
- * Runs something that tells its progress in bytes, with a bar on stderr from the first time it does.
+ * Runs something that reports its progress in bytes, with a bar on stderr from its first report on.
  * @param what it is, such as `building the model`
  */
 export async function withProgressBar<R>(

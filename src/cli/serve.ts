@@ -169,7 +169,8 @@ async function serve(options: Options): Promise<void> {
     loop: new LoopMonitor(),
     isDraining: () => draining,
   };
-  // Before the model is built, which can take long: a taken port is told at once, and probes get 503.
+  // Before the model is built, which can take long: a taken port is reported at once, and probes
+  // get 503.
   const webSockets = new WebSocketHub(context);
   const { host, port } = options;
   const { tls } = access;

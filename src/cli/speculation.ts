@@ -34,7 +34,7 @@ export async function speculation(
     speculative === 'auto' ? isExact || draftModel !== undefined : speculative !== 'off';
   if (!isWanted) return null;
   if (draftModel === undefined) return { draftModel: null, maxTokens };
-  // An export that has none of that precision is told of when its graph is to be made.
+  // If an export has no graph in that precision, the error comes when its graph is made.
   const { path, config } = await inspectModelFolder(
     await localModelFolder(draftModel, async ({ variants }) => {
       const [any] = variants;

@@ -42,7 +42,7 @@ const NO_DRAFTS = {
   numForcedAcceptedTokens: 0,
 };
 
-/** The continuous batch: sequences get on and off at every step. */
+/** The continuous batch: at every step sequences may join and leave. */
 export class Engine {
   readonly #scheduler: Scheduler;
   readonly #kvCache: KvCache;

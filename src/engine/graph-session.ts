@@ -9,7 +9,7 @@ import type { SharedWeights } from '../ort/shared-weights.ts';
 /** Where ONNX Runtime looks for the weights of a graph that it is given as bytes. */
 const WEIGHTS_FOLDER = 'session.model_external_initializers_file_folder_path';
 
-/** What ONNX Runtime calls a file that is not as it was written. */
+/** ONNX Runtime's words for a damaged file. */
 const DAMAGED: ReadonlySet<string> = new Set([
   'INVALID_GRAPH',
   'INVALID_PROTOBUF',

@@ -2,7 +2,7 @@ import type { GrammarSpec } from '../grammar/grammar-spec.ts';
 
 /** How the next token is drawn from the logits. Every field is set; the front fills in defaults. */
 export interface SamplingParams {
-  /** 0 is greedy, and so is what hardly differs from it. */
+  /** 0 is greedy, and so are values very close to it. */
   readonly temperature: number;
   /** Keep the k most likely tokens; 0 keeps all. */
   readonly topK: number;
@@ -30,7 +30,7 @@ export interface LogitBias {
   readonly biases: Float32Array;
 }
 
-/** Waiting this long weighs as much as one level of priority, so that nothing waits for ever. */
+/** Waiting this long counts as much as one level of priority, so that nothing waits forever. */
 export const AGING_MS = 60_000;
 
 export interface EngineRequest {
@@ -52,7 +52,7 @@ export interface EngineRequest {
   /** Cached prefixes are shared only among requests with the same salt. */
   readonly cacheSalt: string;
   readonly sampling: SamplingParams;
-  /** What the output must look like; null leaves it free. Its end needs an end-of-sequence token. */
+  /** The grammar of the output; null leaves it free. Its end needs an end-of-sequence token. */
   readonly grammar: GrammarSpec | null;
   /** Token sequences that the output must not contain. */
   readonly badWords: readonly Int32Array[];

@@ -13,13 +13,13 @@ export class Sequence {
   slot = -1;
   /** Pages of a paged KV cache that hold its keys and values, in order; empty with other caches. */
   pageTable: readonly number[] = [];
-  /** Who goes first, and who gives way last: the lowest. */
+  /** The lowest is admitted first and preempted last. */
   readonly order: number;
   /** Prompt tokens found in the cache when it first got a slot, in whole blocks; -1 before. */
   numCachedTokens = -1;
   /** How often another sequence got a slot while there was no memory for this one. */
   timesOvertaken = 0;
-  /** Of the prompt's tokens but the first, as far as they are known; null when not asked for. */
+  /** Of the prompt's tokens but the first, as far as they are computed; null when not requested. */
   readonly promptLogprobs: LogprobsTable | null;
   readonly #textCounts = new TokenCounts();
   readonly #outputCounts = new TokenCounts();
@@ -50,7 +50,7 @@ export class Sequence {
     return this.#numTokens - this.numPromptTokens;
   }
 
-  /** Tokens still to be run through the model before the next one can be sampled; at least 1. */
+  /** Tokens to compute before the next one can be sampled; at least 1. */
   get numUncomputedTokens(): number {
     return this.#numTokens - this.numComputedTokens;
   }

@@ -38,19 +38,19 @@ export interface Segment {
 /** Segments with a draft that a step has at most. */
 export const MAX_DRAFTS = 4;
 /**
- * The same where one of the sequences has a grammar: seldom are several texts forced at once, and
- * looking for it costs them all.
+ * The same where one of the sequences has a grammar: several texts are rarely forced at once, and
+ * looking for forced text costs them all.
  */
 export const MAX_CONSTRAINED_DRAFTS = 2;
 
-/** What one step does. A plain value: planning reserves memory, and nothing counts before commit. */
+/** What one step does, as a plain value. Planning reserves memory; nothing counts before commit. */
 export interface StepPlan {
   readonly cacheOperations: readonly CacheOperation[];
   /** Of different sequences. How they become runs of the model is the decoder's business. */
   readonly segments: readonly Segment[];
 }
 
-/** What the model says after a segment. */
+/** The model's logits after a segment. */
 export interface SegmentLogits {
   readonly segment: Segment;
   /**
@@ -58,7 +58,7 @@ export interface SegmentLogits {
    * sampler may overwrite them.
    */
   readonly logits: readonly Float32Array[];
-  /** Set where these tokens are all that could be drawn. */
+  /** Set if no other tokens could be drawn. */
   readonly candidates?: Candidates;
 }
 
@@ -96,7 +96,9 @@ export interface StepResult {
 
 /** Runs plans. The engine's only view of the model. */
 export interface Decoder {
-  /** Never throws for what a single sequence can cause: that sequence is reported as failed. */
+  /**
+   * Never throws for an error that a single sequence caused: it reports that sequence as failed.
+   */
   execute(plan: StepPlan): StepResult;
   release(): void;
 }

@@ -6,13 +6,13 @@ import { RunBinding } from '../engine/cpu/run-binding.ts';
 import type { BuiltModel } from '../model/build/manifest.ts';
 import type { Session } from '../ort/session.ts';
 
-/** What a row computes in a step: one token, behind `position` others. */
+/** What a slot computes in a step: one token, after `position` others. */
 export interface RowInput {
   readonly tokenId: number;
   readonly position: number;
 }
 
-/** Computes one token for each of the first rows, and gives every row's logits. */
+/** Computes one token for each of the first slots, and gives every slot's logits. */
 export interface Lockstep {
   /** @throws {Error} if the run fails */
   step(inputs: readonly RowInput[]): void;

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 
 /**
- * Reads a file of a model, of which nobody knows what it is: a pipe would be waited for without an
- * end, and a device read without one.
+ * Reads a file of a model that may be anything: reading a pipe could wait forever, and a device has
+ * no end.
  * @throws Error when it can't be read, is no plain file, or has more than `maxBytes`
  */
 export async function readBounded(path: string, maxBytes: number): Promise<Buffer> {

@@ -13,7 +13,7 @@ export class UntrustedPathError extends Error {
  */
 const FORBIDDEN = /[\p{Cc}\p{Cs}\\:*?"<>|]/u;
 
-/** Devices of Windows, whatever stands after a dot. */
+/** Devices of Windows, with any extension. */
 const DEVICE = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\.|$)/i;
 
 /**

@@ -20,8 +20,8 @@ const LEADING_ZERO = 0x30;
 const MAX_INDEX_DIGITS = 9;
 
 /**
- * Counts what a JSON text consists of as its pieces come in, and refuses it at the first piece that
- * holds too much. It does not tell JSON from other text: that is left to the parser.
+ * Counts the elements of a JSON text while its pieces arrive, and rejects it at the first piece
+ * that exceeds a limit. It does not check that the text is JSON: the parser does.
  */
 export class JsonScanner {
   #depth = 0;

@@ -48,7 +48,7 @@ export function tooLong(): GrammarError {
   );
 }
 
-/** Expressions up to this length are written out wherever they stand; a longer one has a rule. */
+/** Expressions up to this length are written out in each place; a longer one has a rule. */
 const MAX_INLINE = 40;
 
 /** Collects the rules of one grammar. */
@@ -83,7 +83,7 @@ export class EbnfRules {
     return name;
   }
 
-  /** The expression, or the name of a rule for it: short enough to stand in many places. */
+  /** The expression, or the name of a rule for it: short enough to be used in many places. */
   shorten(expression: string): string {
     return expression.length <= MAX_INLINE ? expression : this.add(expression);
   }

@@ -1,8 +1,8 @@
 import type { GrammarMatcher } from '@mlc-ai/web-xgrammar';
 
 /**
- * The text that a grammar leaves no choice about, as far as the vocabulary can tell. The matcher is
- * where it was afterwards. Its own search has no bound, and some grammars force a text without end.
+ * The text that a grammar forces, as far as the vocabulary shows. The matcher is in the same state
+ * afterwards. Its own search has no bound, and some grammars force an endless text.
  * @param tokens see GrammarVocabulary
  * @param mask what is allowed where the matcher is
  * @param maxTokens of the longest that the text can be put together from

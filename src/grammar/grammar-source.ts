@@ -15,13 +15,13 @@ export interface ToolCallLayout {
   readonly open: string;
   /** Whether calls are known without `open` where the text starts with one. */
   readonly openIsOptional: boolean;
-  /** What encloses the calls behind `open` and stands between them; empty where nothing does. */
+  /** What encloses the calls after `open`, and what separates them; empty where nothing does. */
   readonly list: { readonly start: string; readonly separator: string; readonly end: string };
   /** The key of a call's arguments. */
   readonly argumentsKey: 'arguments' | 'parameters';
 }
 
-/** Tools of which the output must call one, or several. */
+/** The output must call one or several of these tools. */
 export interface RequiredTools {
   readonly layout: ToolCallLayout;
   readonly tools: readonly ToolDefinition[];

@@ -55,7 +55,7 @@ interface Member {
 /** Members in order, commas between those that are there. */
 function membersEbnf(rules: EbnfRules, parts: readonly Member[]): string {
   const starts: string[] = [];
-  // From behind: what may follow once something is there.
+  // From the last to the first: what may follow an earlier member.
   let rest = '';
   const rests: string[] = [];
   for (const { pair, isRequired } of parts.toReversed()) {

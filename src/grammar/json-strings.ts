@@ -3,7 +3,7 @@ import { type CharacterRange, characterClass, type EbnfRules, literal, repeat } 
 import { GrammarError } from './grammar-spec.ts';
 import { type CharacterRules, regexToEbnf } from './regex-parser.ts';
 
-/** Control characters, quote, backslash: they can't stand in a JSON string as they are. */
+/** Control characters, quote, backslash: a JSON string must escape them. */
 const UNSAFE: readonly CharacterRange[] = [
   [0x00, 0x1f],
   [0x22, 0x22],
@@ -32,7 +32,7 @@ export function addStringRules(rules: EbnfRules): void {
   rules.set('string', `${QUOTE} string-rest`);
 }
 
-/** One character and what comes behind it, or the end. */
+/** One character and what comes after it, or the end. */
 function rest(next: string, mayEnd: boolean): string {
   const more = `${RAW} ${next} | "\\u005c" escape ${next}`;
   return `(${mayEnd ? `${QUOTE} | ` : ''}${more}) ${FOLLOWED}`;
@@ -76,7 +76,7 @@ export function stringEbnf(
   { minLength = 0, maxLength, pattern, format }: StringWishes,
 ): string {
   const known = FORMATS.get(format ?? '');
-  // Libraries write a format's pattern beside it, often one with look-around.
+  // Libraries also write a format's pattern, often one with look-around.
   const expression = known ?? pattern;
   if (expression === undefined) return stringOfLength(rules, minLength, maxLength ?? null);
   if ((maxLength !== undefined || minLength > 0) && known === undefined) {

@@ -35,8 +35,7 @@ export function integerEbnf(bounds: NumberBounds): string {
 }
 
 /**
- * Numbers without an exponent, of which those close to a bound may have to be written with all of
- * the bound's decimals.
+ * Numbers without an exponent. Those close to a bound may need all of the bound's decimals.
  * @throws GrammarError when nothing is within the bounds, or one is too large or too fine.
  */
 export function numberEbnf(bounds: NumberBounds): string {
@@ -83,7 +82,7 @@ function signed(low: number, high: number, unsigned: (from: number, to: number) 
   return anyOf(parts);
 }
 
-/** `from` to `to`, of whose digits the last `decimals` stand behind the point. */
+/** `from` to `to`; their last `decimals` digits are after the point. */
 function unsignedRange(from: number, to: number, decimals: number): string {
   const width = (value: number) => Math.max(String(value).length, decimals + 1);
   const parts: string[] = [];

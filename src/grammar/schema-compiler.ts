@@ -82,8 +82,8 @@ export class SchemaCompiler {
   }
 
   /**
-   * An expression for the schema's values. It is short, and made once for equal schemas: what stands
-   * in many places, or comes about in many ways by combination, costs no more than once.
+   * An expression for the schema's values. It is short, and made once for equal schemas: a schema
+   * that occurs in many places, or results from many combinations, costs no more than once.
    */
   #compile(schema: unknown, path: string, depth: number): string {
     if (schema === true) return 'value';

@@ -31,8 +31,8 @@ export interface SharedMatchData extends SharedMatchShape {
 }
 
 /**
- * What a matcher's thread leaves in shared memory for the engine to read: which tokens may follow,
- * there and behind each token of a draft, and which the grammar forces next.
+ * What a matcher's thread writes to shared memory for the engine to read: which tokens may follow,
+ * next and after each token of a draft, and which the grammar forces next.
  */
 export class SharedMatch {
   readonly data: SharedMatchData;
@@ -59,7 +59,7 @@ export class SharedMatch {
   }
 
   /**
-   * @param slot 0 for the next token, i + 1 for the one behind a draft's token i
+   * @param slot 0 for the next token, i + 1 for the one after a draft's token i
    * @param stamp the number of generated tokens that the mask follows; of a draft the draft's number
    * @param mask null when the matcher refused a token, or failed
    */

@@ -7,7 +7,7 @@ const THOUGHT = '([^<] | "<" [^/<])* "</think>" "\\n"{0,4}';
 const PARTS = /"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*|[A-Za-z_][\w.-]*/g;
 
 /**
- * The grammar `ebnf` behind a thought.
+ * The grammar `ebnf` after a thought.
  * @param isOpen the prompt has opened the thought already; else the model may open one
  */
 export function afterThinking(ebnf: string, isOpen: boolean): string {

@@ -13,7 +13,7 @@ export type ThreadCommand =
       readonly type: 'open';
       readonly id: number;
       readonly ebnf: string;
-      /** Tokens already generated, to start behind. */
+      /** Tokens already generated, to start after. */
       readonly tokenIds: Int32Array;
       readonly match: SharedMatchData;
     }
@@ -21,10 +21,10 @@ export type ThreadCommand =
   | {
       readonly type: 'accept';
       readonly tokens: readonly (readonly [number, number])[];
-      /** Whether anybody asks what is forced behind them. */
+      /** Whether forced tokens after them are wanted. */
       readonly looksAhead: boolean;
     }
-  /** Asks for the masks behind each of these tokens, should they be next; see SharedMatch. */
+  /** Asks for the masks after each of these tokens, in case they come next; see SharedMatch. */
   | {
       readonly type: 'draft';
       readonly id: number;

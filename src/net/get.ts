@@ -22,9 +22,9 @@ export interface Answer {
  * Sends a GET and follows redirects, from https to https only; `authorization` goes to the first
  * address' origin only.
  *
- * In place of `fetch`, with which a connection that ends before its answer is read ends the process,
- * uncaught: in Node 22 and 24 (undici issue 5360).
- * @param silenceMs without a byte for so long a connection is taken for dead
+ * Not `fetch`: in Node 22 and 24 a connection that ends before its answer is read ends the process
+ * with an uncaught error (undici issue 5360).
+ * @param silenceMs a connection without a byte for this long counts as dead
  * @throws {ConnectionError}
  */
 export async function get(

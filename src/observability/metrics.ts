@@ -55,7 +55,7 @@ export class Metrics {
     this.#generationTokens = this.#counter('generation_tokens_total', 'Tokens generated.');
     this.#finished = new Counter({
       name: 'chairlift_request_success_total',
-      help: 'Requests ended, by how.',
+      help: 'Requests that ended, by reason.',
       labelNames: ['finished_reason'],
       registers: [this.registry],
     });
@@ -67,7 +67,7 @@ export class Metrics {
     );
     this.#itl = this.#histogram(
       'inter_token_latency_seconds',
-      'Between one token and the next of a request.',
+      'Between one token of a request and the next.',
       ITL_BUCKETS,
     );
     this.#e2e = this.#histogram(

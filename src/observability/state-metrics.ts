@@ -55,7 +55,7 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
   });
   const byReason: Gauge<'reason'> = new Gauge({
     name: 'chairlift_num_requests_waiting_by_reason',
-    help: 'Waiting requests: `capacity` in the queue, `deferred` in the engine for a row or memory.',
+    help: 'Waiting requests: `capacity` in the queue, `deferred` in the engine for a slot or memory.',
     labelNames: ['reason'],
     registers,
     collect() {
@@ -68,7 +68,7 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
   });
   const rejected: Counter<'reason'> = new Counter({
     name: 'chairlift_request_rejected_total',
-    help: 'Requests turned away, by the bound of the queue that was reached.',
+    help: 'Requests rejected, by the limit of the queue that was reached.',
     labelNames: ['reason'],
     registers,
     collect() {
@@ -81,9 +81,13 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
   gauge('kv_cache_usage_perc', "Share of the KV cache's memory in use, 0 to 1.", () => {
     return stateNow().engine.stats.kvCacheUsage;
   });
-  counter('num_preemptions_total', 'Times that a sequence gave up its row for memory.', () => {
-    return stateNow().engine.stats.numPreemptions;
-  });
+  counter(
+    'num_preemptions_total',
+    'Times that a sequence was preempted because memory was short.',
+    () => {
+      return stateNow().engine.stats.numPreemptions;
+    },
+  );
   counter('prefix_cache_queries_total', 'Tokens looked up in the prefix cache.', () => {
     return stateNow().engine.stats.prefixCacheQueries;
   });
@@ -102,12 +106,8 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
       stateNow().engine.stats.numForcedAcceptedTokens,
     ];
   });
-  counter(
-    'engine_steps_total',
-    'Iterations of the engine.',
-    () => stateNow().engine.stats.numSteps,
-  );
-  counter('engine_crashes_total', 'Times that the engine process ended unasked.', () => {
+  counter('engine_steps_total', 'Steps of the engine.', () => stateNow().engine.stats.numSteps);
+  counter('engine_crashes_total', 'Times that the engine process ended unexpectedly.', () => {
     return stateNow().engine.numCrashes;
   });
 }

@@ -8,7 +8,7 @@ import {
 
 /**
  * A node attribute. A `bigint` is an ONNX INT and a `number` a FLOAT: the two are different types
- * to ONNX, and a JavaScript number alone cannot tell `1` from `1.0`.
+ * in ONNX, and a JavaScript number cannot distinguish `1` from `1.0`.
  */
 export type AttributeValue =
   | number
@@ -57,6 +57,6 @@ function isArrayOf<T extends keyof TypeNames>(
   values: readonly unknown[],
   type: T,
 ): values is readonly TypeNames[T][] {
-  // An empty list has no type to tell; ONNX has no attribute where that would make sense.
+  // An empty list has no element type; no ONNX attribute needs one.
   return values.length > 0 && values.every((value) => typeof value === type);
 }

@@ -5,7 +5,7 @@ import type { GraphProto, TensorProto } from './onnx_pb.ts';
 import { type ParsedModel, parseModel } from './parsed-model.ts';
 import { isExternal } from './protos.ts';
 
-/** A constant tensor of a graph whose bytes lie in a file of their own. */
+/** A constant tensor of a graph whose bytes are in a separate file. */
 export interface ExternalInitializer {
   readonly name: string;
   /** ONNX's number for the element type. */

@@ -108,7 +108,7 @@ export class GraphRewriter implements GraphNodes {
     );
   }
 
-  /** The nodes that values need, each behind those that it needs itself. */
+  /** The nodes that values need, each after those that it needs itself. */
   needed(values: readonly string[]): NodeProto[] {
     const order = new Set<NodeProto>();
     const open = new Set<NodeProto>();

@@ -66,7 +66,7 @@ export function inlineTensor(initializer: Initializer, bytes: Uint8Array): Tenso
   return tensor;
 }
 
-/** A tensor whose bytes are in the file `location` beside the graph file. */
+/** A tensor whose bytes are in the file `location` next to the graph file. */
 export function externalTensor(
   initializer: Initializer,
   location: string,
@@ -75,7 +75,7 @@ export function externalTensor(
   return movedTensor(tensorHeader(initializer), location, span);
 }
 
-/** A tensor like another, with its bytes in the file `location` beside the graph file. */
+/** A tensor like another, with its bytes in the file `location` next to the graph file. */
 export function movedTensor(
   { name, dims, dataType }: TensorProto,
   location: string,

@@ -6,8 +6,8 @@ import type { Tensor } from './tensor.ts';
  * What a run reads and writes, by name. Bound once and run many times: between runs only the
  * contents of the tensors change. The same tensor may be bound as an input and an output.
  *
- * Not ONNX Runtime's own IoBinding: that one copies an input to a device when it is bound, outside of
- * any run, where WebGPU tells nobody that it failed. Here each run copies, and fails.
+ * Not ONNX Runtime's own IoBinding: that one copies an input to a device when it is bound, outside
+ * of any run, where WebGPU reports no failure. Here each run copies, and can fail.
  *
  * The binding does not own its tensors; it references them, so they aren't collected while bound.
  */

@@ -88,8 +88,8 @@ export class NativeMemory {
   }
 
   /**
-   * Gives physical pages back that lie wholly within the range; its content is void. Does nothing
-   * on Windows, where memory only goes back as a whole.
+   * Gives back the physical pages that are wholly within the range; their content is void. Does
+   * nothing on Windows, where memory only goes back as a whole.
    */
   discard(byteOffset: number, byteLength: number): void {
     this.#checkRange(byteOffset, byteLength);
@@ -164,7 +164,7 @@ function posixPageMapper(): PageMapper {
   const readWrite = 0x1 | 0x2;
   const privateAnonymousNoReserve = linux ? 0x2 | 0x20 | 0x4000 : 0x2 | 0x1000 | 0x40;
   const noHugePages = 15;
-  // MADV_DONTNEED; on macOS only MADV_FREE lets go of the pages.
+  // MADV_DONTNEED; on macOS only MADV_FREE frees the pages.
   const notNeeded = linux ? 4 : 5;
   // MADV_REMOVE: pages of shared memory belong to the file, not to the mapping.
   const remove = 9;

@@ -38,7 +38,8 @@ export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bi
     if (mayOverflowInt8()) api.AddSessionConfigEntry(pointer, 'session.x64quantprecision', '1');
     // Memory patterns are kept per input shape, and a server sees ever new ones.
     api.DisableMemPattern(pointer);
-    // ONNX Runtime adds the time in milliseconds, in one of which two sessions may be made.
+    // ONNX Runtime adds the time in milliseconds, but two sessions may be made in the same
+    // millisecond.
     if (options.profilePrefix !== undefined) {
       api.EnableProfiling(pointer, `${options.profilePrefix}-${numProfiles++}`);
     }

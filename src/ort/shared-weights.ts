@@ -16,17 +16,17 @@ export interface FileWeight {
 }
 
 /**
- * Weights that several sessions use together, so that they are in memory once: as they lie in their
- * files, and in the layouts that kernels rearrange them to when a session is made. To be released
- * after the sessions.
+ * Weights that several sessions share, so that they are in memory once: mapped from their files,
+ * and in the layouts that kernels make when a session is created. To be released after the
+ * sessions.
  */
 export class SharedWeights extends Handle {
   readonly tensors: ReadonlyMap<string, Tensor>;
   readonly #files = new Map<string, NativeMemory>();
 
   /**
-   * Left to each session are weights of element types that tensors can't have, and vectors: not every
-   * kernel that rearranges them can share the result.
+   * Each session keeps its own weights of element types that tensors can't have, and its own
+   * vectors: not every kernel that rearranges them can share the result.
    * @throws Error when a file can't be read
    */
   constructor(weights: readonly FileWeight[]) {
@@ -49,7 +49,9 @@ export class SharedWeights extends Handle {
     return Tensor.overNative(type, dims, file, byteOffset);
   }
 
-  /** Lets go of pages that were read while sessions were made: few are needed as they lie in files. */
+  /**
+   * Frees pages that were read while sessions were made: few are needed in the files' own layout.
+   */
   trim(): void {
     for (const file of this.#files.values()) file.discard(0, file.byteLength);
   }

@@ -13,7 +13,7 @@ import { MemoryInfo } from './memory-info.ts';
 import { addressOf, type NativeMemory } from './native-memory.ts';
 
 /**
- * A dense tensor (OrtValue). It holds on to the memory it lies over, so that what ONNX Runtime reads
+ * A dense tensor (OrtValue). It keeps a reference to its memory, so that what ONNX Runtime reads
  * can't be collected before `release()`.
  */
 export class Tensor<T extends ElementType = ElementType> extends Handle {
@@ -21,7 +21,7 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
   readonly shape: readonly number[];
   readonly byteLength: number;
   readonly #memoryInfo: MemoryInfo;
-  /** What the tensor lies over, referenced for as long as ONNX Runtime may touch it. */
+  /** The tensor's memory, referenced for as long as ONNX Runtime may use it. */
   protected memory: unknown;
 
   private constructor(

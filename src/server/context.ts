@@ -46,7 +46,7 @@ export interface PriorityRange {
 export interface ServerConfig {
   /** Address that the server listens on. */
   readonly host: string;
-  /** Names in lower case by which clients without keys may call it besides its own; `*` is any. */
+  /** Further names, in lower case, by which clients without keys may call it; `*` is any. */
   readonly allowedHosts: readonly string[];
   /** Web pages that may use this server, such as `https://chat.example`; `*` is all. */
   readonly corsOrigins: readonly string[];
@@ -64,7 +64,7 @@ export interface ServerConfig {
   readonly ssePingMs: number;
   /** Milliseconds between WebSocket pings; a socket that missed one is cut. */
   readonly webSocketPingMs: number;
-  /** Version of this server, as /version tells it. */
+  /** Version of this server, as /version reports it. */
   readonly version: string;
 }
 

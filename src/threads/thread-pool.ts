@@ -16,8 +16,8 @@ export interface ThreadPoolOptions {
 }
 
 /**
- * Threads of a module, from the sources or from the build, whichever this runs from. The first is
- * started at once, the others as they are needed.
+ * Threads of a module, from the sources or from the build, depending on which one is running. The
+ * first is started at once, the others as they are needed.
  */
 export function startThreadPool<Task, Result>(options: ThreadPoolOptions): Piscina<Task, Result> {
   const { entry, workerData, maxThreads, heapMb } = options;

@@ -22,7 +22,7 @@ export function linearScale(
   };
 }
 
-/** For values above 0 over several orders of magnitude, from `min` to `max` as they are. */
+/** For values above 0 over several orders of magnitude, from exactly `min` to `max`. */
 export function logScale(min: number, max: number, [from, to]: PixelRange): Scale {
   const low = Math.log10(min);
   const span = Math.log10(max) - low || 1;

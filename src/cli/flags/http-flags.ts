@@ -9,7 +9,7 @@ import { byteSize, count, hostList, originList } from './values.ts';
 export const HTTP_FLAGS = {
   host: {
     flags: '--host <address>',
-    description: 'address to listen on; 0.0.0.0 is every one',
+    description: 'address to listen on; 0.0.0.0 for all',
     schema: z.string().min(1),
     default: '127.0.0.1',
   },
@@ -28,19 +28,19 @@ export const HTTP_FLAGS = {
   },
   maxConnections: {
     flags: '--max-connections <n>',
-    description: 'connections at once; when there are so many, the longest idle makes way',
+    description: 'connections at once; if all are taken, the longest idle one is closed',
     schema: count(1),
     default: LIMITS.connections,
   },
   maxConnectionsPerAddress: {
     flags: '--max-connections-per-address <n>',
-    description: 'connections of one client address at once; not for use after a proxy',
+    description: 'connections per client address; not for servers behind a proxy',
     schema: count(1).optional(),
     defaultText: 'no limit',
   },
   receiveTimeout: {
     flags: '--receive-timeout <seconds>',
-    description: 'longest that a request may take to arrive',
+    description: 'longest time for a request to arrive',
     schema: z.coerce.number().gt(0),
     default: LIMITS.receiveMs / 1000,
   },
@@ -57,12 +57,12 @@ export const HTTP_FLAGS = {
   },
   apiKeyFile: {
     flags: '--api-key-file <file>',
-    description: 'keys that clients must send: `name key` on each line; SIGHUP reads it anew',
+    description: 'keys that clients must send: `name key` on each line; SIGHUP reloads it',
     schema: z.string().min(1).optional(),
   },
   adminApiKey: {
     flags: '--admin-api-key <key>',
-    description: 'key that opens everything, and alone /metrics',
+    description: 'key for everything; if set, the only one for /metrics',
     schema: z.string().min(1).transform(digestOf).optional(),
   },
   allowedHost: {
@@ -73,7 +73,7 @@ export const HTTP_FLAGS = {
   },
   tlsCert: {
     flags: '--tls-cert <file>',
-    description: 'certificate chain in PEM, to serve HTTPS; SIGHUP reads it anew',
+    description: 'certificate chain in PEM, to serve HTTPS; SIGHUP reloads it',
     schema: z.string().min(1).optional(),
   },
   tlsKey: {

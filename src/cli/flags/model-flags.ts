@@ -21,7 +21,7 @@ export const MODEL_FLAGS = {
   },
   randomWeights: {
     flags: '--random-weights <seed>',
-    description: 'make weights up instead of reading them, for tests and benchmarks',
+    description: 'random weights from this seed, for tests and benchmarks',
     schema: count(0).optional(),
   },
   precision: {
@@ -33,26 +33,26 @@ export const MODEL_FLAGS = {
   kvCacheDtype: {
     flags: '--kv-cache-dtype <name>',
     description:
-      'number format of the KV cache: auto (what is computed in) or int8, a quarter of float32 (CPU)',
+      'number format of the KV cache: auto (as the activations) or int8, a quarter of float32 (CPU)',
     schema: z.enum(['auto', 'int8']),
     default: 'auto',
   },
   attention: {
     flags: '--attention <name>',
     description:
-      'how the KV cache lies in memory: slots (a row for each sequence), paged (blocks, with PagedAttention; GPUs that compute in float16) or auto, which is slots, since no GPU has been measured yet',
+      'layout of the KV cache: slots (contiguous memory for each sequence), paged (PagedAttention; GPUs that compute in float16) or auto (slots)',
     schema: z.enum(['auto', 'slots', 'paged']),
     default: 'auto',
   },
   device: {
     flags: '--device <name>',
-    description: 'what computes: auto, cpu, webgpu, cuda or tensorrt',
+    description: 'where the model runs: auto, cpu, webgpu, cuda or tensorrt',
     schema: z.enum(['auto', 'cpu', 'webgpu', 'cuda', 'tensorrt']),
     default: 'auto',
   },
   deviceId: {
     flags: '--device-id <n>',
-    description: 'which one of several devices of the kind',
+    description: 'index among several devices of that kind',
     schema: count(0),
     default: 0,
   },
@@ -64,7 +64,7 @@ export const MODEL_FLAGS = {
   },
   providerLibrary: {
     flags: '--provider-library <device=path>',
-    description: 'plugin library to take the execution provider of a device from; may be repeated',
+    description: 'plugin library with the execution provider of a device; may be repeated',
     schema: assignments.optional(),
     isRepeatable: true,
   },

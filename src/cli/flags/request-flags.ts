@@ -7,7 +7,7 @@ import { byteSize, count, priorityRange } from './values.ts';
 export const REQUEST_FLAGS = {
   maxQueue: {
     flags: '--max-queue <n>',
-    description: 'requests that may wait for a row; further ones get 429',
+    description: 'requests that may wait for a slot; further ones get 429',
     schema: count(0),
     default: 256,
   },
@@ -19,14 +19,14 @@ export const REQUEST_FLAGS = {
   },
   priorityRange: {
     flags: '--priority-range <min,max>',
-    description: 'priorities that requests may have; others count as the nearest of these',
+    description: 'range of request priorities; others are clamped to it',
     schema: priorityRange,
     default: LIMITS.priorities,
     defaultText: `${LIMITS.priorities.min},${LIMITS.priorities.max}`,
   },
   requestTimeout: {
     flags: '--request-timeout <seconds>',
-    description: 'longest that a request may take, waiting included',
+    description: 'longest time of a request, waiting included',
     schema: z.coerce.number().gt(0).optional(),
     defaultText: 'no limit',
   },
@@ -44,7 +44,7 @@ export const REQUEST_FLAGS = {
   },
   specialTokensInContent: {
     flags: '--special-tokens-in-content',
-    description: "let special tokens' texts in messages become those tokens (default: plain text)",
+    description: 'read special tokens in messages as tokens (default: plain text)',
     schema: z.boolean().optional(),
   },
   toolCallParser: {
@@ -61,7 +61,7 @@ export const REQUEST_FLAGS = {
   },
   responseStoreSize: {
     flags: '--response-store-size <size>',
-    description: 'memory for responses of /v1/responses that clients come back to; 0 keeps none',
+    description: 'memory for stored responses of /v1/responses; 0 stores none',
     schema: byteSize,
     default: LIMITS.responseStoreBytes,
     defaultText: '64m',

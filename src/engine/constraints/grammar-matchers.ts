@@ -28,16 +28,16 @@ export interface GrammarMatchersOptions {
   readonly timeoutMs?: number;
   /** Milliseconds for one mask. */
   readonly maskMs?: number;
-  /** Longest draft; 0 if left out. */
+  /** Longest draft, in tokens; 0 if left out. */
   readonly maxDraftTokens?: number;
 }
 
 /**
- * Keeps constrained sequences to their grammars. Compiling and matching happen in threads: while the
- * decoder runs a step they work out which tokens may follow, and leave a mask in shared memory. The
- * loop never waits for one as long as it has others to go on with: a sequence whose mask is late
- * samples nothing, and its last token is computed once more. What a sequence generates does not
- * depend on that, nor does it change the pace of unconstrained sequences.
+ * Keeps constrained sequences to their grammars. Threads compile and match: while the decoder
+ * runs a step, they work out which tokens may follow and leave a mask in shared memory. The loop
+ * does not wait for a mask while other sequences can go on. A sequence whose mask is late samples
+ * nothing, and its last token is computed once more. Its text is the same either way, and
+ * unconstrained sequences keep their pace.
  */
 export class GrammarMatchers implements Constraints {
   readonly #vocabulary: GrammarVocabulary;
@@ -68,7 +68,7 @@ export class GrammarMatchers implements Constraints {
       await this.#compile(grammar);
     } catch (error) {
       if (!(error instanceof GrammarThreadError) || this.#isReleased) throw error;
-      // Another grammar brought the thread down.
+      // Another grammar made the thread fail.
       await this.#compile(grammar);
     }
   }
@@ -147,7 +147,7 @@ export class GrammarMatchers implements Constraints {
     if (match === undefined) return NOTHING;
     const output = sequence.tokenIds(sequence.numPromptTokens);
     const { position, tokenIds } = match.forced;
-    // The thread may lag by a step: the text has gone on since, as the thread said or otherwise.
+    // The thread may lag by a step: the text has grown since, perhaps not as the thread expected.
     const since = output.subarray(Math.max(0, position));
     const cameTrue = since.every((tokenId, index) => tokenId === tokenIds[index]);
     return position >= 0 && cameTrue ? tokenIds.subarray(since.length) : NOTHING;
@@ -232,7 +232,7 @@ export class GrammarMatchers implements Constraints {
     this.#post(matcher);
   }
 
-  /** Its masks are slow: whom it shares a thread with would wait for each of them. */
+  /** Its masks are slow: sequences on the same thread would wait for each of them. */
   #setApart(matcher: Matcher): void {
     if (matcher.isSlow || matcher.thread.users.size === 1) return;
     matcher.isSlow = true;
@@ -244,7 +244,7 @@ export class GrammarMatchers implements Constraints {
   #replace(thread: MatchThread): void {
     for (const matcher of this.#matchers.values()) {
       if (matcher.thread !== thread) continue;
-      // What brought two threads down may bring down any.
+      // A sequence that made two threads fail may make any thread fail.
       if (matcher.wasRestarted) matcher.failure ??= NO_WAY_ON;
       else this.#reopen(matcher);
       matcher.wasRestarted = true;
@@ -265,7 +265,7 @@ export class GrammarMatchers implements Constraints {
     }
   }
 
-  /** The matcher that its thread has been at for too long, if any. */
+  /** The matcher that its thread has worked on for too long, if any. */
   #stuckIn(thread: MatchThread, now: number): Matcher | undefined {
     return [...this.#matchers.values()].find(
       (matcher) => matcher.thread === thread && msAtWork(matcher, now) >= this.#maskMs,

@@ -11,21 +11,21 @@ export interface MatchThread {
   readonly grammarThread: GrammarThread;
   /** Grammars it has compiled, or is to compile. */
   readonly grammars: Set<string>;
-  /** Who counts on it, by the owners of their grammars. */
+  /** Who uses it, by the owners of their grammars. */
   readonly users: Map<object, string>;
 }
 
 export interface GrammarThreadsOptions {
   readonly vocabulary: GrammarVocabulary;
   readonly timeoutMs: number;
-  /** Called when a thread ended; it is given to nobody any more. */
+  /** Called when a thread has ended; it is not used any more. */
   readonly onEnd: (thread: MatchThread) => void;
 }
 
 /**
- * The threads that match texts to grammars, and who uses which. While a thread compiles, or works out
- * a slow mask, its other texts stand still. So owners are kept apart as far as the threads go, and no
- * owner gets all of them.
+ * The threads that match texts to grammars, and who uses which. While a thread compiles or works
+ * out a slow mask, its other texts wait. So owners get different threads where there are enough,
+ * and no owner gets all of them.
  */
 export class GrammarThreads {
   readonly #options: GrammarThreadsOptions;
@@ -35,7 +35,7 @@ export class GrammarThreads {
     this.#options = options;
   }
 
-  /** The thread for a grammar of the owner's; `user` counts on it until `leave`. */
+  /** The thread for a grammar of the owner's; `user` holds it until `leave`. */
   enter(user: object, ebnf: string, owner: string): MatchThread {
     const thread = this.#choose(ebnf, owner);
     thread.users.set(user, owner);

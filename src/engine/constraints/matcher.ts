@@ -3,19 +3,19 @@ import type { SharedMatch } from '../../grammar/shared-match.ts';
 import type { MatchThread } from './grammar-threads.ts';
 import type { Sequence } from '../sequence.ts';
 
-/** A constrained sequence, and how its matching goes. */
+/** A constrained sequence, and the state of its matching. */
 export interface Matcher {
   readonly sequence: Sequence;
   readonly grammar: GrammarSpec;
   readonly match: SharedMatch;
   thread: MatchThread;
-  /** Its thread ended under it, and it has not got on since. */
+  /** Its thread ended, and it has made no progress since. */
   wasRestarted: boolean;
-  /** It is kept apart from quick ones. */
+  /** It does not share a thread with quick ones. */
   isSlow: boolean;
   /** Since when its mask is waited for, or -1. */
   waitingSince: number;
-  /** The piece of work its thread was last seen at, and since when. */
+  /** The work that its thread was last seen doing, and since when. */
   work: { readonly number: number; readonly since: number };
   /** Why it can't go on, or null. */
   failure: string | null;
@@ -23,7 +23,7 @@ export interface Matcher {
   numDrafts: number;
 }
 
-/** How long the matcher's thread has been seen at the same piece of work for it, in milliseconds. */
+/** How long the matcher's thread has been doing the same work for it, in milliseconds. */
 export function msAtWork(matcher: Matcher, now: number): number {
   const number = matcher.match.workNumber;
   if (number !== matcher.work.number) matcher.work = { number, since: now };

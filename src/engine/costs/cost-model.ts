@@ -67,8 +67,8 @@ export class CostModel {
   }
 
   /**
-   * What prefill adds to the decode run that it is mixed with. As much as a run of its own until some
-   * were timed, so that the first of them is not far too long.
+   * What prefill adds to the decode run that it is mixed with. Until some mixed runs were timed,
+   * it is taken to cost as much as a run of its own, so that the first ones are not far too long.
    */
   mixedPrefillMs(spans: readonly Span[]): number {
     const costs = this.#numMixedRuns < WARM_UP_SAMPLES ? this.#prefill : this.#mixed;
@@ -103,7 +103,7 @@ export class CostModel {
 
   #add(costs: OnlineRegression, features: readonly number[], value: number, outlier = OUTLIER) {
     const expected = costs.predict(features);
-    // What is expected to cost nothing has no bound: from there it could never rise again.
+    // An expected cost of 0 sets no bound: otherwise it could never rise again.
     if (this.#numSamples++ > WARM_UP_SAMPLES && expected > 0 && value > outlier * expected) {
       // Counted at the bound, so that a machine that did become slow is followed all the same.
       costs.add(features, outlier * expected);

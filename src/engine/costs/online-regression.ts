@@ -4,8 +4,9 @@ const DECAY = 0.995;
 const PRIOR_SAMPLES = 0.05;
 
 /**
- * A linear fit that follows its samples: ridge regression towards the initial weights, over samples
- * that fade with age. What recent samples say nothing about stays as it was expected to be.
+ * A linear fit that follows its samples: ridge regression towards the initial weights, over
+ * samples that fade with age. A weight that recent samples say nothing about keeps its initial
+ * value.
  */
 export class OnlineRegression {
   readonly #initial: readonly number[];

@@ -20,7 +20,7 @@ export class JournaledDecoder implements Decoder {
   }
 
   execute({ cacheOperations, segments }: StepPlan): StepResult {
-    // What is moved belongs to nobody meanwhile.
+    // While it is moved, it has no owner.
     this.#journal.invalidate(cacheOperations);
     this.#decoder.execute({ cacheOperations, segments: [] });
     this.#journal.record(this.#kvCache.owners());

@@ -19,16 +19,18 @@ const INT8_MAX = 127;
  */
 const HEADROOM = 1.25;
 
-/** Rotary embedding turns a channel with the one half a head away. */
+/** Rotary embedding rotates a channel with the one that is half a head away. */
 const pairLength = (value: number, other: number) => Math.hypot(value, other);
 
 /**
  * Finds the scales of an int8 KV cache: the largest magnitudes that texts leave in the float32
- * cache. The texts are the model's own, sampled from a random first token on: they are what it will
- * see of itself, in whatever languages it knows, and need neither a tokenizer nor a data set.
+ * cache. The model samples the texts itself, each from a random first token. They are like what it
+ * will generate later, in every language that it knows, and need neither a tokenizer nor a data
+ * set.
  *
- * Keys are cached after rotary embedding, which turns two channels into each other, by the position;
- * slow pairs take thousands of positions for it. What both may ever reach is the pair's length.
+ * Keys are cached after rotary embedding, which rotates pairs of channels by an angle that grows
+ * with the position. Slow pairs take thousands of positions for one turn. The most that both can
+ * reach is the pair's length.
  * @param model with a float32 cache
  * @throws OrtError when the model can't be loaded or run
  */
@@ -55,7 +57,7 @@ export async function calibrateKv(model: BuiltModel): Promise<readonly LayerKvSc
       for (const row of rows) {
         inputIds[row] = BigInt(draw(logits.row(row), uniform(BigInt(row), position + 1)));
       }
-      // The process goes on serving meanwhile, if only to say that it is not ready.
+      // The process keeps answering meanwhile, if only to say that it is not ready.
       await setImmediate();
     }
     return scalesOf(storage, length);
@@ -92,7 +94,7 @@ function scalesOf(storage: KvStorage, length: number): LayerKvScales[] {
 
 /**
  * @param data [rows, kv_heads, capacity, head_dim]
- * @param magnitude of a channel's value, with that of the channel it is turned with
+ * @param magnitude of a channel's value, combined with that of the channel it rotates with
  * @returns [kv_heads, head_dim]
  */
 function channelScales(

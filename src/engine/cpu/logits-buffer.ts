@@ -1,7 +1,7 @@
 import { NativeMemory } from '../../ort/native-memory.ts';
 import { Tensor } from '../../ort/tensor.ts';
 
-/** Where the runs of a step leave their logits, one after the other: [rows, vocab]. */
+/** Where the runs of a step write their logits, one after the other: [rows, vocab]. */
 export class LogitsBuffer {
   readonly #memory: NativeMemory;
   readonly #vocabSize: number;
@@ -18,7 +18,7 @@ export class LogitsBuffer {
     );
   }
 
-  /** A new step begins: nobody reads the last one's logits any more. */
+  /** A new step begins: the last one's logits are not read any more. */
   reset(): void {
     this.#numTaken = 0;
   }

@@ -7,7 +7,7 @@ import { SlotGroup } from './slot-group.ts';
 
 /**
  * What runs of a decoder graph read and write, bound once: a step only rewrites the contents of a
- * few small arrays, as long as it is of the same shape as the one before.
+ * few small arrays, as long as its shape is that of the step before.
  */
 export class RunBinding {
   readonly #session: Session;

@@ -1,14 +1,14 @@
 import type { DecoderManifest } from '../../model/build/manifest.ts';
 
 /**
- * A token's values must depend on nothing but its text. Two kernels violate that, so runs are filled up
- * with dead tokens. Attention rounds otherwise for a slot with a single token than for several. And
- * matmuls of 4-bit weights take tokens two by two, and round otherwise for one left over.
+ * A token's values must depend on its text alone. Two kernels violate that, so runs get padding
+ * tokens. Attention rounds differently for a slot with one token than for a slot with several.
+ * Matmuls with 4-bit weights take tokens in pairs and round differently for one that is left over.
  */
 export interface RunPadding {
   /** A slot's tokens in a prefill or verify run, at least. */
   readonly minWidth: 1 | 2;
-  /** Tokens of a run, and logits wanted of it, are even in number. */
+  /** The number of a run's tokens, and of the logits wanted of it, is even. */
   readonly isEven: boolean;
 }
 
@@ -26,8 +26,8 @@ export function fits(numTokens: number, { isEven }: RunPadding): boolean {
 }
 
 /**
- * Tokens for each slot of a run: as many as the longest segment has, and one more where that makes the
- * run fit. Mixed with an odd number of decoding slots it may not fit all the same.
+ * Tokens for each slot of a run: as many as the longest segment has, and one more where that
+ * makes the run fit. With an odd number of decoding slots in the same run it may still not fit.
  */
 export function paddedWidth(
   run: readonly { readonly numTokens: number }[],

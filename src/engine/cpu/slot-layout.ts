@@ -18,11 +18,11 @@ export interface SlotRuns {
 }
 
 export interface SlotLayoutOptions {
-  /** Who has which slot; null where nobody keeps account: then only neighbours decode together. */
+  /** Who has which slot; null where that is not known: then only neighbours decode together. */
   readonly slots?: SlotTable | null;
   /** What prefill runs cost; null leaves every prompt a run of its own. */
   readonly costs?: Pick<CostModel, 'prefillMs'> | null;
-  /** A prompt's last token never decodes: a decode run rounds otherwise than prefill. */
+  /** A prompt's last token never decodes: a decode run rounds differently from prefill. */
   readonly reproducible?: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { OrtError } from '../../ort/error.ts';
 
-/** What a device holds or computes is lost; the message says why in one line. */
+/** The device is lost, with all that it holds; the message says why in one line. */
 export class DeviceError extends Error {
   override readonly name = 'DeviceError';
 }
@@ -34,7 +34,7 @@ export function onDevice<R>(action: () => R): R {
   }
 }
 
-/** Without the place in ONNX Runtime's sources and the condition that begin some messages. */
+/** Some messages begin with a place in ONNX Runtime's sources and a condition: both are removed. */
 function inOneLine(message: string): string {
   const line = message.trim().replaceAll(/\s+/g, ' ');
   return line.replace(/^\S+\.(?:cc|h|cpp):\d+ .* was false\. /, '').replace(/\.$/, '');

@@ -42,7 +42,7 @@ export interface DeviceProbe {
   readonly hasPagedAttention: boolean;
 }
 
-/** A device that nothing is known of. */
+/** A device about which nothing is known. */
 export const NO_DEVICE: DeviceProbe = {
   failure: null,
   adapter: null,

@@ -5,7 +5,7 @@ import type { Session } from '../../ort/session.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import { onDevice } from './device-error.ts';
 
-/** What went between the host's memory and the device's, in bytes since the start. */
+/** Bytes copied between the host's memory and the device's since the start. */
 export interface BusTraffic {
   bytesUp: number;
   bytesDown: number;

@@ -25,9 +25,9 @@ interface CandidatesRun extends BestRun {
 }
 
 /**
- * What a step takes from logits in device memory, so that kilobytes cross the bus and not
- * rows x vocabulary: each greedy row's likeliest token, or else the likeliest tokens of each row and
- * the weight of them all together. Rows that need every logit get theirs alone.
+ * Reduces logits in device memory, so that kilobytes cross the bus instead of rows x vocabulary.
+ * A greedy row gives its likeliest token, other rows their likeliest tokens and the total weight of
+ * the vocabulary. Only rows that need every logit are copied whole.
  */
 export class DeviceTopK {
   readonly #sessions: Outputs;
@@ -82,7 +82,7 @@ export class DeviceTopK {
     return results;
   }
 
-  /** Every logit of every row: whether a draft came true takes those before it. */
+  /** Every logit of every row: a draft token is verified by the logits before it. */
   #readDrafts(segments: readonly (Segment | null)[]): SegmentLogits[] {
     const counts = segments.map((segment) => segment?.numLogits ?? 1);
     const numRows = counts.reduce((sum, count) => sum + count, 0);

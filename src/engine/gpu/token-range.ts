@@ -1,8 +1,8 @@
 import { type Segment, type SequenceFailure, tokenIdsOf } from '../step.ts';
 
 /**
- * Leaves out segments with tokens outside of the vocabulary. Devices don't check token ids: they would
- * read whatever lies there.
+ * Leaves out segments with tokens outside of the vocabulary. Devices don't check token ids: they
+ * would read past the end.
  * @param failures gets those that are left out
  */
 export function runnable(

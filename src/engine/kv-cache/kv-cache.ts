@@ -2,8 +2,8 @@ import type { Sequence } from '../sequence.ts';
 import type { CacheOperation } from '../step.ts';
 
 /**
- * Who holds which part of the KV cache. Bookkeeping alone: `drainOperations` says what to do to the
- * memory. Where a sequence's keys and values lie is the implementation's business.
+ * Who holds which part of the KV cache. It is bookkeeping alone: `drainOperations` says what to
+ * do to the memory. The implementation decides where a sequence's keys and values are.
  */
 export interface KvCache {
   /** Sequences that can hold something at once. */
@@ -33,6 +33,6 @@ export interface KvCache {
   release(sequence: Sequence, keep: boolean): void;
   /** Brings what runs into an order that is cheap to compute, before a step is planned. */
   compact(): void;
-  /** What has to be done to the memory since the last call, in order. */
+  /** Operations on the memory since the last call, in order. */
   drainOperations(): CacheOperation[];
 }

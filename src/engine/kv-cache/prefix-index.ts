@@ -2,8 +2,8 @@
 export const BLOCK_SIZE = 16;
 
 /**
- * What is told of a prefix that was found, in tokens. To the token it would let others' prompts be
- * guessed a token at a time, where the cache is shared.
+ * What a client may learn about a prefix that was found: whole blocks, in tokens. An exact count
+ * would let clients of a shared cache guess others' prompts one token at a time.
  */
 export function wholeBlocks(numTokens: number): number {
   return numTokens - (numTokens % BLOCK_SIZE);

@@ -116,13 +116,13 @@ export class SlotCache implements KvCache, SlotTable {
     if (!slot) return false;
     const livePages = this.#memory.pagesOf(sequence.numTokens);
     const needed = livePages - slot.residentPages + numOthers;
-    // Holding on to the text to copy from may be what memory lacks: then it is recomputed.
+    // Keeping the text to copy from may take too much memory: then it is computed again.
     const found = this.#longestPrefix(sequence);
     let prefix = found && this.#memory.hasRoom(needed, [slot, found.slot]) ? found : null;
     if (!this.#memory.hasRoom(needed, prefix ? [slot, prefix.slot] : [slot])) return false;
     if (prefix?.slot.cached) prefix.slot.cached.lastUsed = ++this.#clock;
 
-    // Of a text of which it shares only the beginning, such as a system prompt, the rest is kept too.
+    // If it shares only the beginning of the text, such as a system prompt, the rest is kept too.
     if (prefix?.slot === slot && !isWholeText(prefix)) {
       const moved = this.#moves.moveAway(slot, slot, needed);
       if (moved) prefix = { slot: moved, length: prefix.length };
@@ -211,17 +211,17 @@ export class SlotCache implements KvCache, SlotTable {
       if (!hole || !last || last.index < hole.index) return;
       const needed = last.livePages - hole.residentPages;
       this.#moves.vacate(hole, last, needed);
-      // During the copy the content is there twice. Without memory for that the hole stays.
+      // A copy needs memory for both. Without it the hole stays.
       if (!this.#memory.makeRoom(needed, [hole, last])) break;
       this.#moves.move(last, hole);
     }
-    // What stays between running slots is run as a dead slot, which writes to its first position.
+    // A hole between running slots is computed as a dead slot, which writes to its first position.
     for (const slot of this.#slots.slice(0, this.numActiveSlots)) {
       if (!slot.owner) this.#moves.drop(slot);
     }
   }
 
-  /** What has to be done to the memory since the last call, in order. */
+  /** Operations on the memory since the last call, in order. */
   drainOperations(): CacheOperation[] {
     const operations = this.#operations;
     this.#operations = [];
@@ -254,7 +254,7 @@ export class SlotCache implements KvCache, SlotTable {
 
   #copyPrefix(prefix: Prefix, to: Slot): void {
     this.#moves.copy(prefix.slot, to, prefix.length);
-    // The new sequence carries the whole text on: it need not be kept twice.
+    // The new sequence continues the whole text: one copy is enough.
     if (isWholeText(prefix)) this.#moves.drop(prefix.slot);
   }
 
@@ -266,7 +266,7 @@ export class SlotCache implements KvCache, SlotTable {
   }
 }
 
-/** Of an idle slot; but for a last token that the prefix can't have, since one is left to compute. */
+/** Of an idle slot. The prefix may lack the last token, since one token is always computed. */
 function isWholeText({ slot: { cached }, length }: Prefix): boolean {
   return cached !== null && length >= cached.tokenIds.length - 1;
 }

@@ -9,7 +9,7 @@ export interface SlotMemoryOptions {
   readonly maxPages: number;
   /** Forgets an idle slot's text. */
   readonly drop: (slot: Slot) => void;
-  /** Takes what has to be done to the memory. */
+  /** Receives operations on the memory. */
   readonly schedule: (operation: CacheOperation) => void;
 }
 
@@ -66,7 +66,10 @@ export class SlotMemory {
     return true;
   }
 
-  /** What a slot needs from now on. Memory that it needs no longer stays until somebody wants it. */
+  /**
+   * What a slot needs from now on. Memory that it no longer needs stays until it is needed
+   * elsewhere.
+   */
   setLive(slot: Slot, livePages: number): void {
     slot.livePages = livePages;
     if (slot.residentPages >= livePages) return;

@@ -7,7 +7,7 @@ export interface SlotMovesOptions {
   readonly slots: readonly Slot[];
   readonly memory: SlotMemory;
   readonly index: PrefixIndex;
-  /** Takes what has to be done to the memory. */
+  /** Receives operations on the memory. */
   readonly schedule: (operation: CacheOperation) => void;
 }
 
@@ -32,7 +32,7 @@ export class SlotMoves {
 
   /**
    * Moves an idle slot's text to a slot above, at the cost of the texts that were not used for longest.
-   * @param needed pages to have room for besides
+   * @param needed pages that must also fit
    * @returns the text's new slot; null, and nothing is changed, when there is none or no memory
    */
   moveAway(slot: Slot, kept: Slot, needed: number): Slot | null {
@@ -57,7 +57,10 @@ export class SlotMoves {
     return oldest && lastUsed(oldest) < (cached?.lastUsed ?? 0) ? oldest : null;
   }
 
-  /** Moves owner or text to a slot that has none. Its former place keeps its memory, as nobody's. */
+  /**
+   * Moves owner or text to a slot that has none. Its former slot keeps its memory, without an
+   * owner.
+   */
   move(from: Slot, to: Slot): void {
     this.#memory.setLive(to, from.livePages);
     to.owner = from.owner;

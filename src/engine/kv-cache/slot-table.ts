@@ -11,8 +11,8 @@ export interface SlotTable {
 }
 
 /**
- * One slot of a decode run. A slot without a segment is dead: it lies between others, so it has to be
- * computed, and writes its token to `start`, where nothing is kept.
+ * One slot of a decode run. A slot without a segment is dead: it is between others, so it is
+ * computed too, and writes its token to `start`, where nothing is kept.
  */
 export interface DecodeSlot extends Span {
   readonly segment: Segment | null;

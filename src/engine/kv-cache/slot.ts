@@ -7,7 +7,7 @@ export interface CachedText {
   lastUsed: number;
 }
 
-/** A slot of the KV cache: a running sequence's, a finished one's text, or nobody's. */
+/** A slot of the KV cache: it has a running sequence, a finished one's text, or nothing. */
 export interface Slot {
   readonly index: number;
   owner: Sequence | null;

@@ -20,7 +20,7 @@ process.on('disconnect', () => process.exit(0));
 // A terminal sends these to every process of the group, but the front decides when the engine ends.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
-// A device that is lost or out of memory takes the process with it: another one starts afresh.
+// If the device is lost or out of memory, the process ends, and a new one starts.
 process.on('uncaughtException', (error) => {
   if (!(error instanceof DeviceError)) console.error(error);
   engine = undefined;
@@ -39,13 +39,13 @@ function wake(): void {
   iterate();
 }
 
-/** The loop runs on meanwhile. Never rejects. */
+/** The loop keeps running meanwhile. Never rejects. */
 async function addOnceCompiled(request: EngineRequest, grammar: GrammarSpec): Promise<void> {
   compiling.add(request.id);
   try {
     if (!engine) throw new Error('the engine is not started');
     await engine.compileGrammar(grammar);
-    // Else it was aborted meanwhile.
+    // Otherwise it was aborted meanwhile.
     if (!compiling.delete(request.id)) return;
     add(request);
     wake();
@@ -97,7 +97,7 @@ function start(options: EngineOptions, sharedMemoryFd: number | null): void {
   }
 }
 
-/** A request with a grammar joins once that is compiled. */
+/** A request with a grammar joins once its grammar is compiled. */
 function submit(request: EngineRequest): void {
   if (request.grammar) void addOnceCompiled(request, request.grammar);
   else add(request);

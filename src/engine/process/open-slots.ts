@@ -76,7 +76,7 @@ export function openSlots(
     costs,
     sharedMemoryFd,
     maxRunTokens: options.maxNumBatchedTokens,
-    // What a crash changes is when which tokens are computed: that must not change a text.
+    // A crash changes which tokens are computed together: that must not change a text.
     reproducible: options.durableKv ?? false,
   });
   const { journal } = decoder.storage;
@@ -85,8 +85,8 @@ export function openSlots(
 }
 
 /**
- * The cache's shape on a device. It is allocated as a whole: where the budget is too small for all the
- * slots that are wanted there are fewer, and sequences wait for one.
+ * The cache's shape on a device. It is allocated as a whole. If the budget is too small for all
+ * slots, there are fewer, and sequences wait for one.
  */
 function deviceShape(options: EngineOptions, device: DeviceOptions): KvShape {
   const { model, maxModelLen, kvCacheMemory } = options;

@@ -1,6 +1,6 @@
 /**
- * What crosses the border between the front and the engine process, as structured clones.
- * The requests and aborts of a moment come in as one command each; one step message per iteration out.
+ * The messages between the front and the engine process, as structured clones. Requests and aborts
+ * of the same moment go in as one command each; one step message per step comes out.
  */
 import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
 import type { BuiltModel } from '../../model/build/manifest.ts';
@@ -16,7 +16,7 @@ export interface EngineOptions {
   readonly maxModelLen: number;
   /** Most tokens, decode and prefill together, that one iteration computes. */
   readonly maxNumBatchedTokens: number;
-  /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` tells. */
+  /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` gives. */
   readonly threads: number;
   /** What computes; the CPU if left out. */
   readonly device?: DeviceOptions;
@@ -67,7 +67,7 @@ export type EngineCommand =
 export type EngineMessage =
   | { readonly type: 'ready'; readonly info: EngineInfo }
   | { readonly type: 'failed'; readonly message: string }
-  /** The process ends, and another one may do better. */
+  /** The process ends, and the next one may succeed. */
   | { readonly type: 'dying'; readonly message: string }
   | {
       readonly type: 'step';

@@ -4,7 +4,7 @@ import type { SegmentLogits, SequenceFailure } from '../step.ts';
 /** A bit per token, set for those allowed: [vocab / 32, rounded up]. */
 export type TokenMask = Int32Array;
 
-/** What keeps some sequences to a form, such as a grammar. */
+/** Restricts what some sequences may generate, for instance to a grammar. */
 export interface Constraints {
   /**
    * Picks what can be sampled now. The masks of others are not known yet: they are left out, and their
@@ -12,7 +12,7 @@ export interface Constraints {
    */
   constrain(results: readonly SegmentLogits[]): ConstrainedResults;
   /**
-   * What may follow a sequence that can be sampled, after so many tokens of its draft; null when that
+   * The mask of a sequence that can be sampled, after so many tokens of its draft; null when it
    * is not known.
    */
   maskOf(sequence: Sequence, numAccepted: number): TokenMask | 'free' | null;

@@ -51,7 +51,7 @@ function addBiases(logits: Float32Array, { tokenIds, biases }: LogitBias): void 
   }
 }
 
-/** Where a grammar leaves none of them it wins: something must come next. */
+/** If a grammar leaves none of them, the grammar wins: some token must come next. */
 function keepOnly(logits: Float32Array, tokenIds: Int32Array): void {
   const kept = new Float32Array(tokenIds.length);
   for (let index = 0; index < kept.length; index++) {
@@ -71,7 +71,7 @@ function hasPossible(logits: Float32Array): boolean {
   return false;
 }
 
-/** Where the bans would leave none of the allowed tokens, they give way. */
+/** If the bans would leave none of the allowed tokens, the bans give way. */
 function banTokens(logits: Float32Array, sequence: Sequence): void {
   const listed = bannedTokens(sequence);
   if (listed.length === 0) return;

@@ -66,8 +66,8 @@ function rankOf(logits: Float32Array, logit: number): number {
 }
 
 /**
- * The highest logits in order, the lowest id first among equals, by insertion: few of a vocabulary
- * get past the lowest of the best so far.
+ * The highest logits in order, the lowest id first among equals, by insertion: few logits of a
+ * vocabulary are above the lowest of the best so far.
  */
 function findTop(logits: Float32Array, topIds: Int32Array, topLogits: Float32Array): void {
   const last = topIds.length - 1;

@@ -1,6 +1,6 @@
 /**
  * Counter-based randomness: a number is a function of (seed, position) alone, so a sequence draws
- * the same numbers whatever batch, row, preemption or restart it goes through.
+ * the same numbers in every batch and slot, and after preemption and restarts.
  *
  * Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC '11).
  */

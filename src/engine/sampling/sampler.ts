@@ -74,7 +74,7 @@ export class Sampler {
         break;
       }
       tokens.push(token);
-      // The next draw goes by the text so far. Commit appends for good.
+      // The next draw depends on the text so far. Commit appends the tokens for good.
       sequence.append(token.tokenId);
       if (token.tokenId !== draftTokenIds[index] || sequence.finishReason() !== null) break;
     }
@@ -82,7 +82,7 @@ export class Sampler {
     return tokens;
   }
 
-  /** @returns null where nothing was drawn, or nothing that the vocabulary has: none else leaves */
+  /** @returns null where nothing was drawn, or only an id outside the vocabulary */
   #sampleRow(
     sequence: Sequence,
     logits: Float32Array,
@@ -153,7 +153,7 @@ export function argmax(logits: Float32Array): number {
   let max = -Infinity;
   const { length } = logits;
   for (let start = 0; start < length; start += 8) {
-    // Behind the end nothing is above anything.
+    // After the end nothing is above anything.
     const hasHigher =
       (logits[start] ?? NaN) > max ||
       (logits[start + 1] ?? NaN) > max ||

@@ -1,5 +1,5 @@
 /**
- * Takes what a grammar forbids out of the running.
+ * Removes the tokens that a grammar forbids.
  * @param logits [vocab]; overwritten
  * @param mask [vocab / 32, rounded up] a bit per token, set for those allowed
  */

@@ -1,7 +1,7 @@
 /** Beyond any vocabulary: what the bits of a logit leave of a double's 53. */
 const MAX_TOKENS = 2 ** 21;
 const BUCKETS_PER_HALVING = 128;
-/** A weight below 2 to the minus this is as good as none. */
+/** A weight below 2 to the minus this is negligible. */
 const MAX_HALVINGS = 48;
 const NUM_BUCKETS = BUCKETS_PER_HALVING * MAX_HALVINGS;
 const BUCKET_NATS = Math.LN2 / BUCKETS_PER_HALVING;
@@ -216,7 +216,7 @@ export class TokenRanking {
   }
 }
 
-/** Four at a time is faster. Behind the end nothing is a number. */
+/** Four at a time is faster. After the end nothing is a number. */
 function sumIntoBuckets(logits: Float32Array, max: number, scale: number): void {
   SUMS.fill(0);
   for (let id = 0; id < logits.length; id += 4) {

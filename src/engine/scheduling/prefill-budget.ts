@@ -1,19 +1,22 @@
 /** How much prefill a step takes while others decode. All shares are of the decode run's time. */
 export interface PrefillPolicy {
   /**
-   * Without a target of the user's, each prompt that waits for its prefill may lengthen an iteration
-   * by this share: one new prompt hardly disturbs the others, and many are not starved.
+   * Without a target of the user's, each prompt that waits for its prefill may lengthen a step by
+   * this share. One new prompt then hardly disturbs the others, and many prompts are not starved.
    */
   readonly stretchPerPrompt: number;
-  /** What an iteration that no prompt waits for saves up for those to come. */
+  /** What a step without a waiting prompt saves up for later steps. */
   readonly savedPerStep: number;
-  /** The most that is saved up: by so much a single iteration may be lengthened besides. */
+  /** The most that is saved up: a single step may be longer by this much. */
   readonly maxSaved: number;
-  /** Prefill never stands still: the first in line computes at least so many tokens a step. */
+  /**
+   * Prefill always makes progress: the first prompt in line computes at least this many tokens a
+   * step.
+   */
   readonly minChunk: number;
 }
 
-/** What they cost and why they are kept: docs/scheduling.md. */
+/** How the values were chosen: docs/scheduling.md. */
 export const DEFAULT_PREFILL_POLICY: PrefillPolicy = {
   stretchPerPrompt: 0.35,
   savedPerStep: 0.1,
@@ -22,9 +25,9 @@ export const DEFAULT_PREFILL_POLICY: PrefillPolicy = {
 };
 
 /**
- * The time that prefill may take while others decode: a token bucket. Streams that were left alone for
- * a while lend the next prompt one long iteration, so that a short prompt is done at once; a long one
- * has used that up after its first chunk.
+ * The time that prefill may take while others decode: a token bucket. While no prompt comes,
+ * streams save time for the next one: one long step, so that a short prompt is done at once. A long
+ * prompt has used that up after its first chunk.
  */
 export class PrefillBudget {
   readonly #policy: PrefillPolicy;
@@ -38,7 +41,7 @@ export class PrefillBudget {
     this.#targetItlMs = targetItlMs;
   }
 
-  /** Tokens that the first prompt in line computes in any case. */
+  /** Tokens that the first prompt in line always computes. */
   get minChunk(): number {
     return this.#policy.minChunk;
   }
@@ -46,7 +49,7 @@ export class PrefillBudget {
   /**
    * For an iteration's prefill; any amount where nothing decodes.
    * @param decodeMs what its decode run is expected to take
-   * @param numPrompts yet to be computed: besides those with a slot, the ones that could have one
+   * @param numPrompts yet to be computed: those with a slot, and those that could have one
    */
   availableMs(decodeMs: number, numPrompts: number): number {
     if (decodeMs === 0) return Infinity;

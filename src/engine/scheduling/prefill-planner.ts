@@ -16,8 +16,8 @@ export interface PrefillRequest {
 }
 
 /**
- * The prefill of one step. With nobody decoding, prompts are taken whole up to `maxTokens`. Otherwise
- * prefill takes only the time that the budget has for it, by what runs have been measured to cost.
+ * The prefill of one step. If nothing decodes, prompts are computed whole up to `maxTokens`.
+ * Otherwise prefill takes only the time that the budget gives it, by the measured cost of runs.
  */
 export function planPrefill(request: PrefillRequest): Segment[] {
   const { sequences, numPrompts, decode, maxTokens, budget, costs } = request;

@@ -37,16 +37,16 @@ export interface Drafter {
   count(segment: Segment, numAccepted: number): void;
 }
 
-/** How many others may get a slot while there is no memory for a sequence before them. */
+/** How many others may get a slot before a sequence that waits for memory. */
 const MAX_OVERTAKEN = 32;
 
 /**
  * Decides what each step computes: one token of every sequence that decodes, then as much prefill as
  * the token budget and the inter-token target leave. Slots are given in order of arrival and priority.
  *
- * `plan` changes who waits and who runs: it gives out slots and memory, and takes them from the last
- * in order where memory is short. It moves no sequence on: what a step computed and sampled counts
- * from `commit` on.
+ * `plan` changes who waits and who runs: it gives out slots and memory, and takes them from the
+ * last in order if memory is short. It advances no sequence: what a step computed and sampled
+ * counts from `commit` on.
  */
 export class Scheduler {
   readonly #kvCache: KvCache;
@@ -166,9 +166,12 @@ export class Scheduler {
     this.#drafter?.count(segment, cameTrue.length);
   }
 
-  /** Memory for everybody's next token; where it lacks, the last in order give up their slots. */
+  /**
+   * Reserves memory for every sequence's next token. If there is too little, the last in order are
+   * preempted.
+   */
   #growDecoding(): void {
-    // In place: whoever is preempted leaves the end of the list.
+    // The list shrinks at its end meanwhile, where sequences are preempted.
     for (const sequence of this.#running) {
       if (!isDecoding(sequence)) continue;
       while (!this.#kvCache.grow(sequence, sequence.numTokens)) {
@@ -189,7 +192,7 @@ export class Scheduler {
 
   /**
    * Slots go to the first in order, as long as there is a slot and budget for a first token. A
-   * sequence that finds no memory is overtaken by those that do, but not for ever.
+   * sequence without memory can be overtaken by others, but not forever.
    */
   #admit(): void {
     const { maxNumSeqs, maxNumBatchedTokens, batching } = this.#options;
@@ -241,8 +244,8 @@ export class Scheduler {
 }
 
 /**
- * Whether it computes a single token, be that sampled or the last of a prompt. A prompt that is scored
- * needs the logits of every token, and goes one by one.
+ * Whether it computes a single token, either a sampled one or the last of a prompt. A prompt that
+ * is scored needs the logits of every token, and is computed token by token.
  */
 function isDecoding(sequence: Sequence): boolean {
   return sequence.scoresPrompt || sequence.numUncomputedTokens === 1;
@@ -262,7 +265,7 @@ function append(sequence: Sequence, tokens: readonly SampledToken[]): TokenOutpu
   });
 }
 
-/** What the request came with: its prompt, and tokens of an earlier life. */
+/** The tokens that the request came with: its prompt, and those generated before a crash. */
 function numGivenTokens({ request }: Sequence): number {
   return request.promptTokenIds.length + request.outputTokenIds.length;
 }
@@ -272,7 +275,7 @@ function insertInOrder(sequences: Sequence[], sequence: Sequence): void {
   sequences.splice(after + 1, 0, sequence);
 }
 
-/** Of two that arrived at the same time, the one with the lower id was there first. */
+/** If two arrived at the same time, the one with the lower id goes first. */
 function precedes(a: Sequence, b: Sequence): boolean {
   return a.order < b.order || (a.order === b.order && a.id < b.id);
 }

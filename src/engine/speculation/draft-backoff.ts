@@ -2,20 +2,20 @@ const FIRST_REST = 24;
 const LONGEST_REST = 64 * FIRST_REST;
 
 /**
- * When to try drafts that cost something. Only more drafts can show that they pay again, so after a
- * failure they rest for some steps and are then tried once. Each failure doubles the rest.
+ * When to try drafts that cost something. Only another try can show that they pay again. So after
+ * a failure there are none for some steps, then one try. Each failure doubles the pause.
  */
 export class DraftBackoff {
   #rest = FIRST_REST;
   #numStepsLeft = 0;
   #isTrial = false;
 
-  /** Whether the step at hand is to be used for drafts whatever is expected of them. */
+  /** Whether this step tries drafts even if they are not expected to pay. */
   get isTrial(): boolean {
     return this.#isTrial;
   }
 
-  /** To be called once for each step; returns whether it goes without a thought. */
+  /** To be called once for each step; returns whether the step goes without a draft. */
   rests(): boolean {
     if (this.#numStepsLeft === 0) return false;
     this.#numStepsLeft--;
@@ -23,7 +23,7 @@ export class DraftBackoff {
     return !this.#isTrial;
   }
 
-  /** @param pays whether drafts are expected to pay, in a step that does not rest */
+  /** @param pays whether drafts are expected to pay, outside of a pause */
   judge(pays: boolean): void {
     const wasTrial = this.#isTrial;
     this.#isTrial = false;

@@ -4,8 +4,8 @@ import type { Sequence } from '../sequence.ts';
 export interface Draft {
   readonly tokenIds: Int32Array;
   /**
-   * For each token a number for what it rests on, such as how much of the text: tokens of one kind
-   * come true equally often. Negative for those that a grammar forces.
+   * For each token its kind: what the guess is based on, such as the length of the match. Tokens
+   * of one kind come true equally often. Negative for those that a grammar forces.
    */
   readonly kinds: readonly number[];
 }
@@ -19,10 +19,10 @@ export interface DraftSource {
   priorRate(kind: number): number;
   /**
    * @param rateOf the share of a kind's tokens that came true lately
-   * @returns `numTokens` tokens, or as many as there is something to go by
+   * @returns `numTokens` tokens, or fewer, if nothing more can be guessed
    */
   draft(sequence: Sequence, numTokens: number, rateOf: (kind: number) => number): Draft;
-  /** A draft of this source is verified in the step at hand. */
+  /** A draft of this source is verified in this step. */
   announce?(sequence: Sequence, draftTokenIds: Int32Array): void;
   release(): void;
 }

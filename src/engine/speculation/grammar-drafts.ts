@@ -3,22 +3,25 @@ import type { GrammarMatchers } from '../constraints/grammar-matchers.ts';
 import type { NgramDrafts } from './ngram-drafts.ts';
 import type { Sequence } from '../sequence.ts';
 
-/** What the grammar forces, and the last token of it, which the model may write as one with more. */
+/**
+ * The tokens that the grammar forces, and their last token, which the model may write as part of a
+ * longer one.
+ */
 const FORCED = -1;
 const LAST_FORCED = -2;
 const FORCED_RATE = 0.95;
 const LAST_FORCED_RATE = 0.85;
 
 /**
- * Drafts for constrained sequences: what the grammar leaves no choice about, and then what other texts
- * say. A forced text is certain, but not the tokens that the model parts it into.
+ * Drafts for constrained sequences: first what the grammar forces, then what other texts suggest.
+ * A forced text is certain, but not how the model splits it into tokens.
  */
 export class GrammarDrafts implements DraftSource {
   readonly isFree = true;
   readonly #grammars: GrammarMatchers;
   readonly #others: NgramDrafts | null;
 
-  /** @param others go on where the grammar leaves a choice; released by whom they belong to */
+  /** @param others continue where the grammar leaves a choice; released by their owner */
   constructor(grammars: GrammarMatchers, others: NgramDrafts | null) {
     this.#grammars = grammars;
     this.#others = others;

@@ -104,7 +104,7 @@ export class ModelDrafts implements DraftSource {
   }
 }
 
-/** The sequence as it is now, for the draft model to go on with. */
+/** The sequence's current state, for the draft model to continue. */
 function shadowOf(sequence: Sequence, slot: DraftSlot): Sequence {
   const { request, numPromptTokens, numTokens } = sequence;
   const shadow = new Sequence({
@@ -114,7 +114,7 @@ function shadowOf(sequence: Sequence, slot: DraftSlot): Sequence {
     promptLogprobs: null,
   });
   shadow.slot = slot.index;
-  // One token at least is left to compute: its logits are wanted.
+  // At least one token is left to compute: its logits are wanted.
   const known = commonLength(slot.tokenIds, sequence.tokenIds());
   shadow.numComputedTokens = Math.min(known, numTokens - 1);
   return shadow;

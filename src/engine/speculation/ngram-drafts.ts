@@ -16,7 +16,7 @@ const RELATIONS = ['same', 'text', 'history'] as const;
 /** Whose guess it is: of one source or of both, or of the one named where they disagree. */
 type Relation = (typeof RELATIONS)[number];
 
-/** What a guess rests on; its kind, as a number. */
+/** What a guess is based on: its kind, as a number. */
 interface Evidence {
   /** Index into TEXT_RATES; 0 for no match in the text. */
   readonly text: number;
@@ -45,8 +45,8 @@ interface Followed {
 }
 
 /**
- * Drafts from texts: what followed the last time that it went as it goes now, in the sequence's own
- * text (prompt lookup) or in those of late. Right where a text repeats its prompt, itself, or the
+ * Drafts from texts: what followed the last time the same tokens came, in the sequence's own text
+ * (prompt lookup) or in recent ones. They are right where a text repeats its prompt, itself, or the
  * form of other answers.
  */
 export class NgramDrafts implements DraftSource {
@@ -112,7 +112,7 @@ export class NgramDrafts implements DraftSource {
 
 /**
  * What followed the latest of the longest matches with the end of the first `end` tokens. A match
- * with the whole output, short as it may be, is told apart: nothing speaks against it yet.
+ * with the whole output, however short, has a kind of its own: nothing contradicts it yet.
  */
 function findInText(text: Int32Array, end: number, numOutputTokens: number): TextMatch | null {
   const last = end - 1;

@@ -10,20 +10,20 @@ export interface Continuation {
   /** Grows with the length of the end of text that was found, from 0. */
   readonly order: number;
   /**
-   * How often it came in a row, counted up to 3; 0 where something else came before it. Names that
-   * change follow the same form as words that don't: this tells them apart.
+   * How often it came in a row, counted up to 3; 0 where something else came before it. Names
+   * that change follow the same words as words that don't: this distinguishes them.
    */
   readonly streak: number;
 }
 
 /**
- * What came after which tokens in the texts of late, as a table of fixed size in which newer entries
- * replace older ones. Texts of different salts know nothing of each other.
+ * What followed which tokens in recent texts: a table of fixed size, in which newer entries
+ * replace older ones. Texts of different salts are kept apart.
  */
 export class NgramHistory {
   static readonly numOrders = ORDERS.length;
   static readonly numStreaks = MAX_STREAK + 1;
-  /** Two hashes decide: one for the place, and this one to tell entries apart. */
+  /** One hash gives the place in the table; this one says whether the entry matches. */
   readonly #checks = new Int32Array(NUM_ENTRIES);
   readonly #followers = new Int32Array(NUM_ENTRIES).fill(-1);
   readonly #streaks = new Uint8Array(NUM_ENTRIES);

@@ -15,7 +15,7 @@ const DECAY = 0.97;
 
 export interface SpeculatorOptions {
   readonly source: DraftSource;
-  /** For sequences with a grammar, free; without it they decode plainly. */
+  /** For sequences with a grammar, at no cost; without it they decode plainly. */
   readonly constrainedSource?: DraftSource | null;
   readonly kvCache: KvCache;
   readonly costs: CostModel;
@@ -31,24 +31,24 @@ interface Prospect {
   readonly segment: Segment;
   readonly record: DraftRecord;
   readonly source: DraftSource;
-  /** Made already, where that costs nothing. */
+  /** The draft, made already if that costs nothing. */
   readonly draft: Draft | null;
   /** Tokens of the draft to verify; 0 when there is nothing to go by. */
   readonly length: number;
-  /** Tokens that it is expected to gain by that, the one it gets anyway included. */
+  /** Tokens that the step is expected to give, the one it gives anyway included. */
   readonly numExpected: number;
   /** Of draft and verify run together. */
   readonly ms: number;
 }
 
 /**
- * Speculative decoding: where few sequences decode, and nothing else is to be done, guesses how they
- * go on and has all guesses computed in one run each. A token that was guessed right is the one that
- * would have been sampled anyway, so texts stay the same; only their pace changes.
+ * Speculative decoding: if few sequences decode and nothing else is to be done, guesses their
+ * next tokens and verifies each sequence's guesses in one run. A token that was guessed right is
+ * the one that would have been sampled anyway. So texts stay the same, and only their pace changes.
  *
  * The length of a draft follows from how often drafts came true, for this sequence above all, and
- * from what verify runs and decode runs have been measured to cost. Nobody is slowed down for
- * another's sake: every decoding sequence has to gain, or all decode plainly.
+ * from what verify runs and decode runs have been measured to cost. No sequence is slowed down for
+ * another: every decoding sequence must gain, or all decode plainly.
  */
 export class Speculator implements Drafter {
   readonly #options: SpeculatorOptions;
@@ -107,7 +107,7 @@ export class Speculator implements Drafter {
   }
 
   #canDraft(decode: readonly Segment[]): boolean {
-    // Without knowing what decode runs cost there is nothing to judge verify runs by.
+    // Until the cost of decode runs is known, verify runs can't be judged.
     if (decode.length === 0 || !this.#options.costs.knowsDecode) return false;
     const isConstrained = decode.some(({ sequence }) => sequence.request.grammar !== null);
     if (decode.length > (isConstrained ? MAX_CONSTRAINED_DRAFTS : MAX_DRAFTS)) return false;
@@ -165,7 +165,7 @@ export class Speculator implements Drafter {
     if (prospects.some(({ length }) => length === 0)) return false;
     const pays = this.#pays(prospects, decode);
     if (!areCostly) return pays;
-    // What costs something to try says nothing of itself unless it is tried.
+    // Whether costly drafts pay is known only by trying them.
     const { isTrial } = this.#backoff;
     this.#backoff.judge(pays);
     return pays || isTrial;
@@ -196,7 +196,7 @@ export class Speculator implements Drafter {
     return drafted;
   }
 
-  /** A draft that is there all the same shows what it is worth without being verified. */
+  /** A draft that was made anyway can be compared with the text without being verified. */
   #watch(prospects: readonly Prospect[]): void {
     for (const { segment, record, draft } of prospects) {
       if (draft) record.remember(segment.sequence, draft);

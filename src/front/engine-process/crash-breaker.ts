@@ -1,4 +1,4 @@
-/** So many crashes without a token in between mean that starting again at once is no use. */
+/** After this many crashes without a token in between, starting again at once is no use. */
 const MAX_CRASHES_IN_A_ROW = 3;
 const FIRST_PAUSE_MS = 2000;
 const LONGEST_PAUSE_MS = 60_000;

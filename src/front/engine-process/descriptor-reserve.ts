@@ -2,20 +2,20 @@ import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 
 /**
- * What a new process takes for a moment: a pair of sockets for its messages, a pipe that would tell
- * why it could not run, and `/dev/null` as its input; one more is lost where the socket of the process
- * before went to a client.
+ * What starting a process takes for a moment: a pair of sockets for its messages, a pipe for the
+ * reason if it cannot run, and `/dev/null` as its input. One more is for the case that a client got
+ * the socket of the last process.
  */
 const NUM_DESCRIPTORS = 6;
 
 /**
- * File descriptors kept for a process that has to start when there are none left: clients may hold
- * as many connections as the system allows.
+ * File descriptors kept for starting a process when none are left: clients may hold as many
+ * connections as the system allows.
  */
 export class DescriptorReserve {
   readonly #descriptors: number[] = [];
 
-  /** Has what is missing opened, as far as there are any to be had. */
+  /** Opens what is missing, as far as the system allows. */
   fill(): void {
     try {
       while (this.#descriptors.length < NUM_DESCRIPTORS) {
@@ -26,7 +26,10 @@ export class DescriptorReserve {
     }
   }
 
-  /** Lets go of all for an action that opens some, in one go: in between nobody else gets them. */
+  /**
+   * Closes all of them, then runs an action that opens some, without a turn of the event loop in
+   * between: nothing else gets them.
+   */
   lend<T>(action: () => T): T {
     this.release();
     try {

@@ -22,20 +22,23 @@ const WATCH_MS = 500;
 const STOP_TIMEOUT_MS = 2000;
 
 export interface EngineClientOptions {
-  /** Told when the engine process ends unasked: how or why, and how many requests are unfinished. */
+  /**
+   * Called when the engine process ends unexpectedly: how or why, and how many requests are
+   * unfinished.
+   */
   readonly onCrash?: (description: string, numUnfinished: number) => void;
-  /** An engine with work that is silent for so long hangs: it is killed. Never if left out. */
+  /** An engine that has work and is silent for longer is killed as hung. Never if left out. */
   readonly stepTimeoutMs?: number;
   /** Starts a process; for tests. */
   readonly spawn?: SpawnEngine;
 }
 
 /**
- * The engine in its own process. When that dies, a new one takes its place and unfinished requests
- * go on where they stopped: they are submitted again with the tokens they already have, and since
- * sampling is a function of seed and position, the text goes on as it would have. They fail with an
- * error only when one of them is found to crash the engine (see LiveRequests), or when the engine
- * does not come back: through pauses of the circuit breaker they wait, and only new ones are refused.
+ * The engine in its own process. If it dies, a new one takes its place and unfinished requests
+ * continue where they stopped: they are submitted again with the tokens they already have. Sampling
+ * is a function of seed and position, so the text continues unchanged. They fail with an error only
+ * when one of them is found to crash the engine (see LiveRequests), or when the engine does not
+ * come back: during pauses of the circuit breaker they wait, and only new requests are rejected.
  */
 export class EngineClient implements Engine {
   readonly #clientOptions: EngineClientOptions;
@@ -53,10 +56,10 @@ export class EngineClient implements Engine {
   /** When the engine last said something, or was given work while idle. */
   #heardAt = 0;
   #watchdog: NodeJS.Timeout | undefined;
-  /** Runs out when the breaker half-opens. */
+  /** Fires when the breaker half-opens. */
   #pause: NodeJS.Timeout | undefined;
   #retryAt = 0;
-  /** Of a process that knows why it ends. */
+  /** Why the process ends, if it said so. */
   #lastWords: string | undefined;
   /** Requests that ended before the engine ended them. */
   readonly #aborted: number[] = [];
@@ -249,7 +252,7 @@ export class EngineClient implements Engine {
     }
     for (const { stream } of this.#live.crashed()) {
       stream.fail(new EngineError('the engine crashed again and again on this request'));
-      // What made it crash is gone.
+      // The request that made it crash is gone.
       this.#breaker.progressed();
     }
     const pauseMs = this.#breaker.crashed();
@@ -271,14 +274,14 @@ export class EngineClient implements Engine {
     this.#pause = setTimeout(() => this.#recover(), pauseMs);
   }
 
-  /** The first time there is no use in another try; later the machine may only be short of memory. */
+  /** At the first start another try is no use; later the machine may only be short of memory. */
   #loadFailed(message: string): void {
     if (this.#state === 'starting') {
       this.#fail(new EngineError(message));
       return;
     }
     this.#lastWords = message;
-    // A process that could not load stays about, idle.
+    // A process that could not load stays, idle.
     this.#process?.kill();
   }
 

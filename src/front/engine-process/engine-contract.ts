@@ -34,7 +34,7 @@ export const IDLE_STATS: EngineStats = {
 
 export type EngineState = 'starting' | 'ready' | 'recovering' | 'failed' | 'stopped';
 
-/** The engine ended a request, or can't take one. */
+/** The engine ended a request, or can't accept one. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
 }
@@ -48,7 +48,7 @@ export function failureOf({ error, isOfGrammar = false }: TokenOutput): EngineEr
   return isOfGrammar ? new GrammarFaultError(message) : new EngineError(message);
 }
 
-/** The engine crashes again and again and takes nothing for now. */
+/** The engine crashes again and again and accepts nothing for now. */
 export class EngineUnavailableError extends EngineError {
   /** When the next try will have been made, at least 1. */
   readonly retryAfterSeconds: number;
@@ -73,15 +73,15 @@ export interface Engine {
   /** Known once `state` has been `ready`. */
   readonly info: EngineInfo;
   readonly stats: EngineStats;
-  /** Times that the engine process ended unasked. */
+  /** Times that the engine process ended unexpectedly. */
   readonly numCrashes: number;
   /** Milliseconds since an engine that has work last said anything; 0 without work. */
   readonly silentMs: number;
   /** Calls `listener` after every iteration; returns a function that stops it. */
   onStep(listener: (stats: EngineStats) => void): () => void;
   /**
-   * Runs one request. Ending the iteration early (break, return, throw) or aborting the signal frees
-   * its row at the next iteration; on abort the iteration ends by throwing the signal's reason.
+   * Runs one request. Ending the iteration early (break, return, throw) or aborting the signal
+   * frees its slot at the next step; on abort the iteration throws the signal's reason.
    * @throws EngineError when the engine fails the request.
    */
   generate(request: Omit<EngineRequest, 'id'>, signal: AbortSignal): AsyncIterable<TokenBatch>;

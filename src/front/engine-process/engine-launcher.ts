@@ -9,7 +9,7 @@ import {
   type SpawnEngine,
 } from './engine-process.ts';
 
-/** Starts one engine process after another, and keeps what they leave to each other. */
+/** Starts one engine process after another, and keeps what one leaves for the next. */
 export class EngineLauncher {
   readonly #spawn: SpawnEngine;
   readonly #reserve = new DescriptorReserve();

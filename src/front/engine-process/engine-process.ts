@@ -70,7 +70,7 @@ export class EngineProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** Commands to a process that is going down are lost; its exit is reported all the same. */
+  /** Commands to a process that is ending are lost; its exit is still reported. */
   send(command: EngineCommand): void {
     if (this.#child.connected) this.#child.send(command, () => {});
   }

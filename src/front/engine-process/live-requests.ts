@@ -1,11 +1,11 @@
 import type { EngineRequest } from '../../engine/request.ts';
 import { TokenStream } from './token-stream.ts';
 
-/** From so many crashes on a request runs alone. */
+/** After this many crashes a request runs alone. */
 const MAX_CRASHES_IN_COMPANY = 2;
-/** With so many it is failed: the last one was its own. */
+/** After this many it fails: the last crash was its own. */
 const MAX_CRASHES = 4;
-/** It waits through so many pauses of the circuit breaker; then it is failed. */
+/** It waits through this many pauses of the circuit breaker; then it fails. */
 const MAX_PAUSES = 3;
 
 export interface LiveRequest {
@@ -22,14 +22,14 @@ export interface LiveRequest {
  * The unfinished requests: which of them the engine process has, and which of them its crashes are
  * blamed on.
  *
- * A crash counts against every request that the process had, until that request's next token; one
- * that nothing had been handed to, such as a process that dies while it loads, counts against none.
- * Two may be chance, or the fault of another in the batch. Who has two runs alone: one such suspect
- * at a time is handed over, nothing else until all of them have had a token, and those that had go on
- * meanwhile. So only one at a time can get to three, and it comes first in the next process, with no
- * company: a fourth crash is its own, and fails it and no other. Three kills in whatever places fail
- * nobody. (A durable KV cache keeps the rows of what is handed over first: those that wait for their
- * turn to be alone are computed again.)
+ * A crash counts against every request that the process had, until that request's next token. A
+ * process that had no requests, for instance because it died while loading, counts against none.
+ * Two crashes may be chance, or the fault of another request in the batch. A request with two
+ * crashes is a suspect and runs alone: one suspect at a time is submitted, and nothing else until
+ * all suspects have had a token. So only one request at a time can reach three crashes. It comes
+ * first in the next process, alone: a fourth crash is its own, and fails it and no other. Three
+ * kills fail nothing, wherever they fall. (A durable KV cache keeps the slots of what is submitted
+ * first: suspects that wait for their turn are computed again.)
  */
 export class LiveRequests {
   readonly #all = new Map<number, LiveRequest>();
@@ -66,7 +66,7 @@ export class LiveRequests {
     live.pauses = 0;
   }
 
-  /** @returns what is to be handed to the engine process now, with the tokens that it already has */
+  /** @returns what to submit to the engine process now, with the tokens that it already has */
   handOver(): EngineRequest[] {
     const next = this.#next();
     for (const live of next) this.#held.delete(live);

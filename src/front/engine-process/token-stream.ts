@@ -1,12 +1,12 @@
 import type { FinishReason, TokenOutput } from '../../engine/request.ts';
 import { EngineError, type TokenBatch } from './engine-contract.ts';
 
-/** So far may a consumer fall behind. Sockets buffer on top of that. */
+/** How many tokens a consumer may lag. Sockets buffer on top of that. */
 const MAX_PENDING_TOKENS = 1024;
 
 /**
  * The tokens of one request on their way from the engine to its consumer. The engine never waits:
- * what the consumer has not yet taken collects here, and is taken as one batch.
+ * what the consumer has not read yet collects here, and is read as one batch.
  */
 export class TokenStream {
   #pending: TokenOutput[] = [];
@@ -14,7 +14,7 @@ export class TokenStream {
   #error: unknown;
   #wake: (() => void) | undefined;
 
-  /** @returns false when the consumer is too far behind: the request is to be given up */
+  /** @returns false when the consumer lags too much: the request must be given up */
   push(output: TokenOutput): boolean {
     if (output.tokenId >= 0) this.#pending.push(output);
     this.#finishReason = output.finishReason;

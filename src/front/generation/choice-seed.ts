@@ -2,8 +2,8 @@ const BITS = 64;
 
 /**
  * The seed of one of several choices of a request: a function of (seed, index) alone. The first
- * choice keeps the request's seed, so it says what the request would say alone. The others' are far
- * from it, lest the second choice of seed 1 be the first of seed 2.
+ * choice keeps the request's seed, so its text is what the request would get alone. The others'
+ * seeds are far from it: otherwise the second choice of seed 1 would be the first of seed 2.
  *
  * The mixing function of SplitMix64: Steele et al., "Fast splittable pseudorandom number generators"
  * (OOPSLA '14).

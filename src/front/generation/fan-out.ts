@@ -10,11 +10,11 @@ export interface FanOutRequest {
   readonly prompts: readonly GenerationRequest[];
   /** Sequences of each prompt. */
   readonly numChoices: number;
-  /** What every output must look like, yet to be compiled. Free if left out. */
+  /** The grammar of every output, not compiled yet. Free if left out. */
   readonly grammar?: GrammarSource;
 }
 
-/** Shorter prompts fill no block of the prefix cache: there is nothing to wait for. */
+/** Shorter prompts fill no block of the prefix cache, so there is nothing to wait for. */
 const MIN_SHARED_TOKENS = 16;
 
 /**
@@ -42,13 +42,13 @@ async function* runMany(
 ): AsyncGenerator<GenerationDelta, void> {
   const ending = new AbortController();
   const any = AbortSignal.any([signal, ending.signal]);
-  // Every choice listens; Node would take more than ten for a leak.
+  // Every choice listens; Node would report more than ten listeners as a leak.
   setMaxListeners(0, any);
   const streams = prompts.flatMap((prompt) => choicesOf(generator, prompt, numChoices, any));
   try {
     for await (const { index, value } of mergeStreams(streams)) yield { ...value, choice: index };
   } finally {
-    // What still runs would otherwise hold up its own return until its next token.
+    // Otherwise a running choice would delay its own return until its next token.
     ending.abort(new Error('the request ended'));
   }
 }

@@ -5,9 +5,9 @@ import type { GenerationRequest } from './generation.ts';
 export type GenerationOutcome = 'stop' | 'length' | 'abort' | 'error' | 'rejected';
 
 /**
- * Told of one request's course; times are milliseconds of `performance.now()`. `queued` comes first,
- * `finished` last, each exactly once; `admitted` and `tokens` only if it got that far. Time to first
- * token runs from `queued` to the first `tokens`.
+ * Follows one request; times are milliseconds of `performance.now()`. `queued` comes first,
+ * `finished` last, each exactly once; `admitted` and `tokens` only if it got that far. Time to
+ * first token runs from `queued` to the first `tokens`.
  */
 export interface GenerationObserver {
   queued(timeMs: number): void;

@@ -15,7 +15,7 @@ export interface GenerationRequest {
   /** Leave special tokens such as `<|im_end|>` out of the text. */
   readonly skipSpecialTokens: boolean;
   readonly sampling: SamplingParams;
-  /** What the output must look like; it was checked. Free if left out. */
+  /** The compiled grammar of the output. Free if left out. */
   readonly grammar?: GrammarSpec;
   /** Token sequences that the output must not contain; see bad-words.ts. */
   readonly badWords: readonly Int32Array[];
@@ -27,7 +27,7 @@ export interface GenerationRequest {
   readonly priority?: number;
   /** Whose request it is; clients share the server evenly. */
   readonly client?: string;
-  /** Longest that it may take, waiting included; the server's own limit if null or left out. */
+  /** The longest that it may take, waiting included; the server's own limit if null or left out. */
   readonly timeoutMs?: number | null;
   /** Share cached prefixes only with requests of the same salt. */
   readonly cacheSalt?: string;

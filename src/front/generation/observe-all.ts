@@ -1,6 +1,6 @@
 import type { ObserveGeneration } from './generation-observer.ts';
 
-/** Tells every observer of each request. */
+/** Passes each request on to every observer. */
 export function observeAll(...observes: readonly ObserveGeneration[]): ObserveGeneration {
   return (request) => {
     const observers = observes.map((observe) => observe(request));

@@ -52,7 +52,7 @@ export class TextGenerator implements Generator {
       });
       observer?.admitted(performance.now());
       if (mayStart) await mayStart;
-      // Leaving this loop early, by a stop string or by the consumer, frees the engine's row.
+      // Leaving this loop early, by a stop string or by the consumer, frees the sequence's slot.
       for await (const batch of engine.generate(this.#toEngineRequest(request), signal)) {
         if (batch.tokenIds.length > 0) observer?.tokens(batch.tokenIds.length, performance.now());
         const delta = assembler.push(batch);
@@ -76,7 +76,7 @@ export class TextGenerator implements Generator {
 
   #toEngineRequest(request: GenerationRequest): Parameters<Engine['generate']>[0] {
     const { grammar = null } = request;
-    // A grammar's end can be told in no other way.
+    // Only this way can a grammar's end be detected.
     const ignoresEos = request.ignoreEos && grammar === null;
     const eosTokenIds = ignoresEos ? [] : this.#options.eosTokenIds;
     return {

@@ -19,7 +19,7 @@ export interface GrammarPoolOptions {
   readonly sliceMs: number;
 }
 
-/** What a grammar came to. */
+/** The result for a grammar. */
 export interface PooledGrammar {
   /** In xgrammar's notation. */
   readonly ebnf: string;
@@ -40,10 +40,10 @@ interface Job {
 
 /**
  * A few threads that compile grammars, started as they are needed. Clients take turns, and slow
- * grammars never have all threads: nobody can tell beforehand which are slow, so one that is not done
- * after a slice either is the one slow grammar that may run in its thread, or gives way: the thread
- * is ended, and the grammar starts anew when it is its turn among the slow ones. So a simple grammar
- * waits for slices, not for slow grammars, whether clients can be told apart or not.
+ * grammars never have all threads. Which are slow is not known beforehand. So a grammar that is not
+ * done after a slice either becomes the one slow grammar that may run in its thread, or its thread
+ * ends and it starts again when it is its turn among the slow ones. A simple grammar therefore
+ * waits for slices, not for slow grammars, even if all requests are one client's.
  */
 export class GrammarPool {
   readonly #options: GrammarPoolOptions;
@@ -60,7 +60,7 @@ export class GrammarPool {
   }
 
   /**
-   * Grammars that are started anew, or compiled side by side, are ended soon after their caller is
+   * Grammars that are started again, or compiled at the same time, end soon after their caller is
    * gone.
    * @throws GrammarError, GrammarThreadError, QueueFullError; the signal's reason on abort
    */
@@ -86,7 +86,7 @@ export class GrammarPool {
     }
   }
 
-  /** Ends the threads; what they were asked, and what waits, fails. */
+  /** Ends the threads; running and waiting tasks fail. */
   close(): void {
     this.#isClosed = true;
     const error = new Error('the server is shutting down');
@@ -100,7 +100,7 @@ export class GrammarPool {
     while (!this.#isClosed) {
       const running = [...this.#threads.values()];
       const numSlow = running.filter((job) => job?.isSlow).length;
-      // The slow ones have threads that no others may count on.
+      // Slow grammars may hold these threads, and no others.
       const line = numSlow < this.#maxSlow && this.#slow.size > 0 ? this.#slow : this.#fresh;
       const isFull = running.length >= this.#options.size && !running.includes(null);
       if (isFull || line.size === 0) return;
@@ -156,7 +156,10 @@ export class GrammarPool {
     }
   }
 
-  /** The caller goes at once; a thread is ended only for a slow grammar, for starting one costs. */
+  /**
+   * The caller leaves at once. Its thread is ended only if the grammar is slow, because starting
+   * one costs.
+   */
   #abandon(job: Job, reason: unknown): void {
     job.reject(reason);
     job.isAbandoned = true;

@@ -4,7 +4,7 @@ import type { TextTokenizer } from '../text/tokenizer.ts';
 /** Special tokens that open a tool call: the only ones a grammar may write. */
 const MARKERS: ReadonlySet<string> = new Set(['[TOOL_CALLS]', '<|python_tag|>', '<tool_call>']);
 
-/** What grammars have to know of the tokenizer. @param vocabSize length of the model's logits */
+/** What grammars need to know of the tokenizer. @param vocabSize length of the model's logits */
 export function grammarVocabulary(tokenizer: TextTokenizer, vocabSize: number): GrammarVocabulary {
   const tokens = Array.from({ length: Math.min(tokenizer.vocabSize, vocabSize) }, (_, id) => {
     const token = tokenizer.idToToken(id);

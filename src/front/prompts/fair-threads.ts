@@ -6,10 +6,13 @@ import { FairQueue, type FairQueueOptions } from '../queue/fair-queue.ts';
 
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
 
-/** A task is soon done, mostly, and a thread takes long to start: so long it goes on for nobody. */
+/**
+ * Most tasks are short, and starting a thread takes long: a task may run on this long after its
+ * caller left.
+ */
 const GRACE_MS = 200;
 
-/** A task took more time or memory than any may; the message says which. */
+/** A task exceeded a limit of time or memory; the message says which. */
 export class TaskTooCostlyError extends Error {
   override readonly name = 'TaskTooCostlyError';
 }
@@ -25,9 +28,9 @@ export interface FairThreadsOptions extends ThreadPoolOptions {
 }
 
 /**
- * Threads that clients take by turns. Of several threads one client has all but one at most, so that
- * the next client's task begins at once. A task that runs too long, or whose caller is gone, ends
- * together with its thread, and another thread takes its place.
+ * Threads that clients use in turns. If there are several threads, one client has all but one at
+ * most, so that the next client's task begins at once. A task that runs too long, or whose caller
+ * is gone, ends together with its thread, and another thread takes its place.
  */
 export class FairThreads<Task, Result> {
   readonly #pool: Piscina<Task, Result>;
@@ -48,7 +51,7 @@ export class FairThreads<Task, Result> {
   }
 
   /**
-   * @param cost what the task takes, in units of any kind; by it clients' turns are weighed
+   * @param cost of the task, in units of any kind; clients' turns are weighted by it
    * @throws TaskTooCostlyError, ThreadError; the signal's reason on abort
    */
   async run(task: Task, { client, signal: callerSignal }: Caller, cost: number): Promise<Result> {
@@ -59,12 +62,12 @@ export class FairThreads<Task, Result> {
       const id = String(this.#nextId++);
       return this.#queue.add(() => this.#start(task, signal), { signal, id, client, cost });
     };
-    // Without keys all are one client, who may have every thread.
+    // Without keys there is one client, which may have every thread.
     if (client === '') return await queued();
     return await this.#laneOf(client).add(queued, { signal });
   }
 
-  /** Ends the threads; what they were asked, and what waits, fails. */
+  /** Ends the threads; running and waiting tasks fail. */
   close(): void {
     this.#closed.abort(new ThreadError('the server is stopping'));
     void this.#pool.destroy();

@@ -22,7 +22,7 @@ export interface PromptEncoderOptions {
 export interface TextOptions {
   /** See TextTokenizer.encode. */
   readonly addSpecialTokens: boolean;
-  /** A text that must come to more is refused unread. */
+  /** A text that must have more tokens is rejected before it is tokenized. */
   readonly maxTokens: number;
 }
 

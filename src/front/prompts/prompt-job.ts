@@ -1,4 +1,4 @@
-/** Makes prompts out of texts and chats, and what else of a request is tokenized. */
+/** Makes prompts from texts and chats, and tokenizes other parts of requests. */
 import { encodeBadWords } from '../text/bad-words.ts';
 import { type ChatMessage, ChatTemplateError } from '../chat/chat-message.ts';
 import type { ChatRenderOptions } from '../chat/chat-template.ts';
@@ -27,11 +27,11 @@ export interface EncodedPrompt {
   readonly tokenIds: Int32Array;
 }
 
-/** A text is longer than any that comes to as few tokens as are of use; it was not tokenized. */
+/** A text is so long that it must exceed the token limit; it was not tokenized. */
 export class PromptTooLongError extends Error {
   override readonly name = 'PromptTooLongError';
   readonly numCharacters: number;
-  /** What it comes to at least. */
+  /** The fewest tokens that it can have. */
   readonly minTokens: number;
 
   constructor(numCharacters: number, minTokens: number) {
@@ -83,7 +83,7 @@ export function requireShort(
   if (minTokens > maxTokens) throw new PromptTooLongError(text.length, minTokens);
 }
 
-/** What a value costs beside its characters: a message takes its turn through the template. */
+/** What a value costs besides its characters: a message goes through the template's loop. */
 const CHARACTERS_PER_VALUE = 8;
 
 /** Whether a value and all in it have more than `limit` characters, counted no further than that. */

@@ -44,7 +44,7 @@ export class PromptPool {
     }
   }
 
-  /** Ends the threads; what they were asked, and what waits, fails. */
+  /** Ends the threads; running and waiting tasks fail. */
   close(): void {
     this.#threads.close();
   }

@@ -1,4 +1,4 @@
-/** Bounds how many requests run and wait, so that overload is answered at once and not by delay. */
+/** Bounds how many requests run and wait, so that overload gives an answer at once and no delay. */
 import PQueue from 'p-queue';
 import { FairQueue, type FairQueueOptions } from './fair-queue.ts';
 import { CompletionRate } from './completion-rate.ts';
@@ -23,7 +23,7 @@ export class QueueFullError extends Error {
   }
 }
 
-/** Nothing new is admitted any more. */
+/** No new requests are admitted. */
 export class ShuttingDownError extends Error {
   override readonly name = 'ShuttingDownError';
 
@@ -43,8 +43,8 @@ export interface AdmissionOptions {
   /** Prompt tokens that may wait; a single request is always let in. No bound if left out. */
   readonly maxQueueTokens?: number;
   /**
-   * Whether the queue is shared by clients of which none must fill it for the others. Then a client
-   * without a request in it gets one in, full or not: beyond the bounds there is one per client.
+   * Whether several clients share the queue. Then none may fill it for the others, and a client
+   * without a waiting request gets one in even if the queue is full.
    */
   readonly isShared?: () => boolean;
   /** A clock in milliseconds; for tests. */
@@ -63,9 +63,9 @@ export interface AdmissionRequest {
 }
 
 /**
- * Requests to let through to an engine: somewhat more than it has slots. When a slot is freed the
- * next sequence is there already and need not cross from the front while the slot idles. They are
- * past the fair queue: whoever comes next waits for them, so they are few.
+ * How many requests the engine gets at once: a few more than it has slots. When a slot is freed,
+ * the next sequence is in the engine already, and the slot does not idle while one crosses from the
+ * front. They have left the fair queue, and everybody waits for them, so they are few.
  */
 export function requestsInEngine(maxNumSeqs: number): number {
   return maxNumSeqs + Math.ceil(maxNumSeqs / 32);
@@ -81,7 +81,7 @@ export class Admission {
   readonly #shares = new QueueShares();
   readonly #rate: CompletionRate;
   // p-queue lowers its own counts some microtasks after a task has ended. A request that comes in
-  // between would be refused though there is a place.
+  // between would be rejected though there is a place.
   #running = 0;
   #waiting = 0;
   #preparing = 0;
@@ -139,7 +139,7 @@ export class Admission {
   }
 
   #hasPlace(client: string): boolean {
-    // Those that will be taken out at once are no burden.
+    // Those that start at once do not count.
     const leaving = Math.max(0, this.#concurrency - this.#running);
     if (this.waiting < leaving) return true;
     const free = this.#maxQueue - (this.waiting - leaving);
@@ -157,8 +157,8 @@ export class Admission {
   }
 
   /**
-   * Counts a request among the waiting while its prompt is made, by which it takes its place in the
-   * queue's bound before its tokens are known.
+   * Counts a request as waiting while its prompt is made: it takes a place in the queue before its
+   * tokens are known.
    * @returns ends it; to be called before `acquire`
    * @throws QueueFullError, ShuttingDownError
    */

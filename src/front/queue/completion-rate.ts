@@ -1,8 +1,8 @@
 const TIME_CONSTANT_MS = 30_000;
 
 /**
- * How many requests are completed per second, over about the last half minute of work. Time in which
- * nothing was asked of the server does not count: an idle server is not a slow one.
+ * How many requests are completed per second, over about the last half minute of work. Idle time
+ * does not count: an idle server is not a slow one.
  */
 export class CompletionRate {
   readonly #now: () => number;

@@ -23,9 +23,9 @@ interface Entry {
 }
 
 /**
- * The order in which waiting requests get a place: by priority, and among equals each client by
- * turns, weighed by the tokens its requests take, so that a client's flood delays its own requests
- * and not those of others.
+ * The order in which waiting requests get a place: by priority, and among equals clients take
+ * turns, weighted by the tokens of their requests. So a client's flood delays its own requests and
+ * not those of others.
  *
  * Start-time fair queueing (Goyal, Vin, Cheng: "Start-time fair queuing: a scheduling algorithm for
  * integrated services packet switching networks", SIGCOMM '96), as a queue class for p-queue.
@@ -63,7 +63,7 @@ export class FairQueue implements Queue<Run, FairQueueOptions> {
   dequeue(): Run | undefined {
     const now = this.#now();
     const heads = [...this.#lines.values()].flatMap(([head]) => (head ? [head] : []));
-    // Age lifts a request up to the best level that waits, and not past it.
+    // Age raises a request to the best level that waits, but not above it.
     const best = Math.min(...heads.map(({ level }) => level));
     const rank = ({ level, arrivedAt }: Entry) =>
       Math.max(best, level - Math.floor((now - arrivedAt) / AGING_MS));

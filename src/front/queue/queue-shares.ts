@@ -1,4 +1,4 @@
-/** Of the requests that wait, how many are whose. */
+/** How many of the waiting requests each client has. */
 import { LIMITS } from '../../limits.ts';
 
 interface Held {
@@ -11,16 +11,16 @@ const NOTHING: Readonly<Held> = { requests: 0, tokens: 0 };
 /**
  * Whether a client that holds `held` places may take `wanted` of the `free` ones.
  *
- * With dynamic thresholds (Choudhury, Hahne: "Dynamic queue length thresholds for shared-memory packet
- * switches", IEEE/ACM Transactions on Networking, 1998) a client alone fills two thirds, two that
- * flood two fifths each, and what is left lets in whoever comes next. Nothing that waits has to be
- * dropped for that.
+ * With dynamic thresholds (Choudhury, Hahne: "Dynamic queue length thresholds for shared-memory
+ * packet switches", IEEE/ACM Transactions on Networking, 1998) one client alone fills two thirds,
+ * two that flood fill two fifths each, and the rest is free for whoever comes next. No waiting
+ * request is dropped for that.
  */
 export function isWithinShare(held: number, wanted: number, free: number): boolean {
   return held + wanted <= LIMITS.queueHeldPerFree * (free - wanted);
 }
 
-/** The most of `total` places that a client gets that is alone. */
+/** How many of `total` places a client gets if it is alone. */
 export function largestShare(total: number): number {
   const { queueHeldPerFree: perFree } = LIMITS;
   const share = Math.floor((total * perFree) / (perFree + 1));

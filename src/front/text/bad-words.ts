@@ -1,9 +1,9 @@
 import type { TextTokenizer } from './tokenizer.ts';
 
 /**
- * The token sequences that spell words which must not be generated, at the start of a text and within
- * one: without and, where that gives another first token and no more tokens, with a space in front
- * (as in vLLM).
+ * The token sequences of words that must not be generated, at the start of a text and within one:
+ * without a space in front, and with one where that changes the first token and adds no token (as
+ * in vLLM).
  */
 export function encodeBadWords(
   tokenizer: Pick<TextTokenizer, 'encode'>,

@@ -4,8 +4,9 @@
  * vLLM and others decode a short window of tokens twice per token and take the difference
  * (`prefix_offset`, `read_offset`). That needs guesses: a window that ends in U+FFFD may be an
  * unfinished character or bytes that will never be one, and a window that starts in the prompt can
- * show its text. Here each token is known as characters or bytes (see token-pieces.ts), and the
- * platform's streaming UTF-8 decoder holds back exactly the bytes that may still become a character.
+ * show its text. Here each token's characters or bytes are known (see token-pieces.ts), and the
+ * platform's streaming UTF-8 decoder holds back exactly the bytes that may still become a
+ * character.
  */
 import { TextDecoder } from 'node:util';
 import type { TextTokenizer } from './tokenizer.ts';

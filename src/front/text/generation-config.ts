@@ -10,12 +10,12 @@ const generationConfig = z.looseObject({
   repetition_penalty: z.number().gt(0).nullish(),
 });
 
-/** What ONNX Runtime GenAI makes of it; greedy unless it says otherwise. */
+/** As ONNX Runtime GenAI reads it: greedy unless it says otherwise. */
 const genaiConfig = z
   .looseObject({ search: generationConfig.extend({ do_sample: z.boolean().nullish() }).nullish() })
   .transform(({ search }) => (search?.do_sample === true ? search : {}));
 
-/** Sampling values that a model's authors recommend; what is absent they left open. */
+/** Sampling values that a model's authors recommend; absent where they recommend none. */
 export interface GenerationDefaults {
   readonly temperature?: number;
   readonly topK?: number;

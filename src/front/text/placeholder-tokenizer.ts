@@ -3,8 +3,8 @@ import { TextTokenizer } from './tokenizer.ts';
 const NUM_BYTES = 256;
 
 /**
- * A tokenizer for a shape with random weights: one token per byte, and made-up words for the rest of
- * the vocabulary, so that text takes its usual way through the server.
+ * A tokenizer for a shape with random weights: one token per byte, and made-up words for the rest
+ * of the vocabulary, so that text is handled as usual by the server.
  */
 export function placeholderTokenizer(vocabSize: number): TextTokenizer {
   const vocab = Object.fromEntries(

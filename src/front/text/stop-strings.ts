@@ -1,9 +1,9 @@
 /**
  * Finds stop strings in a text that grows piece by piece, and holds back no more of it than the
- * longest end that may still become one. The outcome depends on the whole text alone, never on how
- * it is cut into pieces: of all occurrences the one that starts first ends the text, and of two that
- * start together the shorter one. (A longer one that starts earlier, and is not complete yet, is
- * waited for.)
+ * longest end that may still become one. The result depends on the whole text alone, never on how
+ * it is cut into pieces: the occurrence that starts first ends the text, and if two start together,
+ * the shorter one. (If a longer one starts earlier and is not complete yet, the matcher waits for
+ * it.)
  */
 
 export interface StopStringsOutput {
@@ -20,7 +20,7 @@ class Matcher {
   numMatched = 0;
   /** Where the first occurrence starts, or -1. */
   foundAt = -1;
-  /** By length of a match that broke off: how much of the stop string is matched still. */
+  /** By length of a match that failed: how much of the stop string still matches. */
   readonly #fallback: Uint32Array;
 
   constructor(stop: string) {
@@ -67,7 +67,7 @@ export class StopStrings {
     this.#includeStop = options.includeStop;
   }
 
-  /** Nothing comes out any more once a stop string was found. */
+  /** After a stop string was found there is no more text. */
   push(text: string): StopStringsOutput {
     if (this.#ended) return { text: '', stopped: null };
     const start = this.#numGivenOut + this.#held.length;
@@ -110,7 +110,7 @@ export class StopStrings {
     return { text: this.#includeStop ? text + found.stop : text, stopped: found.stop };
   }
 
-  /** Gives out the held text up to a position in the whole text. */
+  /** Releases the held text up to a position in the whole text. */
   #giveOut(position: number): string {
     const length = position - this.#numGivenOut;
     const text = this.#held.slice(0, length);

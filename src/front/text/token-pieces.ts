@@ -62,7 +62,7 @@ export class TokenPieces {
     const perToken = fuse === -1 ? decoders : decoders.slice(0, fuse);
     const overall = fuse === -1 ? [] : decoders.slice(fuse + 1);
     const last = perToken.at(-1);
-    // What is left of a byte is unknown before its character is complete: nothing may follow it.
+    // Whether a byte stays is unknown until its character is complete: nothing may come after it.
     const bytesComeLast = perToken
       .slice(0, -1)
       .every((step) => step.type !== 'ByteLevel' && step.type !== 'ByteFallback');

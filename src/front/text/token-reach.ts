@@ -1,6 +1,8 @@
 import { z } from 'zod';
 
-/** What a normalizer may shorten a text by: composition makes one character of up to four. */
+/**
+ * By how much a normalizer may shorten a text: composition makes one character out of up to four.
+ */
 const COMPOSED = 4;
 
 const NUM_BYTES = 256;
@@ -39,9 +41,9 @@ const tokenizerFile = z.looseObject({
 });
 
 /**
- * The most characters (UTF-16 units) of a text that one token can stand for, or more; Infinity where
- * characters may be left out, so that nothing can be said. By it a text's length tells how many
- * tokens it comes to at least.
+ * The most characters (UTF-16 units) that one token can cover, or more; Infinity where characters
+ * may be left out, so that there is no bound. With it, a text's length gives the fewest tokens that
+ * it can have.
  * @param file the content of tokenizer.json
  */
 export function maxTokenCharacters(file: unknown): number {
@@ -60,7 +62,7 @@ export function maxTokenCharacters(file: unknown): number {
   return longest * shorteningBy(steps.normalizer);
 }
 
-/** Whether a character that the vocabulary lacks comes to tokens all the same. */
+/** Whether a character that is not in the vocabulary still gives tokens. */
 function keepsAll(
   { vocab, unk_token, byte_fallback }: z.infer<typeof model>,
   isByteLevel: boolean,
@@ -78,7 +80,7 @@ function hasByteLevel(value: unknown): boolean {
   return step?.type === 'ByteLevel' || (step?.pretokenizers ?? []).some(hasByteLevel);
 }
 
-/** Whether pre-tokenizers part a text and leave nothing of it out. */
+/** Whether pre-tokenizers only split a text and leave nothing out. */
 function partsOnly(value: unknown): boolean {
   if (value === null) return true;
   const step = preTokenizer.safeParse(value).data;
@@ -99,7 +101,7 @@ function partsOnly(value: unknown): boolean {
   }
 }
 
-/** How many characters of a text come to one at most. */
+/** How many characters of a text can become one at most. */
 function shorteningBy(value: unknown): number {
   if (value === null) return 1;
   const step = normalizer.safeParse(value).data;

@@ -38,7 +38,7 @@ export async function readJsonFile<T>(path: string, schema: z.ZodType<T>): Promi
 const specialToken = z
   .union([z.string(), z.object({ content: z.string() }).transform((token) => token.content)])
   .nullish()
-  // A wrong type here is no reason to refuse the model: the name merely stays undefined.
+  // A wrong type here is no reason to reject the model: the name stays undefined.
   .catch(null);
 
 const specialTokens = z.looseObject({

@@ -16,7 +16,7 @@ import {
 const tokenizerFile = z.looseObject({
   model: z.looseObject({}),
   decoder: z.looseObject({ type: z.string() }),
-  // The library reads these without asking whether they are there.
+  // The library reads these without checking that they exist.
   added_tokens: z
     .array(z.looseObject({ id: z.int(), content: z.string(), special: z.boolean().default(false) }))
     .default([]),
@@ -149,7 +149,7 @@ export class TextTokenizer {
     );
     // The library refuses an empty list.
     if (shown.length === 0) return '';
-    // Cleaning up spaces changes text that was already streamed; models of today don't want it.
+    // Cleaning up spaces changes text that was already streamed; today's models don't need it.
     return this.#tokenizer.decode(shown, { clean_up_tokenization_spaces: false });
   }
 

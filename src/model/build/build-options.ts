@@ -14,7 +14,7 @@ export interface BuildOptions {
   readonly maxModelLen?: number | undefined;
   /** Called while building: bytes written, bytes in all, and the weight just written. */
   readonly onProgress?: (done: number, total: number, label: string) => void;
-  /** Called before a build in the cache that is damaged is made anew, with what is wrong. */
+  /** Called with what is wrong before a damaged build in the cache is made again. */
   readonly onDamaged?: (what: string) => void;
   /**
    * Makes the KV cache int8: finds its scales, layer by layer, with a build of the same model whose

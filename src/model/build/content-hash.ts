@@ -35,7 +35,7 @@ export async function contentHash(path: string, indexDirectory: string): Promise
 }
 
 /**
- * SHA-256 of a file's content, in hex, read anew.
+ * SHA-256 of a file's content, in hex; the file is read each time.
  * @throws {ModelError} if the file cannot be read
  */
 export async function fileHash(file: string): Promise<string> {

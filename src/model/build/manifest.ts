@@ -11,8 +11,8 @@ export const KV_CACHE_DTYPES = ['float32', 'float16', 'int8'] as const;
 export type KvCacheDtype = (typeof KV_CACHE_DTYPES)[number];
 
 /**
- * What the decoder graph in a build folder looks like: all that is needed to bind it.
- * Stored beside the graph as `manifest.json`.
+ * Describes the decoder graph in a build folder: all that is needed to bind it. Stored next to the
+ * graph as `manifest.json`.
  */
 export interface DecoderManifest {
   /** Raised whenever the graph contract changes; an older build is then built again. */

@@ -15,7 +15,9 @@ function hostId(): string {
   return sha256(hostname()).slice(0, 8);
 }
 
-/** Makes an empty directory beside `finalPath`, to build in before it is published there. */
+/**
+ * Makes an empty directory next to `finalPath`, to build in before the result is published there.
+ */
 export async function createStagingDirectory(finalPath: string): Promise<string> {
   const owner = `${hostId()}-${process.pid}-${randomBytes(6).toString('hex')}`;
   const path = `${finalPath}.building-${owner}`;
@@ -75,7 +77,7 @@ function isOneOf(error: unknown, codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }
 
-/** Removes what builders that died left behind in `parent`. */
+/** Removes what crashed builders left in `parent`. */
 export async function removeStaleStaging(parent: string): Promise<void> {
   const names = await readdir(parent).catch(() => []);
   for (const name of names) {

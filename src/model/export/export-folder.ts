@@ -18,7 +18,7 @@ export interface ExportVariant {
   readonly file: string;
   readonly precision: Precision;
   readonly activationDtype: ActivationDtype;
-  /** Of the file, and of those beside it that hold its weights. */
+  /** Of the file, and of the files with its weights. */
   readonly bytes: number;
 }
 
@@ -28,13 +28,13 @@ export interface ExportFolder {
   /** Absolute path. */
   readonly path: string;
   readonly config: ExportConfig;
-  /** At least one; of those that are alike, the preferred one comes first. */
+  /** At least one; among equals the preferred one comes first. */
   readonly variants: readonly ExportVariant[];
 }
 
 export const GENAI_CONFIG = 'genai_config.json';
 
-/** What stands behind `model` in the names of an export's files, and what it means. */
+/** What follows `model` in the names of an export's files, and what it means. */
 const VARIANTS: Readonly<Record<string, readonly [Precision, ActivationDtype]>> = {
   '': ['fp32', 'float32'],
   _fp32: ['fp32', 'float32'],

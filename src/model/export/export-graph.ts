@@ -19,7 +19,7 @@ import type { KvCacheDtype, Precision } from '../build/manifest.ts';
 import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.ts';
 import { type GroupPrefix, packTokens } from '../graph/token-packing.ts';
 
-/** What files beside an export say of it. */
+/** What an export's other files say about it. */
 export interface ExportConfig {
   /** Such as `llama`. */
   readonly family: string;
@@ -27,7 +27,7 @@ export interface ExportConfig {
   readonly maxPositionEmbeddings: number;
   /** Null where it is left to the graph. */
   readonly headDim: number | null;
-  /** What attention scores are capped to; null where they are not, or the graph has yet to tell. */
+  /** What attention scores are capped to; null where they are not, or where the graph will say. */
   readonly attentionSoftcap: number | null;
   readonly inputIds: string;
   readonly logits: string;
@@ -157,10 +157,10 @@ export function inspectExport(
 }
 
 /**
- * Makes an export into a decoder as buildDecoderGraph, with two groups as buildMixedGraph describes it:
- * lengths come in place of an attention mask, positions follow from them, quantized products take 8-bit
- * activations unless told otherwise, and the LM head computes the wanted tokens. The tokens of all rows lie one after the other, as if they were one text; attention
- * alone sees rows.
+ * Makes an export into a decoder as buildDecoderGraph, with two groups as buildMixedGraph describes
+ * it: lengths replace an attention mask, positions follow from them, quantized matmuls take 8-bit
+ * activations by default, and the LM head computes the wanted tokens. The tokens of all sequences
+ * come one after the other, as if they were one text; only attention sees sequences.
  * @throws ModelError when the graph needs what a decoder is not given
  */
 export function rewriteExport(
@@ -250,7 +250,7 @@ function tableLength({ node, initializer }: GraphProto): number {
   return Math.min(...lengths);
 }
 
-/** Of a weight; scales and the like hardly count beside it. Two values of 4 bits make a byte. */
+/** Of a weight; scales and the like hardly count. Two values of 4 bits make a byte. */
 function numValues({ name, dims, dataType }: TensorProto): number {
   const count = dims.reduce((product, dim) => product * Number(dim), 1);
   if (/scale|zero_?point|_zp$/i.test(name)) return 0;

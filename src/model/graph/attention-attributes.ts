@@ -2,7 +2,7 @@ import type { AttributeValue } from '../../onnx/attributes.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { SCORE_SCALE } from './rope.ts';
 
-/** What GroupQueryAttention and PagedAttention are both told of a layer. */
+/** The attributes of a layer that GroupQueryAttention and PagedAttention share. */
 export function attentionAttributes(
   { numHeads, numKvHeads, slidingWindows, attentionSoftcap }: DecoderConfig,
   layer: number,

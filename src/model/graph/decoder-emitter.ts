@@ -204,7 +204,7 @@ export class DecoderEmitter {
   }
 
   /**
-   * In the last layer, keeps only the tokens whose logits are wanted: what lies above the attention
+   * In the last layer, keeps only the tokens whose logits are wanted: what follows the attention
    * then costs the same for a prompt as for one token. [tokens, n] becomes [wanted, n].
    */
   #pickWanted(value: string, last: boolean): string {
@@ -223,7 +223,10 @@ export class DecoderEmitter {
   }
 }
 
-/** The parts of a layer whose outputs lie side by side: a tensor each, or one tensor with all of them. */
+/**
+ * The parts of a layer whose outputs are side by side: a tensor each, or one tensor with all of
+ * them.
+ */
 function fusedParts(tensors: readonly string[], sizes: readonly number[]): LinearPart[] {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   return tensors.map((tensor, index) => ({

@@ -31,7 +31,7 @@ export function buildDecoderGraph(
  * The same decoder over two groups of sequences in one run. Those that decode have the inputs and
  * outputs of buildDecoderGraph; those that prefill have the same names after `prefill.`. What works
  * token by token reads its weights once for both. Attention runs for each group by itself.
- * `logits_index` counts the prefill group's places on after the decode group's.
+ * `logits_index` numbers the prefill group's places after those of the decode group.
  */
 export function buildMixedGraph(
   config: DecoderConfig,

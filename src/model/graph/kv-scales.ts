@@ -27,7 +27,7 @@ function scaleName(layer: number, kind: string): string {
   return `layers.${layer}.attention.${kind}_scale`;
 }
 
-/** What tells GroupQueryAttention that a layer's cache is int8. */
+/** The inputs and attributes that make a layer's cache int8 for GroupQueryAttention. */
 export function quantizedCache(layer: number): {
   /** From the one after the rotary tables on. */
   readonly inputs: readonly string[];

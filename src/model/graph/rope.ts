@@ -13,17 +13,17 @@ export interface RotaryTables {
 }
 
 /**
- * What attention operators are to multiply scores by: nothing, since the rotary tables make queries
- * and keys shorter already. With one token of a row, ONNX Runtime's CPU kernels multiply by the cached
- * keys where they lie only if that factor is 1; else each head rearranges them first
- * (docs/performance-log.md).
+ * The scale of attention operators: 1, since the rotary tables scale queries and keys already. For
+ * a single token, ONNX Runtime's CPU kernels multiply by the cached keys in place only if the scale
+ * is 1; otherwise each head rearranges them first (docs/performance-log.md).
  */
 export const SCORE_SCALE = 1;
 
 /**
- * Computes the rotary tables for positions `0` to `positions - 1`. Both are multiplied by the square
- * root of attention's scale, so that what they turn, queries and keys, have the scale in their products.
- * Pairs of dimensions from `rotaryDim / 2` on have the angle 0 everywhere: they stay as they are.
+ * Computes the rotary tables for positions `0` to `positions - 1`. Both are multiplied by the
+ * square root of attention's scale, so that the dot products of queries and keys, which they
+ * rotate, contain the scale. Pairs of dimensions from `rotaryDim / 2` on have the angle 0
+ * everywhere: they stay as they are.
  */
 export function rotaryTables(shape: RopeShape, positions: number): RotaryTables {
   const half = shape.headDim / 2;

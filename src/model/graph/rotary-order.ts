@@ -4,8 +4,8 @@ import type { WeightSource } from '../huggingface/weights.ts';
 
 /**
  * Weights for attention that turns dimension i of a head with dimension i + headDim / 2. Where only
- * the first `rotaryDim` turn, checkpoints have them pairwise among themselves: the dimensions of query
- * and key heads are put in the other order, which leaves their products as they are.
+ * the first `rotaryDim` turn, checkpoints have them pairwise among themselves: the dimensions of
+ * query and key heads are reordered, which does not change their dot products.
  */
 export function inRotaryOrder(config: DecoderConfig, weights: WeightSource): WeightSource {
   const { headDim, rotaryDim } = config;

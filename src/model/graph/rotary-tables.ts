@@ -5,12 +5,12 @@ import { rotaryTables, type RopeShape } from './rope.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 
 /**
- * What stands before the tables' names: nothing where layers turn by the model's own frequencies,
- * `local_` where layers with a sliding window have others, `still_` where nothing turns.
+ * The prefix of the tables' names: none for the model's own frequencies, `local_` for layers with a
+ * sliding window that have others, `still_` for layers without rotary embedding.
  */
 type TableKind = '' | 'local_' | 'still_';
 
-/** Adds the tables that `rotaryTableNames` tells, [max_position_embeddings, head_dim / 2] each. */
+/** Adds the tables that `rotaryTableNames` names, [max_position_embeddings, head_dim / 2] each. */
 export function declareRotaryTables(
   graph: GraphBuilder,
   config: DecoderConfig,

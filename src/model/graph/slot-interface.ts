@@ -27,7 +27,7 @@ export function declareSlotInputs(
   }
 }
 
-/** Adds what it gets back: the cache as it is then. */
+/** Adds the outputs: the updated cache. */
 export function declareSlotOutputs(
   graph: GraphNodes,
   groups: readonly GroupPrefix[],

@@ -1,7 +1,7 @@
 import type { GraphNodes } from '../../onnx/graph-nodes.ts';
 import { cast } from '../quantize/float-matrix.ts';
 
-/** What stands before the names of a row group's inputs and outputs. */
+/** The prefix of the names of a group's inputs and outputs. */
 export type GroupPrefix = '' | 'prefill.';
 
 /** The tokens of one or several groups of rows, one after the other, padding included. */
@@ -23,7 +23,8 @@ export interface TokenPacking {
 export function packTokens(graph: GraphNodes, groups: readonly GroupPrefix[]): TokenPacking {
   const rest = graph.initializer('packing/rest', 'int64', [1], BigInt64Array.of(-1n));
   const parts = groups.map((group) => {
-    // WebGPU tells no shape of int64 without a copy to the host, and captures no graph with copies.
+    // WebGPU needs a copy to the host for the shape of an int64 value, and captures no graph with
+    // copies.
     const given = cast(graph, `${group}packing/given`, `${group}input_ids`, 'int32');
     const ids = graph.node(`${group}packing/ids`, 'Reshape', [given, rest]);
     const size = graph.node(`${group}packing/size`, 'Shape', [ids]);

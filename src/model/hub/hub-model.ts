@@ -107,7 +107,7 @@ async function download(
     });
     done = total;
   };
-  // A model that can't be served is told before its weights are downloaded.
+  // A model that can't be served is rejected before its weights are downloaded.
   const texts = files.filter(({ name }) => TEXTS.test(name));
   const tooLong = texts.find(({ size }) => size > MODEL_LIMITS.textFileBytes);
   if (tooLong) {

@@ -22,7 +22,7 @@ export interface HubFile {
   readonly name: string;
   /** In bytes. */
   readonly size: number;
-  /** In hex; null where the hub does not tell it, as for small text files. */
+  /** In hex; null where the hub does not give it, as for small text files. */
   readonly sha256: string | null;
 }
 

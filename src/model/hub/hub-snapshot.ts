@@ -23,7 +23,7 @@ interface Target {
 /**
  * Downloads files that are not there yet, below the snapshot's folder and nowhere else.
  * @param onProgress called with the bytes of those that are there
- * @throws {UntrustedPathError} when one is to lie elsewhere: before any is written
+ * @throws {UntrustedPathError} when one has a path outside the folder: before any is written
  * @throws {ModelError} when the disk has not room for them, or as downloadHubFile
  */
 export async function downloadFiles(
@@ -53,7 +53,7 @@ async function requireSpace(folder: string, targets: readonly Target[], id: stri
     missing += Math.max(0, file.size - have);
   }
   const { blocks, bavail, bsize } = await statfs(folder);
-  // Some file systems do not tell.
+  // Some file systems do not report it.
   if (blocks === 0 || missing <= bavail * bsize) return;
   const gib = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
   throw new ModelError(

@@ -82,7 +82,7 @@ export const configSchema = z.looseObject({
   attention_multiplier: positive.nullish(),
   residual_multiplier: positive.nullish(),
   logits_scaling: positive.nullish(),
-  // Granite 4's intermediate_size, where there are no experts besides.
+  // Granite 4's intermediate_size, if there are no experts.
   shared_intermediate_size: width.nullish(),
   num_local_experts: z.int().nonnegative().nullish(),
   use_bidirectional_attention: z.boolean().nullish(),

@@ -12,7 +12,7 @@ export interface HeadNorms {
 
 /** Names of a layer's tensors, without `.weight` and `.bias`, relative to the layer. */
 export interface LayerTensorNames {
-  /** Norm of what attention reads; null if it reads the hidden state as it is. */
+  /** Norm before attention; null if there is none. */
   readonly attentionNorm: string | null;
   /** Query, key and value: one tensor for each, or one with all three below each other. */
   readonly queryKeyValue: readonly string[];
@@ -21,7 +21,7 @@ export interface LayerTensorNames {
   readonly attentionOutput: string;
   /** Norm of what attention adds to the hidden state; null if there is none. */
   readonly attentionOutputNorm: string | null;
-  /** Norm of what the MLP reads; null if it reads the hidden state as it is. */
+  /** Norm before the MLP; null if there is none. */
   readonly mlpNorm: string | null;
   /** Gate and up: likewise. */
   readonly gateUp: readonly string[];
@@ -53,7 +53,7 @@ export interface Family {
   readonly normsAddOne: boolean;
   /** Embeddings are multiplied by sqrt(hidden_size). */
   readonly scalesEmbedding: boolean;
-  /** What config.json stands for where it leaves something out, by its own names. */
+  /** Defaults for what config.json leaves out, by its own names. */
   readonly defaults: Readonly<Record<string, unknown>>;
   readonly tensors: {
     readonly embedding: string;

@@ -31,8 +31,8 @@ const SUPPORTED =
 const MAX_LISTED = 8;
 
 /**
- * Finds out what kind of model a folder holds. Of weights and an export in the same folder, an export
- * is what models get of which no graph can be built.
+ * Finds out what kind of model a folder holds. If a folder has both weights and an export, the
+ * export is used only if no graph can be built from the weights.
  * @param maxModelLen see parseDecoderConfig
  * @throws {ModelError} saying what was found and what is supported
  */

@@ -106,7 +106,7 @@ function parseScaling(
     hf.original_max_position_embeddings ??
     rope.original_max_position_embeddings ??
     hf.max_position_embeddings;
-  // Some configurations tell it by both lengths only.
+  // Some configurations give only the two lengths.
   const factor = rope.factor ?? hf.max_position_embeddings / originalMaxPositionEmbeddings;
   switch (type) {
     case 'default':

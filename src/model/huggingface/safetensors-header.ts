@@ -49,7 +49,7 @@ const entrySchema = z.object({
  * Reads and checks the header of an open safetensors file: every tensor's span must fit its type
  * and shape, lie inside the file, and overlap no other.
  * @param path what to call the file in errors
- * @throws {ModelError} naming the file, and the tensor where one is at fault
+ * @throws {ModelError} naming the file, and the tensor, if one is wrong
  */
 export async function readSafetensorsHeader(
   file: FileHandle,

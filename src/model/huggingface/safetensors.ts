@@ -50,7 +50,7 @@ export const SHARD_INDEX = 'model.safetensors.index.json';
  * @param folder with the index, if there is one
  * @param names of the checkpoint's files
  * @returns absolute paths; none where there are no such weights
- * @throws {ModelError} if the index cannot be read, or names what is not a file beside it
+ * @throws {ModelError} if the index cannot be read, or names what is not a file in its folder
  * @throws {UntrustedPathError} if it names a file outside its folder
  */
 export async function weightFiles(folder: string, names: readonly string[]): Promise<string[]> {

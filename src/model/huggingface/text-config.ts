@@ -12,8 +12,8 @@ export const MULTIMODAL_TYPES = [
 ] as const;
 
 /**
- * Text models that are another family's but for positions that tell rows and columns of images apart,
- * and are the same in all three where there is only text.
+ * Text models of another family, except that they have three positions for rows and columns of
+ * images; with text alone all three are equal.
  */
 const SAME_FAMILY: Readonly<Record<string, string>> = {
   qwen2_vl: 'qwen2',
@@ -29,15 +29,19 @@ const multimodalSchema = z.looseObject({
   text_config: z.looseObject({ model_type: z.string().optional() }).default({}),
 });
 
-/** What stands before the names of text models' tensors, and what without another model it would be. */
+/**
+ * The prefix of a text model's tensors inside a multimodal model, and its prefix in a model of its
+ * own.
+ */
 const PREFIXES = [
   [/^language_model\./, ''],
   [/^model\.(language_model|text_model)\./, 'model.'],
 ] as const;
 
 /**
- * The configuration of the text model inside of a multimodal one; any other as it is. What it leaves
- * out is taken from around it, as older ones have all of it there. The LM head is part of the whole.
+ * The configuration of the text model inside a multimodal one; any other unchanged. What it leaves
+ * out is taken from the outer one, where older models have all of it. The LM head belongs to the
+ * outer one.
  * @param json a parsed config.json
  */
 export function textModelConfig(json: unknown): unknown {

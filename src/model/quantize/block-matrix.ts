@@ -11,7 +11,7 @@ import {
 import { type BlockFormat, INT8_ACTIVATIONS } from './weight-format.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
-/** Checkpoint tensors [rows, columns] that lie below each other in one matrix. */
+/** Checkpoint tensors [rows, columns] that are stacked in one matrix. */
 export interface MatrixSource {
   readonly name: string;
   readonly tensors: readonly { readonly name: string; readonly rows: number }[];
@@ -106,7 +106,7 @@ export class BlockMatrix {
     return graph.node(output, 'Slice', [padded, start, width, lastAxis]);
   }
 
-  /** The stored value that stands for 0, of each block. */
+  /** The stored value for 0, in each block. */
   #middles(name: string): string {
     const shape = [this.#rows, blocksPerRow(this.#columns), 1];
     const middle = this.#bits === 4 ? 0x88 : 0x80;

@@ -37,7 +37,9 @@ export type WeightFormat = FloatFormat | BlockFormat | RowFormat;
 /** How a model's matrices are stored. */
 export interface WeightFormats {
   readonly linear: WeightFormat;
-  /** Token embedding and LM head, which may be one matrix: stored once if both are alike. */
+  /**
+   * Token embedding and LM head, which may be one matrix: stored once if both have the same format.
+   */
   readonly embedding: FloatFormat | BlockFormat;
   readonly lmHead: WeightFormat;
 }

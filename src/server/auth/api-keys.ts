@@ -14,7 +14,7 @@ export interface ApiKey {
 /** Who comes with the admin key. No name in a key file begins with `#`: there it is a comment. */
 const ADMIN_CLIENT = '#admin';
 
-/** Keys of which only the text is known are clients `#1`, `#2` and so on. */
+/** Keys without a name are clients `#1`, `#2` and so on. */
 export function unnamedKeys(keys: readonly string[]): ApiKey[] {
   return [...new Set(keys)].map((key, index) => ({
     client: `#${index + 1}`,
@@ -51,7 +51,7 @@ export class ApiKeys {
     return this.#numClients;
   }
 
-  /** Puts `users` in the place of those so far. With none left, a closed API opens to nobody. */
+  /** Replaces the keys. If none are left, a closed API stays closed to all. */
   replace(users: readonly ApiKey[]): void {
     this.#users = users;
     this.#numClients = countClients(users);
@@ -99,7 +99,7 @@ function find(keys: readonly ApiKey[], headers: IncomingHttpHeaders): ApiKey {
   }
   const presented = digestOf(text);
   let found: ApiKey | null = null;
-  // Every key is compared, so that the time taken tells nothing of which one is close.
+  // Every key is compared, so that the time taken does not reveal which one is close.
   for (const key of keys) {
     if (timingSafeEqual(key.digest, presented)) found = key;
   }

@@ -5,7 +5,10 @@ export function withDeadline(signal: AbortSignal, timeoutMs: number | null): Abo
   return timeoutMs === null ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
 }
 
-/** Whether `signal` aborted because nobody waits any more: past a deadline there is one to tell. */
+/**
+ * Whether `signal` aborted because the client has left. After a deadline the client still waits for
+ * an answer.
+ */
 export function hasLeft({ aborted, reason }: AbortSignal): boolean {
   return aborted && !isTimeout(reason);
 }

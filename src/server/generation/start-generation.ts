@@ -50,8 +50,8 @@ export async function startGeneration(
 }
 
 /**
- * What the server makes of a request's wishes: it is its client's, and so are the prefixes it leaves
- * in the cache. Without API keys the request's own `user` field tells whose it is.
+ * Sets what a request may not choose itself: its client, and with it who can find the prefixes that
+ * it leaves in the cache. Without API keys the request's own `user` field says whose it is.
  */
 function grant(
   request: FanOutRequest,

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../limits.ts';
 import { tooManyBodies, unavailable } from '../errors.ts';
 
-/** Seconds until bodies that are being read now will mostly have come. */
+/** Seconds until most bodies that are being read now will have arrived. */
 const RETRY_SECONDS = 1;
 
 /** Bounds the memory of the bodies that are being read, over all clients and of each. */

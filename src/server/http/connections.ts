@@ -1,4 +1,7 @@
-/** Every connection of a server: how many there may be, who is at work, who has stopped reading. */
+/**
+ * Every connection of a server: how many there may be, which are busy, which clients have stopped
+ * reading.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { LIMITS } from '../../limits.ts';
@@ -17,7 +20,7 @@ export interface ConnectionLimits {
 
 interface Connection {
   readonly network: string;
-  /** Requests that came while another was at work; they start in order. */
+  /** Requests that came while another was being answered; they start in order. */
   readonly waiting: (() => void)[];
   /** What is at work. */
   request: IncomingMessage | null;
@@ -34,7 +37,7 @@ export class Connections {
   readonly #limits: ConnectionLimits;
   readonly #open = new Map<Socket, Connection>();
   readonly #perNetwork = new Map<string, number>();
-  /** Connections without a request at work, the longest idle first. */
+  /** Idle connections, the longest idle first. */
   readonly #idle = new Set<Socket>();
   readonly #sweeper: NodeJS.Timeout;
   #isDraining = false;
@@ -135,7 +138,7 @@ export class Connections {
     }
   }
 
-  /** @returns false when all are at work. */
+  /** @returns false when all are busy. */
   #makeRoom(): boolean {
     const [idle] = this.#idle;
     const socket = idle ?? this.#longestReceiving();

@@ -24,8 +24,8 @@ export function allowOrigins({ corsOrigins }: ServerConfig): MiddlewareHandler {
 }
 
 /**
- * Browsers let every page open WebSockets everywhere, to this machine's own servers too, and leave
- * it to the server to look where the page is from. Clients other than browsers send no origin.
+ * Browsers let every page open WebSockets to every server, also on the user's own machine. The
+ * server has to check where the page is from. Clients other than browsers send no origin.
  * @throws ApiError 403 for a page of an origin that is neither this server's nor named.
  */
 export function requireAllowedOrigin(

@@ -1,7 +1,7 @@
 /**
  * Which names a server without API keys answers to. A web page can have its own name point at this
- * machine (DNS rebinding), and then read what it is answered, as if it came from the page's server.
- * It can't do so with a key, which it does not know, nor under a name that is not its own.
+ * machine (DNS rebinding) and then read the answers as if they came from the page's server. It
+ * cannot do so if a key is needed, since it has none, or under a name that is not its own.
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';

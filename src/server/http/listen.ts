@@ -1,4 +1,4 @@
-/** Opens the port, and closes it without dropping what is at work. */
+/** Opens the port, and closes it without dropping running requests. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { Socket, type AddressInfo } from 'node:net';

@@ -7,7 +7,7 @@ export interface NamedEvent {
 }
 
 export interface NamedEventOptions {
-  /** Milliseconds of silence after which a comment line tells that all is well. */
+  /** Milliseconds of silence after which a comment line shows that the stream is alive. */
   readonly pingMs: number;
   /** Response headers, those of middlewares included. */
   readonly headers: Headers;

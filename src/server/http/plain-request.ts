@@ -1,4 +1,4 @@
-/** Requests as the HTTP server makes them, of which only those for a WebSocket are upgrades. */
+/** Makes the HTTP server treat only requests for a WebSocket as upgrades. */
 import { IncomingMessage } from 'node:http';
 
 /**

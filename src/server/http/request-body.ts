@@ -65,7 +65,7 @@ function requireJsonMediaType(contentType: string | undefined): void {
 /**
  * Decodes and scans each piece as it comes. Left alone, Node reads a connection up to 32 times in a
  * turn of the event loop: after a piece's worth the request is paused until the next one.
- * @param take is told of each piece's bytes, and may refuse them
+ * @param take is called with each piece's bytes, and may reject them
  */
 function readText(incoming: IncomingMessage, take: (numBytes: number) => void): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** The request bodies as they are documented: the schemas that check them, whole. */
+/** The request bodies for the documentation: the same schemas that check them. */
 import { z } from 'zod';
 import { anthropicMessage, countTokensBody, messagesBody } from '../schemas/anthropic.ts';
 import {

@@ -11,7 +11,7 @@ export interface Operation {
   readonly notes?: string;
   readonly body?: z.ZodObject;
   readonly query?: z.ZodObject;
-  /** A body that works as it stands. */
+  /** A complete body that works. */
   readonly example?: JsonObject;
   /** What such a body is answered with. */
   readonly answer?: JsonObject;

@@ -117,7 +117,7 @@ function noteOf(schema: unknown): string {
   return isObject && 'description' in schema ? String(schema.description) : '';
 }
 
-/** What stands between backticks is code. */
+/** Text between backticks is code. */
 function withCode(text: string): Html[] {
   return text
     .split('`')

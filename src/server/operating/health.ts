@@ -6,10 +6,10 @@ import type { ServerContext, ServerEnv } from '../context.ts';
 import { unavailable } from '../errors.ts';
 
 /**
- * `/livez` fails when the engine is gone for good, or the front's event loop stood still for much of
- * the last half minute: a supervisor that restarts on it must not cut short a start or a recovery.
- * `/health` fails also while the model loads, as other servers do. `/ready` and `/readyz` fail
- * whenever new requests would not run at once, be it that the engine says nothing.
+ * `/livez` fails when the engine is gone for good, or when the front's event loop was blocked for
+ * much of the last half minute. It does not fail during a start or a recovery, since supervisors
+ * restart on it. `/health` also fails while the model loads, as other servers' do. `/ready` and
+ * `/readyz` fail whenever new requests would not run at once, also when the engine is silent.
  */
 export function healthRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   app.get('/livez', (c) => {

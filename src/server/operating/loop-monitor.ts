@@ -1,4 +1,4 @@
-/** How long the event loop of this process stood still of late. */
+/** How long the event loop of this process was blocked recently. */
 import { LIMITS } from '../../limits.ts';
 
 /** A timer that comes this late says that the loop stood still; also how often it should come. */

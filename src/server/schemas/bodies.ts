@@ -27,7 +27,7 @@ export const completionBody = z.looseObject({
   max_tokens: z.int().min(0).nullish(),
   /** Begin the answer with the prompt. */
   echo: z.boolean().nullish(),
-  /** Log-probabilities of each token and so many of the likeliest. */
+  /** Log-probabilities of each token and of this many of the likeliest. */
   logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
 });
 
@@ -42,7 +42,7 @@ export const chatCompletionBody = z.looseObject({
   /** Begin the answer with the last message, if it is the assistant's. */
   echo: z.boolean().nullish(),
   logprobs: z.boolean().nullish(),
-  /** With `logprobs`: so many of the likeliest tokens beside each. */
+  /** With `logprobs`: this many of the likeliest tokens, too. */
   top_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
   ...chatPromptFields,
 });

@@ -102,7 +102,7 @@ export const generationFields = {
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   /** -1 asks for a random one, as in vLLM. */
   seed: seed.nullish(),
-  /** One string stands for a list of one. */
+  /** One string is the same as a list of one. */
   stop,
   include_stop_str_in_output: z.boolean().nullish(),
   stop_token_ids: boundedList(tokenId, LIMITS.stopTokenIds).nullish(),
@@ -119,7 +119,7 @@ export const generationFields = {
   cache_salt: shortText.min(1).nullish(),
   /** How many answers to give, each a choice of its own. */
   n: z.int().min(1).max(LIMITS.choices).nullish(),
-  /** Generate so many and answer with the `n` likeliest by mean log-probability. */
+  /** Generate this many and answer with the `n` likeliest by mean log-probability. */
   best_of: z.int().min(1).max(LIMITS.choices).nullish(),
   /** By token id, from -100 to 100. */
   logit_bias: logitBias.nullish(),
@@ -128,7 +128,7 @@ export const generationFields = {
   prompt_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
   /** Show tokens as `token_id:123` in log-probabilities. */
   return_tokens_as_token_ids: z.boolean().nullish(),
-  /** Keep so many tokens of the prompt's end; -1 keeps what fits. */
+  /** Keep this many tokens of the prompt's end; -1 keeps what fits. */
   truncate_prompt_tokens: z.int().min(-1).nullish(),
   stream: z.boolean().nullish(),
   /** Without `stream` it has no meaning, and is let pass: some clients always send it. */

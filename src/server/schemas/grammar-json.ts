@@ -1,6 +1,6 @@
 import { LIMITS } from '../../limits.ts';
 
-/** What a key or a value counts beside its characters. */
+/** What a key or a value counts besides its characters. */
 const CHARACTERS_PER_VALUE = 8;
 
 /**

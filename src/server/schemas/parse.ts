@@ -4,7 +4,7 @@ import { badRequest, type ApiError } from '../errors.ts';
 
 /**
  * `value` as `schema` describes it.
- * @param path where `value` lies in the body, for the error's `param`.
+ * @param path of `value` in the body, for the error's `param`.
  * @throws ApiError 400 naming the field.
  */
 export function parseWith<Schema extends z.ZodType>(

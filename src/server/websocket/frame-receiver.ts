@@ -15,7 +15,7 @@ export interface FrameReceiverOptions {
   readonly writer: FrameWriter;
   readonly turns: FrameTurns;
   readonly logger: ServerContext['logger'];
-  /** Handles the text of a frame, which was scanned; what it throws is told as of a frame that is no request. */
+  /** Handles a frame's text, which was scanned; its error is sent to the client as one of a bad frame. */
   readonly take: (text: string) => void;
   /** Tells the client what is wrong with a frame. */
   readonly tell: (error: ApiError) => void;
@@ -52,12 +52,12 @@ export class FrameReceiver {
     socket.on('error', (error) => logger.debug({ err: error }, 'websocket error'));
   }
 
-  /** A frame was a request: bad ones are counted anew. */
+  /** A frame was a request: the count of bad frames starts again. */
   accept(): void {
     this.#numBad = 0;
   }
 
-  /** A frame was none: tells its client, and closes the socket when there were too many in a row. */
+  /** A frame was no request: sends an error, and closes the socket after too many in a row. */
   reject(error: unknown): void {
     const { socket, logger, tell } = this.#options;
     tell(toApiError(error, logger));

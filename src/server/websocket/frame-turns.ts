@@ -24,7 +24,7 @@ export class FrameTurns {
 
   #work(): void {
     while (this.#spentMs < LIMITS.frameTurnMs) {
-      // It stays at the head meanwhile, so that nothing works beside it.
+      // It stays at the head meanwhile, so that nothing else runs at the same time.
       const [holder] = this.#queue;
       if (holder === undefined) break;
       const startedAt = performance.now();

@@ -18,7 +18,7 @@ export class FrameWriter {
     return this.#socket.bufferedAmount >= LIMITS.socketBufferBytes;
   }
 
-  /** Calls `onCaughtUp`, in place of any earlier one, when the writer is behind no more. */
+  /** Calls `onCaughtUp`, in place of any earlier one, once the writer has sent what waits. */
   onceCaughtUp(onCaughtUp: () => void): void {
     this.#onCaughtUp = onCaughtUp;
   }

@@ -18,9 +18,9 @@ const GOING_AWAY = 1001;
 
 /**
  * Every frame with a fresh `request_id` is answered by frames with that id, of which exactly the
- * last is `{"request_id", "type": "done"}`, after an error frame too: then the id is free again.
- * A frame that can't be taken as a request gets an error frame alone, and the socket stays unless
- * there are too many of them in a row.
+ * last is `{"request_id", "type": "done"}`, also after an error frame. Then the id is free again. A
+ * frame that is no request gets only an error frame, and the socket stays open unless there are too
+ * many of them in a row.
  */
 export class WebSocketSession {
   readonly #socket: WebSocket;
@@ -56,7 +56,7 @@ export class WebSocketSession {
     socket.on('close', () => this.#abortAll());
   }
 
-  /** Takes no new requests, and closes once those at work are done. */
+  /** Accepts no new requests, and closes once the running ones are done. */
   drain(): void {
     this.#isDraining = true;
     this.#closeIfDrained();
@@ -69,7 +69,7 @@ export class WebSocketSession {
     const { requestId } = frame;
     const live = this.#live.get(requestId);
     if (frame.type === 'cancel') {
-      // An id that is not at work any more is no fault: its last frame and the cancel crossed.
+      // An id that has ended is no error: its last frame and the cancel crossed.
       live?.abort(new Error('cancelled by the client'));
       return;
     }

@@ -74,7 +74,7 @@ export class DevicePagedModel implements PagedModel {
     const pages = { tensors: this.#cache, numRows: numPages };
     this.#copier = new PositionCopier(TYPE, this.#cache.length, width, session, this.traffic);
     this.#copy = this.#copier.between(pages, pages);
-    // WebGPU hands out memory that it does not have: only a run over all of it tells.
+    // WebGPU allocates memory that it does not have: only a run over all of it shows that.
     this.copyPages([{ from: 0, to: 0 }]);
   }
 

@@ -97,8 +97,8 @@ export class PagePool {
   }
 
   /**
-   * Makes a full page findable by its text; it must not be written any more. When another page has
-   * that text already, that one stays the one to be found.
+   * Makes a full page findable by its text; it must not be written any more. When another page
+   * has that text already, the first one is found from then on.
    * @returns the name of the text that ends with the page; null when its hash is taken by another
    */
   register(index: number, predecessor: Predecessor, tokenIds: Int32Array): number | null {

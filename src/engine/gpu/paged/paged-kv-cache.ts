@@ -28,7 +28,9 @@ interface Entry {
 interface Prefix {
   readonly pages: readonly number[];
   readonly predecessor: Predecessor;
-  /** Full of the sequence's last tokens: to be copied, for the last one is computed again. */
+  /**
+   * It ends with the sequence's last tokens and must be copied: the last token is computed again.
+   */
   readonly lastPage: number | null;
 }
 
@@ -81,7 +83,7 @@ export class PagedKvCache implements KvCache {
     const to = pages[shared.length];
     if (lastPage !== null && to !== undefined) {
       sequence.numComputedTokens = sequence.numTokens - 1;
-      // Read before anything is run: that the page may be somebody's from now on does no harm.
+      // It is read before anything runs: another sequence may get the page now without harm.
       this.#operations.push({ type: 'copy', from: lastPage, to, length: this.pageLength - 1 });
     }
     return true;
@@ -116,7 +118,7 @@ export class PagedKvCache implements KvCache {
     this.#entries[sequence.slot] = null;
     sequence.slot = -1;
     sequence.pageTable = [];
-    // The end of a text is of use only with its beginning: it is to be evicted first.
+    // The end of a text is useless without its beginning: it is evicted first.
     for (const page of pages.toReversed()) {
       if (!keep && this.pool.refCount(page) === 1) this.pool.forget(page);
       this.pool.release(page);

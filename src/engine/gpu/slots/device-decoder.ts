@@ -32,7 +32,7 @@ export interface DeviceDecoderOptions {
   readonly device: DeviceOptions;
   /** Slots of the KV cache. */
   readonly numSlots: number;
-  /** Who has which slot; null where nobody keeps account, and only neighbours decode together. */
+  /** Who has which slot; null where that is not known: then only neighbours decode together. */
   readonly slots?: SlotTable | null;
   readonly maxModelLen: number;
   /** Longest draft that plans have; 0 if left out. */
@@ -107,7 +107,7 @@ export class DeviceDecoder implements Decoder {
       CACHE_ADVICE,
       () => new DeviceKvStorage(shape, this.#allocator, session, this.traffic),
     );
-    // A token that nobody asked for: what the device can not run is told at the start.
+    // A warm-up token: what the device cannot run is found at the start.
     setUpModel(() => this.#run('decode', 1, 1).run([0], [0], 0));
     Object.assign(this.traffic, { bytesUp: 0, bytesDown: 0 });
   }

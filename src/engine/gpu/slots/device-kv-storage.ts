@@ -28,7 +28,7 @@ export class DeviceKvStorage {
   readonly #moves: PositionCopy;
   readonly #loads: PositionCopy;
   readonly #stores: PositionCopy;
-  /** Whose first `length` positions the staging slot holds. */
+  /** The sequence whose first `length` positions the staging slot holds. */
   #staged: { sequence: Sequence; length: number } | null = null;
 
   /**
@@ -49,7 +49,7 @@ export class DeviceKvStorage {
     this.#moves = this.#copier.between(slots, slots);
     this.#loads = this.#copier.between(slots, staging);
     this.#stores = this.#copier.between(staging, slots);
-    // WebGPU hands out memory that it does not have: only a run over all of it tells.
+    // WebGPU allocates memory that it does not have: only a run over all of it shows that.
     this.#loads.copy(BigInt64Array.of(0n), BigInt64Array.of(0n));
   }
 
@@ -105,7 +105,7 @@ export class DeviceKvStorage {
   /**
    * Copies what a run added to the staging slot, after what was loaded, to the sequence's slot.
    * @param end position after the last one added
-   * @param certain positions of these that are the sequence's own, and no guess
+   * @param certain how many of these positions are the sequence's own tokens and not guesses
    */
   store(sequence: Sequence, end: number, certain = end): void {
     const start = this.#staged?.length ?? 0;

@@ -23,14 +23,14 @@ const MAX_GRAPHS = 16;
 
 const OPTIONS = {
   enableGraphCapture: '1',
-  // What joins a shape's parts: the provider would take it, too, and copy there and back.
+  // Joins a shape's parts: the provider would run this too, and copy to the host and back.
   forceCpuNodeNames: 'packing/shape',
 };
 
 /** How runs of a session that captures graphs are made. */
 export interface RunMode {
   readonly options: RunOptions;
-  /** Fills the inputs that the run reads; null for a run that takes its inputs as they come. */
+  /** Fills the inputs that the run reads; null for a run that takes its inputs directly. */
   readonly inputs: CapturedInputs | null;
 }
 
@@ -42,10 +42,10 @@ export interface CapturedInputs {
 }
 
 /**
- * Decode runs that the provider records, kernel by kernel, when they are first made and replays from
- * then on, for each number of slots. A recorded run reads and writes the same memory every time: so
- * its inputs lie in the device's memory, and a graph of their own copies them there. A replay reports
- * no failure, but the copies before it and the sampling after it do.
+ * Decode runs that the provider records, kernel by kernel, when they are first made and replays
+ * from then on, for each number of slots. A recorded run reads and writes the same memory every
+ * time. So its inputs are in the device's memory, and a graph of their own copies them there. A
+ * replay reports no failure, but the copies before it and the sampling after it do.
  */
 export class GraphCapture {
   /** For runs of ever new shapes. */
