@@ -36,7 +36,7 @@ export async function openAccess(options: AccessOptions, logger: Logger): Promis
   delete process.env['CHAIRLIFT_ADMIN_API_KEY'];
   const { tlsCert, tlsKey } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
-    throw new UsageError('--tls-cert and --tls-key need each other');
+    throw new UsageError('--tls-cert and --tls-key go together: give both');
   }
   const keys = new ApiKeys(await readUsers(options), options.adminApiKey ?? null);
   const tls = await readTlsOf(options);

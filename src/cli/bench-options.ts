@@ -134,7 +134,7 @@ export function readBenchOptions(command: Command): BenchOptions {
     );
   }
   if (numRampUp === 3 && (requestRate.length > 1 || requestRate[0] !== Infinity)) {
-    throw new UsageError('--ramp-up-strategy takes the place of --request-rate: give one of them');
+    throw new UsageError('--ramp-up-strategy replaces --request-rate: give only one of them');
   }
   return options;
 }

@@ -47,7 +47,7 @@ export function engineLimits(
   const { maxNumSeqs, maxModelLen = maxPositionEmbeddings } = options;
   if (maxModelLen > maxPositionEmbeddings) {
     throw new UsageError(
-      `--max-model-len ${maxModelLen} is past what the model reaches: ${maxPositionEmbeddings} positions`,
+      `--max-model-len ${maxModelLen} exceeds the ${maxPositionEmbeddings} positions of the model`,
     );
   }
   const { maxNumBatchedTokens = Math.max(DEFAULT_BATCHED_TOKENS, maxNumSeqs) } = options;
@@ -67,7 +67,7 @@ export function engineLimits(
   }
   if (options.durableKv === true && gpu) {
     throw new UsageError(
-      `--durable-kv needs --device cpu: what is in the memory of ${gpu.device.name} ends with the engine`,
+      `--durable-kv needs --device cpu: the memory of ${gpu.device.name} is lost with the engine`,
     );
   }
   if (maxNumBatchedTokens < maxNumSeqs) {

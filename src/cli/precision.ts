@@ -56,9 +56,7 @@ function onDevice(
   { device: { name }, activationDtypes }: Pick<ChosenDevice, 'device' | 'activationDtypes'>,
 ): PrecisionChoice {
   if (option === 'int8') {
-    throw new UsageError(
-      `--precision int8 multiplies as only CPUs do; ${name} takes fp32, fp16 and int4`,
-    );
+    throw new UsageError(`--precision int8 needs a CPU; ${name} takes fp32, fp16 and int4`);
   }
   if (option === 'fp32' && !activationDtypes.includes('float32')) {
     throw new UsageError(`${name} has no attention in --precision fp32; it takes fp16 and int4`);

@@ -59,6 +59,6 @@ export function loadXGrammar(): XGrammarModule {
   );
   const module: { exports: { default?: XGrammarModule } } = { exports: {} };
   script(module.exports, module, require, path);
-  if (module.exports.default === undefined) throw new Error(`${path} is not what it was`);
+  if (module.exports.default === undefined) throw new Error(`${path} exports nothing`);
   return module.exports.default;
 }

@@ -42,7 +42,7 @@ export async function get(
     body.destroy();
     at = redirected(location, at);
   }
-  throw new ConnectionError(`${url.href} leads from one address to the next, without an end`);
+  throw new ConnectionError(`${url.href} redirects too many times`);
 }
 
 /** @throws Error when the answer is longer or no JSON; whatever breaks its connection */
@@ -62,14 +62,14 @@ export async function readJsonAnswer({ body }: Answer): Promise<unknown> {
 
 /**
  * Where an answer sends us on to. Not out of TLS: what comes then may be anybody's.
- * @throws {ConnectionError} for an address that is not followed
+ * @throws {ConnectionError} for a redirect to an address that is not allowed
  */
 export function redirected(location: string, from: URL): URL {
   const to = URL.canParse(location, from.href) ? new URL(location, from) : null;
   if (to?.protocol === 'https:' || (to?.protocol === 'http:' && from.protocol === 'http:')) {
     return to;
   }
-  throw new ConnectionError(`${from.host} leads to an address that is not followed`);
+  throw new ConnectionError(`${from.host} redirects to an address that is not allowed`);
 }
 
 function send(

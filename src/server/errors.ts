@@ -92,7 +92,7 @@ export function unauthorized(message: string): ApiError {
 }
 
 export function adminOnly(): ApiError {
-  return new ApiError(403, 'permission_error', 'This takes the admin API key.', {
+  return new ApiError(403, 'permission_error', 'This needs the admin API key.', {
     code: 'admin_key_required',
   });
 }

@@ -91,7 +91,7 @@ describe('TLS', () => {
 
   test('needs both of its files', async () => {
     const { tlsCert } = filesOf('first');
-    await expect(openAccess({ ...NONE, tlsCert }, logger)).rejects.toThrow(/need each other/);
+    await expect(openAccess({ ...NONE, tlsCert }, logger)).rejects.toThrow(/go together/);
   });
 
   test('is read anew', async () => {

@@ -44,7 +44,7 @@ describe('the flags of bench', () => {
         '--ramp-up-end-rps=2',
         '--request-rate=3',
       ],
-      'takes the place of --request-rate',
+      'replaces --request-rate',
     ],
   ])('refuse %j', (args, message) => {
     expect(() => parse(...args)).toThrow(UsageError);

@@ -52,7 +52,7 @@ test.each(['file:///etc/passwd', 'ftp://hub/x', 'http://', 'data:,x'])(
   'does not follow a redirect to %s',
   async (location) => {
     const url = await serve((_, response) => void response.writeHead(302, { location }).end());
-    await expect(get(url)).rejects.toThrow('leads to an address that is not followed');
+    await expect(get(url)).rejects.toThrow('redirects to an address that is not allowed');
   },
 );
 

@@ -68,7 +68,7 @@ async function readShardIndex(indexPath: string): Promise<string[]> {
   const other = names.find((name) => !/^[^/]+\.safetensors$/.test(name));
   if (other !== undefined) {
     throw new ModelError(
-      `${indexPath} names "${other}", which is not a safetensors file beside it`,
+      `${indexPath} names "${other}", which is not a safetensors file in its folder`,
     );
   }
   return paths;

@@ -84,7 +84,7 @@ export class DeviceDecoder implements Decoder {
     const memory = MemoryInfo.ofInput(this.#session, cacheInput);
     if (memory.isCpu && device.name !== 'cpu') {
       throw new Error(
-        `${device.name} has no attention for this graph and would leave it to the CPU, cache and all`,
+        `${device.name} has no attention for this graph and would leave it to the CPU, with the cache`,
       );
     }
     this.#allocator = new Allocator(this.#session, memory);
