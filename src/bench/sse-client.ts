@@ -1,8 +1,8 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { text as readAll } from 'node:stream/consumers';
+import { readEventData } from './event-data.ts';
 import type { RequestRecord, RequestRecorder } from './recorder.ts';
-import { SseParser } from './sse-parser.ts';
 import { parseChunk } from './stream-chunk.ts';
 
 /** Characters of a refusal that a report shows. */
@@ -77,22 +77,19 @@ async function follow(
   recorder: RequestRecorder,
 ): Promise<string | null> {
   if (response.statusCode !== 200) return refusal(response);
-  const parser = new SseParser();
   let error: string | null = null;
   let isWhole = false;
-  for await (const bytes of response as AsyncIterable<Buffer>) {
-    for (const data of parser.push(bytes)) {
-      if (data === '[DONE]') {
-        isWhole = true;
-        continue;
-      }
-      const chunk = parseChunk(data);
-      if (chunk.hasContent) recorder.chunk();
-      if (chunk.usage) recorder.usage(chunk.usage);
-      isWhole ||= chunk.isLast;
-      error ??= chunk.error;
+  await readEventData(response, (data) => {
+    if (data === '[DONE]') {
+      isWhole = true;
+      return;
     }
-  }
+    const chunk = parseChunk(data);
+    if (chunk.hasContent) recorder.chunk();
+    if (chunk.usage) recorder.usage(chunk.usage);
+    isWhole ||= chunk.isLast;
+    error ??= chunk.error;
+  });
   return error ?? (isWhole ? null : 'the answer broke off');
 }
 

@@ -1,7 +1,6 @@
 /** Bounds how many requests run and wait, so that overload gives an answer at once and no delay. */
-import PQueue from 'p-queue';
-import { FairQueue, type FairQueueOptions } from './fair-queue.ts';
 import { CompletionRate } from './completion-rate.ts';
+import { FairQueue } from './fair-queue.ts';
 import { isWithinShare, largestShare, QueueShares } from './queue-shares.ts';
 
 const MAX_RETRY_AFTER_SECONDS = 60;
@@ -72,7 +71,8 @@ export function requestsInEngine(maxNumSeqs: number): number {
 }
 
 export class Admission {
-  readonly #queue: PQueue<FairQueue, FairQueueOptions>;
+  /** Each starts its request. */
+  readonly #queue = new FairQueue<() => void>();
   readonly #concurrency: number;
   readonly #maxQueue: number;
   readonly #maxQueueTokens: number;
@@ -80,20 +80,16 @@ export class Admission {
   /** Of all that wait, those that are being prepared included. */
   readonly #shares = new QueueShares();
   readonly #rate: CompletionRate;
-  // p-queue lowers its own counts some microtasks after a task has ended. A request that comes in
-  // between would be rejected though there is a place.
   #running = 0;
   #waiting = 0;
   #preparing = 0;
   #waitingTokens = 0;
   readonly #numRejected: Record<QueueBound, number> = { requests: 0, tokens: 0 };
+  readonly #idleListeners: (() => void)[] = [];
   #nextId = 0;
   #isClosed = false;
 
   constructor(options: AdmissionOptions) {
-    // p-queue's `timeout` runs from the start of a task and does not end it: deadlines are left to
-    // the request's signal.
-    this.#queue = new PQueue({ concurrency: options.concurrency, queueClass: FairQueue });
     this.#maxQueueTokens = options.maxQueueTokens ?? Infinity;
     this.#concurrency = options.concurrency;
     this.#maxQueue = options.maxQueue;
@@ -180,55 +176,49 @@ export class Admission {
   async acquire(signal: AbortSignal, request: AdmissionRequest = {}): Promise<Release> {
     const { priority = 0, client = '', numPromptTokens = 0, maxTokens = 0 } = request;
     signal.throwIfAborted();
-    // Not `onSizeLessThan`: it waits for room in the queue, which makes a queue of its own.
     this.requireRoom(numPromptTokens, client);
     this.#rate.setBusy(true);
     const leaveQueue = this.#enterQueue(client, numPromptTokens);
-    // p-queue gives a task's place to the next one as soon as the task's signal aborts, though it may
-    // still run. This one is cut off from the request's signal once it has started.
-    const inQueue = new AbortController();
-    const leave = (): void => {
-      leaveQueue();
-      this.#settle();
-      inQueue.abort(signal.reason);
-    };
-    signal.addEventListener('abort', leave, { once: true });
+    const id = String(this.#nextId++);
     return new Promise((admit, reject) => {
-      const hold = async (): Promise<void> => {
+      const leave = (): void => {
+        this.#queue.remove(id);
+        leaveQueue();
+        this.#settle();
+        reject(signal.reason as Error);
+      };
+      const start = (): void => {
         signal.removeEventListener('abort', leave);
         leaveQueue();
         this.#running++;
-        await new Promise<void>((release) => {
-          const end = (): void => {
-            this.#running--;
-            this.#rate.completed();
-            this.#settle();
-            release();
-          };
-          admit(once(end));
-        });
+        admit(once(() => this.#end()));
       };
-      this.#queue
-        .add(hold, {
-          signal: inQueue.signal,
-          // By its id p-queue takes an aborted request out of the queue.
-          id: String(this.#nextId++),
-          level: priority,
-          client,
-          cost: numPromptTokens + maxTokens + 1,
-        })
-        .catch(reject);
+      signal.addEventListener('abort', leave, { once: true });
+      const cost = numPromptTokens + maxTokens + 1;
+      this.#queue.enqueue(start, { id, level: priority, client, cost });
+      this.#startNext();
     });
+  }
+
+  #startNext(): void {
+    if (this.#running < this.#concurrency) this.#queue.dequeue()?.();
+  }
+
+  #end(): void {
+    this.#running--;
+    this.#rate.completed();
+    this.#startNext();
+    this.#settle();
   }
 
   /** Resolves when nothing runs or waits. */
   async onIdle(): Promise<void> {
-    await this.#queue.onIdle();
+    if (this.#isIdle) return;
+    await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 
   /** Rejects new requests. Those that wait still get their turn; abort their signals to end them. */
   close(): void {
-    // Not p-queue's `clear`: it leaves the promises of the tasks it drops pending for ever.
     this.#isClosed = true;
   }
 
@@ -243,8 +233,14 @@ export class Admission {
     });
   }
 
+  get #isIdle(): boolean {
+    return this.#running + this.#waiting === 0;
+  }
+
   #settle(): void {
-    if (this.#running + this.#waiting === 0) this.#rate.setBusy(false);
+    if (!this.#isIdle) return;
+    this.#rate.setBusy(false);
+    for (const resolve of this.#idleListeners.splice(0)) resolve();
   }
 
   #reject(bound: QueueBound): never {

@@ -1,7 +1,8 @@
 import { AGING_MS } from '../../engine/request.ts';
 import type { Queue, QueueAddOptions } from 'p-queue';
 
-type Run = () => Promise<unknown>;
+/** A task of p-queue's. */
+type Task = () => Promise<unknown>;
 
 export interface FairQueueOptions extends QueueAddOptions {
   /** Whose request it is; requests without one share a place. */
@@ -12,7 +13,7 @@ export interface FairQueueOptions extends QueueAddOptions {
   readonly level?: number;
 }
 
-interface Entry {
+interface Entry<Run> {
   readonly run: Run;
   readonly id: string | undefined;
   readonly client: string;
@@ -28,11 +29,12 @@ interface Entry {
  * not those of others.
  *
  * Start-time fair queueing (Goyal, Vin, Cheng: "Start-time fair queuing: a scheduling algorithm for
- * integrated services packet switching networks", SIGCOMM '96), as a queue class for p-queue.
+ * integrated services packet switching networks", SIGCOMM '96). Admission takes from it directly;
+ * for FairThreads it is p-queue's queue class.
  */
-export class FairQueue implements Queue<Run, FairQueueOptions> {
+export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
   /** By level and client: entries in order of arrival, never none. */
-  readonly #lines = new Map<string, Entry[]>();
+  readonly #lines = new Map<string, Entry<Run>[]>();
   /** Virtual time at which a client's last request would end. */
   readonly #finishTags = new Map<string, number>();
   readonly #now: () => number;
@@ -65,7 +67,7 @@ export class FairQueue implements Queue<Run, FairQueueOptions> {
     const heads = [...this.#lines.values()].flatMap(([head]) => (head ? [head] : []));
     // Age raises a request to the best level that waits, but not above it.
     const best = Math.min(...heads.map(({ level }) => level));
-    const rank = ({ level, arrivedAt }: Entry) =>
+    const rank = ({ level, arrivedAt }: Entry<Run>) =>
       Math.max(best, level - Math.floor((now - arrivedAt) / AGING_MS));
     const [first] = heads.sort((a, b) => rank(a) - rank(b) || a.startTag - b.startTag);
     if (!first) return undefined;
@@ -74,7 +76,7 @@ export class FairQueue implements Queue<Run, FairQueueOptions> {
     return first.run;
   }
 
-  /** How p-queue takes out a request that was aborted while it waited. */
+  /** Takes out a request that was aborted while it waited. */
   remove(id: string): void {
     for (const [key, line] of this.#lines) {
       const index = line.findIndex((entry) => entry.id === id);
@@ -108,6 +110,6 @@ export class FairQueue implements Queue<Run, FairQueueOptions> {
   }
 }
 
-function lineOf({ level, client }: Pick<Entry, 'level' | 'client'>): string {
+function lineOf({ level, client }: Pick<Entry<unknown>, 'level' | 'client'>): string {
   return `${level} ${client}`;
 }

@@ -34,7 +34,7 @@ describe('Admission', () => {
     const release = await admission.acquire(never);
     await expect(admission.acquire(never)).rejects.toThrow(QueueFullError);
     release();
-    // At once, before p-queue has noticed that the place is free.
+    // At once, in the same turn of the event loop.
     await expect(admission.acquire(never)).resolves.toBeTypeOf('function');
   });
 
