@@ -22,10 +22,7 @@ const WATCH_MS = 500;
 const STOP_TIMEOUT_MS = 2000;
 
 export interface EngineClientOptions {
-  /**
-   * Called when the engine process ends unexpectedly: how or why, and how many requests are
-   * unfinished.
-   */
+  /** Called when the process ends unexpectedly: how or why, and how many requests it leaves. */
   readonly onCrash?: (description: string, numUnfinished: number) => void;
   /** An engine that has work and is silent for longer is killed as hung. Never if left out. */
   readonly stepTimeoutMs?: number;

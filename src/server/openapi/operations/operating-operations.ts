@@ -38,7 +38,7 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: 'The version of this server',
     isOpen: true,
-    answer: { version: '0.1.0' },
+    answer: { version: '0.2.0' },
   },
   {
     method: 'get',
