@@ -1,6 +1,6 @@
 /**
  * Decode steps of the SmolLM2-135M shape (random weights, fp32): our binding with the KV cache
- * appended to in place, beside onnxruntime-node's `run(feeds, fetches)` over the same graph.
+ * appended to in place, compared with onnxruntime-node's `run(feeds, fetches)` over the same graph.
  *
  *   npm run bench:decoder -- [--rows 1,16] [--capacities 512,2048] [--rounds 5] [--threads 2] [--json]
  *

@@ -45,7 +45,7 @@ const tokens = Number(values.tokens);
 const threads = Number(values.threads);
 const precision = PRECISIONS.find((name) => name === values.precision);
 if (precision === undefined) throw new Error(`--precision is one of ${PRECISIONS.join(', ')}`);
-/** As many positions as a stream has behind it in the middle of its decode phase. */
+/** The position of a stream in the middle of its decode phase. */
 const context = PROMPT_TOKENS + (tokens >> 1);
 
 interface Measurement {
@@ -53,7 +53,7 @@ interface Measurement {
   /** Tokens per second of each round. */
   readonly http: readonly number[];
   readonly rawDecoder: readonly number[];
-  /** Median over the rounds of http divided by the raw decoder beside it. */
+  /** Median over the rounds of http divided by the raw decoder of the same round. */
   readonly share: number;
 }
 

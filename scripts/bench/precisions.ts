@@ -1,8 +1,8 @@
 /**
- * What each precision costs and gives: speed, memory and file size on the SmolLM2-135M shape (random
- * weights) with one stream and a full batch, accuracy on summit and its test data; then int8 beside
- * the 8-bit operator with one activation scale for the whole batch (W8A8 per tensor), which is
- * faster, but makes a row's result depend on its neighbours.
+ * What each precision costs and gives: speed, memory and file size on the SmolLM2-135M shape
+ * (random weights) with one stream and a full batch, accuracy on summit and its test data; then
+ * int8 compared with the 8-bit operator with one activation scale for the whole batch (W8A8 per
+ * tensor), which is faster, but makes a row's result depend on its neighbours.
  *
  *   npx tsx scripts/bench/precisions.ts [--rows 16] [--precisions fp32,fp16,int8,int4] [--steps 20]
  *     [--threads 2] [--json]

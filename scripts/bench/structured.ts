@@ -105,7 +105,7 @@ interface StepTimes {
   readonly freeShare: number;
 }
 
-/** Steps of a full batch with so many constrained rows. */
+/** Steps of a full batch with this many constrained sequences. */
 async function measure(numConstrained: number, ebnf: string): Promise<StepTimes> {
   const constrained = new Set<number>();
   const free = new Set<number>();

@@ -1,18 +1,18 @@
 /**
- * Decoding on GPUs, against the CPU for correctness and beside PyTorch for speed, with random weights.
- * fp16 and int4 are computed in float16, fp32 in float32; the CPU computes in float32 always.
- * Usually started by scripts/gpu/run.sh:
+ * Decoding on GPUs, compared with the CPU for correctness and with PyTorch for speed, with random
+ * weights. fp16 and int4 are computed in float16, fp32 in float32; the CPU computes in float32
+ * always. Usually started by scripts/gpu/run.sh:
  *
  *   scripts/gpu/run.sh [--out DIR] [--time-limit 570] [--job-timeout 240]
  *     [--devices webgpu,cuda] [--attention slots,captured,paged] [--shapes 135m,0.5b,1b,8b]
  *     [--precisions fp16,int4] [--rows 1,2,4,...,256] [--prompt 64] [--steps 32]
  *     [--cache DIR] [--dry-run]
  *
- * What matters most comes first: correctness, then speed, by device, way of attention and shape. Each
- * job is a process with a time limit of its own; models are built beside them, and a job waits for its
- * own only if no other has its model. results.json and results.md are written with every number, so
- * that what was measured is kept whatever comes; with `--time-limit` the rest is told to be missing
- * after so many seconds. `captured` is slots with `--graph-capture`, WebGPU alone. `--dry-run` goes
+ * What matters most comes first: correctness, then speed, by device, way of attention and shape.
+ * Each job is a process with a time limit of its own; models are built at the same time, and a job
+ * waits only for its own model. results.json and results.md are written with every number, so that
+ * what was measured is kept in any case; with `--time-limit` the rest is marked as missing after
+ * that many seconds. `captured` is slots with `--graph-capture`, WebGPU alone. `--dry-run` goes
  * through everything with tiny shapes.
  */
 import { spawnSync } from 'node:child_process';

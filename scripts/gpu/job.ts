@@ -20,7 +20,7 @@ export interface Job {
   readonly cacheDirectory: string;
 }
 
-/** What a job has found out so far. */
+/** The results of a job so far. */
 export interface JobResult {
   /** What WebGPU has to choose from. */
   readonly adapters?: readonly string[];

@@ -72,7 +72,7 @@ function check(job: Job, model: BuiltModel, onCpu: BuiltModel): CheckResult {
     decoder.release();
     return outputs;
   };
-  // Fewer rows than sequences, so that some begin beside others that decode.
+  // Fewer slots than sequences, so that some begin while others decode.
   const options = optionsOf(job, model, 3);
   const expected = run({ ...options, model: onCpu, device: CPU_DEVICE, attention: 'slots' });
   const found = run(options);
@@ -130,7 +130,7 @@ function measure(
   decoder.release();
 }
 
-/** @param print called with what has been found out so far */
+/** @param print called with the results so far */
 async function work(job: Job, print: (result: JobResult) => void): Promise<void> {
   const { kind, precision, cacheDirectory } = job;
   const build = (activationDtype: ActivationDtype) =>

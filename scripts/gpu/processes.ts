@@ -1,4 +1,4 @@
-/** Programs that tell how far they are in lines of JSON. */
+/** Programs that report their progress in lines of JSON. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { JobResult } from './job.ts';
@@ -48,7 +48,7 @@ export function runProgram(
   });
 }
 
-/** Leaves nothing behind. */
+/** Removes all that it made. */
 export function killPrograms(): void {
   for (const child of running) child.kill('SIGKILL');
 }

@@ -60,7 +60,7 @@ function shortAnswers({ machine, numRequests: count, load, seed }: Load): Traffi
   return [arrivals({ count, perSecond }, random, make)];
 }
 
-/** Short prompts, and now and then a long one that stands in their way. */
+/** Short prompts, and now and then a long one that delays them. */
 function withDocuments({ machine, numRequests: count, load, seed }: Load): Traffic[] {
   const random = new Random(seed);
   const { input, output } = SHAREGPT_MEANS;
@@ -167,7 +167,7 @@ export const EXPERIMENTS = {
     ],
   },
   stretch: {
-    title: 'Prefill beside decoding: by how much each prompt may lengthen an iteration',
+    title: 'Prefill during decoding: by how much each prompt may lengthen an iteration',
     load: 0.7,
     traffic: withDocuments,
     variants: ({ serviceLevel: { itlMs } }: Machine) => [
@@ -182,7 +182,7 @@ export const EXPERIMENTS = {
     ],
   },
   saved: {
-    title: 'Prefill beside decoding: time saved up by iterations without a prompt',
+    title: 'Prefill during decoding: time saved up by iterations without a prompt',
     load: 0.7,
     traffic: withDocuments,
     variants: () =>
@@ -249,7 +249,7 @@ export const EXPERIMENTS = {
       ),
   },
   fairness: {
-    title: 'A flood by one client beside single requests of another',
+    title: 'A flood by one client and single requests of another',
     load: 0.8,
     traffic: flood,
     variants: () => [

@@ -2,7 +2,9 @@ import type { Random } from '../../src/bench/random.ts';
 
 const VOCAB_SIZE = 32_000;
 
-/** What a request's output is at an index: told by nothing else, so that every token can be checked. */
+/**
+ * A request's output at an index: it depends on nothing else, so that every token can be checked.
+ */
 export function madeUpToken(requestId: number, index: number): number {
   let hash = Math.imul(requestId ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);

@@ -22,7 +22,9 @@ interface Scale {
   readonly toX: (ms: number) => number;
 }
 
-/** Okabe and Ito's colours, told apart by colour-blind readers too; dashes after the last. */
+/**
+ * Okabe and Ito's colours, which colour-blind readers can distinguish too; dashes after the last.
+ */
 const COLORS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000'];
 const WIDTH = 440;
 const HEIGHT = 300;

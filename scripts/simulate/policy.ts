@@ -4,7 +4,7 @@ import {
 } from '../../src/engine/scheduling/prefill-budget.ts';
 import { AGING_MS } from '../../src/engine/request.ts';
 
-/** What can be chosen about serving, beside the machine. */
+/** The settings of serving, apart from the machine. */
 export interface Policy {
   readonly batching: 'continuous' | 'static';
   readonly prefixCaching: boolean;

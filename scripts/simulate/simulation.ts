@@ -28,7 +28,7 @@ const STEPS_PER_PROGRESS = 1000;
 
 /**
  * Serves the traffic to its end on a virtual clock.
- * @throws Error when a token is lost or doubled, counters do not add up, or something is left behind
+ * @throws Error when a token is lost or doubled, counters do not add up, or something is left over
  */
 export function simulate(options: SimulationOptions): Outcome {
   const { machine, policy, traffic, seed, onProgress } = options;

@@ -2,7 +2,7 @@ import { type Agent, request } from 'node:http';
 
 const NEWLINE = 10;
 
-/** Events behind the last token: the one with the finish reason, and `[DONE]`. */
+/** Events after the last token: the one with the finish reason, and `[DONE]`. */
 const CLOSING_EVENTS = 2;
 
 const SILENCE_TIMEOUT_MS = 60_000;

@@ -37,7 +37,7 @@ export class Draws {
   }
 }
 
-/** The value below which a share of the values lies (nearest rank). */
+/** The value below which a share of the values is (nearest rank). */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN;

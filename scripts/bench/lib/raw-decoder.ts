@@ -48,7 +48,7 @@ export class RawDecoder {
     return result;
   }
 
-  /** The context of the first row, computed anew in one run. */
+  /** The context of the first slot, computed again in one run. */
   prefill(): void {
     const [sequence] = this.#sequences;
     if (sequence) this.#prefill(sequence, sequence.numComputedTokens);

@@ -17,8 +17,8 @@ export interface ServerProcess {
 }
 
 /**
- * Starts `chairlift serve` in a process of its own, on a free port. From source, like the code that it
- * is measured beside: a stale build would compare two versions.
+ * Starts `chairlift serve` in a process of its own, on a free port. From source, like the code that
+ * it is compared with: a stale build would compare two versions.
  */
 export async function startServer(args: readonly string[]): Promise<ServerProcess> {
   const node = [...process.execArgv, '--import', MONITOR];

@@ -27,7 +27,7 @@ const GAP = 26;
 const LEFT = 250;
 const RIGHT = 70;
 const TOP = 56;
-/** Okabe and Ito's colours, told apart by colour-blind readers too. */
+/** Okabe and Ito's colours, which colour-blind readers can distinguish too. */
 const OURS = '#0072b2';
 const OTHERS = '#999999';
 

@@ -1,6 +1,6 @@
 /**
- * Chairlift beside other ways of running a language model from Node.js: the SmolLM2-135M shape with the
- * same random weights, greedy, on this machine, one after the other in every round.
+ * Chairlift compared with other ways of running a language model from Node.js: the SmolLM2-135M
+ * shape with the same random weights, greedy, on this machine, one after the other in every round.
  *
  *   npx tsx scripts/bench/peers/compare.ts [--sequences 1,4,16] [--rounds 5] [--prompt 128]
  *     [--tokens 64] [--mixed] [--only chairlift,llama] [--against 'chairlift int8']

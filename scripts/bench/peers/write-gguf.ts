@@ -162,8 +162,8 @@ function matrix(
 }
 
 /**
- * Rotary dimensions i and i + headDim / 2 of each head become neighbours: llama.cpp turns pairs that
- * lie side by side, Hugging Face's layout pairs the halves of a head.
+ * Rotary dimensions i and i + headDim / 2 of each head become neighbours: llama.cpp rotates pairs
+ * of neighbours, Hugging Face's layout pairs the halves of a head.
  */
 function pairRows(values: Float32Array, columns: number, headDim: number): Float32Array {
   const paired = new Float32Array(values.length);
