@@ -36,7 +36,7 @@ export function evalCommand(): Command {
     .option('--precisions <list>', 'what to compare, separated by commas', PRECISIONS.join(','))
     .option(
       '--data <file>',
-      `a text, or JSON lines of {"text"} and {"task", "prompt", "answer"} (default: ${OWN_DATA} beside the model)`,
+      `a text, or JSON lines of {"text"} and {"task", "prompt", "answer"} (default: ${OWN_DATA} next to the model)`,
     )
     .option('--json', 'print JSON instead of a table');
   return addOptions(command, NAMES).action(() => evaluatePrecisions(command));

@@ -24,11 +24,11 @@ export interface EvalResult {
   readonly numScoredTokens: number;
   /** Token ids in the order of the prompts, without the stop token. */
   readonly answers: readonly (readonly number[])[];
-  /** Median milliseconds of a decode step with one row. */
+  /** Median milliseconds of a decode step of one sequence. */
   readonly singleStepMs: number;
-  /** Median milliseconds of a decode step with `fullRows` rows. */
+  /** Median milliseconds of a decode step of `batchSize` sequences. */
   readonly fullStepMs: number;
-  readonly fullRows: number;
+  readonly batchSize: number;
 }
 
 export type EvalMessage =

@@ -43,7 +43,7 @@ export interface PrecisionReport {
   readonly residentBytes: number;
   readonly singleStepMs: number;
   readonly fullStepMs: number;
-  readonly fullRows: number;
+  readonly batchSize: number;
   readonly perplexity: number | null;
   readonly numScoredTokens: number;
   readonly tasks: readonly TaskScore[];

@@ -17,12 +17,12 @@ export interface Lockstep {
   /** @throws {Error} if the run fails */
   step(inputs: readonly RowInput[]): void;
   /** [vocab], of the last step. */
-  logits(row: number): Float32Array;
+  logits(slot: number): Float32Array;
 }
 
 export interface LockstepOptions {
-  readonly numRows: number;
-  /** Positions per row. */
+  readonly numSlots: number;
+  /** Positions per slot. */
   readonly capacity: number;
   readonly threads: number;
 }
@@ -32,31 +32,31 @@ export class LockstepDecoder implements Lockstep {
   readonly #session: Session;
   readonly #storage: KvStorage;
   readonly #logits: LogitsBuffer;
-  /** By number of rows. */
+  /** By number of slots. */
   readonly #bindings = new Map<number, RunBinding>();
 
   constructor(model: BuiltModel, options: LockstepOptions) {
     const { graphPath, manifest } = model;
-    const { numRows, capacity, threads } = options;
+    const { numSlots, capacity, threads } = options;
     this.#session = openGraph(graphPath, model, { intraOpThreads: threads });
-    this.#storage = new KvStorage(kvShape(manifest, numRows, capacity));
-    this.#logits = new LogitsBuffer(numRows, manifest.vocabSize);
+    this.#storage = new KvStorage(kvShape(manifest, numSlots, capacity));
+    this.#logits = new LogitsBuffer(numSlots, manifest.vocabSize);
   }
 
   step(inputs: readonly RowInput[]): void {
     const binding = this.#binding(inputs.length);
     const group = binding.group();
     const inputIds = group.inputIds(1);
-    for (const [row, { tokenId, position }] of inputs.entries()) {
-      inputIds[row] = BigInt(tokenId);
-      group.setLength(row, position + 1);
+    for (const [slot, { tokenId, position }] of inputs.entries()) {
+      inputIds[slot] = BigInt(tokenId);
+      group.setLength(slot, position + 1);
     }
     this.#logits.reset();
-    binding.run(inputs.map((_, row) => row));
+    binding.run(inputs.map((_, slot) => slot));
   }
 
-  logits(row: number): Float32Array {
-    return this.#logits.row(row);
+  logits(slot: number): Float32Array {
+    return this.#logits.row(slot);
   }
 
   release(): void {
@@ -67,12 +67,12 @@ export class LockstepDecoder implements Lockstep {
     this.#storage.release();
   }
 
-  #binding(numRows: number): RunBinding {
-    let binding = this.#bindings.get(numRows);
+  #binding(numSlots: number): RunBinding {
+    let binding = this.#bindings.get(numSlots);
     if (!binding) {
       binding = new RunBinding(this.#session, this.#storage, this.#logits);
-      binding.group().bindSlots(0, numRows);
-      this.#bindings.set(numRows, binding);
+      binding.group().bindSlots(0, numSlots);
+      this.#bindings.set(numSlots, binding);
     }
     return binding;
   }

@@ -18,7 +18,7 @@ process.once('message', (job: EvalJob) => {
 function run(job: EvalJob) {
   const start = performance.now();
   const decoder = new LockstepDecoder(job.model, {
-    numRows: job.maxNumSeqs,
+    numSlots: job.maxNumSeqs,
     capacity: job.maxModelLen,
     threads: job.threads || usableCores(),
   });

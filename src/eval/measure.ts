@@ -3,7 +3,7 @@ import type { EvalJob, EvalResult } from './eval-messages.ts';
 import { runJobs, type TokenJob } from './token-batch.ts';
 import { answeringJob, LikelihoodSum, scoringJob } from './token-jobs.ts';
 
-/** Steps of a single row that are timed, and as many before them that are not. */
+/** Steps of a single sequence that are timed, and as many before them that are not. */
 const TIMED_STEPS = 32;
 
 /** Scores a job's texts and answers its prompts; `onProgress` hears how many are done. */
@@ -17,7 +17,7 @@ export function measureModel(
   const sum = new LikelihoodSum();
   const answers: (readonly number[])[] = job.prompts.map(() => []);
   const fullSteps: number[] = [];
-  let fullRows = 0;
+  let batchSize = 0;
   let done = 0;
   const counted = (inner: TokenJob): TokenJob => ({
     firstToken: inner.firstToken,
@@ -33,12 +33,12 @@ export function measureModel(
       answeringJob(tokenIds, maxTokens, job.stopTokenIds, (answer) => (answers[index] = answer)),
     ),
   ].map((each) => counted(each));
-  runJobs(decoder, job.maxNumSeqs, jobs, (liveRows, ms) => {
-    if (liveRows > fullRows) {
-      fullRows = liveRows;
+  runJobs(decoder, job.maxNumSeqs, jobs, (numLive, ms) => {
+    if (numLive > batchSize) {
+      batchSize = numLive;
       fullSteps.length = 0;
     }
-    if (liveRows === fullRows) fullSteps.push(ms);
+    if (numLive === batchSize) fullSteps.push(ms);
   });
   return {
     residentBytes,
@@ -47,7 +47,7 @@ export function measureModel(
     answers,
     singleStepMs,
     fullStepMs: median(fullSteps),
-    fullRows,
+    batchSize,
   };
 }
 

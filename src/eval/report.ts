@@ -15,13 +15,16 @@ export function reportTable(reports: readonly PrecisionReport[]): string {
     row('file size', ({ fileBytes }) => mebibytes(fileBytes)),
     row('load time', ({ loadMs }) => `${loadMs.toFixed(0)} ms`),
     row('resident memory', ({ residentBytes }) => mebibytes(residentBytes)),
-    row('step, 1 row', ({ singleStepMs }) => `${singleStepMs.toFixed(2)} ms`),
-    row('tokens/s, 1 row', ({ singleStepMs }) => (1000 / singleStepMs).toFixed(0)),
-    ...(first.fullRows > 1
+    row('step, 1 sequence', ({ singleStepMs }) => `${singleStepMs.toFixed(2)} ms`),
+    row('tokens/s, 1 sequence', ({ singleStepMs }) => (1000 / singleStepMs).toFixed(0)),
+    ...(first.batchSize > 1
       ? [
-          row(`step, ${first.fullRows} rows`, ({ fullStepMs }) => `${fullStepMs.toFixed(2)} ms`),
-          row(`tokens/s, ${first.fullRows} rows`, ({ fullStepMs, fullRows }) =>
-            ((1000 * fullRows) / fullStepMs).toFixed(0),
+          row(
+            `step, ${first.batchSize} sequences`,
+            ({ fullStepMs }) => `${fullStepMs.toFixed(2)} ms`,
+          ),
+          row(`tokens/s, ${first.batchSize} sequences`, ({ fullStepMs, batchSize }) =>
+            ((1000 * batchSize) / fullStepMs).toFixed(0),
           ),
         ]
       : []),

@@ -10,28 +10,28 @@ export interface TokenJob {
   readonly next: (length: number, logits: Float32Array) => number | null;
 }
 
-/** A job in its row, and what the row computes next. */
+/** A job in its slot, and what the slot computes next. */
 interface Lane {
   readonly job: TokenJob;
   readonly input: RowInput;
 }
 
-/** What a row without a job computes, where the next job of that row begins. */
+/** What a slot without a job computes, where the next job of that slot begins. */
 const IDLE: RowInput = { tokenId: 0, position: 0 };
 
 /**
- * Runs jobs to their end, one token at a time and up to `numRows` side by side: the graph that
- * serves has logits for one position of a row and step, so this is how to get them all.
+ * Runs jobs to their end, one token at a time and up to `numSlots` side by side: the graph that
+ * serves has logits for one position of a slot and step, so this is how to get them all.
  * @param onStep called after each step with the number of jobs in it and the model's time
  */
 export function runJobs(
   model: Lockstep,
-  numRows: number,
+  numSlots: number,
   jobs: Iterable<TokenJob>,
-  onStep: (liveRows: number, ms: number) => void,
+  onStep: (numLive: number, ms: number) => void,
 ): void {
   const waiting = jobs[Symbol.iterator]();
-  let lanes: (Lane | null)[] = Array.from({ length: numRows }, () => null);
+  let lanes: (Lane | null)[] = Array.from({ length: numSlots }, () => null);
   for (;;) {
     lanes = lanes.map((lane) => lane ?? admit(waiting));
     const live = lanes.slice(0, lanes.findLastIndex((lane) => lane !== null) + 1);
@@ -39,8 +39,8 @@ export function runJobs(
     const start = performance.now();
     model.step(live.map((lane) => lane?.input ?? IDLE));
     onStep(live.filter((lane) => lane !== null).length, performance.now() - start);
-    for (const [row, lane] of live.entries()) {
-      lanes[row] = lane && advance(lane, model.logits(row));
+    for (const [slot, lane] of live.entries()) {
+      lanes[slot] = lane && advance(lane, model.logits(slot));
     }
   }
 }

@@ -87,7 +87,7 @@ const ROWS = reference.prompts.slice(0, 8).map(({ ids }) => ids);
 const STEPS = 8;
 
 async function openDecoder(precision: Precision): Promise<LockstepDecoder> {
-  const options = { numRows: ROWS.length, capacity: STEPS, threads: 2 };
+  const options = { numSlots: ROWS.length, capacity: STEPS, threads: 2 };
   const decoder = new LockstepDecoder(await build(precision), options);
   onTestFinished(() => decoder.release());
   return decoder;
@@ -114,8 +114,8 @@ test.each(['fp32', 'int8'] as const)(
   async (precision) => {
     const decoder = await openDecoder(precision);
     const alone = ROWS.map((ids) => decode(decoder, [ids])[0]);
-    for (let numRows = 2; numRows <= ROWS.length; numRows++) {
-      const together = decode(decoder, ROWS.slice(0, numRows));
+    for (let numSlots = 2; numSlots <= ROWS.length; numSlots++) {
+      const together = decode(decoder, ROWS.slice(0, numSlots));
       for (const [row, logits] of together.entries()) {
         expect(sameBits(logits, alone[row])).toBe(true);
       }
@@ -126,8 +126,8 @@ test.each(['fp32', 'int8'] as const)(
 test('int4: a row computes nearly the same alone and in a batch', async () => {
   const decoder = await openDecoder('int4');
   const together = decode(decoder, ROWS);
-  for (let numRows = 1; numRows < ROWS.length; numRows++) {
-    for (const [row, steps] of decode(decoder, ROWS.slice(0, numRows)).entries()) {
+  for (let numSlots = 1; numSlots < ROWS.length; numSlots++) {
+    for (const [row, steps] of decode(decoder, ROWS.slice(0, numSlots)).entries()) {
       for (const [step, logits] of steps.entries()) {
         const others = together[row]?.[step] ?? [];
         // Leftover rows go through another kernel: 0.1 was measured, where the likeliest logits reach 22.

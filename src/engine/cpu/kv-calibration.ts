@@ -45,17 +45,17 @@ export async function calibrateKv(model: BuiltModel): Promise<readonly LayerKvSc
   const group = binding.group();
   group.bindSlots(0, NUM_SLOTS);
   const inputIds = group.inputIds(1);
-  const rows = Array.from({ length: NUM_SLOTS }, (_, row) => row);
-  for (const row of rows) {
-    inputIds[row] = BigInt(Math.floor(uniform(BigInt(row), 0) * vocabSize));
+  const slots = Array.from({ length: NUM_SLOTS }, (_, slot) => slot);
+  for (const slot of slots) {
+    inputIds[slot] = BigInt(Math.floor(uniform(BigInt(slot), 0) * vocabSize));
   }
   try {
     for (let position = 0; position < length; position++) {
-      for (const row of rows) group.setLength(row, position + 1);
+      for (const slot of slots) group.setLength(slot, position + 1);
       logits.reset();
-      binding.run(rows);
-      for (const row of rows) {
-        inputIds[row] = BigInt(draw(logits.row(row), uniform(BigInt(row), position + 1)));
+      binding.run(slots);
+      for (const slot of slots) {
+        inputIds[slot] = BigInt(draw(logits.row(slot), uniform(BigInt(slot), position + 1)));
       }
       // The process keeps answering meanwhile, if only to say that it is not ready.
       await setImmediate();
@@ -93,7 +93,7 @@ function scalesOf(storage: KvStorage, length: number): LayerKvScales[] {
 }
 
 /**
- * @param data [rows, kv_heads, capacity, head_dim]
+ * @param data [slots, kv_heads, capacity, head_dim]
  * @param magnitude of a channel's value, combined with that of the channel it rotates with
  * @returns [kv_heads, head_dim]
  */
