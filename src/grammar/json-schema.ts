@@ -35,7 +35,7 @@ export function schemaFault(path: string, reason: string): GrammarError {
 }
 
 /** @throws GrammarError for keywords that would have to be ignored. */
-export function refuseUnsupported(schema: Schema, path: string): void {
+export function rejectUnsupported(schema: Schema, path: string): void {
   const keyword = UNSUPPORTED.find((name) => schema[name] !== undefined && schema[name] !== false);
   if (keyword !== undefined) throw schemaFault(path, `\`${keyword}\` is not supported`);
   if (schema['uniqueItems'] === true) throw schemaFault(path, '`uniqueItems` is not supported');

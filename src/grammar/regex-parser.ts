@@ -59,7 +59,7 @@ class RegexParser {
   }
 
   parse(): string {
-    this.#take('^');
+    this.#accept('^');
     const { ebnf } = this.#alternatives();
     if (this.#at < this.#pattern.length) throw this.#fault('there is no `(` for this `)`');
     return ebnf;
@@ -71,7 +71,7 @@ class RegexParser {
       throw this.#fault(`groups are nested too deeply: more than ${LIMITS.grammarDepth} levels`);
     }
     const alternatives = [this.#sequence()];
-    while (this.#take('|')) alternatives.push(this.#sequence());
+    while (this.#accept('|')) alternatives.push(this.#sequence());
     this.#depth--;
     return this.#bounded(anyOf(alternatives.map(({ ebnf }) => ebnf)), sizeOf(alternatives));
   }
@@ -92,7 +92,7 @@ class RegexParser {
   }
 
   #atom(): Part {
-    return this.#take('(') ? this.#group() : { ebnf: this.#character(), size: 1 };
+    return this.#accept('(') ? this.#group() : { ebnf: this.#character(), size: 1 };
   }
 
   #character(): string {
@@ -117,20 +117,20 @@ class RegexParser {
   }
 
   #group(): Part {
-    if (this.#take('?') && !this.#take(':')) {
+    if (this.#accept('?') && !this.#accept(':')) {
       const named = this.#rest(/^P?<[A-Za-z_]\w*>/);
       if (named === null) throw this.#fault('look-around and flags are not supported');
       this.#at += named.length;
     }
     const { ebnf, size } = this.#alternatives();
-    if (!this.#take(')')) throw this.#fault('a `)` is missing');
+    if (!this.#accept(')')) throw this.#fault('a `)` is missing');
     return { ebnf: `(${ebnf})`, size };
   }
 
   #class(): string {
-    const negated = this.#take('^');
+    const negated = this.#accept('^');
     const ranges: CharacterRange[] = [];
-    while (!this.#take(']')) {
+    while (!this.#accept(']')) {
       const low = this.#classItem();
       const isRange = this.#peek() === '-' && this.#pattern[this.#at + 1] !== ']';
       if (typeof low !== 'number') {
@@ -159,7 +159,7 @@ class RegexParser {
         this.#at++;
         return shorthand;
       }
-      character = this.#take('b') ? '\b' : this.#escapedCharacter();
+      character = this.#accept('b') ? '\b' : this.#escapedCharacter();
     }
     return character.codePointAt(0) ?? 0;
   }
@@ -190,7 +190,7 @@ class RegexParser {
     const range = this.#range();
     if (range === null) return atom;
     // Lazy or greedy makes no difference to what matches.
-    this.#take('?');
+    this.#accept('?');
     const [min, max] = range;
     if (max !== null && max < min)
       throw this.#fault('the numbers of a repetition are out of order');
@@ -206,9 +206,9 @@ class RegexParser {
   }
 
   #range(): [number, number | null] | null {
-    if (this.#take('*')) return [0, null];
-    if (this.#take('+')) return [1, null];
-    if (this.#take('?')) return [0, 1];
+    if (this.#accept('*')) return [0, null];
+    if (this.#accept('+')) return [1, null];
+    if (this.#accept('?')) return [0, 1];
     const braces = this.#rest(/^\{\d{1,9}(,\d{0,9})?\}/);
     if (braces === null) return null;
     this.#at += braces.length;
@@ -227,7 +227,7 @@ class RegexParser {
     return character;
   }
 
-  #take(character: string): boolean {
+  #accept(character: string): boolean {
     if (this.#peek() !== character) return false;
     this.#at++;
     return true;

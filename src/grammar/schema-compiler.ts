@@ -18,7 +18,7 @@ import {
   isSchema,
   listOf,
   numberOf,
-  refuseUnsupported,
+  rejectUnsupported,
   resolveReference,
   type Schema,
   schemaFault,
@@ -107,7 +107,7 @@ export class SchemaCompiler {
   }
 
   #expression(schema: Schema, path: string, depth: number): string {
-    refuseUnsupported(schema, path);
+    rejectUnsupported(schema, path);
     const reference = textOf(schema, '$ref', path);
     if (reference !== undefined) return this.#reference(reference, schema, path);
     const combined = this.#combination(schema, path, depth);

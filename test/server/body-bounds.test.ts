@@ -98,7 +98,7 @@ describe('the memory of bodies', () => {
     const budget = new BodyBudget();
     const statusOf = (client: string, numBytes: number) => {
       try {
-        budget.take(client, numBytes);
+        budget.charge(client, numBytes);
       } catch (error) {
         return error instanceof ApiError ? [error.status, error.headers['retry-after']] : error;
       }
@@ -109,7 +109,7 @@ describe('the memory of bodies', () => {
     expect(statusOf('a', 1)).toEqual([429, '1']);
     expect(statusOf('b', share)).toBe(200);
     expect(statusOf('c', 1)).toEqual([503, '1']);
-    budget.give('a', share);
+    budget.release('a', share);
     expect(statusOf('a', 1)).toBe(200);
     expect(statusOf('c', 1)).toBe(200);
   });

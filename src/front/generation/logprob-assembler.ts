@@ -21,7 +21,7 @@ export class LogprobAssembler {
   }
 
   /** @returns what was added since the last call */
-  take(): TokenLogprob[] {
+  drain(): TokenLogprob[] {
     const entries = this.#entries;
     this.#entries = [];
     return entries;

@@ -72,7 +72,7 @@ export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
     const [first] = heads.sort((a, b) => rank(a) - rank(b) || a.startTag - b.startTag);
     if (!first) return undefined;
     this.#virtualTime = Math.max(this.#virtualTime, first.startTag);
-    this.#take(lineOf(first), 0);
+    this.#removeAt(lineOf(first), 0);
     return first.run;
   }
 
@@ -80,7 +80,7 @@ export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
   remove(id: string): void {
     for (const [key, line] of this.#lines) {
       const index = line.findIndex((entry) => entry.id === id);
-      if (index !== -1) this.#take(key, index);
+      if (index !== -1) this.#removeAt(key, index);
     }
   }
 
@@ -92,7 +92,7 @@ export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
     throw new Error('a waiting request keeps its place');
   }
 
-  #take(key: string, index: number): void {
+  #removeAt(key: string, index: number): void {
     const line = this.#lines.get(key) ?? [];
     line.splice(index, 1);
     this.#size--;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isFileError } from '../build/cache-error.ts';
 import { fileHash } from '../build/content-hash.ts';
 import { ModelError } from '../model-error.ts';
-import { askHub, type HubAccess, type HubFile, refusal } from './hub-repository.ts';
+import { askHub, type HubAccess, type HubFile, errorOfAnswer } from './hub-repository.ts';
 
 /** Times in a row that a connection may break without a byte more. */
 const MAX_FAILURES = 5;
@@ -91,7 +91,7 @@ async function fetchRest(
     body.destroy();
     throw new Error(`status ${status}`);
   }
-  if (status !== 200 && status !== 206) throw refusal(answer, file.name, access);
+  if (status !== 200 && status !== 206) throw errorOfAnswer(answer, file.name, access);
   // A server that knows no ranges sends everything again.
   let bytes = status === 206 ? have : 0;
   const flags = bytes > 0 ? 'a' : 'w';

@@ -88,7 +88,7 @@ export async function listHubFiles(
   const path = `/api/models/${id}/revision/${encodeURIComponent(revision)}?blobs=true`;
   // Once more, for a connection kept open from an earlier request may be gone by now.
   const answer = await askHub(path, access).catch(() => askHub(path, access));
-  if (answer.status !== 200) throw refusal(answer, `${id}@${revision}`, access);
+  if (answer.status !== 200) throw errorOfAnswer(answer, `${id}@${revision}`, access);
   const parsed = listingSchema.safeParse(await readJsonAnswer(answer).catch(() => null));
   if (!parsed.success) throw new ModelError(`${access.endpoint} did not answer as a hub does`);
   return {
@@ -112,7 +112,7 @@ export function askHub(
 }
 
 /** What an answer that is no success means; nothing more is read of it. */
-export function refusal(
+export function errorOfAnswer(
   { status, body }: Answer,
   what: string,
   { endpoint, token }: HubAccess,

@@ -92,7 +92,7 @@ export function parseDecoderConfig(
     throw new ModelError(`${origin} is not a valid model configuration: ${issues(parsed.error)}`);
   }
   const hf = parsed.data;
-  refuseUnsupported(hf, origin);
+  rejectUnsupported(hf, origin);
   const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
   const rope = parseRope(hf, {
     headDim,
@@ -155,20 +155,20 @@ function parseFamily(json: unknown, origin: string): Family {
   return family;
 }
 
-function refuseUnsupported(hf: HuggingFaceConfig, origin: string): void {
-  const refuse = (what: string, supported: string): never => {
+function rejectUnsupported(hf: HuggingFaceConfig, origin: string): void {
+  const reject = (what: string, supported: string): never => {
     throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
   };
   if ((hf.num_local_experts ?? 0) > 0) {
-    refuse(`a mixture of ${hf.num_local_experts} experts`, 'dense models');
+    reject(`a mixture of ${hf.num_local_experts} experts`, 'dense models');
   }
   const layerType = hf.layer_types?.find((type) => !LAYER_TYPES.includes(type));
-  if (layerType !== undefined) refuse(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
+  if (layerType !== undefined) reject(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
   if (hf.use_bidirectional_attention === true) {
-    refuse('use_bidirectional_attention', 'causal attention');
+    reject('use_bidirectional_attention', 'causal attention');
   }
   if (hf.quantization_config !== undefined && hf.quantization_config !== null) {
-    refuse('a checkpoint that is quantized already', 'float32, float16 and bfloat16 weights');
+    reject('a checkpoint that is quantized already', 'float32, float16 and bfloat16 weights');
   }
 }
 

@@ -65,7 +65,7 @@ export async function readSafetensorsHeader(
     }
     entries.set(name, checkEntry(value, dataStart, fileSize, `${path}: tensor "${name}"`));
   }
-  refuseOverlaps(entries, path);
+  rejectOverlaps(entries, path);
   return entries;
 }
 
@@ -136,7 +136,7 @@ function checkEntry(
   return { dtype, shape, offset: dataStart + begin, byteLength: expected };
 }
 
-function refuseOverlaps(entries: ReadonlyMap<string, TensorEntry>, path: string): void {
+function rejectOverlaps(entries: ReadonlyMap<string, TensorEntry>, path: string): void {
   const sorted = [...entries].sort(([, a], [, b]) => a.offset - b.offset);
   let previous: { name: string; end: number } | undefined;
   for (const [name, { offset, byteLength }] of sorted) {

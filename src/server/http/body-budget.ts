@@ -13,7 +13,7 @@ export class BodyBudget {
    * Charges `client` for bytes that came in.
    * @throws ApiError 429 past the client's share, 503 past what all may have
    */
-  take(client: string, numBytes: number): void {
+  charge(client: string, numBytes: number): void {
     const ofClient = (this.#bytesByClient.get(client) ?? 0) + numBytes;
     if (ofClient > LIMITS.clientBodyBytesAtOnce) throw tooManyBodies(RETRY_SECONDS);
     if (this.#numBytes + numBytes > LIMITS.bodyBytesAtOnce) {
@@ -23,8 +23,8 @@ export class BodyBudget {
     this.#bytesByClient.set(client, ofClient);
   }
 
-  /** Gives back what was taken. */
-  give(client: string, numBytes: number): void {
+  /** Gives back what was charged. */
+  release(client: string, numBytes: number): void {
     this.#numBytes -= numBytes;
     const left = (this.#bytesByClient.get(client) ?? 0) - numBytes;
     if (left > 0) this.#bytesByClient.set(client, left);

@@ -37,7 +37,7 @@ export class BodyReader {
     let numBytes = 0;
     const take = (taken: number): void => {
       if (numBytes + taken > this.#limitBytes) throw bodyTooLarge(this.#limitBytes);
-      this.#budget.take(client, taken);
+      this.#budget.charge(client, taken);
       numBytes += taken;
     };
     try {
@@ -45,7 +45,7 @@ export class BodyReader {
       if (text.length > SMALL_BODY) await this.#turn();
       return parseScanned(text);
     } finally {
-      this.#budget.give(client, numBytes);
+      this.#budget.release(client, numBytes);
     }
   }
 
