@@ -6,7 +6,7 @@
 export const LIMITS = {
   /** Bytes of a request body or a WebSocket frame (--max-body). */
   bodyBytes: 8 * 2 ** 20,
-  /** Milliseconds in which a connection's two ends must have agreed on their keys. */
+  /** Milliseconds that a TLS handshake may take. */
   tlsHandshakeMs: 10_000,
   /** Bytes of all request bodies that are being read at once, over all clients. */
   bodyBytesAtOnce: 256 * 2 ** 20,

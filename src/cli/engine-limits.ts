@@ -20,7 +20,7 @@ type LimitOptions = Options<
   | 'kvCacheDtype'
 >;
 
-/** What a model sets bounds by. */
+/** The model's properties that limit flags. */
 interface LimitedModel {
   readonly maxPositionEmbeddings: number;
   /** By layer, null where it attends to everything before it; left out where nothing depends on it. */
@@ -34,7 +34,8 @@ const DEFAULT_BATCHED_TOKENS = 512;
 const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
 
 /**
- * Fits the flags to each other, to the model and to the device, the CPU if left out.
+ * Checks the flags against each other, the model and the device (the CPU if left out), and fills in
+ * defaults.
  * @param numModels that share the memory which is free, where the flags do not say how much there is
  * @throws UsageError naming the flag and both numbers
  */

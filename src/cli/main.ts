@@ -18,7 +18,7 @@ import { generateCommand } from './generate.ts';
 import { serveCommand } from './serve.ts';
 import { packageVersion } from './version.ts';
 
-/** Failures that the user can do something about: the message says all, a stack would hide it. */
+/** Failures that the user can fix: the message is enough, and a stack would hide it. */
 const EXPECTED_ERRORS = [
   ModelError,
   UntrustedPathError,

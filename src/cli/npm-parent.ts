@@ -1,7 +1,7 @@
 /**
- * npm runs a script in a shell, and passes SIGTERM on to that shell alone, which dies of it. SIGKILL
- * and SIGHUP it passes on to nobody. So a server that npm started looks for itself whether npm is
- * still there.
+ * npm runs a script in a shell, and passes SIGTERM only to that shell, which dies of it. It does
+ * not pass on SIGKILL and SIGHUP. So a server that npm started checks itself whether npm is still
+ * there.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ export function onNpmGone(onGone: () => void): void {
 function isNpmThere(): boolean {
   // Windows still reports the id of a parent that is gone.
   if (process.ppid !== parent || !isAlive(parent)) return false;
-  // Where the shell has not made way for this process, npm is the shell's parent.
+  // If the shell did not replace itself with this process, npm is the shell's parent.
   return shell === null || !SHELL.test(shell.name) || isAlive(shell.parent);
 }
 

@@ -9,8 +9,8 @@ import type { PrecisionChoice } from './precision-choice.ts';
 
 /**
  * What `--speculative` means for a model, with the draft model built; null for none. `auto` guesses
- * only where that can't change a text: on GPUs, and with quantized weights or a quantized cache, a run
- * of several tokens rounds otherwise than a run of one.
+ * only where that can't change a text: on GPUs, and with quantized weights or a quantized cache, a
+ * run of several tokens rounds differently from a run of one.
  * @throws UsageError when the flags do not go together
  * @throws ModelError when the draft model is missing, damaged or not supported
  */

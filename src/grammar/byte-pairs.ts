@@ -1,13 +1,13 @@
 /**
- * Splits texts into tokens as byte-level BPE tokenizers do: of all neighbours that are a token
- * together, those merge first whose token has the lowest id, for ids are given out in the order in
- * which merges were learned. Not what such a tokenizer gives where its pattern for words parts what a
- * merge would join, or where ids are in another order.
+ * Splits texts into tokens as byte-level BPE tokenizers do: of all neighbours that form a token
+ * together, the pair with the lowest token id merges first, since ids follow the order in which
+ * merges were learned. The result differs from such a tokenizer's where its word pattern splits
+ * what a merge would join, or where ids have another order.
  */
 export class BytePairs {
   readonly #tokens: readonly string[];
   readonly #ids = new Map<string, number>();
-  /** Of tokens that no two others make, such as tags: they are taken out of a text first. */
+  /** For tokens that are not made of two others, such as tags: they are split off first. */
   readonly #wholes: RegExp | null;
 
   /** @param tokens see GrammarVocabulary */

@@ -11,8 +11,8 @@ export interface GrammarSpec {
   /** The request's field it came from, for errors. */
   readonly field: string;
   /**
-   * Whose it is, and whether it was slow to compile: grammars of one owner may hold one another up,
-   * those of others as little as can be. Empty if left out.
+   * Its owner, and whether it was slow to compile: grammars of one owner may delay each other, but
+   * others' as little as possible. Empty if left out.
    */
   readonly owner?: string;
 }

@@ -6,7 +6,7 @@ import type { ThreadAnswer, ThreadCommand } from './thread-messages.ts';
 
 const ENTRY = new URL('./grammar-worker.js', import.meta.url);
 
-/** The thread ended before it got to what it was asked. */
+/** The thread ended before it could answer. */
 export class GrammarThreadError extends Error {
   override readonly name = 'GrammarThreadError';
 }
@@ -17,7 +17,7 @@ export interface GrammarThreadOptions {
   readonly timeoutMs: number;
   /** Called when a grammar has been computed for `afterMs`. */
   readonly slow?: { readonly afterMs: number; readonly onSlow: () => void };
-  /** Called when the thread ended unasked or was ended for taking too long. */
+  /** Called when the thread ended unexpectedly, or was ended because it took too long. */
   readonly onEnd: () => void;
 }
 
@@ -52,19 +52,19 @@ export class GrammarThread {
     return this.#ended;
   }
 
-  /** What its WebAssembly has taken; it gives nothing back but by ending. */
+  /** Memory of its WebAssembly, which is freed only when the thread ends. */
   get memoryBytes(): number {
     return this.#memoryBytes;
   }
 
   /**
    * @returns the grammar in xgrammar's notation
-   * @throws GrammarError when the grammar is wrong, takes longer than the time it has, or brings the
-   *   thread down; GrammarThreadError when the thread ends before it is done.
+   * @throws GrammarError when the grammar is wrong, takes longer than the time it has, or makes the
+   *   thread fail; GrammarThreadError when the thread ends before it is done.
    */
   async compile(source: Pick<GrammarSource, 'form' | 'thought'>): Promise<string> {
     const id = ++this.#lastId;
-    // Throws where the source is no plain data; nothing is pending then.
+    // Throws if the source is not plain data; then nothing is pending.
     this.post({ type: 'compile', id, source });
     this.#worker.ref();
     return new Promise((resolve, reject) => {
@@ -77,7 +77,7 @@ export class GrammarThread {
     this.#worker.postMessage(command, []);
   }
 
-  /** Ends the thread at once; what it was asked fails. */
+  /** Ends the thread at once; its tasks fail. */
   terminate(reason: string): void {
     this.#end(new GrammarThreadError(reason));
     void this.#worker.terminate();
@@ -113,7 +113,7 @@ export class GrammarThread {
     if (slow) this.#timers.push(setTimeout(slow.onSlow, slow.afterMs));
   }
 
-  /** The thread ended unasked: what it was at is to blame. */
+  /** The thread ended unexpectedly: its current task is to blame. */
   #die(reason: string): void {
     const [first] = this.#pending.values();
     if (this.#isReady) first?.reject(new GrammarError(`the grammar can't be compiled: ${reason}`));

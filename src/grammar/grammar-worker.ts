@@ -1,6 +1,7 @@
 /**
- * A thread that compiles grammars and matches generated tokens against them. WebAssembly can hang on
- * a hostile grammar and aborts on a wrong one; here it stops nobody, and can be ended from outside.
+ * A thread that compiles grammars and matches generated tokens against them. WebAssembly can hang
+ * on a hostile grammar and aborts on a wrong one. Here it blocks nothing else, and can be ended
+ * from outside.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { CompiledGrammar, GrammarMatcher } from '@mlc-ai/web-xgrammar';
@@ -23,7 +24,7 @@ interface Matcher {
   numTokens: number;
   /** What is known to come next. */
   forced: string;
-  /** It failed, and may be anywhere in the text. */
+  /** It failed, and its position in the text is unknown. */
   isLost: boolean;
 }
 
@@ -36,13 +37,14 @@ const tokenizerInfo = await xgrammar.TokenizerInfo.createTokenizerInfo(
   vocabSize,
   [...eosTokenIds],
 );
-// Its own cache makes the compile after a failed one wait for ever.
+// With its own cache, the compile after a failed one would wait forever.
 const compiler = await xgrammar.GrammarCompiler.createGrammarCompiler(tokenizerInfo, false);
 const bytePairs = new BytePairs(tokens);
 const compiled = new Map<string, CompiledGrammar>();
 const matchers = new Map<number, Matcher>();
 
-// The first of all takes several times as long, while its code is made: that is nobody's time.
+// The first compile takes several times as long, because code is generated: it counts for no
+// grammar.
 await compile(sourceToEbnf({ form: { kind: 'json_object' } }));
 answer({ type: 'ready' });
 let done = Promise.resolve();
@@ -111,7 +113,7 @@ async function compile(ebnf: string): Promise<CompiledGrammar> {
   return entry;
 }
 
-/** Some grammars compile but match nothing, or hang when they are first asked. */
+/** Some grammars compile but match nothing, or hang at first use. */
 async function requireText(grammar: CompiledGrammar): Promise<void> {
   const matcher = await xgrammar.GrammarMatcher.createGrammarMatcher(grammar);
   const mask = await matcher.getNextTokenBitmask();
@@ -210,7 +212,7 @@ async function publishBehind(id: number, number: number, draft: Int32Array): Pro
   }
 }
 
-/** The library's words, without its source files' names and the way it went down. */
+/** The library's message, without names of source files and the stack. */
 function reasonOf(error: unknown): string {
   if (memory.isExhausted) {
     memory.isExhausted = false;

@@ -39,7 +39,7 @@ export function objectEbnf(
   return membersEbnf(rules, parts);
 }
 
-/** The number of members must be right whichever optional ones are there. */
+/** The number of members must be right, whichever optional ones are present. */
 function checkCounts(schema: Schema, numRequired: number, numMembers: number, path: string): void {
   const min = countOf(schema, 'minProperties', path) ?? 0;
   const max = countOf(schema, 'maxProperties', path) ?? numMembers;
@@ -82,7 +82,7 @@ function mapEbnf(
 ): string {
   const min = countOf(schema, 'minProperties', path) ?? 0;
   const max = countOf(schema, 'maxProperties', path) ?? null;
-  // A key may come twice, so that more than one member is no certainty.
+  // A key may come twice, so more than one member is not certain.
   if (min > 1) throw schemaFault(path, '`minProperties` above 1 needs `properties`');
   if (max !== null && max < min)
     throw schemaFault(path, '`maxProperties` is below `minProperties`');

@@ -22,9 +22,9 @@ const FOLLOWED = '(=[:,\\u007d\\u005d])';
 const MAX_EXACT_LENGTH = 128;
 
 /**
- * The rules of strings. They recur to the right, character by character: the allowed tokens are then
- * known beforehand, where `(character)*` would have each of them tried at each step (on 4,096 tokens
- * 10 us a mask instead of 3 ms).
+ * The rules of strings. They recurse to the right, character by character. The allowed tokens are
+ * then known beforehand; with `(character)*` each of them would be tried at each step (4,096
+ * tokens: 10 us for a mask instead of 3 ms).
  */
 export function addStringRules(rules: EbnfRules): void {
   rules.set('escape', ESCAPE);
@@ -40,7 +40,7 @@ function rest(next: string, mayEnd: boolean): string {
 
 const IN_JSON_STRING: CharacterRules = {
   one: (character) => literal(JSON.stringify(character).slice(1, -1)),
-  // What would have to be escaped is left out, which leaves the pattern's other texts.
+  // Characters that need escaping are left out; the pattern's other texts remain.
   class: (ranges, negated) =>
     negated ? characterClass([...ranges, ...UNSAFE], true) : safeClass(ranges),
 };

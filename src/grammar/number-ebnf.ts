@@ -15,7 +15,7 @@ export interface NumberBounds {
   readonly exclusiveMaximum?: number | undefined;
 }
 
-/** Within what doubles hold exactly; a model that has lost its way would else write digits for ever. */
+/** Within what doubles hold exactly; otherwise a confused model might write digits forever. */
 const UNSIGNED = '("0" | [1-9] [0-9]{0,14})';
 export const INTEGER = `("-"? ${UNSIGNED})`;
 export const NUMBER = `("-"? ${UNSIGNED} ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,2})?)`;
@@ -101,7 +101,7 @@ function unsignedRange(from: number, to: number, decimals: number): string {
   const [first, last] = [whole[0], whole.at(-1)];
   if (first !== undefined && last !== undefined) {
     const fraction = decimals === 0 ? '' : ` "." [0-9]{${decimals}}`;
-    // One path for all: apart they would be followed side by side, digit by digit.
+    // One path for all: separate ones would be followed in parallel, digit by digit.
     parts.push(`[1-9] [0-9]{${first - 1},${last - 1}}${fraction}`);
   }
   return anyOf(parts);

@@ -1,10 +1,10 @@
 /**
- * JSON Schema to EBNF. What comes out may describe fewer texts than the schema allows, never others,
- * so that every text of it is valid: objects have their members in the schema's order, numbers near
- * a bound are written in one way. Where that can't be done the schema is refused.
+ * JSON Schema to EBNF. The grammar may describe fewer texts than the schema allows, but no others,
+ * so every text of it is valid: objects have their members in the schema's order, numbers near a
+ * bound are written in one way. If that is not possible, the schema is rejected.
  *
- * The layout is that of Python's `json.dumps`, `{"a": 1, "b": [2, 3]}`: it is what models have seen
- * most, and free whitespace is where small models lose their way.
+ * The layout is that of Python's `json.dumps`, `{"a": 1, "b": [2, 3]}`: models have seen it most,
+ * and small models fail with free whitespace.
  */
 import { anyOf, COMMA, EbnfRules, literal } from './ebnf.ts';
 import { LIMITS } from '../limits.ts';
@@ -73,8 +73,8 @@ export class SchemaCompiler {
   compileRoot(path: string): string {
     this.#parts.numberOf(this.#root);
     const expression = this.#compile(this.#root, path, 0);
-    // One after the other, for a chain of references may be longer than the stack is deep. What a
-    // definition refers to joins the end.
+    // One after the other, because a chain of references may be longer than the stack is deep. A
+    // definition's own references are appended.
     for (const [reference, name] of this.#references) {
       this.#rules.set(name, this.#compile(this.#target(reference, path), reference, 0));
     }

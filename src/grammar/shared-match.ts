@@ -71,7 +71,7 @@ export class SharedMatch {
     Atomics.notify(this.#shared, at + STAMP);
   }
 
-  /** Lets the engine see that the thread is at this text. */
+  /** Shows the engine that the thread works on this text. */
   async work(work: () => Promise<void>): Promise<void> {
     const start = performance.now();
     Atomics.add(this.#shared, WORK, 1);
@@ -84,7 +84,7 @@ export class SharedMatch {
     }
   }
 
-  /** Odd while the thread is at this text; another one for each piece of work. */
+  /** Odd while the thread works on this text; it changes with each piece of work. */
   get workNumber(): number {
     return Atomics.load(this.#shared, WORK);
   }
@@ -119,7 +119,7 @@ export class SharedMatch {
 
   /** @param position number of generated tokens before the forced ones */
   publishForced(position: number, tokenIds: readonly number[]): void {
-    // Somebody who reads meanwhile makes a draft that does not come true.
+    // A reader that sees a half-written state only makes a wrong draft.
     Atomics.store(this.#shared, FORCED_LENGTH, 0);
     for (const [index, tokenId] of tokenIds.entries()) {
       Atomics.store(this.#shared, FORCED_TOKENS + index, tokenId);

@@ -4,7 +4,7 @@ import type { RequiredTools, ToolCallLayout } from './grammar-source.ts';
 import { addJsonRules, SchemaCompiler } from './schema-compiler.ts';
 import { SchemaParts } from './schema-parts.ts';
 
-/** Against a model that calls on and on. */
+/** Against a model that calls tools without end. */
 const MAX_PARALLEL_CALLS = 16;
 
 const NO_PARAMETERS = { type: 'object', properties: {} };

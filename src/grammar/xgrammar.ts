@@ -10,7 +10,7 @@ export type XGrammarModule = typeof XGrammar;
 
 const BYTES_PER_PAGE = 65_536;
 
-/** What the library printed since this was last emptied: it gives its reasons in no other way. */
+/** What the library printed since this was last emptied: it reports reasons only that way. */
 export const printed: string[] = [];
 
 /** The WebAssembly's memory, since it first grew. */
@@ -24,7 +24,7 @@ interface WasmMemory {
 
 declare const WebAssembly: { readonly Memory: { readonly prototype: WasmMemory } };
 
-/** WebAssembly may take 2 GB, and a hostile grammar takes what it gets. */
+/** WebAssembly may take 2 GB, and a hostile grammar uses all that it can get. */
 function boundMemory(maxBytes: number): void {
   const { prototype } = WebAssembly.Memory;
   const { grow } = prototype;

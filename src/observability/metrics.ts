@@ -135,7 +135,7 @@ export class Metrics {
   }
 
   #count(outcome: GenerationOutcome): void {
-    // Counted by the admission, which refuses most before they come this far.
+    // Counted by the admission, which rejects most of them earlier.
     if (outcome !== 'rejected') this.#finished.inc({ finished_reason: outcome });
   }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What Linux calls the instructions that ONNX Runtime's kernels for int8 products need. */
+/** Linux's names of the instructions that ONNX Runtime's int8 kernels need. */
 const NEEDED_FLAGS: Readonly<Record<string, string>> = { x64: 'avx2', arm64: 'asimddp' };
 
 /**

@@ -26,9 +26,9 @@ export function sharesThreads(numThreads: number): boolean {
 }
 
 /**
- * What ONNX Runtime sends to its vendor is off, by both switches: the variables, one for each of its
- * releases, are read when an environment is made, which else leaves a device id and a store of events
- * in the user's cache folder and looks up the vendor's host; the call is what Windows has.
+ * Telemetry is off, by both switches. The variables, one for each release of ONNX Runtime, are read
+ * when an environment is made; otherwise that leaves a device id and a store of events in the
+ * user's cache folder and looks up the vendor's host. The call is for Windows.
  */
 function createEnvironment(numThreads: number): Pointer {
   process.env['ORT_DISABLE_TELEMETRY'] = '1';

@@ -177,7 +177,7 @@ function posixPageMapper(): PageMapper {
       if (address === -1n) {
         throw new Error(`could not reserve ${byteLength} bytes (errno ${koffi.errno()})`);
       }
-      // A 2 MiB page would take physical memory for a whole row at its first token.
+      // A 2 MiB page would take physical memory for a whole slot at its first token.
       if (linux) madvise(address, byteLength, noHugePages);
       return address;
     },

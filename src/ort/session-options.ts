@@ -36,7 +36,7 @@ export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bi
     api.SetInterOpNumThreads(pointer, 1);
     // Exact int8 matmuls, which are slower, on CPUs where the usual ones are inexact.
     if (mayOverflowInt8()) api.AddSessionConfigEntry(pointer, 'session.x64quantprecision', '1');
-    // Memory patterns are kept per input shape, and a server sees ever new ones.
+    // Memory patterns are kept per input shape, and a server always sees new shapes.
     api.DisableMemPattern(pointer);
     // ONNX Runtime adds the time in milliseconds, but two sessions may be made in the same
     // millisecond.

@@ -30,7 +30,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   app.use(allowHosts(context));
   if (context.config.corsOrigins.length > 0) app.use(allowOrigins(context.config));
   app.use(async (c, next) => {
-    // Lets the client's connection go once it has its answer.
+    // Closes the client's connection once it has its answer.
     if (context.isDraining()) c.header('connection', 'close');
     await next();
   });
@@ -54,7 +54,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   documentRoutes(app, context);
   app.notFound((c) => toResponse(c, routeNotFound(c.req.method, c.req.path)));
   app.onError((error, c) => {
-    // The client is gone; what is answered reaches nobody.
+    // The client is gone; no answer can reach it.
     if (c.req.raw.signal.aborted) return c.body(null, 408);
     if (error instanceof HTTPException) return toResponse(c, badRequest(error.message));
     return toResponse(c, toApiError(error, context.logger));

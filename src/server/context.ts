@@ -54,9 +54,9 @@ export interface ServerConfig {
   readonly maxBodyBytes: number;
   /** Sequences (prompts times choices) that one request may have: what can run and wait at most. */
   readonly maxSequencesPerRequest: number;
-  /** Longest that a request may take, waiting included, in milliseconds; null is no limit. */
+  /** Longest time of a request, waiting included, in milliseconds; null is no limit. */
   readonly requestTimeoutMs: number | null;
-  /** Priorities that requests may have; others count as the nearest of these. */
+  /** Range of request priorities; others are clamped to it. */
   readonly priorities: PriorityRange;
   /** Whether clients with keys of their own find each other's prompts in the prefix cache. */
   readonly sharePrefixCache: boolean;
@@ -100,7 +100,7 @@ export interface TextRuntime extends Runtime {
 /** What all models of a server share. */
 export interface SharedContext {
   readonly bodies: Pick<BodyReader, 'read'>;
-  /** Responses that clients may come back to. */
+  /** Stored responses. */
   readonly responses: ResponseStore;
   readonly config: ServerConfig;
   readonly keys: ApiKeys;
@@ -109,7 +109,7 @@ export interface SharedContext {
   readonly timings: ServerTimings;
   readonly logger: Logger;
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;
-  /** True once shutdown began: running requests finish, new ones are refused. */
+  /** True once shutdown began: running requests finish, new ones are rejected. */
   isDraining(): boolean;
 }
 

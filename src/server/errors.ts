@@ -172,7 +172,7 @@ export function unavailable(
   });
 }
 
-/** What is no HTTP request, or did not arrive in time. @param code of Node's error */
+/** For what is not an HTTP request, or did not arrive in time. @param code of Node's error */
 export function notARequest(code: string | undefined): ApiError {
   const type = 'invalid_request_error';
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {

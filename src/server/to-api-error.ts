@@ -19,8 +19,8 @@ import {
 } from './errors.ts';
 
 /**
- * The error a client gets for `error`. What was not written for clients is logged in full and
- * answered in general words, so that no path or stack leaves the server.
+ * The error a client gets for `error`. An error that was not written for clients is logged in full
+ * and answered in general words, so that no path or stack leaves the server.
  */
 export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof ApiError) return error;

@@ -13,7 +13,7 @@ import { readJson } from '../huggingface/json-file.ts';
 
 const CONTENTS_FILE = 'contents.json';
 
-/** What is read of a file to know it again, in bytes: files up to PIECES of them whole. */
+/** Bytes of a file that are hashed in each piece; files of up to PIECES pieces are hashed whole. */
 const PIECE = 1024 * 1024;
 const PIECES = 64;
 
@@ -27,7 +27,8 @@ const contentsSchema = z.object({
 });
 
 /**
- * Writes down what a finished build folder holds. Comes last: a folder without is not finished.
+ * Records the content of a finished build folder. It is written last: a folder without it is not
+ * finished.
  * @param weightsFolder of weights that are not in the folder; null where all are
  */
 export async function writeContents(folder: string, weightsFolder: string | null): Promise<void> {

@@ -31,7 +31,7 @@ export function folderSource(
   return builtSource(config, identity, () => SafetensorsWeights.open(weightFiles));
 }
 
-/** Graphs of a shape, with weights made up. */
+/** Graphs of a shape, with random weights. */
 export function randomSource(config: DecoderConfig, seed: number): DecoderSource {
   return builtSource(
     config,

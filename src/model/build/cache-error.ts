@@ -1,6 +1,6 @@
 import { ModelError } from '../model-error.ts';
 
-/** What the system says, and what it means for a folder that is written to. */
+/** The system's error codes, and what they mean for a folder that is written to. */
 const REASONS: Readonly<Record<string, string>> = {
   EROFS: 'its file system is read-only',
   EACCES: 'permission is denied',

@@ -28,7 +28,7 @@ export async function contentHash(path: string, indexDirectory: string): Promise
   const digest = await fileHash(file);
   const after = await fingerprint(file);
   if (before.state === after.state && Date.now() - after.changedAt > SETTLED_AFTER) {
-    // A cache that is read only costs the next start time, and nothing else.
+    // A read-only cache only makes the next start slower.
     await remember(indexDirectory, entryPath, `${after.state}\n${digest}\n`).catch(() => {});
   }
   return digest;
@@ -57,7 +57,7 @@ async function fingerprint(file: string): Promise<{ state: string; changedAt: nu
   try {
     const stats = await stat(file, { bigint: true });
     const { size, ino, mtimeNs, ctimeNs, mtimeMs, ctimeMs } = stats;
-    // A pipe would be waited for without an end.
+    // Reading a pipe could wait forever.
     if (!stats.isFile()) throw new Error('it is not a file');
     const changedAt = Math.max(Number(mtimeMs), Number(ctimeMs));
     return { state: [size, ino, mtimeNs, ctimeNs].join(' '), changedAt };

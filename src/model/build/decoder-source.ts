@@ -9,7 +9,7 @@ export const PAGED_GRAPH_FILE = 'paged.onnx';
 /** Weights, where they are not left in a file of the source's. */
 export const WEIGHTS_FILE = `${GRAPH_FILE}.data`;
 
-/** What decoder graphs are made of, looked into. */
+/** The source of decoder graphs, after inspection. */
 export interface DecoderSource {
   /** What the graphs depend on besides the weights; becomes JSON. */
   readonly facts: unknown;

@@ -39,7 +39,7 @@ export interface BuiltModel {
   /** Likewise: the same decoder over a decode and a prefill group at once; see buildMixedGraph. */
   readonly mixedGraphPath: string;
   /**
-   * Likewise: the same decoder over a KV cache in blocks; see buildPagedGraph. Null in float32, in
+   * Likewise: the same decoder over a paged KV cache; see buildPagedGraph. Null in float32, in
    * which no provider has a kernel for it, and for exports.
    */
   readonly pagedGraphPath: string | null;

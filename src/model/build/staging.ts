@@ -27,7 +27,7 @@ export async function createStagingDirectory(finalPath: string): Promise<string>
   return path;
 }
 
-/** Builders that find the same damage may undo each other's work so often. */
+/** How often builders that find the same damage may undo each other's work. */
 const MAX_TRIES = 5;
 
 /**
@@ -53,8 +53,8 @@ export async function publish(
 }
 
 /**
- * Takes a damaged folder away. Where another builder has put a whole one in its place since it was
- * looked at, that one goes back.
+ * Removes a damaged folder. If another builder has replaced it with a good one meanwhile, that one
+ * is put back.
  */
 export async function discard(
   path: string,
@@ -66,7 +66,7 @@ export async function discard(
     await rename(path, aside);
     if (await isUsable(aside)) await rename(aside, path);
   } catch (error) {
-    // Gone already, or there is another one again.
+    // Already gone, or replaced again.
     if (!isOneOf(error, ['ENOENT', 'ENOTEMPTY', 'EEXIST'])) throw error;
   } finally {
     await rm(staging, { recursive: true, force: true });

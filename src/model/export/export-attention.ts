@@ -14,9 +14,9 @@ const PAST_KEY = 3;
 const POSITIONS = 9;
 
 /**
- * Has an export's GroupQueryAttention, which works over [1, tokens], run for each group of rows by
- * itself, over the lengths and the cache that the decoder gives.
- * @param width of what it puts out for a token
+ * Makes an export's GroupQueryAttention, which works over [1, tokens], run for each group of
+ * sequences separately, with the decoder's lengths and cache.
+ * @param width of its output for a token
  */
 export function regroupAttention(
   graph: GraphRewriter,

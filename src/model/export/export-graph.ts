@@ -49,7 +49,7 @@ export interface ExportFacts {
   readonly numParameters: number;
 }
 
-/** An export, looked into. */
+/** An export, after inspection. */
 export interface ExportGraph {
   readonly parsed: ParsedModel;
   readonly config: ExportConfig;
@@ -71,7 +71,7 @@ const SUPPORTED =
   'supported: decoders whose attention is GroupQueryAttention over past_key_values inputs';
 
 /**
- * Finds out what an export is like.
+ * Inspects an export.
  * @param origin what to call it in errors, such as its path
  * @throws ModelError when it is not a decoder that can be served, saying what was found
  */
@@ -231,7 +231,7 @@ function softcapOf({ attribute }: NodeProto): number {
   return attribute.find(({ name }) => name === 'softcap')?.f ?? 0;
 }
 
-/** By the products that most of the weights are in. */
+/** By the matmuls that have most of the weights. */
 function precisionOf(graph: GraphProto, dtype: ExportFacts['activationDtype']): Precision {
   const has = (type: RegExp, bits?: number) =>
     graph.node.some(

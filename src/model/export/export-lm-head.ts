@@ -1,7 +1,7 @@
 import { type GraphRewriter, inputsOf } from '../../onnx/graph-rewriter.ts';
 import type { NodeProto } from '../../onnx/onnx_pb.ts';
 
-/** Products with weights: what an LM head is. */
+/** Matmuls with weights: what an LM head can be. */
 const PRODUCTS: ReadonlySet<string> = new Set([
   'MatMul',
   'Gemm',
@@ -13,7 +13,10 @@ const PRODUCTS: ReadonlySet<string> = new Set([
   'DynamicQuantizeMatMul',
 ]);
 
-/** What makes each token's values of that token's alone, by position or by a constant. */
+/**
+ * Operators that compute each token's values from that token alone, element by element or with a
+ * constant.
+ */
 const TOKEN_WISE: ReadonlySet<string> = new Set([
   ...PRODUCTS,
   'Add',
@@ -28,7 +31,7 @@ const TOKEN_WISE: ReadonlySet<string> = new Set([
   'Where',
 ]);
 
-/** What exports choose the tokens with whose logits they give. */
+/** Operators by which exports choose the tokens whose logits they compute. */
 const CHOICES: ReadonlySet<string> = new Set(['Gather', 'Slice', 'Unsqueeze']);
 
 /**
@@ -54,8 +57,8 @@ function flatten(graph: GraphRewriter, name: string, value: string): string {
 }
 
 /**
- * The hidden state that the last product multiplies, and the nodes from there to the logits; the logits
- * themselves and no nodes where something on the way is not known to work token by token.
+ * The hidden state that the last matmul reads, and the nodes from there to the logits. If one of
+ * them is not known to work token by token: the logits themselves and no nodes.
  */
 function lmHead(
   graph: GraphRewriter,
@@ -80,7 +83,7 @@ function isProduct({ opType }: NodeProto): boolean {
   return PRODUCTS.has(opType);
 }
 
-/** What an export chooses tokens of, where it does: all of them. */
+/** If an export chooses tokens: the value with all of them. */
 function withoutChoice(graph: GraphRewriter, value: string): string {
   const node = graph.producer(value);
   const [from] = node?.input ?? [];

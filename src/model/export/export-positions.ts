@@ -5,8 +5,8 @@ import type { GroupPrefix } from '../graph/token-packing.ts';
 /**
  * Adds the position of every token, int64 [1, tokens], in the order of packTokens.
  *
- * A row's new tokens are its last ones: they begin where its length after the step less their number
- * is. Rows that are padded are fresh, and begin at 0.
+ * A sequence's new tokens are its last ones: they begin at its length after the step minus their
+ * number. Padded sequences are new, and begin at 0.
  */
 export function packPositions(
   graph: GraphNodes,

@@ -19,7 +19,7 @@ import { type ExportFolder, type ExportVariant, readExport } from './export-fold
 import { rewriteExport } from './export-graph.ts';
 
 /**
- * Graphs rewritten from an export's. Weights that it keeps in files of their own stay there.
+ * Graphs rewritten from an export's. Weights in separate files stay there.
  * @throws {ModelError} when it has no graph of the wanted precision
  */
 export function exportSource(folder: ExportFolder, options: BuildOptions): DecoderSource {
@@ -28,7 +28,7 @@ export function exportSource(folder: ExportFolder, options: BuildOptions): Decod
   return {
     facts: config,
     weightsFolder: dirname(file),
-    // Rewritten graphs hold of weights elsewhere only where they are.
+    // For weights in other files, rewritten graphs contain only their location.
     identity: () => contentHash(file, join(options.cacheDirectory, 'content-hashes')),
     write: async (target, { onProgress }, kvScales) => {
       const origin = relative(path, file);

@@ -43,9 +43,9 @@ export function buildMixedGraph(
 }
 
 /**
- * The same decoder over a paged KV cache (PagedAttention): decode, prefill and both at once, of sequences of any
- * length, as one row of tokens. For providers with a kernel for PagedAttention: they have it in float16
- * only.
+ * The same decoder over a paged KV cache (PagedAttention): decode, prefill and both at once, of
+ * sequences of any length, as one list of tokens. For providers with a kernel for PagedAttention:
+ * they have it in float16 only.
  *
  * Inputs: `input_ids` int64 [tokens], all sequences' tokens one after the other;
  * `cumulative_sequence_length` int32 [batch + 1], where each sequence's begin and the last one's end;

@@ -2,8 +2,8 @@ import type { AttributeValue } from '../../onnx/attributes.ts';
 import type { GraphNodes } from '../../onnx/graph-nodes.ts';
 
 /**
- * What a step of an int8 KV cache stands for, in one layer, for every channel of every head:
- * [kv_heads, head_dim] each. A cached value is the integer times its channel's scale.
+ * The scales of an int8 KV cache in one layer, for every channel of every head: [kv_heads,
+ * head_dim] each. A cached value is the integer times its channel's scale.
  */
 export interface LayerKvScales {
   readonly key: Float32Array;

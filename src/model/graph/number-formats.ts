@@ -1,7 +1,7 @@
 import type { ActivationDtype, Precision } from '../build/manifest.ts';
 import type { LayerKvScales } from './kv-scales.ts';
 
-/** What numbers a decoder graph has. */
+/** The number formats of a decoder graph. */
 export interface NumberFormats {
   /** Of the weights. */
   readonly precision: Precision;

@@ -2,7 +2,7 @@ import { attentionFactor, scaledFrequency, type RotaryShape } from '../huggingfa
 
 export interface RopeShape extends RotaryShape {
   readonly headDim: number;
-  /** What a query's product with a key is multiplied by. */
+  /** The factor of a query's dot product with a key. */
   readonly attentionScale: number;
 }
 

@@ -3,8 +3,8 @@ import { layerTensorNames } from '../huggingface/families.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
 /**
- * Weights for attention that turns dimension i of a head with dimension i + headDim / 2. Where only
- * the first `rotaryDim` turn, checkpoints have them pairwise among themselves: the dimensions of
+ * Weights for attention that rotates dimension i of a head with dimension i + headDim / 2. If only
+ * the first `rotaryDim` are rotated, checkpoints pair them among themselves: the dimensions of
  * query and key heads are reordered, which does not change their dot products.
  */
 export function inRotaryOrder(config: DecoderConfig, weights: WeightSource): WeightSource {

@@ -4,7 +4,7 @@ import { cast } from '../quantize/float-matrix.ts';
 /** The prefix of the names of a group's inputs and outputs. */
 export type GroupPrefix = '' | 'prefill.';
 
-/** The tokens of one or several groups of rows, one after the other, padding included. */
+/** The tokens of one or several groups of sequences, one after the other, padding included. */
 export interface TokenPacking {
   /** int32 [tokens]: all groups' `input_ids`. */
   readonly tokenIds: string;

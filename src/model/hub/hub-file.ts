@@ -20,10 +20,11 @@ export interface HubFileOptions {
 }
 
 /**
- * Downloads a file, and goes on where an earlier try was cut off. It has its name once it is whole.
+ * Downloads a file, and continues where an earlier try broke off. It gets its name once it is
+ * complete.
  * @param path on the hub, such as `/owner/name/resolve/commit/file`
- * @throws {ModelError} when the hub refuses, the connection keeps breaking, or the content is not what
- *   the hub said it is
+ * @throws {ModelError} when the hub rejects the request, the connection keeps breaking, or the
+ *   content's hash is wrong
  */
 export async function downloadHubFile(
   file: HubFile,
@@ -36,7 +37,7 @@ export async function downloadHubFile(
   let failures = 0;
   let have = await sizeOf(partial);
   while (have !== file.size) {
-    // Longer than the whole: two processes wrote to it at once.
+    // Longer than the file: two processes wrote to it at once.
     if (have !== undefined && have > file.size) {
       await rm(partial);
       have = undefined;
@@ -71,7 +72,7 @@ export async function downloadHubFile(
   await rename(partial, target);
 }
 
-/** Where a file's beginning is kept until it is whole. */
+/** Where a file's beginning is kept until it is complete. */
 export function partialOf(target: string): string {
   return `${target}.partial`;
 }
@@ -92,7 +93,7 @@ async function fetchRest(
     throw new Error(`status ${status}`);
   }
   if (status !== 200 && status !== 206) throw errorOfAnswer(answer, file.name, access);
-  // A server that knows no ranges sends everything again.
+  // A server without support for ranges sends everything again.
   let bytes = status === 206 ? have : 0;
   const flags = bytes > 0 ? 'a' : 'w';
   const counted = async function* (chunks: AsyncIterable<Uint8Array>) {

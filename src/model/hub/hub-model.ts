@@ -27,12 +27,12 @@ import { downloadFiles, type Snapshot } from './hub-snapshot.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { weightFiles } from '../huggingface/safetensors.ts';
 
-/** What a decoder and its tokenizer are made of; other formats and weights are left on the hub. */
+/** The files of a decoder and its tokenizer; other formats and weights are not downloaded. */
 const CONFIG = 'config.json';
 const TEXTS =
   /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
-/** Rejects when it is none of them, saying what there is. */
+/** Rejects when the hub has none that fits, saying what there is. */
 export type PickVariant = (choice: ExportFolder) => Promise<Pick<ExportVariant, 'file'>>;
 
 export interface PullOptions extends Pick<HubFileOptions, 'access' | 'retryMs'> {
@@ -128,7 +128,10 @@ interface HubModel {
   readonly folder: string;
 }
 
-/** What holds the weights: as published where a graph can be built of them, else those of an export. */
+/**
+ * The files with the weights: safetensors if a graph can be built from them, else those of an
+ * export.
+ */
 async function filesWithWeights(
   model: HubModel,
   pickVariant: PickVariant,

@@ -86,7 +86,7 @@ export async function listHubFiles(
   access: HubAccess,
 ): Promise<HubListing> {
   const path = `/api/models/${id}/revision/${encodeURIComponent(revision)}?blobs=true`;
-  // Once more, for a connection kept open from an earlier request may be gone by now.
+  // Once more, because a connection kept from an earlier request may be closed by now.
   const answer = await askHub(path, access).catch(() => askHub(path, access));
   if (answer.status !== 200) throw errorOfAnswer(answer, `${id}@${revision}`, access);
   const parsed = listingSchema.safeParse(await readJsonAnswer(answer).catch(() => null));

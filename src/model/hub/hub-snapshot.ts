@@ -6,7 +6,7 @@ import { ModelError } from '../model-error.ts';
 import { downloadHubFile, type HubFileOptions, partialOf } from './hub-file.ts';
 import type { HubFile } from './hub-repository.ts';
 
-/** A model at one commit, and where its files are to be. */
+/** A model at one commit, and the folder for its files. */
 export interface Snapshot {
   /** Such as `Qwen/Qwen3-0.6B`. */
   readonly id: string;
@@ -45,7 +45,7 @@ export async function downloadFiles(
   }
 }
 
-/** Told before the disk is full of what then can not be finished. */
+/** Fails before the disk is full with a download that can't be finished. */
 async function requireSpace(folder: string, targets: readonly Target[], id: string): Promise<void> {
   let missing = 0;
   for (const { file, path } of targets) {

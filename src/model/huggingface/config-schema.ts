@@ -59,7 +59,7 @@ export const configSchema = z.looseObject({
   partial_rotary_factor: fraction.nullish(),
   // Where Phi-3 has what others have in rope_scaling.
   original_max_position_embeddings: count.nullish(),
-  // SmolLM3: by layer, 0 for no rotary embedding; or every how manieth layer has none.
+  // SmolLM3: by layer, 0 for no rotary embedding; or n, if every n-th layer has none.
   no_rope_layers: z.array(z.int()).nullish(),
   no_rope_layer_interval: count.nullish(),
   // Granite 4: `rope`, or none in any layer.

@@ -31,15 +31,15 @@ export interface DecoderConfig {
   readonly logitSoftcap: number | null;
   /** Likewise attention's scores. */
   readonly attentionSoftcap: number | null;
-  /** How many dimensions of a head turn with the position. */
+  /** How many dimensions of a head have rotary embedding. */
   readonly rotaryDim: number;
-  /** By layer, whether they turn at all. */
+  /** By layer, whether there is rotary embedding. */
   readonly rotatedLayers: readonly boolean[];
   readonly ropeTheta: number;
   readonly ropeScaling: RopeScaling;
   /** The rotary base of layers with a sliding window, where it is another, unscaled; else null. */
   readonly localRopeTheta: number | null;
-  /** What attention multiplies the products of queries and keys by. */
+  /** The scale of attention scores. */
   readonly attentionScale: number;
   /** By layer, how many tokens each attends to, itself included; null for all before it. */
   readonly slidingWindows: readonly (number | null)[];

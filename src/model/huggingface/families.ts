@@ -14,9 +14,9 @@ export interface HeadNorms {
 export interface LayerTensorNames {
   /** Norm before attention; null if there is none. */
   readonly attentionNorm: string | null;
-  /** Query, key and value: one tensor for each, or one with all three below each other. */
+  /** Query, key and value: one tensor for each, or one with all three stacked. */
   readonly queryKeyValue: readonly string[];
-  /** Norms of queries and keys before they are turned; null if there are none. */
+  /** Norms of queries and keys before rotary embedding; null if there are none. */
   readonly headNorms: HeadNorms | null;
   readonly attentionOutput: string;
   /** Norm of what attention adds to the hidden state; null if there is none. */

@@ -7,7 +7,7 @@ type RopeParameters = NonNullable<HuggingFaceConfig['rope_scaling']>;
 export interface Rope {
   readonly theta: number;
   readonly scaling: RopeScaling;
-  /** How many dimensions of a head turn. */
+  /** How many dimensions of a head have rotary embedding. */
   readonly rotaryDim: number;
   /** Of layers with a sliding window, whose frequencies are not scaled; null if theirs are the same. */
   readonly localTheta: number | null;

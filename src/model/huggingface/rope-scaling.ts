@@ -19,14 +19,14 @@ export type RopeScaling =
       /** Whether the borders between the two are rounded to whole pairs of dimensions. */
       readonly truncate: boolean;
       readonly originalMaxPositionEmbeddings: number;
-      /** What queries and keys are multiplied by as they turn. */
+      /** The factor of queries and keys at rotary embedding. */
       readonly attentionFactor: number;
     }
   | {
       readonly type: 'longrope';
       /** What each frequency is divided by: the factors for short or those for long texts. */
       readonly factors: readonly number[];
-      /** What queries and keys are multiplied by as they turn. */
+      /** The factor of queries and keys at rotary embedding. */
       readonly attentionFactor: number;
     };
 
@@ -34,7 +34,7 @@ type Yarn = Extract<RopeScaling, { type: 'yarn' }>;
 type Llama3 = Extract<RopeScaling, { type: 'llama3' }>;
 
 export interface RotaryShape {
-  /** How many dimensions of a head turn. */
+  /** How many dimensions of a head have rotary embedding. */
   readonly rotaryDim: number;
   readonly ropeTheta: number;
   readonly ropeScaling: RopeScaling;
@@ -62,7 +62,7 @@ export function scaledFrequency(shape: RotaryShape, index: number): number {
   }
 }
 
-/** What queries and keys are multiplied by as they turn. */
+/** The factor of queries and keys at rotary embedding. */
 export function attentionFactor(scaling: RopeScaling): number {
   return 'attentionFactor' in scaling ? scaling.attentionFactor : 1;
 }
@@ -72,7 +72,7 @@ function stretch(frequency: number, factor: number, kept: number): number {
   return kept * frequency + ((1 - kept) * frequency) / factor;
 }
 
-/** Short wavelengths stay, long ones are stretched; in between one passes smoothly into the other. */
+/** Short wavelengths stay, long ones are stretched, with a smooth transition in between. */
 function llama3Kept(
   frequency: number,
   { originalMaxPositionEmbeddings, lowFreqFactor, highFreqFactor }: Llama3,
@@ -81,7 +81,7 @@ function llama3Kept(
   return clamp01((turns - lowFreqFactor) / (highFreqFactor - lowFreqFactor));
 }
 
-/** Likewise, but in between it passes evenly from pair to pair of dimensions. */
+/** Likewise, but with a linear transition over the pairs of dimensions. */
 function yarnKept(
   index: number,
   { rotaryDim, ropeTheta }: RotaryShape,

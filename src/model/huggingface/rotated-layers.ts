@@ -1,6 +1,6 @@
 import type { HuggingFaceConfig } from './config-schema.ts';
 
-/** By layer, whether queries and keys turn with their position. */
+/** By layer, whether queries and keys have rotary embedding. */
 export function rotatedLayers({
   num_hidden_layers: numLayers,
   no_rope_layers: flags,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Models that take more than text, by `model_type`: what is served is the text model inside. */
+/** Models that take more than text, by `model_type`: the text model inside is served. */
 export const MULTIMODAL_TYPES = [
   'gemma3',
   'idefics3',

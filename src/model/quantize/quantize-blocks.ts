@@ -1,5 +1,5 @@
 /**
- * Values that share a scale. Products with blocks of 32 are a fifth slower; blocks of 128 lose more
+ * Values that share a scale. Matmuls with blocks of 32 are a fifth slower; blocks of 128 lose more
  * accuracy with 4 bits, and pad rows that 64 divides.
  */
 export const BLOCK_SIZE = 64;

@@ -66,7 +66,7 @@ export class ApiKeys {
   }
 
   /**
-   * For what is the operator's.
+   * For routes of the operator.
    * @throws ApiError 401 without a key, 403 with a user's, unless there is no admin key at all
    */
   requireAdmin(headers: IncomingHttpHeaders): void {

@@ -1,10 +1,10 @@
-/** Who may ask for what. */
+/** Which requests need which key. */
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { withDeadline } from '../generation/deadline.ts';
 
-/** Probes and scrapers come without a key, and what is documented is no secret. */
+/** Probes and scrapers have no key, and the documentation is public. */
 const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/health',
   '/ready',
@@ -28,7 +28,7 @@ export function auth({ keys }: ServerContext): MiddlewareHandler<ServerEnv> {
   };
 }
 
-/** Guards what is the operator's, where the server has an admin key. */
+/** Guards the operator's routes, if the server has an admin key. */
 export function requireAdmin({ keys }: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     keys.requireAdmin(c.env.incoming.headers);
@@ -36,7 +36,7 @@ export function requireAdmin({ keys }: ServerContext): MiddlewareHandler<ServerE
   };
 }
 
-/** Who sent the request of `c`; to be asked for once, since the request's time begins here. */
+/** Who sent the request of `c`; to be called once, since the request's time begins here. */
 export function callerOf({ config }: ServerContext, c: Context<ServerEnv>): Caller {
   const signal = withDeadline(c.req.raw.signal, config.requestTimeoutMs);
   return { client: c.get('client') ?? '', signal };

@@ -10,7 +10,7 @@ interface Course {
   finishedAt?: number;
 }
 
-/** Remembers the course of each request as long as its prompt lives. */
+/** Remembers the times of each request as long as its prompt lives. */
 export class ServerTimings {
   /** By prompt: all sequences of a request share it. */
   readonly #courses = new WeakMap<Int32Array, Course>();

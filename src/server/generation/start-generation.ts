@@ -1,4 +1,4 @@
-/** Starts a generation and learns at once whether it was admitted. */
+/** Starts a generation, and knows at once whether it was admitted. */
 import { setImmediate } from 'node:timers/promises';
 import type { Caller } from '../../front/caller.ts';
 import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
@@ -19,7 +19,7 @@ export function requireServing(context: ServerContext, client: string): void {
   if (state === 'failed' || state === 'stopped' || state === 'starting') {
     throw unavailable(`The engine is ${state}.`);
   }
-  // Before work is spent on the request: templates and tokenizers are not free.
+  // Before work is spent on the request: templates and tokenizers cost time.
   context.admission.requireRoom(0, client);
 }
 
@@ -63,7 +63,7 @@ function grant(
     const granted = { ...prompt, priority: Math.min(Math.max(priority, min), max) };
     if (client === '') return granted;
     if (sharePrefixCache) return { ...granted, client };
-    // As JSON no salt of one client's can spell that of another's.
+    // As JSON, one client's salt cannot equal another client's.
     return { ...granted, client, cacheSalt: JSON.stringify([client, cacheSalt]) };
   });
   return { ...request, prompts };

@@ -25,12 +25,12 @@ interface Connection {
   /** What is at work. */
   request: IncomingMessage | null;
   response: ServerResponse | null;
-  /** Bytes that had left when we last looked, and since when there have been so many. */
+  /** Bytes sent when last checked, and since when that number has not changed. */
   sentBytes: number;
   sentAt: number;
 }
 
-/** How often readers are looked at: a share of the time they have. */
+/** How often readers are checked: a share of the time they have. */
 const LOOKS_PER_STALL = 6;
 
 export class Connections {
@@ -75,8 +75,8 @@ export class Connections {
   }
 
   /**
-   * Serves requests of one connection one after the other: Node emits all that a client has sent
-   * ahead at once. A connection that sends too many ahead is cut.
+   * Serves requests of one connection one after the other: Node emits all pipelined requests at
+   * once. A connection with too many of them is closed.
    */
   serve(request: IncomingMessage, response: ServerResponse, handle: () => void): void {
     const { socket } = request;
@@ -120,7 +120,7 @@ export class Connections {
     for (const socket of this.#idle) socket.destroy();
   }
 
-  /** Stops looking after what is still open. */
+  /** Stops watching what is still open. */
   close(): void {
     clearInterval(this.#sweeper);
   }
@@ -148,7 +148,7 @@ export class Connections {
     return true;
   }
 
-  /** The oldest connection whose request has not arrived as a whole: nothing is lost with it. */
+  /** The oldest connection whose request has not arrived completely: closing it loses nothing. */
   #longestReceiving(): Socket | undefined {
     for (const [socket, { request }] of this.#open) {
       if (request?.complete === false) return socket;
@@ -168,8 +168,8 @@ export class Connections {
   }
 
   /**
-   * Cuts clients that keep their connection and read nothing. A large write is one to Node, which
-   * leaves as a whole: so the more bytes wait, the more time they have.
+   * Disconnects clients that keep their connection and read nothing. Node counts a large write as
+   * sent only when all of it is: so the more bytes wait, the more time they have.
    */
   #cutStalled(): void {
     const { stalledReaderMs, readerBytesPerSecond } = this.#limits;

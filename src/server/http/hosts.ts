@@ -35,7 +35,7 @@ export function allowHosts(context: ServerContext): MiddlewareHandler<ServerEnv>
 }
 
 /**
- * Clients that name no host are no browsers.
+ * Clients without a `Host` header are no browsers.
  * @throws ApiError 403 for a name that is not this server's, if it has no API keys
  */
 export function requireAllowedHost(
@@ -53,8 +53,8 @@ export function requireAllowedHost(
 }
 
 /**
- * Of a server that other machines reach: an address, which no page can make point elsewhere, or a name
- * that no page can come from, such as a container's.
+ * For a server that other machines reach: an address, which no page can redirect, or a name that no
+ * page can have, such as a container's.
  */
 function isOwnName(host: string): boolean {
   if (host === '') return false;

@@ -1,4 +1,4 @@
-/** JSON texts of clients, decoded and scanned as their bytes come. */
+/** JSON texts of clients, decoded and scanned as their bytes arrive. */
 import { StringDecoder } from 'node:string_decoder';
 import { JsonBoundError, JsonScanner } from '../../front/json-bounds.ts';
 import { badRequest } from '../errors.ts';

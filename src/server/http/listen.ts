@@ -82,7 +82,7 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
     );
   const server: Server = tlsServer ?? createServer(httpOptions(limits), serve);
   server.maxHeadersCount = LIMITS.headerFields;
-  // Those that have not agreed on their keys yet are no connections of ours, but take descriptors.
+  // Connections whose TLS handshake is not done are not counted yet, but take descriptors.
   if (tlsServer) tlsServer.maxConnections = 2 * limits.maxConnections;
   server.on(tlsServer ? 'secureConnection' : 'connection', (socket: Socket) =>
     connections.add(socket),

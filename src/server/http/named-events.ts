@@ -14,9 +14,9 @@ export interface NamedEventOptions {
 }
 
 /**
- * Answers with `events`, those of one batch together. A client that reads slowly holds back the
- * pulling of further ones; when it is gone the iteration is ended. An iteration that throws cuts
- * the connection: what a client is to know of a failure must be an event.
+ * Answers with `events`, those of one batch together. A client that reads slowly delays the next
+ * ones; when it is gone the iteration ends. An iteration that throws closes the connection: a
+ * failure that the client should see must be an event.
  */
 export async function writeNamedEvents(
   response: ServerResponse,

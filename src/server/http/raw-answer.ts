@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ApiError } from '../errors.ts';
 
-/** Ends the connection, whatever its client still sends. */
+/** Closes the connection, even if its client still sends. */
 export function answerRaw(socket: Socket, error: ApiError): void {
   const body = JSON.stringify(error.toEnvelope());
   const headers = {

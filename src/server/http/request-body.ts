@@ -49,7 +49,7 @@ export class BodyReader {
     }
   }
 
-  /** Large bodies that come at once are parsed one by one, and whatever else waits runs in between. */
+  /** Large bodies that arrive together are parsed one by one, and other work runs in between. */
   async #turn(): Promise<void> {
     const turn = this.#lastTurn.then(() => setImmediate());
     this.#lastTurn = turn;
@@ -86,7 +86,7 @@ function readText(incoming: IncomingMessage, take: (numBytes: number) => void): 
         text.push(chunk);
       } catch (error) {
         settle(() => reject(error));
-        // What else there is of it would cost as much as what was read.
+        // Reading the rest would cost as much again.
         if (numSmall > LIMITS.smallBodyPieces) incoming.destroy();
       }
     };

@@ -32,8 +32,8 @@ export const SSE_HEADERS = {
 /**
  * Answers with the chunks of one generation, then `[DONE]`. The headers go out at once, so that a
  * queued request is seen to be alive. A failure becomes an error event before `[DONE]`. A client
- * that reads slowly holds back the pulling of deltas, which gather meanwhile into fewer, larger
- * ones. Ends without a word when the client is gone.
+ * that reads slowly delays the pulling of deltas, which collect into fewer, larger ones meanwhile.
+ * Ends silently when the client is gone.
  */
 export async function writeEventStream(
   response: ServerResponse,
@@ -82,7 +82,9 @@ export function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** One timer per stream, set anew only when it fires: a token costs a look at the clock. */
+/**
+ * One timer per stream, set again only when it fires: a token costs only a reading of the clock.
+ */
 export class Pinger {
   readonly #response: ServerResponse;
   readonly #pingMs: number;

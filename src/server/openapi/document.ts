@@ -77,12 +77,12 @@ export function toBodySchema(body: z.ZodObject): JsonObject {
 
 function toJsonSchema(schema: z.ZodObject) {
   return z.toJSONSchema(schema, {
-    // What comes out of the checks: what goes in is measured first, by checks that say nothing of
-    // the items of a list.
+    // The output side of the checks: the input side measures lists first, and does not describe
+    // their items.
     io: 'output',
     unrepresentable: 'any',
     override({ jsonSchema }) {
-      // That of every integer, and no limit of this API.
+      // The bound of every integer; not a limit of this API.
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
     },

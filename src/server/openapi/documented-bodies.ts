@@ -11,7 +11,7 @@ import { contentParts, message } from '../schemas/messages.ts';
 import { responseBody } from '../schemas/responses.ts';
 import { inputSchema } from '../responses/input.ts';
 
-// What is parsed by hand, item by item, is put together here from the schemas of its items.
+// Fields that are parsed by hand, item by item, are described here with the schemas of their items.
 const tokenIds = z.array(z.int().nonnegative());
 
 const prompt = z.union([z.string(), tokenIds, z.array(z.union([z.string(), tokenIds]))]);

@@ -5,11 +5,11 @@ import type { ServerContext, ServerEnv } from '../context.ts';
 import { createDocument } from './document.ts';
 import { createPage } from './page.ts';
 
-/** Stands in the page for this server's address, which each of its readers may know by another name. */
+/** A placeholder for this server's address: each reader may know it by another name. */
 const SOME_ORIGIN = 'http://server.invalid';
 
 export function documentRoutes(app: Hono<ServerEnv>, { config, model }: ServerContext): void {
-  // Made when first asked for: each takes some milliseconds, and few ask.
+  // Made at first use: each takes some milliseconds, and few clients need it.
   let document: string | undefined;
   let page: string | undefined;
   app.get('/openapi.json', (c) => {

@@ -1,7 +1,7 @@
 /** How long the event loop of this process was blocked recently. */
 import { LIMITS } from '../../limits.ts';
 
-/** A timer that comes this late says that the loop stood still; also how often it should come. */
+/** A timer that fires this late means that the loop was blocked; also its period. */
 const TICK_MS = 250;
 
 interface Stall {

@@ -4,8 +4,8 @@ import { isLongerThan } from '../../front/prompts/prompt-job.ts';
 import { LIMITS } from '../../limits.ts';
 
 /**
- * A list that is measured before its items are looked at: checked the other way round, a hostile
- * body of millions of bad items would cost as many error objects.
+ * A list whose length is checked before its items: in the other order a hostile body with millions
+ * of bad items would cost as many error objects.
  */
 export function boundedList<Item extends z.ZodType>(item: Item, maxLength: number) {
   return z
@@ -46,7 +46,7 @@ const seed = z
   .union([z.int(), z.bigint()], SEED_RANGE)
   .refine((value) => BigInt.asIntN(64, BigInt(value)) === BigInt(value), SEED_RANGE);
 
-/** One fault for the whole list: it may be as long as the vocabulary. */
+/** One error for the whole list: it may be as long as the vocabulary. */
 const tokenIds = z.custom<readonly number[]>(
   (value) =>
     Array.isArray(value) &&
@@ -96,7 +96,7 @@ export const generationFields = {
   /** 0 and -1 keep all tokens. */
   top_k: z.int().min(-1).nullish(),
   min_p: z.number().min(0).max(1).nullish(),
-  /** Above what would make a float of every logit infinite. */
+  /** The lowest value keeps every logit a finite number. */
   repetition_penalty: z.number().min(0.01).max(10).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
@@ -131,7 +131,7 @@ export const generationFields = {
   /** Keep this many tokens of the prompt's end; -1 keeps what fits. */
   truncate_prompt_tokens: z.int().min(-1).nullish(),
   stream: z.boolean().nullish(),
-  /** Without `stream` it has no meaning, and is let pass: some clients always send it. */
+  /** Without `stream` it has no meaning, and is accepted: some clients always send it. */
   stream_options: z
     .looseObject({
       include_usage: z.boolean().nullish(),
@@ -142,5 +142,5 @@ export const generationFields = {
 
 const generationBody = z.looseObject(generationFields);
 
-/** What a body of either API says about generating. */
+/** The generation fields of a body of either API. */
 export type GenerationFields = z.infer<typeof generationBody>;

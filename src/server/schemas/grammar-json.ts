@@ -4,8 +4,8 @@ import { LIMITS } from '../../limits.ts';
 const CHARACTERS_PER_VALUE = 8;
 
 /**
- * What makes a JSON schema too large for a grammar, or null. Looks no further than the limit, so that
- * a schema of any size is refused at once. How deep it may be the reader of the body has seen to.
+ * What makes a JSON schema too large for a grammar, or null. Stops at the limit, so that a schema
+ * of any size is rejected at once. Its depth was checked while the body was read.
  */
 export function grammarJsonFault(schema: unknown): string | null {
   let left: number = LIMITS.grammarCharacters;

@@ -25,8 +25,8 @@ export const message = z.looseObject({
 export const contentParts = boundedList(textPart, LIMITS.messageParts);
 
 /**
- * The conversation, its shape checked. By hand where a list may be long, so that the first bad item
- * ends it.
+ * The conversation, with its shape checked. Long lists are checked by hand, so that the first bad
+ * item ends the check.
  * @throws ApiError 400 naming the message and field, such as `messages.0.role`.
  */
 export function parseMessages(value: unknown): ChatMessage[] {

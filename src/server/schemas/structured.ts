@@ -1,4 +1,4 @@
-/** Fields that say what the output must look like; OpenAI's, and vLLM's of yesterday and today. */
+/** Fields for structured output: OpenAI's, and vLLM's older and current ones. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { boundedList } from './fields.ts';

@@ -1,4 +1,4 @@
-/** Takes the frames of one WebSocket, no faster than they can be handled and answered. */
+/** Reads the frames of one WebSocket, no faster than they can be handled and answered. */
 import type { RawData, WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
 import { badRequest, type ApiError } from '../errors.ts';
@@ -64,7 +64,7 @@ export class FrameReceiver {
     if (++this.#numBad < LIMITS.badFrames) return;
     this.#frames.length = 0;
     socket.close(POLICY_VIOLATION, `${LIMITS.badFrames} bad frames in a row`);
-    // Whatever it still sends is not worth reading.
+    // What it still sends is not read.
     socket.pause();
   }
 
@@ -97,7 +97,7 @@ export class FrameReceiver {
   /** @returns whether it is done with */
   #handle(frame: Frame): boolean {
     const { socket, take } = this.#options;
-    // What comes after a close is for nobody.
+    // Nothing after a close is handled.
     if (socket.readyState !== socket.OPEN) return true;
     const { bytes, isBinary, text } = frame;
     try {

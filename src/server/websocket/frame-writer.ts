@@ -1,4 +1,4 @@
-/** Writes JSON frames to a WebSocket, as fast as its client takes them. */
+/** Writes JSON frames to a WebSocket, as fast as its client reads them. */
 import type { WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
 
@@ -11,8 +11,9 @@ export class FrameWriter {
   }
 
   /**
-   * So many bytes wait in the socket that each of its requests sends one frame at a time. The
-   * tokens of a paused request gather in the front, so that it goes on with fewer, larger frames.
+   * From this many waiting bytes on, each request of the socket sends one frame at a time. The
+   * tokens of a paused request collect in the front, so that it continues with fewer, larger
+   * frames.
    */
   get isBehind(): boolean {
     return this.#socket.bufferedAmount >= LIMITS.socketBufferBytes;

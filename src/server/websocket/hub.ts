@@ -17,7 +17,7 @@ import { WebSocketSession } from './socket-session.ts';
 
 const POLICY_VIOLATION = 1008;
 
-/** What talks over one socket. */
+/** The session of one socket. */
 interface Session {
   drain(): void;
 }
@@ -28,7 +28,7 @@ interface Tracked {
   readonly key: ApiKey | null;
 }
 
-/** What is spoken on each path; undefined where there is no WebSocket. */
+/** The protocol of each path; undefined where there is no WebSocket. */
 function sessionOf(
   path: string,
 ):
@@ -61,7 +61,7 @@ export class WebSocketHub {
 
   /** Makes a WebSocket of the connection, or answers with an HTTP error. */
   handleUpgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    // Until the handshake is done nobody else listens.
+    // Until the handshake is done nothing else listens.
     socket.on('error', ignoreError);
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     try {
@@ -84,7 +84,7 @@ export class WebSocketHub {
     }
   }
 
-  /** Closes each socket with 1001 once its requests are done; none opens any more. */
+  /** Closes each socket with 1001 once its requests are done; no new one opens. */
   drain(): void {
     this.#isDraining = true;
     for (const { session } of this.#sessions.values()) session.drain();
@@ -108,7 +108,7 @@ export class WebSocketHub {
     this.#sessions.set(socket, tracked);
     this.#alive.add(socket);
     socket.on('pong', () => this.#alive.add(socket));
-    // A client that is busy reading gets to the ping late.
+    // A client that is busy reading answers the ping late.
     connection.on('drain', () => this.#alive.add(socket));
     socket.on('close', () => this.#sessions.delete(socket));
   }
@@ -130,7 +130,7 @@ function webSocketOptions(maxPayload: number) {
     // A chunk of the network takes more memory than its bytes.
     maxBufferedChunks: Math.ceil(maxPayload / MIN_CHUNK_BYTES),
     perMessageDeflate: false,
-    // Else all frames of a chunk come at once: 64 KiB hold 8,000.
+    // Otherwise all frames of a chunk come at once: 64 KiB hold 8,000.
     allowSynchronousEvents: false,
     // Newer than its types.
     closeTimeout: LIMITS.socketCloseMs,
