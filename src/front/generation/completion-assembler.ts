@@ -33,7 +33,7 @@ export class CompletionAssembler {
     const { promptLogprobs, numCachedTokens } = batch;
     return {
       ...delta,
-      ...(batch.logprobs === undefined ? {} : { logprobs: this.#logprobs.drain() }),
+      ...(batch.logprobs === undefined ? {} : { logprobs: this.#logprobs.take() }),
       ...(numCachedTokens === undefined ? {} : { numCachedTokens }),
       ...(promptLogprobs === undefined
         ? {}

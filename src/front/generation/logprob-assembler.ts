@@ -1,4 +1,4 @@
-/** Aligns log-probabilities with the text: which token begins where. */
+/** Puts log-probabilities beside the text: which token begins where. */
 import type { Logprobs } from '../../engine/request.ts';
 import { Detokenizer, type DetokenizerOptions } from '../text/detokenizer.ts';
 import { tokenLogprobAt, type TokenLogprob } from './token-logprob.ts';
@@ -21,7 +21,7 @@ export class LogprobAssembler {
   }
 
   /** @returns what was added since the last call */
-  drain(): TokenLogprob[] {
+  take(): TokenLogprob[] {
     const entries = this.#entries;
     this.#entries = [];
     return entries;

@@ -11,13 +11,13 @@ const MAX_BIAS = 100;
 const RANDOM_SEED = -1n;
 
 export interface OutputLimit {
-  /** What the client asked for; null if it did not say. */
+  /** What the client asked for; null when it left that open. */
   readonly requested: number | null;
   /** The body's field that said so. */
   readonly param: string;
   /** The body's field that the prompt came from. */
   readonly promptParam: string;
-  /** Used if the client did not say, as far as it fits; null is all that fits. */
+  /** Used when the client left it open, as far as it fits; null is all that fits. */
   readonly fallback: number | null;
 }
 
@@ -58,7 +58,7 @@ export function toGenerationRequest(
     ignoreEos: fields.ignore_eos ?? false,
     skipSpecialTokens: fields.skip_special_tokens ?? true,
     sampling: toSamplingParams(fields, model),
-    // They are tokenized separately, in a thread if they are many.
+    // They are tokenized apart, in a thread where they are many.
     badWords: [],
     logprobs: null,
     promptLogprobs: fields.prompt_logprobs ?? null,

@@ -5,8 +5,8 @@ import type { ServedModel } from '../context.ts';
 import { badRequest } from '../errors.ts';
 
 /**
- * Most tokens of a prompt for the model. A prompt that will be truncated may be longer: its last
- * tokens are known only once all are made.
+ * Most tokens of a prompt for the model. One that is to be truncated may be longer: which of its
+ * tokens are the last shows only when all are made.
  */
 export function maxPromptTokens(
   fields: { readonly truncate_prompt_tokens?: number | null | undefined },

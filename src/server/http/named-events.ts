@@ -7,16 +7,16 @@ export interface NamedEvent {
 }
 
 export interface NamedEventOptions {
-  /** Milliseconds of silence after which a comment line shows that the stream is alive. */
+  /** Milliseconds of silence after which a comment line tells that all is well. */
   readonly pingMs: number;
   /** Response headers, those of middlewares included. */
   readonly headers: Headers;
 }
 
 /**
- * Answers with `events`, those of one batch together. A client that reads slowly delays the next
- * ones; when it is gone the iteration ends. An iteration that throws closes the connection: a
- * failure that the client should see must be an event.
+ * Answers with `events`, those of one batch together. A client that reads slowly holds back the
+ * pulling of further ones; when it is gone the iteration is ended. An iteration that throws cuts
+ * the connection: what a client is to know of a failure must be an event.
  */
 export async function writeNamedEvents(
   response: ServerResponse,

@@ -1,7 +1,7 @@
 /**
  * Server-sent events, written straight to Node's response, with its backpressure and `close` at
  * hand. Measured with 64 streams on 2 cores: 24 us of CPU a token, most of it the system call,
- * against 26 to 48 us through a web stream in a Response.
+ * against 26 to 48 us through a web stream behind a Response.
  */
 import type { ServerResponse } from 'node:http';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
@@ -9,16 +9,13 @@ import type { ApiError } from '../errors.ts';
 import type { ChunkShape, JsonObject } from '../openai/answer.ts';
 
 export interface EventStreamOptions {
-  /**
-   * Milliseconds of silence after which a comment line shows client and proxies that the stream is
-   * alive.
-   */
+  /** Milliseconds of silence after which a comment line tells client and proxies that all is well. */
   readonly pingMs: number;
   /** Response headers, those of middlewares included. */
   readonly headers: Headers;
   /** What the client gets to see of a failure. */
   toApiError(error: unknown): ApiError;
-  /** What a `Server-Timing` header would say, sent as a comment at the end; null when unknown. */
+  /** What a `Server-Timing` header would say, told by a comment at the end; null when unknown. */
   timing(): string | null;
 }
 
@@ -32,8 +29,8 @@ export const SSE_HEADERS = {
 /**
  * Answers with the chunks of one generation, then `[DONE]`. The headers go out at once, so that a
  * queued request is seen to be alive. A failure becomes an error event before `[DONE]`. A client
- * that reads slowly delays the pulling of deltas, which collect into fewer, larger ones meanwhile.
- * Ends silently when the client is gone.
+ * that reads slowly holds back the pulling of deltas, which gather meanwhile into fewer, larger
+ * ones. Ends without a word when the client is gone.
  */
 export async function writeEventStream(
   response: ServerResponse,
@@ -82,9 +79,7 @@ export function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/**
- * One timer per stream, set again only when it fires: a token costs only a reading of the clock.
- */
+/** One timer per stream, set anew only when it fires: a token costs a look at the clock. */
 export class Pinger {
   readonly #response: ServerResponse;
   readonly #pingMs: number;

@@ -53,7 +53,7 @@ const metadata = z
   )
   .pipe(z.record(z.string().max(64), z.string().max(512)));
 
-/** Fields that chat gets unchanged: OpenAI's, and vLLM's extra ones. */
+/** What is handed to chat as it is. Beside OpenAI's fields, vLLM's extra ones. */
 export const passedToChat = {
   model: generationFields.model,
   temperature: generationFields.temperature,

@@ -1,6 +1,6 @@
 /**
  * Fields of the OpenAI and vLLM APIs that this server does not act on. A value that would change
- * the answer is rejected, not ignored; a value that changes nothing is accepted.
+ * the answer is refused rather than ignored; a value that changes nothing passes.
  */
 import { badRequest } from '../errors.ts';
 

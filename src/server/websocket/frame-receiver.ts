@@ -1,4 +1,4 @@
-/** Reads the frames of one WebSocket, no faster than they can be handled and answered. */
+/** Takes the frames of one WebSocket, no faster than they can be handled and answered. */
 import type { RawData, WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
 import { badRequest, type ApiError } from '../errors.ts';
@@ -15,7 +15,7 @@ export interface FrameReceiverOptions {
   readonly writer: FrameWriter;
   readonly turns: FrameTurns;
   readonly logger: ServerContext['logger'];
-  /** Handles a frame's text, which was scanned; its error is sent to the client as one of a bad frame. */
+  /** Handles the text of a frame, which was scanned; what it throws is told as of a frame that is no request. */
   readonly take: (text: string) => void;
   /** Tells the client what is wrong with a frame. */
   readonly tell: (error: ApiError) => void;
@@ -52,19 +52,19 @@ export class FrameReceiver {
     socket.on('error', (error) => logger.debug({ err: error }, 'websocket error'));
   }
 
-  /** A frame was a request: the count of bad frames starts again. */
+  /** A frame was a request: bad ones are counted anew. */
   accept(): void {
     this.#numBad = 0;
   }
 
-  /** A frame was no request: sends an error, and closes the socket after too many in a row. */
+  /** A frame was none: tells its client, and closes the socket when there were too many in a row. */
   reject(error: unknown): void {
     const { socket, logger, tell } = this.#options;
     tell(toApiError(error, logger));
     if (++this.#numBad < LIMITS.badFrames) return;
     this.#frames.length = 0;
     socket.close(POLICY_VIOLATION, `${LIMITS.badFrames} bad frames in a row`);
-    // What it still sends is not read.
+    // Whatever it still sends is not worth reading.
     socket.pause();
   }
 
@@ -97,7 +97,7 @@ export class FrameReceiver {
   /** @returns whether it is done with */
   #handle(frame: Frame): boolean {
     const { socket, take } = this.#options;
-    // Nothing after a close is handled.
+    // What comes after a close is for nobody.
     if (socket.readyState !== socket.OPEN) return true;
     const { bytes, isBinary, text } = frame;
     try {
