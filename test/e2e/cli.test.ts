@@ -82,7 +82,7 @@ describe('one line says what is wrong with', () => {
       ['serve', '--max-num-seqs', '64', '--max-num-batched-tokens', '32'],
       /below --max-num-seqs 64/,
     ],
-    [['serve', '--max-model-len', '4096'], /--max-model-len 4096 is past .* 2048 positions/],
+    [['serve', '--max-model-len', '4096'], /--max-model-len 4096 exceeds the 2048 positions/],
     [['serve', '--max-body', 'huge'], /size such as 8m/],
     [['serve', '--device', 'cpu', '--attention', 'paged'], /PagedAttention .* cpu has none/],
   ])('the flags %j', async (args, message) => {
