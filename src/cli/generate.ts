@@ -3,8 +3,9 @@ import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
 import { Admission } from '../front/queue/admission.ts';
 import { EngineClient } from '../front/engine-process/engine-client.ts';
+import { fitContext } from '../front/generation/fit-context.ts';
 import { TextGenerator } from '../front/generation/text-generator.ts';
-import { toGenerationRequest } from '../server/generation/parameters.ts';
+import { toSettings } from '../server/generation/parameters.ts';
 import { buildWithProgress } from './build-model.ts';
 import { engineLimits, requireReach } from './engine-limits.ts';
 import { UsageError } from './usage-error.ts';
@@ -56,17 +57,20 @@ async function generate(command: Command, argument: string | undefined): Promise
   const { tokenizer, generationDefaults } = text;
   const promptText = argument ?? (await readAll(process.stdin));
   const { maxTokens, temperature, seed } = own.data;
-  const request = toGenerationRequest(
-    { max_tokens: maxTokens, temperature, seed },
+  const settings = toSettings(
+    { temperature, seed },
+    { vocabSize: chosen.decoder.config.vocabSize, samplingDefaults: generationDefaults },
+  );
+  const request = fitContext(
+    { ...settings, badWords: [] },
     encodePrompt(text, promptText, own.data),
-    { requested: maxTokens ?? null, param: '--max-tokens', promptParam: 'prompt', fallback: null },
     {
-      id: chosen.name,
-      created: 0,
-      maxModelLen: limits.maxModelLen,
-      vocabSize: chosen.decoder.config.vocabSize,
-      samplingDefaults: generationDefaults,
+      maxTokens: maxTokens ?? null,
+      defaultMaxTokens: null,
+      truncatePromptTokens: null,
+      fields: { prompt: 'prompt', maxTokens: '--max-tokens' },
     },
+    limits.maxModelLen,
   );
 
   const engine = new EngineClient();

@@ -2,11 +2,11 @@
 import { Command } from 'commander';
 import { TokenizerError } from '../front/text/tokenizer-files.ts';
 import { EngineError } from '../front/engine-process/engine-contract.ts';
+import { InvalidRequestError } from '../front/invalid-request.ts';
 import { EvalFileError } from '../eval/eval-file.ts';
 import { UntrustedPathError } from '../files/untrusted-path.ts';
 import { ModelError } from '../model/model-error.ts';
 import { ApiKeyFileError } from '../server/auth/api-key-file.ts';
-import { ApiError } from '../server/errors.ts';
 import { ListenError } from '../server/http/listen.ts';
 import { TlsFileError } from '../server/http/tls.ts';
 import { BenchError } from '../bench/bench-error.ts';
@@ -30,7 +30,7 @@ const EXPECTED_ERRORS = [
   TlsFileError,
   UsageError,
   BenchError,
-  ApiError,
+  InvalidRequestError,
 ];
 
 const program = new Command('chairlift')

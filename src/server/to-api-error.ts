@@ -1,5 +1,6 @@
 /** Turns whatever was thrown into what a client may see. */
 import type { Logger } from 'pino';
+import { InvalidRequestError } from '../front/invalid-request.ts';
 import { QueueFullError, ShuttingDownError } from '../front/queue/admission.ts';
 import { TaskTooCostlyError } from '../front/prompts/fair-threads.ts';
 import {
@@ -24,6 +25,9 @@ import {
  */
 export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof ApiError) return error;
+  if (error instanceof InvalidRequestError) {
+    return badRequest(error.message, error.field, error.code);
+  }
   if (error instanceof QueueFullError) return tooManyRequests(error.retryAfterSeconds);
   if (error instanceof TaskTooCostlyError) {
     return badRequest(`To render and tokenize the prompt ${error.message}.`, null, 'too_costly');

@@ -1,18 +1,22 @@
 /** /tokenize and /detokenize, as vLLM has them. */
 import type { Hono } from 'hono';
 import type { Caller } from '../front/caller.ts';
+import { encodeChat } from '../front/chat/chat-prompt.ts';
+import {
+  inClientWords,
+  maxAnsweredTokens,
+  requireAnswerable,
+} from '../front/prompts/prompt-length.ts';
 import { callerOf } from './auth/auth.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
 import { badRequest } from './errors.ts';
-import type { JsonObject } from './openai/answer.ts';
-import { encodeChat } from './openai/chat-prompt.ts';
-import { requireServedModel } from './openai/models.ts';
+import type { JsonObject } from './json-object.ts';
+import { toChatPrompt } from './openai/chat-completions.ts';
 import { requireInVocabulary } from './generation/parameters.ts';
-import { inClientWords, maxAnsweredTokens, requireAnswerable } from './generation/prompt-length.ts';
 import { detokenizeBody, tokenizeBody } from './schemas/bodies.ts';
-import { parseMessages } from './schemas/messages.ts';
 import { parseWith } from './schemas/parse.ts';
 import { parseTokenIds } from './schemas/prompt.ts';
+import { requireServedModel } from './served-model.ts';
 
 export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   const answers = [
@@ -39,9 +43,8 @@ async function tokenize(
   if (body.prompt !== undefined) {
     tokens = await encodeText(context, body.prompt, body.add_special_tokens ?? true, caller);
   } else if (body['messages'] !== undefined) {
-    const messages = parseMessages(body['messages']);
-    const maxTokens = maxAnsweredTokens(context.model);
-    tokens = (await encodeChat(context, messages, body, maxTokens, caller)).tokenIds;
+    const options = { maxTokens: maxAnsweredTokens(context.model), field: 'messages' };
+    tokens = (await encodeChat(context, toChatPrompt(body), options, caller)).tokenIds;
   } else {
     throw badRequest('`prompt` or `messages` is required.', 'prompt', 'missing_required_parameter');
   }

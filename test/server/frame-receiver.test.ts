@@ -35,7 +35,7 @@ function receive(text: string) {
     writer: new FrameWriter(webSocket),
     turns,
     logger: pino({ level: 'silent' }),
-    take(frame) {
+    handle(frame) {
       receiver.accept();
       events.push('taken');
       taken.push(frame);

@@ -25,16 +25,29 @@ export class ReasoningSplitter {
   #state: 'start' | 'reasoning' | 'after' | 'content';
   /** Text that is not decided on yet: part of a tag, or white space at a border. */
   #held = '';
+  /** Of all text so far, in UTF-16 units, as the next two. */
+  #length = 0;
+  #thoughtStart: number;
+  #thoughtEnd = Infinity;
+  /** Where tokens begin that may be of the thought; null when all further ones are not. */
+  #undecided: number[] | null = [];
   /** Nothing of the thought has come out: white space at its start is dropped. */
   #isFresh = true;
 
   /** @param isOpen the prompt has opened the thought already; see `opensThinking` */
   constructor(isOpen: boolean) {
     this.#state = isOpen ? 'reasoning' : 'start';
+    this.#thoughtStart = isOpen ? 0 : Infinity;
+  }
+
+  /** All that follows is content. */
+  get isOver(): boolean {
+    return this.#state === 'content';
   }
 
   push(text: string): ReasoningPiece[] {
     this.#held += text;
+    this.#length += text.length;
     const pieces: ReasoningPiece[] = [];
     while (this.#advance(pieces));
     return pieces;
@@ -47,6 +60,25 @@ export class ReasoningSplitter {
     this.#held = '';
     const type = this.#state === 'reasoning' ? 'reasoning' : 'content';
     return isLayout ? [] : [{ type, text }];
+  }
+
+  /**
+   * Tokens of the thought are those that begin between its tags, as vLLM counts them.
+   * @param offsets where in the text further tokens begin, in order; some of the text may yet come
+   * @returns how many more tokens are known to be of the thought
+   */
+  countTokens(offsets: readonly number[]): number {
+    if (this.#undecided === null) return 0;
+    const isOver = this.#state === 'after' || this.#state === 'content';
+    const end = isOver ? this.#thoughtEnd : this.#position;
+    const all = [...this.#undecided, ...offsets];
+    this.#undecided = isOver ? null : all.filter((offset) => offset >= end);
+    return all.filter((offset) => offset >= this.#thoughtStart && offset < end).length;
+  }
+
+  /** Where the held text begins. */
+  get #position(): number {
+    return this.#length - this.#held.length;
   }
 
   /** Moves on in the held text as far as it goes. @returns whether there may be more to do */
@@ -71,6 +103,7 @@ export class ReasoningSplitter {
     const text = this.#held.trimStart();
     if (text.startsWith(OPEN)) {
       this.#held = text.slice(OPEN.length);
+      this.#thoughtStart = this.#position;
       this.#state = 'reasoning';
       return true;
     }
@@ -83,6 +116,7 @@ export class ReasoningSplitter {
     if (this.#isFresh) this.#held = this.#held.trimStart();
     const end = this.#held.indexOf(CLOSE);
     const isOver = end !== -1;
+    if (isOver) this.#thoughtEnd = this.#position + end;
     const thought = this.#held.slice(0, isOver ? end : this.#held.length - tagStart(this.#held));
     // White space may turn out to be the thought's end.
     const text = thought.trimEnd();

@@ -12,6 +12,10 @@ export class CompletionAssembler {
   readonly #detokenizer: Detokenizer;
   readonly #stopStrings: StopStrings;
   readonly #logprobs = new LogprobAssembler();
+  /** Of the tokens since the last delta; null when nobody asks. */
+  #textOffsets: number[] | null;
+  /** Of all tokens so far, in UTF-16 units. */
+  #textLength = 0;
   #numTokens = 0;
 
   constructor(tokenizer: TextTokenizer, request: GenerationRequest) {
@@ -21,6 +25,7 @@ export class CompletionAssembler {
     this.#stopStrings = new StopStrings(request.stop, {
       includeStop: request.includeStopStrInOutput,
     });
+    this.#textOffsets = request.textOffsets === true ? [] : null;
   }
 
   /**
@@ -29,15 +34,17 @@ export class CompletionAssembler {
    * @returns the last delta, with a finish reason, when a stop string was found or the batch ends it.
    */
   push(batch: TokenBatch): GenerationDelta {
-    const delta = this.#pushTokens(batch);
-    const { promptLogprobs, numCachedTokens } = batch;
+    const { text, tokenIds, finishReason, stopReason } = this.#pushTokens(batch);
+    const { logprobs, promptLogprobs, numCachedTokens } = batch;
     return {
-      ...delta,
-      ...(batch.logprobs === undefined ? {} : { logprobs: this.#logprobs.take() }),
-      ...(numCachedTokens === undefined ? {} : { numCachedTokens }),
-      ...(promptLogprobs === undefined
-        ? {}
-        : { promptLogprobs: scorePrompt(promptLogprobs, this.#tokenizer, this.#request) }),
+      text,
+      tokenIds,
+      finishReason,
+      stopReason,
+      logprobs: logprobs && this.#logprobs.take(),
+      promptLogprobs: promptLogprobs && scorePrompt(promptLogprobs, this.#tokenizer, this.#request),
+      numCachedTokens,
+      textOffsets: this.#takeTextOffsets(),
     };
   }
 
@@ -48,6 +55,8 @@ export class CompletionAssembler {
       const isStopToken = finishReason === 'stop' && index === tokenIds.length - 1;
       const isShown = !isStopToken || this.#request.includeStopStrInOutput;
       const piece = isShown ? this.#detokenizer.push([tokenId]) : '';
+      this.#textOffsets?.push(this.#textLength);
+      this.#textLength += piece.length;
       const logprobs = batch.logprobs?.[index];
       if (logprobs) {
         this.#logprobs.add(logprobs, piece, isShown && this.#detokenizer.isShown(tokenId));
@@ -68,6 +77,13 @@ export class CompletionAssembler {
       if (output.stopped !== null) return finish(text, tokenIds, 'stop', output.stopped);
     }
     return finish(text, tokenIds, finishReason, this.#stopTokenOf(batch));
+  }
+
+  #takeTextOffsets(): number[] | undefined {
+    if (this.#textOffsets === null) return undefined;
+    const offsets = this.#textOffsets;
+    this.#textOffsets = [];
+    return offsets;
   }
 
   /** Stop strings within the first `minTokens` tokens end nothing, as in vLLM. */

@@ -23,6 +23,8 @@ export interface GenerationRequest {
   readonly logprobs: number | null;
   /** The same for the tokens of the prompt. */
   readonly promptLogprobs: number | null;
+  /** Tell where in the text each token begins. */
+  readonly textOffsets?: boolean;
   /** Lower goes first, as in vLLM; 0 if left out. */
   readonly priority?: number;
   /** Whose request it is; clients share the server evenly. */
@@ -33,23 +35,36 @@ export interface GenerationRequest {
   readonly cacheSalt?: string;
 }
 
-/** One piece of a growing completion. The last one, and only it, has a finish reason. */
-export interface GenerationDelta {
+/** The tokens of one piece of a growing answer, whatever is made of their text. */
+export interface TokenDelta {
   /** Which of the request's choices it belongs to; 0 if left out. */
-  readonly choice?: number;
-  /** May be empty: bytes of an unfinished character and possible stop strings are held back. */
-  readonly text: string;
+  readonly choice?: number | undefined;
   /** Every generated token exactly once, stop tokens included. */
   readonly tokenIds: readonly number[];
-  readonly finishReason: 'stop' | 'length' | null;
+  /** The last piece of a choice has one, and only it. */
+  readonly finishReason: string | null;
   /** The stop string or stop token id that ended it; null for end-of-sequence and length (as vLLM). */
   readonly stopReason: string | number | null;
   /** One for each of `tokenIds`, if the request asks for them. */
-  readonly logprobs?: readonly TokenLogprob[];
+  readonly logprobs?: readonly TokenLogprob[] | undefined;
   /** Of every prompt token but the first, with the first token, if the request asks for them. */
-  readonly promptLogprobs?: readonly TokenLogprob[];
+  readonly promptLogprobs?: readonly TokenLogprob[] | undefined;
   /** Prompt tokens that were found in the cache, in whole blocks; known with the first token. */
-  readonly numCachedTokens?: number;
+  readonly numCachedTokens?: number | undefined;
+  /** Tokens that are known to be of a thought since the last piece; null where the model has none. */
+  readonly numReasoningTokens?: number | null;
+}
+
+/** One piece of a growing completion. */
+export interface GenerationDelta extends TokenDelta {
+  /** May be empty: bytes of an unfinished character and possible stop strings are held back. */
+  readonly text: string;
+  /**
+   * Where each of `tokenIds` begins in the whole text, in UTF-16 units, if the request asks for it. A
+   * token within a character begins where that does.
+   */
+  readonly textOffsets?: readonly number[] | undefined;
+  readonly finishReason: 'stop' | 'length' | null;
 }
 
 export interface Generator {

@@ -1,6 +1,6 @@
 /** Errors in Anthropic's envelope. */
 import type { ApiError, ErrorStatus } from '../errors.ts';
-import type { JsonObject } from '../openai/answer.ts';
+import type { JsonObject } from '../json-object.ts';
 
 const TYPES: Readonly<Record<ErrorStatus, string>> = {
   400: 'invalid_request_error',

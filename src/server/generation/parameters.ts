@@ -1,7 +1,7 @@
-/** From a checked body and its prompt to what the generator takes: defaults and limits. */
+/** From the fields of a checked body to the settings of a generation, with the model's defaults. */
 import { randomBytes } from 'node:crypto';
 import type { LogitBias, SamplingParams } from '../../engine/request.ts';
-import type { GenerationRequest } from '../../front/generation/generation.ts';
+import type { GenerationSettings } from '../../front/generation/fit-context.ts';
 import type { ServedModel } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
@@ -10,56 +10,27 @@ const MAX_BIAS = 100;
 /** vLLM's word for no seed. */
 const RANDOM_SEED = -1n;
 
-export interface OutputLimit {
-  /** What the client asked for; null when it left that open. */
-  readonly requested: number | null;
-  /** The body's field that said so. */
-  readonly param: string;
-  /** The body's field that the prompt came from. */
-  readonly promptParam: string;
-  /** Used when the client left it open, as far as it fits; null is all that fits. */
-  readonly fallback: number | null;
-}
+type SampledModel = Pick<ServedModel, 'samplingDefaults' | 'vocabSize'>;
 
 /**
- * The generation that `fields` asks for.
- * @throws ApiError 400 when the prompt is empty, when it and the output don't fit the model's
- *   context, or when an id lies outside its vocabulary.
+ * What `fields` ask of a generation, whatever its prompt. Bad words are left out: they are tokenized
+ * apart, in a thread where they are many.
+ * @throws ApiError 400 when an id lies outside of the model's vocabulary.
  */
-export function toGenerationRequest(
+export function toSettings(
   fields: GenerationFields,
-  promptTokenIds: Int32Array,
-  limit: OutputLimit,
-  model: ServedModel,
-): GenerationRequest {
-  if (promptTokenIds.length === 0) {
-    const { promptParam } = limit;
-    throw badRequest(`\`${promptParam}\` comes to no tokens at all.`, promptParam, 'invalid_value');
-  }
-  const prompt = truncate(promptTokenIds, fields.truncate_prompt_tokens, limit, model.maxModelLen);
-  const maxTokens = resolveMaxTokens(prompt.length, limit, model.maxModelLen);
-  const minTokens = fields.min_tokens ?? 0;
-  if (minTokens > maxTokens) {
-    throw badRequest(
-      `\`min_tokens\` is ${minTokens}, more than the ${maxTokens} tokens that may be generated.`,
-      'min_tokens',
-      'invalid_value',
-    );
-  }
+  model: SampledModel,
+): Omit<GenerationSettings, 'badWords'> {
   const stopTokenIds = fields.stop_token_ids ?? [];
   requireInVocabulary(stopTokenIds, 'stop_token_ids', model.vocabSize);
   return {
-    promptTokenIds: prompt,
-    maxTokens,
-    minTokens,
+    minTokens: fields.min_tokens ?? 0,
     stop: fields.stop ?? [],
     includeStopStrInOutput: fields.include_stop_str_in_output ?? false,
     stopTokenIds,
     ignoreEos: fields.ignore_eos ?? false,
     skipSpecialTokens: fields.skip_special_tokens ?? true,
     sampling: toSamplingParams(fields, model),
-    // They are tokenized apart, in a thread where they are many.
-    badWords: [],
     logprobs: null,
     promptLogprobs: fields.prompt_logprobs ?? null,
     priority: fields.priority ?? 0,
@@ -86,47 +57,7 @@ export function requireInVocabulary(
   );
 }
 
-/** The wording that OpenAI's clients look for. */
-function resolveMaxTokens(numPrompt: number, limit: OutputLimit, maxModelLen: number): number {
-  const room = maxModelLen - numPrompt;
-  const context = `This model's maximum context length is ${maxModelLen} tokens.`;
-  if (room < 1) {
-    throw badRequest(
-      `${context} However, the prompt has ${numPrompt} tokens, which leaves no room for output. Please shorten it.`,
-      limit.promptParam,
-      'context_length_exceeded',
-    );
-  }
-  const { requested } = limit;
-  if (requested === null) return Math.min(limit.fallback ?? room, room);
-  if (requested <= room) return requested;
-  throw badRequest(
-    `${context} However, you requested ${numPrompt + requested} tokens (${numPrompt} in the prompt, ${requested} for the output). Please shorten the prompt or lower \`${limit.param}\`.`,
-    limit.param,
-    'context_length_exceeded',
-  );
-}
-
-/** The prompt's last tokens, as many as `truncate_prompt_tokens` says. */
-function truncate(
-  promptTokenIds: Int32Array,
-  numKept: number | null | undefined,
-  { requested, fallback }: OutputLimit,
-  maxModelLen: number,
-): Int32Array {
-  if (numKept === null || numKept === undefined) return promptTokenIds;
-  if (numKept === 0 || numKept > maxModelLen) {
-    throw badRequest(
-      `\`truncate_prompt_tokens\`: expected -1 or a number from 1 to the model's context length of ${maxModelLen}.`,
-      'truncate_prompt_tokens',
-      'invalid_value',
-    );
-  }
-  const room = Math.max(1, maxModelLen - (requested ?? fallback ?? 1));
-  return promptTokenIds.slice(-(numKept === -1 ? room : numKept));
-}
-
-function toSamplingParams(fields: GenerationFields, model: ServedModel): SamplingParams {
+function toSamplingParams(fields: GenerationFields, model: SampledModel): SamplingParams {
   const defaults = model.samplingDefaults;
   return {
     temperature: fields.temperature ?? defaults.temperature ?? 1,

@@ -1,8 +1,11 @@
 /** Starts a generation, and knows at once whether it was admitted. */
 import { setImmediate } from 'node:timers/promises';
 import type { Caller } from '../../front/caller.ts';
+import type { ChatDelta } from '../../front/chat/chat-delta.ts';
+import type { PreparedChat } from '../../front/chat/prepare-chat.ts';
 import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
+import { mapStream } from '../../front/generation/map-stream.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { ServerConfig, ServerContext } from '../context.ts';
 import { withDeadline } from './deadline.ts';
@@ -47,6 +50,17 @@ export async function startGeneration(
   // this turn of the event loop.
   await Promise.race([next, setImmediate()]);
   return withFirst(next, deltas);
+}
+
+/** Starts a chat: as `startGeneration`, with deltas that tell thoughts and tool calls from text. */
+export async function startChat(
+  context: ServerContext,
+  chat: PreparedChat,
+  caller: Caller,
+): Promise<AsyncIterableIterator<ChatDelta>> {
+  const deltas = chat.createDeltas();
+  const generated = await startGeneration(context, chat.generation, caller);
+  return mapStream(generated, (delta) => deltas.push(delta));
 }
 
 /**

@@ -4,22 +4,41 @@
  * against 26 to 48 us through a web stream behind a Response.
  */
 import type { ServerResponse } from 'node:http';
-import type { GenerationDelta } from '../../front/generation/generation.ts';
-import type { ApiError } from '../errors.ts';
-import type { ChunkShape, JsonObject } from '../openai/answer.ts';
+import type { JsonObject } from '../json-object.ts';
+
+/** How events are written: OpenAI's older APIs name none, and tell of the end. */
+export interface EventStyle {
+  toText(event: JsonObject): string;
+  /** What follows the last event. */
+  readonly end: string;
+}
+
+export const PLAIN_EVENTS: EventStyle = {
+  toText: (event) => `data: ${JSON.stringify(event)}\n\n`,
+  end: 'data: [DONE]\n\n',
+};
+
+/** By their `type`, as the Responses and Messages APIs have them. */
+export const NAMED_EVENTS: EventStyle = {
+  toText: (event) => `event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`,
+  end: '',
+};
 
 export interface EventStreamOptions {
+  readonly style: EventStyle;
+  /** Events that go out at once. */
+  readonly first?: readonly JsonObject[];
   /** Milliseconds of silence after which a comment line tells client and proxies that all is well. */
   readonly pingMs: number;
   /** Response headers, those of middlewares included. */
   readonly headers: Headers;
   /** What the client gets to see of a failure. */
-  toApiError(error: unknown): ApiError;
+  toErrorEvent(error: unknown): JsonObject;
   /** What a `Server-Timing` header would say, told by a comment at the end; null when unknown. */
-  timing(): string | null;
+  timing?(): string | null;
 }
 
-export const SSE_HEADERS = {
+const SSE_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
   // Keeps nginx from collecting the answer.
@@ -27,48 +46,47 @@ export const SSE_HEADERS = {
 };
 
 /**
- * Answers with the chunks of one generation, then `[DONE]`. The headers go out at once, so that a
- * queued request is seen to be alive. A failure becomes an error event before `[DONE]`. A client
- * that reads slowly holds back the pulling of deltas, which gather meanwhile into fewer, larger
- * ones. Ends without a word when the client is gone.
+ * Answers with `events`, those of one batch together. The headers go out at once, so that a queued
+ * request is seen to be alive. A failure becomes the last event. A client that reads slowly holds
+ * back the pulling of further ones, so that tokens gather meanwhile into fewer, larger ones. Ends
+ * without a word when the client is gone.
  */
 export async function writeEventStream(
   response: ServerResponse,
-  deltas: AsyncIterable<GenerationDelta>,
-  shape: ChunkShape,
+  events: AsyncIterable<readonly JsonObject[]>,
   options: EventStreamOptions,
 ): Promise<void> {
+  const { style } = options;
   response.writeHead(200, { ...Object.fromEntries(options.headers), ...SSE_HEADERS });
   response.flushHeaders();
+  if (options.first) response.write(toText(options.first, style));
   const pinger = new Pinger(response, options.pingMs);
   let ending = '';
   try {
-    for await (const delta of deltas) {
-      const events = toEvents(shape.push(delta));
-      if (events === '') continue;
+    for await (const batch of events) {
+      if (batch.length === 0) continue;
       pinger.wrote();
-      if (!response.write(events)) await drained(response);
+      if (!response.write(toText(batch, style))) await drained(response);
       if (response.destroyed) break;
     }
-    ending = toEvents(shape.end());
-    const timing = options.timing();
-    if (timing !== null) ending += `: server-timing ${timing}\n\n`;
+    const timing = options.timing?.() ?? null;
+    if (timing !== null) ending = `: server-timing ${timing}\n\n`;
   } catch (error) {
-    if (!response.destroyed) ending = toEvents([{ ...options.toApiError(error).toEnvelope() }]);
+    if (!response.destroyed) ending = style.toText(options.toErrorEvent(error));
   } finally {
     pinger.stop();
   }
-  if (!response.destroyed) response.end(`${ending}data: [DONE]\n\n`);
+  if (!response.destroyed) response.end(ending + style.end);
 }
 
-function toEvents(chunks: readonly JsonObject[]): string {
-  let events = '';
-  for (const chunk of chunks) events += `data: ${JSON.stringify(chunk)}\n\n`;
-  return events;
+function toText(events: readonly JsonObject[], style: EventStyle): string {
+  let text = '';
+  for (const event of events) text += style.toText(event);
+  return text;
 }
 
 /** Resolves when the response takes more, or never will. */
-export function drained(response: ServerResponse): Promise<void> {
+function drained(response: ServerResponse): Promise<void> {
   if (response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const settle = (): void => {
@@ -80,7 +98,7 @@ export function drained(response: ServerResponse): Promise<void> {
 }
 
 /** One timer per stream, set anew only when it fires: a token costs a look at the clock. */
-export class Pinger {
+class Pinger {
   readonly #response: ServerResponse;
   readonly #pingMs: number;
   #wroteAt = performance.now();

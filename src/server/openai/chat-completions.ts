@@ -1,24 +1,32 @@
 /** /v1/chat/completions: from its body to a prepared generation. */
 import type { Caller } from '../../front/caller.ts';
+import { AssistantMessage } from '../../front/chat/assistant-message.ts';
 import type { ChatMessage } from '../../front/chat/chat-message.ts';
+import type { ChatPrompt, ChatRequest, ToolChoice } from '../../front/chat/chat-request.ts';
+import { prepareChat } from '../../front/chat/prepare-chat.ts';
+import { mapStream } from '../../front/generation/map-stream.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
-import { toGenerationRequest } from '../generation/parameters.ts';
-import { maxPromptTokens } from '../generation/prompt-length.ts';
-import { chatCompletionBody } from '../schemas/bodies.ts';
+import { LogprobsFormat } from '../generation/logprobs-format.ts';
+import { toSettings } from '../generation/parameters.ts';
+import { startChat } from '../generation/start-generation.ts';
+import { grammarOf } from '../generation/structured-outputs.ts';
+import {
+  chatCompletionBody,
+  type ChatCompletionBody,
+  type ChatPromptFields,
+} from '../schemas/bodies.ts';
 import { parseMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { refuseUnsupportedInChat } from '../schemas/unsupported.ts';
-import { answerOptions, createHead, type PreparedCompletion } from './answer.ts';
-import { ChatCompletionChunks, chatCompletion, type ChatForm } from './chat-form.ts';
-import { chatOutputForm } from './chat-output.ts';
-import { encodeChat } from './chat-prompt.ts';
-import { toFanOut } from './choices.ts';
-import { LogprobsFormat } from './logprobs.ts';
-import { requireServedModel } from './models.ts';
+import { rejectUnsupportedInChat } from '../schemas/unsupported.ts';
+import { requireServedModel } from '../served-model.ts';
+import { ChatCompletionChunks, chatCompletion, type ChatResponseFormat } from './chat-response.ts';
+import { requireChoices } from './choices.ts';
+import { gather } from './gather.ts';
 import { promptLogprobsOf } from './prompt-logprobs.ts';
+import { createHead, responseOptions, type PreparedCompletion } from './response.ts';
 
-/** @throws ApiError 4xx when the body can't be served. */
+/** @throws ApiError 4xx, InvalidRequestError when the body can't be served. */
 export async function prepareChatCompletion(
   context: ServerContext,
   json: unknown,
@@ -26,54 +34,91 @@ export async function prepareChatCompletion(
 ): Promise<PreparedCompletion> {
   const body = parseWith(chatCompletionBody, json);
   requireServedModel(context.model, body.model);
-  refuseUnsupportedInChat(body);
-  const messages = parseMessages(body['messages']);
-  const usesNewName = typeof body.max_completion_tokens === 'number';
-  const limit = {
-    requested: body.max_completion_tokens ?? body.max_tokens ?? null,
-    param: usesNewName ? 'max_completion_tokens' : 'max_tokens',
-    promptParam: 'messages',
-    fallback: null,
-  };
-  const maxTokens = maxPromptTokens(body, context.model);
-  const prompt = await encodeChat(context, messages, body, maxTokens, caller);
-  const output = chatOutputForm(context, body, prompt.text);
+  rejectUnsupportedInChat(body);
   const numTop = topLogprobsOf(body);
-  const plain = toGenerationRequest(body, prompt.tokenIds, limit, context.model);
-  const generation = {
-    ...plain,
-    skipSpecialTokens: plain.skipSpecialTokens && !output.showsSpecialTokens,
-    logprobs: numTop,
-    promptLogprobs: promptLogprobsOf(body, null),
-    badWords: await context.prompts.encodeBadWords(body.bad_words ?? [], caller),
-  };
-  const fanOut = toFanOut([generation], body, context.config);
-  const { grammar } = output;
-  const request = grammar === undefined ? fanOut : { ...fanOut, grammar };
-  const form: ChatForm = {
-    head: createHead('chatcmpl', context.model.id),
-    options: answerOptions(body),
-    request,
+  const request = toChatRequest(body, numTop, context);
+  const chat = await prepareChat(context, request, caller);
+  const format: ChatResponseFormat = {
+    head: createHead('chatcmpl-', context.model.id),
+    options: responseOptions(body),
+    request: chat.generation,
     n: body.n ?? 1,
-    createOutput: output.createOptions,
-    echo: body.echo === true ? echoOf(messages) : '',
+    echo: body.echo === true ? echoOf(request.messages) : '',
     numTop,
-    numPromptTop: generation.promptLogprobs,
-    format: new LogprobsFormat(context.tokenizer, body.return_tokens_as_token_ids ?? false),
+    numPromptTop: request.settings.promptLogprobs,
+    logprobs: new LogprobsFormat(context.tokenizer, body.return_tokens_as_token_ids ?? false),
   };
   return {
-    request,
     stream: body.stream ?? false,
-    chunks: () => new ChatCompletionChunks(form),
-    whole: (answers) => chatCompletion(form, answers),
+    promptTokenIds: chat.promptTokenIds,
+    async chunks(starter) {
+      const chunks = new ChatCompletionChunks(format);
+      const deltas = await startChat(context, chat, starter);
+      return mapStream(
+        deltas,
+        (delta) => chunks.push(delta),
+        () => chunks.end(),
+      );
+    },
+    async whole(starter) {
+      const deltas = await startChat(context, chat, starter);
+      const gathered = await gather(deltas, chat.generation, () => new AssistantMessage());
+      return chatCompletion(format, gathered);
+    },
   };
 }
 
+function toChatRequest(
+  body: ChatCompletionBody,
+  numTop: number | null,
+  { model, config }: ServerContext,
+): ChatRequest {
+  const numChoices = requireChoices(body, 1, config);
+  const usesNewName = typeof body.max_completion_tokens === 'number';
+  return {
+    ...toChatPrompt(body),
+    parallelToolCalls: body.parallel_tool_calls ?? true,
+    responseFormat: grammarOf(body),
+    settings: {
+      ...toSettings(body, model),
+      // The best of them are picked by log-probability.
+      logprobs: numChoices > (body.n ?? 1) ? (numTop ?? 0) : numTop,
+      promptLogprobs: promptLogprobsOf(body, null),
+    },
+    badWords: body.bad_words ?? [],
+    numChoices,
+    limits: {
+      maxTokens: body.max_completion_tokens ?? body.max_tokens ?? null,
+      defaultMaxTokens: null,
+      truncatePromptTokens: body.truncate_prompt_tokens ?? null,
+      fields: {
+        prompt: 'messages',
+        maxTokens: usesNewName ? 'max_completion_tokens' : 'max_tokens',
+      },
+    },
+  };
+}
+
+/** @throws ApiError 400 naming the message and field, such as `messages.0.role`. */
+export function toChatPrompt(body: ChatPromptFields): ChatPrompt {
+  const tools = body.tools ?? [];
+  const continueFinalMessage = body.continue_final_message ?? false;
+  return {
+    messages: parseMessages(body['messages']),
+    tools,
+    toolChoice: toToolChoice(body.tool_choice ?? (tools.length > 0 ? 'auto' : 'none')),
+    addGenerationPrompt: body.add_generation_prompt ?? !continueFinalMessage,
+    continueFinalMessage,
+    templateVariables: body.chat_template_kwargs ?? null,
+  };
+}
+
+function toToolChoice(choice: NonNullable<ChatPromptFields['tool_choice']>): ToolChoice {
+  return typeof choice === 'string' ? choice : { name: choice.function.name };
+}
+
 /** Null when log-probabilities were not asked for. */
-function topLogprobsOf(body: {
-  readonly logprobs?: boolean | null | undefined;
-  readonly top_logprobs?: number | null | undefined;
-}): number | null {
+function topLogprobsOf(body: Pick<ChatCompletionBody, 'logprobs' | 'top_logprobs'>): number | null {
   const top = body.top_logprobs ?? 0;
   if (body.logprobs === true) return top;
   if (top === 0) return null;

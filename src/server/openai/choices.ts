@@ -1,17 +1,18 @@
 /** How many sequences a request runs, and which of them become its choices. */
-import type { FanOutRequest } from '../../front/generation/fan-out.ts';
-import type { GenerationRequest } from '../../front/generation/generation.ts';
+import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import type { ServerConfig } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
-import type { GatheredAnswer } from './answer.ts';
 
-/** @throws ApiError 400 when the counts contradict each other or are more than the server takes. */
-export function toFanOut(
-  requests: readonly GenerationRequest[],
-  fields: GenerationFields,
+/**
+ * How many sequences each prompt runs.
+ * @throws ApiError 400 when the counts contradict each other or are more than the server takes.
+ */
+export function requireChoices(
+  fields: Pick<GenerationFields, 'n' | 'best_of' | 'stream'>,
+  numPrompts: number,
   { maxSequencesPerRequest: max }: ServerConfig,
-): FanOutRequest {
+): number {
   const n = fields.n ?? 1;
   const numChoices = fields.best_of ?? n;
   if (numChoices < n) {
@@ -28,7 +29,7 @@ export function toFanOut(
       'invalid_value',
     );
   }
-  const total = requests.length * numChoices;
+  const total = numPrompts * numChoices;
   if (total > max) {
     const param = numChoices === 1 ? 'prompt' : fields.best_of ? 'best_of' : 'n';
     throw badRequest(
@@ -37,29 +38,28 @@ export function toFanOut(
       'invalid_value',
     );
   }
-  // The choice among them goes by log-probability.
-  const prompts =
-    numChoices === n
-      ? requests
-      : requests.map((request) => ({ ...request, logprobs: request.logprobs ?? 0 }));
-  return { prompts, numChoices };
+  return numChoices;
 }
 
-/** The `n` answers of each prompt with the highest mean log-probability, best first. */
-export function pickBest(
-  answers: readonly GatheredAnswer[],
+interface Candidate {
+  readonly logprobs: readonly TokenLogprob[];
+}
+
+/** The `n` choices of each prompt with the highest mean log-probability, best first. */
+export function pickBest<Choice extends Candidate>(
+  choices: readonly Choice[],
   numChoices: number,
   n: number,
-): GatheredAnswer[] {
-  if (numChoices === n) return [...answers];
-  const numPrompts = answers.length / numChoices;
+): Choice[] {
+  if (numChoices === n) return [...choices];
+  const numPrompts = choices.length / numChoices;
   return Array.from({ length: numPrompts }, (_, prompt) => {
-    const candidates = answers.slice(prompt * numChoices, (prompt + 1) * numChoices);
+    const candidates = choices.slice(prompt * numChoices, (prompt + 1) * numChoices);
     return candidates.sort((a, b) => meanLogprob(b) - meanLogprob(a)).slice(0, n);
   }).flat();
 }
 
-function meanLogprob({ logprobs }: GatheredAnswer): number {
+function meanLogprob({ logprobs }: Candidate): number {
   const sum = logprobs.reduce((total, { logprob }) => total + logprob, 0);
   return logprobs.length === 0 ? 0 : sum / logprobs.length;
 }

@@ -1,21 +1,31 @@
 /** /v1/completions: from its body to a prepared generation. */
 import type { Caller } from '../../front/caller.ts';
+import { fitContext } from '../../front/generation/fit-context.ts';
 import type { GenerationRequest } from '../../front/generation/generation.ts';
+import { mapStream } from '../../front/generation/map-stream.ts';
+import { inClientWords, maxPromptTokens } from '../../front/prompts/prompt-length.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
-import { requireInVocabulary, toGenerationRequest } from '../generation/parameters.ts';
-import { inClientWords, maxPromptTokens } from '../generation/prompt-length.ts';
+import { LogprobsFormat } from '../generation/logprobs-format.ts';
+import { requireInVocabulary, toSettings } from '../generation/parameters.ts';
+import { startGeneration } from '../generation/start-generation.ts';
+import { grammarOf } from '../generation/structured-outputs.ts';
 import { completionBody, type CompletionBody } from '../schemas/bodies.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parsePrompts, type Prompt } from '../schemas/prompt.ts';
-import { refuseUnsupportedInCompletion } from '../schemas/unsupported.ts';
-import { grammarOf } from '../generation/structured-outputs.ts';
-import { answerOptions, createHead, type PreparedCompletion } from './answer.ts';
-import { toFanOut } from './choices.ts';
-import { CompletionChunks, completion, type CompletionForm } from './completion-form.ts';
-import { LogprobsFormat } from './logprobs.ts';
-import { requireServedModel } from './models.ts';
+import { rejectUnsupportedInCompletion } from '../schemas/unsupported.ts';
+import { requireServedModel } from '../served-model.ts';
+import { requireChoices } from './choices.ts';
+import {
+  CompletionChunks,
+  CompletionText,
+  completion,
+  withoutOutput,
+  type CompletionResponseFormat,
+} from './completion-response.ts';
+import { gather } from './gather.ts';
 import { promptLogprobsOf } from './prompt-logprobs.ts';
+import { createHead, responseOptions, type PreparedCompletion } from './response.ts';
 
 /** OpenAI's default for this API. */
 const DEFAULT_MAX_TOKENS = 16;
@@ -28,7 +38,7 @@ export async function prepareCompletion(
 ): Promise<PreparedCompletion> {
   const body = parseWith(completionBody, json);
   requireServedModel(context.model, body.model);
-  refuseUnsupportedInCompletion(body);
+  rejectUnsupportedInCompletion(body);
   const isEcho = body.echo ?? false;
   // As with OpenAI: the prompt is scored, and what would follow is left out.
   const isEchoOnly = body.max_tokens === 0;
@@ -36,45 +46,60 @@ export async function prepareCompletion(
     throw badRequest('`max_tokens` may be 0 only with `echo`.', 'max_tokens', 'invalid_value');
   }
   const prompts = parsePrompts(body['prompt'], context.config.maxSequencesPerRequest);
+  const numChoices = requireChoices(body, prompts.length, context.config);
   const logprobs = body.logprobs ?? null;
   const grammar = grammarOf(body);
-  const extras = {
-    logprobs,
+  const settings = {
+    ...toSettings(body, context.model),
+    // The best choices are picked by log-probability.
+    logprobs: numChoices > (body.n ?? 1) ? (logprobs ?? 0) : logprobs,
     promptLogprobs: promptLogprobsOf(body, isEcho ? logprobs : null),
     badWords: await context.prompts.encodeBadWords(body.bad_words ?? [], caller),
+  };
+  const limits = {
+    maxTokens: isEchoOnly ? 1 : (body.max_tokens ?? null),
+    defaultMaxTokens: DEFAULT_MAX_TOKENS,
+    truncatePromptTokens: body.truncate_prompt_tokens ?? null,
+    fields: { prompt: 'prompt', maxTokens: 'max_tokens' },
   };
   const echoes: string[] = [];
   const encoded = await encodePrompts(context, prompts, body, caller);
   const requests = encoded.map(({ prompt, tokenIds }) => {
-    const limit = {
-      requested: isEchoOnly ? 1 : (body.max_tokens ?? null),
-      param: 'max_tokens',
-      promptParam: 'prompt',
-      fallback: DEFAULT_MAX_TOKENS,
-    };
-    const request = toGenerationRequest(body, tokenIds, limit, context.model);
+    const request = fitContext(settings, tokenIds, limits, context.model.maxModelLen);
     const isTruncated = request.promptTokenIds.length < tokenIds.length;
     if (isEcho) echoes.push(echoOf(context, prompt, request, isTruncated));
-    return withExtras(request, extras);
+    return request;
   });
-  const fanOut = toFanOut(requests, body, context.config);
-  const request = grammar === null ? fanOut : { ...fanOut, grammar };
-  const form: CompletionForm = {
-    head: createHead('cmpl', context.model.id),
-    options: answerOptions(body),
+  const request = { prompts: requests, numChoices, ...(grammar === null ? {} : { grammar }) };
+  const format: CompletionResponseFormat = {
+    head: createHead('cmpl-', context.model.id),
+    options: responseOptions(body),
     request,
     n: body.n ?? 1,
     echoes,
-    showsOutput: !isEchoOnly,
     numTop: logprobs,
     numPromptTop: body.prompt_logprobs ?? null,
-    format: new LogprobsFormat(context.tokenizer, body.return_tokens_as_token_ids ?? false),
+    logprobs: new LogprobsFormat(context.tokenizer, body.return_tokens_as_token_ids ?? false),
+  };
+  const start = async (starter: Caller) => {
+    const deltas = await startGeneration(context, request, starter);
+    return isEchoOnly ? mapStream(deltas, withoutOutput) : deltas;
   };
   return {
-    request,
     stream: body.stream ?? false,
-    chunks: () => new CompletionChunks(form),
-    whole: (answers) => completion(form, answers),
+    promptTokenIds: requests[0]?.promptTokenIds ?? new Int32Array(),
+    async chunks(starter) {
+      const chunks = new CompletionChunks(format);
+      return mapStream(
+        await start(starter),
+        (delta) => chunks.push(delta),
+        () => chunks.end(),
+      );
+    },
+    async whole(starter) {
+      const deltas = await start(starter);
+      return completion(format, await gather(deltas, request, () => new CompletionText()));
+    },
   };
 }
 
@@ -90,7 +115,7 @@ async function encodePrompts(
   caller: Caller,
 ): Promise<Encoded[]> {
   const texts = prompts.flatMap((prompt) => ('text' in prompt ? [prompt.text] : []));
-  const maxTokens = maxPromptTokens(body, model);
+  const maxTokens = maxPromptTokens(body.truncate_prompt_tokens, model);
   const options = { addSpecialTokens: body.add_special_tokens ?? true, maxTokens };
   const encoding = encoder.encodeTexts(texts, options, caller).catch((error: unknown) => {
     throw inClientWords(error, maxTokens, 'prompt');
@@ -103,13 +128,6 @@ async function encodePrompts(
     requireInVocabulary(prompt.tokenIds, prompt.param, model.vocabSize);
     return { prompt, tokenIds: Int32Array.from(prompt.tokenIds) };
   });
-}
-
-function withExtras(
-  request: GenerationRequest,
-  extras: Partial<GenerationRequest>,
-): GenerationRequest {
-  return { ...request, ...extras };
 }
 
 /** What is echoed: the text that was given, or that of the token ids given. */

@@ -1,17 +1,8 @@
 /** /v1/models: what is served here. */
 import type { Hono } from 'hono';
 import type { ServedModel, ServerContext, ServerEnv } from '../context.ts';
-import { modelNotFound } from '../errors.ts';
-import type { JsonObject } from './answer.ts';
-
-/**
- * Accepts the served model's name, and its absence.
- * @throws ApiError 404 for another name.
- */
-export function requireServedModel(model: ServedModel, requested: string | null | undefined): void {
-  if (requested === undefined || requested === null || requested === model.id) return;
-  throw modelNotFound(requested.slice(0, 200));
-}
+import type { JsonObject } from '../json-object.ts';
+import { requireServedModel } from '../served-model.ts';
 
 export function modelRoutes(app: Hono<ServerEnv>, { model }: ServerContext): void {
   // The second, llama.cpp's, is open to all, so that a page can tell what is served here.

@@ -1,15 +1,15 @@
 /** The prompt that a chat comes to, without generating anything. */
 import type { Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
+import { encodeChat } from '../../front/chat/chat-prompt.ts';
+import { maxAnsweredTokens, requireAnswerable } from '../../front/prompts/prompt-length.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { maxAnsweredTokens, requireAnswerable } from '../generation/prompt-length.ts';
+import type { JsonObject } from '../json-object.ts';
 import { chatCompletionBody } from '../schemas/bodies.ts';
-import { parseMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
-import type { JsonObject } from './answer.ts';
-import { encodeChat } from './chat-prompt.ts';
-import { requireServedModel } from './models.ts';
+import { requireServedModel } from '../served-model.ts';
+import { toChatPrompt } from './chat-completions.ts';
 
 export function renderRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   // The first is vLLM's name for it, the second llama.cpp's.
@@ -25,9 +25,8 @@ export function renderRoutes(app: Hono<ServerEnv>, context: ServerContext): void
 async function render(context: ServerContext, json: unknown, caller: Caller): Promise<JsonObject> {
   const body = parseWith(chatCompletionBody, json);
   requireServedModel(context.model, body.model);
-  const messages = parseMessages(body['messages']);
-  const maxTokens = maxAnsweredTokens(context.model);
-  const { text, tokenIds } = await encodeChat(context, messages, body, maxTokens, caller);
+  const options = { maxTokens: maxAnsweredTokens(context.model), field: 'messages' };
+  const { text, tokenIds } = await encodeChat(context, toChatPrompt(body), options, caller);
   requireAnswerable(tokenIds.length, context.model, 'messages');
   return {
     prompt: text,

@@ -4,12 +4,12 @@ import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { writeEventStream } from '../http/sse.ts';
-import { requireServing, startGeneration } from '../generation/start-generation.ts';
+import { PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
+import { requireServing } from '../generation/start-generation.ts';
 import { toApiError } from '../to-api-error.ts';
-import { gather, type PreparedCompletion } from './answer.ts';
 import { prepareChatCompletion } from './chat-completions.ts';
 import { prepareCompletion } from './completions.ts';
+import type { PreparedCompletion } from './response.ts';
 
 export type Prepare = (
   context: ServerContext,
@@ -39,25 +39,24 @@ async function answer(
   requireServing(context, caller.client);
   const json = await context.bodies.read(incoming, caller.client);
   const completion = await prepare(context, json, caller);
-  const deltas = await startGeneration(context, completion.request, caller);
   if (!completion.stream) {
-    const whole = completion.whole(await gather(deltas, completion.request));
+    const whole = await completion.whole(caller);
     const timing = timingOf(context, completion);
     if (timing !== null) c.header('server-timing', timing);
     return c.json(whole);
   }
-  await writeEventStream(outgoing, deltas, completion.chunks(), {
+  await writeEventStream(outgoing, await completion.chunks(caller), {
+    style: PLAIN_EVENTS,
     pingMs: context.config.ssePingMs,
     // A response never sent: it holds the headers that middlewares have set.
     headers: c.body(null).headers,
-    toApiError: (error) => toApiError(error, context.logger),
+    toErrorEvent: (error) => ({ ...toApiError(error, context.logger).toEnvelope() }),
     timing: () => timingOf(context, completion),
   });
   return RESPONSE_ALREADY_SENT;
 }
 
 /** Where the time went; of several prompts, that of the first. */
-function timingOf(context: ServerContext, { request }: PreparedCompletion): string | null {
-  const [first] = request.prompts;
-  return first === undefined ? null : context.timings.header(first.promptTokenIds);
+function timingOf({ timings }: ServerContext, completion: PreparedCompletion): string | null {
+  return timings.header(completion.promptTokenIds);
 }

@@ -1,40 +1,23 @@
-/** Counts the tokens of one answer, over all its choices. */
-import type { FanOutRequest } from '../../front/generation/fan-out.ts';
-import type { GenerationDelta } from '../../front/generation/generation.ts';
+import type { TokenUsage } from '../../front/generation/token-usage.ts';
 
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
   readonly prompt_tokens_details: { readonly cached_tokens: number };
+  /** Left out where the model has no thoughts. */
+  readonly completion_tokens_details?: { readonly reasoning_tokens: number };
 }
 
-type CountedDelta = Pick<GenerationDelta, 'choice' | 'tokenIds' | 'numCachedTokens'>;
-
-/** A prompt counts once, however many choices it has, and so do its cached tokens. */
-export class UsageCounter {
-  readonly #numChoices: number;
-  readonly #numPromptTokens: number;
-  #numCachedTokens = 0;
-  #numTokens = 0;
-
-  constructor({ prompts, numChoices }: FanOutRequest) {
-    this.#numChoices = numChoices;
-    this.#numPromptTokens = prompts.reduce((sum, prompt) => sum + prompt.promptTokenIds.length, 0);
-  }
-
-  add({ choice = 0, tokenIds, numCachedTokens = 0 }: CountedDelta): void {
-    this.#numTokens += tokenIds.length;
-    // The other choices find what the first has just computed.
-    if (choice % this.#numChoices === 0) this.#numCachedTokens += numCachedTokens;
-  }
-
-  get usage(): Usage {
-    return {
-      prompt_tokens: this.#numPromptTokens,
-      completion_tokens: this.#numTokens,
-      total_tokens: this.#numPromptTokens + this.#numTokens,
-      prompt_tokens_details: { cached_tokens: this.#numCachedTokens },
-    };
-  }
+export function toUsage(usage: TokenUsage): Usage {
+  const { numPromptTokens, numCachedTokens, numOutputTokens, numReasoningTokens } = usage;
+  return {
+    prompt_tokens: numPromptTokens,
+    completion_tokens: numOutputTokens,
+    total_tokens: numPromptTokens + numOutputTokens,
+    prompt_tokens_details: { cached_tokens: numCachedTokens },
+    ...(numReasoningTokens === null
+      ? {}
+      : { completion_tokens_details: { reasoning_tokens: numReasoningTokens } }),
+  };
 }

@@ -1,6 +1,6 @@
 /** The OpenAPI document, made from the schemas that check requests. */
 import { z } from 'zod';
-import type { JsonObject } from '../openai/answer.ts';
+import type { JsonObject } from '../json-object.ts';
 import { FIELD_NOTES } from './field-notes.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';

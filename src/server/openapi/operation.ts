@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { JsonObject } from '../openai/answer.ts';
+import type { JsonObject } from '../json-object.ts';
 
 /** A route of this server, with what it takes and gives. */
 export interface Operation {

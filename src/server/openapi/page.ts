@@ -1,6 +1,6 @@
 /** The documentation as one page without scripts, styles from elsewhere, or anything to load. */
 import { html, raw } from 'hono/html';
-import type { JsonObject } from '../openai/answer.ts';
+import type { JsonObject } from '../json-object.ts';
 import { toBodySchema } from './document.ts';
 import { describeType } from './describe-type.ts';
 import type { Operation } from './operation.ts';

@@ -1,23 +1,24 @@
 /** One response from its body to its events, whatever carries them. */
 import type { Caller } from '../../front/caller.ts';
+import type { ChatDelta } from '../../front/chat/chat-delta.ts';
+import { prepareChat, type PreparedChat } from '../../front/chat/prepare-chat.ts';
+import { UsageCounter } from '../../front/generation/token-usage.ts';
+import { InvalidRequestError } from '../../front/invalid-request.ts';
 import type { ServerContext } from '../context.ts';
 import { hasLeft } from '../generation/deadline.ts';
-import { ApiError, badRequest } from '../errors.ts';
-import type { JsonObject } from '../openai/answer.ts';
-import {
-  prepareChat,
-  type ChatDelta,
-  type ChatUsage,
-  type PreparedChat,
-} from '../openai/chat-run.ts';
-import { requireServedModel } from '../openai/models.ts';
+import { badRequest, type ApiError } from '../errors.ts';
+import { LogprobsFormat } from '../generation/logprobs-format.ts';
+import { startChat } from '../generation/start-generation.ts';
+import { createId } from '../ids.ts';
+import type { JsonObject } from '../json-object.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { responseBody, type ResponseBody } from '../schemas/responses.ts';
+import { requireServedModel } from '../served-model.ts';
 import { toApiError } from '../to-api-error.ts';
 import { parseInput } from './input.ts';
-import { createId, type Item } from './items.ts';
+import type { Item } from './items.ts';
 import type { EventFields } from './output-items.ts';
-import { Output } from './output.ts';
+import { Output, type OutputLogprobs } from './output.ts';
 import {
   INITIAL_STATE,
   toResponseObject,
@@ -27,7 +28,7 @@ import {
 import type { ResponsePartition, StoredResponse } from './partition.ts';
 import { ReferencedItems } from './referenced-items.ts';
 import { conversationOf, Turn } from './turn.ts';
-import { fromChatError, requireCallsOfOutputs, toChatBody } from './to-chat.ts';
+import { requireCallsOfOutputs, toChatRequest, topLogprobsOf } from './chat-request.ts';
 
 export type ResponseEvent = EventFields & { readonly sequence_number: number };
 
@@ -46,7 +47,7 @@ interface Parts {
 /** A checked response, to be started once. */
 export class PreparedResponse {
   readonly body: ResponseBody;
-  readonly id = createId('resp');
+  readonly id = createId('resp_');
   /** The conversation after this response; null before it has ended well. */
   turn: Turn | null = null;
   /** What made it fail. */
@@ -57,7 +58,8 @@ export class PreparedResponse {
   readonly #previous: Turn | null;
   readonly #chat: PreparedChat;
   readonly #partition: ResponsePartition;
-  readonly #output = new Output();
+  readonly #output: Output;
+  readonly #usage: UsageCounter;
   #state: ResponseState = INITIAL_STATE;
   #numEvents = 0;
 
@@ -68,6 +70,8 @@ export class PreparedResponse {
     this.#previous = parts.previous;
     this.#chat = parts.chat;
     this.#partition = parts.partition;
+    this.#output = new Output(outputLogprobs(context, parts.body));
+    this.#usage = new UsageCounter(parts.chat.generation);
     const isStored = (parts.body.store ?? true) && context.responses.isEnabled;
     this.#head = { id: this.id, createdAt: now(), isStored };
   }
@@ -81,7 +85,7 @@ export class PreparedResponse {
   ): Promise<PreparedResponse> {
     const body = parseWith(responseBody, json);
     requireServedModel(context.model, body.model);
-    refuseUnsupported(body);
+    rejectUnsupported(body);
     const partition = context.responses.of(caller.client);
     const previous = previousTurn(body, findTurn);
     const conversation = conversationOf(previous);
@@ -112,9 +116,7 @@ export class PreparedResponse {
     caller: Caller,
     cancel: (() => void) | null = null,
   ): Promise<AsyncGenerator<readonly ResponseEvent[], void>> {
-    const deltas = await this.#chat.start(caller).catch((error: unknown) => {
-      throw fromChatError(error);
-    });
+    const deltas = await startChat(this.#context, this.#chat, caller);
     if (this.#head.isStored) this.#partition.put(this.#toStored(cancel));
     return this.#run(deltas, caller.signal);
   }
@@ -138,15 +140,14 @@ export class PreparedResponse {
         this.#tell('response.in_progress', this.response),
       ];
       let finishReason: string | null = null;
-      let usage: ChatUsage | null = null;
       for await (const delta of deltas) {
         finishReason ??= delta.finishReason;
-        usage ??= delta.usage;
+        this.#usage.add(delta);
         const events = this.#output.push(delta);
         if (events.length > 0) yield events.map((event) => this.#number(event));
       }
       // Kept before its end is told: the client may go on with it at once.
-      yield this.#finish(finishReason === 'length', usage);
+      yield this.#finish(finishReason === 'length');
     } catch (error) {
       if (hasLeft(signal)) throw error;
       this.error = toApiError(error, this.#context.logger);
@@ -157,11 +158,12 @@ export class PreparedResponse {
     }
   }
 
-  #finish(isCutShort: boolean, usage: ChatUsage | null): ResponseEvent[] {
+  #finish(isCutShort: boolean): ResponseEvent[] {
     const status = isCutShort ? 'incomplete' : 'completed';
     const events = this.#output.end(status).map((event) => this.#number(event));
     const output = this.#output.items(status);
     this.turn = new Turn(this.#previous, [...this.#input, ...output]);
+    const { usage } = this.#usage;
     this.#end({ status, usage, completedAt: isCutShort ? null : now() });
     return [...events, this.#tell(`response.${status}`, this.response)];
   }
@@ -187,6 +189,11 @@ export class PreparedResponse {
   }
 }
 
+function outputLogprobs({ tokenizer }: ServerContext, body: ResponseBody): OutputLogprobs | null {
+  const numTop = topLogprobsOf(body);
+  return numTop === null ? null : { format: new LogprobsFormat(tokenizer, false), numTop };
+}
+
 function previousTurn(body: ResponseBody, findTurn: FindTurn): Turn | null {
   const { previous_response_id: id } = body;
   if (id === undefined || id === null) return null;
@@ -200,7 +207,7 @@ function previousTurn(body: ResponseBody, findTurn: FindTurn): Turn | null {
 }
 
 /** Fields that would change the answer and that nothing here acts on. */
-function refuseUnsupported(body: ResponseBody): void {
+function rejectUnsupported(body: ResponseBody): void {
   for (const field of ['conversation', 'prompt', 'max_tool_calls', 'context_management']) {
     if (body[field] === undefined || body[field] === null) continue;
     throw badRequest(`\`${field}\` is not supported.`, field, 'unsupported_parameter');
@@ -217,13 +224,8 @@ async function prepareFitting(
   items: readonly Item[],
   caller: Caller,
 ): Promise<PreparedChat> {
-  const attempt = async (numDropped: number): Promise<PreparedChat> => {
-    try {
-      return await prepareChat(context, toChatBody(body, items.slice(numDropped)), caller);
-    } catch (error) {
-      throw fromChatError(error);
-    }
-  };
+  const attempt = (numDropped: number): Promise<PreparedChat> =>
+    prepareChat(context, toChatRequest(body, items.slice(numDropped), context.model), caller);
   try {
     return await attempt(0);
   } catch (error) {
@@ -247,7 +249,7 @@ async function prepareFitting(
 }
 
 function isTooLong(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 'context_length_exceeded';
+  return error instanceof InvalidRequestError && error.code === 'context_length_exceeded';
 }
 
 /** Unix time in seconds. */

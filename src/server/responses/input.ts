@@ -1,11 +1,12 @@
 /** The `input` of a response: a text, or a list of items checked one by one. */
 import { z } from 'zod';
+import { requireFewMessages } from '../../front/chat/chat-request.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
+import { createId } from '../ids.ts';
 import { boundedList, shortText } from '../schemas/fields.ts';
-import { requireFewMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { createId, type ContentPart, type Item, type ItemStatus } from './items.ts';
+import type { ContentPart, Item, ItemStatus } from './items.ts';
 
 const textPart = z.looseObject({
   type: z.enum(['input_text', 'output_text', 'text']),
@@ -102,7 +103,7 @@ function parseItem(value: unknown, index: number, findItem: FindItem): Item {
     case 'function_call': {
       const call = parseWith(functionCall, value, path);
       return {
-        id: call.id ?? createId('fc'),
+        id: call.id ?? createId('fc_'),
         type: 'function_call',
         status: call.status ?? 'completed',
         call_id: call.call_id,
@@ -114,7 +115,7 @@ function parseItem(value: unknown, index: number, findItem: FindItem): Item {
       requireParts(value, 'output', path);
       const answer = parseWith(functionCallOutput, value, path);
       return {
-        id: answer.id ?? createId('fco'),
+        id: answer.id ?? createId('fco_'),
         type: 'function_call_output',
         status: answer.status ?? 'completed',
         call_id: answer.call_id,
@@ -124,7 +125,7 @@ function parseItem(value: unknown, index: number, findItem: FindItem): Item {
     case 'reasoning': {
       const thought = parseWith(reasoning, value, path);
       return {
-        id: thought.id ?? createId('rs'),
+        id: thought.id ?? createId('rs_'),
         type: 'reasoning',
         status: thought.status ?? 'completed',
         summary: thought.summary ?? [],
@@ -166,7 +167,7 @@ function typeOf(value: unknown): unknown {
 function toMessage(value: z.infer<typeof message>): Item {
   const itemStatus: ItemStatus = value.status ?? 'completed';
   return {
-    id: value.id ?? createId('msg'),
+    id: value.id ?? createId('msg_'),
     type: 'message',
     status: itemStatus,
     role: value.role,

@@ -1,6 +1,6 @@
 /** The items that a conversation consists of in the Responses API, as they are kept and shown. */
-import { randomUUID } from 'node:crypto';
-import type { JsonObject } from '../openai/answer.ts';
+import type { ChatTokenLogprob } from '../generation/logprobs-format.ts';
+import type { JsonObject } from '../json-object.ts';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
@@ -10,7 +10,7 @@ export type ContentPart =
       readonly type: 'output_text';
       readonly text: string;
       readonly annotations: readonly [];
-      readonly logprobs: readonly JsonObject[];
+      readonly logprobs: readonly ChatTokenLogprob[];
     }
   | { readonly type: 'refusal'; readonly refusal: string };
 
@@ -52,11 +52,6 @@ export type Item = MessageItem | FunctionCallItem | FunctionCallOutputItem | Rea
 
 /** What the model may add to a conversation. */
 export type OutputItem = MessageItem | FunctionCallItem | ReasoningItem;
-
-/** @param prefix tells kinds of ids apart, such as `msg` */
-export function createId(prefix: string): string {
-  return `${prefix}_${randomUUID().replaceAll('-', '')}`;
-}
 
 /** The text of a message's parts, one after the other. */
 export function textOf(message: MessageItem): string {

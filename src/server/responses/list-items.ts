@@ -1,7 +1,7 @@
 /** One page of a response's input items. */
 import { z } from 'zod';
 import { badRequest } from '../errors.ts';
-import type { JsonObject } from '../openai/answer.ts';
+import type { JsonObject } from '../json-object.ts';
 import { parseWith } from '../schemas/parse.ts';
 import type { Item } from './items.ts';
 

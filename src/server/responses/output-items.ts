@@ -1,13 +1,14 @@
 /** Output items as they grow, each with the events that tell of it. */
-import type { JsonObject } from '../openai/answer.ts';
-import {
-  createId,
-  type ContentPart,
-  type FunctionCallItem,
-  type ItemStatus,
-  type MessageItem,
-  type OutputItem,
-  type ReasoningItem,
+import type { ChatTokenLogprob } from '../generation/logprobs-format.ts';
+import { createId } from '../ids.ts';
+import type { JsonObject } from '../json-object.ts';
+import type {
+  ContentPart,
+  FunctionCallItem,
+  ItemStatus,
+  MessageItem,
+  OutputItem,
+  ReasoningItem,
 } from './items.ts';
 
 /** An event before it is numbered. */
@@ -23,9 +24,9 @@ export interface GrowingItem {
 /** A message, or the text of one part of it. */
 export class GrowingMessage implements GrowingItem {
   readonly kind = 'message';
-  readonly #id = createId('msg');
+  readonly #id = createId('msg_');
   readonly #outputIndex: number;
-  readonly #logprobs: JsonObject[] = [];
+  readonly #logprobs: ChatTokenLogprob[] = [];
   #text = '';
 
   constructor(outputIndex: number) {
@@ -40,7 +41,7 @@ export class GrowingMessage implements GrowingItem {
     ];
   }
 
-  grow(delta: string, logprobs: readonly JsonObject[]): EventFields[] {
+  grow(delta: string, logprobs: readonly ChatTokenLogprob[]): EventFields[] {
     this.#text += delta;
     this.#logprobs.push(...logprobs);
     return [{ type: 'response.output_text.delta', ...this.#place(), delta, logprobs }];
@@ -78,7 +79,7 @@ export class GrowingMessage implements GrowingItem {
 
 export class GrowingReasoning implements GrowingItem {
   readonly kind = 'reasoning';
-  readonly #id = createId('rs');
+  readonly #id = createId('rs_');
   readonly #outputIndex: number;
   #text = '';
 
@@ -134,17 +135,14 @@ export class GrowingReasoning implements GrowingItem {
 
 export class GrowingCall implements GrowingItem {
   readonly kind = 'function_call';
-  /** Which of the chat's calls this is. */
-  readonly callIndex: number;
-  readonly #id = createId('fc');
+  readonly #id = createId('fc_');
   readonly #outputIndex: number;
   readonly #callId: string;
   readonly #name: string;
   #arguments = '';
 
-  constructor(outputIndex: number, callIndex: number, callId: string, name: string) {
+  constructor(outputIndex: number, callId: string, name: string) {
     this.#outputIndex = outputIndex;
-    this.callIndex = callIndex;
     this.#callId = callId;
     this.#name = name;
   }
@@ -160,7 +158,6 @@ export class GrowingCall implements GrowingItem {
   }
 
   grow(delta: string): EventFields[] {
-    if (delta === '') return [];
     this.#arguments += delta;
     return [{ type: 'response.function_call_arguments.delta', ...this.#place(), delta }];
   }
@@ -197,6 +194,6 @@ export class GrowingCall implements GrowingItem {
   }
 }
 
-function toOutputText(text: string, logprobs: readonly JsonObject[]): ContentPart {
+function toOutputText(text: string, logprobs: readonly ChatTokenLogprob[]): ContentPart {
   return { type: 'output_text', text, annotations: [], logprobs: [...logprobs] };
 }

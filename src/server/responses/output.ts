@@ -1,29 +1,45 @@
 /** Sorts what the model says into output items: one grows at a time. */
-import type { ChatDelta, ToolCallDelta } from '../openai/chat-run.ts';
-import type { JsonObject } from '../openai/answer.ts';
-import { createId, type ItemStatus, type OutputItem } from './items.ts';
+import type { ChatDelta, StreamedPart } from '../../front/chat/chat-delta.ts';
+import type { ChatTokenLogprob, LogprobsFormat } from '../generation/logprobs-format.ts';
+import type { ItemStatus, OutputItem } from './items.ts';
 import { GrowingCall, GrowingMessage, GrowingReasoning, type EventFields } from './output-items.ts';
 
+/** How the log-probabilities are told, if they are. */
+export interface OutputLogprobs {
+  readonly format: LogprobsFormat;
+  /** Likeliest tokens to report beside each. */
+  readonly numTop: number;
+}
+
 export class Output {
+  readonly #logprobs: OutputLogprobs | null;
   readonly #closed: OutputItem[] = [];
   #growing: GrowingMessage | GrowingReasoning | GrowingCall | null = null;
+  /** Of tokens of which it is not known yet whether they are a message's. */
+  #heldLogprobs: ChatTokenLogprob[] = [];
+
+  constructor(logprobs: OutputLogprobs | null) {
+    this.#logprobs = logprobs;
+  }
 
   push(delta: ChatDelta): EventFields[] {
+    this.#heldLogprobs.push(...this.#toLogprobs(delta));
     const events: EventFields[] = [];
-    if (delta.reasoning !== '') events.push(...this.#reason(delta.reasoning));
-    // A token's logprobs come also while its text is held back.
-    if (delta.content !== '' || delta.logprobs.length > 0) {
-      events.push(...this.#say(delta.content, delta.logprobs));
+    for (const part of delta.parts) {
+      // What has been told of a broken call can't be taken back.
+      if (part.type !== 'broken') events.push(...this.#grow(part));
     }
-    for (const call of delta.toolCalls) events.push(...this.#call(call));
+    // Those of a message's tokens come also while its text is held back.
+    if (this.#heldLogprobs.length > 0 && this.#growing?.kind === 'message') {
+      events.push(...this.#say(''));
+    }
     return events;
   }
 
   /** Closes what still grows; an answer without anything becomes an empty message. */
   end(status: ItemStatus): EventFields[] {
-    const events =
-      this.#growing === null && this.#closed.length === 0 ? this.#say('', []).slice(0, -1) : [];
-    return [...events, ...this.#close(status)];
+    const isEmpty = this.#growing === null && this.#closed.length === 0;
+    return [...(isEmpty ? this.#open(new GrowingMessage(0)) : []), ...this.#close(status)];
   }
 
   /** @param status of the item that grows still */
@@ -32,43 +48,60 @@ export class Output {
     return [...this.#closed, this.#growing.item(status)];
   }
 
-  #say(text: string, logprobs: readonly JsonObject[]): EventFields[] {
+  #toLogprobs({ logprobs: entries = [] }: ChatDelta): ChatTokenLogprob[] {
+    if (this.#logprobs === null) return [];
+    const { format, numTop } = this.#logprobs;
+    return format.chat(
+      entries.filter(({ isShown }) => isShown),
+      numTop,
+    );
+  }
+
+  #grow(part: StreamedPart): EventFields[] {
+    if (part.type !== 'content') this.#heldLogprobs = [];
+    switch (part.type) {
+      case 'content':
+        return this.#say(part.text);
+      case 'reasoning':
+        return this.#reason(part.text);
+      case 'call':
+        return this.#open(new GrowingCall(this.#nextIndex, part.id, part.name));
+      case 'arguments':
+        return this.#growing?.kind === 'function_call' ? this.#growing.grow(part.text) : [];
+    }
+  }
+
+  #say(text: string): EventFields[] {
+    const logprobs = this.#heldLogprobs;
+    this.#heldLogprobs = [];
     const events: EventFields[] = [];
     let message = this.#growing;
     if (message?.kind !== 'message') {
-      events.push(...this.#close('completed'));
-      message = new GrowingMessage(this.#closed.length);
+      message = new GrowingMessage(this.#nextIndex);
       events.push(...this.#open(message));
     }
-    return [...events, ...message.grow(text, logprobs.map(toTokenLogprob))];
+    return [...events, ...message.grow(text, logprobs)];
   }
 
   #reason(text: string): EventFields[] {
     const events: EventFields[] = [];
     let reasoning = this.#growing;
     if (reasoning?.kind !== 'reasoning') {
-      events.push(...this.#close('completed'));
-      reasoning = new GrowingReasoning(this.#closed.length);
+      reasoning = new GrowingReasoning(this.#nextIndex);
       events.push(...this.#open(reasoning));
     }
     return [...events, ...reasoning.grow(text)];
   }
 
-  #call(delta: ToolCallDelta): EventFields[] {
-    const events: EventFields[] = [];
-    let call = this.#growing;
-    if (call?.kind !== 'function_call' || call.callIndex !== delta.index) {
-      events.push(...this.#close('completed'));
-      const callId = delta.id ?? createId('call');
-      call = new GrowingCall(this.#closed.length, delta.index, callId, delta.name ?? '');
-      events.push(...this.#open(call));
-    }
-    return [...events, ...call.grow(delta.arguments)];
+  /** Where the item after the one that grows will stand. */
+  get #nextIndex(): number {
+    return this.#closed.length + (this.#growing === null ? 0 : 1);
   }
 
   #open(item: GrowingMessage | GrowingReasoning | GrowingCall): EventFields[] {
+    const closing = this.#close('completed');
     this.#growing = item;
-    return item.open();
+    return [...closing, ...item.open()];
   }
 
   #close(status: ItemStatus): EventFields[] {
@@ -78,10 +111,4 @@ export class Output {
     this.#closed.push(growing.item(status));
     return growing.close(status);
   }
-}
-
-/** The fields that this API's logprobs have. */
-function toTokenLogprob(entry: JsonObject): JsonObject {
-  const { token, bytes, logprob, top_logprobs } = entry;
-  return { token, bytes, logprob, top_logprobs: top_logprobs ?? [] };
 }

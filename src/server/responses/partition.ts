@@ -1,5 +1,5 @@
 /** One client's share of the response store: it finds what it made itself, and nothing else. */
-import type { JsonObject } from '../openai/answer.ts';
+import type { JsonObject } from '../json-object.ts';
 import type { Item } from './items.ts';
 import type { Turn } from './turn.ts';
 

@@ -1,8 +1,8 @@
 /** The `response` object: what was asked, what came of it. */
 import type { ServedModel } from '../context.ts';
+import type { TokenUsage } from '../../front/generation/token-usage.ts';
 import type { ErrorEnvelope } from '../errors.ts';
-import type { JsonObject } from '../openai/answer.ts';
-import type { ChatUsage } from '../openai/chat-run.ts';
+import type { JsonObject } from '../json-object.ts';
 import type { ResponseBody } from '../schemas/responses.ts';
 import type { OutputItem } from './items.ts';
 
@@ -18,7 +18,7 @@ export type ResponseStatus =
 export interface ResponseState {
   readonly status: ResponseStatus;
   readonly output: readonly OutputItem[];
-  readonly usage: ChatUsage | null;
+  readonly usage: TokenUsage | null;
   readonly error: ErrorEnvelope['error'] | null;
   /** Unix time in seconds; null before it completed. */
   readonly completedAt: number | null;
@@ -91,13 +91,13 @@ function toResponseError(error: ErrorEnvelope['error'] | null): JsonObject | nul
   return { code: type === 'invalid_request_error' ? 'invalid_prompt' : 'server_error', message };
 }
 
-function toUsage(usage: ChatUsage | null): JsonObject | null {
+function toUsage(usage: TokenUsage | null): JsonObject | null {
   if (usage === null) return null;
   return {
     input_tokens: usage.numPromptTokens,
     input_tokens_details: { cached_tokens: usage.numCachedTokens },
     output_tokens: usage.numOutputTokens,
-    output_tokens_details: { reasoning_tokens: usage.numReasoningTokens },
+    output_tokens_details: { reasoning_tokens: usage.numReasoningTokens ?? 0 },
     total_tokens: usage.numPromptTokens + usage.numOutputTokens,
   };
 }

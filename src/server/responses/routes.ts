@@ -6,9 +6,10 @@ import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { ApiError, badRequest } from '../errors.ts';
-import type { JsonObject } from '../openai/answer.ts';
-import { writeNamedEvents } from '../http/named-events.ts';
+import { NAMED_EVENTS, writeEventStream } from '../http/sse.ts';
+import type { JsonObject } from '../json-object.ts';
 import { requireServing } from '../generation/start-generation.ts';
+import { toApiError } from '../to-api-error.ts';
 import { PreparedResponse } from './create.ts';
 import { listItems } from './list-items.ts';
 import type { ResponsePartition, StoredResponse } from './partition.ts';
@@ -57,10 +58,16 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
   if (body.background === true) return c.json(await createInBackground(prepared, context, caller));
   const events = await prepared.start(caller);
   if (body.stream === true) {
-    await writeNamedEvents(outgoing, events, {
+    await writeEventStream(outgoing, events, {
+      style: NAMED_EVENTS,
       pingMs: context.config.ssePingMs,
       // A response never sent: it holds the headers that middlewares have set.
       headers: c.body(null).headers,
+      // A failure of the generation is an event already.
+      toErrorEvent: (error) => ({
+        ...toApiError(error, context.logger).toEnvelope().error,
+        type: 'error',
+      }),
     });
     return RESPONSE_ALREADY_SENT;
   }

@@ -49,7 +49,7 @@ export class ResponsesSession {
       writer: this.#writer,
       turns,
       logger: context.logger,
-      take: (text) => this.#take(text),
+      handle: (text) => this.#submit(text),
       tell: (error) => this.#sendError(error),
     });
     socket.on('close', () => {
@@ -65,7 +65,7 @@ export class ResponsesSession {
   }
 
   /** @throws ApiError when too much waits already. */
-  #take(text: string): void {
+  #submit(text: string): void {
     const { maxBodyBytes } = this.#context.config;
     const isFirst = this.#pending.length === 0;
     if (this.#pending.length >= LIMITS.pendingEvents) {

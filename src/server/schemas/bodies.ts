@@ -47,6 +47,8 @@ export const chatCompletionBody = z.looseObject({
   ...chatPromptFields,
 });
 
+export type ChatCompletionBody = z.infer<typeof chatCompletionBody>;
+
 export const tokenizeBody = z.looseObject({
   model: shortText.nullish(),
   prompt: z.string().optional(),

@@ -1,6 +1,7 @@
 /** The `messages` of chat, checked one by one. */
 import { z } from 'zod';
 import type { ChatMessage } from '../../front/chat/chat-message.ts';
+import { requireFewMessages } from '../../front/chat/chat-request.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { boundedList, shortText } from './fields.ts';
@@ -41,16 +42,6 @@ export function parseMessages(value: unknown): ChatMessage[] {
   }
   requireFewMessages(value, 'messages');
   return value.map((item: unknown, index) => parseMessage(item, ['messages', index]));
-}
-
-/** Before they are looked at. @throws ApiError 400 */
-export function requireFewMessages(messages: readonly unknown[], param: string): void {
-  if (messages.length <= LIMITS.messages) return;
-  throw badRequest(
-    `\`${param}\`: expected at most ${LIMITS.messages} items, found ${messages.length}.`,
-    param,
-    'invalid_value',
-  );
 }
 
 function parseMessage(value: unknown, path: readonly PropertyKey[]): ChatMessage {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { boundedList, generationFields, shortText, templateVariables } from './fields.ts';
+import { measured } from './structured.ts';
 
 const MAX_INCLUDES = 64;
 const MAX_METADATA = 16;
@@ -37,7 +38,7 @@ const textFormat = z.discriminatedUnion(
     z.looseObject({
       type: z.literal('json_schema'),
       name: shortText.min(1),
-      schema: z.looseObject({}),
+      schema: measured(z.looseObject({})),
       description: z.string().max(LIMITS.toolDescriptionCharacters).nullish(),
       strict: z.boolean().nullish(),
     }),
@@ -53,9 +54,8 @@ const metadata = z
   )
   .pipe(z.record(z.string().max(64), z.string().max(512)));
 
-/** What is handed to chat as it is. Beside OpenAI's fields, vLLM's extra ones. */
-export const passedToChat = {
-  model: generationFields.model,
+/** What other APIs have as well. Beside OpenAI's fields, vLLM's extra ones. */
+export const generationFieldsOfResponses = {
   temperature: generationFields.temperature,
   top_p: generationFields.top_p,
   top_k: generationFields.top_k,
@@ -71,13 +71,14 @@ export const passedToChat = {
   priority: generationFields.priority,
   timeout: generationFields.timeout,
   cache_salt: generationFields.cache_salt,
-  parallel_tool_calls: z.boolean().nullish(),
-  chat_template_kwargs: templateVariables.nullish(),
-  user: shortText.nullish(),
+  user: generationFields.user,
 };
 
 export const responseBody = z.looseObject({
-  ...passedToChat,
+  ...generationFieldsOfResponses,
+  model: generationFields.model,
+  parallel_tool_calls: z.boolean().nullish(),
+  chat_template_kwargs: templateVariables.nullish(),
   /** A system message of this response alone; those of previous ones are not carried over. */
   instructions: z.string().nullish(),
   max_output_tokens: z.int().min(1).nullish(),

@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { boundedList } from './fields.ts';
-import { grammarJsonFault } from './grammar-json.ts';
+import { grammarJsonFault } from '../../grammar/grammar-json.ts';
 
 const grammarText = z.string().min(1).max(LIMITS.grammarCharacters);
 /** Measured before it is looked at, as `boundedList`. */
-function measured<Schema extends z.ZodType>(schema: Schema) {
+export function measured<Schema extends z.ZodType>(schema: Schema) {
   return z
     .custom<unknown>((value) => grammarJsonFault(value) === null, {
       error: ({ input }) => grammarJsonFault(input) ?? 'expected a JSON schema',

@@ -1,6 +1,6 @@
 /**
  * Fields of the OpenAI and vLLM APIs that this server does not act on. A value that would change
- * the answer is refused rather than ignored; a value that changes nothing passes.
+ * the answer is rejected rather than ignored; a value that changes nothing passes.
  */
 import { badRequest } from '../errors.ts';
 
@@ -42,16 +42,16 @@ const REASONS: Readonly<Record<string, string>> = {
 type Body = Readonly<Record<string, unknown>>;
 
 /** @throws ApiError 400 naming the first such field of a /v1/completions body. */
-export function refuseUnsupportedInCompletion(body: Body): void {
-  refuse(body, COMPLETION_ONLY);
+export function rejectUnsupportedInCompletion(body: Body): void {
+  reject(body, COMPLETION_ONLY);
 }
 
 /** @throws ApiError 400 naming the first such field of a /v1/chat/completions body. */
-export function refuseUnsupportedInChat(body: Body): void {
-  refuse(body, CHAT_ONLY);
+export function rejectUnsupportedInChat(body: Body): void {
+  reject(body, CHAT_ONLY);
 }
 
-function refuse(body: Body, table: Readonly<Record<string, Neutral>>): void {
+function reject(body: Body, table: Readonly<Record<string, Neutral>>): void {
   for (const [field, isNeutral] of Object.entries(table)) {
     const value = body[field];
     if (value === undefined || value === null || isNeutral(value)) continue;

@@ -16,7 +16,7 @@ export interface FrameReceiverOptions {
   readonly turns: FrameTurns;
   readonly logger: ServerContext['logger'];
   /** Handles the text of a frame, which was scanned; what it throws is told as of a frame that is no request. */
-  readonly take: (text: string) => void;
+  readonly handle: (text: string) => void;
   /** Tells the client what is wrong with a frame. */
   readonly tell: (error: ApiError) => void;
 }
@@ -96,7 +96,7 @@ export class FrameReceiver {
 
   /** @returns whether it is done with */
   #handle(frame: Frame): boolean {
-    const { socket, take } = this.#options;
+    const { socket, handle } = this.#options;
     // What comes after a close is for nobody.
     if (socket.readyState !== socket.OPEN) return true;
     const { bytes, isBinary, text } = frame;
@@ -106,7 +106,7 @@ export class FrameReceiver {
       frame.numScanned += piece.length;
       text.push(piece);
       if (frame.numScanned < bytes.length) return false;
-      take(text.end());
+      handle(text.end());
     } catch (error) {
       this.reject(error);
     }

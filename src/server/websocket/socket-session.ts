@@ -5,9 +5,9 @@ import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import { hasLeft, withDeadline } from '../generation/deadline.ts';
 import { badRequest, tooManyOnSocket, type ApiError } from '../errors.ts';
-import { gather, type JsonObject } from '../openai/answer.ts';
+import type { JsonObject } from '../json-object.ts';
 import type { Prepare } from '../openai/routes.ts';
-import { requireServing, startGeneration } from '../generation/start-generation.ts';
+import { requireServing } from '../generation/start-generation.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from './frame-receiver.ts';
 import type { FrameTurns } from './frame-turns.ts';
@@ -50,7 +50,7 @@ export class WebSocketSession {
       writer: this.#writer,
       turns,
       logger: context.logger,
-      take: (text) => this.#take(text),
+      handle: (text) => this.#handle(text),
       tell: (error) => this.#sendError(null, error),
     });
     socket.on('close', () => this.#abortAll());
@@ -63,7 +63,7 @@ export class WebSocketSession {
   }
 
   /** @throws ApiError when the frame is no request. */
-  #take(text: string): void {
+  #handle(text: string): void {
     const frame = parseFrame(text);
     this.#receiver.accept();
     const { requestId } = frame;
@@ -105,17 +105,13 @@ export class WebSocketSession {
   async #answer(requestId: string, body: object, caller: Caller): Promise<void> {
     requireServing(this.#context, this.#client);
     const completion = await this.#prepare(this.#context, body, caller);
-    const { request } = completion;
-    const deltas = await startGeneration(this.#context, request, caller);
     if (!completion.stream) {
-      await this.#send(requestId, completion.whole(await gather(deltas, completion.request)));
+      await this.#send(requestId, await completion.whole(caller));
       return;
     }
-    const shape = completion.chunks();
-    for await (const delta of deltas) {
-      for (const chunk of shape.push(delta)) await this.#send(requestId, chunk);
+    for await (const chunks of await completion.chunks(caller)) {
+      for (const chunk of chunks) await this.#send(requestId, chunk);
     }
-    for (const chunk of shape.end()) await this.#send(requestId, chunk);
   }
 
   #send(requestId: string, answer: JsonObject): Promise<void> | undefined {

@@ -178,7 +178,7 @@ describe('log-probabilities', () => {
       promptLogprobs: null,
     };
     for await (const delta of generator.generate(request, never)) {
-      expect('logprobs' in delta || 'promptLogprobs' in delta).toBe(false);
+      expect(delta.logprobs ?? delta.promptLogprobs).toBeUndefined();
     }
   });
 });

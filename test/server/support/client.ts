@@ -54,6 +54,7 @@ const usage = z.object({
   completion_tokens: z.number(),
   total_tokens: z.number(),
   prompt_tokens_details: z.object({ cached_tokens: z.number() }).optional(),
+  completion_tokens_details: z.object({ reasoning_tokens: z.number() }).optional(),
 });
 
 export const choice = z.looseObject({

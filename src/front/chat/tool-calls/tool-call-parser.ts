@@ -59,7 +59,7 @@ export class ToolCallParser {
 
   push(text: string): ToolCallEvent[] {
     // By UTF-16 units: a pair may be cut in two.
-    for (let index = 0; index < text.length; index++) this.#take(text.charAt(index));
+    for (let index = 0; index < text.length; index++) this.#read(text.charAt(index));
     return this.#takeEvents();
   }
 
@@ -73,7 +73,7 @@ export class ToolCallParser {
     return this.#takeEvents();
   }
 
-  #take(character: string): void {
+  #read(character: string): void {
     switch (this.#state) {
       case 'text':
         this.#inText(character);
@@ -107,7 +107,7 @@ export class ToolCallParser {
       this.#isAtStart = false;
       this.#restStart = 0;
       this.#state = 'before-call';
-      this.#take(character);
+      this.#read(character);
       return;
     }
     const mayOpen = !openIsOptional || this.#isAtStart;
@@ -192,7 +192,7 @@ export class ToolCallParser {
     const isSpace = SPACE.test(character);
     if (end !== '' && !isSpace && character !== separator) {
       this.#state = 'list-end';
-      this.#take(character);
+      this.#read(character);
       return;
     }
     this.#raw += character;

@@ -1,8 +1,8 @@
-/** Log-probabilities in the forms of the two completion APIs. */
+/** Log-probabilities in the forms of the APIs that have them. */
 import { TextDecoder } from 'node:util';
 import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
-import type { ServerContext } from '../context.ts';
-import type { JsonObject } from './answer.ts';
+import type { TextTokenizer } from '../../front/text/tokenizer.ts';
+import type { JsonObject } from '../json-object.ts';
 
 /** JSON has no infinity; the same stand-in as vLLM's. */
 const LOWEST_LOGPROB = -9999;
@@ -15,6 +15,16 @@ export interface CompletionLogprobs {
   readonly top_logprobs: (Readonly<Record<string, number>> | null)[];
 }
 
+export interface ChatToken {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes: readonly number[];
+}
+
+export interface ChatTokenLogprob extends ChatToken {
+  readonly top_logprobs: readonly ChatToken[];
+}
+
 type TokenValue = Pick<TokenLogprob, 'tokenId' | 'logprob'>;
 
 interface TokenText {
@@ -24,11 +34,11 @@ interface TokenText {
 
 /** Spells tokens out: by their text, or by their id for clients that want them told apart. */
 export class LogprobsFormat {
-  readonly #pieces: ServerContext['tokenizer']['pieces'];
+  readonly #pieces: TextTokenizer['pieces'];
   readonly #asTokenIds: boolean;
   readonly #utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-  constructor({ pieces }: Pick<ServerContext['tokenizer'], 'pieces'>, asTokenIds: boolean) {
+  constructor({ pieces }: Pick<TextTokenizer, 'pieces'>, asTokenIds: boolean) {
     this.#pieces = pieces;
     this.#asTokenIds = asTokenIds;
   }
@@ -66,13 +76,12 @@ export class LogprobsFormat {
     };
   }
 
-  /** The `logprobs` of a chat's choice. */
-  chat(entries: readonly TokenLogprob[], numTop: number): JsonObject {
-    const content = entries.map((entry) => ({
+  /** The tokens of a chat's answer. */
+  chat(entries: readonly TokenLogprob[], numTop: number): ChatTokenLogprob[] {
+    return entries.map((entry) => ({
       ...this.#chatToken(entry),
       top_logprobs: entry.top.slice(0, numTop).map((token) => this.#chatToken(token)),
     }));
-    return { content, refusal: null };
   }
 
   /** vLLM's `prompt_logprobs`: by token id, null for the first token. */
@@ -92,7 +101,7 @@ export class LogprobsFormat {
     return { logprob: finite(logprob), rank, decoded_token: this.#textOf(tokenId).text };
   }
 
-  #chatToken({ tokenId, logprob }: TokenValue): JsonObject {
+  #chatToken({ tokenId, logprob }: TokenValue): ChatToken {
     const { text, bytes } = this.#spell(tokenId);
     return { token: text, logprob: finite(logprob), bytes: [...bytes] };
   }

@@ -1,4 +1,4 @@
-import { LIMITS } from '../../limits.ts';
+import { LIMITS } from '../limits.ts';
 
 /** What a key or a value counts besides its characters. */
 const CHARACTERS_PER_VALUE = 8;

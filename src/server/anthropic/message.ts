@@ -1,7 +1,10 @@
 /** The answers of /v1/messages: a message in one piece, or the events that it grows by. */
+import type { ChatDelta, ChatPart } from '../../front/chat/chat-delta.ts';
+import type { FanOutRequest } from '../../front/generation/fan-out.ts';
+import { UsageCounter } from '../../front/generation/token-usage.ts';
 import { parseBoundedJson } from '../../front/json-bounds.ts';
-import type { JsonObject } from '../openai/answer.ts';
-import type { ChatDelta, ChatUsage, ToolCallDelta } from '../openai/chat-run.ts';
+import { createId } from '../ids.ts';
+import type { JsonObject } from '../json-object.ts';
 
 export type MessageEvent = { readonly type: string } & JsonObject;
 
@@ -10,44 +13,38 @@ type OpenBlock =
   | { readonly type: 'thinking'; thinking: string }
   | {
       readonly type: 'tool_use';
-      readonly callIndex: number;
       readonly id: string;
       readonly name: string;
       json: string;
     };
 
 /** Sorts what the model says into content blocks: one grows at a time. */
-export class MessageAnswer {
-  readonly #id: string;
+export class GrowingMessage {
+  readonly #id = createId('msg_');
   readonly #model: string;
-  readonly #numPromptTokens: number;
+  readonly #usage: UsageCounter;
   readonly #blocks: OpenBlock[] = [];
   #stopReason: string | null = null;
   #stopSequence: string | null = null;
-  #usage: ChatUsage | null = null;
   #hasPinged = false;
 
-  constructor(id: string, model: string, numPromptTokens: number) {
-    this.#id = id;
+  constructor(model: string, generation: FanOutRequest) {
     this.#model = model;
-    this.#numPromptTokens = numPromptTokens;
+    this.#usage = new UsageCounter(generation);
   }
 
   start(): MessageEvent[] {
-    return [{ type: 'message_start', message: this.message() }];
+    return [{ type: 'message_start', message: this.toJson() }];
   }
 
   push(delta: ChatDelta): MessageEvent[] {
-    const events: MessageEvent[] = [];
-    if (delta.reasoning !== '') events.push(...this.#think(delta.reasoning));
-    if (delta.content !== '') events.push(...this.#say(delta.content));
-    for (const call of delta.toolCalls) events.push(...this.#call(call));
-    if (delta.finishReason !== null) {
-      this.#stopSequence = typeof delta.stopReason === 'string' ? delta.stopReason : null;
-      this.#stopReason = toStopReason(delta.finishReason, this.#stopSequence);
+    this.#usage.add(delta);
+    const { finishReason, stopReason } = delta;
+    if (finishReason !== null) {
+      this.#stopSequence = typeof stopReason === 'string' ? stopReason : null;
+      this.#stopReason = toStopReason(finishReason, this.#stopSequence);
     }
-    this.#usage ??= delta.usage;
-    return events;
+    return delta.parts.flatMap((part) => this.#grow(part));
   }
 
   end(): MessageEvent[] {
@@ -66,7 +63,7 @@ export class MessageAnswer {
   }
 
   /** The message as far as it has come. */
-  message(): JsonObject {
+  toJson(): JsonObject {
     return {
       id: this.#id,
       type: 'message',
@@ -79,12 +76,28 @@ export class MessageAnswer {
     };
   }
 
+  #grow(part: ChatPart): MessageEvent[] {
+    switch (part.type) {
+      case 'content':
+        return this.#say(part.text);
+      case 'reasoning':
+        return this.#think(part.text);
+      case 'call':
+        return this.#openNext({ type: 'tool_use', id: part.id, name: part.name, json: '' });
+      case 'arguments':
+        return this.#addArguments(part.text);
+      case 'broken':
+        // What has been told of it can't be taken back.
+        return [];
+    }
+  }
+
   #say(text: string): MessageEvent[] {
     const events: MessageEvent[] = [];
     let block = this.#blocks.at(-1);
     if (block?.type !== 'text') {
       block = { type: 'text', text: '' };
-      events.push(...this.#close(), ...this.#open(block));
+      events.push(...this.#openNext(block));
     }
     block.text += text;
     return [...events, this.#delta({ type: 'text_delta', text })];
@@ -95,28 +108,20 @@ export class MessageAnswer {
     let block = this.#blocks.at(-1);
     if (block?.type !== 'thinking') {
       block = { type: 'thinking', thinking: '' };
-      events.push(...this.#close(), ...this.#open(block));
+      events.push(...this.#openNext(block));
     }
     block.thinking += thinking;
     return [...events, this.#delta({ type: 'thinking_delta', thinking })];
   }
 
-  #call(delta: ToolCallDelta): MessageEvent[] {
-    const events: MessageEvent[] = [];
-    let block = this.#blocks.at(-1);
-    if (block?.type !== 'tool_use' || block.callIndex !== delta.index) {
-      block = {
-        type: 'tool_use',
-        callIndex: delta.index,
-        id: delta.id ?? `toolu_${delta.index}`,
-        name: delta.name ?? '',
-        json: '',
-      };
-      events.push(...this.#close(), ...this.#open(block));
-    }
-    block.json += delta.arguments;
-    if (delta.arguments === '') return events;
-    return [...events, this.#delta({ type: 'input_json_delta', partial_json: delta.arguments })];
+  #addArguments(json: string): MessageEvent[] {
+    const block = this.#blocks.at(-1);
+    if (block?.type === 'tool_use') block.json += json;
+    return [this.#delta({ type: 'input_json_delta', partial_json: json })];
+  }
+
+  #openNext(block: OpenBlock): MessageEvent[] {
+    return [...this.#close(), ...this.#open(block)];
   }
 
   #open(block: OpenBlock): MessageEvent[] {
@@ -144,12 +149,12 @@ export class MessageAnswer {
 
   /** Cached tokens are not among the input tokens, as with Anthropic. */
   #toUsage(): JsonObject {
-    const numCached = this.#usage?.numCachedTokens ?? 0;
+    const { numPromptTokens, numCachedTokens, numOutputTokens } = this.#usage.usage;
     return {
-      input_tokens: this.#numPromptTokens - numCached,
+      input_tokens: numPromptTokens - numCachedTokens,
       cache_creation_input_tokens: 0,
-      cache_read_input_tokens: numCached,
-      output_tokens: this.#usage?.numOutputTokens ?? 0,
+      cache_read_input_tokens: numCachedTokens,
+      output_tokens: numOutputTokens,
     };
   }
 }

@@ -1,6 +1,14 @@
-/** From a body of /v1/messages to the body of a chat completion. */
-import { ApiError, badRequest } from '../errors.ts';
-import type { JsonObject } from '../openai/answer.ts';
+/** From a body of /v1/messages to a chat. */
+import type { ChatMessage, ToolCall } from '../../front/chat/chat-message.ts';
+import {
+  requireFewMessages,
+  type ChatRequest,
+  type ChatTool,
+  type ToolChoice,
+} from '../../front/chat/chat-request.ts';
+import type { ServedModel } from '../context.ts';
+import { badRequest } from '../errors.ts';
+import { toSettings } from '../generation/parameters.ts';
 import {
   anthropicMessage,
   blocks,
@@ -9,55 +17,42 @@ import {
   type CountTokensBody,
   type MessagesBody,
 } from '../schemas/anthropic.ts';
-import { requireFewMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
 
-/** What the chat API calls a field, and what this one does. */
-const FIELD_NAMES: Readonly<Record<string, string>> = {
-  max_completion_tokens: 'max_tokens',
-  stop: 'stop_sequences',
-};
-
-/** What shapes the prompt. */
-export function toChatPrompt(body: CountTokensBody): JsonObject {
+/**
+ * @param body to count tokens, what shapes the prompt is enough
+ * @throws ApiError 400 when the body can't be served.
+ */
+export function toChatRequest(
+  body: CountTokensBody & Partial<MessagesBody>,
+  model: ServedModel,
+): ChatRequest {
   const messages = parseMessages(body['messages']);
-  const system = textOf(body.system ?? '');
   // An answer that was begun is gone on with.
   const isBegun = messages.at(-1)?.role === 'assistant';
+  const { temperature, top_p, top_k, stop_sequences: stop, metadata } = body;
+  const tools = body.tools ?? [];
   return {
-    model: body.model,
-    messages: [
-      ...(system === '' ? [] : [{ role: 'system', content: system }]),
-      ...messages.flatMap(toChatMessages),
-    ],
-    ...(isBegun ? { continue_final_message: true, add_generation_prompt: false } : {}),
-    ...toToolFields(body),
-    ...(body.thinking === null || body.thinking === undefined
-      ? {}
-      : { chat_template_kwargs: { enable_thinking: body.thinking.type !== 'disabled' } }),
+    messages: [...toSystemMessage(body), ...messages.flatMap(toChatMessages)],
+    tools: tools.map(toTool),
+    toolChoice: tools.length === 0 ? 'none' : toToolChoice(body.tool_choice),
+    parallelToolCalls: body.tool_choice?.['disable_parallel_tool_use'] !== true,
+    addGenerationPrompt: !isBegun,
+    continueFinalMessage: isBegun,
+    templateVariables: body.thinking
+      ? { enable_thinking: body.thinking.type !== 'disabled' }
+      : null,
+    responseFormat: null,
+    settings: toSettings({ temperature, top_p, top_k, stop, user: metadata?.user_id }, model),
+    badWords: [],
+    numChoices: 1,
+    limits: {
+      maxTokens: body.max_tokens ?? null,
+      defaultMaxTokens: null,
+      truncatePromptTokens: null,
+      fields: { prompt: 'messages', maxTokens: 'max_tokens' },
+    },
   };
-}
-
-export function toChatBody(body: MessagesBody): JsonObject {
-  return {
-    ...toChatPrompt(body),
-    max_completion_tokens: body.max_tokens,
-    stop: body.stop_sequences,
-    temperature: body.temperature,
-    top_p: body.top_p,
-    top_k: body.top_k,
-    user: body.metadata?.user_id,
-  };
-}
-
-/** An error of the chat API in this API's words. */
-export function fromChatError(error: unknown): unknown {
-  if (!(error instanceof ApiError) || error.param === null) return error;
-  const name = FIELD_NAMES[error.param];
-  if (name === undefined) return error;
-  const message = error.message.replaceAll(`\`${error.param}\``, `\`${name}\``);
-  const { code, headers } = error;
-  return new ApiError(error.status, error.type, message, { param: name, code, headers });
 }
 
 /** One by one, so that the first bad item of a long list ends it. */
@@ -78,8 +73,13 @@ function parseMessages(value: unknown): AnthropicMessage[] {
   });
 }
 
+function toSystemMessage({ system }: CountTokensBody): ChatMessage[] {
+  const content = textOf(system ?? '');
+  return content === '' ? [] : [{ role: 'system', content }];
+}
+
 /** A user's turn may hold results of tools, which are messages of their own in a chat. */
-function toChatMessages({ role, content }: AnthropicMessage): JsonObject[] {
+function toChatMessages({ role, content }: AnthropicMessage): ChatMessage[] {
   if (typeof content === 'string') return [{ role, content }];
   const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
   if (role === 'user') {
@@ -98,38 +98,34 @@ function toChatMessages({ role, content }: AnthropicMessage): JsonObject[] {
   ];
 }
 
-function toToolMessage(block: Block): JsonObject[] {
+function toToolMessage(block: Block): ChatMessage[] {
   if (block.type !== 'tool_result') return [];
   const content = textOf(block.content ?? '');
   return [{ role: 'tool', tool_call_id: block.tool_use_id, content }];
 }
 
-function toToolCall(block: Block): JsonObject[] {
+function toToolCall(block: Block): ToolCall[] {
   if (block.type !== 'tool_use') return [];
   const call = { name: block.name, arguments: JSON.stringify(block.input) };
   return [{ id: block.id, type: 'function', function: call }];
 }
 
-function toToolFields({ tools, tool_choice: choice }: CountTokensBody): JsonObject {
-  if (tools === null || tools === undefined || tools.length === 0) return {};
-  return {
-    tools: tools.map(({ name, description, input_schema: parameters }) => ({
-      type: 'function',
-      function: { name, ...(typeof description === 'string' ? { description } : {}), parameters },
-    })),
-    tool_choice: toChatChoice(choice),
-    ...(choice?.['disable_parallel_tool_use'] === true ? { parallel_tool_calls: false } : {}),
-  };
+/** As templates show it. */
+function toTool(tool: NonNullable<CountTokensBody['tools']>[number]): ChatTool {
+  const { name, description, input_schema: parameters } = tool;
+  const described = typeof description === 'string' ? { description } : {};
+  const definition = { name, ...described, parameters };
+  return { type: 'function', function: definition };
 }
 
-function toChatChoice(choice: CountTokensBody['tool_choice']): unknown {
+function toToolChoice(choice: CountTokensBody['tool_choice']): ToolChoice {
   switch (choice?.type) {
     case 'any':
       return 'required';
     case 'none':
       return 'none';
     case 'tool':
-      return { type: 'function', function: { name: choice.name } };
+      return { name: choice.name };
     case 'auto':
     case undefined:
       return 'auto';

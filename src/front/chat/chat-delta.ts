@@ -1,0 +1,31 @@
+/** What a chat's answer grows by, whichever API tells of it. */
+import type { TokenDelta } from '../generation/generation.ts';
+
+/** What can be told as it comes. */
+export type StreamedPart =
+  | { readonly type: 'content' | 'reasoning'; readonly text: string }
+  /** A tool call begins; its arguments, JSON text, follow in pieces. */
+  | { readonly type: 'call'; readonly index: number; readonly id: string; readonly name: string }
+  | { readonly type: 'arguments'; readonly index: number; readonly text: string };
+
+export type ChatPart =
+  | StreamedPart
+  /**
+   * The last call is none after all, or was cut short. Its text up to here is content; what follows
+   * comes as content. Who has shown the call already can't take it back.
+   */
+  | { readonly type: 'broken'; readonly text: string };
+
+/** `tool_calls`: the text ended by itself, and there is a whole call in it. */
+export type ChatFinishReason = 'stop' | 'length' | 'tool_calls';
+
+/** One piece of one choice. */
+export interface ChatDelta extends TokenDelta {
+  readonly choice: number;
+  /** The assistant's message begins with it. */
+  readonly isFirst: boolean;
+  /** In the order of the text; none while it is not decided what the text is. */
+  readonly parts: readonly ChatPart[];
+  readonly finishReason: ChatFinishReason | null;
+  readonly numReasoningTokens: number | null;
+}

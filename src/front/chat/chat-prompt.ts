@@ -1,0 +1,53 @@
+/** From a conversation to the tokens of its prompt. */
+import type { Caller } from '../caller.ts';
+import { InvalidRequestError } from '../invalid-request.ts';
+import type { PromptEncoder } from '../prompts/prompt-encoder.ts';
+import type { EncodedPrompt } from '../prompts/prompt-job.ts';
+import { inClientWords } from '../prompts/prompt-length.ts';
+import { ChatTemplateError } from './chat-message.ts';
+import { type ChatPrompt, requireMessages } from './chat-request.ts';
+
+export interface ChatPromptOptions {
+  /** A prompt that must come to more is refused before it is tokenized. */
+  readonly maxTokens: number;
+  /** What the client calls its messages, for errors. */
+  readonly field: string;
+}
+
+/** What makes prompts, and whose they are. */
+export interface ChatPrompts {
+  readonly prompts: Pick<PromptEncoder, 'canChat' | 'encodeChat'>;
+  readonly model: { readonly id: string };
+}
+
+/**
+ * The prompt of a conversation.
+ * @throws InvalidRequestError when the model has no chat template, the template refuses the messages
+ *   or the prompt is too long; for long ones also what PromptEncoder throws.
+ */
+export async function encodeChat(
+  { prompts, model }: ChatPrompts,
+  chat: ChatPrompt,
+  { maxTokens, field }: ChatPromptOptions,
+  caller: Caller,
+): Promise<EncodedPrompt> {
+  if (!prompts.canChat) {
+    const message = `The model \`${model.id}\` has no chat template; use /v1/completions.`;
+    throw new InvalidRequestError(message, field, 'chat_template_missing');
+  }
+  requireMessages(chat.messages, field);
+  const options = {
+    addGenerationPrompt: chat.addGenerationPrompt,
+    continueFinalMessage: chat.continueFinalMessage,
+    tools: chat.toolChoice === 'none' ? undefined : chat.tools,
+    kwargs: chat.templateVariables ?? undefined,
+    maxTokens,
+  };
+  try {
+    return await prompts.encodeChat(chat.messages, options, caller);
+  } catch (error) {
+    if (!(error instanceof ChatTemplateError)) throw inClientWords(error, maxTokens, field);
+    const reason = error.message.slice(0, 500);
+    throw new InvalidRequestError(`The chat template refused the messages: ${reason}`, field);
+  }
+}

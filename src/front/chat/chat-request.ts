@@ -1,0 +1,70 @@
+/** What a client asks of a chat, whichever API it came by. */
+import type { GrammarSource, ToolDefinition } from '../../grammar/grammar-source.ts';
+import { LIMITS } from '../../limits.ts';
+import type { ContextLimits, GenerationSettings } from '../generation/fit-context.ts';
+import { InvalidRequestError } from '../invalid-request.ts';
+import type { ChatMessage } from './chat-message.ts';
+
+/** A tool, or several, that the answer must call; or leave it to the model. */
+export type ToolChoice = 'none' | 'auto' | 'required' | { readonly name: string };
+
+/** As templates show it: fields beyond these, such as `description`, reach them as they are. */
+export interface ChatTool extends ToolDefinition {
+  readonly type: 'function';
+}
+
+/** What shapes the prompt. */
+export interface ChatPrompt {
+  readonly messages: readonly ChatMessage[];
+  readonly tools: readonly ChatTool[];
+  readonly toolChoice: ToolChoice;
+  /** End the prompt with the start of an assistant's message. */
+  readonly addGenerationPrompt: boolean;
+  /** Leave the last message open, for the model to continue it. */
+  readonly continueFinalMessage: boolean;
+  /** Further variables of the template, such as `enable_thinking`. */
+  readonly templateVariables: Readonly<Record<string, unknown>> | null;
+}
+
+export interface ChatRequest extends ChatPrompt {
+  /** Whether an answer may hold more than one tool call. */
+  readonly parallelToolCalls: boolean;
+  /** What the answer must look like, if it must call no tool; null for free text. */
+  readonly responseFormat: GrammarSource | null;
+  /** Sampling, stop strings, log-probabilities and all else that the prompt does not decide. */
+  readonly settings: Omit<GenerationSettings, 'badWords'>;
+  readonly badWords: readonly string[];
+  /** Sequences to generate. */
+  readonly numChoices: number;
+  /** How the API calls its fields where APIs differ: `prompt` is that of the messages. */
+  readonly limits: ContextLimits;
+}
+
+/** Before they are looked at. @throws InvalidRequestError */
+export function requireFewMessages(messages: readonly unknown[], field: string): void {
+  if (messages.length <= LIMITS.messages) return;
+  throw new InvalidRequestError(
+    `\`${field}\`: expected at most ${LIMITS.messages} items, found ${messages.length}.`,
+    field,
+    'invalid_value',
+  );
+}
+
+/**
+ * What is a body of one API can become more messages, or longer ones, of a chat.
+ * @throws InvalidRequestError
+ */
+export function requireMessages(messages: readonly ChatMessage[], field: string): void {
+  if (messages.length === 0) {
+    throw new InvalidRequestError(`\`${field}\` must not be empty.`, field, 'invalid_value');
+  }
+  requireFewMessages(messages, field);
+  const numCalls = Math.max(...messages.map((message) => message.tool_calls?.length ?? 0));
+  if (numCalls > LIMITS.messageParts) {
+    throw new InvalidRequestError(
+      `\`${field}\`: expected at most ${LIMITS.messageParts} tool calls in a turn, found ${numCalls}.`,
+      field,
+      'invalid_value',
+    );
+  }
+}

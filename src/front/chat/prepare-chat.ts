@@ -1,0 +1,61 @@
+/** From what a client asks of a chat to what the generator takes. */
+import type { Caller } from '../caller.ts';
+import type { FanOutRequest } from '../generation/fan-out.ts';
+import { fitContext } from '../generation/fit-context.ts';
+import type { PromptEncoder } from '../prompts/prompt-encoder.ts';
+import { maxPromptTokens } from '../prompts/prompt-length.ts';
+import { ChatDeltas } from './chat-deltas.ts';
+import type { ChatFormat } from './chat-format.ts';
+import { encodeChat } from './chat-prompt.ts';
+import type { ChatRequest } from './chat-request.ts';
+import { outputFormatOf } from './output-format.ts';
+
+/** What of a server a chat needs before it runs. */
+export interface ChatModel {
+  readonly prompts: Pick<PromptEncoder, 'canChat' | 'encodeChat' | 'encodeBadWords'>;
+  readonly chatFormat: ChatFormat;
+  readonly model: { readonly id: string; readonly maxModelLen: number };
+}
+
+/** A chat that was checked and can be started. */
+export interface PreparedChat {
+  readonly generation: FanOutRequest;
+  readonly promptTokenIds: Int32Array;
+  /** Reads one run of the generation. */
+  createDeltas(): ChatDeltas;
+}
+
+/**
+ * @throws InvalidRequestError in the words of the client's API when the chat can't be served; for
+ *   long prompts also what PromptEncoder throws.
+ */
+export async function prepareChat(
+  { prompts, chatFormat, model }: ChatModel,
+  request: ChatRequest,
+  caller: Caller,
+): Promise<PreparedChat> {
+  const { settings, limits, badWords, numChoices } = request;
+  const maxTokens = maxPromptTokens(limits.truncatePromptTokens, model);
+  const promptOptions = { maxTokens, field: limits.fields.prompt };
+  const prompt = await encodeChat({ prompts, model }, request, promptOptions, caller);
+  const format = outputFormatOf(chatFormat, request, prompt.text);
+  // Tool calls may begin with a special token, which must be shown to be found.
+  const showsMarkers = format.toolCalls?.format.hasSpecialMarker ?? false;
+  const resolved = {
+    ...settings,
+    badWords: await prompts.encodeBadWords(badWords, caller),
+    skipSpecialTokens: settings.skipSpecialTokens && !showsMarkers,
+    textOffsets: format.reasoning !== null,
+  };
+  const generation = fitContext(resolved, prompt.tokenIds, limits, model.maxModelLen);
+  const { grammar } = format;
+  return {
+    generation: {
+      prompts: [generation],
+      numChoices,
+      ...(grammar === null ? {} : { grammar }),
+    },
+    promptTokenIds: generation.promptTokenIds,
+    createDeltas: () => new ChatDeltas(format),
+  };
+}

@@ -1,0 +1,93 @@
+/** Puts a prompt and what is asked of its continuation together, within the model's context. */
+import { InvalidRequestError } from '../invalid-request.ts';
+import type { GenerationRequest } from './generation.ts';
+
+/** What a client asks of a generation, whatever the prompt comes to. */
+export type GenerationSettings = Omit<
+  GenerationRequest,
+  'promptTokenIds' | 'maxTokens' | 'grammar'
+>;
+
+/** How prompt and output are to share the context. */
+export interface ContextLimits {
+  /** Tokens of output that the client asked for; null when it left that open. */
+  readonly maxTokens: number | null;
+  /** Used when the client left it open, as far as it fits; null is all that fits. */
+  readonly defaultMaxTokens: number | null;
+  /** Keep so many tokens of the prompt's end; -1 keeps what fits, null all. */
+  readonly truncatePromptTokens: number | null;
+  /** What the client calls its fields, for errors. */
+  readonly fields: { readonly prompt: string; readonly maxTokens: string };
+}
+
+/**
+ * @throws InvalidRequestError when the prompt is empty, or it and the output don't fit the model's
+ *   context.
+ */
+export function fitContext(
+  settings: GenerationSettings,
+  promptTokenIds: Int32Array,
+  limits: ContextLimits,
+  maxModelLen: number,
+): GenerationRequest {
+  if (promptTokenIds.length === 0) {
+    const { prompt: field } = limits.fields;
+    throw new InvalidRequestError(
+      `\`${field}\` comes to no tokens at all.`,
+      field,
+      'invalid_value',
+    );
+  }
+  const prompt = truncate(promptTokenIds, limits, maxModelLen);
+  const maxTokens = resolveMaxTokens(prompt.length, limits, maxModelLen);
+  if (settings.minTokens > maxTokens) {
+    throw new InvalidRequestError(
+      `\`min_tokens\` is ${settings.minTokens}, more than the ${maxTokens} tokens that may be generated.`,
+      'min_tokens',
+      'invalid_value',
+    );
+  }
+  return { ...settings, promptTokenIds: prompt, maxTokens };
+}
+
+/** The wording that OpenAI's clients look for. */
+function resolveMaxTokens(
+  numPrompt: number,
+  { maxTokens, defaultMaxTokens, fields }: ContextLimits,
+  maxModelLen: number,
+): number {
+  const room = maxModelLen - numPrompt;
+  const context = `This model's maximum context length is ${maxModelLen} tokens.`;
+  if (room < 1) {
+    throw new InvalidRequestError(
+      `${context} However, the prompt has ${numPrompt} tokens, which leaves no room for output. Please shorten it.`,
+      fields.prompt,
+      'context_length_exceeded',
+    );
+  }
+  if (maxTokens === null) return Math.min(defaultMaxTokens ?? room, room);
+  if (maxTokens <= room) return maxTokens;
+  throw new InvalidRequestError(
+    `${context} However, you requested ${numPrompt + maxTokens} tokens (${numPrompt} in the prompt, ${maxTokens} for the output). Please shorten the prompt or lower \`${fields.maxTokens}\`.`,
+    fields.maxTokens,
+    'context_length_exceeded',
+  );
+}
+
+/** The prompt's last tokens, as many as are to be kept. */
+function truncate(
+  promptTokenIds: Int32Array,
+  { truncatePromptTokens: numKept, maxTokens, defaultMaxTokens }: ContextLimits,
+  maxModelLen: number,
+): Int32Array {
+  if (numKept === null) return promptTokenIds;
+  if (numKept === 0 || numKept > maxModelLen) {
+    throw new InvalidRequestError(
+      `\`truncate_prompt_tokens\`: expected -1 or a number from 1 to the model's context length of ${maxModelLen}.`,
+      'truncate_prompt_tokens',
+      'invalid_value',
+    );
+  }
+  const room = Math.max(1, maxModelLen - (maxTokens ?? defaultMaxTokens ?? 1));
+  return promptTokenIds.slice(-(numKept === -1 ? room : numKept));
+}

@@ -1,0 +1,44 @@
+/** Counts the tokens of one answer, over all its choices. */
+import type { FanOutRequest } from './fan-out.ts';
+import type { TokenDelta } from './generation.ts';
+
+export interface TokenUsage {
+  readonly numPromptTokens: number;
+  /** Of the prompts' tokens, those that were found in the cache. */
+  readonly numCachedTokens: number;
+  readonly numOutputTokens: number;
+  /** Of the output's tokens, those of thoughts; null where the model has none. */
+  readonly numReasoningTokens: number | null;
+}
+
+/** A prompt counts once, however many choices it has, and so do its cached tokens. */
+export class UsageCounter {
+  readonly #numChoices: number;
+  readonly #numPromptTokens: number;
+  #numCachedTokens = 0;
+  #numOutputTokens = 0;
+  #numReasoningTokens: number | null = null;
+
+  constructor({ prompts, numChoices }: FanOutRequest) {
+    this.#numChoices = numChoices;
+    this.#numPromptTokens = prompts.reduce((sum, prompt) => sum + prompt.promptTokenIds.length, 0);
+  }
+
+  add({ choice = 0, tokenIds, numCachedTokens = 0, numReasoningTokens = null }: TokenDelta): void {
+    this.#numOutputTokens += tokenIds.length;
+    // The other choices find what the first has just computed.
+    if (choice % this.#numChoices === 0) this.#numCachedTokens += numCachedTokens;
+    if (numReasoningTokens !== null) {
+      this.#numReasoningTokens = (this.#numReasoningTokens ?? 0) + numReasoningTokens;
+    }
+  }
+
+  get usage(): TokenUsage {
+    return {
+      numPromptTokens: this.#numPromptTokens,
+      numCachedTokens: this.#numCachedTokens,
+      numOutputTokens: this.#numOutputTokens,
+      numReasoningTokens: this.#numReasoningTokens,
+    };
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * What was asked can not be done; the message is for the client. Field names come from whoever asks,
+ * so that each API's client reads of the fields it sent.
+ */
+export class InvalidRequestError extends Error {
+  override readonly name = 'InvalidRequestError';
+  /** Path of the field at fault, such as `messages.0.role`. */
+  readonly field: string | null;
+  readonly code: string | null;
+
+  constructor(message: string, field: string | null = null, code: string | null = null) {
+    super(message);
+    this.field = field;
+    this.code = code;
+  }
+}

@@ -1,0 +1,59 @@
+/** What the two completion APIs share: the parts of a response that don't depend on its shape. */
+import type { Caller } from '../../front/caller.ts';
+import type { UsageCounter } from '../../front/generation/token-usage.ts';
+import { createId } from '../ids.ts';
+import type { JsonObject } from '../json-object.ts';
+import type { GenerationFields } from '../schemas/fields.ts';
+import { toUsage, type Usage } from './usage.ts';
+
+/** Same in every chunk of one response. */
+export interface ResponseHead {
+  readonly id: string;
+  /** Unix time in seconds. */
+  readonly created: number;
+  readonly model: string;
+}
+
+export interface ResponseOptions {
+  readonly includeUsage: boolean;
+  /** Running usage in every chunk. */
+  readonly continuousUsage: boolean;
+  readonly returnTokenIds: boolean;
+}
+
+/** One checked request, ready to run over any transport. */
+export interface PreparedCompletion {
+  readonly stream: boolean;
+  /** The tokens of its first prompt. */
+  readonly promptTokenIds: Int32Array;
+  /**
+   * Queues it. A refusal throws here; what happens later is met in the iteration.
+   * @returns its chunks, those that come at once together
+   */
+  chunks(caller: Caller): Promise<AsyncIterable<readonly JsonObject[]>>;
+  /** Queues it. @returns the response in one piece */
+  whole(caller: Caller): Promise<JsonObject>;
+}
+
+export function createHead(prefix: 'chatcmpl-' | 'cmpl-', model: string): ResponseHead {
+  return { id: createId(prefix), created: Math.floor(Date.now() / 1000), model };
+}
+
+export function responseOptions(fields: GenerationFields): ResponseOptions {
+  const includeUsage = fields.stream_options?.include_usage ?? false;
+  return {
+    includeUsage,
+    // As in vLLM, running usage is a refinement of the final one.
+    continuousUsage: includeUsage && (fields.stream_options?.continuous_usage_stats ?? false),
+    returnTokenIds: fields.return_token_ids ?? false,
+  };
+}
+
+/** The `usage` field of a chunk before the last: running, null, or left out, as JSON does with undefined. */
+export function chunkUsage(
+  options: ResponseOptions,
+  counter: UsageCounter,
+): Usage | null | undefined {
+  if (options.continuousUsage) return toUsage(counter.usage);
+  return options.includeUsage ? null : undefined;
+}
