@@ -61,7 +61,7 @@ export class CpuDecoder implements Decoder {
   /** Over two groups: slots that decode, and slots that prefill. */
   readonly #mixedBinding: RunBinding;
   readonly #padding: RunPadding;
-  /** Over slots that decode, and a slot of nobody's; null where no run needs one. */
+  /** Over slots that decode; null where no run needs one. */
   readonly #paddedBinding: RunBinding | null;
   readonly #paddingSlot: KvStorage | null;
 
@@ -74,7 +74,7 @@ export class CpuDecoder implements Decoder {
     this.#mixedSession = withPlainAttention(() => open(mixedGraphPath));
     const { numSlots, maxModelLen, maxRunTokens = 0, maxDraftTokens = 0 } = options;
     const { reproducible = false } = options;
-    // Flash attention rounds otherwise than the plain one.
+    // Flash attention rounds differently from plain attention.
     const isLong = maxRunTokens > MAX_PLAIN_TOKENS && !reproducible;
     this.#longSession = isLong ? open(graphPath) : null;
     this.#weights.trim();

@@ -12,7 +12,7 @@ export type GenerationSettings = Omit<
 export interface ContextLimits {
   /** Tokens of output that the client asked for; null when it left that open. */
   readonly maxTokens: number | null;
-  /** Used when the client left it open, as far as it fits; null is all that fits. */
+  /** Used if the client did not say, as far as it fits; null is all that fits. */
   readonly defaultMaxTokens: number | null;
   /** Keep so many tokens of the prompt's end; -1 keeps what fits, null all. */
   readonly truncatePromptTokens: number | null;

@@ -1,4 +1,4 @@
-/** Puts log-probabilities beside the text: which token begins where. */
+/** Aligns log-probabilities with the text: which token begins where. */
 import type { Logprobs } from '../../engine/request.ts';
 import { Detokenizer, type DetokenizerOptions } from '../text/detokenizer.ts';
 import { tokenLogprobAt, type TokenLogprob } from './token-logprob.ts';

@@ -9,8 +9,8 @@ interface ModelReach {
 }
 
 /**
- * Most tokens of a prompt for the model. One that is to be truncated may be longer: which of its
- * tokens are the last shows only when all are made.
+ * Most tokens of a prompt for the model. A prompt that will be truncated may be longer: its last
+ * tokens are known only once all are made.
  * @param numKept what it is to be truncated to; null for as it is
  */
 export function maxPromptTokens(

@@ -1,7 +1,7 @@
 /**
  * Server-sent events, written straight to Node's response, with its backpressure and `close` at
  * hand. Measured with 64 streams on 2 cores: 24 us of CPU a token, most of it the system call,
- * against 26 to 48 us through a web stream behind a Response.
+ * against 26 to 48 us through a web stream in a Response.
  */
 import type { ServerResponse } from 'node:http';
 import type { JsonObject } from '../json-object.ts';
@@ -28,13 +28,16 @@ export interface EventStreamOptions {
   readonly style: EventStyle;
   /** Events that go out at once. */
   readonly first?: readonly JsonObject[];
-  /** Milliseconds of silence after which a comment line tells client and proxies that all is well. */
+  /**
+   * Milliseconds of silence after which a comment line shows client and proxies that the stream is
+   * alive.
+   */
   readonly pingMs: number;
   /** Response headers, those of middlewares included. */
   readonly headers: Headers;
   /** What the client gets to see of a failure. */
   toErrorEvent(error: unknown): JsonObject;
-  /** What a `Server-Timing` header would say, told by a comment at the end; null when unknown. */
+  /** What a `Server-Timing` header would say, sent as a comment at the end; null when unknown. */
   timing?(): string | null;
 }
 
@@ -97,7 +100,9 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** One timer per stream, set anew only when it fires: a token costs a look at the clock. */
+/**
+ * One timer per stream, set again only when it fires: a token costs only a reading of the clock.
+ */
 class Pinger {
   readonly #response: ServerResponse;
   readonly #pingMs: number;

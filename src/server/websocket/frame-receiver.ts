@@ -1,4 +1,4 @@
-/** Takes the frames of one WebSocket, no faster than they can be handled and answered. */
+/** Reads the frames of one WebSocket, no faster than they can be handled and answered. */
 import type { RawData, WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
 import { badRequest, type ApiError } from '../errors.ts';
@@ -52,19 +52,19 @@ export class FrameReceiver {
     socket.on('error', (error) => logger.debug({ err: error }, 'websocket error'));
   }
 
-  /** A frame was a request: bad ones are counted anew. */
+  /** A frame was a request: the count of bad frames starts again. */
   accept(): void {
     this.#numBad = 0;
   }
 
-  /** A frame was none: tells its client, and closes the socket when there were too many in a row. */
+  /** A frame was no request: sends an error, and closes the socket after too many in a row. */
   reject(error: unknown): void {
     const { socket, logger, tell } = this.#options;
     tell(toApiError(error, logger));
     if (++this.#numBad < LIMITS.badFrames) return;
     this.#frames.length = 0;
     socket.close(POLICY_VIOLATION, `${LIMITS.badFrames} bad frames in a row`);
-    // Whatever it still sends is not worth reading.
+    // What it still sends is not read.
     socket.pause();
   }
 
@@ -97,7 +97,7 @@ export class FrameReceiver {
   /** @returns whether it is done with */
   #handle(frame: Frame): boolean {
     const { socket, handle } = this.#options;
-    // What comes after a close is for nobody.
+    // Nothing after a close is handled.
     if (socket.readyState !== socket.OPEN) return true;
     const { bytes, isBinary, text } = frame;
     try {
