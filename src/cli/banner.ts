@@ -1,3 +1,5 @@
+import type { ModelInfo } from '../front/registry/model-entry.ts';
+import type { ModelControl } from '../front/registry/model-registry.ts';
 import type { EngineInfo } from '../engine/process/protocol.ts';
 import type { DecoderManifest } from '../model/build/manifest.ts';
 import type { EngineLimits } from './engine-limits.ts';
@@ -50,11 +52,57 @@ export function banner(facts: BannerFacts): string {
   return ['', ...lines, '', exampleCall(facts), ''].join('\n');
 }
 
-function exampleCall({ url, canChat, needsKey }: BannerFacts): string {
+export interface RepositoryFacts {
+  readonly url: string;
+  readonly version: string;
+  readonly models: readonly ModelInfo[];
+  readonly control: ModelControl;
+  readonly needsKey: boolean;
+}
+
+/** Of models that are shown. */
+const MAX_MODELS = 20;
+
+/** What `serve` prints when it has several models. */
+export function repositoryBanner({
+  url,
+  version,
+  models,
+  control,
+  needsKey,
+}: RepositoryFacts): string {
+  const shown = models.slice(0, MAX_MODELS).map(({ name, version: number, state, reason }) => {
+    const why = reason === null ? '' : `: ${reason}`;
+    return ['', `${name}@${number} ${state}${why}`];
+  });
+  const rows = [
+    ['Chairlift', `${version} at ${url}`],
+    ['models', `${models.length}, loaded ${WHEN_LOADED[control]}`],
+    ...shown,
+    ...(models.length > MAX_MODELS ? [['', `and ${models.length - MAX_MODELS} more`]] : []),
+  ];
+  const lines = rows.map(([label = '', value = '']) => `  ${label.padEnd(10)} ${value}`);
+  const [first] = models;
+  const model = first?.name ?? 'MODEL';
+  const call = exampleCall({ url, canChat: true, needsKey }, `"model": "${model}", `);
+  return ['', ...lines, '', call, ''].join('\n');
+}
+
+const WHEN_LOADED: Readonly<Record<ModelControl, string>> = {
+  none: 'at start',
+  explicit: 'when they are told to be',
+  poll: 'as the repository changes',
+  auto: 'for the first request',
+};
+
+function exampleCall(
+  { url, canChat, needsKey }: Pick<BannerFacts, 'url' | 'canChat' | 'needsKey'>,
+  model = '',
+): string {
   const path = canChat ? 'chat/completions' : 'completions';
   const body = canChat
-    ? '{"messages": [{"role": "user", "content": "What is 23 + 45?"}], "stream": true}'
-    : '{"prompt": "Hello", "max_tokens": 32, "stream": true}';
+    ? `{${model}"messages": [{"role": "user", "content": "What is 23 + 45?"}], "stream": true}`
+    : `{${model}"prompt": "Hello", "max_tokens": 32, "stream": true}`;
   const key = needsKey ? ` -H 'authorization: Bearer KEY'` : '';
   return `  curl -N ${url}/v1/${path}${key} -H 'content-type: application/json' \\\n    -d '${body}'`;
 }

@@ -26,6 +26,18 @@ export interface ChosenModel {
   readonly text: TextSource;
 }
 
+/** What `--model` is if nobody says: the embedded model, or a shape that any weights go into. */
+export function defaultModel(hasRandomWeights: boolean): string {
+  return hasRandomWeights ? 'smollm2-135m' : EMBEDDED_MODEL;
+}
+
+/** What clients call a model unless the operator says otherwise. */
+export function nameOfModel(model: string): string {
+  if (isHubReference(model)) return parseHubReference(model).id;
+  const path = resolve(model);
+  return basename(path) === 'config.json' ? basename(dirname(path)) : basename(path);
+}
+
 /**
  * @param deviceFor what a model is to run on, the CPU if null: which graph of an export is downloaded
  *   depends on it
@@ -39,8 +51,8 @@ export async function chooseModel(
   }: Options<'model' | 'randomWeights'> & Partial<Options<'precision'>>,
   deviceFor: (model: RunnableModel) => Promise<ChosenDevice | null>,
 ): Promise<ChosenModel> {
-  if (randomWeights !== undefined) return chooseShape(model ?? 'smollm2-135m', randomWeights);
-  const named = model ?? EMBEDDED_MODEL;
+  const named = model ?? defaultModel(randomWeights !== undefined);
+  if (randomWeights !== undefined) return chooseShape(named, randomWeights);
   const folder = await inspectModelFolder(
     await localModelFolder(named, async (choice) =>
       pickVariant(precision, await deviceFor(choice.config), choice),

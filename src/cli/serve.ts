@@ -1,41 +1,37 @@
-import { Command } from 'commander';
-import { Admission, requestsInEngine } from '../front/queue/admission.ts';
-import { chatFormatOf } from '../front/chat/chat-format.ts';
-import { EngineClient } from '../front/engine-process/engine-client.ts';
-import { GrammarChecker } from '../front/grammars/grammar-checker.ts';
-import { grammarVocabulary } from '../front/grammars/grammar-vocabulary.ts';
-import { observeAll } from '../front/generation/observe-all.ts';
-import { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
-import { PromptPool } from '../front/prompts/prompt-pool.ts';
-import { TextGenerator } from '../front/generation/text-generator.ts';
-import { loadTextModel } from '../front/text/load-text-model.ts';
+import { Command, Option } from 'commander';
+import type { Logger } from 'pino';
+import { ModelRegistry } from '../front/registry/model-registry.ts';
+import type { RegistryEvent } from '../front/registry/residency.ts';
 import { createLogger } from '../observability/logger.ts';
 import { MetricsHub } from '../observability/metrics-hub.ts';
 import { createApp } from '../server/app.ts';
-import { DEFAULT_SERVER_CONFIG, type ServerContext } from '../server/context.ts';
-import { ResponseStore } from '../server/responses/store.ts';
-import { listen } from '../server/http/listen.ts';
-import { LoopMonitor } from '../server/operating/loop-monitor.ts';
-import { BodyReader } from '../server/http/request-body.ts';
+import { DEFAULT_SERVER_CONFIG, type ServerConfig, type ServerContext } from '../server/context.ts';
 import { ServerTimings } from '../server/generation/server-timing.ts';
+import { listen } from '../server/http/listen.ts';
+import { BodyReader } from '../server/http/request-body.ts';
+import { LoopMonitor } from '../server/operating/loop-monitor.ts';
+import { ResponseStore } from '../server/responses/store.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
 import { openAccess } from './access.ts';
-import { resolveAttention } from './attention.ts';
-import { banner } from './banner.ts';
-import { buildWithProgress } from './build-model.ts';
-import { chooseDevice, DEVICE_OPTIONS } from './device.ts';
-import { engineLimits, requireReach } from './engine-limits.ts';
-import { chooseModel } from './model-source.ts';
+import { banner, repositoryBanner } from './banner.ts';
+import { DEVICE_OPTIONS } from './device.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
-import { resolvePrecision } from './precision.ts';
 import { onReloadSignal } from './reload.ts';
+import { modelControl, servedModels } from './served-models.ts';
 import { onShutdownSignal } from './shutdown.ts';
-import { speculation } from './speculation.ts';
+import { type LoadedText, TextModelLoader } from './text-model-loader.ts';
 import { packageVersion } from './version.ts';
 
 const NAMES: readonly OptionName[] = [
-  'model',
   'servedModelName',
+  'modelRepository',
+  'modelControl',
+  'repositoryPollSecs',
+  'modelsMax',
+  'modelsMemory',
+  'keepAlive',
+  'instances',
+  'warmup',
   'host',
   'port',
   ...DEVICE_OPTIONS,
@@ -83,85 +79,71 @@ const NAMES: readonly OptionName[] = [
 
 /** `chairlift serve`: the server. */
 export function serveCommand(): Command {
-  const command = new Command('serve').description('serve a model over HTTP and WebSocket');
-  return addOptions(command, NAMES).action(() => serve(readOptions(command)));
+  const command = new Command('serve').description('serve models over HTTP and WebSocket');
+  command.addOption(
+    new Option(
+      '--model <folder>',
+      'Hugging Face folder or ONNX export, or hf:owner/name[@revision] to download one; with ' +
+        '--random-weights also a preset or config.json; may be repeated, as name=folder ' +
+        '(default: the embedded model, summit)',
+    )
+      .env('CHAIRLIFT_MODEL')
+      .argParser((text, before?: readonly string[]) => [...(before ?? []), text]),
+  );
+  return addOptions(command, NAMES).action(() => serve(readServeOptions(command)));
 }
 
-async function serve(options: Options): Promise<void> {
+type ServeOptions = Omit<Options, 'model'> & { readonly model?: readonly string[] };
+
+function readServeOptions(command: Command): ServeOptions {
+  const { model } = command.opts<{ model?: readonly string[] }>();
+  const { model: _, ...options } = readOptions(command);
+  return { ...options, ...(model === undefined ? {} : { model }) };
+}
+
+async function serve(options: ServeOptions): Promise<void> {
   const logger = createLogger(options.logLevel);
   const access = await openAccess(options, logger);
-  const chosen = await chooseModel(options, (config) => chooseDevice(options, config));
-  const chosenDevice = await chooseDevice(options, chosen.decoder.config);
-  const limits = engineLimits(options, chosen.decoder.config, chosenDevice);
-  const choice = resolvePrecision(options.precision, chosenDevice, chosen.decoder);
-  const attention = resolveAttention(
-    options.attention,
-    chosenDevice,
-    choice.activationDtype,
-    chosen.decoder.kind,
-  );
-  const { specialTokensInContent = false } = options;
-  const textSource = { ...chosen.text, specialTokensInContent };
-  const textModel = await loadTextModel(textSource);
-  const { tokenizer, chatTemplate, generationDefaults } = textModel;
-  const modelName = options.servedModelName ?? chosen.name;
   const version = await packageVersion();
-
-  const engine = new EngineClient({
-    stepTimeoutMs: options.stepTimeout * 1000,
-    onCrash: (description, unfinished) =>
-      logger.error({ description, unfinished }, 'the engine process died; starting another'),
-  });
-  const admission = new Admission({
-    concurrency: requestsInEngine(limits.maxNumSeqs),
-    maxQueue: options.maxQueue,
-    isShared: () => access.keys.numClients > 1,
-    ...(options.maxQueueTokens === undefined ? {} : { maxQueueTokens: options.maxQueueTokens }),
-  });
-  const metrics = new MetricsHub({ withProcess: true, models: () => [] });
-  const modelMetrics = metrics.of(modelName, { engine, admission });
-  const { eosTokenIds } = tokenizer;
+  const { definitions, aliases } = await servedModels(options, logger);
+  const control = modelControl(options);
   const timings = new ServerTimings();
-  const observe = observeAll(
-    modelMetrics.observe.bind(modelMetrics),
-    timings.observe.bind(timings),
-  );
-  const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
-
-  const promptPool = new PromptPool(textSource, options.tokenizerPoolSize);
-  const vocabulary = grammarVocabulary(tokenizer, chosen.decoder.config.vocabSize);
-  const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
+  const metrics = new MetricsHub({ withProcess: true, models: () => models.list() });
+  const maxModels = control === 'auto' ? options.modelsMax : Infinity;
+  const loader = new TextModelLoader({
+    options: { ...options, model: undefined },
+    numModels: Math.min(definitions.length, maxModels),
+    logger,
+    metrics,
+    timings,
+    isShared: () => access.keys.numClients > 1,
+  });
+  const [only] = options.modelRepository === undefined ? definitions : [];
+  // What is wrong with the only model is told before there is a server.
+  if (only !== undefined && definitions.length === 1) await loader.estimate(only);
+  const failures: unknown[] = [];
+  const models: ModelRegistry<LoadedText> = new ModelRegistry<LoadedText>({
+    loader,
+    control,
+    maxModels,
+    maxBytes: options.modelsMemory ?? Infinity,
+    keepAliveMs: options.keepAlive,
+    maxWaiting: options.maxQueue,
+    onEvent(event) {
+      if (event.type === 'failed') failures.push(event.error);
+      metrics.observe(event);
+      logEvent(event, logger);
+    },
+  });
+  await models.update(definitions, aliases);
 
   let draining = false;
   const context: ServerContext = {
-    generator,
-    engine,
-    admission,
-    tokenizer,
-    prompts: new PromptEncoder({ model: textModel, admission, pool: promptPool }),
-    chatFormat: chatFormatOf(chatTemplate?.text ?? '', options),
-    grammars,
-    model: {
-      id: modelName,
-      created: Math.floor(Date.now() / 1000),
-      maxModelLen: limits.maxModelLen,
-      vocabSize: chosen.decoder.config.vocabSize,
-      samplingDefaults: generationDefaults,
-    },
+    models,
+    startedAt: Math.floor(Date.now() / 1000),
     bodies: new BodyReader(options.maxBody),
     responses: new ResponseStore(options.responseStoreSize),
-    config: {
-      ...DEFAULT_SERVER_CONFIG,
-      host: options.host,
-      allowedHosts: options.allowedHost ?? [],
-      corsOrigins: options.corsOrigin ?? [],
-      maxBodyBytes: options.maxBody,
-      maxSequencesPerRequest: admission.mostPerRequest,
-      requestTimeoutMs: options.requestTimeout ? options.requestTimeout * 1000 : null,
-      priorities: options.priorityRange,
-      sharePrefixCache: options.sharePrefixCache ?? false,
-      version,
-    },
+    config: serverConfig(options, version),
     keys: access.keys,
     metrics,
     timings,
@@ -169,7 +151,7 @@ async function serve(options: Options): Promise<void> {
     loop: new LoopMonitor(),
     isDraining: () => draining,
   };
-  // Before the model is built, which can take long: a taken port is reported at once, and probes
+  // Before models are built, which can take long: a taken port is reported at once, and probes
   // get 503.
   const webSockets = new WebSocketHub(context);
   const { host, port } = options;
@@ -179,6 +161,7 @@ async function serve(options: Options): Promise<void> {
     maxConnectionsPerAddress: options.maxConnectionsPerAddress ?? null,
     receiveMs: options.receiveTimeout * 1000,
   };
+  const loading = models.preload();
   const listener = await listen(createApp(context), { host, port, webSockets, tls, connections });
   onReloadSignal(() =>
     access.reload({
@@ -186,43 +169,98 @@ async function serve(options: Options): Promise<void> {
       setTls: (renewed) => listener.setTls(renewed),
     }),
   );
-
   onShutdownSignal(async () => {
     draining = true;
-    admission.close();
+    const admissions = models.loaded().map(({ runtime }) => runtime.admission);
+    for (const admission of admissions) admission.close();
     const deadline = performance.now() + options.shutdownTimeout * 1000;
     // Until the last request is done the port stays open: probes must see that we are draining.
-    await Promise.race([admission.onIdle(), after(options.shutdownTimeout * 1000)]);
+    await Promise.race([
+      Promise.all(admissions.map((admission) => admission.onIdle())),
+      after(options.shutdownTimeout * 1000),
+    ]);
     await listener.close(Math.max(0, deadline - performance.now()));
-    promptPool.close();
-    grammars.close();
-    await engine.stop();
+    await models.close();
   });
+  if (options.modelRepository !== undefined && (control === 'auto' || control === 'poll')) {
+    followRepository(options, models, logger);
+  }
 
-  const model = await buildWithProgress(
-    chosen.source,
-    { ...choice, maxModelLen: limits.maxModelLen },
-    options.kvCacheDtype,
-  );
-  requireReach(limits, model.manifest);
-  const { device } = chosenDevice;
-  const speculative = await speculation(options, choice, device, chosen.decoder.config);
-  await engine.start({
-    model,
-    ...limits,
-    attention,
-    speculative,
-    grammarVocabulary: vocabulary,
-  });
-  const { manifest } = model;
-  const precisionReason = choice.reason;
-  const { adapter, reason: deviceReason } = chosenDevice;
-  const { info } = engine;
-  const canChat = chatTemplate !== null;
-  const needsKey = !access.keys.isOpen;
+  await loading;
   const { url } = listener;
-  const how = { precisionReason, adapter, deviceReason, info, limits, attention };
-  console.log(banner({ url, version, modelName, manifest, ...how, canChat, needsKey }));
+  const needsKey = !access.keys.isOpen;
+  const loaded = models.loaded();
+  if (only === undefined || definitions.length > 1) {
+    console.log(repositoryBanner({ url, version, models: models.list(), control, needsKey }));
+    return;
+  }
+  const [served] = loaded;
+  // The server has nothing to serve, and its operator is there to be told why.
+  if (served === undefined) throw failures[0];
+  const { runtime } = served;
+  const { model, how, engine, prompts } = runtime;
+  const { precisionReason, deviceReason } = reasonsOf(how);
+  console.log(
+    banner({
+      url,
+      version,
+      modelName: model.id,
+      manifest: how.manifest,
+      precisionReason,
+      adapter: how.chosenDevice.adapter,
+      deviceReason,
+      info: engine.info,
+      limits: how.limits,
+      attention: how.attention,
+      canChat: prompts.canChat,
+      needsKey,
+    }),
+  );
+}
+
+function reasonsOf({ choice, chosenDevice }: LoadedText['how']) {
+  return { precisionReason: choice.reason, deviceReason: chosenDevice.reason };
+}
+
+function serverConfig(options: ServeOptions, version: string): ServerConfig {
+  return {
+    ...DEFAULT_SERVER_CONFIG,
+    host: options.host,
+    allowedHosts: options.allowedHost ?? [],
+    corsOrigins: options.corsOrigin ?? [],
+    maxBodyBytes: options.maxBody,
+    requestTimeoutMs: options.requestTimeout ? options.requestTimeout * 1000 : null,
+    priorities: options.priorityRange,
+    sharePrefixCache: options.sharePrefixCache ?? false,
+    version,
+  };
+}
+
+/** Looks at the repository again and again, one look after the other. */
+function followRepository(
+  options: ServeOptions,
+  models: ModelRegistry<LoadedText>,
+  logger: Logger,
+): void {
+  const look = async (): Promise<void> => {
+    try {
+      const { definitions, aliases } = await servedModels(options, logger);
+      await models.update(definitions, aliases);
+    } catch (error) {
+      logger.error({ err: error }, 'the model repository could not be read');
+    }
+    setTimeout(() => void look(), options.repositoryPollSecs * 1000).unref();
+  };
+  setTimeout(() => void look(), options.repositoryPollSecs * 1000).unref();
+}
+
+function logEvent(event: RegistryEvent, logger: Logger): void {
+  const { name: model, version, reason } = event.model;
+  if (event.type === 'loaded')
+    logger.info({ model, version, seconds: event.seconds }, 'model loaded');
+  else if (event.type === 'unloaded') {
+    logger.info({ model, version, wasEvicted: event.wasEvicted }, 'model unloaded');
+  } else logger.error({ model, version, reason }, 'model failed to load');
 }
 
 function after(ms: number): Promise<void> {

@@ -10,6 +10,7 @@ import type { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import { LIMITS } from '../limits.ts';
 import type { Runtime } from '../front/registry/loaded-model.ts';
+import type { ModelRegistry } from '../front/registry/model-registry.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { ApiKeys } from './auth/api-keys.ts';
 import type { LoopMonitor } from './operating/loop-monitor.ts';
@@ -52,8 +53,6 @@ export interface ServerConfig {
   readonly corsOrigins: readonly string[];
   /** Largest request body and WebSocket frame, in bytes. */
   readonly maxBodyBytes: number;
-  /** Sequences (prompts times choices) that one request may have: what can run and wait at most. */
-  readonly maxSequencesPerRequest: number;
   /** Longest time of a request, waiting included, in milliseconds; null is no limit. */
   readonly requestTimeoutMs: number | null;
   /** Range of request priorities; others are clamped to it. */
@@ -73,7 +72,6 @@ export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
   allowedHosts: [],
   corsOrigins: [],
   maxBodyBytes: LIMITS.bodyBytes,
-  maxSequencesPerRequest: 128,
   requestTimeoutMs: null,
   priorities: LIMITS.priorities,
   sharePrefixCache: false,
@@ -97,8 +95,11 @@ export interface TextRuntime extends Runtime {
   readonly model: ServedModel;
 }
 
-/** What all models of a server share. */
-export interface SharedContext {
+/** What all requests share. */
+export interface ServerContext {
+  readonly models: ModelRegistry<TextRuntime>;
+  /** Unix time in seconds. */
+  readonly startedAt: number;
   readonly bodies: Pick<BodyReader, 'read'>;
   /** Stored responses. */
   readonly responses: ResponseStore;
@@ -113,8 +114,11 @@ export interface SharedContext {
   isDraining(): boolean;
 }
 
-/** What a request for a model is served with. */
-export type ServerContext = SharedContext & Omit<TextRuntime, keyof Runtime>;
+/** What a request for a model is served with; see `acquireModel`. */
+export interface ModelContext extends ServerContext, Omit<TextRuntime, keyof Runtime> {
+  /** Keeps the model loaded beyond the request, until the function that it returns is called. */
+  keepLoaded(): () => void;
+}
 
 /** Hono's type parameter for every route of this server. */
 export interface ServerEnv {

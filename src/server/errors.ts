@@ -66,8 +66,12 @@ export function badRequest(
   return new ApiError(400, 'invalid_request_error', message, { param, code });
 }
 
-export function modelNotFound(model: string): ApiError {
-  return new ApiError(404, 'NotFoundError', `The model \`${model}\` does not exist.`, {
+/** @param near names that may have been meant */
+export function modelNotFound(model: string, near: readonly string[] = []): ApiError {
+  const names = near.map((name) => `\`${name}\``).join(', ');
+  const hint = near.length > 0 ? ` There is ${names}.` : '';
+  const message = `The model \`${model.slice(0, 200)}\` does not exist.${hint}`;
+  return new ApiError(404, 'NotFoundError', message, {
     param: 'model',
     code: 'model_not_found',
   });

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { InvalidRequestError } from '../front/invalid-request.ts';
 import { QueueFullError, ShuttingDownError } from '../front/queue/admission.ts';
+import { ModelUnavailableError, UnknownModelError } from '../front/registry/errors.ts';
 import { TaskTooCostlyError } from '../front/prompts/fair-threads.ts';
 import {
   EngineError,
@@ -14,6 +15,7 @@ import {
   ApiError,
   badRequest,
   internalError,
+  modelNotFound,
   requestTimedOut,
   tooManyRequests,
   unavailable,
@@ -27,6 +29,10 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof InvalidRequestError) {
     return badRequest(error.message, error.field, error.code);
+  }
+  if (error instanceof UnknownModelError) return modelNotFound(error.model, error.near);
+  if (error instanceof ModelUnavailableError) {
+    return unavailable(error.message, error.retryAfterSeconds);
   }
   if (error instanceof QueueFullError) return tooManyRequests(error.retryAfterSeconds);
   if (error instanceof TaskTooCostlyError) {

@@ -8,7 +8,7 @@ import {
   requireAnswerable,
 } from '../front/prompts/prompt-length.ts';
 import { callerOf } from './auth/auth.ts';
-import type { ServerContext, ServerEnv } from './context.ts';
+import type { ModelContext, ServerContext, ServerEnv } from './context.ts';
 import { badRequest } from './errors.ts';
 import type { JsonObject } from './json-object.ts';
 import { toChatPrompt } from './openai/chat-completions.ts';
@@ -16,7 +16,7 @@ import { requireInVocabulary } from './generation/parameters.ts';
 import { detokenizeBody, tokenizeBody } from './schemas/bodies.ts';
 import { parseWith } from './schemas/parse.ts';
 import { parseTokenIds } from './schemas/prompt.ts';
-import { requireServedModel } from './served-model.ts';
+import { withModel } from './model-access.ts';
 
 export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   const answers = [
@@ -27,18 +27,15 @@ export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
     app.post(path, async (c) => {
       const caller = callerOf(context, c);
       const json = await context.bodies.read(c.env.incoming, caller.client);
-      return c.json(await answer(context, json, caller));
+      return withModel(context, json, caller, async (model) =>
+        c.json(await answer(model, json, caller)),
+      );
     });
   }
 }
 
-async function tokenize(
-  context: ServerContext,
-  json: unknown,
-  caller: Caller,
-): Promise<JsonObject> {
+async function tokenize(context: ModelContext, json: unknown, caller: Caller): Promise<JsonObject> {
   const body = parseWith(tokenizeBody, json);
-  requireServedModel(context.model, body.model);
   let tokens: Int32Array;
   if (body.prompt !== undefined) {
     tokens = await encodeText(context, body.prompt, body.add_special_tokens ?? true, caller);
@@ -62,12 +59,11 @@ async function tokenize(
 }
 
 async function detokenize(
-  context: ServerContext,
+  context: ModelContext,
   json: unknown,
   caller: Caller,
 ): Promise<JsonObject> {
   const body = parseWith(detokenizeBody, json);
-  requireServedModel(context.model, body.model);
   const { tokens } = body;
   if (tokens === undefined) {
     throw badRequest('`tokens` is required.', 'tokens', 'missing_required_parameter');
@@ -81,7 +77,7 @@ async function detokenize(
 }
 
 async function encodeText(
-  { prompts, model }: ServerContext,
+  { prompts, model }: ModelContext,
   text: string,
   addSpecialTokens: boolean,
   caller: Caller,
@@ -96,6 +92,6 @@ async function encodeText(
 }
 
 /** As the vocabulary spells them, such as `Ġthe`. */
-function toStrings({ tokenizer }: ServerContext, tokens: Int32Array): string[] {
+function toStrings({ tokenizer }: ModelContext, tokens: Int32Array): string[] {
   return Array.from(tokens, (tokenId) => tokenizer.idToToken(tokenId) ?? '');
 }

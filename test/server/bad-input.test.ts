@@ -70,7 +70,7 @@ describe.each([
     ['structured_outputs.regex', { structured_outputs: { regex: '(' } }],
     ['logprobs', { logprobs: path === '/v1/completions' ? 21 : 3 }],
   ])('a bad %s: %j', async (param, fields) => {
-    const { url } = await server({ config: { maxSequencesPerRequest: 100 } });
+    const { url } = await server({ maxSequencesPerRequest: 100 });
     const response = await post({ url }, path, { ...valid, ...fields });
     const error = await errorOf(response, 400);
     expect(error).toMatchObject({ type: 'invalid_request_error', param });

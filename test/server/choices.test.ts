@@ -110,7 +110,7 @@ describe.each(APIS)('$path', ({ path, valid, numPromptTokens }) => {
   });
 
   test('more sequences than there can be places is refused, and none is run', async () => {
-    const target = await server({ config: { maxSequencesPerRequest: 2 } });
+    const target = await server({ maxSequencesPerRequest: 2 });
     const error = await errorOf(await post(target, path, body), 400);
     expect(error).toMatchObject({ param: 'n', type: 'invalid_request_error' });
     expect(error.message).toContain('3 sequences');

@@ -12,6 +12,8 @@ const description = {
   root: MODEL,
   parent: null,
   max_model_len: MAX_MODEL_LEN,
+  version: '1',
+  status: { value: 'ready' },
 };
 
 test('/v1/models lists the served model', async () => {

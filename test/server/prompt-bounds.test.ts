@@ -144,7 +144,7 @@ describe('a prompt that can not fit by its characters', () => {
       admission: target.admission,
       pool: { run: () => Promise.reject(new TaskTooCostlyError('takes longer than 1 s')) },
     });
-    Object.assign(target.context, { prompts });
+    Object.assign(target.runtime, { prompts });
     return { target, seen };
   }
 
@@ -167,7 +167,7 @@ it('tokenizes bad words once for all choices', async () => {
   const target = await server();
   let numCalls = 0;
   const { prompts } = target.context;
-  Object.assign(target.context, {
+  Object.assign(target.runtime, {
     prompts: {
       canChat: true,
       encodeChat: prompts.encodeChat.bind(prompts),

@@ -34,6 +34,14 @@ export const IDLE_STATS: EngineStats = {
 
 export type EngineState = 'starting' | 'ready' | 'recovering' | 'failed' | 'stopped';
 
+/** From the one in which a request does best to the one in which it does worst. */
+const BEST_FIRST: readonly EngineState[] = ['ready', 'recovering', 'starting', 'failed', 'stopped'];
+
+/** Of several engines that stand in for each other: that of the one that is best off. */
+export function bestState(states: readonly EngineState[]): EngineState {
+  return BEST_FIRST.find((state) => states.includes(state)) ?? 'stopped';
+}
+
 /** The engine ended a request, or can't accept one. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';

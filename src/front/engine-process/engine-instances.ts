@@ -2,13 +2,17 @@ import type { EngineRequest } from '../../engine/request.ts';
 import type { EngineInfo, EngineOptions } from '../../engine/process/protocol.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import { EngineClient, type EngineClientOptions } from './engine-client.ts';
-import { type Engine, type EngineState, IDLE_STATS, type TokenBatch } from './engine-contract.ts';
+import {
+  bestState,
+  type Engine,
+  type EngineState,
+  IDLE_STATS,
+  type TokenBatch,
+} from './engine-contract.ts';
 import { PrefixAffinity } from './prefix-affinity.ts';
 
 /** So many more requests an instance may have than the least busy one, for a prompt it may have cached. */
 const AFFINITY_SLACK = 2;
-/** The states in which a request does best, the best first. */
-const PREFERRED: readonly EngineState[] = ['ready', 'recovering', 'starting', 'failed', 'stopped'];
 
 interface Instance {
   readonly client: EngineClient;
@@ -47,8 +51,7 @@ export class EngineInstances implements Engine {
 
   /** Of the one that is best off. */
   get state(): EngineState {
-    const states = this.#clients.map(({ state }) => state);
-    return PREFERRED.find((state) => states.includes(state)) ?? 'stopped';
+    return bestState(this.#clients.map(({ state }) => state));
   }
 
   /** Of all together. */

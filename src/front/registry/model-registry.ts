@@ -33,7 +33,9 @@ export interface Lease<R> {
   readonly definition: ModelDefinition;
   readonly runtime: R;
   /** May be called several times. */
-  release(): void;
+  readonly release: () => void;
+  /** Keeps the model for longer than the lease: until the function that it returns is called. */
+  readonly pin: () => () => void;
 }
 
 /** A load that failed is not tried again for requests before this. */
@@ -45,6 +47,7 @@ export class ModelRegistry<R extends Runtime> {
   readonly #maxWaiting: number;
   readonly #entries = new Map<string, ModelEntry<R>>();
   #aliases: Aliases = new Map();
+  #isStarting = false;
   #isClosed = false;
 
   constructor({ control, maxWaiting, ...options }: RegistryOptions<R>) {
@@ -55,13 +58,18 @@ export class ModelRegistry<R extends Runtime> {
     this.#residency = new Residency({ ...options, keepAliveMs });
   }
 
+  /** While the models are loaded that have to be there from the start. */
+  get isStarting(): boolean {
+    return this.#isStarting;
+  }
+
   /** In order of name; newest version first. */
   list(): readonly ModelInfo[] {
     return this.#sorted().map(infoOf);
   }
 
   /** What is loaded now, in the same order. */
-  loaded(): readonly Omit<Lease<R>, 'release'>[] {
+  loaded(): readonly Pick<Lease<R>, 'definition' | 'runtime'>[] {
     return this.#sorted().flatMap(({ definition, loaded }) =>
       loaded === null ? [] : [{ definition, runtime: loaded.runtime }],
     );
@@ -86,7 +94,7 @@ export class ModelRegistry<R extends Runtime> {
   async use<T>(
     name: string | null,
     caller: Caller,
-    action: (lease: Omit<Lease<R>, 'release'>) => Promise<T>,
+    action: (lease: Lease<R>) => Promise<T>,
   ): Promise<T> {
     const lease = await this.acquire(name, caller);
     try {
@@ -141,9 +149,11 @@ export class ModelRegistry<R extends Runtime> {
 
   /** Loads what has to be there from the start. What fails says why in `list`. */
   async preload(): Promise<void> {
+    this.#isStarting = true;
     const isAll = this.control === 'none' || this.control === 'poll';
     const entries = this.#sorted().filter(({ definition }) => isAll || definition.preload);
     await Promise.all(entries.map((entry) => this.#waitFor(this.#residency.load(entry))));
+    this.#isStarting = false;
   }
 
   async close(): Promise<void> {
@@ -178,7 +188,10 @@ export class ModelRegistry<R extends Runtime> {
 
   #requireLoadable({ definition: { name }, loading, failure, failedAt }: ModelEntry<R>): void {
     if (this.#isClosed) throw new ModelUnavailableError('The server is shutting down.');
-    if (loading !== null) return;
+    if (loading !== null) {
+      if (this.control === 'auto') return;
+      throw new ModelUnavailableError(`Model \`${name}\` is ${loading.state}.`);
+    }
     const isRecent = performance.now() - failedAt < RETRY_MS;
     if (failure !== null && (this.control !== 'auto' || isRecent)) throw cannotLoad(name, failure);
     if (this.control !== 'auto')
@@ -193,7 +206,12 @@ export class ModelRegistry<R extends Runtime> {
     const { loaded, definition } = entry;
     if (loaded === null) return null;
     this.#residency.use(entry);
-    return { definition, runtime: loaded.runtime, release: loaded.pin() };
+    return {
+      definition,
+      runtime: loaded.runtime,
+      release: loaded.pin(),
+      pin: () => loaded.pin(),
+    };
   }
 
   /** Null when the load was given up. */

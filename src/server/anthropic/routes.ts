@@ -1,15 +1,16 @@
 /** /v1/messages and /v1/messages/count_tokens, as Anthropic has them. */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
+import type { Caller } from '../../front/caller.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import { callerOf } from '../auth/auth.ts';
-import type { ServerContext, ServerEnv } from '../context.ts';
+import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { requireServing, startChat } from '../generation/start-generation.ts';
 import { NAMED_EVENTS, writeEventStream } from '../http/sse.ts';
 import { countTokensBody, messagesBody } from '../schemas/anthropic.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { requireServedModel } from '../served-model.ts';
+import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { toChatRequest } from './chat-request.ts';
 import { toAnthropicEnvelope } from './errors.ts';
@@ -20,20 +21,29 @@ export function messageRoutes(app: Hono<ServerEnv>, context: ServerContext): voi
   app.post('/v1/messages/count_tokens', async (c) => {
     const caller = callerOf(context, c);
     const json = await context.bodies.read(c.env.incoming, caller.client);
-    const body = parseWith(countTokensBody, json);
-    requireServedModel(context.model, body.model);
-    const chat = await prepareChat(context, toChatRequest(body, context.model), caller);
-    return c.json({ input_tokens: chat.promptTokenIds.length });
+    return withModel(context, json, caller, async (model) => {
+      const request = toChatRequest(parseWith(countTokensBody, json), model.model);
+      const chat = await prepareChat(model, request, caller);
+      return c.json({ input_tokens: chat.promptTokenIds.length });
+    });
   });
 }
 
 async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Response> {
-  const { incoming, outgoing } = c.env;
+  const { incoming } = c.env;
   const caller = callerOf(context, c);
   requireServing(context, caller.client);
   const json = await context.bodies.read(incoming, caller.client);
+  return withModel(context, json, caller, (model) => answer(c, model, json, caller));
+}
+
+async function answer(
+  c: Context<ServerEnv>,
+  context: ModelContext,
+  json: unknown,
+  caller: Caller,
+): Promise<Response> {
   const body = parseWith(messagesBody, json);
-  requireServedModel(context.model, body.model);
   const chat = await prepareChat(context, toChatRequest(body, context.model), caller);
   const message = new GrowingMessage(context.model.id, chat.generation);
   const deltas = await startChat(context, chat, caller);
@@ -43,7 +53,7 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
       (delta) => message.push(delta),
       () => message.end(),
     );
-    await writeEventStream(outgoing, events, {
+    await writeEventStream(c.env.outgoing, events, {
       style: NAMED_EVENTS,
       first: message.start(),
       pingMs: context.config.ssePingMs,

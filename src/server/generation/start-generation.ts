@@ -7,24 +7,34 @@ import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
-import type { ServerConfig, ServerContext } from '../context.ts';
+import type { ModelContext, ServerConfig, ServerContext } from '../context.ts';
 import { withDeadline } from './deadline.ts';
 import { unavailable } from '../errors.ts';
 import { compiled } from './structured-outputs.ts';
 
 /**
+ * Before the body is read, and it is known which model it is for: whether any could be had.
  * @param client that wants to be served
  * @throws ApiError 503 when no new request can be taken; QueueFullError.
  */
 export function requireServing(context: ServerContext, client: string): void {
   if (context.isDraining()) throw unavailable('The server is shutting down.');
-  const { state } = context.engine;
+  const [only, another] = context.models.loaded();
+  if (only !== undefined && another === undefined && context.models.list().length === 1) {
+    requireRoom(only.runtime, client);
+  }
+}
+
+function requireRoom({ engine, admission }: RoomSource, client: string): void {
+  const { state } = engine;
   if (state === 'failed' || state === 'stopped' || state === 'starting') {
     throw unavailable(`The engine is ${state}.`);
   }
   // Before work is spent on the request: templates and tokenizers cost time.
-  context.admission.requireRoom(0, client);
+  admission.requireRoom(0, client);
 }
+
+type RoomSource = Pick<ModelContext, 'engine' | 'admission'>;
 
 /**
  * Queues `request`. A refusal (bad grammar, queue full, shutting down) throws here, while the answer's status
@@ -32,11 +42,12 @@ export function requireServing(context: ServerContext, client: string): void {
  * the deltas. Past its deadline, or the server's for `caller`, the generation ends with a TimeoutError.
  */
 export async function startGeneration(
-  context: ServerContext,
+  context: ModelContext,
   request: FanOutRequest,
   caller: Caller,
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
-  requireServing(context, caller.client);
+  if (context.isDraining()) throw unavailable('The server is shutting down.');
+  requireRoom(context, caller.client);
   const {
     prompts: [first],
     grammar: source,
@@ -54,7 +65,7 @@ export async function startGeneration(
 
 /** Starts a chat: as `startGeneration`, with deltas that tell thoughts and tool calls from text. */
 export async function startChat(
-  context: ServerContext,
+  context: ModelContext,
   chat: PreparedChat,
   caller: Caller,
 ): Promise<AsyncIterableIterator<ChatDelta>> {

@@ -2,7 +2,7 @@
 import type { Caller } from '../../front/caller.ts';
 import type { GrammarForm, GrammarSource } from '../../grammar/grammar-source.ts';
 import { GrammarError, type GrammarSpec } from '../../grammar/grammar-spec.ts';
-import type { ServerContext } from '../context.ts';
+import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import type { StructuredFields } from '../schemas/structured.ts';
 
@@ -20,7 +20,7 @@ export function grammarOf(body: StructuredFields): GrammarSource | null {
 
 /** @throws ApiError 400 when the grammar can't be compiled, with the reason; else as GrammarChecker. */
 export async function compiled(
-  { grammars }: Pick<ServerContext, 'grammars'>,
+  { grammars }: Pick<ModelContext, 'grammars'>,
   source: GrammarSource,
   caller: Caller,
 ): Promise<GrammarSpec> {

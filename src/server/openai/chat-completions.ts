@@ -5,7 +5,7 @@ import type { ChatMessage } from '../../front/chat/chat-message.ts';
 import type { ChatPrompt, ChatRequest, ToolChoice } from '../../front/chat/chat-request.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
-import type { ServerContext } from '../context.ts';
+import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
 import { toSettings } from '../generation/parameters.ts';
@@ -19,7 +19,6 @@ import {
 import { parseMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { rejectUnsupportedInChat } from '../schemas/unsupported.ts';
-import { requireServedModel } from '../served-model.ts';
 import { ChatCompletionChunks, chatCompletion, type ChatResponseFormat } from './chat-response.ts';
 import { requireChoices } from './choices.ts';
 import { gather } from './gather.ts';
@@ -28,12 +27,11 @@ import { createHead, responseOptions, type PreparedCompletion } from './response
 
 /** @throws ApiError 4xx, InvalidRequestError when the body can't be served. */
 export async function prepareChatCompletion(
-  context: ServerContext,
+  context: ModelContext,
   json: unknown,
   caller: Caller,
 ): Promise<PreparedCompletion> {
   const body = parseWith(chatCompletionBody, json);
-  requireServedModel(context.model, body.model);
   rejectUnsupportedInChat(body);
   const numTop = topLogprobsOf(body);
   const request = toChatRequest(body, numTop, context);
@@ -71,9 +69,9 @@ export async function prepareChatCompletion(
 function toChatRequest(
   body: ChatCompletionBody,
   numTop: number | null,
-  { model, config }: ServerContext,
+  { model, admission }: ModelContext,
 ): ChatRequest {
-  const numChoices = requireChoices(body, 1, config);
+  const numChoices = requireChoices(body, 1, admission.mostPerRequest);
   const usesNewName = typeof body.max_completion_tokens === 'number';
   return {
     ...toChatPrompt(body),

@@ -1,17 +1,17 @@
 /** How many sequences a request runs, and which of them become its choices. */
 import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
-import type { ServerConfig } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
 
 /**
  * How many sequences each prompt runs.
+ * @param max of all prompts: what can run and wait at once
  * @throws ApiError 400 when the counts contradict each other or are more than the server takes.
  */
 export function requireChoices(
   fields: Pick<GenerationFields, 'n' | 'best_of' | 'stream'>,
   numPrompts: number,
-  { maxSequencesPerRequest: max }: ServerConfig,
+  max: number,
 ): number {
   const n = fields.n ?? 1;
   const numChoices = fields.best_of ?? n;

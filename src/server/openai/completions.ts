@@ -4,7 +4,7 @@ import { fitContext } from '../../front/generation/fit-context.ts';
 import type { GenerationRequest } from '../../front/generation/generation.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import { inClientWords, maxPromptTokens } from '../../front/prompts/prompt-length.ts';
-import type { ServerContext } from '../context.ts';
+import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
 import { requireInVocabulary, toSettings } from '../generation/parameters.ts';
@@ -14,7 +14,6 @@ import { completionBody, type CompletionBody } from '../schemas/bodies.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parsePrompts, type Prompt } from '../schemas/prompt.ts';
 import { rejectUnsupportedInCompletion } from '../schemas/unsupported.ts';
-import { requireServedModel } from '../served-model.ts';
 import { requireChoices } from './choices.ts';
 import {
   CompletionChunks,
@@ -32,12 +31,11 @@ const DEFAULT_MAX_TOKENS = 16;
 
 /** @throws ApiError 4xx when the body can't be served. */
 export async function prepareCompletion(
-  context: ServerContext,
+  context: ModelContext,
   json: unknown,
   caller: Caller,
 ): Promise<PreparedCompletion> {
   const body = parseWith(completionBody, json);
-  requireServedModel(context.model, body.model);
   rejectUnsupportedInCompletion(body);
   const isEcho = body.echo ?? false;
   // As with OpenAI: the prompt is scored, and what would follow is left out.
@@ -45,8 +43,8 @@ export async function prepareCompletion(
   if (isEchoOnly && !isEcho) {
     throw badRequest('`max_tokens` may be 0 only with `echo`.', 'max_tokens', 'invalid_value');
   }
-  const prompts = parsePrompts(body['prompt'], context.config.maxSequencesPerRequest);
-  const numChoices = requireChoices(body, prompts.length, context.config);
+  const prompts = parsePrompts(body['prompt'], context.admission.mostPerRequest);
+  const numChoices = requireChoices(body, prompts.length, context.admission.mostPerRequest);
   const logprobs = body.logprobs ?? null;
   const grammar = grammarOf(body);
   const settings = {
@@ -109,7 +107,7 @@ interface Encoded {
 }
 
 async function encodePrompts(
-  { prompts: encoder, model }: ServerContext,
+  { prompts: encoder, model }: ModelContext,
   prompts: readonly Prompt[],
   body: CompletionBody,
   caller: Caller,
@@ -132,7 +130,7 @@ async function encodePrompts(
 
 /** What is echoed: the text that was given, or that of the token ids given. */
 function echoOf(
-  { tokenizer }: ServerContext,
+  { tokenizer }: ModelContext,
   prompt: Prompt,
   { promptTokenIds, skipSpecialTokens }: GenerationRequest,
   isTruncated: boolean,

@@ -3,10 +3,10 @@ import type { Hono } from 'hono';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { notImplemented } from '../errors.ts';
 
-export function embeddingRoutes(app: Hono<ServerEnv>, { model }: ServerContext): void {
+export function embeddingRoutes(app: Hono<ServerEnv>, _context: ServerContext): void {
   app.post('/v1/embeddings', () => {
     throw notImplemented(
-      `The model \`${model.id}\` generates text and gives no embeddings; use a server with an embedding model.`,
+      'The models of this server generate text and give no embeddings; use a server with an embedding model.',
     );
   });
 }

@@ -4,11 +4,11 @@ import type { Caller } from '../../front/caller.ts';
 import { encodeChat } from '../../front/chat/chat-prompt.ts';
 import { maxAnsweredTokens, requireAnswerable } from '../../front/prompts/prompt-length.ts';
 import { callerOf } from '../auth/auth.ts';
-import type { ServerContext, ServerEnv } from '../context.ts';
+import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import type { JsonObject } from '../json-object.ts';
 import { chatCompletionBody } from '../schemas/bodies.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { requireServedModel } from '../served-model.ts';
+import { withModel } from '../model-access.ts';
 import { toChatPrompt } from './chat-completions.ts';
 
 export function renderRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
@@ -17,14 +17,15 @@ export function renderRoutes(app: Hono<ServerEnv>, context: ServerContext): void
     app.post(path, async (c) => {
       const caller = callerOf(context, c);
       const json = await context.bodies.read(c.env.incoming, caller.client);
-      return c.json(await render(context, json, caller));
+      return withModel(context, json, caller, async (model) =>
+        c.json(await render(model, json, caller)),
+      );
     });
   }
 }
 
-async function render(context: ServerContext, json: unknown, caller: Caller): Promise<JsonObject> {
+async function render(context: ModelContext, json: unknown, caller: Caller): Promise<JsonObject> {
   const body = parseWith(chatCompletionBody, json);
-  requireServedModel(context.model, body.model);
   const options = { maxTokens: maxAnsweredTokens(context.model), field: 'messages' };
   const { text, tokenIds } = await encodeChat(context, toChatPrompt(body), options, caller);
   requireAnswerable(tokenIds.length, context.model, 'messages');

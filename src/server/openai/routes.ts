@@ -3,16 +3,17 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
-import type { ServerContext, ServerEnv } from '../context.ts';
+import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
 import { requireServing } from '../generation/start-generation.ts';
+import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { prepareChatCompletion } from './chat-completions.ts';
 import { prepareCompletion } from './completions.ts';
 import type { PreparedCompletion } from './response.ts';
 
 export type Prepare = (
-  context: ServerContext,
+  context: ModelContext,
   json: unknown,
   caller: Caller,
 ) => Promise<PreparedCompletion>;
@@ -38,22 +39,24 @@ async function answer(
   const caller = callerOf(context, c);
   requireServing(context, caller.client);
   const json = await context.bodies.read(incoming, caller.client);
-  const completion = await prepare(context, json, caller);
-  if (!completion.stream) {
-    const whole = await completion.whole(caller);
-    const timing = timingOf(context, completion);
-    if (timing !== null) c.header('server-timing', timing);
-    return c.json(whole);
-  }
-  await writeEventStream(outgoing, await completion.chunks(caller), {
-    style: PLAIN_EVENTS,
-    pingMs: context.config.ssePingMs,
-    // A response never sent: it holds the headers that middlewares have set.
-    headers: c.body(null).headers,
-    toErrorEvent: (error) => ({ ...toApiError(error, context.logger).toEnvelope() }),
-    timing: () => timingOf(context, completion),
+  return withModel(context, json, caller, async (model) => {
+    const completion = await prepare(model, json, caller);
+    if (!completion.stream) {
+      const whole = await completion.whole(caller);
+      const timing = timingOf(context, completion);
+      if (timing !== null) c.header('server-timing', timing);
+      return c.json(whole);
+    }
+    await writeEventStream(outgoing, await completion.chunks(caller), {
+      style: PLAIN_EVENTS,
+      pingMs: context.config.ssePingMs,
+      // A response never sent: it holds the headers that middlewares have set.
+      headers: c.body(null).headers,
+      toErrorEvent: (error) => ({ ...toApiError(error, context.logger).toEnvelope() }),
+      timing: () => timingOf(context, completion),
+    });
+    return RESPONSE_ALREADY_SENT;
   });
-  return RESPONSE_ALREADY_SENT;
 }
 
 /** Where the time went; of several prompts, that of the first. */

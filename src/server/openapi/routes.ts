@@ -8,7 +8,7 @@ import { createPage } from './page.ts';
 /** A placeholder for this server's address: each reader may know it by another name. */
 const SOME_ORIGIN = 'http://server.invalid';
 
-export function documentRoutes(app: Hono<ServerEnv>, { config, model }: ServerContext): void {
+export function documentRoutes(app: Hono<ServerEnv>, { config, models }: ServerContext): void {
   // Made at first use: each takes some milliseconds, and few clients need it.
   let document: string | undefined;
   let page: string | undefined;
@@ -18,7 +18,8 @@ export function documentRoutes(app: Hono<ServerEnv>, { config, model }: ServerCo
   });
   app.get('/docs', async (c) => {
     const { version } = config;
-    page ??= String(await createPage({ origin: SOME_ORIGIN, version, modelName: model.id }));
+    const modelName = models.list()[0]?.name ?? 'model';
+    page ??= String(await createPage({ origin: SOME_ORIGIN, version, modelName }));
     const origin = String(await html`${new URL(c.req.url).origin}`);
     return c.html(page.replaceAll(SOME_ORIGIN, origin), 200, {
       'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",

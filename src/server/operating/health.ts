@@ -1,6 +1,6 @@
 /** Probes: is the process worth keeping, and should it get traffic now. */
 import type { Hono } from 'hono';
-import type { EngineState } from '../../front/engine-process/engine-contract.ts';
+import { bestState, type EngineState } from '../../front/engine-process/engine-contract.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { unavailable } from '../errors.ts';
@@ -32,8 +32,18 @@ export function healthRoutes(app: Hono<ServerEnv>, context: ServerContext): void
   app.get('/version', (c) => c.json({ version: context.config.version }));
 }
 
-function requireState({ engine }: ServerContext, ...states: EngineState[]): void {
-  if (!states.includes(engine.state)) throw unavailable(`The engine is ${engine.state}.`);
+function requireState({ models }: ServerContext, ...states: EngineState[]): void {
+  const state = stateOf(models);
+  if (!states.includes(state)) throw unavailable(`The engine is ${state}.`);
+}
+
+/** Of all models together: one that serves is enough, and none need be loaded that comes by itself. */
+function stateOf(models: ServerContext['models']): EngineState {
+  if (models.isStarting) return 'starting';
+  const engines = models.loaded().map(({ runtime }) => runtime.engine);
+  if (engines.length > 0) return bestState(engines.map(({ state }) => state));
+  const isBroken = models.list().every(({ state }) => state === 'failed');
+  return isBroken ? 'failed' : 'ready';
 }
 
 function requireLoop({ loop }: ServerContext): void {
@@ -43,8 +53,8 @@ function requireLoop({ loop }: ServerContext): void {
   throw unavailable(`The server stood still for ${inSeconds(stalledMs)} of the last ${window}.`);
 }
 
-function requireProgress({ engine }: ServerContext): void {
-  const { silentMs } = engine;
+function requireProgress({ models }: ServerContext): void {
+  const silentMs = Math.max(0, ...models.loaded().map(({ runtime }) => runtime.engine.silentMs));
   if (silentMs <= LIMITS.engineSilentMs) return;
   throw unavailable(`The engine has work and made no progress for ${inSeconds(silentMs)}.`);
 }

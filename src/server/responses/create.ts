@@ -4,7 +4,7 @@ import type { ChatDelta } from '../../front/chat/chat-delta.ts';
 import { prepareChat, type PreparedChat } from '../../front/chat/prepare-chat.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
 import { InvalidRequestError } from '../../front/invalid-request.ts';
-import type { ServerContext } from '../context.ts';
+import type { ModelContext } from '../context.ts';
 import { hasLeft } from '../generation/deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
@@ -13,7 +13,6 @@ import { createId } from '../ids.ts';
 import type { JsonObject } from '../json-object.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { responseBody, type ResponseBody } from '../schemas/responses.ts';
-import { requireServedModel } from '../served-model.ts';
 import { toApiError } from '../to-api-error.ts';
 import { parseInput } from './input.ts';
 import type { Item } from './items.ts';
@@ -52,7 +51,7 @@ export class PreparedResponse {
   turn: Turn | null = null;
   /** What made it fail. */
   error: ApiError | null = null;
-  readonly #context: ServerContext;
+  readonly #context: ModelContext;
   readonly #head: ResponseHead;
   readonly #input: readonly Item[];
   readonly #previous: Turn | null;
@@ -63,7 +62,7 @@ export class PreparedResponse {
   #state: ResponseState = INITIAL_STATE;
   #numEvents = 0;
 
-  private constructor(context: ServerContext, parts: Parts) {
+  private constructor(context: ModelContext, parts: Parts) {
     this.#context = context;
     this.body = parts.body;
     this.#input = parts.input;
@@ -78,13 +77,12 @@ export class PreparedResponse {
 
   /** @throws ApiError 4xx when the body can't be served. */
   static async prepare(
-    context: ServerContext,
+    context: ModelContext,
     json: unknown,
     findTurn: FindTurn,
     caller: Caller,
   ): Promise<PreparedResponse> {
     const body = parseWith(responseBody, json);
-    requireServedModel(context.model, body.model);
     rejectUnsupported(body);
     const partition = context.responses.of(caller.client);
     const previous = previousTurn(body, findTurn);
@@ -189,7 +187,7 @@ export class PreparedResponse {
   }
 }
 
-function outputLogprobs({ tokenizer }: ServerContext, body: ResponseBody): OutputLogprobs | null {
+function outputLogprobs({ tokenizer }: ModelContext, body: ResponseBody): OutputLogprobs | null {
   const numTop = topLogprobsOf(body);
   return numTop === null ? null : { format: new LogprobsFormat(tokenizer, false), numTop };
 }
@@ -219,7 +217,7 @@ function rejectUnsupported(body: ResponseBody): void {
  * halving, because each try renders and encodes the conversation.
  */
 async function prepareFitting(
-  context: ServerContext,
+  context: ModelContext,
   body: ResponseBody,
   items: readonly Item[],
   caller: Caller,

@@ -3,12 +3,13 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
-import type { ServerContext, ServerEnv } from '../context.ts';
+import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import { NAMED_EVENTS, writeEventStream } from '../http/sse.ts';
 import type { JsonObject } from '../json-object.ts';
 import { requireServing } from '../generation/start-generation.ts';
+import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { PreparedResponse } from './create.ts';
 import { listItems } from './list-items.ts';
@@ -44,10 +45,19 @@ export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
 }
 
 async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Response> {
-  const { incoming, outgoing } = c.env;
+  const { incoming } = c.env;
   const caller = callerOf(context, c);
   requireServing(context, caller.client);
   const json = await context.bodies.read(incoming, caller.client);
+  return withModel(context, json, caller, (model) => respond(c, model, json, caller));
+}
+
+async function respond(
+  c: Context<ServerEnv>,
+  context: ModelContext,
+  json: unknown,
+  caller: Caller,
+): Promise<Response> {
   const prepared = await PreparedResponse.prepare(
     context,
     json,
@@ -58,7 +68,7 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
   if (body.background === true) return c.json(await createInBackground(prepared, context, caller));
   const events = await prepared.start(caller);
   if (body.stream === true) {
-    await writeEventStream(outgoing, events, {
+    await writeEventStream(c.env.outgoing, events, {
       style: NAMED_EVENTS,
       pingMs: context.config.ssePingMs,
       // A response never sent: it holds the headers that middlewares have set.
@@ -80,7 +90,7 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
 /** Lets it run beyond its request; it is found in the store. */
 async function createInBackground(
   prepared: PreparedResponse,
-  context: ServerContext,
+  context: ModelContext,
   { client }: Caller,
 ): Promise<JsonObject> {
   const { body } = prepared;
@@ -97,16 +107,22 @@ async function createInBackground(
   const signal = withDeadline(controller.signal, context.config.requestTimeoutMs);
   const events = await prepared.start({ client, signal }, cancel);
   const answer = prepared.response;
-  void drain(events, context);
+  void drain(events, context, context.keepLoaded());
   return answer;
 }
 
 /** Never rejects. */
-async function drain(events: AsyncIterable<unknown>, context: ServerContext): Promise<void> {
+async function drain(
+  events: AsyncIterable<unknown>,
+  { logger }: ModelContext,
+  release: () => void,
+): Promise<void> {
   try {
     for await (const _ of events);
   } catch (error) {
-    context.logger.debug({ err: error }, 'background response cancelled');
+    logger.debug({ err: error }, 'background response cancelled');
+  } finally {
+    release();
   }
 }
 

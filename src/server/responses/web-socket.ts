@@ -1,11 +1,13 @@
 /** /v1/responses over WebSocket: `response.create` events in, the events of a stream out. */
 import type { WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
-import type { ServerContext } from '../context.ts';
+import type { Caller } from '../../front/caller.ts';
+import type { ModelContext, ServerContext } from '../context.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
 import { parseScanned } from '../http/json-text.ts';
 import { requireServing } from '../generation/start-generation.ts';
+import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from '../websocket/frame-receiver.ts';
 import type { FrameTurns } from '../websocket/frame-turns.ts';
@@ -114,8 +116,12 @@ export class ResponsesSession {
     const { requestTimeoutMs } = this.#context.config;
     const signal = withDeadline(this.#closed.signal, requestTimeoutMs);
     const caller = { client: this.#client, signal };
+    await withModel(this.#context, create, caller, (model) => this.#run(model, create, caller));
+  }
+
+  async #run(model: ModelContext, create: object, caller: Caller): Promise<void> {
     const prepared = await PreparedResponse.prepare(
-      this.#context,
+      model,
       create,
       (id) => this.#findTurn(id),
       caller,

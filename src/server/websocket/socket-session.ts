@@ -8,6 +8,7 @@ import { badRequest, tooManyOnSocket, type ApiError } from '../errors.ts';
 import type { JsonObject } from '../json-object.ts';
 import type { Prepare } from '../openai/routes.ts';
 import { requireServing } from '../generation/start-generation.ts';
+import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from './frame-receiver.ts';
 import type { FrameTurns } from './frame-turns.ts';
@@ -104,14 +105,16 @@ export class WebSocketSession {
 
   async #answer(requestId: string, body: object, caller: Caller): Promise<void> {
     requireServing(this.#context, this.#client);
-    const completion = await this.#prepare(this.#context, body, caller);
-    if (!completion.stream) {
-      await this.#send(requestId, await completion.whole(caller));
-      return;
-    }
-    for await (const chunks of await completion.chunks(caller)) {
-      for (const chunk of chunks) await this.#send(requestId, chunk);
-    }
+    await withModel(this.#context, body, caller, async (model) => {
+      const completion = await this.#prepare(model, body, caller);
+      if (!completion.stream) {
+        await this.#send(requestId, await completion.whole(caller));
+        return;
+      }
+      for await (const chunks of await completion.chunks(caller)) {
+        for (const chunk of chunks) await this.#send(requestId, chunk);
+      }
+    });
   }
 
   #send(requestId: string, answer: JsonObject): Promise<void> | undefined {

@@ -7,6 +7,7 @@ import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat/chat-format
 import type { Generator } from '../../../src/front/generation/generation.ts';
 import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
 import { observeAll } from '../../../src/front/generation/observe-all.ts';
+import { ModelRegistry } from '../../../src/front/registry/model-registry.ts';
 import { PlainChatEncoder } from '../../../src/front/chat/chat-encoder.ts';
 import { runPromptJob } from '../../../src/front/prompts/prompt-job.ts';
 import {
@@ -23,7 +24,9 @@ import {
   DEFAULT_SERVER_CONFIG,
   type SamplingDefaults,
   type ServerConfig,
+  type ModelContext,
   type ServerContext,
+  type TextRuntime,
 } from '../../../src/server/context.ts';
 import { BodyReader } from '../../../src/server/http/request-body.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
@@ -31,6 +34,7 @@ import { ServerTimings } from '../../../src/server/generation/server-timing.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
 import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
+import { modelDefinition } from '../../front/registry/fake-loader.ts';
 import { FakeEngine, type FakeEngineOptions, type Script } from '../../support/fake-engine.ts';
 
 export const MODEL = 'org/fake-model';
@@ -107,12 +111,13 @@ export interface TestServerOptions {
   readonly concurrency?: number;
   readonly maxQueue?: number;
   readonly maxModelLen?: number;
+  readonly maxSequencesPerRequest?: number;
   readonly responseStoreBytes?: number;
   readonly state?: EngineState;
   readonly chatFormat?: ChatFormat;
   /** Where long prompts are made; on the main thread if left out. */
   readonly promptPool?: PromptEncoderOptions['pool'];
-  readonly grammars?: ServerContext['grammars'];
+  readonly grammars?: TextRuntime['grammars'];
   readonly logger?: Logger;
   readonly connections?: Partial<ConnectionOptions>;
   /** What /livez hears of the event loop. */
@@ -125,7 +130,10 @@ export interface TestServer {
   readonly url: string;
   readonly engine: FakeEngine;
   readonly admission: Admission;
-  readonly context: ServerContext;
+  /** What requests are served with; tests may put other parts into it. */
+  readonly runtime: TextRuntime;
+  /** As requests for the only model have it. */
+  readonly context: ModelContext;
   readonly webSockets: WebSocketHub;
   setTls(tls: TlsContext): void;
   startDraining(): void;
@@ -149,7 +157,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const template = new ChatTemplate(new Map([['default', TEMPLATE]]), {});
   const textModel = { tokenizer, chat: new PlainChatEncoder(template, tokenizer) };
   let isDraining = false;
-  const context: ServerContext = {
+  const runtime: TextRuntime = {
+    memoryBytes: 0,
+    stop: async () => {},
     generator:
       options.generator ??
       new TextGenerator({
@@ -160,7 +170,12 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         observe: observeAll(modelMetrics.observe.bind(modelMetrics), timings.observe.bind(timings)),
       }),
     engine,
-    admission,
+    admission: {
+      mostPerRequest: options.maxSequencesPerRequest ?? 128,
+      requireRoom: (numTokens, client) => admission.requireRoom(numTokens, client),
+      onIdle: () => admission.onIdle(),
+      close: () => admission.close(),
+    },
     tokenizer,
     prompts: new PromptEncoder({
       model: textModel,
@@ -182,6 +197,20 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       vocabSize: VOCAB_SIZE,
       samplingDefaults: options.samplingDefaults ?? {},
     },
+  };
+  const models = new ModelRegistry<TextRuntime>({
+    loader: { estimate: async () => 0, load: async () => runtime },
+    control: 'none',
+    maxModels: 1,
+    maxBytes: 0,
+    keepAliveMs: Infinity,
+    maxWaiting: 8,
+  });
+  await models.update([modelDefinition(MODEL)], new Map());
+  await models.preload();
+  const shared: ServerContext = {
+    models,
+    startedAt: 1_700_000_000,
     bodies: new BodyReader(options.config?.maxBodyBytes ?? DEFAULT_SERVER_CONFIG.maxBodyBytes),
     responses: new ResponseStore(options.responseStoreBytes ?? 2 ** 20),
     config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...config },
@@ -192,8 +221,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     loop: options.loop ?? { stalledMs: 0 },
     isDraining: () => isDraining,
   };
-  const webSockets = new WebSocketHub(context);
-  const listener = await listen(createApp(context), {
+  const context: ModelContext = { ...shared, ...runtime, keepLoaded: () => () => {} };
+  const webSockets = new WebSocketHub(shared);
+  const listener = await listen(createApp(shared), {
     host: '127.0.0.1',
     port: 0,
     webSockets,
@@ -204,6 +234,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     url: listener.url,
     engine,
     admission,
+    runtime,
     context,
     webSockets,
     setTls: (tls) => listener.setTls(tls),
