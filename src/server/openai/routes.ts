@@ -6,7 +6,8 @@ import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
 import { requireServing } from '../generation/start-generation.ts';
-import { withModel } from '../model-access.ts';
+import type { JsonObject } from '../json-object.ts';
+import { type AcquiredModel, acquireModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { prepareChatCompletion } from './chat-completions.ts';
 import { prepareCompletion } from './completions.ts';
@@ -35,28 +36,77 @@ async function answer(
   context: ServerContext,
   prepare: Prepare,
 ): Promise<Response> {
-  const { incoming, outgoing } = c.env;
   const caller = callerOf(context, c);
   requireServing(context, caller.client);
-  const json = await context.bodies.read(incoming, caller.client);
-  return withModel(context, json, caller, async (model) => {
+  const json = await context.bodies.read(c.env.incoming, caller.client);
+  const acquiring = acquireModel(context, json, caller);
+  if (wantsStream(json) && (await isSlow(acquiring, context.config.ssePingMs))) {
+    // The client and proxies between hear that all is well; what fails from here on is an event.
+    return streamTo(c, context, chunksWhenLoaded(acquiring, prepare, json, caller));
+  }
+  const { model, release } = await acquiring;
+  try {
     const completion = await prepare(model, json, caller);
-    if (!completion.stream) {
-      const whole = await completion.whole(caller);
-      const timing = timingOf(context, completion);
-      if (timing !== null) c.header('server-timing', timing);
-      return c.json(whole);
+    if (completion.stream) {
+      const chunks = await completion.chunks(caller);
+      return await streamTo(c, context, chunks, () => timingOf(context, completion));
     }
-    await writeEventStream(outgoing, await completion.chunks(caller), {
-      style: PLAIN_EVENTS,
-      pingMs: context.config.ssePingMs,
-      // A response never sent: it holds the headers that middlewares have set.
-      headers: c.body(null).headers,
-      toErrorEvent: (error) => ({ ...toApiError(error, context.logger).toEnvelope() }),
-      timing: () => timingOf(context, completion),
-    });
-    return RESPONSE_ALREADY_SENT;
+    const whole = await completion.whole(caller);
+    const timing = timingOf(context, completion);
+    if (timing !== null) c.header('server-timing', timing);
+    return c.json(whole);
+  } finally {
+    release();
+  }
+}
+
+async function streamTo(
+  c: Context<ServerEnv>,
+  { config, logger }: ServerContext,
+  chunks: AsyncIterable<readonly JsonObject[]>,
+  timing: () => string | null = () => null,
+): Promise<Response> {
+  await writeEventStream(c.env.outgoing, chunks, {
+    style: PLAIN_EVENTS,
+    pingMs: config.ssePingMs,
+    // A response never sent: it holds the headers that middlewares have set.
+    headers: c.body(null).headers,
+    toErrorEvent: (error) => ({ ...toApiError(error, logger).toEnvelope() }),
+    timing,
   });
+  return RESPONSE_ALREADY_SENT;
+}
+
+async function* chunksWhenLoaded(
+  acquiring: Promise<AcquiredModel>,
+  prepare: Prepare,
+  json: unknown,
+  caller: Caller,
+): AsyncGenerator<readonly JsonObject[], void> {
+  const { model, release } = await acquiring;
+  try {
+    const completion = await prepare(model, json, caller);
+    yield* await completion.chunks(caller);
+  } finally {
+    release();
+  }
+}
+
+function wantsStream(json: unknown): boolean {
+  return typeof json === 'object' && json !== null && 'stream' in json && json.stream === true;
+}
+
+/** Whether it takes longer than `ms` until `promise` has settled. */
+async function isSlow(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(true), ms)));
+  const settled = promise.then(
+    () => false,
+    () => false,
+  );
+  const isLate = await Promise.race([settled, late]);
+  clearTimeout(timer);
+  return isLate;
 }
 
 /** Where the time went; of several prompts, that of the first. */
