@@ -118,10 +118,12 @@ async function serve(options: ServeOptions): Promise<void> {
     timings,
     isShared: () => access.keys.numClients > 1,
   });
-  const [only] = options.modelRepository === undefined ? definitions : [];
+  const [only, another] = options.modelRepository === undefined ? definitions : [];
+  const isAlone = only !== undefined && another === undefined;
   // What is wrong with the only model is told before there is a server.
-  if (only !== undefined && definitions.length === 1) await loader.estimate(only);
-  const failures: unknown[] = [];
+  if (isAlone) await loader.estimate(only);
+  /** Why the only model could not be loaded. */
+  let failure: unknown;
   const models: ModelRegistry<LoadedText> = new ModelRegistry<LoadedText>({
     loader,
     control,
@@ -130,9 +132,9 @@ async function serve(options: ServeOptions): Promise<void> {
     keepAliveMs: options.keepAlive,
     maxWaiting: options.maxQueue,
     onEvent(event) {
-      if (event.type === 'failed') failures.push(event.error);
       metrics.observe(event);
-      logEvent(event, logger);
+      if (event.type === 'failed' && isAlone) failure = event.error;
+      else logEvent(event, logger);
     },
   });
   await models.update(definitions, aliases);
@@ -190,13 +192,13 @@ async function serve(options: ServeOptions): Promise<void> {
   const { url } = listener;
   const needsKey = !access.keys.isOpen;
   const loaded = models.loaded();
-  if (only === undefined || definitions.length > 1) {
+  if (!isAlone) {
     console.log(repositoryBanner({ url, version, models: models.list(), control, needsKey }));
     return;
   }
   const [served] = loaded;
   // The server has nothing to serve, and its operator is there to be told why.
-  if (served === undefined) throw failures[0];
+  if (served === undefined) throw failure;
   const { runtime } = served;
   const { model, how, engine, prompts } = runtime;
   const { precisionReason, deviceReason } = reasonsOf(how);
