@@ -7,6 +7,7 @@ import { EngineInstances } from '../front/engine-process/engine-instances.ts';
 import { observeAll } from '../front/generation/observe-all.ts';
 import { TextGenerator } from '../front/generation/text-generator.ts';
 import { warmUp } from '../front/generation/warm-up.ts';
+import { warmUpPrompts } from '../front/prompts/warm-up-prompts.ts';
 import { GrammarChecker } from '../front/grammars/grammar-checker.ts';
 import { grammarVocabulary } from '../front/grammars/grammar-vocabulary.ts';
 import { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
@@ -122,28 +123,39 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     requireReach(limits, model.manifest);
     onState('loading');
     const { vocabSize } = chosen.decoder.config;
-    const vocabulary = grammarVocabulary(textModel.tokenizer, vocabSize);
+    const { tokenizer, chatTemplate, generationDefaults } = textModel;
+    const vocabulary = grammarVocabulary(tokenizer, vocabSize);
     const engine = this.#newEngine(name, instances, options);
-    await engine.start({
-      model,
-      ...limits,
-      kvCacheMemory: Math.floor(limits.kvCacheMemory / instances),
-      threads: Math.max(1, Math.floor((limits.threads || usableCores()) / instances)),
-      attention,
-      speculative: await speculation(options, choice, chosenDevice.device, chosen.decoder.config),
-      grammarVocabulary: vocabulary,
-    });
-    await warmUp(engine, options.warmup, { ...limits, vocabSize });
-
+    // Its first thread starts while the engine does.
+    const pool = new PromptPool(textSource, options.tokenizerPoolSize);
     const admission = new Admission({
       concurrency: requestsInEngine(limits.maxNumSeqs) * instances,
       maxQueue,
       isShared,
       ...(maxQueueTokens === undefined ? {} : { maxQueueTokens }),
     });
+    const prompts = new PromptEncoder({ model: textModel, admission, pool });
+    try {
+      await engine.start({
+        model,
+        ...limits,
+        kvCacheMemory: Math.floor(limits.kvCacheMemory / instances),
+        threads: Math.max(1, Math.floor((limits.threads || usableCores()) / instances)),
+        attention,
+        speculative: await speculation(options, choice, chosenDevice.device, chosen.decoder.config),
+        grammarVocabulary: vocabulary,
+      });
+      await Promise.all([
+        warmUp(engine, options.warmup, { ...limits, vocabSize }),
+        options.warmup === 'off' ? null : warmUpPrompts(prompts),
+      ]);
+    } catch (error) {
+      pool.close();
+      await engine.stop();
+      throw error;
+    }
+
     const metrics = hub.of(name, { engine, admission });
-    const { tokenizer, chatTemplate, generationDefaults } = textModel;
-    const pool = new PromptPool(textSource, options.tokenizerPoolSize);
     const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
     const observe = observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings));
     const { eosTokenIds } = tokenizer;
@@ -153,7 +165,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       engine,
       admission,
       tokenizer,
-      prompts: new PromptEncoder({ model: textModel, admission, pool }),
+      prompts,
       chatFormat: chatFormatOf(chatTemplate?.text ?? '', options),
       grammars,
       model: {

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import type { EngineRequest } from '../../../src/engine/request.ts';
+import { warmUp } from '../../../src/front/generation/warm-up.ts';
+
+const shape = { maxNumSeqs: 6, maxModelLen: 100, maxNumBatchedTokens: 512, vocabSize: 50 };
+
+/** What a warm-up asks of an engine: prompts, and how many at once. */
+async function asked(...[mode, changes = {}]: readonly ['off' | 'quick' | 'full', object?]) {
+  const prompts: number[] = [];
+  const atOnce: number[] = [];
+  let numRunning = 0;
+  const engine = {
+    async *generate({ promptTokenIds, maxTokens }: Omit<EngineRequest, 'id'>) {
+      expect(promptTokenIds.length + maxTokens).toBeLessThanOrEqual(shape.maxModelLen);
+      expect(promptTokenIds.every((id) => id < shape.vocabSize)).toBe(true);
+      numRunning++;
+      await new Promise(setImmediate);
+      if (maxTokens === 1) prompts.push(promptTokenIds.length);
+      else atOnce.push(numRunning);
+      await new Promise(setImmediate);
+      numRunning--;
+      yield { tokenIds: [0], finishReason: 'length' as const };
+    },
+  };
+  await warmUp(engine, mode, { ...shape, ...changes });
+  return { prompts, atOnce: [...new Set(atOnce)] };
+}
+
+test('full runs every power of two up to what fits, of tokens and of sequences', async () => {
+  expect(await asked('full')).toEqual({
+    prompts: [1, 2, 4, 8, 16, 32, 64, 96],
+    atOnce: [1, 2, 4, 6],
+  });
+});
+
+test('quick runs the smallest and the largest', async () => {
+  expect(await asked('quick')).toEqual({ prompts: [1, 96], atOnce: [1, 6] });
+});
+
+test('off runs nothing, and so does a model without room for a prompt', async () => {
+  expect(await asked('off')).toEqual({ prompts: [], atOnce: [] });
+  expect(await asked('full', { maxModelLen: 4 })).toEqual({ prompts: [], atOnce: [] });
+});
