@@ -1,5 +1,6 @@
 import { AGING_MS } from '../../engine/request.ts';
 import type { Queue, QueueAddOptions } from 'p-queue';
+import { StartTags } from './start-tags.ts';
 
 /** A task of p-queue's. */
 type Task = () => Promise<unknown>;
@@ -19,27 +20,21 @@ interface Entry<Run> {
   readonly client: string;
   readonly level: number;
   readonly arrivedAt: number;
-  /** Virtual time at which it would start if every client had its share. */
+  /** See StartTags. */
   readonly startTag: number;
 }
 
 /**
  * The order in which waiting requests get a place: by priority, and among equals clients take
- * turns, weighted by the tokens of their requests. So a client's flood delays its own requests and
- * not those of others.
- *
- * Start-time fair queueing (Goyal, Vin, Cheng: "Start-time fair queuing: a scheduling algorithm for
- * integrated services packet switching networks", SIGCOMM '96). Admission takes from it directly;
- * for FairThreads it is p-queue's queue class.
+ * turns, weighted by the tokens of their requests (see StartTags). So a client's flood delays its own
+ * requests and not those of others. Admission takes from it directly; for FairThreads it is p-queue's
+ * queue class.
  */
 export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
   /** By level and client: entries in order of arrival, never none. */
   readonly #lines = new Map<string, Entry<Run>[]>();
-  /** Virtual time at which a client's last request would end. */
-  readonly #finishTags = new Map<string, number>();
+  readonly #tags = new StartTags();
   readonly #now: () => number;
-  /** The start tag of the request that left last. */
-  #virtualTime = 0;
   #size = 0;
 
   /** @param now a clock in milliseconds; p-queue makes its queue without one */
@@ -53,8 +48,7 @@ export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
 
   enqueue(run: Run, options: Partial<FairQueueOptions> = {}): void {
     const { client = '', cost = 1, level = 0, id } = options;
-    const startTag = Math.max(this.#virtualTime, this.#finishTags.get(client) ?? 0);
-    this.#finishTags.set(client, startTag + cost);
+    const startTag = this.#tags.enter(client, cost);
     const entry = { run, id, client, level, arrivedAt: this.#now(), startTag };
     const line = this.#lines.get(lineOf(entry));
     if (line) line.push(entry);
@@ -71,7 +65,7 @@ export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
       Math.max(best, level - Math.floor((now - arrivedAt) / AGING_MS));
     const [first] = heads.sort((a, b) => rank(a) - rank(b) || a.startTag - b.startTag);
     if (!first) return undefined;
-    this.#virtualTime = Math.max(this.#virtualTime, first.startTag);
+    this.#tags.serve(first.startTag);
     this.#removeAt(lineOf(first), 0);
     return first.run;
   }
@@ -98,15 +92,7 @@ export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
     this.#size--;
     if (line.length > 0) return;
     this.#lines.delete(key);
-    this.#forgetIdleClients();
-  }
-
-  /** A client whose share is not overdrawn is like one never seen. */
-  #forgetIdleClients(): void {
-    const waiting = new Set([...this.#lines.values()].map(([head]) => head?.client));
-    for (const [client, finishTag] of this.#finishTags) {
-      if (finishTag <= this.#virtualTime && !waiting.has(client)) this.#finishTags.delete(client);
-    }
+    this.#tags.forgetIdle(new Set([...this.#lines.values()].map(([head]) => head?.client)));
   }
 }
 

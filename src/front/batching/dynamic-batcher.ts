@@ -1,0 +1,246 @@
+import type { Caller } from '../caller.ts';
+import { ShuttingDownError } from '../queue/admission.ts';
+import { type BatchCandidate, decideBatch } from './batch-rules.ts';
+import {
+  type BatcherOptions,
+  type BatchRequest,
+  BatchTimeoutError,
+  type Outcome,
+  type RunBatch,
+} from './batcher-options.ts';
+import { BatchCounters, type BatcherStats } from './batcher-stats.ts';
+import { OrderedAnswers } from './ordered-answers.ts';
+import { QueueRoom } from './queue-room.ts';
+import { WaitingLine } from './waiting-line.ts';
+
+/** A request that waits or runs. */
+interface Item<Input, Output> extends BatchCandidate {
+  readonly input: Input;
+  readonly client: string;
+  /** When it has waited for as long as it may; Infinity for never, or not again. */
+  expiresAt: number;
+  readonly timeoutMs: number;
+  /** Calls beyond the first do nothing. */
+  readonly settle: (outcome: Outcome<Output>) => void;
+}
+
+/**
+ * Puts requests to a model without state together in batches, by the rules of Triton's dynamic batcher
+ * (see batch-rules.ts). Clients take turns; a request whose caller leaves while it waits is not run.
+ */
+export class DynamicBatcher<Input, Output> {
+  readonly #options: BatcherOptions;
+  readonly #run: RunBatch<Input, Output>;
+  readonly #now: () => number;
+  readonly #line = new WaitingLine<Item<Input, Output>>();
+  readonly #waiting = new Set<Item<Input, Output>>();
+  readonly #room: QueueRoom;
+  readonly #counters = new BatchCounters();
+  readonly #answers: OrderedAnswers;
+  #numRunning = 0;
+  #isPlanned = false;
+  #isClosed = false;
+  /** Until the next request has waited for long enough, or for too long. */
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param now a clock in milliseconds; for tests */
+  constructor(
+    options: BatcherOptions,
+    run: RunBatch<Input, Output>,
+    now: () => number = () => performance.now(),
+  ) {
+    this.#options = options;
+    this.#run = run;
+    this.#now = now;
+    this.#room = new QueueRoom(options.queue, options.isShared ?? (() => false), now);
+    this.#answers = new OrderedAnswers(options.preserveOrdering);
+  }
+
+  get stats(): BatcherStats {
+    return this.#counters.stats({
+      numWaiting: this.#line.size,
+      waitingBytes: this.#room.bytes,
+      numRunning: this.#numRunning,
+    });
+  }
+
+  /**
+   * Runs requests in whatever batches; they enter the queue all or none.
+   * @returns their outputs, in their order
+   * @throws QueueFullError, BatchTimeoutError, ShuttingDownError; the first failure of one of them;
+   *   the signal's reason on abort
+   */
+  async submit(requests: readonly BatchRequest<Input>[], caller: Caller): Promise<Output[]> {
+    caller.signal.throwIfAborted();
+    if (this.#isClosed) throw new ShuttingDownError();
+    this.#requireRoom(requests, caller.client);
+    const failed = new AbortController();
+    const signal = AbortSignal.any([caller.signal, failed.signal]);
+    const answers = requests.map((request) => this.#enter(request, { ...caller, signal }));
+    this.#plan();
+    try {
+      return await Promise.all(answers);
+    } catch (error) {
+      failed.abort(error);
+      throw error;
+    }
+  }
+
+  /** Refuses new requests. Those that wait are still run. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Fails what waits, for good. */
+  fail(error: Error): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    for (const item of this.#line.items()) this.#end(item, { type: 'failed', error });
+  }
+
+  #requireRoom(requests: readonly BatchRequest<Input>[], client: string): void {
+    try {
+      const bytes = requests.reduce((sum, request) => sum + request.bytes, 0);
+      this.#room.require(requests.length, bytes, client);
+    } catch (error) {
+      this.#counters.count('numRefused', requests.length);
+      throw error;
+    }
+  }
+
+  #enter(request: BatchRequest<Input>, { client, signal }: Caller): Promise<Output> {
+    const { rows, tokens, bytes, shape, input, priority = 0 } = request;
+    const enqueuedAt = this.#now();
+    const timeoutMs = this.#timeoutOf(request);
+    return new Promise((resolve, reject) => {
+      const answer = this.#answers.expect<Outcome<Output>>((outcome) => {
+        if (outcome.type === 'done') resolve(outcome.output);
+        else reject(outcome.error);
+      });
+      const expiresAt = enqueuedAt + timeoutMs;
+      const common = {
+        input,
+        client,
+        rows,
+        tokens,
+        bytes,
+        shape,
+        enqueuedAt,
+        timeoutMs,
+        expiresAt,
+      };
+      const leave = () => {
+        if (this.#waiting.has(item)) this.#counters.count('numCancelled');
+        // At once, though answers may be held back for others before them.
+        reject(signal.reason as Error);
+        this.#end(item, { type: 'failed', error: signal.reason as Error });
+        this.#plan();
+      };
+      const settle = (outcome: Outcome<Output>) => {
+        signal.removeEventListener('abort', leave);
+        answer(outcome);
+      };
+      const item: Item<Input, Output> = { ...common, settle };
+      signal.addEventListener('abort', leave, { once: true });
+      this.#waiting.add(item);
+      this.#line.add(item, { client, priority, cost: rows * (tokens + 1) });
+      this.#room.enter(client, bytes);
+    });
+  }
+
+  #timeoutOf({ timeoutMs }: BatchRequest<Input>): number {
+    const { defaultTimeoutMs, allowTimeoutOverride } = this.#options.queue;
+    const most = defaultTimeoutMs ?? Infinity;
+    return allowTimeoutOverride ? Math.min(timeoutMs ?? Infinity, most) : most;
+  }
+
+  /** Soon, and once for all that is submitted in this turn of the event loop. */
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    queueMicrotask(() => {
+      this.#isPlanned = false;
+      this.#startBatches();
+    });
+  }
+
+  #startBatches(): void {
+    clearTimeout(this.#timer);
+    let waitMs = Infinity;
+    while (this.#line.size > 0) {
+      this.#expire();
+      const [first, ...others] = this.#line.items();
+      if (first === undefined || this.#numRunning >= this.#options.instances) break;
+      const decision = decideBatch([first, ...others], this.#options, this.#now());
+      if (decision.type === 'run') {
+        void this.#start(decision.batch);
+        continue;
+      }
+      waitMs = decision.ms;
+      break;
+    }
+    const expiresAt = Math.min(...this.#line.items().map((item) => item.expiresAt));
+    const wakeMs = Math.min(waitMs, expiresAt - this.#now());
+    // Timers round down: woken early, a request would be looked at again and again.
+    if (wakeMs !== Infinity)
+      this.#timer = setTimeout(() => this.#startBatches(), Math.ceil(wakeMs));
+  }
+
+  /** Of those that have waited for too long. */
+  #expire(): void {
+    const now = this.#now();
+    for (const item of this.#line.items()) {
+      if (item.expiresAt > now) continue;
+      if (this.#options.queue.timeoutAction === 'delay') {
+        item.expiresAt = Infinity;
+        this.#line.delay(item);
+        continue;
+      }
+      this.#counters.count('numTimedOut');
+      this.#end(item, { type: 'failed', error: new BatchTimeoutError(item.timeoutMs) });
+    }
+  }
+
+  /** Never rejects. */
+  async #start(batch: readonly Item<Input, Output>[]): Promise<void> {
+    for (const item of batch) this.#leaveQueue(item, true);
+    this.#numRunning++;
+    const startedAt = this.#now();
+    const outcomes = await this.#outcomesOf(batch);
+    this.#numRunning--;
+    this.#counters.batchRan(batch, startedAt, this.#now() - startedAt);
+    for (const [index, item] of batch.entries()) {
+      const outcome = outcomes[index] ?? failure(new Error('the batch lacks an outcome'));
+      this.#counters.count(outcome.type === 'done' ? 'numSucceeded' : 'numFailed');
+      this.#room.completed();
+      item.settle(outcome);
+    }
+    if (this.#line.size + this.#numRunning === 0) this.#room.setIdle();
+    this.#startBatches();
+  }
+
+  async #outcomesOf(batch: readonly Item<Input, Output>[]): Promise<readonly Outcome<Output>[]> {
+    try {
+      return await this.#run(batch.map(({ input }) => input));
+    } catch (error) {
+      const reason = error instanceof Error ? error : new Error(String(error));
+      return batch.map(() => failure(reason));
+    }
+  }
+
+  #end(item: Item<Input, Output>, outcome: Outcome<Output>): void {
+    this.#leaveQueue(item, false);
+    item.settle(outcome);
+  }
+
+  #leaveQueue(item: Item<Input, Output>, isServed: boolean): void {
+    if (!this.#waiting.delete(item)) return;
+    this.#room.leave(item.client, item.bytes);
+    if (isServed) this.#line.serve(item);
+    else this.#line.remove(item);
+  }
+}
+
+function failure<Output>(error: Error): Outcome<Output> {
+  return { type: 'failed', error };
+}
