@@ -160,6 +160,21 @@ export const LIMITS = {
   /** Milliseconds that a grammar may take to say which tokens may follow. */
   grammarMaskMs: 2000,
 
+  /** Texts of an embeddings request; of a reranking one, its documents. */
+  encoderTexts: 2048,
+  /** Inputs of encoders and other models without state that may wait for a batch: one for each text. */
+  batchQueue: 8192,
+  /** Bytes of all that wait. */
+  batchQueueBytes: 256 * 2 ** 20,
+  /** Bytes of a batch's inputs; a single request may have more. */
+  batchBytes: 16 * 2 ** 20,
+  /** Rows of a batch, and of a request of tensors. */
+  batchRows: 64,
+  /** Tokens of a batch of texts with their padding; a single text may have more. */
+  batchTokens: 4096,
+  /** Milliseconds that a model may take over a batch; then its process is replaced. */
+  batchMs: 60_000,
+
   /** Milliseconds of the last `loopWindowMs` in which the front's event loop stood still: /livez fails. */
   loopStalledMs: 15_000,
   /** Milliseconds that /livez looks back. */

@@ -3,11 +3,16 @@ const ELEMENT_TYPES = {
   float: { value: 1, bytes: 4, array: Float32Array },
   uint8: { value: 2, bytes: 1, array: Uint8Array },
   int8: { value: 3, bytes: 1, array: Int8Array },
+  uint16: { value: 4, bytes: 2, array: Uint16Array },
+  int16: { value: 5, bytes: 2, array: Int16Array },
   int32: { value: 6, bytes: 4, array: Int32Array },
   int64: { value: 7, bytes: 8, array: BigInt64Array },
   bool: { value: 9, bytes: 1, array: Uint8Array },
   /** IEEE half precision, as raw 16-bit patterns. */
   float16: { value: 10, bytes: 2, array: Uint16Array },
+  double: { value: 11, bytes: 8, array: Float64Array },
+  uint32: { value: 12, bytes: 4, array: Uint32Array },
+  uint64: { value: 13, bytes: 8, array: BigUint64Array },
 } as const;
 
 export type ElementType = keyof typeof ELEMENT_TYPES;

@@ -3,6 +3,7 @@ import type { Allocator } from './allocator.ts';
 import { ort, type Pointer } from './api.ts';
 import {
   type ElementType,
+  elementTypeOf,
   elementTypeValue,
   tensorByteLength,
   type TypedArrayOf,
@@ -113,6 +114,20 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
     return Tensor.#create(type, shape, address, whole, whole.#memoryInfo);
   }
 
+  /**
+   * Takes over a tensor that ONNX Runtime made in the CPU's memory.
+   * @throws Error when its elements are of a type that we don't handle; it is released then
+   */
+  static adopt(pointer: Pointer): Tensor {
+    try {
+      const { type, shape } = describe(pointer);
+      return new Tensor(pointer, type, shape, null, MemoryInfo.cpu());
+    } catch (error) {
+      ort().api.ReleaseValue(pointer);
+      throw error;
+    }
+  }
+
   static #create<T extends ElementType>(
     type: T,
     shape: readonly number[],
@@ -145,6 +160,21 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
   protected override free(pointer: Pointer): void {
     ort().api.ReleaseValue(pointer);
     this.memory = undefined;
+  }
+}
+
+function describe(pointer: Pointer): { type: ElementType; shape: number[] } {
+  const { api } = ort();
+  const info = api.GetTensorTypeAndShape(pointer);
+  try {
+    const value = api.GetTensorElementType(info);
+    const type = elementTypeOf(value);
+    if (type === undefined) throw new Error(`element type ${value} is not handled`);
+    const sizes = new BigInt64Array(api.GetDimensionsCount(info));
+    if (sizes.length > 0) api.GetDimensions(info, sizes, sizes.length);
+    return { type, shape: Array.from(sizes, Number) };
+  } finally {
+    api.ReleaseTensorTypeAndShapeInfo(info);
   }
 }
 

@@ -56,6 +56,8 @@ export function decideBatch<Candidate extends BatchCandidate>(
   /** Requests up to which the batch has a preferred size, or is as near to one as it gets. */
   let best = 0;
   let isClosed = false;
+  /** Of the batch, and of those that are left for another one: until it runs they wait, too. */
+  let oldest = Infinity;
   for (const candidate of inBatchOrder(waiting, limits)) {
     if (batch.length > 0) {
       if (size.rows + candidate.rows > maxPreferred && best === 0) best = batch.length;
@@ -63,13 +65,14 @@ export function decideBatch<Candidate extends BatchCandidate>(
         isClosed = true;
         break;
       }
-      if (size.wouldBePadding(candidate)) continue;
     }
+    oldest = Math.min(oldest, candidate.enqueuedAt);
+    if (batch.length > 0 && size.wouldBePadding(candidate)) continue;
     batch.push(candidate);
     size.add(candidate);
     if (preferred.includes(size.rows)) best = batch.length;
   }
-  const waitedMs = now - Math.min(...batch.map(({ enqueuedAt }) => enqueuedAt));
+  const waitedMs = now - oldest;
   const isLate = waitedMs >= maxQueueDelayMs;
   // Who has waited for too long goes with all that is there, and not only with a preferred number.
   if (best > 0 && (!isLate || maxQueueDelayMs === 0))

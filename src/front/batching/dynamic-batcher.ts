@@ -72,8 +72,8 @@ export class DynamicBatcher<Input, Output> {
    */
   async submit(requests: readonly BatchRequest<Input>[], caller: Caller): Promise<Output[]> {
     caller.signal.throwIfAborted();
-    if (this.#isClosed) throw new ShuttingDownError();
-    this.#requireRoom(requests, caller.client);
+    const bytes = requests.reduce((sum, request) => sum + request.bytes, 0);
+    this.#requireRoom(requests.length, bytes, caller.client);
     const failed = new AbortController();
     const signal = AbortSignal.any([caller.signal, failed.signal]);
     const answers = requests.map((request) => this.#enter(request, { ...caller, signal }));
@@ -84,6 +84,17 @@ export class DynamicBatcher<Input, Output> {
       failed.abort(error);
       throw error;
     }
+  }
+
+  /**
+   * Counts requests among the waiting while they are made ready for `submit`.
+   * @returns ends it; to be called once, before they are submitted
+   * @throws QueueFullError, ShuttingDownError
+   */
+  prepare(numRequests: number, bytes: number, client: string): () => void {
+    this.#requireRoom(numRequests, bytes, client);
+    this.#room.enter(client, bytes, numRequests);
+    return () => this.#room.leave(client, bytes, numRequests);
   }
 
   /** Refuses new requests. Those that wait are still run. */
@@ -98,12 +109,12 @@ export class DynamicBatcher<Input, Output> {
     for (const item of this.#line.items()) this.#end(item, { type: 'failed', error });
   }
 
-  #requireRoom(requests: readonly BatchRequest<Input>[], client: string): void {
+  #requireRoom(numRequests: number, bytes: number, client: string): void {
+    if (this.#isClosed) throw new ShuttingDownError();
     try {
-      const bytes = requests.reduce((sum, request) => sum + request.bytes, 0);
-      this.#room.require(requests.length, bytes, client);
+      this.#room.require(numRequests, bytes, client);
     } catch (error) {
-      this.#counters.count('numRefused', requests.length);
+      this.#counters.count('numRefused', numRequests);
       throw error;
     }
   }

@@ -42,17 +42,18 @@ export class QueueRoom {
     throw new QueueFullError('requests', Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS));
   }
 
-  enter(client: string, bytes: number): void {
-    this.#requests++;
+  /** @param bytes of all of them */
+  enter(client: string, bytes: number, numRequests = 1): void {
+    this.#requests += numRequests;
     this.#bytes += bytes;
-    this.#shares.add(client, bytes);
+    for (let i = 0; i < numRequests; i++) this.#shares.add(client, bytes / numRequests);
     this.#rate.setBusy(true);
   }
 
-  leave(client: string, bytes: number): void {
-    this.#requests--;
+  leave(client: string, bytes: number, numRequests = 1): void {
+    this.#requests -= numRequests;
     this.#bytes -= bytes;
-    this.#shares.remove(client, bytes);
+    for (let i = 0; i < numRequests; i++) this.#shares.remove(client, bytes / numRequests);
   }
 
   completed(): void {

@@ -99,6 +99,10 @@ export class SafetensorsWeights implements WeightSource {
     return weights;
   }
 
+  has(name: string): boolean {
+    return this.#tensors.has(name);
+  }
+
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
     const tensor = this.#tensors.get(name);
     if (tensor === undefined) {

@@ -98,6 +98,18 @@ describe('by tokens', () => {
     expect(ran.map(({ inputs }) => inputs.join(''))).toEqual(['ace', 'bdf', 'g']);
   });
 
+  it('waits no longer than the delay for any of them', async () => {
+    const { submit, ran } = startBatcher({ maxBatchTokens: 400, maxQueueDelayMs: 5 });
+    submit('a', { tokens: 10, priority: 1 });
+    await pass(2);
+    submit('b', { tokens: 100 });
+    await pass(100);
+    expect(ran).toEqual([
+      { at: 5, inputs: ['b'] },
+      { at: 15, inputs: ['a'] },
+    ]);
+  });
+
   it('keeps to its budget, but for a text that is longer by itself', async () => {
     const { submit, ran } = startBatcher({ maxBatchSize: 8, maxBatchTokens: 100 });
     for (const input of 'abcd') submit(input, { tokens: 40 });

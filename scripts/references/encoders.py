@@ -1,0 +1,251 @@
+"""Tiny text encoders as sentence-transformers writes them, with what it computes from them.
+
+    python3 encoders.py test/fixtures/encoders           writes every case
+    python3 encoders.py test/fixtures/encoders bert      writes the named ones
+
+A case is a folder with a tokenizer, random weights (in bfloat16, computed in float32) and
+reference.json: token ids, and vectors or scores. Those with an export have onnx/model.onnx, too.
+"""
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import transformers
+from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import (
+    Dense,
+    Normalize,
+    Pooling,
+    Transformer,
+)
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+WORDS = "the a cat dog sat ran on over mat moon far high who what is . ?".split()
+PIECES = ["##s", "##ing", "##er", *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")]
+LETTERS = list("abcdefghijklmnopqrstuvwxyz")
+MAX_LENGTH = 24
+TEXTS = [
+    "The cat sat on the mat.",
+    "a",
+    "Who ran over the moon?",
+    "",
+    "The dog ran far, far, far over the high moon, and the cats sat on mats.",
+]
+QUERY = "Who sat on the mat?"
+
+SHAPE = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    # Random weights of the usual size make vectors that are all alike.
+    "initializer_range": 0.4,
+}
+
+
+def bert_tokenizer() -> transformers.PreTrainedTokenizerFast:
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    vocabulary = [*special, *dict.fromkeys([*WORDS, *LETTERS, *PIECES])]
+    ids = {token: index for index, token in enumerate(vocabulary)}
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    roles = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]"}
+    return fast(tokenizer, roles, ["input_ids", "token_type_ids", "attention_mask"])
+
+
+def unigram_tokenizer() -> transformers.PreTrainedTokenizerFast:
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    pieces = [*(f"▁{word}" for word in WORDS), "▁", *WORDS, *LETTERS, ","]
+    scores = [(token, 0.0) for token in special]
+    scores += [(piece, -float(rank) / 4 - 1) for rank, piece in enumerate(dict.fromkeys(pieces))]
+    tokenizer = Tokenizer(models.Unigram(scores, unk_id=3))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)],
+    )
+    roles = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>"}
+    return fast(tokenizer, roles, ["input_ids", "attention_mask"])
+
+
+def fast(
+    tokenizer: Tokenizer, roles: dict[str, str], inputs: list[str]
+) -> transformers.PreTrainedTokenizerFast:
+    names = {f"{role}_token": token for role, token in roles.items()}
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=MAX_LENGTH,
+        model_input_names=inputs,
+        **names,
+    )
+
+
+def save(folder: Path, model: torch.nn.Module, tokenizer) -> None:
+    for name, parameter in model.named_parameters():
+        # As they come, norms would be 1 and biases 0.
+        if name.endswith("bias") or "LayerNorm" in name:
+            parameter.data += 0.2 * torch.randn_like(parameter)
+    model.to(torch.bfloat16).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def bert(**config) -> transformers.BertConfig:
+    size = len(bert_tokenizer())
+    return transformers.BertConfig(
+        **{**SHAPE, "vocab_size": size, "max_position_embeddings": MAX_LENGTH, **config}
+    )
+
+
+def xlm_roberta(**config) -> transformers.XLMRobertaConfig:
+    size = len(unigram_tokenizer())
+    positions = {"vocab_size": size, "max_position_embeddings": MAX_LENGTH + 2}
+    ids = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    return transformers.XLMRobertaConfig(
+        **{**SHAPE, **positions, **ids, "type_vocab_size": 1, **config}
+    )
+
+
+def embedder(model: torch.nn.Module, tokenizer, modules: Callable[[int], list], **options):
+    def write(folder: Path) -> dict:
+        save(folder, model, tokenizer)
+        transformer = Transformer(str(folder), max_seq_length=options.get("length", MAX_LENGTH))
+        prompts = {"prompts": options["prompts"]} if "prompts" in options else {}
+        parts = [transformer, *modules(transformer.get_embedding_dimension())]
+        whole = SentenceTransformer(modules=parts, device="cpu", **prompts).to(torch.bfloat16)
+        shutil.rmtree(folder)
+        whole.save_pretrained(str(folder), create_model_card=False)
+        whole = SentenceTransformer(str(folder), device="cpu").to(torch.float32)
+        limits = {"truncation": True, "max_length": whole.max_seq_length}
+        ids = [whole.tokenizer(text, **limits)["input_ids"] for text in TEXTS]
+        vectors = whole.encode(TEXTS, batch_size=2, prompt="")
+        reference = {"texts": TEXTS, "ids": ids, "vectors": vectors.tolist()}
+        if "prompts" in options:
+            name = next(iter(options["prompts"]))
+            reference["prompt"] = {
+                "name": name,
+                "vectors": whole.encode(TEXTS, prompt_name=name).tolist(),
+            }
+        if options.get("export"):
+            export(folder)
+        return reference
+
+    return write
+
+
+class Exported(torch.nn.Module):
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        eager = {"attn_implementation": "eager", "dtype": torch.float32}
+        self.model = transformers.AutoModel.from_pretrained(folder, **eager).eval()
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        inputs = {"input_ids": input_ids, "token_type_ids": token_type_ids}
+        return self.model(**inputs, attention_mask=attention_mask).last_hidden_state
+
+
+def export(folder: Path) -> None:
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    ones = torch.ones(2, 5, dtype=torch.int64)
+    (folder / "onnx").mkdir()
+    axes = {0: "batch_size", 1: "sequence_length"}
+    torch.onnx.export(
+        Exported(folder),
+        (ones, ones, 0 * ones),
+        str(folder / "onnx" / "model.onnx"),
+        input_names=names,
+        output_names=["last_hidden_state"],
+        dynamic_axes={name: axes for name in [*names, "last_hidden_state"]},
+        opset_version=18,
+        dynamo=False,
+    )
+
+
+def reranker(model: torch.nn.Module, tokenizer):
+    def write(folder: Path) -> dict:
+        save(folder, model, tokenizer)
+        whole = CrossEncoder(str(folder), device="cpu", max_length=MAX_LENGTH)
+        whole.model.to(torch.float32)
+        pairs = [(QUERY, text) for text in TEXTS]
+        identity = torch.nn.Identity()
+        # As lists: an empty text by itself would count as none.
+        lists = [list(each) for each in zip(*pairs, strict=True)]
+        encoded = tokenizer(*lists, truncation=True, max_length=MAX_LENGTH)
+        return {
+            "query": QUERY,
+            "documents": TEXTS,
+            "ids": encoded["input_ids"],
+            "logits": whole.predict(pairs, activation_fn=identity).tolist(),
+            "scores": whole.predict(pairs, activation_fn=torch.nn.Sigmoid()).tolist(),
+        }
+
+    return write
+
+
+def cases() -> dict[str, Callable[[Path], dict]]:
+    return {
+        "bert": embedder(
+            transformers.BertModel(bert()),
+            bert_tokenizer(),
+            lambda width: [Pooling(width, "mean"), Normalize()],
+            prompts={"query": "who is "},
+            length=16,
+            export=True,
+        ),
+        "bert-dense": embedder(
+            transformers.BertModel(bert(hidden_act="gelu_new"), add_pooling_layer=False),
+            bert_tokenizer(),
+            lambda width: [
+                Pooling(width, "cls"),
+                Dense(width, 8, activation_function=torch.nn.Tanh()),
+            ],
+        ),
+        "xlm-roberta": embedder(
+            transformers.XLMRobertaModel(xlm_roberta(), add_pooling_layer=False),
+            unigram_tokenizer(),
+            lambda width: [Pooling(width, "max")],
+        ),
+        "xlm-roberta-last": embedder(
+            transformers.XLMRobertaModel(xlm_roberta(hidden_act="relu"), add_pooling_layer=False),
+            unigram_tokenizer(),
+            lambda width: [Pooling(width, "lasttoken"), Normalize()],
+        ),
+        "bert-reranker": reranker(
+            transformers.BertForSequenceClassification(bert(num_labels=1)), bert_tokenizer()
+        ),
+        "xlm-roberta-reranker": reranker(
+            transformers.XLMRobertaForSequenceClassification(xlm_roberta(num_labels=1)),
+            unigram_tokenizer(),
+        ),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    for name in arguments.names or cases():
+        torch.manual_seed(0)
+        write = cases()[name]
+        folder = arguments.folder / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        reference = write(folder)
+        (folder / "reference.json").write_text(json.dumps(reference))
+        print(name)
+
+
+if __name__ == "__main__":
+    main()

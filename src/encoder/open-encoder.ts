@@ -1,0 +1,92 @@
+import { buildEncoder } from '../model/encoder/build-encoder.ts';
+import {
+  type EncoderFolder,
+  type EncoderKind,
+  inspectEncoderFolder,
+} from '../model/encoder/encoder-folder.ts';
+import { buildHeadGraph } from '../model/encoder/sentence-head.ts';
+import { Session } from '../ort/session.ts';
+import { BatchRunner } from './batch-runner.ts';
+import { calibrateEncoder } from './calibrate-encoder.ts';
+import type { EncoderInfo, EncoderSource } from './process/protocol.ts';
+import { signatureOf, TensorBatch } from './tensor-batch.ts';
+import { TextBatch, type TextGraphs } from './text-batch.ts';
+import { exportFeed, packedFeed } from './token-feeds.ts';
+import type { GraphSignature } from './tensors/signature.ts';
+
+export interface OpenedEncoder extends Pick<EncoderInfo, 'signature' | 'text'> {
+  readonly runner: BatchRunner;
+}
+
+type TextSource = Extract<EncoderSource, { type: 'text' }>;
+
+/** What a text encoder takes and gives does not go through its own inputs and outputs. */
+const TEXTS: GraphSignature = { inputs: [], outputs: [], isBatched: true };
+
+/**
+ * Loads a model without state; a text encoder's graph is built first if it has to be.
+ * @throws Error when it can't be loaded, or served
+ */
+export async function openEncoder(source: EncoderSource, threads: number): Promise<OpenedEncoder> {
+  if (source.type === 'text') return openTextEncoder(source, threads);
+  const session = new Session(source.path, { intraOpThreads: threads });
+  const signature = signatureOf(session, source.isBatched);
+  return { runner: new BatchRunner(new TensorBatch(session, signature)), signature, text: null };
+}
+
+async function openTextEncoder(source: TextSource, threads: number): Promise<OpenedEncoder> {
+  const prefer = source.precision === 'int8' ? 'weights' : 'export';
+  const folder = await inspectEncoderFolder(source.folder, prefer);
+  const { graphs, dim } = await openGraphs(folder, source, threads);
+  const runner = new BatchRunner(new TextBatch(graphs));
+  return { runner, signature: TEXTS, text: { kind: folder.kind, dim } };
+}
+
+async function openGraphs(
+  folder: EncoderFolder,
+  { precision, cacheDirectory }: TextSource,
+  intraOpThreads: number,
+): Promise<{ graphs: TextGraphs; dim: number }> {
+  const { graph, modules, kind, facts } = folder;
+  const isReranker = kind === 'reranker';
+  if (graph.type === 'weights') {
+    const path = await buildEncoder(
+      { modules, graph },
+      { precision, cacheDirectory, calibrate: calibrateEncoder },
+    );
+    const session = new Session(path, { intraOpThreads });
+    const output = isReranker ? 'logits' : 'embedding';
+    const feed = packedFeed(graph.config);
+    return { graphs: { session, feed, output, head: null }, dim: lastDim(session, output) };
+  }
+  const session = new Session(graph.file, { intraOpThreads });
+  const feed = exportFeed(session, facts.padTokenId);
+  const output = vectorOutput(session, kind);
+  const isPooled = session.outputs.find(({ name }) => name === output)?.shape.length === 2;
+  if (isPooled)
+    return { graphs: { session, feed, output, head: null }, dim: lastDim(session, output) };
+  const head = await buildHeadGraph(modules, lastDim(session, output));
+  const headSession = new Session(head.toBytes(), { intraOpThreads });
+  const graphs = { session, feed, output, head: headSession };
+  return { graphs, dim: lastDim(headSession, 'embedding') };
+}
+
+/** Vectors of tokens go first: what becomes of them is told by the folder. */
+const VECTOR_OUTPUTS: Readonly<Record<EncoderKind, readonly string[]>> = {
+  embedding: ['last_hidden_state', 'token_embeddings', 'sentence_embedding', 'embedding'],
+  reranker: ['logits', 'scores'],
+};
+
+function vectorOutput({ outputs }: Session, kind: EncoderKind): string {
+  const known = VECTOR_OUTPUTS[kind];
+  const found = known.find((name) => outputs.some((output) => output.name === name));
+  if (found !== undefined) return found;
+  const names = outputs.map(({ name }) => name).join(', ');
+  throw new Error(`the encoder has no output ${known.join(', ')}, only ${names}`);
+}
+
+function lastDim({ outputs }: Session, output: string): number {
+  const size = outputs.find(({ name }) => name === output)?.shape.at(-1);
+  if (typeof size !== 'number') throw new Error(`the output "${output}" has no width of its own`);
+  return size;
+}

@@ -1,0 +1,78 @@
+/** What crosses the border between the front and an encoder process, as structured clones. */
+import type { EncoderKind } from '../../model/encoder/encoder-folder.ts';
+import type { EncoderPrecision } from '../../model/encoder/bert-graph.ts';
+import type { GraphSignature } from '../tensors/signature.ts';
+import type { TensorValue } from '../tensors/tensor.ts';
+
+/** What a process runs. */
+export type EncoderSource =
+  /** Any graph without state. */
+  | {
+      readonly type: 'graph';
+      /** Absolute path. */
+      readonly path: string;
+      /** Whether its first dimension is that of a batch; found in the graph if null. */
+      readonly isBatched: boolean | null;
+    }
+  /** A folder of a text encoder, see inspectEncoderFolder. */
+  | {
+      readonly type: 'text';
+      readonly folder: string;
+      readonly precision: EncoderPrecision;
+      readonly cacheDirectory: string;
+    };
+
+export interface EncoderOptions {
+  readonly source: EncoderSource;
+  /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` tells. */
+  readonly threads: number;
+}
+
+/** A text's tokens, special ones included. */
+export interface TokenInput {
+  readonly type: 'tokens';
+  readonly ids: Int32Array;
+  /** Where the second text of a pair begins; as many as there are ids for a text by itself. */
+  readonly secondStart: number;
+}
+
+export interface TensorsInput {
+  readonly type: 'tensors';
+  /** One for each input of the graph, see checkInputs. */
+  readonly tensors: readonly TensorValue[];
+  readonly rows: number;
+}
+
+export type EncoderInput = TokenInput | TensorsInput;
+
+/** What a request becomes: the outputs of the graph, or the text's vector as the only one. */
+export type EncoderOutcome =
+  | { readonly type: 'done'; readonly output: readonly TensorValue[] }
+  | { readonly type: 'failed'; readonly message: string };
+
+export type EncoderCommand =
+  | { readonly type: 'start'; readonly options: EncoderOptions }
+  /** One batch; the next one comes once it is done. */
+  | { readonly type: 'run'; readonly id: number; readonly inputs: readonly EncoderInput[] }
+  | { readonly type: 'shutdown' };
+
+export type EncoderMessage =
+  | { readonly type: 'ready'; readonly info: EncoderInfo }
+  | { readonly type: 'failed'; readonly message: string }
+  | {
+      readonly type: 'done';
+      readonly id: number;
+      /** One for each input. */
+      readonly outcomes: readonly EncoderOutcome[];
+    };
+
+export interface EncoderInfo {
+  /** As ONNX Runtime names itself, such as `1.30.0`. */
+  readonly runtimeVersion: string;
+  readonly threads: number;
+  readonly signature: GraphSignature;
+  /** Of the process once the model is loaded. */
+  readonly residentBytes: number;
+  /** Of a text encoder. */
+  readonly text: { readonly kind: EncoderKind; readonly dim: number } | null;
+}

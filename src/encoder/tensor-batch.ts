@@ -1,0 +1,126 @@
+import { type ElementType } from '../ort/element-type.ts';
+import { runForOutputs } from '../ort/run-for-outputs.ts';
+import type { Session } from '../ort/session.ts';
+import { Tensor } from '../ort/tensor.ts';
+import type { Batch } from './batch-runner.ts';
+import type { EncoderInput, TensorsInput } from './process/protocol.ts';
+import {
+  datatypeOf,
+  findBatchDimension,
+  type GraphSignature,
+  type TensorSpec,
+} from './tensors/signature.ts';
+import { copyInto, emptyData, numElements, slice, type TensorValue } from './tensors/tensor.ts';
+
+/**
+ * What a loaded graph takes and gives. Outputs of types that we don't handle are left out.
+ * @param isBatched found in the graph if null
+ * @throws Error when it can't be served
+ */
+export function signatureOf(session: Session, isBatched: boolean | null): GraphSignature {
+  const specs = (infos: Session['inputs']) =>
+    infos.flatMap(({ name, type, shape }): TensorSpec[] => {
+      const datatype = datatypeOf(type);
+      return datatype ? [{ name, datatype, shape }] : [];
+    });
+  const [inputs, outputs] = [specs(session.inputs), specs(session.outputs)];
+  const other = session.inputs.find(({ name }) => !inputs.some((input) => input.name === name));
+  if (other) throw new Error(`the input "${other.name}" is of a type that can't be served`);
+  if (outputs.length === 0) throw new Error('the graph has no output of a type that can be served');
+  return { inputs, outputs, isBatched: isBatched ?? findBatchDimension(inputs, outputs) };
+}
+
+/** Batches of a graph's own inputs and outputs, laid together along the first dimension. */
+export class TensorBatch implements Batch {
+  readonly #session: Session;
+  readonly #signature: GraphSignature;
+
+  constructor(session: Session, signature: GraphSignature) {
+    this.#session = session;
+    this.#signature = signature;
+  }
+
+  run(inputs: readonly EncoderInput[]) {
+    const requests = inputs.filter((input): input is TensorsInput => input.type === 'tensors');
+    if (requests.length < inputs.length) throw new Error('the model takes tensors, not texts');
+    const given = new Map<string, Tensor>();
+    let tensors: Tensor[];
+    try {
+      for (const { name } of this.#signature.inputs) {
+        const parts = requests.map((request) => request.tensors.find((each) => each.name === name));
+        given.set(name, overAll(parts.filter((part) => part !== undefined)));
+      }
+      const names = this.#signature.outputs.map(({ name }) => name);
+      tensors = runForOutputs(this.#session, given, names);
+    } finally {
+      for (const tensor of given.values()) tensor.release();
+    }
+    try {
+      return { outputs: this.#split(requests, tensors), tensors };
+    } catch (error) {
+      for (const tensor of tensors) tensor.release();
+      throw error;
+    }
+  }
+
+  /** @throws Error when the outputs have not as many rows as the inputs */
+  #split(requests: readonly TensorsInput[], tensors: readonly Tensor[]): TensorValue[][] {
+    const total = requests.reduce((sum, { rows }) => sum + rows, 0);
+    let first = 0;
+    return requests.map(({ rows }) => {
+      const start = first;
+      first += rows;
+      return this.#signature.outputs.map(({ name, datatype }, index) => {
+        const { shape = [], data = emptyData(datatype, 0) } = tensors[index] ?? {};
+        const [size = 1, ...rest] = shape;
+        if (requests.length === 1) return { name, datatype, shape, data };
+        if (size !== total) {
+          throw new Error(`the output "${name}" has ${size} rows for ${total} of the inputs`);
+        }
+        const each = numElements(rest);
+        const part = slice(data, start * each, (start + rows) * each);
+        return { name, datatype, shape: [rows, ...rest], data: part };
+      });
+    });
+  }
+}
+
+/** Tensors one below the other, without a copy if there is only one. */
+function overAll(parts: readonly TensorValue[]): Tensor {
+  const [first] = parts;
+  if (!first) throw new Error('an input is missing');
+  const { datatype, shape } = first;
+  if (parts.length === 1) return tensorOver(datatype, shape, first.data);
+  const rows = parts.reduce((sum, { shape: [size = 1] }) => sum + size, 0);
+  const length = parts.reduce((sum, { data }) => sum + data.length, 0);
+  const whole = emptyData(datatype, length);
+  let offset = 0;
+  for (const { data } of parts) {
+    copyInto(whole, data, offset);
+    offset += data.length;
+  }
+  return tensorOver(datatype, [rows, ...shape.slice(1)], whole);
+}
+
+const ELEMENT_TYPES: Readonly<Record<TensorValue['datatype'], ElementType>> = {
+  BOOL: 'bool',
+  UINT8: 'uint8',
+  UINT16: 'uint16',
+  UINT32: 'uint32',
+  UINT64: 'uint64',
+  INT8: 'int8',
+  INT16: 'int16',
+  INT32: 'int32',
+  INT64: 'int64',
+  FP16: 'float16',
+  FP32: 'float',
+  FP64: 'double',
+};
+
+function tensorOver(
+  datatype: TensorValue['datatype'],
+  shape: readonly number[],
+  data: TensorValue['data'],
+): Tensor {
+  return Tensor.over(ELEMENT_TYPES[datatype], shape, data);
+}

@@ -1,0 +1,70 @@
+/** Tensors as they cross from the front to a model and back, with the Open Inference Protocol's types. */
+
+const DATATYPES = {
+  BOOL: Uint8Array,
+  UINT8: Uint8Array,
+  UINT16: Uint16Array,
+  UINT32: Uint32Array,
+  UINT64: BigUint64Array,
+  INT8: Int8Array,
+  INT16: Int16Array,
+  INT32: Int32Array,
+  INT64: BigInt64Array,
+  /** IEEE half precision, as raw 16-bit patterns. */
+  FP16: Uint16Array,
+  FP32: Float32Array,
+  FP64: Float64Array,
+} as const;
+
+export type Datatype = keyof typeof DATATYPES;
+export type TensorData = InstanceType<(typeof DATATYPES)[Datatype]>;
+
+/** A dense tensor. */
+export interface TensorValue {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  readonly data: TensorData;
+}
+
+export function isDatatype(name: string): name is Datatype {
+  return name in DATATYPES;
+}
+
+export function bytesPerElement(datatype: Datatype): number {
+  return DATATYPES[datatype].BYTES_PER_ELEMENT;
+}
+
+export function numElements(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+/** An array of zeros. */
+export function emptyData(datatype: Datatype, length: number): TensorData {
+  return new DATATYPES[datatype](length);
+}
+
+/**
+ * The elements that little-endian bytes hold.
+ * @param bytes of whole elements; copied where they are not aligned
+ */
+export function dataFromBytes(datatype: Datatype, bytes: Uint8Array): TensorData {
+  const size = bytesPerElement(datatype);
+  const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice();
+  return new DATATYPES[datatype](
+    aligned.buffer as ArrayBuffer,
+    aligned.byteOffset,
+    aligned.byteLength / size,
+  );
+}
+
+/** Elements `start` to `end`, without a copy. */
+export function slice(data: TensorData, start: number, end: number): TensorData {
+  return data.subarray(start, end);
+}
+
+/** Copies elements to a place in an array of the same type. */
+export function copyInto(target: TensorData, source: TensorData, offset: number): void {
+  const bytes = (data: TensorData) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  bytes(target).set(bytes(source), offset * target.BYTES_PER_ELEMENT);
+}

@@ -1,0 +1,65 @@
+import { runForOutputs } from '../ort/run-for-outputs.ts';
+import type { Session } from '../ort/session.ts';
+import type { Tensor } from '../ort/tensor.ts';
+import type { Batch } from './batch-runner.ts';
+import type { EncoderInput, TokenInput } from './process/protocol.ts';
+import { attentionMask, type TokenFeed } from './token-feeds.ts';
+import { slice, type TensorValue } from './tensors/tensor.ts';
+
+export interface TextGraphs {
+  readonly session: Session;
+  readonly feed: TokenFeed;
+  /** What is taken of the session: a vector or scores for each text, or vectors of tokens. */
+  readonly output: string;
+  /** Makes a text's vector out of those of its tokens, see buildHeadGraph. */
+  readonly head: Session | null;
+}
+
+/** Batches of texts, each of which becomes a vector. */
+export class TextBatch implements Batch {
+  readonly #graphs: TextGraphs;
+
+  constructor(graphs: TextGraphs) {
+    this.#graphs = graphs;
+  }
+
+  run(inputs: readonly EncoderInput[]) {
+    const texts = inputs.filter((input): input is TokenInput => input.type === 'tokens');
+    if (texts.length < inputs.length) throw new Error('the model takes texts, not tensors');
+    const vectors = this.#vectors(texts);
+    const { shape, data } = vectors;
+    const [rows, dim = 0] = shape;
+    if (shape.length !== 2 || rows !== texts.length || !(data instanceof Float32Array)) {
+      vectors.release();
+      throw new Error(`the encoder made [${shape.join(', ')}] of ${texts.length} texts`);
+    }
+    const outputs = texts.map((_text, row): TensorValue[] => {
+      const vector = slice(data, row * dim, (row + 1) * dim);
+      return [{ name: 'vector', datatype: 'FP32', shape: [dim], data: vector }];
+    });
+    return { outputs, tensors: [vectors] };
+  }
+
+  /** [batch, dim] */
+  #vectors(texts: readonly TokenInput[]): Tensor {
+    const { session, feed, output, head } = this.#graphs;
+    const made = runOnce(session, feed(texts), output);
+    if (head === null) return made;
+    const given = new Map([
+      ['hidden', made],
+      ['attention_mask', attentionMask(texts)],
+    ]);
+    return runOnce(head, given, 'embedding');
+  }
+}
+
+/** Releases what it is given. */
+function runOnce(session: Session, inputs: ReadonlyMap<string, Tensor>, output: string): Tensor {
+  try {
+    const [made] = runForOutputs(session, inputs, [output]);
+    if (!made) throw new Error('the run made no output');
+    return made;
+  } finally {
+    for (const tensor of inputs.values()) tensor.release();
+  }
+}

@@ -1,0 +1,161 @@
+/** Texts and pairs of texts to an encoder's tokens, over a Hugging Face tokenizer.json of any kind. */
+import { join } from 'node:path';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { z } from 'zod';
+import { readJsonFile, readTokenizerConfig, TokenizerError } from '../text/tokenizer-files.ts';
+
+/** A text's tokens, special ones included. */
+export interface EncodedText {
+  readonly ids: Int32Array;
+  /** Where the second text of a pair begins; as many as there are ids for a text by itself. */
+  readonly secondStart: number;
+}
+
+/** A text is longer than the model takes. */
+export class TextTooLongError extends Error {
+  override readonly name = 'TextTooLongError';
+  /** Which of those that were given, from 0. */
+  readonly index: number;
+  readonly numTokens: number;
+  readonly maxTokens: number;
+
+  constructor(index: number, numTokens: number, maxTokens: number) {
+    super(`the text has ${numTokens} tokens; the model takes ${maxTokens} at most`);
+    this.index = index;
+    this.numTokens = numTokens;
+    this.maxTokens = maxTokens;
+  }
+}
+
+/** The tokens that the model wants around texts. */
+interface Wrapping {
+  readonly before: readonly number[];
+  readonly between: readonly number[];
+  readonly after: readonly number[];
+  /** How many of those between the texts are of the first one's type; null without types. */
+  readonly betweenOfFirst: number | null;
+}
+
+/** What is used of the library, whose own types don't resolve under `nodenext`. */
+interface Library {
+  encode(
+    text: string,
+    options: {
+      text_pair?: string;
+      add_special_tokens: boolean;
+      return_token_type_ids?: boolean;
+    },
+  ): { ids: (number | undefined)[]; token_type_ids?: number[] };
+  get_vocab(): Map<string, number>;
+}
+
+export class EncoderTokenizer {
+  /** Number of token ids. */
+  readonly vocabSize: number;
+  readonly #library: Library;
+  readonly #single: Wrapping;
+  readonly #pair: Wrapping;
+
+  constructor(tokenizer: object, config: object) {
+    // The library reads these without asking whether they are there.
+    const file = { added_tokens: [], normalizer: null, pre_tokenizer: null, ...tokenizer };
+    try {
+      this.#library = new Tokenizer({ post_processor: null, decoder: null, ...file }, config);
+    } catch (error) {
+      throw new TokenizerError(String(error), { cause: error });
+    }
+    let maxId = -1;
+    for (const id of this.#library.get_vocab().values()) maxId = Math.max(maxId, id);
+    this.vocabSize = maxId + 1;
+    this.#single = this.#wrapping(false);
+    this.#pair = this.#wrapping(true);
+  }
+
+  /** @throws TokenizerError naming the file that is missing or damaged */
+  static async load(folder: string): Promise<EncoderTokenizer> {
+    const path = join(folder, 'tokenizer.json');
+    const [tokenizer, { raw }] = await Promise.all([
+      readJsonFile(path, z.looseObject({})),
+      readTokenizerConfig(folder),
+    ]);
+    if (tokenizer === null) throw new TokenizerError(`${path} is missing`);
+    return new EncoderTokenizer(tokenizer, raw);
+  }
+
+  /** How many tokens come on top of those of a text, or of two. */
+  numSpecial(isPair: boolean): number {
+    const { before, between, after } = isPair ? this.#pair : this.#single;
+    return before.length + between.length + after.length;
+  }
+
+  /**
+   * @param truncate cut what is too long at its end; of two texts the longer one first
+   * @throws TextTooLongError
+   */
+  encode(
+    [first, second = null]: readonly [string, (string | null)?],
+    { maxTokens, truncate, index = 0 }: { maxTokens: number; truncate: boolean; index?: number },
+  ): EncodedText {
+    const { before, between, after, betweenOfFirst } = second === null ? this.#single : this.#pair;
+    const [a, b] = [this.#idsOf(first), second === null ? [] : this.#idsOf(second)];
+    const room = maxTokens - this.numSpecial(second !== null);
+    if (a.length + b.length > room && !truncate) {
+      throw new TextTooLongError(index, a.length + b.length + maxTokens - room, maxTokens);
+    }
+    const [lengthA, lengthB] = lengthsWithin(a.length, b.length, Math.max(0, room));
+    const numOfFirst = before.length + lengthA + (betweenOfFirst ?? 0);
+    const parts = [before, a.slice(0, lengthA), between, b.slice(0, lengthB), after];
+    const ids = Int32Array.from(parts.flat());
+    return { ids, secondStart: betweenOfFirst === null ? ids.length : numOfFirst };
+  }
+
+  #idsOf(text: string): number[] {
+    if (text === '') return [];
+    const { ids } = this.#library.encode(text, { add_special_tokens: false });
+    return ids.filter((id) => id !== undefined);
+  }
+
+  /** Found by what becomes of a short text, so that it holds for every kind of post-processor. */
+  #wrapping(isPair: boolean): Wrapping {
+    const text = 'a';
+    const plain = this.#idsOf(text);
+    const { ids: wrapped, token_type_ids: types = [] } = this.#library.encode(text, {
+      ...(isPair ? { text_pair: text } : {}),
+      add_special_tokens: true,
+      return_token_type_ids: true,
+    });
+    const ids = wrapped.filter((id) => id !== undefined);
+    const start = placeOf(plain, ids, 0);
+    const end = start + plain.length;
+    if (!isPair) {
+      const after = ids.slice(end);
+      return { before: ids.slice(0, start), between: [], after, betweenOfFirst: null };
+    }
+    const second = placeOf(plain, ids, end);
+    const hasTypes = types[second] === 1;
+    return {
+      before: ids.slice(0, start),
+      between: ids.slice(end, second),
+      after: ids.slice(second + plain.length),
+      betweenOfFirst: hasTypes
+        ? types.slice(end, second).filter((type) => type === 0).length
+        : null,
+    };
+  }
+}
+
+function placeOf(part: readonly number[], whole: readonly number[], from: number): number {
+  for (let start = from; start + part.length <= whole.length; start++) {
+    if (part.every((id, offset) => whole[start + offset] === id)) return start;
+  }
+  throw new TokenizerError('the tokenizer changes a text when it adds special tokens');
+}
+
+/** Of two texts, the longer one is cut first. */
+function lengthsWithin(a: number, b: number, room: number): readonly [number, number] {
+  const excess = Math.max(0, a + b - room);
+  const evened = Math.min(excess, Math.abs(a - b));
+  const [keptA, keptB] = a > b ? [a - evened, b] : [a, b - evened];
+  const rest = excess - evened;
+  return [keptA - Math.ceil(rest / 2), keptB - Math.floor(rest / 2)];
+}

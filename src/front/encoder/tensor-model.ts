@@ -1,0 +1,97 @@
+import { checkInputs, checkOutputs, type GraphSignature } from '../../encoder/tensors/signature.ts';
+import type { TensorValue } from '../../encoder/tensors/tensor.ts';
+import type { BatcherStats } from '../batching/batcher-stats.ts';
+import type { Caller } from '../caller.ts';
+import type { EngineState } from '../engine-process/engine-contract.ts';
+import { EncoderEngine, type EncoderEngineOptions } from './encoder-engine.ts';
+
+export interface InferOptions {
+  /** Names of the outputs that are wanted; all if left out. */
+  readonly outputs?: readonly string[] | null;
+  /** Lower goes first. */
+  readonly priority?: number;
+  /** Milliseconds that the request may wait. */
+  readonly timeoutMs?: number | null;
+}
+
+/** Any ONNX model without state: tensors in, tensors out, in batches. */
+export class TensorModel {
+  readonly kind = 'tensors';
+  readonly #engine: EncoderEngine;
+  readonly #maxBatchSize: number;
+
+  constructor(options: EncoderEngineOptions) {
+    this.#engine = new EncoderEngine(options);
+    this.#maxBatchSize = options.batching.maxBatchSize;
+  }
+
+  get state(): EngineState {
+    return this.#engine.state;
+  }
+
+  /** Known once it has started. */
+  get signature(): GraphSignature {
+    return this.#engine.info.signature;
+  }
+
+  get stats(): BatcherStats {
+    return this.#engine.stats;
+  }
+
+  get numCrashes(): number {
+    return this.#engine.numCrashes;
+  }
+
+  get pids(): readonly (number | undefined)[] {
+    return this.#engine.pids;
+  }
+
+  /** Of the model's processes, once they have started. */
+  get memoryBytes(): number {
+    return this.#engine.residentBytes;
+  }
+
+  /** @throws EngineError when the model can't be loaded, or served */
+  async start(): Promise<void> {
+    await this.#engine.start();
+  }
+
+  close(): void {
+    this.#engine.close();
+  }
+
+  async stop(): Promise<void> {
+    await this.#engine.stop();
+  }
+
+  /**
+   * @throws TensorError when the inputs are not what the graph takes, before anything is queued;
+   *   RunError when they make the graph fail; QueueFullError, BatchTimeoutError, EngineError,
+   *   ShuttingDownError; the signal's reason on abort
+   */
+  async infer(
+    tensors: readonly TensorValue[],
+    { outputs = null, priority = 0, timeoutMs = null }: InferOptions,
+    caller: Caller,
+  ): Promise<readonly TensorValue[]> {
+    const { signature } = this;
+    const wanted = checkOutputs(signature, outputs);
+    const { rows, bytes, shape } = checkInputs(signature, tensors, this.#maxBatchSize);
+    const [made = []] = await this.#engine.submit(
+      [
+        {
+          input: { type: 'tensors', tensors, rows },
+          // What can't be batched takes a batch for itself.
+          rows: signature.isBatched ? rows : this.#maxBatchSize,
+          tokens: 0,
+          bytes,
+          shape,
+          priority,
+          timeoutMs,
+        },
+      ],
+      caller,
+    );
+    return wanted.flatMap((name) => made.filter((tensor) => tensor.name === name));
+  }
+}

@@ -1,0 +1,291 @@
+import type { EncoderPrecision } from '../../model/encoder/bert-graph.ts';
+import {
+  type EncoderFolder,
+  type EncoderKind,
+  inspectEncoderFolder,
+} from '../../model/encoder/encoder-folder.ts';
+import type { BatcherOptions } from '../batching/batcher-options.ts';
+import type { BatcherStats } from '../batching/batcher-stats.ts';
+import type { Caller } from '../caller.ts';
+import type { EngineState } from '../engine-process/engine-contract.ts';
+import type { EncoderClientOptions } from './encoder-client.ts';
+import { EncoderEngine } from './encoder-engine.ts';
+import { type EncodedText, EncoderTokenizer, TextTooLongError } from './encoder-tokenizer.ts';
+import { TokenizePool } from './tokenize-pool.ts';
+import { ownVector, shortened, sigmoid } from './vectors.ts';
+
+export interface TextModelOptions extends EncoderClientOptions {
+  readonly folder: string;
+  readonly precision: EncoderPrecision;
+  /** Where built graphs are kept. */
+  readonly cacheDirectory: string;
+  /** Intra-op threads of each instance; 0 takes as many as there are cores for one. */
+  readonly threads: number;
+  readonly tokenizerThreads: number;
+  readonly batching: BatcherOptions;
+}
+
+export interface EmbedOptions {
+  /** Of the vectors; all of the model's if left out. */
+  readonly dimensions?: number | null;
+  /** Which of the model's prompts comes before each text; the model's default if left out. */
+  readonly promptName?: string | null;
+  /** Whether texts that are too long are cut; else they are refused. */
+  readonly truncate?: boolean;
+  /** Lower goes first. */
+  readonly priority?: number;
+}
+
+export interface Embeddings {
+  /** In the order of the inputs. */
+  readonly vectors: readonly Float32Array[];
+  readonly numTokens: number;
+}
+
+export interface Scores {
+  /** What the model says of each document, in their order. */
+  readonly logits: Float32Array;
+  /** The same as the model wants it read: a probability, mostly. */
+  readonly scores: Float32Array;
+  readonly numTokens: number;
+}
+
+/** A request asks of a text encoder what it can't do; the message is for the client. */
+export class EncoderInputError extends Error {
+  override readonly name = 'EncoderInputError';
+}
+
+/** A text encoder: texts become vectors, or two texts a score. */
+export class TextModel {
+  readonly #folder: EncoderFolder;
+  readonly #tokenizer: EncoderTokenizer;
+  readonly #pool: TokenizePool;
+  readonly #engine: EncoderEngine;
+
+  private constructor(
+    folder: EncoderFolder,
+    tokenizer: EncoderTokenizer,
+    { folder: _path, precision, cacheDirectory, tokenizerThreads, ...options }: TextModelOptions,
+  ) {
+    this.#folder = folder;
+    this.#tokenizer = tokenizer;
+    this.#pool = new TokenizePool(tokenizer, folder.path, tokenizerThreads);
+    const source = { type: 'text', folder: folder.path, precision, cacheDirectory } as const;
+    this.#engine = new EncoderEngine({ ...options, source });
+  }
+
+  /** Looks into the folder; nothing is loaded yet. @throws ModelError, TokenizerError */
+  static async open(options: TextModelOptions): Promise<TextModel> {
+    const [folder, tokenizer] = await Promise.all([
+      inspectEncoderFolder(options.folder),
+      EncoderTokenizer.load(options.folder),
+    ]);
+    return new TextModel(folder, tokenizer, options);
+  }
+
+  get kind(): EncoderKind {
+    return this.#folder.kind;
+  }
+
+  /** Longest text in tokens, special ones included. */
+  get maxTokens(): number {
+    return this.#folder.maxTokens;
+  }
+
+  /** Of a vector; known once it has started. */
+  get dim(): number {
+    return this.#engine.info.text?.dim ?? 0;
+  }
+
+  /** Names of the prompts that texts can be given. */
+  get promptNames(): readonly string[] {
+    return Object.keys(this.#folder.modules.prompts);
+  }
+
+  get state(): EngineState {
+    return this.#engine.state;
+  }
+
+  get stats(): BatcherStats {
+    return this.#engine.stats;
+  }
+
+  get numCrashes(): number {
+    return this.#engine.numCrashes;
+  }
+
+  get pids(): readonly (number | undefined)[] {
+    return this.#engine.pids;
+  }
+
+  /** Of the model's processes once they have started, and of its files before. */
+  get memoryBytes(): number {
+    const isLoaded = this.state === 'ready' || this.state === 'recovering';
+    return isLoaded ? this.#engine.residentBytes : this.#folder.weightBytes;
+  }
+
+  /** @throws EngineError when the model can't be built or loaded */
+  async start(): Promise<void> {
+    await this.#engine.start();
+  }
+
+  close(): void {
+    this.#engine.close();
+  }
+
+  async stop(): Promise<void> {
+    this.#pool.close();
+    await this.#engine.stop();
+  }
+
+  /**
+   * @param inputs texts, or token ids with the special ones
+   * @throws EncoderInputError, TextTooLongError; TaskTooCostlyError, QueueFullError, RunError,
+   *   EngineError, ShuttingDownError; the signal's reason on abort
+   */
+  async embed(
+    inputs: readonly (string | Int32Array)[],
+    { dimensions = null, promptName = null, truncate = false, priority = 0 }: EmbedOptions,
+    caller: Caller,
+  ): Promise<Embeddings> {
+    this.#require('embedding');
+    if (dimensions !== null) this.#requireDimensions(dimensions);
+    const prompt = this.#prompt(promptName);
+    const prepared = this.#engine.prepare(inputs.length, 0, caller.client);
+    let encoded: readonly EncodedText[];
+    try {
+      const texts = inputs.flatMap((input): [string][] =>
+        typeof input === 'string' ? [[prompt + input]] : [],
+      );
+      const tokenized = [...(await this.#tokenize(texts, truncate, caller))];
+      encoded = inputs.map((input, index) =>
+        typeof input === 'string'
+          ? (tokenized.shift() ?? { ids: new Int32Array(), secondStart: 0 })
+          : this.#checkIds(input, truncate, index),
+      );
+    } finally {
+      prepared();
+    }
+    const vectors = (await this.#run(encoded, priority, caller)).map((vector) =>
+      dimensions === null ? vector : shortened(vector, dimensions),
+    );
+    return { vectors, numTokens: count(encoded) };
+  }
+
+  /**
+   * Scores documents by how well they answer a query, with a cross-encoder.
+   * @throws as `embed`
+   */
+  async rerank(
+    query: string,
+    documents: readonly string[],
+    { truncate = true, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
+    caller: Caller,
+  ): Promise<Scores> {
+    return await this.score(
+      documents.map((document) => [query, document] as const),
+      { truncate, priority },
+      caller,
+    );
+  }
+
+  /** Scores pairs of texts, with a cross-encoder. @throws as `embed` */
+  async score(
+    pairs: readonly (readonly [string, string])[],
+    { truncate = true, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
+    caller: Caller,
+  ): Promise<Scores> {
+    this.#require('reranker');
+    const prepared = this.#engine.prepare(pairs.length, 0, caller.client);
+    let encoded: readonly EncodedText[];
+    try {
+      encoded = await this.#tokenize(pairs, truncate, caller);
+    } finally {
+      prepared();
+    }
+    const rows = await this.#run(encoded, priority, caller);
+    // Of two labels the second one is that of a match.
+    const logits = Float32Array.from(rows, (row) =>
+      row.length === 2 ? (row[1] ?? 0) - (row[0] ?? 0) : (row[0] ?? 0),
+    );
+    const isProbability = this.#folder.facts.scoreActivation === 'sigmoid';
+    const scores = isProbability ? logits.map(sigmoid) : logits;
+    return { logits, scores, numTokens: count(encoded) };
+  }
+
+  async #tokenize(
+    texts: readonly (readonly [string, string?])[],
+    truncate: boolean,
+    caller: Caller,
+  ): Promise<readonly EncodedText[]> {
+    if (texts.length === 0) return [];
+    return await this.#pool.run({ texts, maxTokens: this.maxTokens, truncate }, caller);
+  }
+
+  async #run(
+    texts: readonly EncodedText[],
+    priority: number,
+    caller: Caller,
+  ): Promise<Float32Array[]> {
+    const requests = texts.map(({ ids, secondStart }) => ({
+      input: { type: 'tokens', ids, secondStart } as const,
+      rows: 1,
+      tokens: ids.length,
+      bytes: ids.byteLength,
+      shape: '',
+      priority,
+    }));
+    const outputs = await this.#engine.submit(requests, caller);
+    return outputs.map(([vector]) => ownVector(vector?.data ?? new Float32Array()));
+  }
+
+  #checkIds(ids: Int32Array, truncate: boolean, index: number): EncodedText {
+    const { maxTokens } = this;
+    if (ids.length === 0) throw new EncoderInputError('an input has no tokens');
+    const unknown = ids.find((id) => id < 0 || id >= this.#tokenizer.vocabSize);
+    if (unknown !== undefined) {
+      const { vocabSize } = this.#tokenizer;
+      throw new EncoderInputError(`${unknown} is no token id: there are ${vocabSize}, from 0`);
+    }
+    if (ids.length <= maxTokens) return { ids, secondStart: ids.length };
+    if (!truncate) throw new TextTooLongError(index, ids.length, maxTokens);
+    return { ids: ids.slice(0, maxTokens), secondStart: maxTokens };
+  }
+
+  #require(kind: EncoderKind): void {
+    if (this.kind === kind) return;
+    throw new EncoderInputError(
+      kind === 'embedding'
+        ? 'the model scores pairs of texts and makes no embeddings'
+        : 'the model makes embeddings and scores no pairs of texts',
+    );
+  }
+
+  #requireDimensions(dimensions: number): void {
+    const { matryoshkaDimensions: allowed } = this.#folder.modules;
+    if (dimensions === this.dim) return;
+    if (allowed === null) {
+      throw new EncoderInputError(
+        `the model's embeddings have ${this.dim} dimensions and no fewer`,
+      );
+    }
+    const fits = allowed === 'any' ? dimensions < this.dim : allowed.includes(dimensions);
+    if (fits && dimensions > 0) return;
+    const which = allowed === 'any' ? `1 to ${this.dim}` : allowed.join(', ');
+    throw new EncoderInputError(`the model's embeddings can have ${which} dimensions`);
+  }
+
+  #prompt(name: string | null): string {
+    const { prompts, defaultPromptName } = this.#folder.modules;
+    const chosen = name ?? defaultPromptName;
+    if (chosen === null) return '';
+    const prompt = Object.hasOwn(prompts, chosen) ? prompts[chosen] : undefined;
+    if (prompt !== undefined) return prompt;
+    const known = this.promptNames.join(', ') || 'none';
+    throw new EncoderInputError(`the model has no prompt "${chosen}"; it has ${known}`);
+  }
+}
+
+function count(texts: readonly EncodedText[]): number {
+  return texts.reduce((sum, { ids }) => sum + ids.length, 0);
+}

@@ -1,0 +1,28 @@
+import { type EncodedText, type EncoderTokenizer, TextTooLongError } from './encoder-tokenizer.ts';
+
+/** A plain value that crosses threads. */
+export interface TokenizeJob {
+  /** Texts, or pairs of them. */
+  readonly texts: readonly (readonly [string, string?])[];
+  readonly maxTokens: number;
+  /** Whether what is too long is cut. */
+  readonly truncate: boolean;
+}
+
+/** Errors lose their class between threads. */
+export type TokenizeAnswer =
+  | { readonly type: 'done'; readonly texts: readonly EncodedText[] }
+  | { readonly type: 'too-long'; readonly index: number; readonly numTokens: number };
+
+export function runTokenizeJob(
+  tokenizer: EncoderTokenizer,
+  { texts, ...options }: TokenizeJob,
+): TokenizeAnswer {
+  try {
+    const encoded = texts.map((text, index) => tokenizer.encode(text, { ...options, index }));
+    return { type: 'done', texts: encoded };
+  } catch (error) {
+    if (!(error instanceof TextTooLongError)) throw error;
+    return { type: 'too-long', index: error.index, numTokens: error.numTokens };
+  }
+}

@@ -1,0 +1,180 @@
+/** What a sentence-transformers folder says beyond its transformer: pooling, dense layers, prompts. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { z } from 'zod';
+
+import { joinUntrusted } from '../../files/untrusted-path.ts';
+import { ModelError } from '../model-error.ts';
+import { readJson } from '../huggingface/json-file.ts';
+import { SINGLE_FILE } from '../huggingface/safetensors.ts';
+
+/** How the vectors of a text's tokens become one. */
+export type Pooling = 'mean' | 'mean_sqrt_len' | 'cls' | 'last' | 'max';
+
+/** A linear layer after pooling. */
+export interface DenseLayer {
+  /** Absolute path of its weights, `linear.weight` and `linear.bias`. */
+  readonly file: string;
+  readonly inFeatures: number;
+  readonly outFeatures: number;
+  readonly bias: boolean;
+  readonly activation: 'identity' | 'tanh' | 'relu' | 'gelu';
+}
+
+export interface SentenceModules {
+  /** Several lie side by side in the vector. */
+  readonly pooling: readonly Pooling[];
+  readonly dense: readonly DenseLayer[];
+  readonly normalize: boolean;
+  /** Longest text in tokens, null if it does not say. */
+  readonly maxTokens: number | null;
+  /** Texts that come before an input, by what it is. */
+  readonly prompts: Readonly<Record<string, string>>;
+  readonly defaultPromptName: string | null;
+  /** To how many dimensions vectors may be cut; null for models that are not made for that. */
+  readonly matryoshkaDimensions: 'any' | readonly number[] | null;
+}
+
+const modulesSchema = z.array(z.looseObject({ path: z.string(), type: z.string() }));
+
+const poolingSchema = z.looseObject({
+  pooling_mode_cls_token: z.boolean().default(false),
+  pooling_mode_mean_tokens: z.boolean().default(false),
+  pooling_mode_max_tokens: z.boolean().default(false),
+  pooling_mode_mean_sqrt_len_tokens: z.boolean().default(false),
+  pooling_mode_weightedmean_tokens: z.literal(false).default(false),
+  pooling_mode_lasttoken: z.boolean().default(false),
+  /** Of newer versions, in place of the others. */
+  pooling_mode: z.union([z.string(), z.array(z.string())]).nullish(),
+});
+
+const denseSchema = z.looseObject({
+  in_features: z.int().positive(),
+  out_features: z.int().positive(),
+  bias: z.boolean().default(true),
+  activation_function: z.string().default('torch.nn.modules.linear.Identity'),
+});
+
+const promptsSchema = z.looseObject({
+  prompts: z.record(z.string(), z.string()).nullish(),
+  default_prompt_name: z.string().nullish(),
+  is_matryoshka: z.boolean().nullish(),
+  matryoshka_dimensions: z.array(z.int().positive()).nullish(),
+});
+
+const lengthSchema = z.looseObject({ max_seq_length: z.int().positive().nullish() });
+
+const MODULES_FILE = 'modules.json';
+
+/** Of a transformer by itself, as sentence-transformers takes it. */
+const PLAIN: Pick<SentenceModules, 'pooling' | 'dense' | 'normalize'> = {
+  pooling: ['mean'],
+  dense: [],
+  normalize: false,
+};
+
+/**
+ * Reads a folder's modules.json and what it names.
+ * @throws {ModelError} when something of it is damaged, or a module that can't be served
+ */
+export async function readSentenceModules(folder: string): Promise<SentenceModules> {
+  const names = await readdir(folder);
+  const optional = async <T>(name: string, schema: z.ZodType<T>): Promise<T | null> =>
+    names.includes(name) ? await readChecked(join(folder, name), schema) : null;
+  const modules = await optional(MODULES_FILE, modulesSchema);
+  const prompts = await optional('config_sentence_transformers.json', promptsSchema);
+  const length = await optional('sentence_bert_config.json', lengthSchema);
+  const { matryoshka_dimensions: dimensions, is_matryoshka: isAny } = prompts ?? {};
+  return {
+    ...(modules === null ? PLAIN : await readModules(folder, modules)),
+    maxTokens: length?.max_seq_length ?? null,
+    prompts: prompts?.prompts ?? {},
+    defaultPromptName: prompts?.default_prompt_name ?? null,
+    matryoshkaDimensions: dimensions ?? (isAny === true ? 'any' : null),
+  };
+}
+
+async function readModules(
+  folder: string,
+  modules: z.infer<typeof modulesSchema>,
+): Promise<Pick<SentenceModules, 'pooling' | 'dense' | 'normalize'>> {
+  const origin = join(folder, MODULES_FILE);
+  let pooling: readonly Pooling[] = [];
+  const dense: DenseLayer[] = [];
+  let normalize = false;
+  for (const { path, type } of modules) {
+    const inside = () => joinUntrusted(folder, path, origin);
+    const kind: string = type.split('.').at(-1) ?? '';
+    switch (kind) {
+      case 'Transformer':
+        if (path !== '')
+          throw new ModelError(`${origin}: the transformer is in a folder of its own`);
+        break;
+      case 'Pooling':
+        pooling = await readPooling(join(inside(), 'config.json'));
+        break;
+      case 'Dense':
+        dense.push(await readDense(inside()));
+        break;
+      case 'Normalize':
+        normalize = true;
+        break;
+      default:
+        throw new ModelError(`${origin} has a module that can't be served: ${type}`);
+    }
+  }
+  if (pooling.length === 0) throw new ModelError(`${origin} has no pooling`);
+  return { pooling, dense, normalize };
+}
+
+async function readPooling(path: string): Promise<readonly Pooling[]> {
+  const config = await readChecked(path, poolingSchema);
+  const named = [config.pooling_mode ?? []].flat().map((name) => POOLING_NAMES[name] ?? null);
+  // In the order in which sentence-transformers lays them side by side.
+  const flagged = [
+    config.pooling_mode_cls_token && 'cls',
+    config.pooling_mode_max_tokens && 'max',
+    config.pooling_mode_mean_tokens && 'mean',
+    config.pooling_mode_mean_sqrt_len_tokens && 'mean_sqrt_len',
+    config.pooling_mode_lasttoken && 'last',
+  ].filter((mode) => mode !== false) as Pooling[];
+  if (named.includes(null)) throw new ModelError(`${path} has a pooling that can't be served`);
+  const modes = named.length > 0 ? (named as Pooling[]) : flagged;
+  if (modes.length === 0) throw new ModelError(`${path} names no pooling that can be served`);
+  return modes;
+}
+
+const POOLING_NAMES: Readonly<Record<string, Pooling>> = {
+  cls: 'cls',
+  mean: 'mean',
+  max: 'max',
+  mean_sqrt_len_tokens: 'mean_sqrt_len',
+  lasttoken: 'last',
+};
+
+async function readDense(folder: string): Promise<DenseLayer> {
+  const path = join(folder, 'config.json');
+  const config = await readChecked(path, denseSchema);
+  const name = config.activation_function.split('.').at(-1)?.toLowerCase() ?? '';
+  if (!isActivation(name)) {
+    throw new ModelError(`${path} has an activation that can't be served: ${name}`);
+  }
+  return {
+    file: join(folder, SINGLE_FILE),
+    inFeatures: config.in_features,
+    outFeatures: config.out_features,
+    bias: config.bias,
+    activation: name,
+  };
+}
+
+function isActivation(name: string): name is DenseLayer['activation'] {
+  return ['identity', 'tanh', 'relu', 'gelu'].includes(name);
+}
+
+async function readChecked<T>(path: string, schema: z.ZodType<T>): Promise<T> {
+  const parsed = schema.safeParse(await readJson(path));
+  if (parsed.success) return parsed.data;
+  throw new ModelError(`${path}: ${z.prettifyError(parsed.error)}`);
+}

@@ -1,0 +1,42 @@
+import { ort } from './api.ts';
+import { IoBinding } from './io-binding.ts';
+import { addressOf } from './native-memory.ts';
+import type { Session } from './session.ts';
+import { Tensor } from './tensor.ts';
+
+/**
+ * Runs a graph whose outputs have shapes that nobody knows before: ONNX Runtime allocates them.
+ * @param inputs by name
+ * @param outputs names of those that are wanted
+ * @returns one tensor for each, for the caller to release
+ * @throws OrtError when the run fails; RangeError when the graph has no such input
+ */
+export function runForOutputs(
+  session: Session,
+  inputs: ReadonlyMap<string, Tensor>,
+  outputs: readonly string[],
+): Tensor[] {
+  const binding = new IoBinding(session);
+  for (const [name, tensor] of inputs) binding.bindInput(name, tensor);
+  const texts = outputs.map((name) => new TextEncoder().encode(`${name}\0`));
+  const values = new BigUint64Array(outputs.length);
+  ort().api.Run(
+    session.pointer,
+    null,
+    binding.inputs.names,
+    binding.inputs.values(),
+    binding.inputs.count,
+    BigUint64Array.from(texts, addressOf),
+    outputs.length,
+    values,
+  );
+  const tensors: Tensor[] = [];
+  try {
+    for (const pointer of values) tensors.push(Tensor.adopt(pointer));
+    return tensors;
+  } catch (error) {
+    for (const tensor of tensors) tensor.release();
+    for (const pointer of values.subarray(tensors.length + 1)) ort().api.ReleaseValue(pointer);
+    throw error;
+  }
+}

@@ -1,0 +1,138 @@
+/** Any graph without state, in a process of its own. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { TensorValue } from '../../src/encoder/tensors/tensor.ts';
+import { TENSOR_BATCHING } from '../../src/front/batching/default-batching.ts';
+import type { BatcherOptions } from '../../src/front/batching/batcher-options.ts';
+import { TensorModel } from '../../src/front/encoder/tensor-model.ts';
+import { GraphBuilder } from '../../src/onnx/graph-builder.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+const CALLER = { client: '', signal: new AbortController().signal };
+const TABLE_ROWS = 4;
+
+/** `row` [batch, 2] is the row of a table that `index` [batch] says, and `twice` [batch] its double. */
+function tableGraph(): GraphBuilder {
+  const graph = new GraphBuilder('table');
+  graph.input('index', 'int64', ['batch']);
+  const values = Float32Array.from({ length: 2 * TABLE_ROWS }, (_, place) => place);
+  graph.initializer('table', 'float', [TABLE_ROWS, 2], values);
+  graph.node('row', 'Gather', ['table', 'index']);
+  graph.node('twice', 'Add', ['index', 'index']);
+  graph.output('row', 'float', ['batch', 2]);
+  graph.output('twice', 'int64', ['batch']);
+  return graph;
+}
+
+async function start(graph: GraphBuilder, batching: Partial<BatcherOptions> = {}) {
+  const path = join(await temporaryDirectory(), 'model.onnx');
+  await writeFile(path, graph.toBytes());
+  const model = new TensorModel({
+    source: { type: 'graph', path, isBatched: null },
+    threads: 1,
+    runTimeoutMs: 60_000,
+    batching: { ...TENSOR_BATCHING, ...batching },
+  });
+  onTestFinished(() => model.stop());
+  await model.start();
+  return model;
+}
+
+function indices(...values: number[]): TensorValue {
+  const data = BigInt64Array.from(values, BigInt);
+  return { name: 'index', datatype: 'INT64', shape: [values.length], data };
+}
+
+describe('a model without state', () => {
+  it('tells what it takes and gives, and refuses other tensors before they are queued', async () => {
+    const model = await start(tableGraph());
+    expect(model.signature).toEqual({
+      inputs: [{ name: 'index', datatype: 'INT64', shape: ['batch'] }],
+      outputs: [
+        { name: 'row', datatype: 'FP32', shape: ['batch', 2] },
+        { name: 'twice', datatype: 'INT64', shape: ['batch'] },
+      ],
+      isBatched: true,
+    });
+    expect(model.memoryBytes).toBeGreaterThan(2 ** 20);
+    await expect(model.infer([], {}, CALLER)).rejects.toThrow('the input "index" is missing');
+    await expect(model.infer([indices(1)], { outputs: ['x'] }, CALLER)).rejects.toThrow(
+      'the model has no output "x"; it has row, twice',
+    );
+    expect(model.stats.numBatches).toBe(0);
+  });
+
+  it('runs requests together, and gives each its own rows', async () => {
+    const model = await start(tableGraph());
+    const answers = await Promise.all([
+      model.infer([indices(3)], {}, CALLER),
+      model.infer([indices(0, 2)], { outputs: ['twice', 'row'] }, CALLER),
+      model.infer([indices(1)], { outputs: ['row'] }, CALLER),
+    ]);
+    expect(answers).toEqual([
+      [
+        { name: 'row', datatype: 'FP32', shape: [1, 2], data: Float32Array.of(6, 7) },
+        { name: 'twice', datatype: 'INT64', shape: [1], data: BigInt64Array.of(6n) },
+      ],
+      [
+        { name: 'twice', datatype: 'INT64', shape: [2], data: BigInt64Array.of(0n, 4n) },
+        { name: 'row', datatype: 'FP32', shape: [2, 2], data: Float32Array.of(0, 1, 4, 5) },
+      ],
+      [{ name: 'row', datatype: 'FP32', shape: [1, 2], data: Float32Array.of(2, 3) }],
+    ]);
+    expect(model.stats).toMatchObject({ numBatches: 1, numRows: 4, numSucceeded: 3 });
+  });
+
+  it('fails the one request of a batch that makes the graph fail', async () => {
+    const model = await start(tableGraph());
+    const answers = await Promise.allSettled([
+      model.infer([indices(1)], { outputs: ['row'] }, CALLER),
+      model.infer([indices(TABLE_ROWS)], {}, CALLER),
+      model.infer([indices(2)], { outputs: ['row'] }, CALLER),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(answers[1]).toMatchObject({
+      reason: { name: 'RunError', message: expect.stringMatching(/indices element out of data/) },
+    });
+    expect(model.stats).toMatchObject({ numBatches: 1, numSucceeded: 2, numFailed: 1 });
+  });
+
+  it('is run for each request by itself where there is no batch dimension', async () => {
+    const graph = new GraphBuilder('sum');
+    graph.input('x', 'float', [2, 'n']);
+    graph.node('y', 'Add', ['x', 'x']);
+    graph.output('y', 'float', [2, 'n']);
+    const model = await start(graph);
+    const x = { name: 'x', datatype: 'FP32', shape: [2, 1], data: Float32Array.of(1, 2) } as const;
+    const answers = await Promise.all([model.infer([x], {}, CALLER), model.infer([x], {}, CALLER)]);
+    const y = { name: 'y', datatype: 'FP32', shape: [2, 1], data: Float32Array.of(2, 4) };
+    expect(answers).toEqual([[y], [y]]);
+    expect(model.stats.numBatches).toBe(2);
+  });
+
+  it('has all answered though its processes are killed', async () => {
+    const model = await start(tableGraph(), { instances: 2, maxBatchSize: 4 });
+    const requests = Array.from({ length: 200 }, (_, place) =>
+      model.infer([indices(place % TABLE_ROWS)], { outputs: ['row'] }, CALLER),
+    );
+    for (const pid of model.pids) if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    const answers = await Promise.all(requests);
+    const first = answers.map(([row]) => row?.data[0]);
+    expect(first).toEqual(requests.map((_, place) => 2 * (place % TABLE_ROWS)));
+    expect(model.numCrashes).toBe(2);
+  });
+
+  it('that can not be loaded says why', async () => {
+    const path = join(await temporaryDirectory(), 'model.onnx');
+    await writeFile(path, 'no model');
+    const model = new TensorModel({
+      source: { type: 'graph', path, isBatched: null },
+      threads: 1,
+      runTimeoutMs: 60_000,
+      batching: TENSOR_BATCHING,
+    });
+    await expect(model.start()).rejects.toThrow(/Protobuf parsing failed/i);
+    await model.stop();
+  });
+});

@@ -1,0 +1,98 @@
+/** Text encoders in a process of their own, from texts to vectors and scores. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { TEXT_BATCHING } from '../../src/front/batching/default-batching.ts';
+import { TextModel } from '../../src/front/encoder/text-model.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { encoderFolder, encoderReference, largestDifference } from './support/encoders.ts';
+
+const CALLER = { client: '', signal: new AbortController().signal };
+const TOLERANCE = 1e-4;
+
+async function start(name: string) {
+  const model = await TextModel.open({
+    folder: encoderFolder(name),
+    precision: 'fp32',
+    cacheDirectory: await temporaryDirectory(),
+    threads: 1,
+    tokenizerThreads: 1,
+    runTimeoutMs: 60_000,
+    batching: TEXT_BATCHING,
+  });
+  onTestFinished(() => model.stop());
+  await model.start();
+  return model;
+}
+
+function expectNear(vectors: readonly Float32Array[], expected: readonly number[][]): void {
+  expect(vectors).toHaveLength(expected.length);
+  for (const [row, vector] of expected.entries()) {
+    expect(largestDifference(vectors[row] ?? [], vector)).toBeLessThan(TOLERANCE);
+  }
+}
+
+describe('an embedding model', () => {
+  it('makes vectors of texts and of tokens', async () => {
+    const { texts, ids, vectors } = await encoderReference('bert');
+    const model = await start('bert');
+    expect([model.kind, model.dim, model.maxTokens]).toEqual(['embedding', 16, 16]);
+    const ofTexts = await model.embed(texts, { truncate: true }, CALLER);
+    expectNear(ofTexts.vectors, vectors);
+    expect(ofTexts.numTokens).toBe(ids.flat().length);
+    const tokens = ids.map((each) => Int32Array.from(each));
+    expectNear((await model.embed(tokens, {}, CALLER)).vectors, vectors);
+  });
+
+  it('puts prompts before texts', async () => {
+    const { texts, prompt } = await encoderReference('bert');
+    const model = await start('bert');
+    const { vectors } = await model.embed(
+      texts,
+      { promptName: prompt?.name ?? '', truncate: true },
+      CALLER,
+    );
+    expectNear(vectors, prompt?.vectors ?? []);
+  });
+
+  it('tokenizes long texts in a thread', async () => {
+    const model = await start('bert');
+    const long = 'the cat sat. '.repeat(1000);
+    const { vectors, numTokens } = await model.embed([long, 'a'], { truncate: true }, CALLER);
+    expect(numTokens).toBe(model.maxTokens + 3);
+    expect(vectors.map(({ length }) => length)).toEqual([16, 16]);
+    await expect(model.embed(['a', long], {}, CALLER)).rejects.toMatchObject({
+      name: 'TextTooLongError',
+      index: 1,
+      numTokens: 4002,
+      maxTokens: 16,
+    });
+  });
+
+  it('refuses what it can not do', async () => {
+    const model = await start('bert');
+    const refusals = [
+      model.embed(['a'], { dimensions: 8 }, CALLER),
+      model.embed(['a'], { promptName: 'passage' }, CALLER),
+      model.embed([Int32Array.of(2, 1000, 3)], {}, CALLER),
+      model.embed([new Int32Array()], {}, CALLER),
+      model.rerank('a', ['b'], {}, CALLER),
+    ].map((refusal) => refusal.catch((error: Error) => error.message));
+    expect(await Promise.all(refusals)).toEqual([
+      "the model's embeddings have 16 dimensions and no fewer",
+      'the model has no prompt "passage"; it has document, query',
+      expect.stringMatching(/^1000 is no token id: there are \d+, from 0$/),
+      'an input has no tokens',
+      'the model makes embeddings and scores no pairs of texts',
+    ]);
+  });
+});
+
+it('a cross-encoder scores documents for a query', async () => {
+  const { query, documents, logits, scores } = await encoderReference('xlm-roberta-reranker');
+  const model = await start('xlm-roberta-reranker');
+  const made = await model.rerank(query, documents, {}, CALLER);
+  expect(largestDifference(made.logits, logits)).toBeLessThan(TOLERANCE);
+  expect(largestDifference(made.scores, scores)).toBeLessThan(TOLERANCE);
+  await expect(model.embed(['a'], {}, CALLER)).rejects.toThrow(
+    'the model scores pairs of texts and makes no embeddings',
+  );
+});
