@@ -1,0 +1,107 @@
+/** What embeddings, reranking and scoring answer, as OpenAI, Jina, Cohere, vLLM and TEI have it. */
+import type { Embeddings, Scores } from '../../front/encoder/text-model.ts';
+import type { RerankRequest, TeiRerankRequest } from './bodies.ts';
+
+/** Numbers that are written in a turn of the event loop: some 2 ms. */
+const NUMBERS_PER_PIECE = 8192;
+
+/**
+ * OpenAI's answer of vectors, in pieces of JSON: 2,048 vectors of 1,024 numbers take half a second to
+ * write, and others must get their turn in between.
+ * @param encodingFormat `base64` is that of little-endian float32
+ */
+export function* embeddingsAnswer(
+  { vectors, numTokens }: Embeddings,
+  model: string,
+  encodingFormat: 'float' | 'base64',
+): Generator<string, void> {
+  const written = encodingFormat === 'base64' ? toBase64 : toJson;
+  yield '{"object":"list","data":[';
+  yield* joined(vectors, (vector, index) => {
+    return `{"object":"embedding","index":${index},"embedding":${written(vector)}}`;
+  });
+  const usage = { prompt_tokens: numTokens, total_tokens: numTokens };
+  yield `],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usage)}}`;
+}
+
+/** TEI's answer of vectors: nothing but them. */
+export function* teiEmbedAnswer({ vectors }: Embeddings): Generator<string, void> {
+  yield '[';
+  yield* joined(vectors, toJson);
+  yield ']';
+}
+
+function* joined(
+  vectors: readonly Float32Array[],
+  written: (vector: Float32Array, index: number) => string,
+): Generator<string, void> {
+  let piece = '';
+  let numbers = 0;
+  for (const [index, vector] of vectors.entries()) {
+    piece += `${index === 0 ? '' : ','}${written(vector, index)}`;
+    numbers += vector.length;
+    if (numbers < NUMBERS_PER_PIECE) continue;
+    yield piece;
+    piece = '';
+    numbers = 0;
+  }
+  yield piece;
+}
+
+function toJson(vector: Float32Array): string {
+  return JSON.stringify(Array.from(vector));
+}
+
+function toBase64({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return `"${Buffer.from(buffer, byteOffset, byteLength).toString('base64')}"`;
+}
+
+/** Jina's and Cohere's answer: documents by how relevant they are. */
+export function rerankAnswer(
+  { scores, numTokens }: Scores,
+  { documents, top_n: topN, return_documents: withDocuments }: RerankRequest,
+  { id, model }: { readonly id: string; readonly model: string },
+) {
+  const results = ranked(scores)
+    .slice(0, topN ?? documents.length)
+    .map((index) => ({
+      index,
+      ...(withDocuments === true ? { document: { text: documents[index] ?? '' } } : {}),
+      relevance_score: scores[index] ?? 0,
+    }));
+  return { id, model, usage: { prompt_tokens: numTokens, total_tokens: numTokens }, results };
+}
+
+/** vLLM's answer: a score for each pair. */
+export function scoreAnswer(
+  { scores, numTokens }: Scores,
+  { id, model, created }: { readonly id: string; readonly model: string; readonly created: number },
+) {
+  return {
+    id,
+    object: 'list',
+    created,
+    model,
+    data: Array.from(scores, (score, index) => ({ index, object: 'score', score })),
+    usage: { prompt_tokens: numTokens, total_tokens: numTokens },
+  };
+}
+
+/** TEI's answer: texts by how relevant they are. */
+export function teiRerankAnswer(
+  { scores, logits }: Scores,
+  { texts, raw_scores: isRaw, return_text: withText }: TeiRerankRequest,
+) {
+  const told = isRaw === true ? logits : scores;
+  return ranked(told).map((index) => ({
+    index,
+    score: told[index] ?? 0,
+    ...(withText === true ? { text: texts[index] ?? '' } : {}),
+  }));
+}
+
+/** Places of scores, the highest first. */
+function ranked(scores: Float32Array): number[] {
+  const places = Array.from(scores, (_score, index) => index);
+  return places.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0));
+}

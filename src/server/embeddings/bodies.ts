@@ -1,0 +1,150 @@
+/** The bodies of embeddings, reranking and scoring, as OpenAI, Jina, Cohere, vLLM and TEI have them. */
+import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
+import { badRequest } from '../errors.ts';
+import { boundedList, shortText } from '../schemas/fields.ts';
+import { parseWith } from '../schemas/parse.ts';
+import { parsePrompts } from '../schemas/prompt.ts';
+
+/** What all of them take. */
+const common = {
+  model: shortText.nullish(),
+  user: shortText.nullish(),
+  /** Lower goes first. */
+  priority: z.int().nullish(),
+  /** Seconds that the request may take, waiting included. */
+  timeout: z.number().positive().max(86_400).nullish(),
+};
+
+const embeddingsSchema = z.looseObject({
+  ...common,
+  input: z.unknown(),
+  encoding_format: z.enum(['float', 'base64']).nullish(),
+  dimensions: z.int().min(1).nullish(),
+  /** Which of the model's prompts comes before each text. */
+  prompt_name: shortText.nullish(),
+  /** Texts that are too long are cut to what the model takes (-1, or any length), not refused. */
+  truncate_prompt_tokens: z.int().min(-1).nullish(),
+});
+
+/** Of `/v1/embeddings`. */
+export interface EmbeddingsRequest extends Omit<z.infer<typeof embeddingsSchema>, 'input'> {
+  readonly inputs: readonly (string | Int32Array)[];
+}
+
+/** @throws ApiError 400 naming the field */
+export function parseEmbeddings(json: unknown): EmbeddingsRequest {
+  const { input, ...body } = parseWith(embeddingsSchema, json);
+  const inputs = parsePrompts(input, LIMITS.encoderTexts, 'input').map((prompt) =>
+    'text' in prompt ? prompt.text : Int32Array.from(prompt.tokenIds),
+  );
+  return { ...body, inputs };
+}
+
+const text = z.string();
+/** A text, or an object with one, as Cohere's clients send them. */
+const document = z.union([text, z.looseObject({ text }).transform((each) => each.text)], {
+  error: 'expected a text or an object with one',
+});
+const documents = boundedList(document, LIMITS.encoderTexts).refine((list) => list.length > 0, {
+  error: 'expected at least one document',
+});
+
+/** Of `/v1/rerank` and `/v2/rerank`. */
+const rerankSchema = z.looseObject({
+  ...common,
+  query: text,
+  documents,
+  top_n: z.int().min(1).nullish(),
+  return_documents: z.boolean().nullish(),
+});
+
+export type RerankRequest = z.infer<typeof rerankSchema>;
+
+/** @throws ApiError 400 naming the field */
+export function parseRerank(json: unknown): RerankRequest {
+  return parseWith(rerankSchema, json);
+}
+
+const oneOrMany = z.union([text.transform((one) => [one]), documents], {
+  error: 'expected a text or a list of texts',
+});
+
+const scoreSchema = z.looseObject({
+  ...common,
+  queries: oneOrMany.nullish(),
+  documents: oneOrMany.nullish(),
+  /** vLLM's older names. */
+  text_1: oneOrMany.nullish(),
+  text_2: oneOrMany.nullish(),
+});
+
+export interface ScoreRequest extends Pick<
+  z.infer<typeof scoreSchema>,
+  'model' | 'user' | 'priority' | 'timeout'
+> {
+  readonly pairs: readonly (readonly [string, string])[];
+}
+
+/**
+ * Of `/v1/score`: one query with each document, or as many queries as documents, one each.
+ * @throws ApiError 400 naming the field
+ */
+export function parseScore(json: unknown): ScoreRequest {
+  const body = parseWith(scoreSchema, json);
+  const queries = required(body.queries ?? body.text_1, 'queries');
+  const second = required(body.documents ?? body.text_2, 'documents');
+  if (queries.length !== 1 && queries.length !== second.length) {
+    throw badRequest(
+      `\`documents\`: there are ${second.length} for ${queries.length} queries; expected one query, or as many.`,
+      'documents',
+      'invalid_value',
+    );
+  }
+  const [only = ''] = queries;
+  const pairs = second.map((each, index) => [queries[index] ?? only, each] as const);
+  return { ...body, pairs };
+}
+
+function required(texts: string[] | null | undefined, param: string): string[] {
+  if (texts) return texts;
+  throw badRequest(`\`${param}\` is required.`, param, 'missing_required_parameter');
+}
+
+const teiEmbedSchema = z.looseObject({
+  inputs: z.unknown(),
+  normalize: z.literal(true, 'only what the model does itself is supported').nullish(),
+  truncate: z.boolean().nullish(),
+  prompt_name: shortText.nullish(),
+  dimensions: z.int().min(1).nullish(),
+});
+
+/** Of text-embeddings-inference's `/embed`. */
+export interface TeiEmbedRequest extends Omit<z.infer<typeof teiEmbedSchema>, 'inputs'> {
+  readonly inputs: readonly (string | Int32Array)[];
+}
+
+/** @throws ApiError 400 naming the field */
+export function parseTeiEmbed(json: unknown): TeiEmbedRequest {
+  const { inputs, ...body } = parseWith(teiEmbedSchema, json);
+  const parsed = parsePrompts(inputs, LIMITS.encoderTexts, 'inputs').map((prompt) =>
+    'text' in prompt ? prompt.text : Int32Array.from(prompt.tokenIds),
+  );
+  return { ...body, inputs: parsed };
+}
+
+const teiRerankSchema = z.looseObject({
+  query: text,
+  texts: documents,
+  raw_scores: z.boolean().nullish(),
+  return_text: z.boolean().nullish(),
+  truncate: z.boolean().nullish(),
+});
+
+/** Of text-embeddings-inference's `/rerank`. */
+export type TeiRerankRequest = z.infer<typeof teiRerankSchema>;
+
+/** @throws ApiError 400 naming the field */
+export function parseTeiRerank(json: unknown): TeiRerankRequest {
+  return parseWith(teiRerankSchema, json);
+}
