@@ -3,15 +3,16 @@
  * the server does it by default, over the same process and the same texts.
  *
  *   npx tsx scripts/bench/batching.ts --model FOLDER [--precision fp32] [--clients 32] [--seconds 8]
- *     [--rounds 2] [--tokens 32] [--window-ms 10] [--threads 0] [--json]
+ *     [--rounds 2] [--tokens 32] [--window-ms 10] [--threads 1] [--json]
  *
  * FOLDER is one that sentence-transformers can load, such as all-MiniLM-L6-v2's. Texts are made-up
- * tokens, of lengths that are log-normally distributed
- * around --tokens, up to 256. Closed loop: each of the
- * clients asks anew as soon as it is answered. Open loop: texts come by themselves (Poisson), at half
- * and at nine tenths of what the server's default did in the closed loop. Latencies include the wait.
- * Ways take turns, round by round; tables have the medians.
+ * tokens; their lengths are log-normally distributed around --tokens, up to 256. Closed loop: each of
+ * the clients asks anew as soon as it is answered. Open loop: texts come by themselves (Poisson), at
+ * half and at nine tenths of what the server's default did in the closed loop. Latencies include the
+ * wait; CPU time is that of the model's process (Linux). Ways take turns, round by round; the table has
+ * the medians.
  */
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { arrivalTimes } from '../../src/bench/arrivals.ts';
@@ -35,7 +36,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '2' },
     tokens: { type: 'string', default: '32' },
     'window-ms': { type: 'string', default: '10' },
-    threads: { type: 'string', default: '0' },
+    threads: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -57,6 +58,8 @@ interface Load {
   /** In milliseconds. */
   readonly p50: number;
   readonly p99: number;
+  /** Milliseconds of the model's process for a text. */
+  readonly cpuMs: number;
   readonly meanBatch: number;
   /** Of all that was computed. */
   readonly padding: number;
@@ -123,7 +126,9 @@ async function measure(
 ): Promise<Load> {
   const batcher: Batcher = new DynamicBatcher(way, (inputs) => client.run(inputs));
   const start = performance.now();
+  const cpuBefore = cpuMsOf(client.pid);
   const latencies = await load(batcher);
+  const cpuMs = cpuMsOf(client.pid) - cpuBefore;
   const seconds = (performance.now() - start) / 1000;
   const { percentiles } = summarize(latencies, [50, 99]);
   const { numRows, numBatches, numTokens, numPaddedTokens } = batcher.stats;
@@ -131,9 +136,18 @@ async function measure(
     rate: latencies.length / seconds,
     p50: percentiles.get(50) ?? 0,
     p99: percentiles.get(99) ?? 0,
+    cpuMs: cpuMs / latencies.length,
     meanBatch: numRows / numBatches,
     padding: 1 - numTokens / numPaddedTokens,
   };
+}
+
+/** What a process has computed since its start; NaN where the system does not tell. */
+function cpuMsOf(pid: number | undefined): number {
+  if (process.platform !== 'linux') return NaN;
+  // Behind the name, which may have spaces: user and system time, in hundredths of a second.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
 function medianLoad(loads: readonly Load[]): Load {
@@ -142,6 +156,7 @@ function medianLoad(loads: readonly Load[]): Load {
     rate: of('rate'),
     p50: of('p50'),
     p99: of('p99'),
+    cpuMs: of('cpuMs'),
     meanBatch: of('meanBatch'),
     padding: of('padding'),
   };
@@ -182,14 +197,24 @@ async function main(): Promise<void> {
 }
 
 function print(results: Readonly<Record<string, Readonly<Record<string, Load>>>>): void {
-  const header = ['load', 'way', 'embeddings/s', 'p50 ms', 'p99 ms', 'texts per batch', 'padding'];
+  const header = [
+    'load',
+    'way',
+    'embeddings/s',
+    'p50 ms',
+    'p99 ms',
+    'CPU ms/text',
+    'texts per batch',
+    'padding',
+  ];
   const rows = Object.entries(results).flatMap(([load, ways]) =>
-    Object.entries(ways).map(([way, { rate, p50, p99, meanBatch, padding }]) => [
+    Object.entries(ways).map(([way, { rate, p50, p99, cpuMs, meanBatch, padding }]) => [
       load,
       way,
       rate.toFixed(0),
       p50.toFixed(0),
       p99.toFixed(0),
+      cpuMs.toFixed(1),
       meanBatch.toFixed(1),
       `${(100 * padding).toFixed(0)}%`,
     ]),
