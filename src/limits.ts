@@ -168,11 +168,11 @@ export const LIMITS = {
   batchQueueBytes: 256 * 2 ** 20,
   /** Bytes of a batch's inputs; a single request may have more. */
   batchBytes: 16 * 2 ** 20,
-  /** Rows of a batch, and of a request of tensors. */
+  /** Rows of a batch, and of a request of tensors (--max-batch-size). */
   batchRows: 64,
-  /** Tokens of a batch of texts with their padding; a single text may have more. */
+  /** Tokens of a batch of texts with their padding; a single text may have more (--max-batch-tokens). */
   batchTokens: 4096,
-  /** Milliseconds that a model may take over a batch; then its process is replaced. */
+  /** Milliseconds that a model may take over a batch; then its process is replaced (--step-timeout). */
   batchMs: 60_000,
 
   /** Milliseconds of the last `loopWindowMs` in which the front's event loop stood still: /livez fails. */

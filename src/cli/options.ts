@@ -4,6 +4,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
+import { BATCHING_FLAGS } from './flags/batching-flags.ts';
 import { ENGINE_FLAGS } from './flags/engine-flags.ts';
 import type { FlagSpec } from './flags/flag-spec.ts';
 import { HTTP_FLAGS } from './flags/http-flags.ts';
@@ -18,6 +19,7 @@ const OPTIONS = {
   ...REQUEST_FLAGS,
   ...HTTP_FLAGS,
   ...REGISTRY_FLAGS,
+  ...BATCHING_FLAGS,
 };
 
 export type OptionName = keyof typeof OPTIONS;

@@ -20,6 +20,8 @@ import { onReloadSignal } from './reload.ts';
 import { modelControl, servedModels } from './served-models.ts';
 import { onShutdownSignal } from './shutdown.ts';
 import { type LoadedText, TextModelLoader } from './text-model-loader.ts';
+import { EncoderLoader } from './encoder-loader.ts';
+import { AnyModelLoader, type LoadedModel } from './model-loader.ts';
 import { packageVersion } from './version.ts';
 
 const NAMES: readonly OptionName[] = [
@@ -32,6 +34,11 @@ const NAMES: readonly OptionName[] = [
   'keepAlive',
   'instances',
   'warmup',
+  'maxBatchSize',
+  'maxBatchTokens',
+  'maxQueueDelayMs',
+  'preferredBatchSizes',
+  'preserveOrdering',
   'host',
   'port',
   ...DEVICE_OPTIONS,
@@ -110,21 +117,20 @@ async function serve(options: ServeOptions): Promise<void> {
   const timings = new ServerTimings();
   const metrics = new MetricsHub({ withProcess: true, models: () => models.list() });
   const maxModels = control === 'auto' ? options.modelsMax : Infinity;
-  const loader = new TextModelLoader({
-    options: { ...options, model: undefined },
-    numModels: Math.min(definitions.length, maxModels),
-    logger,
-    metrics,
-    timings,
-    isShared: () => access.keys.numClients > 1,
-  });
+  const isShared = () => access.keys.numClients > 1;
+  const flags = { ...options, model: undefined };
+  const numModels = Math.min(definitions.length, maxModels);
+  const loader = new AnyModelLoader(
+    new TextModelLoader({ options: flags, numModels, logger, metrics, timings, isShared }),
+    new EncoderLoader({ options: flags, logger, isShared }),
+  );
   const [only, another] = options.modelRepository === undefined ? definitions : [];
   const isAlone = only !== undefined && another === undefined;
   // What is wrong with the only model is told before there is a server.
   if (isAlone) await loader.estimate(only);
   /** Why the only model could not be loaded. */
   let failure: unknown;
-  const models: ModelRegistry<LoadedText> = new ModelRegistry<LoadedText>({
+  const models: ModelRegistry<LoadedModel> = new ModelRegistry<LoadedModel>({
     loader,
     control,
     maxModels,
@@ -192,13 +198,13 @@ async function serve(options: ServeOptions): Promise<void> {
   const { url } = listener;
   const needsKey = !access.keys.isOpen;
   const loaded = models.loaded();
-  if (!isAlone) {
+  const [served] = loaded;
+  // The server has nothing to serve, and its operator is there to be told why.
+  if (isAlone && served === undefined) throw failure;
+  if (!isAlone || served?.runtime.kind !== 'text') {
     console.log(repositoryBanner({ url, version, models: models.list(), control, needsKey }));
     return;
   }
-  const [served] = loaded;
-  // The server has nothing to serve, and its operator is there to be told why.
-  if (served === undefined) throw failure;
   const { runtime } = served;
   const { model, how, engine, prompts } = runtime;
   const { precisionReason, deviceReason } = reasonsOf(how);
@@ -241,7 +247,7 @@ function serverConfig(options: ServeOptions, version: string): ServerConfig {
 /** Looks at the repository again and again, one look after the other. */
 function followRepository(
   options: ServeOptions,
-  models: ModelRegistry<LoadedText>,
+  models: ModelRegistry<LoadedModel>,
   logger: Logger,
 ): void {
   const look = async (): Promise<void> => {

@@ -161,6 +161,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const { eosTokenIds } = tokenizer;
     const weights = model.manifest.numParameters * BYTES_PER_WEIGHT[choice.precision];
     return {
+      kind: 'text',
       generator: new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe }),
       engine,
       admission,

@@ -12,7 +12,7 @@ import { badRequest, methodNotAllowed, routeNotFound, type ApiError } from './er
 import { healthRoutes } from './operating/health.ts';
 import { allowHosts } from './http/hosts.ts';
 import { metricsRoute } from './operating/metrics-route.ts';
-import { embeddingRoutes } from './openai/embeddings.ts';
+import { embeddingRoutes } from './embeddings/routes.ts';
 import { modelRoutes } from './openai/models.ts';
 import { renderRoutes } from './openai/render.ts';
 import { completionRoutes } from './openai/routes.ts';

@@ -9,6 +9,8 @@ import type { GrammarChecker } from '../front/grammars/grammar-checker.ts';
 import type { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import { LIMITS } from '../limits.ts';
+import type { TensorModel } from '../front/encoder/tensor-model.ts';
+import type { TextModel } from '../front/encoder/text-model.ts';
 import type { Runtime } from '../front/registry/loaded-model.ts';
 import type { ModelRegistry } from '../front/registry/model-registry.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
@@ -79,8 +81,18 @@ export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
   webSocketPingMs: 30_000,
 };
 
+/** What every model in memory has, whatever it computes. */
+interface ServedRuntime extends Runtime {
+  readonly model: { readonly id: string; readonly created: number };
+  /** Of its processes: of the one that is best off, and the longest silence of one with work. */
+  readonly engine: Pick<Engine, 'state' | 'silentMs'>;
+  /** Its queue: takes nothing new after `close`, and is idle once all requests have ended. */
+  readonly admission: Pick<Admission, 'onIdle' | 'close'>;
+}
+
 /** A model that generates text, with all that is its own. */
-export interface TextRuntime extends Runtime {
+export interface TextRuntime extends ServedRuntime {
+  readonly kind: 'text';
   readonly generator: Generator;
   readonly engine: Engine;
   readonly admission: Pick<Admission, 'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close'>;
@@ -95,9 +107,26 @@ export interface TextRuntime extends Runtime {
   readonly model: ServedModel;
 }
 
+/** A text encoder: texts become vectors, or pairs of them scores. */
+export interface EncoderRuntime extends ServedRuntime {
+  readonly kind: 'encoder';
+  readonly encoder: Pick<
+    TextModel,
+    'kind' | 'maxTokens' | 'dim' | 'stats' | 'embed' | 'rerank' | 'score'
+  >;
+}
+
+/** Any ONNX model without state. */
+export interface TensorRuntime extends ServedRuntime {
+  readonly kind: 'tensors';
+  readonly tensors: Pick<TensorModel, 'signature' | 'stats' | 'infer'>;
+}
+
+export type AnyRuntime = TextRuntime | EncoderRuntime | TensorRuntime;
+
 /** What all requests share. */
 export interface ServerContext {
-  readonly models: ModelRegistry<TextRuntime>;
+  readonly models: ModelRegistry<AnyRuntime>;
   /** Unix time in seconds. */
   readonly startedAt: number;
   readonly bodies: Pick<BodyReader, 'read'>;
@@ -115,7 +144,7 @@ export interface ServerContext {
 }
 
 /** What a request for a model is served with; see `acquireModel`. */
-export interface ModelContext extends ServerContext, Omit<TextRuntime, keyof Runtime> {
+export interface ModelContext extends ServerContext, Omit<TextRuntime, keyof Runtime | 'kind'> {
   /** Keeps the model loaded beyond the request, until the function that it returns is called. */
   keepLoaded(): () => void;
 }

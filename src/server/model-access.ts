@@ -2,7 +2,9 @@
 import type { Caller } from '../front/caller.ts';
 import { parseDuration } from '../front/registry/duration.ts';
 import { LIMITS } from '../limits.ts';
-import type { ModelContext, ServerContext } from './context.ts';
+import { keyOf } from '../front/registry/model-definition.ts';
+import type { Lease } from '../front/registry/model-registry.ts';
+import type { AnyRuntime, ModelContext, ServerContext } from './context.ts';
 import { badRequest } from './errors.ts';
 
 /** What of a body says which model it is for; the rest is checked by its API. */
@@ -21,22 +23,58 @@ export interface AcquiredModel {
 }
 
 /**
- * The model that a body names, once it is loaded; the first there is, if it names none.
- * @throws UnknownModelError, ModelUnavailableError, QueueFullError
+ * The model that a body names, which generates text, once it is loaded; the first there is, if it
+ * names none.
+ * @throws ApiError 400 for a model that does not; UnknownModelError, ModelUnavailableError,
+ *   QueueFullError
  */
 export async function acquireModel(
   context: ServerContext,
   json: unknown,
   caller: Caller,
 ): Promise<AcquiredModel> {
+  const lease = await acquireKind(context, json, caller, 'text');
+  return { model: { ...context, ...lease.runtime, keepLoaded: lease.pin }, release: lease.release };
+}
+
+/** The model that a body names, of one kind. @throws as `acquireModel` */
+export async function acquireKind<K extends AnyRuntime['kind']>(
+  context: ServerContext,
+  json: unknown,
+  caller: Caller,
+  kind: K,
+): Promise<Lease<RuntimeOf<K>>> {
   const { model: name, user, keepAliveMs } = modelFieldsOf(json);
-  const { runtime, definition, release, pin } = await context.models.acquire(name, caller, user);
+  const lease = await context.models.acquire(name, caller, user);
+  const { runtime, definition } = lease;
   // What one client does to the models that are loaded, all others feel.
   if (keepAliveMs !== null && context.keys.isOpen) {
-    context.models.keepAlive(`${definition.name}@${definition.version}`, keepAliveMs);
+    context.models.keepAlive(keyOf(definition), keepAliveMs);
   }
-  return { model: { ...context, ...runtime, keepLoaded: pin }, release };
+  if (isOfKind(runtime, kind)) return { ...lease, runtime };
+  lease.release();
+  throw badRequest(
+    `The model \`${definition.name}\` ${DOES[runtime.kind]}.`,
+    'model',
+    'model_not_supported',
+  );
 }
+
+type RuntimeOf<K extends AnyRuntime['kind']> = Extract<AnyRuntime, { readonly kind: K }>;
+
+function isOfKind<K extends AnyRuntime['kind']>(
+  runtime: AnyRuntime,
+  kind: K,
+): runtime is RuntimeOf<K> {
+  return runtime.kind === kind;
+}
+
+/** What a model is for, to those who want something else of it. */
+const DOES: Readonly<Record<AnyRuntime['kind'], string>> = {
+  text: 'generates text and gives no embeddings or scores',
+  encoder: 'encodes texts and generates none',
+  tensors: 'takes and gives tensors (/v2/models/.../infer)',
+};
 
 /** Runs `action` with the model that a body names, which stays loaded until it is done. */
 export async function withModel<T>(

@@ -1,5 +1,8 @@
 /** Turns whatever was thrown into what a client may see. */
 import type { Logger } from 'pino';
+import { EncoderInputError } from '../front/encoder/text-model.ts';
+import { TextTooLongError } from '../front/encoder/encoder-tokenizer.ts';
+import { BatchTimeoutError } from '../front/batching/batcher-options.ts';
 import { InvalidRequestError } from '../front/invalid-request.ts';
 import { QueueFullError, ShuttingDownError } from '../front/queue/admission.ts';
 import { ModelUnavailableError, UnknownModelError } from '../front/registry/errors.ts';
@@ -34,6 +37,11 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof ModelUnavailableError) {
     return unavailable(error.message, error.retryAfterSeconds);
   }
+  if (error instanceof EncoderInputError) return badRequest(sentence(error.message));
+  if (error instanceof TextTooLongError) {
+    return badRequest(sentence(error.message), null, 'context_length_exceeded');
+  }
+  if (error instanceof BatchTimeoutError) return requestTimedOut();
   if (error instanceof QueueFullError) return tooManyRequests(error.retryAfterSeconds);
   if (error instanceof TaskTooCostlyError) {
     return badRequest(`To render and tokenize the prompt ${error.message}.`, null, 'too_costly');
@@ -60,4 +68,8 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
     return internalError('The engine could not finish this request.');
   }
   return internalError();
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

@@ -16,7 +16,12 @@ const common = {
   timeout: z.number().positive().max(86_400).nullish(),
 };
 
-const embeddingsSchema = z.looseObject({
+/** The fields that a schema names, but for some. */
+type Known<Body, Left extends string> = {
+  readonly [K in keyof Body as string extends K ? never : K extends Left ? never : K]: Body[K];
+};
+
+export const embeddingsSchema = z.looseObject({
   ...common,
   input: z.unknown(),
   encoding_format: z.enum(['float', 'base64']).nullish(),
@@ -28,7 +33,7 @@ const embeddingsSchema = z.looseObject({
 });
 
 /** Of `/v1/embeddings`. */
-export interface EmbeddingsRequest extends Omit<z.infer<typeof embeddingsSchema>, 'input'> {
+export interface EmbeddingsRequest extends Known<z.infer<typeof embeddingsSchema>, 'input'> {
   readonly inputs: readonly (string | Int32Array)[];
 }
 
@@ -51,7 +56,7 @@ const documents = boundedList(document, LIMITS.encoderTexts).refine((list) => li
 });
 
 /** Of `/v1/rerank` and `/v2/rerank`. */
-const rerankSchema = z.looseObject({
+export const rerankSchema = z.looseObject({
   ...common,
   query: text,
   documents,
@@ -70,7 +75,7 @@ const oneOrMany = z.union([text.transform((one) => [one]), documents], {
   error: 'expected a text or a list of texts',
 });
 
-const scoreSchema = z.looseObject({
+export const scoreSchema = z.looseObject({
   ...common,
   queries: oneOrMany.nullish(),
   documents: oneOrMany.nullish(),
@@ -111,7 +116,7 @@ function required(texts: string[] | null | undefined, param: string): string[] {
   throw badRequest(`\`${param}\` is required.`, param, 'missing_required_parameter');
 }
 
-const teiEmbedSchema = z.looseObject({
+export const teiEmbedSchema = z.looseObject({
   inputs: z.unknown(),
   normalize: z.literal(true, 'only what the model does itself is supported').nullish(),
   truncate: z.boolean().nullish(),
@@ -120,7 +125,7 @@ const teiEmbedSchema = z.looseObject({
 });
 
 /** Of text-embeddings-inference's `/embed`. */
-export interface TeiEmbedRequest extends Omit<z.infer<typeof teiEmbedSchema>, 'inputs'> {
+export interface TeiEmbedRequest extends Known<z.infer<typeof teiEmbedSchema>, 'inputs'> {
   readonly inputs: readonly (string | Int32Array)[];
 }
 
@@ -133,7 +138,7 @@ export function parseTeiEmbed(json: unknown): TeiEmbedRequest {
   return { ...body, inputs: parsed };
 }
 
-const teiRerankSchema = z.looseObject({
+export const teiRerankSchema = z.looseObject({
   query: text,
   texts: documents,
   raw_scores: z.boolean().nullish(),

@@ -20,9 +20,8 @@ import { compiled } from './structured-outputs.ts';
 export function requireServing(context: ServerContext, client: string): void {
   if (context.isDraining()) throw unavailable('The server is shutting down.');
   const [only, another] = context.models.loaded();
-  if (only !== undefined && another === undefined && context.models.list().length === 1) {
-    requireRoom(only.runtime, client);
-  }
+  const isOnly = another === undefined && context.models.list().length === 1;
+  if (isOnly && only?.runtime.kind === 'text') requireRoom(only.runtime, client);
 }
 
 function requireRoom({ engine, admission }: RoomSource, client: string): void {

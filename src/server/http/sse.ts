@@ -4,6 +4,7 @@
  * against 26 to 48 us through a web stream in a Response.
  */
 import type { ServerResponse } from 'node:http';
+import { drained } from './drained.ts';
 import type { JsonObject } from '../json-object.ts';
 
 /** How events are written: OpenAI's older APIs name none, and tell of the end. */
@@ -86,18 +87,6 @@ function toText(events: readonly JsonObject[], style: EventStyle): string {
   let text = '';
   for (const event of events) text += style.toText(event);
   return text;
-}
-
-/** Resolves when the response takes more, or never will. */
-function drained(response: ServerResponse): Promise<void> {
-  if (response.destroyed) return Promise.resolve();
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      response.off('drain', settle).off('close', settle);
-      resolve();
-    };
-    response.on('drain', settle).on('close', settle);
-  });
 }
 
 /**

@@ -1,7 +1,7 @@
 /** /v1/models: what is served here. */
 import type { Hono } from 'hono';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
-import type { ServerContext, ServerEnv } from '../context.ts';
+import type { AnyRuntime, ServerContext, ServerEnv } from '../context.ts';
 import { modelNotFound } from '../errors.ts';
 import type { JsonObject } from '../json-object.ts';
 
@@ -36,12 +36,18 @@ function describeModels({ models, startedAt }: ServerContext): readonly JsonObje
       owned_by: 'chairlift',
       root: name,
       parent: null,
-      max_model_len: runtime?.model.maxModelLen ?? null,
+      max_model_len: runtime === undefined ? null : lengthOf(runtime),
       version,
       status: { value: state, ...(reason === null ? {} : { reason }) },
     };
   });
   return described;
+}
+
+/** Longest text in tokens; null for what takes none. */
+function lengthOf(runtime: AnyRuntime): number | null {
+  if (runtime.kind === 'text') return runtime.model.maxModelLen;
+  return runtime.kind === 'encoder' ? runtime.encoder.maxTokens : null;
 }
 
 function isOnlyVersion(all: readonly ModelInfo[], { name }: ModelInfo): boolean {

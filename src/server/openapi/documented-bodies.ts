@@ -7,6 +7,13 @@ import {
   detokenizeBody,
   tokenizeBody,
 } from '../schemas/bodies.ts';
+import {
+  embeddingsSchema,
+  rerankSchema,
+  scoreSchema,
+  teiEmbedSchema,
+  teiRerankSchema,
+} from '../embeddings/bodies.ts';
 import { contentParts, message } from '../schemas/messages.ts';
 import { responseBody } from '../schemas/responses.ts';
 import { inputSchema } from '../responses/input.ts';
@@ -38,4 +45,9 @@ export const documentedBodies = {
   countTokens: countTokensBody.extend({ messages: anthropicMessages }),
   tokenize: tokenizeBody.extend({ messages: messages.optional() }),
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
+  embeddings: embeddingsSchema.extend({ input: prompt }),
+  rerank: rerankSchema,
+  teiRerank: teiRerankSchema,
+  score: scoreSchema,
+  teiEmbed: teiEmbedSchema.extend({ inputs: prompt }),
 } satisfies Readonly<Record<string, z.ZodObject>>;

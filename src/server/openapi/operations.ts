@@ -1,5 +1,6 @@
 /** Every route of this server: the source of its documentation. */
 import { ANTHROPIC_OPERATIONS } from './operations/anthropic-operations.ts';
+import { EMBEDDING_OPERATIONS } from './operations/embedding-operations.ts';
 import { MODEL_OPERATIONS } from './operations/model-operations.ts';
 import { OPENAI_OPERATIONS } from './operations/openai-operations.ts';
 import { OPERATING_OPERATIONS } from './operations/operating-operations.ts';
@@ -10,6 +11,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...OPENAI_OPERATIONS,
   ...RESPONSES_OPERATIONS,
   ...ANTHROPIC_OPERATIONS,
+  ...EMBEDDING_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...OPERATING_OPERATIONS,
 ];

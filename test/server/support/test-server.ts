@@ -24,6 +24,7 @@ import {
   DEFAULT_SERVER_CONFIG,
   type SamplingDefaults,
   type ServerConfig,
+  type AnyRuntime,
   type ModelContext,
   type ServerContext,
   type TextRuntime,
@@ -158,6 +159,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const textModel = { tokenizer, chat: new PlainChatEncoder(template, tokenizer) };
   let isDraining = false;
   const runtime: TextRuntime = {
+    kind: 'text',
     memoryBytes: 0,
     stop: async () => {},
     generator:
@@ -198,7 +200,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       samplingDefaults: options.samplingDefaults ?? {},
     },
   };
-  const models = new ModelRegistry<TextRuntime>({
+  const models = new ModelRegistry<AnyRuntime>({
     loader: { estimate: async () => 0, load: async () => runtime },
     control: 'none',
     maxModels: 1,

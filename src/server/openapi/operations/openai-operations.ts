@@ -60,11 +60,4 @@ export const OPENAI_OPERATIONS: readonly Operation[] = [
     },
     streams: true,
   },
-  {
-    method: 'post',
-    path: '/v1/embeddings',
-    tag: 'OpenAI',
-    summary: 'Not served: answers 501',
-    notes: 'A model that generates text gives no embeddings.',
-  },
 ];

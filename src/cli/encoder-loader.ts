@@ -1,0 +1,185 @@
+/** From a definition to a model without state: a text encoder, or any ONNX graph. */
+import { readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Logger } from 'pino';
+import type { BatcherOptions } from '../front/batching/batcher-options.ts';
+import { TensorModel } from '../front/encoder/tensor-model.ts';
+import { TextModel } from '../front/encoder/text-model.ts';
+import type { ModelDefinition } from '../front/registry/model-definition.ts';
+import type { ModelLoader } from '../front/registry/residency.ts';
+import { LIMITS } from '../limits.ts';
+import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
+import { inspectEncoderFolder, isEncoderFolder } from '../model/encoder/encoder-folder.ts';
+import { filesOf } from '../model/export/export-folder.ts';
+import { isHubReference } from '../model/hub/hub-repository.ts';
+import type { EncoderRuntime, TensorRuntime } from '../server/context.ts';
+import { type OptionName, type Options, readFlags } from './options.ts';
+import { UsageError } from './usage-error.ts';
+
+/** Flags that such a model may have of its own. */
+const OWN_FLAGS = [
+  'precision',
+  'threads',
+  'tokenizerPoolSize',
+  'stepTimeout',
+  'maxQueue',
+  'maxBatchSize',
+  'maxBatchTokens',
+  'maxQueueDelayMs',
+  'preferredBatchSizes',
+  'preserveOrdering',
+] as const satisfies readonly OptionName[];
+
+type EncoderOptions = Options<(typeof OWN_FLAGS)[number]>;
+
+/** Of a model whose definition names no text encoder and no model that generates text. */
+const GRAPH = 'model.onnx';
+
+export interface EncoderLoaderOptions {
+  /** Of the command line. */
+  readonly options: EncoderOptions;
+  readonly logger: Logger;
+  readonly isShared: () => boolean;
+}
+
+/** What a folder holds, as far as its files say without being read through. */
+export async function kindOf(source: string): Promise<'text' | 'encoder' | 'tensors'> {
+  if (isHubReference(source)) return 'text';
+  const path = resolve(source);
+  if (await isEncoderFolder(path)) return 'encoder';
+  const names = await readdir(path).catch((): string[] => []);
+  const isText = ['config.json', 'genai_config.json'].some((name) => names.includes(name));
+  return names.includes(GRAPH) && !isText ? 'tensors' : 'text';
+}
+
+export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime> {
+  readonly #server: EncoderLoaderOptions;
+
+  constructor(options: EncoderLoaderOptions) {
+    this.#server = options;
+  }
+
+  /** The size of the weights. @throws ModelError */
+  async estimate({ source, instances }: ModelDefinition): Promise<number> {
+    if ((await kindOf(source)) === 'encoder') {
+      return (await inspectEncoderFolder(source)).weightBytes * instances;
+    }
+    const graph = join(resolve(source), GRAPH);
+    const files = (await readdir(source)).map((name) => join(resolve(source), name));
+    const sizes = await Promise.all(
+      filesOf(graph, files).map(async (file) => (await stat(file)).size),
+    );
+    return sizes.reduce((sum, size) => sum + size, 0) * instances;
+  }
+
+  /** @throws UsageError, ModelError, TokenizerError, EngineError */
+  async load(definition: ModelDefinition): Promise<EncoderRuntime | TensorRuntime> {
+    const { source, flags } = definition;
+    const options = { ...this.#server.options, ...readFlags(flags, OWN_FLAGS) };
+    return (await kindOf(source)) === 'encoder'
+      ? this.#loadEncoder(definition, options)
+      : this.#loadGraph(definition, options);
+  }
+
+  async #loadEncoder(
+    { name, source, instances }: ModelDefinition,
+    options: EncoderOptions,
+  ): Promise<EncoderRuntime> {
+    const { precision } = options;
+    if (precision !== 'auto' && precision !== 'fp32' && precision !== 'int8') {
+      throw new UsageError(`--precision ${precision}: encoders take auto, fp32 and int8`);
+    }
+    const encoder = await TextModel.open({
+      folder: source,
+      precision: precision === 'auto' ? 'fp32' : precision,
+      cacheDirectory: defaultCacheDirectory(),
+      threads: options.threads,
+      tokenizerThreads: options.tokenizerPoolSize,
+      batching: this.#batching(options, instances, options.maxBatchTokens),
+      ...this.#watch(name, options),
+    });
+    return { kind: 'encoder', encoder, ...(await started(name, encoder)) };
+  }
+
+  async #loadGraph(
+    { name, source, instances }: ModelDefinition,
+    options: EncoderOptions,
+  ): Promise<TensorRuntime> {
+    const tensors = new TensorModel({
+      source: { type: 'graph', path: join(resolve(source), GRAPH), isBatched: null },
+      threads: options.threads,
+      batching: this.#batching(options, instances, null),
+      ...this.#watch(name, options),
+    });
+    return { kind: 'tensors', tensors, ...(await started(name, tensors)) };
+  }
+
+  #batching(
+    options: EncoderOptions,
+    instances: number,
+    maxBatchTokens: number | null,
+  ): BatcherOptions {
+    return {
+      maxBatchSize: options.maxBatchSize,
+      preferredBatchSizes: options.preferredBatchSizes ?? [],
+      maxQueueDelayMs: options.maxQueueDelayMs,
+      maxBatchBytes: LIMITS.batchBytes,
+      maxBatchTokens,
+      instances,
+      preserveOrdering: options.preserveOrdering ?? false,
+      queue: {
+        maxQueue: LIMITS.batchQueue,
+        maxQueueBytes: LIMITS.batchQueueBytes,
+        defaultTimeoutMs: null,
+        timeoutAction: 'reject',
+        allowTimeoutOverride: true,
+      },
+      isShared: this.#server.isShared,
+    };
+  }
+
+  #watch(model: string, { stepTimeout }: EncoderOptions) {
+    const { logger } = this.#server;
+    return {
+      runTimeoutMs: stepTimeout * 1000,
+      onCrash: (description: string) =>
+        logger.error({ model, description }, 'the encoder process died; starting another'),
+    };
+  }
+}
+
+/** What every runtime has, of a model that has been started. */
+async function started(id: string, model: TextModel | TensorModel) {
+  try {
+    await model.start();
+  } catch (error) {
+    await model.stop();
+    throw error;
+  }
+  return {
+    model: { id, created: Math.floor(Date.now() / 1000) },
+    engine: {
+      get state() {
+        return model.state;
+      },
+      // A batch that hangs is ended by its own watchdog.
+      silentMs: 0,
+    },
+    admission: {
+      close: () => model.close(),
+      onIdle: () => untilIdle(model),
+    },
+    get memoryBytes() {
+      return model.memoryBytes;
+    },
+    stop: () => model.stop(),
+  };
+}
+
+const IDLE_POLL_MS = 20;
+
+async function untilIdle({ stats }: TextModel | TensorModel): Promise<void> {
+  while (stats.numWaiting + stats.numRunning > 0) {
+    await new Promise((go) => setTimeout(go, IDLE_POLL_MS));
+  }
+}

@@ -1,0 +1,102 @@
+/** Tiny encoders next to a model that generates text, by a real server and the official client. */
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { post } from '../support/http-client.ts';
+import { childrenOf, killNow, until } from '../support/processes.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+
+const cache = await temporaryCache();
+let folder: string;
+let server: ServerProcess;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'encoders-'));
+  for (const name of ['bert', 'bert-reranker']) {
+    await cp(join('test/fixtures/encoders', name), join(folder, name), { recursive: true });
+  }
+  await cp('models/foothill', join(folder, 'foothill'), { recursive: true });
+  server = await startServer(['--model-repository', folder], cache.env);
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+  await cache.remove();
+});
+
+async function ask<T>(path: string, body: object, status = 200): Promise<T> {
+  const response = await post(`${server.url}${path}`, body);
+  const json = (await response.json()) as T;
+  expect([response.status, response.status === 200 ? '' : json]).toEqual([
+    status,
+    status === 200 ? '' : json,
+  ]);
+  return json;
+}
+
+const texts = ['hello world', 'a b c', 'hello'];
+
+test('the official client gets the same vectors in base64 as others do in numbers', async () => {
+  const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 });
+  const { data, usage } = await client.embeddings.create({ model: 'bert', input: texts });
+  expect(data.map(({ index }) => index)).toEqual([0, 1, 2]);
+  const tei = await ask<number[][]>('/embed', { model: 'bert', inputs: texts });
+  expect(data.map(({ embedding }) => embedding)).toEqual(tei);
+  expect(usage.prompt_tokens).toBeGreaterThan(texts.length);
+  const alone = await client.embeddings.create({ model: 'bert', input: texts[1] ?? '' });
+  for (const [at, value] of (alone.data[0]?.embedding ?? []).entries()) {
+    expect(value).toBeCloseTo(tei[1]?.[at] ?? NaN, 5);
+  }
+});
+
+test('reranking orders documents as their scores do', async () => {
+  interface Reranked {
+    readonly results: readonly { readonly index: number; readonly relevance_score: number }[];
+  }
+  const model = 'bert-reranker';
+  const { results } = await ask<Reranked>('/v1/rerank', {
+    model,
+    query: 'hello',
+    documents: texts,
+  });
+  const { data } = await ask<{ data: { index: number; score: number }[] }>('/v1/score', {
+    model,
+    queries: 'hello',
+    documents: texts,
+  });
+  const scores = results.map(({ relevance_score: score }) => score);
+  expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+  for (const { index, relevance_score: score } of results) {
+    expect(data[index]?.score).toBeCloseTo(score, 6);
+  }
+  const body = { model, query: 'hello', texts, return_text: true };
+  const tei = await ask<{ index: number; text: string }[]>('/rerank', body);
+  expect(tei.map(({ index }) => index)).toEqual(results.map(({ index }) => index));
+  expect(tei[0]?.text).toBe(texts[tei[0]?.index ?? -1]);
+});
+
+test.each([
+  ['/v1/embeddings', { model: 'foothill', input: 'Hi' }, 'generates text'],
+  ['/v1/embeddings', { model: 'bert-reranker', input: 'Hi' }, 'scores pairs'],
+  ['/v1/rerank', { model: 'bert', query: 'Hi', documents: ['Ho'] }, 'scores no pairs'],
+  ['/v1/completions', { model: 'bert', prompt: 'Hi' }, 'encodes texts'],
+  ['/v1/embeddings', { model: 'bert', input: [] }, 'input'],
+  ['/v1/embeddings', { model: 'bert', input: 'x '.repeat(100_000) }, 'tokens'],
+  ['/v1/embeddings', { model: 'bert', input: 'Hi', dimensions: 3 }, 'dimensions'],
+])('what a model is not for is refused: %s %j', async (path, body, reason) => {
+  const { error } = await ask<{ error: { message: string } }>(path, body, 400);
+  expect(error.message).toContain(reason);
+});
+
+test('an encoder that is killed comes back, and no request is lost', async () => {
+  const body = { model: 'bert', inputs: texts };
+  const expected = await ask('/embed', body);
+  const pids = childrenOf(server.child.pid);
+  const running = Array.from({ length: 20 }, () => ask('/embed', body));
+  for (const pid of pids) killNow(pid);
+  for (const answer of await Promise.all(running)) expect(answer).toEqual(expected);
+  await until(() => childrenOf(server.child.pid).length === pids.length, 20_000, 'a new process');
+});
