@@ -12,6 +12,7 @@ const description = {
   root: MODEL,
   parent: null,
   max_model_len: MAX_MODEL_LEN,
+  capabilities: ['completions', 'chat'],
   version: '1',
   status: { value: 'ready' },
 };

@@ -37,6 +37,7 @@ function describeModels({ models, startedAt }: ServerContext): readonly JsonObje
       root: name,
       parent: null,
       max_model_len: runtime === undefined ? null : lengthOf(runtime),
+      capabilities: runtime === undefined ? null : capabilitiesOf(runtime),
       version,
       status: { value: state, ...(reason === null ? {} : { reason }) },
     };
@@ -48,6 +49,18 @@ function describeModels({ models, startedAt }: ServerContext): readonly JsonObje
 function lengthOf(runtime: AnyRuntime): number | null {
   if (runtime.kind === 'text') return runtime.model.maxModelLen;
   return runtime.kind === 'encoder' ? runtime.encoder.maxTokens : null;
+}
+
+/** What may be asked of a model. */
+function capabilitiesOf(runtime: AnyRuntime): readonly string[] {
+  switch (runtime.kind) {
+    case 'text':
+      return runtime.prompts.canChat ? ['completions', 'chat'] : ['completions'];
+    case 'encoder':
+      return runtime.encoder.kind === 'embedding' ? ['embeddings'] : ['rerank', 'score'];
+    case 'tensors':
+      return ['infer'];
+  }
 }
 
 function isOnlyVersion(all: readonly ModelInfo[], { name }: ModelInfo): boolean {
