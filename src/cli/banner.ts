@@ -3,6 +3,7 @@ import type { ModelControl } from '../front/registry/model-registry.ts';
 import type { EngineInfo } from '../engine/process/protocol.ts';
 import type { DecoderManifest } from '../model/build/manifest.ts';
 import type { EngineLimits } from './engine-limits.ts';
+import { formatBytes } from './format-bytes.ts';
 
 export interface BannerFacts {
   readonly url: string;
@@ -109,10 +110,4 @@ function exampleCall(
 
 function formatCount(count: number): string {
   return count >= 1e9 ? `${(count / 1e9).toFixed(1)}B` : `${(count / 1e6).toFixed(1)}M`;
-}
-
-function formatBytes(bytes: number): string {
-  return bytes >= 2 ** 30
-    ? `${(bytes / 2 ** 30).toFixed(1)} GiB`
-    : `${Math.ceil(bytes / 2 ** 20)} MiB`;
 }

@@ -66,13 +66,13 @@ const ON_CPU: Omit<ChosenDevice, 'reason'> = {
 };
 
 /** What is asked of the machine that devices are chosen on. */
-interface Machine {
+export interface Machine {
   /** False where nothing needs to be tried. */
   readonly mayHaveGpu: boolean;
   readonly probe: (device: DeviceOptions) => Promise<DeviceProbe>;
 }
 
-const THIS_MACHINE: Machine = {
+export const THIS_MACHINE: Machine = {
   mayHaveGpu: process.platform !== 'linux' || GPU_FILES.some((path) => existsSync(path)),
   probe: tryDevice,
 };

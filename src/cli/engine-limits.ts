@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { freemem } from 'node:os';
 import type { EngineOptions } from '../engine/process/protocol.ts';
 import type { DecoderManifest } from '../model/build/manifest.ts';
 import { type ChosenDevice, gpuOf } from './device.ts';
+import { freeMemory } from './free-memory.ts';
 import { UsageError } from './usage-error.ts';
 import type { Options } from './options.ts';
 
@@ -110,19 +109,4 @@ function defaultCacheMemory(device: ChosenDevice | null): number {
   if (device === null) return Math.floor(freeMemory() / 2);
   if (device.memoryBytes === null) return DEFAULT_DEVICE_CACHE_BYTES;
   return Math.floor(device.memoryBytes / 2);
-}
-
-/** Bytes that this process may still take, by the machine or by its container's limit. */
-function freeMemory(): number {
-  // Zero or absurdly large without a limit.
-  const limit = process.constrainedMemory();
-  const left = limit > 0 ? limit - process.memoryUsage.rss() : Infinity;
-  return Math.max(0, Math.min(left, availableMemory()));
-}
-
-/** Memory that can be had without swapping, file caches included. */
-function availableMemory(): number {
-  if (process.platform !== 'linux') return freemem();
-  const match = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'));
-  return match ? Number(match[1]) * 1024 : freemem();
 }

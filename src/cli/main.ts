@@ -12,6 +12,7 @@ import { TlsFileError } from '../server/http/tls.ts';
 import { BenchError } from '../bench/bench-error.ts';
 import { benchCommand } from './bench.ts';
 import { buildCommand } from './build.ts';
+import { doctorCommand } from './doctor/command.ts';
 import { evalCommand } from './eval.ts';
 import { UsageError } from './usage-error.ts';
 import { generateCommand } from './generate.ts';
@@ -41,6 +42,7 @@ const program = new Command('chairlift')
   .addCommand(buildCommand())
   .addCommand(benchCommand())
   .addCommand(evalCommand())
+  .addCommand(doctorCommand())
   .addHelpText(
     'after',
     `

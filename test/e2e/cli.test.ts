@@ -212,3 +212,28 @@ describe('a bare shape', () => {
     expect(await server.stop()).toBe(0);
   });
 });
+
+describe('doctor', () => {
+  interface Report {
+    readonly ok: boolean;
+    readonly checks: readonly { readonly name: string; readonly status: string }[];
+  }
+
+  it('loads the libraries, and fails where a server would', async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const address = taken.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    const failed = await runToEnd(['doctor', '--json', '--port', `${port}`], cache.env);
+    await new Promise((resolve) => taken.close(resolve));
+    expect(failed.code).toBe(1);
+    const report = JSON.parse(failed.output) as Report;
+    expect(report.ok).toBe(false);
+    expect(report.checks.filter(({ status }) => status === 'broken')).toMatchObject([
+      { name: 'port' },
+    ]);
+    const { code, output } = await runToEnd(['doctor', '--port', '0'], cache.env);
+    expect(output).toMatch(/^ok +ONNX Runtime +\d+\.\d+/m);
+    expect(code).toBe(0);
+  });
+});

@@ -10,8 +10,20 @@ import { join } from 'node:path';
  * @param root of the file system; for tests
  */
 export function usableCores(root = '/'): number {
-  const cores = physicalCores(root) ?? availableParallelism();
-  return Math.max(1, Math.min(cores, Math.floor(cpuQuota(root))));
+  const { cores, quota } = coreLimits(root);
+  return Math.max(1, Math.min(cores, Math.floor(quota)));
+}
+
+export interface CoreLimits {
+  /** Physical cores that this process may run on; logical ones where the system does not say. */
+  readonly cores: number;
+  /** Cores' worth of time that its container pays for; Infinity without a limit. */
+  readonly quota: number;
+}
+
+/** What `usableCores` comes from. */
+export function coreLimits(root = '/'): CoreLimits {
+  return { cores: physicalCores(root) ?? availableParallelism(), quota: cpuQuota(root) };
 }
 
 /** Distinct cores behind the logical ones that this process is allowed on. */

@@ -140,7 +140,7 @@ function open(
 ): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new ListenError(explain(error, host, port), { cause: error }));
+      reject(new ListenError(explainListenError(error, host, port), { cause: error }));
     });
     server.listen(port, host, () => {
       const address = server.address();
@@ -153,7 +153,12 @@ function open(
   });
 }
 
-function explain(error: NodeJS.ErrnoException, host: string, port: number): string {
+/** Why a port can't be opened, and what to do. */
+export function explainListenError(
+  error: NodeJS.ErrnoException,
+  host: string,
+  port: number,
+): string {
   switch (error.code ?? '') {
     case 'EADDRINUSE':
       return `port ${port} on ${host} is taken; stop what uses it or choose another with --port`;
