@@ -1,0 +1,116 @@
+/** Rules and dashboards ask for what a server has, and every alert is explained. */
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { DASHBOARDS } from '../../scripts/grafana/dashboards.ts';
+import { toGrafana } from '../../scripts/grafana/panels.ts';
+import { MetricsHub } from '../../src/observability/metrics-hub.ts';
+import { post } from '../server/support/client.ts';
+import { startServer } from '../server/support/test-server.ts';
+import {
+  ALERTS,
+  DASHBOARD_EXPRESSIONS,
+  RULE_EXPRESSIONS,
+  RULE_TESTS,
+  RULES,
+  STORED_DASHBOARDS,
+} from './monitored.ts';
+
+/** Added by Prometheus. */
+const OWN_LABELS = ['job', 'instance'];
+
+/** Of every metric in a scrape: the labels that its samples have. */
+const labels = new Map<string, Set<string>>();
+
+function read(page: string): void {
+  for (const [, name = '', type] of page.matchAll(/^# TYPE (\S+) (\w+)$/gm)) {
+    const endings = type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
+    for (const ending of endings) labels.set(`${name}${ending}`, new Set(OWN_LABELS));
+  }
+  for (const [, name = '', pairs = ''] of page.matchAll(/^(\w+)\{(.*)\} \S+$/gm)) {
+    for (const [, label = ''] of pairs.matchAll(/(\w+)="/g)) labels.get(name)?.add(label);
+  }
+}
+
+beforeAll(async () => {
+  const server = await startServer();
+  await (await post(server, '/v1/completions', { prompt: 'Hi', max_tokens: 2 })).text();
+  read(await (await fetch(`${server.url}/metrics`)).text());
+  await server.close();
+  read(await new MetricsHub({ withProcess: true, models: () => [] }).text());
+  // A model's load is not seen by the test server.
+  for (const part of ['sum', 'count'])
+    labels.get(`chairlift_model_load_seconds_${part}`)?.add('model_name');
+  labels.get('chairlift_model_evictions_total')?.add('model_name');
+});
+
+describe.each([
+  ['rules', RULE_EXPRESSIONS],
+  ['dashboards', DASHBOARD_EXPRESSIONS.join('\n')],
+])('%s', (_name, expressions) => {
+  const selectors = Array.from(
+    expressions.matchAll(/\b((?:chairlift|process|nodejs)_\w+)(?:\{([^}]*)\})?/g),
+    ([, metric = '', matchers = '']) => ({
+      metric,
+      matched: Array.from(matchers.matchAll(/(\w+)\s*(?:=|!)/g), ([, label = '']) => label),
+    }),
+  );
+
+  test('name metrics that a server has, and labels that these have', () => {
+    expect(selectors.length).toBeGreaterThan(10);
+    const unknown = selectors.flatMap(({ metric, matched }) => {
+      const known = labels.get(metric);
+      if (known === undefined) return [metric];
+      return matched.filter((label) => !known.has(label)).map((label) => `${metric}{${label}}`);
+    });
+    expect(unknown).toEqual([]);
+  });
+
+  test('sum by labels that there are', () => {
+    const all = new Set([...labels.values()].flatMap((some) => [...some]).concat('le'));
+    const grouped = Array.from(expressions.matchAll(/(?:by|on) \(([^)]+)\)/g), ([, list = '']) =>
+      list.split(',').map((label) => label.trim()),
+    ).flat();
+    expect(grouped.filter((label) => !all.has(label))).toEqual([]);
+  });
+});
+
+describe('rules', () => {
+  test('use recorded series that are recorded', () => {
+    const recorded = Array.from(RULES.matchAll(/- record: (\S+)/g), ([, name = '']) => name);
+    const used = Array.from(RULE_EXPRESSIONS.matchAll(/\bchairlift:[\w:]+/g), ([name]) => name);
+    expect(used.length).toBeGreaterThan(10);
+    expect(used.filter((name) => !recorded.includes(name))).toEqual([]);
+  });
+
+  test.each(ALERTS)('%s has a section of the runbook that it points to, and a test', (alert) => {
+    const runbook = readFileSync('docs/runbook.md', 'utf8');
+    expect(runbook).toContain(`\n## ${alert}\n`);
+    expect(RULES).toContain(`runbook: docs/runbook.md#${alert.toLowerCase()}\n`);
+    const fires = new RegExp(`alertname: ${alert}\n *exp_alerts:\n *- exp_labels`);
+    expect(RULE_TESTS).toMatch(fires);
+  });
+
+  test('the runbook has no sections of other alerts', () => {
+    const runbook = readFileSync('docs/runbook.md', 'utf8');
+    const sections = Array.from(runbook.matchAll(/^## (\w+)$/gm), ([, name = '']) => name);
+    expect(sections.toSorted()).toEqual(ALERTS.toSorted());
+  });
+});
+
+describe.each(DASHBOARDS.map((dashboard) => [dashboard.file, dashboard] as const))(
+  'dashboard %s',
+  (file, dashboard) => {
+    test('is what scripts/grafana/write.ts writes', () => {
+      expect(STORED_DASHBOARDS.get(file)).toEqual(toGrafana(dashboard));
+    });
+
+    test('has no two panels of one id or in one place', () => {
+      const panels = STORED_DASHBOARDS.get(file)?.panels ?? [];
+      expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+      const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+        Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)},${y + Math.floor(cell / w)}`),
+      );
+      expect(new Set(cells).size).toBe(cells.length);
+    });
+  },
+);
