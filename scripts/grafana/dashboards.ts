@@ -67,6 +67,21 @@ const overview: Dashboard = {
       ],
     },
     {
+      title: 'HTTP answers, by status',
+      unit: 'reqps',
+      queries: [
+        [
+          `sum by (status) (rate(chairlift_http_requests_total{${SELECTED_SERVER}}[$__rate_interval]))`,
+          '{{status}}',
+        ],
+      ],
+    },
+    {
+      title: 'Silence of engines with work',
+      unit: 's',
+      queries: [[level('chairlift_engine_heartbeat_age_seconds', 'instance'), '{{instance}}']],
+    },
+    {
       title: 'Models, by state',
       queries: [[`sum by (state) (chairlift_models{${SELECTED_SERVER}})`, '{{state}}']],
     },
@@ -119,6 +134,18 @@ const latency: Dashboard = {
       queries: quantiles('chairlift_e2e_request_latency_seconds'),
     },
     {
+      title: 'Prefill',
+      unit: 's',
+      width: 12,
+      queries: quantiles('chairlift_request_prefill_time_seconds'),
+    },
+    {
+      title: 'Decode',
+      unit: 's',
+      width: 12,
+      queries: quantiles('chairlift_request_decode_time_seconds'),
+    },
+    {
       title: 'Time to first token',
       type: 'heatmap',
       unit: 's',
@@ -166,13 +193,8 @@ const engine: Dashboard = {
       queries: [[rate('chairlift_engine_steps_total', 'instance'), '{{instance}}']],
     },
     {
-      title: 'Tokens generated in a step',
-      queries: [
-        [
-          `${rate('chairlift_generation_tokens_total', 'model_name')} / ${rate('chairlift_engine_steps_total', 'model_name')}`,
-          '{{model_name}}',
-        ],
-      ],
+      title: 'Tokens computed in a step',
+      queries: quantiles('chairlift_iteration_tokens_total'),
     },
     {
       title: 'Draft tokens that came true',

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { ModelRegistry } from '../front/registry/model-registry.ts';
 import type { RegistryEvent } from '../front/registry/residency.ts';
 import { createLogger } from '../observability/logger.ts';
+import { NO_ALIASES, VLLM_ALIASES } from '../observability/aliases.ts';
 import { MetricsHub } from '../observability/metrics-hub.ts';
 import { createApp } from '../server/app.ts';
 import { DEFAULT_SERVER_CONFIG, type ServerConfig, type ServerContext } from '../server/context.ts';
@@ -70,6 +71,7 @@ const NAMES: readonly OptionName[] = [
   'apiKey',
   'apiKeyFile',
   'adminApiKey',
+  'metricsAliases',
   'sharePrefixCache',
   'priorityRange',
   'tlsCert',
@@ -115,7 +117,11 @@ async function serve(options: ServeOptions): Promise<void> {
   const { definitions, aliases } = await servedModels(options, logger);
   const control = modelControl(options);
   const timings = new ServerTimings();
-  const metrics = new MetricsHub({ withProcess: true, models: () => models.list() });
+  const metrics = new MetricsHub({
+    withProcess: true,
+    models: () => models.list(),
+    aliases: options.metricsAliases === 'vllm' ? VLLM_ALIASES : NO_ALIASES,
+  });
   const maxModels = control === 'auto' ? options.modelsMax : Infinity;
   const isShared = () => access.keys.numClients > 1;
   const flags = { ...options, model: undefined };

@@ -8,7 +8,7 @@ import type { Scheduler } from './scheduling/scheduler.ts';
 import { Sequence } from './sequence.ts';
 import type { Speculator } from './speculation/speculator.ts';
 import type { EngineStats } from './stats.ts';
-import { type Decoder, MAX_CONSTRAINED_DRAFTS } from './step.ts';
+import { type Decoder, MAX_CONSTRAINED_DRAFTS, type StepPlan } from './step.ts';
 
 export interface EngineParts {
   readonly scheduler: Scheduler;
@@ -53,6 +53,7 @@ export class Engine {
   readonly #durable: DurableSlots | null;
   readonly #speculator: Speculator | null;
   #numSteps = 0;
+  #stepTokens = 0;
 
   constructor(parts: EngineParts) {
     this.#scheduler = parts.scheduler;
@@ -112,6 +113,7 @@ export class Engine {
   /** One iteration; returns the tokens it made, in no particular order. */
   step(): TokenOutput[] {
     const plan = this.#scheduler.plan();
+    this.#stepTokens = plan === null ? 0 : tokensOf(plan);
     if (plan === null) return [];
     const result = this.#decoder.execute(plan);
     const outcome = this.#sampler.sample(result);
@@ -131,8 +133,13 @@ export class Engine {
       numWaiting: this.#scheduler.waiting.length,
       kvCacheUsage: this.#kvCache.usage,
       numSteps: this.#numSteps,
+      stepTokens: this.#stepTokens,
       ...this.#scheduler.counters,
       ...(this.#speculator?.counters ?? NO_DRAFTS),
     };
   }
+}
+
+function tokensOf({ segments }: StepPlan): number {
+  return segments.reduce((sum, { numTokens }) => sum + numTokens, 0);
 }

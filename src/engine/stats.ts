@@ -5,6 +5,8 @@ export interface EngineStats {
   /** Share of the KV cache's memory that running sequences hold, 0 to 1. */
   readonly kvCacheUsage: number;
   readonly numSteps: number;
+  /** Tokens that the last step computed, those of prompts and drafts included. */
+  readonly stepTokens: number;
   /** Times that a running sequence gave up its slot for want of memory. */
   readonly numPreemptions: number;
   /** Tokens looked up in the prefix cache, and found there. */

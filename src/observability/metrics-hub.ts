@@ -1,13 +1,9 @@
-import {
-  AggregatorRegistry,
-  collectDefaultMetrics,
-  Counter,
-  Gauge,
-  Histogram,
-  Registry,
-} from 'prom-client';
+import { setImmediate } from 'node:timers/promises';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { RegistryEvent } from '../front/registry/residency.ts';
 import type { ModelInfo, ModelState } from '../front/registry/model-entry.ts';
+import { aliased, type Aliases, NO_ALIASES } from './aliases.ts';
+import { mergeFamilies, toPage } from './families.ts';
 import { Metrics } from './metrics.ts';
 import type { ObservedState } from './state-metrics.ts';
 
@@ -30,13 +26,18 @@ export class MetricsHub {
   readonly #models = new Map<string, Metrics>();
   readonly #loadSeconds: Histogram<'model_name'>;
   readonly #evictions: Counter<'model_name'>;
+  readonly #httpRequests: Counter<'method' | 'route' | 'status'>;
+  readonly #aliases: Aliases;
 
   constructor(options: {
     /** Watch the process too: CPU, memory, event loop, garbage collection. */
     readonly withProcess: boolean;
     readonly models: () => readonly ModelInfo[];
+    /** Further names for the metrics. */
+    readonly aliases?: Aliases;
   }) {
     const registers = [this.#own];
+    this.#aliases = options.aliases ?? NO_ALIASES;
     if (options.withProcess) collectDefaultMetrics({ register: this.#own });
     const byState: Gauge<'state'> = new Gauge({
       name: 'chairlift_models',
@@ -63,6 +64,12 @@ export class MetricsHub {
       labelNames: ['model_name'],
       registers,
     });
+    this.#httpRequests = new Counter({
+      name: 'chairlift_http_requests_total',
+      help: 'HTTP requests answered.',
+      labelNames: ['method', 'route', 'status'],
+      registers,
+    });
   }
 
   /** Those of a model; they go on when it is loaded again. */
@@ -84,12 +91,24 @@ export class MetricsHub {
     if (event.type === 'unloaded' && event.wasEvicted) this.#evictions.inc(labels);
   }
 
+  /** @param route its pattern, such as `/v1/models/:id`: there are only so many */
+  countRequest(method: string, route: string, status: number): void {
+    this.#httpRequests.inc({ method, route, status: `${status}` });
+  }
+
   /** In Prometheus' text format. */
   async text(): Promise<string> {
-    const models = await Promise.all(
-      [...this.#models.values()].map(({ registry }) => registry.getMetricsAsJSON()),
-    );
-    // Only those of models: the aggregation leaves out what can't be summed over processes.
-    return `${await this.#own.metrics()}\n${await AggregatorRegistry.aggregate(models).metrics()}`;
+    const pages: string[] = [];
+    for (const registry of [this.#own, ...this.#registries()]) {
+      pages.push(await registry.metrics());
+      // Of many models it takes milliseconds: other work goes on in between.
+      await setImmediate();
+    }
+    const families = mergeFamilies(pages);
+    return toPage([...families, ...aliased(families, this.#aliases)]);
+  }
+
+  #registries(): Registry[] {
+    return Array.from(this.#models.values(), ({ registry }) => registry);
   }
 }

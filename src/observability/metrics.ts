@@ -7,20 +7,21 @@ import type {
 import type { GenerationRequest } from '../front/generation/generation.ts';
 import { type ObservedState, registerStateMetrics } from './state-metrics.ts';
 
-/** In seconds; vLLM's buckets, with finer ones in front for small models. */
+/** In seconds; all of vLLM's buckets, with finer ones in front for small models. */
 const TTFT_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20,
-  40, 80, 160,
+  40, 80, 160, 640, 2560,
 ];
 const ITL_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5,
-  10,
+  7.5, 10, 20, 40, 80,
 ];
 const REQUEST_BUCKETS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120,
-  240, 480, 960, 1920,
+  240, 480, 960, 1920, 7680,
 ];
 /** In tokens. */
+const STEP_BUCKETS = [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384];
 const LENGTH_BUCKETS = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000,
 ];
@@ -44,8 +45,15 @@ export class Metrics {
   readonly #itl: Histogram;
   readonly #e2e: Histogram;
   readonly #queueTime: Histogram;
+  readonly #prefillTime: Histogram;
+  readonly #decodeTime: Histogram;
+  readonly #inferenceTime: Histogram;
+  readonly #timePerToken: Histogram;
+  readonly #stepTokens: Histogram;
   readonly #promptLength: Histogram;
   readonly #generationLength: Histogram;
+  readonly #maxTokens: Histogram;
+  #stopFollowing: () => void;
 
   constructor(options: MetricsOptions) {
     this.registry.setDefaultLabels({ model_name: options.modelName });
@@ -80,6 +88,31 @@ export class Metrics {
       'From arrival to admission.',
       REQUEST_BUCKETS,
     );
+    this.#prefillTime = this.#histogram(
+      'request_prefill_time_seconds',
+      'From admission to the first token.',
+      REQUEST_BUCKETS,
+    );
+    this.#decodeTime = this.#histogram(
+      'request_decode_time_seconds',
+      'From the first token to the last.',
+      REQUEST_BUCKETS,
+    );
+    this.#inferenceTime = this.#histogram(
+      'request_inference_time_seconds',
+      'From admission to the last token.',
+      REQUEST_BUCKETS,
+    );
+    this.#timePerToken = this.#histogram(
+      'request_time_per_output_token_seconds',
+      'Mean time between the tokens of a request.',
+      ITL_BUCKETS,
+    );
+    this.#stepTokens = this.#histogram(
+      'iteration_tokens_total',
+      'Tokens that a step of the engine computed.',
+      STEP_BUCKETS,
+    );
     this.#promptLength = this.#histogram(
       'request_prompt_tokens',
       'Prompt tokens of a request.',
@@ -90,17 +123,33 @@ export class Metrics {
       'Tokens generated for a request.',
       LENGTH_BUCKETS,
     );
+    this.#maxTokens = this.#histogram(
+      'request_params_max_tokens',
+      'Most tokens that a request could have generated.',
+      LENGTH_BUCKETS,
+    );
+    this.#stopFollowing = this.#follow(options);
   }
 
   /** The model was loaded anew. */
   watch(state: ObservedState): void {
+    this.#stopFollowing();
     this.#state = state;
+    this.#stopFollowing = this.#follow(state);
+  }
+
+  #follow({ engine }: ObservedState): () => void {
+    return engine.onStep(({ stepTokens }) => {
+      if (stepTokens > 0) this.#stepTokens.observe(stepTokens);
+    });
   }
 
   /** Follows one request; this is the text generator's `observe`. */
   observe(request: GenerationRequest): GenerationObserver {
     const numPromptTokens = request.promptTokenIds.length;
     let queuedAt = 0;
+    let admittedAt = 0;
+    let firstTokenAt = 0;
     let lastTokenAt: number | undefined;
     let numTokens = 0;
     return {
@@ -108,6 +157,7 @@ export class Metrics {
         queuedAt = timeMs;
       },
       admitted: (timeMs) => {
+        admittedAt = timeMs;
         this.#queueTime.observe((timeMs - queuedAt) / 1000);
       },
       tokens: (numNew, timeMs) => {
@@ -115,6 +165,7 @@ export class Metrics {
         numTokens += numNew;
         const isFirst = lastTokenAt === undefined;
         if (isFirst) {
+          firstTokenAt = timeMs;
           this.#promptTokens.inc(numPromptTokens);
           this.#ttft.observe((timeMs - queuedAt) / 1000);
         }
@@ -130,6 +181,13 @@ export class Metrics {
         this.#e2e.observe((timeMs - queuedAt) / 1000);
         this.#promptLength.observe(numPromptTokens);
         this.#generationLength.observe(numTokens);
+        this.#maxTokens.observe(request.maxTokens);
+        if (lastTokenAt === undefined) return;
+        this.#prefillTime.observe((firstTokenAt - admittedAt) / 1000);
+        this.#decodeTime.observe((lastTokenAt - firstTokenAt) / 1000);
+        this.#inferenceTime.observe((lastTokenAt - admittedAt) / 1000);
+        if (numTokens < 2) return;
+        this.#timePerToken.observe((lastTokenAt - firstTokenAt) / 1000 / (numTokens - 1));
       },
     };
   }

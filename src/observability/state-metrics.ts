@@ -1,9 +1,9 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Admission } from '../front/queue/admission.ts';
-import type { Engine } from '../front/engine-process/engine-contract.ts';
+import { type Engine, ENGINE_STATES } from '../front/engine-process/engine-contract.ts';
 
 export interface ObservedState {
-  readonly engine: Pick<Engine, 'stats' | 'numCrashes'>;
+  readonly engine: Pick<Engine, 'stats' | 'numCrashes' | 'silentMs' | 'state' | 'info' | 'onStep'>;
   readonly admission: Pick<Admission, 'waiting' | 'waitingTokens' | 'numRejected'>;
 }
 
@@ -81,6 +81,18 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
   gauge('kv_cache_usage_perc', "Share of the KV cache's memory in use, 0 to 1.", () => {
     return stateNow().engine.stats.kvCacheUsage;
   });
+  const cacheConfig: Gauge<'block_size' | 'num_gpu_blocks'> = new Gauge({
+    name: 'chairlift_cache_config_info',
+    help: 'Always 1; the labels say how the KV cache is divided: tokens of a block, and blocks.',
+    labelNames: ['block_size', 'num_gpu_blocks'],
+    registers,
+    collect() {
+      const { kvCacheTokens, kvBlockTokens } = stateNow().engine.info;
+      const blocks = Math.floor(kvCacheTokens / kvBlockTokens);
+      cacheConfig.reset();
+      cacheConfig.set({ block_size: `${kvBlockTokens}`, num_gpu_blocks: `${blocks}` }, 1);
+    },
+  });
   counter(
     'num_preemptions_total',
     'Times that a sequence was preempted because memory was short.',
@@ -109,5 +121,20 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
   counter('engine_steps_total', 'Steps of the engine.', () => stateNow().engine.stats.numSteps);
   counter('engine_crashes_total', 'Times that the engine process ended unexpectedly.', () => {
     return stateNow().engine.numCrashes;
+  });
+  gauge(
+    'engine_heartbeat_age_seconds',
+    'Time since an engine that has work last said anything; 0 without work.',
+    () => stateNow().engine.silentMs / 1000,
+  );
+  const engineState: Gauge<'state'> = new Gauge({
+    name: 'chairlift_engine_state',
+    help: '1 for the state that the engine is in: `failed` while the circuit breaker is open, after crashes in a row.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const { state } = stateNow().engine;
+      for (const other of ENGINE_STATES) engineState.set({ state: other }, other === state ? 1 : 0);
+    },
   });
 }

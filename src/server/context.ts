@@ -134,7 +134,7 @@ export interface ServerContext {
   readonly responses: ResponseStore;
   readonly config: ServerConfig;
   readonly keys: ApiKeys;
-  readonly metrics: Pick<MetricsHub, 'text' | 'contentType'>;
+  readonly metrics: Pick<MetricsHub, 'text' | 'contentType' | 'countRequest'>;
   /** Fed by the generators' `observe`. */
   readonly timings: ServerTimings;
   readonly logger: Logger;

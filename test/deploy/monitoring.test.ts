@@ -24,7 +24,9 @@ const labels = new Map<string, Set<string>>();
 function read(page: string): void {
   for (const [, name = '', type] of page.matchAll(/^# TYPE (\S+) (\w+)$/gm)) {
     const endings = type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
-    for (const ending of endings) labels.set(`${name}${ending}`, new Set(OWN_LABELS));
+    for (const ending of endings) {
+      if (!labels.has(`${name}${ending}`)) labels.set(`${name}${ending}`, new Set(OWN_LABELS));
+    }
   }
   for (const [, name = '', pairs = ''] of page.matchAll(/^(\w+)\{(.*)\} \S+$/gm)) {
     for (const [, label = ''] of pairs.matchAll(/(\w+)="/g)) labels.get(name)?.add(label);

@@ -15,6 +15,8 @@ const INFO: EngineInfo = {
   device: 'cpu',
   numSlots: 1,
   kvCacheBytes: 0,
+  kvCacheTokens: 1024,
+  kvBlockTokens: 16,
   threads: 1,
   sharedMemoryFd: null,
 };

@@ -36,6 +36,8 @@ export class FakeEngine implements Engine {
     device: 'cpu',
     numSlots: 1,
     kvCacheBytes: 0,
+    kvCacheTokens: 1024,
+    kvBlockTokens: 16,
     threads: 1,
     sharedMemoryFd: null,
   };
@@ -67,7 +69,17 @@ export class FakeEngine implements Engine {
   }
 
   get stats(): EngineStats {
-    return { ...IDLE_STATS, numRunning: this.running, numSteps: this.#numSteps };
+    return {
+      ...IDLE_STATS,
+      numRunning: this.running,
+      numSteps: this.#numSteps,
+      stepTokens: this.running,
+    };
+  }
+
+  /** Who hears of its steps. */
+  get numListeners(): number {
+    return this.#listeners.size;
   }
 
   onStep(listener: (stats: EngineStats) => void): () => void {

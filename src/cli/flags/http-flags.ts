@@ -65,6 +65,12 @@ export const HTTP_FLAGS = {
     description: 'key for everything; if set, the only one for /metrics',
     schema: z.string().min(1).transform(digestOf).optional(),
   },
+  metricsAliases: {
+    flags: '--metrics-aliases <names>',
+    description: "vllm: /metrics has vLLM's names too, for tools that look for these",
+    schema: z.enum(['vllm']).optional(),
+    defaultText: 'none',
+  },
   allowedHost: {
     flags: '--allowed-host <names>',
     description: 'names by which clients may call a server without keys; * is any',

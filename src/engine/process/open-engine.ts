@@ -1,4 +1,5 @@
 import { ortVersion } from '../../ort/environment.ts';
+import { BLOCK_SIZE } from '../kv-cache/prefix-index.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
 import { GrammarMatchers } from '../constraints/grammar-matchers.ts';
 import { CpuDecoder } from '../cpu/cpu-decoder.ts';
@@ -48,7 +49,7 @@ export function openEngine(
     attention === 'paged'
       ? { ...openPaged(options, session), durable: null, sharedMemoryFd: null }
       : openSlots(options, session, inheritedMemory);
-  const { decoder, kvCache, costs, kvCacheBytes, durable, sharedMemoryFd } = opened;
+  const { decoder, kvCache, costs, kvCacheBytes, kvCacheTokens, durable, sharedMemoryFd } = opened;
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary, maxDraftTokens }) : null;
   const speculator = openSpeculator(options, session, { kvCache, costs, grammars });
@@ -65,6 +66,8 @@ export function openEngine(
       device: device.name,
       numSlots: kvCache.numSlots,
       kvCacheBytes,
+      kvCacheTokens,
+      kvBlockTokens: BLOCK_SIZE,
       threads,
       sharedMemoryFd,
     },

@@ -17,6 +17,7 @@ export interface OpenedPaged {
   readonly kvCache: PagedKvCache;
   readonly costs: CostModel;
   readonly kvCacheBytes: number;
+  readonly kvCacheTokens: number;
 }
 
 /**
@@ -67,5 +68,6 @@ export function openPaged(options: EngineOptions, session: SessionOptions): Open
     }),
     costs: new CostModel({ runsStepsWhole: true }),
     kvCacheBytes: numPages * pageBytes,
+    kvCacheTokens: numPages * pageLength,
   };
 }

@@ -18,6 +18,7 @@ export interface OpenedSlots {
   readonly kvCache: SlotCache;
   readonly costs: CostModel;
   readonly kvCacheBytes: number;
+  readonly kvCacheTokens: number;
   /** Of a durable KV cache. */
   readonly durable: JournaledDecoder | null;
   readonly sharedMemoryFd: number | null;
@@ -61,12 +62,12 @@ export function openSlots(
     );
   }
   const costs = new CostModel();
-  const kvCacheBytes = maxPages * bytesPerPage;
+  const memory = { kvCacheBytes: maxPages * bytesPerPage, kvCacheTokens: maxPages * pageLength };
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const common = { numSlots, maxModelLen, maxDraftTokens, slots: kvCache, session };
   if (!isCpu) {
     const decoder = new DeviceDecoder(model, { ...common, device });
-    return { decoder, kvCache, costs, kvCacheBytes, durable: null, sharedMemoryFd: null };
+    return { decoder, kvCache, costs, ...memory, durable: null, sharedMemoryFd: null };
   }
   const sharedMemoryFd = options.durableKv
     ? (inheritedMemory ?? createSharedMemory(KvStorage.byteLength(shape)))
@@ -81,7 +82,7 @@ export function openSlots(
   });
   const { journal } = decoder.storage;
   const durable = journal && new JournaledDecoder(decoder, journal, kvCache);
-  return { decoder: durable ?? decoder, kvCache, costs, kvCacheBytes, durable, sharedMemoryFd };
+  return { decoder: durable ?? decoder, kvCache, costs, ...memory, durable, sharedMemoryFd };
 }
 
 /**

@@ -84,6 +84,9 @@ export interface EngineInfo {
   readonly numSlots: number;
   /** Memory that the KV cache may grow to, in bytes. */
   readonly kvCacheBytes: number;
+  /** Positions that this memory holds, and those that are found together as a prefix. */
+  readonly kvCacheTokens: number;
+  readonly kvBlockTokens: number;
   readonly threads: number;
   /** The process's descriptor of a durable KV cache. */
   readonly sharedMemoryFd: number | null;

@@ -22,6 +22,7 @@ export const IDLE_STATS: EngineStats = {
   numWaiting: 0,
   kvCacheUsage: 0,
   numSteps: 0,
+  stepTokens: 0,
   numPreemptions: 0,
   prefixCacheQueries: 0,
   prefixCacheHits: 0,
@@ -35,11 +36,17 @@ export const IDLE_STATS: EngineStats = {
 export type EngineState = 'starting' | 'ready' | 'recovering' | 'failed' | 'stopped';
 
 /** From the one in which a request does best to the one in which it does worst. */
-const BEST_FIRST: readonly EngineState[] = ['ready', 'recovering', 'starting', 'failed', 'stopped'];
+export const ENGINE_STATES: readonly EngineState[] = [
+  'ready',
+  'recovering',
+  'starting',
+  'failed',
+  'stopped',
+];
 
 /** Of several engines that stand in for each other: that of the one that is best off. */
 export function bestState(states: readonly EngineState[]): EngineState {
-  return BEST_FIRST.find((state) => states.includes(state)) ?? 'stopped';
+  return ENGINE_STATES.find((state) => states.includes(state)) ?? 'stopped';
 }
 
 /** The engine ended a request, or can't accept one. */

@@ -63,6 +63,7 @@ export class EngineInstances implements Engine {
       ...first,
       numSlots: sum(infos, ({ numSlots }) => numSlots),
       kvCacheBytes: sum(infos, ({ kvCacheBytes }) => kvCacheBytes),
+      kvCacheTokens: sum(infos, ({ kvCacheTokens }) => kvCacheTokens),
       threads: sum(infos, ({ threads }) => threads),
     };
   }
