@@ -18,6 +18,8 @@ export interface OpenedEncoder extends Pick<EncoderInfo, 'signature' | 'text'> {
   readonly runner: BatchRunner;
 }
 
+const WARM_UP_TOKENS = 32;
+
 type TextSource = Extract<EncoderSource, { type: 'text' }>;
 
 /** What a text encoder takes and gives does not go through its own inputs and outputs. */
@@ -39,7 +41,20 @@ async function openTextEncoder(source: TextSource, threads: number): Promise<Ope
   const folder = await inspectEncoderFolder(source.folder, prefer);
   const { graphs, dim } = await openGraphs(folder, source, threads);
   const runner = new BatchRunner(new TextBatch(graphs));
+  warmUp(runner, folder.facts.padTokenId, folder.maxTokens);
   return { runner, signature: TEXTS, text: { kind: folder.kind, dim } };
+}
+
+/**
+ * Runs a text once: so weights are in memory before the first request, and a model that can't run is
+ * not ready.
+ * @throws Error when the run fails
+ */
+function warmUp(runner: BatchRunner, tokenId: number, maxTokens: number): void {
+  const ids = new Int32Array(Math.min(WARM_UP_TOKENS, maxTokens)).fill(tokenId);
+  runner.run([{ type: 'tokens', ids, secondStart: ids.length }], ([outcome]) => {
+    if (outcome?.type === 'failed') throw new Error(outcome.message);
+  });
 }
 
 async function openGraphs(

@@ -27,6 +27,12 @@ export function signatureOf(session: Session, isBatched: boolean | null): GraphS
   const other = session.inputs.find(({ name }) => !inputs.some((input) => input.name === name));
   if (other) throw new Error(`the input "${other.name}" is of a type that can't be served`);
   if (outputs.length === 0) throw new Error('the graph has no output of a type that can be served');
+  const fixed = [...inputs, ...outputs].find(({ shape: [first] }) => typeof first !== 'string');
+  if (isBatched === true && fixed) {
+    throw new Error(
+      `max_batch_size is set, but "${fixed.name}" has no first dimension of any size`,
+    );
+  }
   return { inputs, outputs, isBatched: isBatched ?? findBatchDimension(inputs, outputs) };
 }
 

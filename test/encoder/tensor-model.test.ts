@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { openEncoder } from '../../src/encoder/open-encoder.ts';
 import type { TensorValue } from '../../src/encoder/tensors/tensor.ts';
 import { TENSOR_BATCHING } from '../../src/front/batching/default-batching.ts';
 import type { BatcherOptions } from '../../src/front/batching/batcher-options.ts';
@@ -121,6 +122,21 @@ describe('a model without state', () => {
     const first = answers.map(([row]) => row?.data[0]);
     expect(first).toEqual(requests.map((_, place) => 2 * (place % TABLE_ROWS)));
     expect(model.numCrashes).toBe(2);
+  });
+
+  it('can be said to have a batch dimension, or none', async () => {
+    const path = join(await temporaryDirectory(), 'model.onnx');
+    await writeFile(path, tableGraph().toBytes());
+    const open = (isBatched: boolean) => openEncoder({ type: 'graph', path, isBatched }, 1);
+    expect((await open(false)).signature.isBatched).toBe(false);
+    const graph = new GraphBuilder('one');
+    graph.input('x', 'float', [1, 'n']);
+    graph.node('y', 'Add', ['x', 'x']);
+    graph.output('y', 'float', [1, 'n']);
+    await writeFile(path, graph.toBytes());
+    await expect(open(true)).rejects.toThrow(
+      'max_batch_size is set, but "x" has no first dimension of any size',
+    );
   });
 
   it('that can not be loaded says why', async () => {

@@ -1,4 +1,6 @@
 /** Text encoders in a process of their own, from texts to vectors and scores. */
+import { cp, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TEXT_BATCHING } from '../../src/front/batching/default-batching.ts';
 import { TextModel } from '../../src/front/encoder/text-model.ts';
@@ -8,9 +10,9 @@ import { encoderFolder, encoderReference, largestDifference } from './support/en
 const CALLER = { client: '', signal: new AbortController().signal };
 const TOLERANCE = 1e-4;
 
-async function start(name: string) {
+async function start(name: string, folder = encoderFolder(name)) {
   const model = await TextModel.open({
-    folder: encoderFolder(name),
+    folder,
     precision: 'fp32',
     cacheDirectory: await temporaryDirectory(),
     threads: 1,
@@ -51,6 +53,26 @@ describe('an embedding model', () => {
       CALLER,
     );
     expectNear(vectors, prompt?.vectors ?? []);
+  });
+
+  it('shortens vectors where it is made for that', async () => {
+    const { ids, vectors } = await encoderReference('bert');
+    const folder = await temporaryDirectory();
+    await cp(encoderFolder('bert'), folder, { recursive: true });
+    const config = JSON.stringify({ matryoshka_dimensions: [8, 16] });
+    await writeFile(join(folder, 'config_sentence_transformers.json'), config);
+    const model = await start('bert', folder);
+    const tokens = ids.map((each) => Int32Array.from(each));
+    const made = await model.embed(tokens, { dimensions: 8 }, CALLER);
+    const expected = vectors.map((vector) => {
+      const first = vector.slice(0, 8);
+      const length = Math.hypot(...first);
+      return first.map((value) => value / length);
+    });
+    expectNear(made.vectors, expected);
+    await expect(model.embed(tokens, { dimensions: 4 }, CALLER)).rejects.toThrow(
+      "the model's embeddings can have 8, 16 dimensions",
+    );
   });
 
   it('tokenizes long texts in a thread', async () => {
