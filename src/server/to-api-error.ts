@@ -1,6 +1,6 @@
 /** Turns whatever was thrown into what a client may see. */
 import type { Logger } from 'pino';
-import { EncoderInputError } from '../front/encoder/text-model.ts';
+import { EncoderInputError } from '../front/encoder/embed-request.ts';
 import { TextTooLongError } from '../front/encoder/encoder-tokenizer.ts';
 import { BatchTimeoutError } from '../front/batching/batcher-options.ts';
 import { InvalidRequestError } from '../front/invalid-request.ts';

@@ -24,6 +24,10 @@ describe('an encoder folder', () => {
     expect(await isEncoderFolder(encoderFolder('bert-reranker'))).toBe(true);
     expect(await isEncoderFolder('models/summit')).toBe(false);
     expect(await isEncoderFolder('no-such-folder')).toBe(false);
+    const oneWay = { 'config.json': { model_type: 'qwen3', architectures: ['Qwen3ForCausalLM'] } };
+    expect(await isEncoderFolder(await changed('bert', oneWay))).toBe(false);
+    const bothWays = { model_type: 'gemma3_text', use_bidirectional_attention: true };
+    expect(await isEncoderFolder(await changed('bert', { 'config.json': bothWays }))).toBe(true);
   });
 
   it('has a graph, if there is one and int8 is not wanted', async () => {

@@ -10,9 +10,21 @@ import type { Caller } from '../caller.ts';
 import type { EngineState } from '../engine-process/engine-contract.ts';
 import type { EncoderClientOptions } from './encoder-client.ts';
 import { EncoderEngine } from './encoder-engine.ts';
-import { type EncodedText, EncoderTokenizer, TextTooLongError } from './encoder-tokenizer.ts';
+import {
+  checkTokenIds,
+  type Embeddings,
+  type EmbedOptions,
+  EncoderInputError,
+  promptOf,
+  requireDimensions,
+  type Scores,
+} from './embed-request.ts';
+import { type EncodedText, EncoderTokenizer } from './encoder-tokenizer.ts';
 import { TokenizePool } from './tokenize-pool.ts';
 import { ownVector, shortened, sigmoid } from './vectors.ts';
+
+/** What a character takes while it waits to be tokenized, at most; a token takes as much. */
+const BYTES_PER_UNIT = 4;
 
 export interface TextModelOptions extends EncoderClientOptions {
   readonly folder: string;
@@ -23,36 +35,6 @@ export interface TextModelOptions extends EncoderClientOptions {
   readonly threads: number;
   readonly tokenizerThreads: number;
   readonly batching: BatcherOptions;
-}
-
-export interface EmbedOptions {
-  /** Of the vectors; all of the model's if left out. */
-  readonly dimensions?: number | null;
-  /** Which of the model's prompts comes before each text; the model's default if left out. */
-  readonly promptName?: string | null;
-  /** Whether texts that are too long are cut; else they are refused. */
-  readonly truncate?: boolean;
-  /** Lower goes first. */
-  readonly priority?: number;
-}
-
-export interface Embeddings {
-  /** In the order of the inputs. */
-  readonly vectors: readonly Float32Array[];
-  readonly numTokens: number;
-}
-
-export interface Scores {
-  /** What the model says of each document, in their order. */
-  readonly logits: Float32Array;
-  /** The same as the model wants it read: a probability, mostly. */
-  readonly scores: Float32Array;
-  readonly numTokens: number;
-}
-
-/** A request asks of a text encoder what it can't do; the message is for the client. */
-export class EncoderInputError extends Error {
-  override readonly name = 'EncoderInputError';
 }
 
 /** A text encoder: texts become vectors, or two texts a score. */
@@ -149,9 +131,13 @@ export class TextModel {
     caller: Caller,
   ): Promise<Embeddings> {
     this.#require('embedding');
-    if (dimensions !== null) this.#requireDimensions(dimensions);
-    const prompt = this.#prompt(promptName);
-    const prepared = this.#engine.prepare(inputs.length, 0, caller.client);
+    const { modules } = this.#folder;
+    if (dimensions !== null) requireDimensions(dimensions, this.dim, modules);
+    const prompt = promptOf(promptName, modules);
+    const { vocabSize } = this.#tokenizer;
+    const { maxTokens } = this;
+    const bytes = inputs.reduce((sum, input) => sum + BYTES_PER_UNIT * input.length, 0);
+    const prepared = this.#engine.prepare(inputs.length, bytes, caller.client);
     let encoded: readonly EncodedText[];
     try {
       const texts = inputs.flatMap((input): [string][] =>
@@ -161,7 +147,7 @@ export class TextModel {
       encoded = inputs.map((input, index) =>
         typeof input === 'string'
           ? (tokenized.shift() ?? { ids: new Int32Array(), secondStart: 0 })
-          : this.#checkIds(input, truncate, index),
+          : checkTokenIds(input, { vocabSize, maxTokens, truncate, index }),
       );
     } finally {
       prepared();
@@ -196,7 +182,8 @@ export class TextModel {
     caller: Caller,
   ): Promise<Scores> {
     this.#require('reranker');
-    const prepared = this.#engine.prepare(pairs.length, 0, caller.client);
+    const units = pairs.reduce((sum, [first, second]) => sum + first.length + second.length, 0);
+    const prepared = this.#engine.prepare(pairs.length, BYTES_PER_UNIT * units, caller.client);
     let encoded: readonly EncodedText[];
     try {
       encoded = await this.#tokenize(pairs, truncate, caller);
@@ -239,19 +226,6 @@ export class TextModel {
     return outputs.map(([vector]) => ownVector(vector?.data ?? new Float32Array()));
   }
 
-  #checkIds(ids: Int32Array, truncate: boolean, index: number): EncodedText {
-    const { maxTokens } = this;
-    if (ids.length === 0) throw new EncoderInputError('an input has no tokens');
-    const unknown = ids.find((id) => id < 0 || id >= this.#tokenizer.vocabSize);
-    if (unknown !== undefined) {
-      const { vocabSize } = this.#tokenizer;
-      throw new EncoderInputError(`${unknown} is no token id: there are ${vocabSize}, from 0`);
-    }
-    if (ids.length <= maxTokens) return { ids, secondStart: ids.length };
-    if (!truncate) throw new TextTooLongError(index, ids.length, maxTokens);
-    return { ids: ids.slice(0, maxTokens), secondStart: maxTokens };
-  }
-
   #require(kind: EncoderKind): void {
     if (this.kind === kind) return;
     throw new EncoderInputError(
@@ -259,30 +233,6 @@ export class TextModel {
         ? 'the model scores pairs of texts and makes no embeddings'
         : 'the model makes embeddings and scores no pairs of texts',
     );
-  }
-
-  #requireDimensions(dimensions: number): void {
-    const { matryoshkaDimensions: allowed } = this.#folder.modules;
-    if (dimensions === this.dim) return;
-    if (allowed === null) {
-      throw new EncoderInputError(
-        `the model's embeddings have ${this.dim} dimensions and no fewer`,
-      );
-    }
-    const fits = allowed === 'any' ? dimensions < this.dim : allowed.includes(dimensions);
-    if (fits && dimensions > 0) return;
-    const which = allowed === 'any' ? `1 to ${this.dim}` : allowed.join(', ');
-    throw new EncoderInputError(`the model's embeddings can have ${which} dimensions`);
-  }
-
-  #prompt(name: string | null): string {
-    const { prompts, defaultPromptName } = this.#folder.modules;
-    const chosen = name ?? defaultPromptName;
-    if (chosen === null) return '';
-    const prompt = Object.hasOwn(prompts, chosen) ? prompts[chosen] : undefined;
-    if (prompt !== undefined) return prompt;
-    const known = this.promptNames.join(', ') || 'none';
-    throw new EncoderInputError(`the model has no prompt "${chosen}"; it has ${known}`);
   }
 }
 

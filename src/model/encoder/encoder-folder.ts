@@ -5,6 +5,7 @@ import { z } from 'zod';
 
 import { ModelError } from '../model-error.ts';
 import { exportVariants, filesOf } from '../export/export-folder.ts';
+import { FAMILIES } from '../huggingface/families.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { SHARD_INDEX, SINGLE_FILE, weightFiles } from '../huggingface/safetensors.ts';
 import {
@@ -44,14 +45,26 @@ const DEFAULT_MAX_TOKENS = 512;
 
 const tokenizerSchema = z.looseObject({ model_max_length: z.number().nullish() });
 
-/** Whether a folder looks like that of a text encoder: by what it says, not by its weights. */
+const lookSchema = z.looseObject({
+  model_type: z.string().default(''),
+  architectures: z.array(z.string()).nullish(),
+  use_bidirectional_attention: z.boolean().nullish(),
+});
+
+/**
+ * Whether a folder looks like that of a text encoder: by what it says, not by its weights. Language
+ * models that make embeddings (Qwen3-Embedding) are none: their attention goes one way.
+ */
 export async function isEncoderFolder(path: string): Promise<boolean> {
   const names = await readdir(path).catch((): string[] => []);
-  if (names.includes('modules.json')) return true;
   if (!names.includes('config.json')) return false;
   const config = await readJson(join(path, 'config.json')).catch(() => null);
-  const parsed = z.looseObject({ architectures: z.array(z.string()) }).safeParse(config);
-  return parsed.data?.architectures.some((name) => ENCODERS.test(name)) ?? false;
+  const { data: look } = lookSchema.safeParse(config);
+  if (look === undefined) return false;
+  const isDecoder = FAMILIES.some(({ modelType }) => modelType === look.model_type);
+  if (isDecoder && look.use_bidirectional_attention !== true) return false;
+  const isKnown = (look.architectures ?? []).some((name) => ENCODERS.test(name));
+  return isKnown || names.includes('modules.json');
 }
 
 const ENCODERS =

@@ -1,5 +1,5 @@
 /** What embeddings, reranking and scoring answer, as OpenAI, Jina, Cohere, vLLM and TEI have it. */
-import type { Embeddings, Scores } from '../../front/encoder/text-model.ts';
+import type { Embeddings, Scores } from '../../front/encoder/embed-request.ts';
 import type { RerankRequest, TeiRerankRequest } from './bodies.ts';
 
 /** Numbers that are written in a turn of the event loop: some 2 ms. */

@@ -1,0 +1,89 @@
+/** What is asked of a text encoder, and what it answers. */
+import type { SentenceModules } from '../../model/encoder/sentence-modules.ts';
+import { type EncodedText, TextTooLongError } from './encoder-tokenizer.ts';
+
+export interface EmbedOptions {
+  /** Of the vectors; all of the model's if left out. */
+  readonly dimensions?: number | null;
+  /** Which of the model's prompts comes before each text; the model's default if left out. */
+  readonly promptName?: string | null;
+  /** Whether texts that are too long are cut; else they are refused. */
+  readonly truncate?: boolean;
+  /** Lower goes first. */
+  readonly priority?: number;
+}
+
+export interface Embeddings {
+  /** In the order of the inputs. */
+  readonly vectors: readonly Float32Array[];
+  readonly numTokens: number;
+}
+
+export interface Scores {
+  /** What the model says of each document, in their order. */
+  readonly logits: Float32Array;
+  /** The same as the model wants it read: a probability, mostly. */
+  readonly scores: Float32Array;
+  readonly numTokens: number;
+}
+
+/** A request asks of a text encoder what it can't do; the message is for the client. */
+export class EncoderInputError extends Error {
+  override readonly name = 'EncoderInputError';
+}
+
+/** @throws EncoderInputError when the model's vectors, of `dim` dimensions, can't be cut to so many */
+export function requireDimensions(
+  dimensions: number,
+  dim: number,
+  { matryoshkaDimensions: allowed }: Pick<SentenceModules, 'matryoshkaDimensions'>,
+): void {
+  if (dimensions === dim) return;
+  if (allowed === null) {
+    throw new EncoderInputError(`the model's embeddings have ${dim} dimensions and no fewer`);
+  }
+  const fits = allowed === 'any' ? dimensions < dim : allowed.includes(dimensions);
+  if (fits && dimensions > 0) return;
+  const which = allowed === 'any' ? `1 to ${dim}` : allowed.join(', ');
+  throw new EncoderInputError(`the model's embeddings can have ${which} dimensions`);
+}
+
+/**
+ * The text that comes before each input.
+ * @param name null for the model's default, which is none, mostly
+ * @throws EncoderInputError when there is no such prompt
+ */
+export function promptOf(
+  name: string | null,
+  { prompts, defaultPromptName }: Pick<SentenceModules, 'prompts' | 'defaultPromptName'>,
+): string {
+  const chosen = name ?? defaultPromptName;
+  if (chosen === null) return '';
+  const prompt = Object.hasOwn(prompts, chosen) ? prompts[chosen] : undefined;
+  if (prompt !== undefined) return prompt;
+  const known = Object.keys(prompts).join(', ') || 'none';
+  throw new EncoderInputError(`the model has no prompt "${chosen}"; it has ${known}`);
+}
+
+interface TokenIdOptions {
+  readonly vocabSize: number;
+  readonly maxTokens: number;
+  readonly truncate: boolean;
+  /** Of the input in its request. */
+  readonly index: number;
+}
+
+/** Token ids as they came, special ones included. @throws EncoderInputError, TextTooLongError */
+export function checkTokenIds(
+  ids: Int32Array,
+  { vocabSize, maxTokens, truncate, index }: TokenIdOptions,
+): EncodedText {
+  if (ids.length === 0) throw new EncoderInputError('an input has no tokens');
+  const unknown = ids.find((id) => id < 0 || id >= vocabSize);
+  if (unknown !== undefined) {
+    throw new EncoderInputError(`${unknown} is no token id: there are ${vocabSize}, from 0`);
+  }
+  if (ids.length <= maxTokens) return { ids, secondStart: ids.length };
+  if (!truncate) throw new TextTooLongError(index, ids.length, maxTokens);
+  return { ids: ids.slice(0, maxTokens), secondStart: maxTokens };
+}
