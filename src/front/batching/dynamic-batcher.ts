@@ -24,6 +24,12 @@ interface Item<Input, Output> extends BatchCandidate {
   readonly settle: (outcome: Outcome<Output>) => void;
 }
 
+interface Entered<Input, Output> {
+  readonly item: Item<Input, Output>;
+  readonly answer: Promise<Output>;
+  readonly reject: (error: Error) => void;
+}
+
 /**
  * Puts requests to a model without state together in batches, by the rules of Triton's dynamic batcher
  * (see batch-rules.ts). Clients take turns; a request whose caller leaves while it waits is not run.
@@ -33,7 +39,6 @@ export class DynamicBatcher<Input, Output> {
   readonly #run: RunBatch<Input, Output>;
   readonly #now: () => number;
   readonly #line = new WaitingLine<Item<Input, Output>>();
-  readonly #waiting = new Set<Item<Input, Output>>();
   readonly #room: QueueRoom;
   readonly #counters = new BatchCounters();
   readonly #answers: OrderedAnswers;
@@ -74,15 +79,29 @@ export class DynamicBatcher<Input, Output> {
     caller.signal.throwIfAborted();
     const bytes = requests.reduce((sum, request) => sum + request.bytes, 0);
     this.#requireRoom(requests.length, bytes, caller.client);
-    const failed = new AbortController();
-    const signal = AbortSignal.any([caller.signal, failed.signal]);
-    const answers = requests.map((request) => this.#enter(request, { ...caller, signal }));
+    const entered = requests.map((request) => this.#enter(request, caller.client));
+    const giveUp = (error: Error) => {
+      for (const { item, reject } of entered) {
+        // At once, though answers may be held back for others before them.
+        reject(error);
+        this.#end(item, failure(error));
+      }
+      this.#plan();
+    };
+    const leave = () => {
+      const waiting = entered.filter(({ item }) => this.#line.has(item));
+      this.#counters.count('numCancelled', waiting.length);
+      giveUp(caller.signal.reason as Error);
+    };
+    caller.signal.addEventListener('abort', leave, { once: true });
     this.#plan();
     try {
-      return await Promise.all(answers);
+      return await Promise.all(entered.map(({ answer }) => answer));
     } catch (error) {
-      failed.abort(error);
+      giveUp(error as Error);
       throw error;
+    } finally {
+      caller.signal.removeEventListener('abort', leave);
     }
   }
 
@@ -119,44 +138,27 @@ export class DynamicBatcher<Input, Output> {
     }
   }
 
-  #enter(request: BatchRequest<Input>, { client, signal }: Caller): Promise<Output> {
+  #enter(request: BatchRequest<Input>, client: string): Entered<Input, Output> {
     const { rows, tokens, bytes, shape, input, priority = 0 } = request;
     const enqueuedAt = this.#now();
     const timeoutMs = this.#timeoutOf(request);
-    return new Promise((resolve, reject) => {
-      const answer = this.#answers.expect<Outcome<Output>>((outcome) => {
+    let give: (outcome: Outcome<Output>) => void = () => {};
+    let reject: (error: Error) => void = () => {};
+    const answer = new Promise<Output>((resolve, refuse) => {
+      reject = refuse;
+      give = (outcome) => {
         if (outcome.type === 'done') resolve(outcome.output);
-        else reject(outcome.error);
-      });
-      const expiresAt = enqueuedAt + timeoutMs;
-      const common = {
-        input,
-        client,
-        rows,
-        tokens,
-        bytes,
-        shape,
-        enqueuedAt,
-        timeoutMs,
-        expiresAt,
+        else refuse(outcome.error);
       };
-      const leave = () => {
-        if (this.#waiting.has(item)) this.#counters.count('numCancelled');
-        // At once, though answers may be held back for others before them.
-        reject(signal.reason as Error);
-        this.#end(item, { type: 'failed', error: signal.reason as Error });
-        this.#plan();
-      };
-      const settle = (outcome: Outcome<Output>) => {
-        signal.removeEventListener('abort', leave);
-        answer(outcome);
-      };
-      const item: Item<Input, Output> = { ...common, settle };
-      signal.addEventListener('abort', leave, { once: true });
-      this.#waiting.add(item);
-      this.#line.add(item, { client, priority, cost: rows * (tokens + 1) });
-      this.#room.enter(client, bytes);
     });
+    const item: Item<Input, Output> = {
+      ...{ input, client, rows, tokens, bytes, shape, enqueuedAt, timeoutMs },
+      expiresAt: enqueuedAt + timeoutMs,
+      settle: this.#answers.expect(give),
+    };
+    this.#line.add(item, { client, priority, cost: rows * (tokens + 1) });
+    this.#room.enter(client, bytes);
+    return { item, answer, reject };
   }
 
   #timeoutOf({ timeoutMs }: BatchRequest<Input>): number {
@@ -245,7 +247,7 @@ export class DynamicBatcher<Input, Output> {
   }
 
   #leaveQueue(item: Item<Input, Output>, isServed: boolean): void {
-    if (!this.#waiting.delete(item)) return;
+    if (!this.#line.has(item)) return;
     this.#room.leave(item.client, item.bytes);
     if (isServed) this.#line.serve(item);
     else this.#line.remove(item);

@@ -19,16 +19,21 @@ interface Entry<Item> extends Place {
 /** What waits, in the order in which it is to be served: by priority, then clients in turns. */
 export class WaitingLine<Item> {
   /** Sorted. */
-  readonly #entries: Entry<Item>[] = [];
+  readonly #sorted: Entry<Item>[] = [];
+  readonly #byItem = new Map<Item, Entry<Item>>();
   readonly #tags = new StartTags();
   #numArrived = 0;
 
   get size(): number {
-    return this.#entries.length;
+    return this.#sorted.length;
   }
 
   items(): Item[] {
-    return this.#entries.map(({ item }) => item);
+    return this.#sorted.map(({ item }) => item);
+  }
+
+  has(item: Item): boolean {
+    return this.#byItem.has(item);
   }
 
   add(item: Item, place: Place): void {
@@ -57,25 +62,34 @@ export class WaitingLine<Item> {
   }
 
   #insert(entry: Entry<Item>): void {
-    let low = 0;
-    let high = this.#entries.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const other = this.#entries[middle];
-      if (other && compare(other, entry) < 0) low = middle + 1;
-      else high = middle;
-    }
-    this.#entries.splice(low, 0, entry);
+    this.#sorted.splice(this.#placeOf(entry), 0, entry);
+    this.#byItem.set(entry.item, entry);
   }
 
   #takeOut(item: Item): Entry<Item> | undefined {
-    const index = this.#entries.findIndex((entry) => entry.item === item);
-    return index === -1 ? undefined : this.#entries.splice(index, 1)[0];
+    const entry = this.#byItem.get(item);
+    if (entry === undefined) return undefined;
+    this.#byItem.delete(item);
+    this.#sorted.splice(this.#placeOf(entry), 1);
+    return entry;
+  }
+
+  /** Where an entry is, or is to be: a binary search, because thousands may leave at once. */
+  #placeOf(entry: Entry<Item>): number {
+    let low = 0;
+    let high = this.#sorted.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = this.#sorted[middle];
+      if (other && compare(other, entry) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   #forgetIdle(): void {
     // One client after the other is forgotten in the end, and looking for them costs a walk.
-    if (this.#entries.length > 0) return;
+    if (this.#sorted.length > 0) return;
     this.#tags.forgetIdle(new Set());
   }
 }

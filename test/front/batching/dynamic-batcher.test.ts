@@ -168,6 +168,28 @@ describe('a request that waits', () => {
     expect(batcher.stats).toMatchObject({ numCancelled: 1, numSucceeded: 2, numWaiting: 0 });
   });
 
+  it('has many others of its caller beside it', async () => {
+    const { batcher, ran } = startBatcher();
+    const warnings: Error[] = [];
+    const warn = (warning: Error) => warnings.push(warning);
+    process.on('warning', warn);
+    const caller = new AbortController();
+    const request = { input: 'a', rows: 1, tokens: 0, bytes: 1, shape: '' };
+    const requests = Array.from({ length: 1000 }, () => request);
+    const answer = batcher
+      .submit(requests, { client: '', signal: caller.signal })
+      .catch((error: Error) => error.message);
+    await pass(5);
+    caller.abort(new Error('gone'));
+    await pass(100);
+    process.off('warning', warn);
+    expect(await answer).toBe('gone');
+    expect(ran).toHaveLength(1);
+    expect(batcher.stats).toMatchObject({ numCancelled: 996, numWaiting: 0 });
+    // Of too many listeners.
+    expect(warnings).toEqual([]);
+  });
+
   it('fails after its time, or its own shorter one', async () => {
     const { submit, answers, batcher } = startBatcher(
       { queue: { ...queue, defaultTimeoutMs: 30 } },
