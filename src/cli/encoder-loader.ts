@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { BatcherOptions } from '../front/batching/batcher-options.ts';
 import { TensorModel } from '../front/encoder/tensor-model.ts';
 import { TextModel } from '../front/encoder/text-model.ts';
+import { fromTritonConfig } from '../front/encoder/triton-config.ts';
 import type { ModelDefinition } from '../front/registry/model-definition.ts';
 import type { ModelLoader } from '../front/registry/residency.ts';
 import { LIMITS } from '../limits.ts';
@@ -82,33 +83,37 @@ export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime
   }
 
   async #loadEncoder(
-    { name, source, instances }: ModelDefinition,
+    { name, source, instances, triton = {} }: ModelDefinition,
     options: EncoderOptions,
   ): Promise<EncoderRuntime> {
     const { precision } = options;
     if (precision !== 'auto' && precision !== 'fp32' && precision !== 'int8') {
       throw new UsageError(`--precision ${precision}: encoders take auto, fp32 and int8`);
     }
+    const base = this.#batching(options, instances, options.maxBatchTokens);
     const encoder = await TextModel.open({
       folder: source,
       precision: precision === 'auto' ? 'fp32' : precision,
       cacheDirectory: defaultCacheDirectory(),
       threads: options.threads,
       tokenizerThreads: options.tokenizerPoolSize,
-      batching: this.#batching(options, instances, options.maxBatchTokens),
+      batching: fromTritonConfig(triton, base).batching,
       ...this.#watch(name, options),
     });
     return { kind: 'encoder', encoder, ...(await started(name, encoder)) };
   }
 
   async #loadGraph(
-    { name, source, instances }: ModelDefinition,
+    { name, source, instances, triton = {} }: ModelDefinition,
     options: EncoderOptions,
   ): Promise<TensorRuntime> {
+    const base = this.#batching(options, instances, null);
+    const { batching, isBatched, priorities } = fromTritonConfig(triton, base);
     const tensors = new TensorModel({
-      source: { type: 'graph', path: join(resolve(source), GRAPH), isBatched: null },
+      source: { type: 'graph', path: join(resolve(source), GRAPH), isBatched },
       threads: options.threads,
-      batching: this.#batching(options, instances, null),
+      batching,
+      priorities,
       ...this.#watch(name, options),
     });
     return { kind: 'tensors', tensors, ...(await started(name, tensors)) };
@@ -178,8 +183,13 @@ async function started(id: string, model: TextModel | TensorModel) {
 
 const IDLE_POLL_MS = 20;
 
-async function untilIdle({ stats }: TextModel | TensorModel): Promise<void> {
-  while (stats.numWaiting + stats.numRunning > 0) {
+async function untilIdle(model: TextModel | TensorModel): Promise<void> {
+  while (isBusy(model)) {
     await new Promise((go) => setTimeout(go, IDLE_POLL_MS));
   }
+}
+
+/** Its statistics are those of the moment in which they are asked for. */
+function isBusy({ stats }: TextModel | TensorModel): boolean {
+  return stats.numWaiting + stats.numRunning > 0;
 }

@@ -7,6 +7,7 @@ import type { TensorValue } from '../../src/encoder/tensors/tensor.ts';
 import { TENSOR_BATCHING } from '../../src/front/batching/default-batching.ts';
 import type { BatcherOptions } from '../../src/front/batching/batcher-options.ts';
 import { TensorModel } from '../../src/front/encoder/tensor-model.ts';
+import type { Priorities } from '../../src/front/encoder/triton-config.ts';
 import { GraphBuilder } from '../../src/onnx/graph-builder.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -26,7 +27,11 @@ function tableGraph(): GraphBuilder {
   return graph;
 }
 
-async function start(graph: GraphBuilder, batching: Partial<BatcherOptions> = {}) {
+async function start(
+  graph: GraphBuilder,
+  batching: Partial<BatcherOptions> = {},
+  priorities: Priorities | null = null,
+) {
   const path = join(await temporaryDirectory(), 'model.onnx');
   await writeFile(path, graph.toBytes());
   const model = new TensorModel({
@@ -34,6 +39,7 @@ async function start(graph: GraphBuilder, batching: Partial<BatcherOptions> = {}
     threads: 1,
     runTimeoutMs: 60_000,
     batching: { ...TENSOR_BATCHING, ...batching },
+    priorities,
   });
   onTestFinished(() => model.stop());
   await model.start();
@@ -97,6 +103,18 @@ describe('a model without state', () => {
       reason: { name: 'RunError', message: expect.stringMatching(/indices element out of data/) },
     });
     expect(model.stats).toMatchObject({ numBatches: 1, numSucceeded: 2, numFailed: 1 });
+  });
+
+  it('takes requests by their priorities, where it has some', async () => {
+    const model = await start(tableGraph(), { maxBatchSize: 1 }, { levels: 3, default: 2 });
+    const order: number[] = [];
+    const ask = async (priority: number) => {
+      await model.infer([indices(1)], { priority }, CALLER);
+      order.push(priority);
+    };
+    await Promise.all([ask(3), ask(0), ask(1)]);
+    expect(order).toEqual([1, 0, 3]);
+    await expect(ask(4)).rejects.toThrow('the priority is 4; the model has 1 to 3');
   });
 
   it('is run for each request by itself where there is no batch dimension', async () => {

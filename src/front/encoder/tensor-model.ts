@@ -1,9 +1,15 @@
-import { checkInputs, checkOutputs, type GraphSignature } from '../../encoder/tensors/signature.ts';
+import {
+  checkInputs,
+  checkOutputs,
+  type GraphSignature,
+  TensorError,
+} from '../../encoder/tensors/signature.ts';
 import type { TensorValue } from '../../encoder/tensors/tensor.ts';
 import type { BatcherStats } from '../batching/batcher-stats.ts';
 import type { Caller } from '../caller.ts';
 import type { EngineState } from '../engine-process/engine-contract.ts';
 import { EncoderEngine, type EncoderEngineOptions } from './encoder-engine.ts';
+import type { Priorities } from './triton-config.ts';
 
 export interface InferOptions {
   /** Names of the outputs that are wanted; all if left out. */
@@ -14,13 +20,20 @@ export interface InferOptions {
   readonly timeoutMs?: number | null;
 }
 
+export interface TensorModelOptions extends EncoderEngineOptions {
+  /** The priorities that requests can ask for; any if null or left out. */
+  readonly priorities?: Priorities | null;
+}
+
 /** Any ONNX model without state: tensors in, tensors out, in batches. */
 export class TensorModel {
   readonly kind = 'tensors';
   readonly #engine: EncoderEngine;
   readonly #maxBatchSize: number;
+  readonly #priorities: Priorities | null;
 
-  constructor(options: EncoderEngineOptions) {
+  constructor({ priorities = null, ...options }: TensorModelOptions) {
+    this.#priorities = priorities;
     this.#engine = new EncoderEngine(options);
     this.#maxBatchSize = options.batching.maxBatchSize;
   }
@@ -71,11 +84,12 @@ export class TensorModel {
    */
   async infer(
     tensors: readonly TensorValue[],
-    { outputs = null, priority = 0, timeoutMs = null }: InferOptions,
+    { outputs = null, priority: wantedPriority = 0, timeoutMs = null }: InferOptions,
     caller: Caller,
   ): Promise<readonly TensorValue[]> {
     const { signature } = this;
     const wanted = checkOutputs(signature, outputs);
+    const priority = this.#priorityOf(wantedPriority);
     const { rows, bytes, shape } = checkInputs(signature, tensors, this.#maxBatchSize);
     const [made = []] = await this.#engine.submit(
       [
@@ -93,5 +107,13 @@ export class TensorModel {
       caller,
     );
     return wanted.flatMap((name) => made.filter((tensor) => tensor.name === name));
+  }
+
+  /** @param wanted 0 for the model's default */
+  #priorityOf(wanted: number): number {
+    if (this.#priorities === null) return wanted;
+    const { levels, default: usual } = this.#priorities;
+    if (wanted >= 0 && wanted <= levels) return wanted || usual;
+    throw new TensorError(`the priority is ${wanted}; the model has 1 to ${levels}`);
   }
 }

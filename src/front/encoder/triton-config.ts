@@ -35,8 +35,13 @@ export interface StatelessConfig {
   readonly batching: BatcherOptions;
   /** Whether the graph has a batch dimension; null if that is to be found. */
   readonly isBatched: boolean | null;
-  /** From 1 (first) to `levels`, `default` for requests that name none; null for no such levels. */
-  readonly priorities: { readonly levels: number; readonly default: number } | null;
+  /** From 1 (first) to `levels`, `default` for requests that name none; null for no levels. */
+  readonly priorities: Priorities | null;
+}
+
+export interface Priorities {
+  readonly levels: number;
+  readonly default: number;
 }
 
 /**
@@ -55,9 +60,11 @@ export function fromTritonConfig(
     batching: {
       ...base,
       maxBatchSize: size,
-      preferredBatchSizes: (dynamic?.preferred_batch_size ?? []).filter((each) => each <= size),
-      maxQueueDelayMs: (dynamic?.max_queue_delay_microseconds ?? 0) / 1000,
-      preserveOrdering: dynamic?.preserve_ordering ?? base.preserveOrdering,
+      ...(dynamic && {
+        preferredBatchSizes: dynamic.preferred_batch_size.filter((each) => each <= size),
+        maxQueueDelayMs: dynamic.max_queue_delay_microseconds / 1000,
+        preserveOrdering: dynamic.preserve_ordering,
+      }),
       queue: {
         ...queue,
         ...(policy && {

@@ -1,4 +1,5 @@
 /** What the registry knows of a model before it is loaded. */
+import type { TritonConfig } from '../encoder/triton-config.ts';
 
 export interface ModelDefinition {
   /** What clients call it. */
@@ -9,6 +10,8 @@ export interface ModelDefinition {
   readonly source: string;
   /** Flags of `serve` for this model, by their names without dashes; they go before the command line's. */
   readonly flags: Readonly<Record<string, string | number | boolean>>;
+  /** How requests are batched, of a model without state. */
+  readonly triton?: TritonConfig;
   /** Engine processes. */
   readonly instances: number;
   /** Loaded at start. */

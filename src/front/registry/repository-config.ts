@@ -1,6 +1,7 @@
 /** chairlift.json: what an operator says about a model of a repository, or about all of them. */
 import { z } from 'zod';
 import type { Aliases } from './aliases.ts';
+import { tritonConfigSchema } from '../encoder/triton-config.ts';
 import { parseDuration } from './duration.ts';
 
 export const CONFIG_FILE = 'chairlift.json';
@@ -29,6 +30,8 @@ const modelConfig = z.strictObject({
   keepAlive: duration.optional(),
   /** Flags of `serve` for this model, by their names without dashes in front. */
   flags: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).default({}),
+  /** How requests to a model without state are batched. */
+  ...tritonConfigSchema.shape,
 });
 
 const repositoryConfig = z.strictObject({

@@ -60,6 +60,7 @@ async function readModel(path: string, name: string) {
           source: join(path, version),
         }))
       : [{ version: NO_VERSION, source: config.model ?? path }];
+  const { max_batch_size, dynamic_batching } = config;
   const isModel = holdsModel || problem !== null || versions.length > 0;
   const definitions = isModel
     ? await Promise.all(
@@ -68,6 +69,7 @@ async function readModel(path: string, name: string) {
           version,
           source,
           flags: config.flags,
+          triton: { max_batch_size, dynamic_batching },
           instances: config.instances,
           preload: config.preload,
           keepAliveMs: config.keepAlive ?? null,

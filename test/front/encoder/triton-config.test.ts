@@ -51,6 +51,14 @@ it('raises no bound of the server', () => {
   expect(batching.queue.maxQueue).toBe(TENSOR_BATCHING.queue.maxQueue);
 });
 
+it("leaves the command line's delay where it says nothing of it", () => {
+  const base = { ...TENSOR_BATCHING, maxQueueDelayMs: 3, preferredBatchSizes: [2] };
+  expect(fromTritonConfig({ max_batch_size: 4 }, base).batching).toEqual({
+    ...base,
+    maxBatchSize: 4,
+  });
+});
+
 it('takes a graph without a batch dimension', () => {
   expect(configOf({ max_batch_size: 0 }).isBatched).toBe(false);
 });

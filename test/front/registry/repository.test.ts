@@ -44,6 +44,27 @@ test('every folder with a model is one; others, files and hidden folders are not
   ]);
 });
 
+test("Triton's fields of batching belong to their model, and bad ones are its problem", async () => {
+  await put('a/model.onnx', '');
+  await put('a/chairlift.json', {
+    max_batch_size: 8,
+    dynamic_batching: { max_queue_delay_microseconds: 500 },
+  });
+  await put('b/model.onnx', '');
+  await put('b/chairlift.json', { max_batch_size: -1 });
+  const { definitions } = await scanRepository(folder);
+  expect(definitions).toMatchObject([
+    {
+      problem: null,
+      triton: {
+        max_batch_size: 8,
+        dynamic_batching: { max_queue_delay_microseconds: 500, preferred_batch_size: [] },
+      },
+    },
+    { problem: expect.stringMatching(/^chairlift\.json: max_batch_size: /) },
+  ]);
+});
+
 test('folders with numbers are versions, of which the newest is served', async () => {
   for (const version of ['2', '10', '9', '012', 'draft']) await put(`a/${version}/config.json`);
   expect(await keys()).toEqual(['a@10']);
