@@ -175,6 +175,12 @@ export const LIMITS = {
   /** Milliseconds that a model may take over a batch; then its process is replaced (--step-timeout). */
   batchMs: 60_000,
 
+  /** Streams of `/models/sse`, and those of one client; a server without keys has one client. */
+  modelListeners: 64,
+  clientModelListeners: 16,
+  /** Models that are downloaded at once because clients said so. */
+  pulls: 2,
+
   /** Milliseconds of the last `loopWindowMs` in which the front's event loop stood still: /livez fails. */
   loopStalledMs: 15_000,
   /** Milliseconds that /livez looks back. */

@@ -270,11 +270,19 @@ function followRepository(
 
 function logEvent(event: RegistryEvent, logger: Logger): void {
   const { name: model, version, reason } = event.model;
-  if (event.type === 'loaded')
-    logger.info({ model, version, seconds: event.seconds }, 'model loaded');
-  else if (event.type === 'unloaded') {
-    logger.info({ model, version, wasEvicted: event.wasEvicted }, 'model unloaded');
-  } else logger.error({ model, version, reason }, 'model failed to load');
+  switch (event.type) {
+    case 'loading':
+      logger.debug({ model, version, state: event.model.state }, 'model is being loaded');
+      break;
+    case 'loaded':
+      logger.info({ model, version, seconds: event.seconds }, 'model loaded');
+      break;
+    case 'unloaded':
+      logger.info({ model, version, wasEvicted: event.wasEvicted }, 'model unloaded');
+      break;
+    case 'failed':
+      logger.error({ model, version, reason }, 'model failed to load');
+  }
 }
 
 function after(ms: number): Promise<void> {

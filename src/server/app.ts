@@ -7,6 +7,7 @@ import { isAnthropicPath, toAnthropicEnvelope } from './anthropic/errors.ts';
 import { messageRoutes } from './anthropic/routes.ts';
 import { auth } from './auth/auth.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
+import { adminRoutes } from './admin/routes.ts';
 import { allowOrigins } from './http/cors.ts';
 import { badRequest, methodNotAllowed, routeNotFound, type ApiError } from './errors.ts';
 import { healthRoutes } from './operating/health.ts';
@@ -45,6 +46,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   healthRoutes(app, context);
   metricsRoute(app, context);
   modelRoutes(app, context);
+  adminRoutes(app, context);
   completionRoutes(app, context);
   responseRoutes(app, context);
   messageRoutes(app, context);

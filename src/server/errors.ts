@@ -95,10 +95,8 @@ export function unauthorized(message: string): ApiError {
   });
 }
 
-export function adminOnly(): ApiError {
-  return new ApiError(403, 'permission_error', 'This needs the admin API key.', {
-    code: 'admin_key_required',
-  });
+export function adminOnly(message = 'This needs the admin API key.'): ApiError {
+  return new ApiError(403, 'permission_error', message, { code: 'admin_key_required' });
 }
 
 export function hostRefused(host: string): ApiError {
@@ -148,6 +146,14 @@ export function tooManyConnections(limit: number): ApiError {
 export function tooManyOnSocket(limit: number): ApiError {
   const message = `More than ${limit} requests at once on this socket; wait until one is done.`;
   return new ApiError(429, 'rate_limit_error', message, { code: 'too_many_requests_on_socket' });
+}
+
+export function tooManyListeners(limit: number): ApiError {
+  const message = `${limit} clients listen to the states of models already.`;
+  return new ApiError(429, 'rate_limit_error', message, {
+    code: 'too_many_listeners',
+    headers: { 'retry-after': '5' },
+  });
 }
 
 /** Over a client's share of the memory for bodies. */

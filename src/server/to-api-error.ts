@@ -5,7 +5,11 @@ import { TextTooLongError } from '../front/encoder/encoder-tokenizer.ts';
 import { BatchTimeoutError } from '../front/batching/batcher-options.ts';
 import { InvalidRequestError } from '../front/invalid-request.ts';
 import { QueueFullError, ShuttingDownError } from '../front/queue/admission.ts';
-import { ModelUnavailableError, UnknownModelError } from '../front/registry/errors.ts';
+import {
+  ModelControlError,
+  ModelUnavailableError,
+  UnknownModelError,
+} from '../front/registry/errors.ts';
 import { TaskTooCostlyError } from '../front/prompts/fair-threads.ts';
 import {
   EngineError,
@@ -34,6 +38,7 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
     return badRequest(error.message, error.field, error.code);
   }
   if (error instanceof UnknownModelError) return modelNotFound(error.model, error.near);
+  if (error instanceof ModelControlError) return badRequest(error.message, null, 'model_control');
   if (error instanceof ModelUnavailableError) {
     return unavailable(error.message, error.retryAfterSeconds);
   }

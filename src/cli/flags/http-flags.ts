@@ -62,7 +62,7 @@ export const HTTP_FLAGS = {
   },
   adminApiKey: {
     flags: '--admin-api-key <key>',
-    description: 'key for everything; if set, the only one for /metrics',
+    description: 'key for everything; if set, the only one for /metrics; loads and unloads models',
     schema: z.string().min(1).transform(digestOf).optional(),
   },
   metricsAliases: {

@@ -23,3 +23,12 @@ export class ModelUnavailableError extends Error {
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
+
+export function cannotLoad(name: string, failure: string): ModelUnavailableError {
+  return new ModelUnavailableError(`Model \`${name}\` can't be loaded: ${failure}`);
+}
+
+/** The mode of `--model-control` rules out what an operator asks for. */
+export class ModelControlError extends Error {
+  override readonly name = 'ModelControlError';
+}

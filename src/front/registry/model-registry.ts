@@ -1,10 +1,11 @@
 /** Which models there are, which of them are loaded, and who uses them. */
 import type { Caller } from '../caller.ts';
 import { QueueFullError } from '../queue/admission.ts';
-import { type Aliases, resolveAlias } from './aliases.ts';
-import { ModelUnavailableError, UnknownModelError } from './errors.ts';
+import type { Aliases } from './aliases.ts';
+import { cannotLoad, ModelControlError, ModelUnavailableError } from './errors.ts';
 import type { Runtime } from './loaded-model.ts';
-import { byVersion, keyOf, type ModelDefinition } from './model-definition.ts';
+import { ModelCatalog } from './model-catalog.ts';
+import { keyOf, type ModelDefinition } from './model-definition.ts';
 import {
   infoOf,
   type ModelEntry,
@@ -12,8 +13,8 @@ import {
   type ModelLoad,
   newEntry,
 } from './model-entry.ts';
-import { nearNames } from './near-names.ts';
-import { Residency, type ResidencyOptions } from './residency.ts';
+import { type RegistryEvent, Residency, type ResidencyOptions } from './residency.ts';
+import { untilAborted } from './until-aborted.ts';
 
 /**
  * Triton's modes: `none` loads all at start, `explicit` what it is told to, `poll` follows the
@@ -45,8 +46,10 @@ export class ModelRegistry<R extends Runtime> {
   readonly control: ModelControl;
   readonly #residency: Residency<R>;
   readonly #maxWaiting: number;
-  readonly #entries = new Map<string, ModelEntry<R>>();
-  #aliases: Aliases = new Map();
+  readonly #catalog = new ModelCatalog<R>();
+  readonly #listeners = new Set<(event: RegistryEvent) => void>();
+  /** What came by `add`, by key. */
+  readonly #added = new Map<string, ModelDefinition>();
   #isStarting = false;
   #isClosed = false;
 
@@ -54,8 +57,18 @@ export class ModelRegistry<R extends Runtime> {
     this.control = control;
     this.#maxWaiting = maxWaiting;
     // Only what comes by itself may go by itself.
-    const keepAliveMs = control === 'auto' ? options.keepAliveMs : Infinity;
-    this.#residency = new Residency({ ...options, keepAliveMs });
+    const keepAliveMs = control === 'auto' ? options.keepAliveMs : null;
+    const onEvent = (event: RegistryEvent): void => {
+      options.onEvent?.(event);
+      for (const listener of this.#listeners) listener(event);
+    };
+    this.#residency = new Residency({ ...options, keepAliveMs, onEvent });
+  }
+
+  /** Tells of what happens to models, until the function that it returns is called. */
+  subscribe(listener: (event: RegistryEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** While the models are loaded that have to be there from the start. */
@@ -65,14 +78,16 @@ export class ModelRegistry<R extends Runtime> {
 
   /** In order of name; newest version first. */
   list(): readonly ModelInfo[] {
-    return this.#sorted().map(infoOf);
+    return this.#catalog.sorted().map(infoOf);
   }
 
   /** What is loaded now, in the same order. */
   loaded(): readonly Pick<Lease<R>, 'definition' | 'runtime'>[] {
-    return this.#sorted().flatMap(({ definition, loaded }) =>
-      loaded === null ? [] : [{ definition, runtime: loaded.runtime }],
-    );
+    return this.#catalog
+      .sorted()
+      .flatMap(({ definition, loaded }) =>
+        loaded === null ? [] : [{ definition, runtime: loaded.runtime }],
+      );
   }
 
   /**
@@ -84,7 +99,7 @@ export class ModelRegistry<R extends Runtime> {
   async acquire(name: string | null, { signal }: Caller, user = ''): Promise<Lease<R>> {
     for (;;) {
       signal.throwIfAborted();
-      const entry = this.#resolve(name, user);
+      const entry = this.#catalog.resolve(name, user);
       const lease = this.#lease(entry) ?? (await this.#leaseLoaded(entry, signal));
       if (lease !== null) return lease;
     }
@@ -104,12 +119,33 @@ export class ModelRegistry<R extends Runtime> {
     }
   }
 
+  /** What a name stands for. @throws UnknownModelError */
+  find(name: string | null): ModelInfo {
+    return infoOf(this.#catalog.resolve(name, ''));
+  }
+
+  /** When a loaded model goes if nobody asks for it, in milliseconds from now; Infinity is never. */
+  idleMsLeft({ name, version }: Pick<ModelInfo, 'name' | 'version'>): number {
+    const entry = this.#catalog.resolve(`${name}@${version}`, '');
+    const idleMs = entry.loaded === null ? 0 : performance.now() - entry.loaded.idleSince;
+    return Math.max(0, this.#residency.keepAliveMs(entry) - idleMs);
+  }
+
+  /** Has one more model, whatever `update` says. @throws ModelControlError */
+  async add(definition: ModelDefinition): Promise<void> {
+    this.#requireControl();
+    const key = keyOf(definition);
+    this.#added.set(key, definition);
+    await Promise.all(this.#adopt(key, definition).map((entry) => this.#reload(entry)));
+  }
+
   /**
    * Loads a model because an operator wants it.
-   * @throws UnknownModelError, or ModelUnavailableError saying why it can't be loaded
+   * @throws UnknownModelError, ModelControlError, or ModelUnavailableError saying why it can't be loaded
    */
   async load(name: string): Promise<void> {
-    const entry = this.#resolve(name, '');
+    this.#requireControl();
+    const entry = this.#catalog.resolve(name, '');
     if (entry.loaded !== null) return;
     await this.#waitFor(this.#residency.load(entry));
     this.#requireLoaded(entry);
@@ -118,16 +154,20 @@ export class ModelRegistry<R extends Runtime> {
   /**
    * Unloads a model, all its versions if none is named, once the requests that use it have ended.
    * @returns when it is out of memory
+   * @throws UnknownModelError, ModelControlError
    */
   async unload(name: string): Promise<void> {
-    const version = this.#entries.get(name);
-    const entries = version ? [version] : this.#versionsOf(this.#resolve(name, '').definition.name);
+    this.#requireControl();
+    const version = this.#catalog.entries.get(name);
+    const entries = version
+      ? [version]
+      : this.#catalog.versionsOf(this.#catalog.resolve(name, '').definition.name);
     await Promise.all(entries.map((entry) => this.#residency.unload(entry)));
   }
 
   /** How long a model stays after its last request. @param keepAliveMs Infinity is for ever */
   keepAlive(name: string, keepAliveMs: number): void {
-    const entry = this.#resolve(name, '');
+    const entry = this.#catalog.resolve(name, '');
     entry.keepAliveMs = keepAliveMs;
     this.#residency.watchIdle(entry);
   }
@@ -137,9 +177,10 @@ export class ModelRegistry<R extends Runtime> {
    * one serves. What is gone is unloaded when a newer version serves, or at once if there is none.
    */
   async update(definitions: readonly ModelDefinition[], aliases: Aliases): Promise<void> {
-    this.#aliases = aliases;
-    const wanted = new Map(definitions.map((definition) => [keyOf(definition), definition]));
-    const gone = [...this.#entries.values()].filter(
+    this.#catalog.aliases = aliases;
+    const wanted = new Map(this.#added);
+    for (const definition of definitions) wanted.set(keyOf(definition), definition);
+    const gone = [...this.#catalog.entries.values()].filter(
       ({ definition }) => !wanted.has(keyOf(definition)),
     );
     const outdated = [...wanted].flatMap(([key, definition]) => this.#adopt(key, definition));
@@ -151,7 +192,7 @@ export class ModelRegistry<R extends Runtime> {
   async preload(): Promise<void> {
     this.#isStarting = true;
     const isAll = this.control === 'none' || this.control === 'poll';
-    const entries = this.#sorted().filter(({ definition }) => isAll || definition.preload);
+    const entries = this.#catalog.sorted().filter(({ definition }) => isAll || definition.preload);
     await Promise.all(entries.map((entry) => this.#waitFor(this.#residency.load(entry))));
     this.#isStarting = false;
   }
@@ -161,29 +202,13 @@ export class ModelRegistry<R extends Runtime> {
     await this.#residency.close();
   }
 
-  #sorted(): readonly ModelEntry<R>[] {
-    return [...this.#entries.values()].toSorted(
-      ({ definition: a }, { definition: b }) => a.name.localeCompare(b.name) || byVersion(a, b),
+  /** As Triton has it: which models are loaded is an operator's to say, or follows from something else. */
+  #requireControl(): void {
+    if (this.control === 'explicit' || this.control === 'auto') return;
+    throw new ModelControlError(
+      `This server was started with --model-control ${this.control}, which neither loads nor unloads ` +
+        'models by command; --model-control explicit and auto do.',
     );
-  }
-
-  #versionsOf(name: string): readonly ModelEntry<R>[] {
-    return this.#sorted().filter(({ definition }) => definition.name === name);
-  }
-
-  /** A version by its key; of a model the newest that is loaded, or else that did not fail. */
-  #resolve(name: string | null, user: string): ModelEntry<R> {
-    const [first] = this.#entries.values();
-    const wanted = resolveAlias(this.#aliases, name ?? first?.definition.name ?? '', user);
-    const versions = this.#versionsOf(wanted);
-    const entry =
-      versions.find(({ loaded }) => loaded !== null) ??
-      versions.find(({ failure }) => failure === null) ??
-      versions[0] ??
-      this.#entries.get(wanted);
-    if (entry) return entry;
-    const names = this.#sorted().map(({ definition }) => definition.name);
-    throw new UnknownModelError(wanted, nearNames(wanted, [...this.#aliases.keys(), ...names]));
   }
 
   #requireLoadable({ definition: { name }, loading, failure, failedAt }: ModelEntry<R>): void {
@@ -242,11 +267,13 @@ export class ModelRegistry<R extends Runtime> {
 
   /** @returns the entry of what has to be loaded, so that requests get the newest */
   #adopt(key: string, definition: ModelDefinition): readonly ModelEntry<R>[] {
-    const entry = this.#entries.get(key);
+    const entry = this.#catalog.entries.get(key);
     if (entry === undefined) {
       const added = newEntry<R>(definition);
-      const isServed = this.#versionsOf(definition.name).some(({ loaded }) => loaded !== null);
-      this.#entries.set(key, added);
+      const isServed = this.#catalog
+        .versionsOf(definition.name)
+        .some(({ loaded }) => loaded !== null);
+      this.#catalog.entries.set(key, added);
       return isServed ? [added] : [];
     }
     const isSame = entry.definition.fingerprint === definition.fingerprint;
@@ -265,28 +292,10 @@ export class ModelRegistry<R extends Runtime> {
   /** Of what is no longer there. A version that serves stays until a newer one does. */
   async #retire(entry: ModelEntry<R>): Promise<void> {
     const { name } = entry.definition;
-    const others = this.#versionsOf(name).filter((other) => other !== entry);
+    const others = this.#catalog.versionsOf(name).filter((other) => other !== entry);
     const isReplaced = others.length === 0 || others.some(({ loaded }) => loaded !== null);
     if (entry.loaded !== null && !isReplaced) return;
-    this.#entries.delete(keyOf(entry.definition));
+    this.#catalog.entries.delete(keyOf(entry.definition));
     await this.#residency.unload(entry);
-  }
-}
-
-function cannotLoad(name: string, failure: string): ModelUnavailableError {
-  return new ModelUnavailableError(`Model \`${name}\` can't be loaded: ${failure}`);
-}
-
-/** @throws the signal's reason if it aborts first */
-async function untilAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
-  let leave = (): void => {};
-  const left = new Promise<never>((_resolve, reject) => {
-    leave = () => reject(signal.reason as Error);
-  });
-  signal.addEventListener('abort', leave, { once: true });
-  try {
-    await Promise.race([done, left]);
-  } finally {
-    signal.removeEventListener('abort', leave);
   }
 }

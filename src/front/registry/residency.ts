@@ -17,14 +17,19 @@ export interface ModelLoader<R extends Runtime> {
 }
 
 export type RegistryEvent =
+  /** A load has begun, or got further. */
+  | { readonly type: 'loading'; readonly model: ModelInfo }
   | { readonly type: 'loaded'; readonly model: ModelInfo; readonly seconds: number }
   | { readonly type: 'failed'; readonly model: ModelInfo; readonly error: unknown }
   | { readonly type: 'unloaded'; readonly model: ModelInfo; readonly wasEvicted: boolean };
 
 export interface ResidencyOptions<R extends Runtime> extends Room {
   readonly loader: ModelLoader<R>;
-  /** Milliseconds that an idle model stays, unless it or a request says otherwise; Infinity is for ever. */
-  readonly keepAliveMs: number;
+  /**
+   * Milliseconds that an idle model stays, unless it or a request says otherwise; Infinity is for ever.
+   * With null it stays whatever they say.
+   */
+  readonly keepAliveMs: number | null;
   /** Told of what happens, for logs and metrics. */
   readonly onEvent?: (event: RegistryEvent) => void;
 }
@@ -85,11 +90,17 @@ export class Residency<R extends Runtime> {
     clearTimeout(entry.idleTimer);
   }
 
+  /** Milliseconds that a model stays after its last use. */
+  keepAliveMs({ keepAliveMs, definition }: ModelEntry<R>): number {
+    const { keepAliveMs: usual } = this.#options;
+    return usual === null ? Infinity : (keepAliveMs ?? definition.keepAliveMs ?? usual);
+  }
+
   /** Lets an idle model go when its time is over. */
   watchIdle(entry: ModelEntry<R>): void {
     clearTimeout(entry.idleTimer);
-    const { loaded, definition } = entry;
-    const keepAliveMs = entry.keepAliveMs ?? definition.keepAliveMs ?? this.#options.keepAliveMs;
+    const { loaded } = entry;
+    const keepAliveMs = this.keepAliveMs(entry);
     if (loaded === null || !loaded.isIdle || keepAliveMs > MAX_TIMER_MS) return;
     entry.idleTimer = setTimeout(() => void this.unload(entry), keepAliveMs).unref();
   }
@@ -119,7 +130,10 @@ export class Residency<R extends Runtime> {
       place = newPlace(entry, await loader.estimate(definition));
       await this.#claim(place, load, isReplacement);
       const runtime = await this.#loads.add(() =>
-        loader.load(definition, (state) => (load.state = state)),
+        loader.load(definition, (state) => {
+          load.state = state;
+          onEvent?.({ type: 'loading', model: infoOf(entry) });
+        }),
       );
       await this.#settle(place, load, runtime);
       onEvent?.({

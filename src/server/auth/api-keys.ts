@@ -46,6 +46,11 @@ export class ApiKeys {
     this.#admin = adminDigest && { client: ADMIN_CLIENT, digest: adminDigest };
   }
 
+  /** Whether there is a key for what is the operator's. */
+  get hasAdmin(): boolean {
+    return this.#admin !== null;
+  }
+
   /** Of the users' keys: how many share the server. */
   get numClients(): number {
     return this.#numClients;

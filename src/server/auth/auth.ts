@@ -1,8 +1,11 @@
 /** Which requests need which key. */
+import type { IncomingMessage } from 'node:http';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
+import { adminOnly } from '../errors.ts';
 import { withDeadline } from '../generation/deadline.ts';
+import { requireLocal } from './local-request.ts';
 
 /** Probes and scrapers have no key, and the documentation is public. */
 const OPEN_PATHS: ReadonlySet<string> = new Set([
@@ -28,12 +31,34 @@ export function auth({ keys }: ServerContext): MiddlewareHandler<ServerEnv> {
   };
 }
 
-/** Guards the operator's routes, if the server has an admin key. */
-export function requireAdmin({ keys }: ServerContext): MiddlewareHandler<ServerEnv> {
+/** Guards what anybody may read unless the server has an admin key. */
+export function requireAdminKey({ keys }: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     keys.requireAdmin(c.env.incoming.headers);
     await next();
   };
+}
+
+/** Guards what changes the server for everybody. */
+export function requireAdmin(context: ServerContext): MiddlewareHandler<ServerEnv> {
+  return async (c, next) => {
+    checkAdmin(context, c.env.incoming);
+    await next();
+  };
+}
+
+/**
+ * Lets the operator pass: who has the admin key or, where there are no keys at all, sits at the machine.
+ * @throws ApiError 401, 403
+ */
+export function checkAdmin(
+  { keys, config }: Pick<ServerContext, 'keys' | 'config'>,
+  request: IncomingMessage,
+): void {
+  if (keys.hasAdmin) keys.requireAdmin(request.headers);
+  else if (keys.isOpen) requireLocal(request, config);
+  else
+    throw adminOnly('This takes an admin API key, and the server has none; see --admin-api-key.');
 }
 
 /** Who sent the request of `c`; to be called once, since the request's time begins here. */

@@ -1,19 +1,22 @@
 /** /v1/models: what is served here. */
 import type { Hono } from 'hono';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
+import { llamaStatus } from '../admin/llama-status.ts';
 import type { AnyRuntime, ServerContext, ServerEnv } from '../context.ts';
 import { modelNotFound } from '../errors.ts';
 import type { JsonObject } from '../json-object.ts';
+import { modelIdOf } from '../model-id.ts';
 
 export function modelRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
-  // The second, llama.cpp's, is open to all, so that a page can tell what is served here.
-  for (const path of ['/v1/models', '/models']) {
-    app.get(path, (c) => c.json({ object: 'list', data: describeModels(context) }));
-  }
+  app.get('/v1/models', (c) =>
+    c.json({ object: 'list', data: describeModels(context, describeStatus) }),
+  );
+  // llama-server's, in its words; open to all, so that a page can tell what is served here.
+  app.get('/models', (c) => c.json({ object: 'list', data: describeModels(context, llamaStatus) }));
   // Names may hold slashes, as those of the Hugging Face hub do.
   app.get('/v1/models/:id{.+}', (c) => {
     const id = c.req.param('id');
-    const models = describeModels(context);
+    const models = describeModels(context, describeStatus);
     const model = models.find((described) => described['id'] === id);
     if (model === undefined) throw modelNotFound(id);
     return c.json(model);
@@ -21,16 +24,19 @@ export function modelRoutes(app: Hono<ServerEnv>, context: ServerContext): void 
 }
 
 /** Each model once by its name; where there are several versions, each by name@version too. */
-function describeModels({ models, startedAt }: ServerContext): readonly JsonObject[] {
+function describeModels(
+  { models, startedAt }: ServerContext,
+  statusOf: (info: ModelInfo) => JsonObject,
+): readonly JsonObject[] {
   const all = models.list();
   const loaded = models.loaded();
-  const described = all.map((info): JsonObject => {
-    const { name, version, state, reason } = info;
+  return all.map((info): JsonObject => {
+    const { name, version } = info;
     const runtime = loaded.find(
       ({ definition }) => definition.name === name && definition.version === version,
     )?.runtime;
     return {
-      id: isOnlyVersion(all, info) ? name : `${name}@${version}`,
+      id: modelIdOf(all, info),
       object: 'model',
       created: runtime?.model.created ?? startedAt,
       owned_by: 'chairlift',
@@ -39,10 +45,9 @@ function describeModels({ models, startedAt }: ServerContext): readonly JsonObje
       max_model_len: runtime === undefined ? null : lengthOf(runtime),
       capabilities: runtime === undefined ? null : capabilitiesOf(runtime),
       version,
-      status: { value: state, ...(reason === null ? {} : { reason }) },
+      status: statusOf(info),
     };
   });
-  return described;
 }
 
 /** Longest text in tokens; null for what takes none. */
@@ -63,6 +68,6 @@ function capabilitiesOf(runtime: AnyRuntime): readonly string[] {
   }
 }
 
-function isOnlyVersion(all: readonly ModelInfo[], { name }: ModelInfo): boolean {
-  return all.filter((other) => other.name === name).length === 1;
+function describeStatus({ state, reason }: ModelInfo): JsonObject {
+  return { value: state, ...(reason === null ? {} : { reason }) };
 }

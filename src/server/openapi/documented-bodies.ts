@@ -1,5 +1,6 @@
 /** The request bodies for the documentation: the same schemas that check them. */
 import { z } from 'zod';
+import { modelBody } from '../schemas/admin.ts';
 import { anthropicMessage, countTokensBody, messagesBody } from '../schemas/anthropic.ts';
 import {
   chatCompletionBody,
@@ -44,6 +45,7 @@ export const documentedBodies = {
   messages: messagesBody.extend({ messages: anthropicMessages }),
   countTokens: countTokensBody.extend({ messages: anthropicMessages }),
   tokenize: tokenizeBody.extend({ messages: messages.optional() }),
+  loadModel: modelBody,
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
   embeddings: embeddingsSchema.extend({ input: prompt }),
   rerank: rerankSchema,

@@ -15,7 +15,7 @@ export interface Operation {
   readonly example?: JsonObject;
   /** What such a body is answered with. */
   readonly answer?: JsonObject;
-  readonly answerType?: 'application/json' | 'text/plain' | 'text/html';
+  readonly answerType?: 'application/json' | 'text/plain' | 'text/html' | 'text/event-stream';
   /** Answers with events when `stream` is set. */
   readonly streams?: boolean;
   /** Served without an API key. */

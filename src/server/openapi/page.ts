@@ -78,7 +78,8 @@ function badge({ method }: Operation): Html {
 }
 
 function section(operation: Operation, origin: string): Html {
-  const { path, summary, notes, body, query, answer, isOpen = false, streams = false } = operation;
+  const { path, summary, notes, body, query, example, answer } = operation;
+  const { isOpen = false, streams = false } = operation;
   return html`<section id="${idOf(operation)}">
     <h3>${badge(operation)} <code>${path}</code></h3>
     <p>
@@ -87,7 +88,7 @@ function section(operation: Operation, origin: string): Html {
     ${notes === undefined ? '' : html`<p>${withCode(notes)}</p>`}
     ${body === undefined ? '' : fields(toBodySchema(body))}
     ${query === undefined ? '' : fields(toBodySchema(query))}
-    ${body === undefined ? '' : html`<pre>${toCurl(operation, origin)}</pre>`}
+    ${example === undefined ? '' : html`<pre>${toCurl(operation, origin)}</pre>`}
     ${answer === undefined ? '' : html`<pre>${JSON.stringify(answer, null, 2)}</pre>`}
   </section>`;
 }

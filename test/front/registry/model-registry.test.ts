@@ -2,7 +2,11 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../../src/front/caller.ts';
 import { QueueFullError } from '../../../src/front/queue/admission.ts';
-import { ModelUnavailableError, UnknownModelError } from '../../../src/front/registry/errors.ts';
+import {
+  ModelControlError,
+  ModelUnavailableError,
+  UnknownModelError,
+} from '../../../src/front/registry/errors.ts';
 import {
   type Lease,
   ModelRegistry,
@@ -31,6 +35,47 @@ function setUp(options: Partial<RegistryOptions<FakeRuntime>> = {}) {
     registry.list().find(({ name, version }) => `${name}@${version}` === key)?.state;
   return { loader, registry, events, stateOf };
 }
+
+describe.each(['none', 'poll'] as const)('%s', (control) => {
+  test('loads and unloads nothing by command, and nothing goes by itself', async () => {
+    const { loader, registry } = setUp({ control, keepAliveMs: 0 });
+    await registry.update([modelDefinition('a', {}, { keepAliveMs: 0 })], new Map());
+    await registry.preload();
+    const lease = await registry.acquire('a', anybody);
+    registry.keepAlive('a', 0);
+    lease.release();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(loader.inMemory).toEqual(['a@1']);
+    for (const act of [registry.load('a'), registry.unload('a')]) {
+      await expect(act).rejects.toThrow(ModelControlError);
+    }
+    await expect(registry.add(modelDefinition('b'))).rejects.toThrow(`--model-control ${control}`);
+    expect(loader.inMemory).toEqual(['a@1']);
+  });
+});
+
+test('what was added stays when the repository is read again', async () => {
+  const { loader, registry } = setUp();
+  await registry.update([modelDefinition('a')], new Map());
+  await registry.add(modelDefinition('b'));
+  await registry.update([modelDefinition('c')], new Map());
+  expect(registry.list().map(({ name }) => name)).toEqual(['b', 'c']);
+  await registry.load('b');
+  await registry.add(modelDefinition('b'));
+  expect(loader.inMemory).toEqual(['b@1']);
+});
+
+test('a model that is loaded tells when it goes', async () => {
+  const { registry } = setUp({ keepAliveMs: 60_000 });
+  await registry.update([modelDefinition('a'), modelDefinition('b')], new Map());
+  const [a = { name: '', version: '' }, b = a] = registry.list();
+  await registry.load('a');
+  await registry.load('b');
+  registry.keepAlive('b', Infinity);
+  expect(registry.idleMsLeft(a)).toBeGreaterThan(30_000);
+  expect(registry.idleMsLeft(a)).toBeLessThanOrEqual(60_000);
+  expect(registry.idleMsLeft(b)).toBe(Infinity);
+});
 
 describe('auto', () => {
   test('loads a model for the first request that names it, once for all that wait', async () => {

@@ -7,7 +7,7 @@ import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat/chat-format
 import type { Generator } from '../../../src/front/generation/generation.ts';
 import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
 import { observeAll } from '../../../src/front/generation/observe-all.ts';
-import { ModelRegistry } from '../../../src/front/registry/model-registry.ts';
+import { type ModelControl, ModelRegistry } from '../../../src/front/registry/model-registry.ts';
 import { PlainChatEncoder } from '../../../src/front/chat/chat-encoder.ts';
 import { runPromptJob } from '../../../src/front/prompts/prompt-job.ts';
 import {
@@ -35,6 +35,7 @@ import { ServerTimings } from '../../../src/server/generation/server-timing.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
 import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
+import type { ModelDefinition } from '../../../src/front/registry/model-definition.ts';
 import { modelDefinition } from '../../front/registry/fake-loader.ts';
 import { FakeEngine, type FakeEngineOptions, type Script } from '../../support/fake-engine.ts';
 
@@ -125,6 +126,10 @@ export interface TestServerOptions {
   readonly loop?: ServerContext['loop'];
   /** In place of the text generator over the fake engine. */
   readonly generator?: Generator;
+  /** When models are loaded; at start if left out. */
+  readonly control?: ModelControl;
+  /** In place of the only one. All run on the same engine. */
+  readonly models?: readonly ModelDefinition[];
 }
 
 export interface TestServer {
@@ -201,14 +206,21 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     },
   };
   const models = new ModelRegistry<AnyRuntime>({
-    loader: { estimate: async () => 0, load: async () => runtime },
-    control: 'none',
-    maxModels: 1,
+    loader: {
+      estimate: async () => 0,
+      async load({ name, flags: { failure } }) {
+        if (typeof failure === 'string') throw new Error(failure);
+        // Tests put other parts into that of the usual one.
+        return name === MODEL ? runtime : { ...runtime, model: { ...runtime.model, id: name } };
+      },
+    },
+    control: options.control ?? 'none',
+    maxModels: Infinity,
     maxBytes: 0,
     keepAliveMs: Infinity,
     maxWaiting: 8,
   });
-  await models.update([modelDefinition(MODEL)], new Map());
+  await models.update(options.models ?? [modelDefinition(MODEL)], new Map());
   await models.preload();
   const shared: ServerContext = {
     models,

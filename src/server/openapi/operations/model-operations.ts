@@ -2,6 +2,9 @@ import { documentedBodies as bodies } from '../documented-bodies.ts';
 import type { Operation } from '../operation.ts';
 import { QUESTION } from './question.ts';
 
+const ADMIN_NOTES =
+  'Takes the admin key or, where the server has no keys, a request from this machine. Refused with --model-control none and poll.';
+
 export const MODEL_OPERATIONS: readonly Operation[] = [
   {
     method: 'get',
@@ -17,8 +20,33 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
     method: 'get',
     path: '/models',
     tag: 'Models',
-    summary: 'The same, without a key',
+    summary: 'The same with llama-server’s states, without a key',
     isOpen: true,
+  },
+  {
+    method: 'post',
+    path: '/models/load',
+    tag: 'Models',
+    summary: 'Load a model, and answer when it is ready',
+    notes: ADMIN_NOTES,
+    body: bodies.loadModel,
+    answer: { success: true },
+  },
+  {
+    method: 'post',
+    path: '/models/unload',
+    tag: 'Models',
+    summary: 'Unload a model once the requests that use it have ended',
+    notes: ADMIN_NOTES,
+    body: bodies.loadModel,
+    answer: { success: true },
+  },
+  {
+    method: 'get',
+    path: '/models/sse',
+    tag: 'Models',
+    summary: 'Events about the states of models, as in llama-server',
+    answerType: 'text/event-stream',
   },
   {
     method: 'get',

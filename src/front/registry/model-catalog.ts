@@ -1,0 +1,44 @@
+/** The models that there are, by name and version, and what else names them. */
+import { type Aliases, resolveAlias } from './aliases.ts';
+import { UnknownModelError } from './errors.ts';
+import type { Runtime } from './loaded-model.ts';
+import { byVersion } from './model-definition.ts';
+import type { ModelEntry } from './model-entry.ts';
+import { nearNames } from './near-names.ts';
+
+export class ModelCatalog<R extends Runtime> {
+  /** By `name@version`. */
+  readonly entries = new Map<string, ModelEntry<R>>();
+  aliases: Aliases = new Map();
+
+  /** In order of name; newest version first. */
+  sorted(): readonly ModelEntry<R>[] {
+    return [...this.entries.values()].toSorted(
+      ({ definition: a }, { definition: b }) => a.name.localeCompare(b.name) || byVersion(a, b),
+    );
+  }
+
+  versionsOf(name: string): readonly ModelEntry<R>[] {
+    return this.sorted().filter(({ definition }) => definition.name === name);
+  }
+
+  /**
+   * A version by its key; of a model the newest that is loaded, or else that did not fail.
+   * @param name null for the first of all
+   * @param user whose request it is, for aliases that stand for several models
+   * @throws UnknownModelError
+   */
+  resolve(name: string | null, user: string): ModelEntry<R> {
+    const [first] = this.entries.values();
+    const wanted = resolveAlias(this.aliases, name ?? first?.definition.name ?? '', user);
+    const versions = this.versionsOf(wanted);
+    const entry =
+      versions.find(({ loaded }) => loaded !== null) ??
+      versions.find(({ failure }) => failure === null) ??
+      versions[0] ??
+      this.entries.get(wanted);
+    if (entry) return entry;
+    const names = this.sorted().map(({ definition }) => definition.name);
+    throw new UnknownModelError(wanted, nearNames(wanted, [...this.aliases.keys(), ...names]));
+  }
+}

@@ -1,0 +1,67 @@
+/** Tells clients of `/models/sse` what happens to models. */
+import type { ModelInfo } from '../../front/registry/model-entry.ts';
+import { LIMITS } from '../../limits.ts';
+import type { ServerContext } from '../context.ts';
+import { tooManyListeners } from '../errors.ts';
+import type { JsonObject } from '../json-object.ts';
+import { modelIdOf } from '../model-id.ts';
+import { statusEvent } from './llama-status.ts';
+
+/** How often a feed looks whether the server is shutting down. */
+const LOOK_MS = 1000;
+
+export class StatusFeeds {
+  readonly #context: Pick<ServerContext, 'models' | 'isDraining'>;
+  readonly #numByClient = new Map<string, number>();
+  #num = 0;
+
+  constructor(context: Pick<ServerContext, 'models' | 'isDraining'>) {
+    this.#context = context;
+  }
+
+  /**
+   * The state of each model, then what changes, until `signal` aborts.
+   * @throws ApiError 429 when too many listen
+   */
+  open(client: string, signal: AbortSignal): AsyncGenerator<readonly JsonObject[], void> {
+    const numOwn = this.#numByClient.get(client) ?? 0;
+    if (this.#num >= LIMITS.modelListeners) throw tooManyListeners(LIMITS.modelListeners);
+    if (numOwn >= LIMITS.clientModelListeners) throw tooManyListeners(LIMITS.clientModelListeners);
+    this.#num++;
+    this.#numByClient.set(client, numOwn + 1);
+    return this.#feed(client, signal);
+  }
+
+  #left(client: string): void {
+    this.#num--;
+    const numOwn = (this.#numByClient.get(client) ?? 1) - 1;
+    if (numOwn > 0) this.#numByClient.set(client, numOwn);
+    else this.#numByClient.delete(client);
+  }
+
+  /** Of a client that reads slowly the last state of each model waits, and nothing else. */
+  async *#feed(client: string, signal: AbortSignal): AsyncGenerator<readonly JsonObject[], void> {
+    const { models, isDraining } = this.#context;
+    const waiting = new Map<string, ModelInfo>();
+    let wake = (): void => {};
+    const note = (info: ModelInfo): void => {
+      waiting.set(`${info.name}@${info.version}`, info);
+      wake();
+    };
+    const unsubscribe = models.subscribe(({ model }) => note(model));
+    const looking = setInterval(() => wake(), LOOK_MS).unref();
+    try {
+      for (const info of models.list()) note(info);
+      while (!signal.aborted && !isDraining()) {
+        const infos = [...waiting.values()];
+        waiting.clear();
+        yield infos.map((info) => statusEvent(info, modelIdOf(models.list(), info)));
+        if (waiting.size === 0) await new Promise<void>((resolve) => (wake = resolve));
+      }
+    } finally {
+      clearInterval(looking);
+      unsubscribe();
+      this.#left(client);
+    }
+  }
+}
