@@ -7,13 +7,17 @@ import { isLoopback } from '../http/hosts.ts';
 /** What a reverse proxy on this machine adds: the request is that of somebody else. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip'];
 
+type LocalRequest = Pick<IncomingMessage, 'headers'> & {
+  readonly socket: Pick<IncomingMessage['socket'], 'remoteAddress'>;
+};
+
 /**
  * Pages may not, unless the operator has named their origin: this machine's browser shows pages of
  * anybody's. `*` names none.
  * @throws ApiError 403
  */
 export function requireLocal(
-  { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
+  { headers, socket }: LocalRequest,
   { corsOrigins }: Pick<ServerConfig, 'corsOrigins'>,
 ): void {
   const { origin, host } = headers;
