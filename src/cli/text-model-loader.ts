@@ -175,6 +175,12 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         maxModelLen: limits.maxModelLen,
         vocabSize,
         samplingDefaults: generationDefaults,
+        details: {
+          family: model.manifest.family,
+          numParameters: model.manifest.numParameters,
+          precision: model.manifest.precision,
+          template: chatTemplate?.text ?? '',
+        },
       },
       how: { limits, attention, choice, chosenDevice, manifest: model.manifest },
       memoryBytes: weights + engine.info.kvCacheBytes,

@@ -15,6 +15,8 @@ import { allowHosts } from './http/hosts.ts';
 import { metricsRoute } from './operating/metrics-route.ts';
 import { embeddingRoutes } from './embeddings/routes.ts';
 import { modelRoutes } from './openai/models.ts';
+import { isOllamaPath, toOllamaError } from './ollama/errors.ts';
+import { ollamaRoutes } from './ollama/routes.ts';
 import { renderRoutes } from './openai/render.ts';
 import { completionRoutes } from './openai/routes.ts';
 import { documentRoutes } from './openapi/routes.ts';
@@ -51,6 +53,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   responseRoutes(app, context);
   messageRoutes(app, context);
   embeddingRoutes(app, context);
+  ollamaRoutes(app, context);
   renderRoutes(app, context);
   tokenizeRoutes(app, context);
   documentRoutes(app, context);
@@ -66,8 +69,11 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
 
 /** Keeps the headers that middlewares have set. */
 function toResponse(c: Context<ServerEnv>, error: ApiError): Response {
-  const body = isAnthropicPath(c.req.path)
-    ? toAnthropicEnvelope(error, c.get('requestId'))
-    : error.toEnvelope();
-  return c.json(body, error.status, error.headers);
+  return c.json(toBody(c, error), error.status, error.headers);
+}
+
+function toBody(c: Context<ServerEnv>, error: ApiError): object {
+  const { path } = c.req;
+  if (isAnthropicPath(path)) return toAnthropicEnvelope(error, c.get('requestId'));
+  return isOllamaPath(path) ? toOllamaError(error) : error.toEnvelope();
 }

@@ -29,6 +29,17 @@ export interface SamplingDefaults {
   readonly repetitionPenalty?: number;
 }
 
+/** How a model was made, for clients that show it. */
+export interface ModelDetails {
+  /** Such as `llama`. */
+  readonly family: string;
+  readonly numParameters: number;
+  /** Of the weights, such as `int8`. */
+  readonly precision: string;
+  /** Its chat template; '' without one. */
+  readonly template: string;
+}
+
 export interface ServedModel {
   /** The name clients use. */
   readonly id: string;
@@ -38,6 +49,8 @@ export interface ServedModel {
   readonly maxModelLen: number;
   readonly vocabSize: number;
   readonly samplingDefaults: SamplingDefaults;
+  /** Left out where that is not known. */
+  readonly details?: ModelDetails;
 }
 
 /** Both ends belong to it; lower goes first. */
@@ -124,6 +137,19 @@ export interface TensorRuntime extends ServedRuntime {
 
 export type AnyRuntime = TextRuntime | EncoderRuntime | TensorRuntime;
 
+/**
+ * Downloads a model of the hub, and has it served by its name there.
+ * @param reference such as `hf:owner/name@revision`
+ * @param onProgress told of bytes
+ * @param signal gives it up; what was downloaded is kept
+ * @throws InvalidRequestError saying why that is not possible, ModelControlError
+ */
+export type PullModel = (
+  reference: string,
+  onProgress: (done: number, total: number) => void,
+  signal: AbortSignal,
+) => Promise<void>;
+
 /** What all requests share. */
 export interface ServerContext {
   readonly models: ModelRegistry<AnyRuntime>;
@@ -139,6 +165,8 @@ export interface ServerContext {
   readonly timings: ServerTimings;
   readonly logger: Logger;
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;
+  /** Left out where nothing can be downloaded. */
+  readonly pullModel?: PullModel;
   /** True once shutdown began: running requests finish, new ones are rejected. */
   isDraining(): boolean;
 }

@@ -156,6 +156,14 @@ export function tooManyListeners(limit: number): ApiError {
   });
 }
 
+export function tooManyPulls(limit: number): ApiError {
+  const message = `This model is being downloaded already, or ${limit} others are.`;
+  return new ApiError(429, 'rate_limit_error', message, {
+    code: 'too_many_pulls',
+    headers: { 'retry-after': '30' },
+  });
+}
+
 /** Over a client's share of the memory for bodies. */
 export function tooManyBodies(retryAfterSeconds: number): ApiError {
   const message = 'Too many of your request bodies are being read; send fewer at once.';

@@ -9,11 +9,13 @@ import { requireLocal } from './local-request.ts';
 
 /** Probes and scrapers have no key, and the documentation is public. */
 const OPEN_PATHS: ReadonlySet<string> = new Set([
+  '/',
   '/health',
   '/ready',
   '/livez',
   '/readyz',
   '/version',
+  '/api/version',
   '/metrics',
   '/models',
   '/openapi.json',

@@ -10,6 +10,16 @@ interface Course {
   finishedAt?: number;
 }
 
+/** Where the time of a request went, in milliseconds. */
+export interface GenerationTimes {
+  /** Until it was admitted. */
+  readonly queueMs: number;
+  /** From there until the first token. */
+  readonly prefillMs: number;
+  /** From there until the last. */
+  readonly decodeMs: number;
+}
+
 /** Remembers the times of each request as long as its prompt lives. */
 export class ServerTimings {
   /** By prompt: all sequences of a request share it. */
@@ -35,23 +45,29 @@ export class ServerTimings {
     };
   }
 
-  /**
-   * The header's value, in milliseconds: `queue` until it was admitted, `prefill` until the first
-   * token, `decode` until the last.
-   * @returns null before it has finished.
-   */
+  /** The header's value. @returns null before it has finished */
   header(promptTokenIds: Int32Array): string | null {
+    const times = this.timesOf(promptTokenIds);
+    if (times === null) return null;
+    const { queueMs, prefillMs, decodeMs } = times;
+    return [entry('queue', queueMs), entry('prefill', prefillMs), entry('decode', decodeMs)].join(
+      ', ',
+    );
+  }
+
+  /** @returns null before it has finished */
+  timesOf(promptTokenIds: Int32Array): GenerationTimes | null {
     const course = this.#courses.get(promptTokenIds);
     if (course === undefined) return null;
     const { queuedAt, admittedAt, firstTokenAt, finishedAt } = course;
     if (admittedAt === undefined || firstTokenAt === undefined || finishedAt === undefined) {
       return null;
     }
-    return [
-      entry('queue', admittedAt - queuedAt),
-      entry('prefill', firstTokenAt - admittedAt),
-      entry('decode', finishedAt - firstTokenAt),
-    ].join(', ');
+    return {
+      queueMs: admittedAt - queuedAt,
+      prefillMs: firstTokenAt - admittedAt,
+      decodeMs: finishedAt - firstTokenAt,
+    };
   }
 }
 

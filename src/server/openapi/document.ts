@@ -115,13 +115,14 @@ function describe(operation: Operation): JsonObject {
 }
 
 function describeAnswer(operation: Operation): JsonObject {
-  const { answer, answerType = 'application/json', streams = false } = operation;
+  const { answer, answerType = 'application/json', streams } = operation;
+  const streamType = streams === 'lines' ? 'application/x-ndjson' : 'text/event-stream';
   const schema = answerType === 'application/json' ? { type: 'object' } : { type: 'string' };
   return {
     description: 'OK',
     content: {
       [answerType]: { schema, ...(answer === undefined ? {} : { example: answer }) },
-      ...(streams ? { 'text/event-stream': { schema: { type: 'string' } } } : {}),
+      ...(streams === undefined ? {} : { [streamType]: { schema: { type: 'string' } } }),
     },
   };
 }

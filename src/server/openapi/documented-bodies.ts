@@ -15,6 +15,13 @@ import {
   teiEmbedSchema,
   teiRerankSchema,
 } from '../embeddings/bodies.ts';
+import {
+  ollamaChatBody,
+  ollamaGenerateBody,
+  ollamaMessage,
+  ollamaModelBody,
+  ollamaOptions,
+} from '../schemas/ollama.ts';
 import { contentParts, message } from '../schemas/messages.ts';
 import { responseBody } from '../schemas/responses.ts';
 import { inputSchema } from '../responses/input.ts';
@@ -36,6 +43,8 @@ const sampling = {
 
 const generation = { ...sampling, allowed_token_ids: tokenIds.nullish() };
 
+const options = ollamaOptions.extend({ stop: sampling.stop }).nullish();
+
 const anthropicMessages = z.array(anthropicMessage).min(1);
 
 export const documentedBodies = {
@@ -45,6 +54,9 @@ export const documentedBodies = {
   messages: messagesBody.extend({ messages: anthropicMessages }),
   countTokens: countTokensBody.extend({ messages: anthropicMessages }),
   tokenize: tokenizeBody.extend({ messages: messages.optional() }),
+  ollamaChat: ollamaChatBody.extend({ messages: z.array(ollamaMessage).nullish(), options }),
+  ollamaGenerate: ollamaGenerateBody.extend({ options }),
+  ollamaModel: ollamaModelBody,
   loadModel: modelBody,
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
   embeddings: embeddingsSchema.extend({ input: prompt }),

@@ -61,6 +61,11 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   user: 'A name for whom the request is made.',
   priority: 'Lower runs earlier.',
   cache_salt: 'Prompts share cached prefixes only with those of the same salt.',
+  format: '`json`, or a JSON schema that the answer has to keep to.',
+  options: 'Sampling, under Ollama’s names; what sets up Ollama’s own engine is ignored.',
+  think: 'Whether the model reasons before it answers, for models that can choose.',
+  keep_alive: 'How long the model stays loaded after this: `5m`, or seconds; below 0 for ever.',
+  raw: 'Take the prompt as it is, without the chat template.',
   tokens: 'Token ids.',
   return_token_strs: 'Return the tokens as the vocabulary spells them.',
 };

@@ -16,8 +16,8 @@ export interface Operation {
   /** What such a body is answered with. */
   readonly answer?: JsonObject;
   readonly answerType?: 'application/json' | 'text/plain' | 'text/html' | 'text/event-stream';
-  /** Answers with events when `stream` is set. */
-  readonly streams?: boolean;
+  /** Answers with events when `stream` is set; with lines of JSON unless it is false. */
+  readonly streams?: true | 'lines';
   /** Served without an API key. */
   readonly isOpen?: boolean;
 }

@@ -2,6 +2,7 @@
 import { ANTHROPIC_OPERATIONS } from './operations/anthropic-operations.ts';
 import { EMBEDDING_OPERATIONS } from './operations/embedding-operations.ts';
 import { MODEL_OPERATIONS } from './operations/model-operations.ts';
+import { OLLAMA_OPERATIONS } from './operations/ollama-operations.ts';
 import { OPENAI_OPERATIONS } from './operations/openai-operations.ts';
 import { OPERATING_OPERATIONS } from './operations/operating-operations.ts';
 import { RESPONSES_OPERATIONS } from './operations/responses-operations.ts';
@@ -12,6 +13,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...RESPONSES_OPERATIONS,
   ...ANTHROPIC_OPERATIONS,
   ...EMBEDDING_OPERATIONS,
+  ...OLLAMA_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...OPERATING_OPERATIONS,
 ];

@@ -79,7 +79,7 @@ function badge({ method }: Operation): Html {
 
 function section(operation: Operation, origin: string): Html {
   const { path, summary, notes, body, query, example, answer } = operation;
-  const { isOpen = false, streams = false } = operation;
+  const { isOpen = false, streams } = operation;
   return html`<section id="${idOf(operation)}">
     <h3>${badge(operation)} <code>${path}</code></h3>
     <p>

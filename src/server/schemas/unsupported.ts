@@ -34,9 +34,26 @@ const CHAT_ONLY: Readonly<Record<string, Neutral>> = {
   thinking_token_budget: never,
 };
 
+const OLLAMA_ONLY: Readonly<Record<string, Neutral>> = {
+  suffix: (value) => value === '',
+  images: isEmpty,
+  template: (value) => value === '',
+  context: isEmpty,
+  logprobs: isOff,
+};
+
+const OLLAMA_OPTIONS: Readonly<Record<string, Neutral>> = {
+  mirostat: (value) => value === 0,
+  typical_p: (value) => value === 1,
+  tfs_z: (value) => value === 1,
+};
+
 /** Where there is more to say than that it is not supported. */
 const REASONS: Readonly<Record<string, string>> = {
   suffix: 'needs a model that was trained to fill in the middle, which this one was not',
+  images: 'are for models that see; this one takes text only',
+  template: "is the model's own here; use `raw` to send a prompt as it is",
+  context: 'is not supported; send the whole conversation to /api/chat',
 };
 
 type Body = Readonly<Record<string, unknown>>;
@@ -49,6 +66,13 @@ export function rejectUnsupportedInCompletion(body: Body): void {
 /** @throws ApiError 400 naming the first such field of a /v1/chat/completions body. */
 export function rejectUnsupportedInChat(body: Body): void {
   reject(body, CHAT_ONLY);
+}
+
+/** @throws ApiError 400 naming the first such field of a body of /api/chat or /api/generate. */
+export function rejectUnsupportedByOllama(body: Body): void {
+  reject(body, OLLAMA_ONLY);
+  const { options } = body;
+  if (typeof options === 'object' && options !== null) reject({ ...options }, OLLAMA_OPTIONS);
 }
 
 function reject(body: Body, table: Readonly<Record<string, Neutral>>): void {

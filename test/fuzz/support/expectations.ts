@@ -18,6 +18,8 @@ const openAiError = z.strictObject({
   }),
 });
 
+const ollamaError = z.strictObject({ error: z.string().min(1) });
+
 const anthropicError = z.strictObject({
   type: z.literal('error'),
   error: z.strictObject({ type: z.string().min(1), message: z.string().min(1) }),
@@ -40,15 +42,19 @@ export async function expectCalm(
   const isFault = response.status >= 500 && !(response.status === 504 && mayTimeOut(body));
   if (isFault) throw new Error(`${response.status}: ${text.slice(0, 500)}`);
   if (response.status >= 400) {
-    const envelope = path.startsWith('/v1/messages') ? anthropicError : openAiError;
-    envelope.parse(JSON.parse(text));
+    envelopeOf(path).parse(JSON.parse(text));
     expect(text.length).toBeLessThan(32_000);
-  } else if (response.headers.get('content-type')?.includes('event-stream') === true) {
+  } else if (/event-stream|ndjson/.test(response.headers.get('content-type') ?? '')) {
     // A failure after the headers have gone.
     const isLate = mayTimeOut(body) && text.includes(TIMED_OUT);
-    if (!isLate) expect(text).not.toMatch(/"(server_error|api_error|internal_error)"/);
+    if (!isLate) expect(text).not.toMatch(/"(server_error|api_error|internal_error)"|^\{"error":/m);
   }
   return response.status;
+}
+
+function envelopeOf(path: string): z.ZodType {
+  if (path.startsWith('/v1/messages')) return anthropicError;
+  return path.startsWith('/api/') ? ollamaError : openAiError;
 }
 
 /** Whether it asks for a deadline that may pass. */

@@ -26,6 +26,7 @@ import {
   type ServerConfig,
   type AnyRuntime,
   type ModelContext,
+  type PullModel,
   type ServerContext,
   type TextRuntime,
 } from '../../../src/server/context.ts';
@@ -130,6 +131,9 @@ export interface TestServerOptions {
   readonly control?: ModelControl;
   /** In place of the only one. All run on the same engine. */
   readonly models?: readonly ModelDefinition[];
+  /** As of --keep-alive; for ever if left out. */
+  readonly keepAliveMs?: number;
+  readonly pullModel?: PullModel;
 }
 
 export interface TestServer {
@@ -217,7 +221,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     control: options.control ?? 'none',
     maxModels: Infinity,
     maxBytes: 0,
-    keepAliveMs: Infinity,
+    keepAliveMs: options.keepAliveMs ?? Infinity,
     maxWaiting: 8,
   });
   await models.update(options.models ?? [modelDefinition(MODEL)], new Map());
@@ -234,6 +238,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     logger: options.logger ?? pino({ level: 'silent' }),
     loop: options.loop ?? { stalledMs: 0 },
     isDraining: () => isDraining,
+    ...(options.pullModel === undefined ? {} : { pullModel: options.pullModel }),
   };
   const context: ModelContext = { ...shared, ...runtime, keepLoaded: () => () => {} };
   const webSockets = new WebSocketHub(shared);

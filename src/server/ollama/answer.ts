@@ -1,0 +1,163 @@
+/** The answers of /api/chat and /api/generate: lines that they grow by, or one object. */
+import { AssistantMessage } from '../../front/chat/assistant-message.ts';
+import type { ChatDelta, ChatPart } from '../../front/chat/chat-delta.ts';
+import type { FanOutRequest } from '../../front/generation/fan-out.ts';
+import { UsageCounter } from '../../front/generation/token-usage.ts';
+import { parseBoundedJson } from '../../front/json-bounds.ts';
+import type { GenerationTimes } from '../generation/server-timing.ts';
+import type { JsonObject } from '../json-object.ts';
+
+/** Which of the two. */
+export type AnswerKind = 'chat' | 'generate';
+
+/** In milliseconds. */
+export interface AnswerTimes {
+  /** Since the request came. */
+  readonly totalMs: number;
+  /** Until the model was there. */
+  readonly loadMs: number;
+  readonly generation: GenerationTimes | null;
+}
+
+interface Call {
+  readonly id: string;
+  readonly name: string;
+  arguments: string;
+}
+
+interface Piece {
+  content: string;
+  thinking: string;
+  readonly calls: Call[];
+}
+
+/** Calls are told whole, with their arguments as an object. */
+export class GrowingAnswer {
+  readonly #kind: AnswerKind;
+  /** As the client called it. */
+  readonly #model: string;
+  readonly #usage: UsageCounter;
+  readonly #whole = new AssistantMessage();
+  /** May yet turn out to be none. */
+  #open: Call | null = null;
+  #numCalls = 0;
+  #finishReason: string | null = null;
+
+  constructor(kind: AnswerKind, model: string, generation: FanOutRequest) {
+    this.#kind = kind;
+    this.#model = model;
+    this.#usage = new UsageCounter(generation);
+  }
+
+  /** The lines that a delta comes to. */
+  push(delta: ChatDelta): JsonObject[] {
+    this.add(delta);
+    const piece: Piece = { content: '', thinking: '', calls: [] };
+    for (const part of delta.parts) this.#tell(part, piece);
+    if (delta.finishReason !== null) this.#close(piece);
+    if (piece.content === '' && piece.thinking === '' && piece.calls.length === 0) return [];
+    return [{ ...this.#head(), ...this.#body(piece), done: false }];
+  }
+
+  /** The last line. */
+  end(times: AnswerTimes): JsonObject {
+    const body = this.#body({ content: '', thinking: '', calls: [] });
+    return { ...this.#head(), ...body, ...this.#facts(times) };
+  }
+
+  /** For an answer in one piece, in place of `push`. */
+  add(delta: ChatDelta): void {
+    this.#usage.add(delta);
+    this.#whole.add(delta);
+    this.#finishReason ??= delta.finishReason;
+  }
+
+  /** The answer in one piece. */
+  toJson(times: AnswerTimes): JsonObject {
+    const { content, reasoning: thinking, toolCalls } = this.#whole;
+    this.#numCalls = 0;
+    const body = this.#body({ content, thinking, calls: [...toolCalls] });
+    return { ...this.#head(), ...body, ...this.#facts(times) };
+  }
+
+  #tell(part: ChatPart, piece: Piece): void {
+    switch (part.type) {
+      case 'content':
+        piece.content += part.text;
+        break;
+      case 'reasoning':
+        piece.thinking += part.text;
+        break;
+      case 'call':
+        this.#close(piece);
+        this.#open = { id: part.id, name: part.name, arguments: '' };
+        break;
+      case 'arguments':
+        if (this.#open !== null) this.#open.arguments += part.text;
+        break;
+      case 'broken':
+        this.#open = null;
+        piece.content += part.text;
+        break;
+    }
+  }
+
+  #close(piece: Piece): void {
+    if (this.#open !== null) piece.calls.push(this.#open);
+    this.#open = null;
+  }
+
+  #head(): JsonObject {
+    return { model: this.#model, created_at: new Date().toISOString() };
+  }
+
+  #body({ content, thinking, calls }: Piece): JsonObject {
+    const thought = thinking === '' ? {} : { thinking };
+    if (this.#kind === 'generate') return { response: content, ...thought };
+    const called = calls.map(({ id, name, arguments: args }) => ({
+      id,
+      function: { index: this.#numCalls++, name, arguments: toArguments(args) },
+    }));
+    const toolCalls = called.length === 0 ? {} : { tool_calls: called };
+    return { message: { role: 'assistant', content, ...thought, ...toolCalls } };
+  }
+
+  #facts({ totalMs, loadMs, generation }: AnswerTimes): JsonObject {
+    const { numPromptTokens, numOutputTokens } = this.#usage.usage;
+    return {
+      done: true,
+      done_reason: this.#finishReason === 'length' ? 'length' : 'stop',
+      total_duration: inNanoseconds(totalMs),
+      load_duration: inNanoseconds(loadMs),
+      prompt_eval_count: numPromptTokens,
+      prompt_eval_duration: inNanoseconds(generation?.prefillMs ?? 0),
+      eval_count: numOutputTokens,
+      eval_duration: inNanoseconds(generation?.decodeMs ?? 0),
+    };
+  }
+}
+
+/** What a request without a question gets. @param reason `load` or `unload` */
+export function emptyAnswer(kind: AnswerKind, model: string, reason: string): JsonObject {
+  const body = kind === 'chat' ? { message: { role: 'assistant', content: '' } } : { response: '' };
+  return {
+    model,
+    created_at: new Date().toISOString(),
+    ...body,
+    done: true,
+    done_reason: reason,
+  };
+}
+
+/** A call that was cut short has no object to show. */
+function toArguments(json: string): unknown {
+  try {
+    return parseBoundedJson(json);
+  } catch {
+    return {};
+  }
+}
+
+function inNanoseconds(ms: number): number {
+  return Math.max(0, Math.round(ms * 1e6));
+}

@@ -1,0 +1,153 @@
+/** From bodies of /api/chat and /api/generate to a chat. */
+import type { ChatMessage } from '../../front/chat/chat-message.ts';
+import { type ChatRequest, requireFewMessages } from '../../front/chat/chat-request.ts';
+import type { ContextLimits } from '../../front/generation/fit-context.ts';
+import type { GrammarSource } from '../../grammar/grammar-source.ts';
+import type { ModelContext } from '../context.ts';
+import { badRequest } from '../errors.ts';
+import { toSettings } from '../generation/parameters.ts';
+import {
+  type OllamaChatBody,
+  type OllamaGenerateBody,
+  ollamaMessage,
+  type OllamaMessage,
+} from '../schemas/ollama.ts';
+import { parseWith } from '../schemas/parse.ts';
+
+type AskedModel = Pick<ModelContext, 'model' | 'chatFormat'>;
+
+/** What both bodies say about the answer. */
+type AnswerFields = Pick<OllamaChatBody, 'options' | 'format' | 'think'>;
+
+/** One by one, so that the first bad item of a long list ends it. @throws ApiError 400 */
+export function parseOllamaMessages(value: unknown): readonly OllamaMessage[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) {
+    throw badRequest('`messages`: expected a list of messages.', 'messages', 'invalid_value');
+  }
+  requireFewMessages(value, 'messages');
+  return value.map((item: unknown, index) => parseWith(ollamaMessage, item, ['messages', index]));
+}
+
+/** @throws ApiError 400 when the body can't be served */
+export function toChatRequest(
+  body: OllamaChatBody,
+  messages: readonly OllamaMessage[],
+  asked: AskedModel,
+): ChatRequest {
+  const tools = body.tools ?? [];
+  if (tools.length > 0 && asked.chatFormat.toolCalls === null) {
+    throw badRequest(`\`${asked.model.id}\` does not support tools.`, 'tools');
+  }
+  // An answer that was begun is gone on with.
+  const isBegun = messages.at(-1)?.role === 'assistant';
+  return {
+    ...toAnswerRequest(body, asked, 'messages'),
+    messages: messages.map(toChatMessage),
+    tools,
+    toolChoice: tools.length === 0 ? 'none' : 'auto',
+    addGenerationPrompt: !isBegun,
+    continueFinalMessage: isBegun,
+  };
+}
+
+/** A question, and perhaps a system message. @throws ApiError 400 when the body can't be served */
+export function toSingleTurn(
+  body: OllamaGenerateBody,
+  prompt: string,
+  asked: AskedModel,
+): ChatRequest {
+  const system = body.system ?? '';
+  return {
+    ...toAnswerRequest(body, asked, 'prompt'),
+    messages: [
+      ...(system === '' ? [] : [{ role: 'system', content: system }]),
+      { role: 'user', content: prompt },
+    ],
+    tools: [],
+    toolChoice: 'none',
+    addGenerationPrompt: true,
+    continueFinalMessage: false,
+  };
+}
+
+/** What an answer is to be, whatever it answers. */
+export function toAnswerRequest(body: AnswerFields, asked: AskedModel, prompt: string) {
+  return {
+    parallelToolCalls: true,
+    templateVariables: toTemplateVariables(body, asked),
+    responseFormat: toGrammar(body.format),
+    settings: toSettings(toFields(body), asked.model),
+    badWords: [],
+    numChoices: 1,
+    limits: toLimits(body, prompt),
+  };
+}
+
+function toFields({ options }: AnswerFields) {
+  const { num_predict: _, repeat_penalty: repetition_penalty, ...fields } = options ?? {};
+  return {
+    temperature: fields.temperature,
+    top_p: fields.top_p,
+    top_k: fields.top_k,
+    min_p: fields.min_p,
+    seed: fields.seed,
+    stop: fields.stop,
+    presence_penalty: fields.presence_penalty,
+    frequency_penalty: fields.frequency_penalty,
+    repetition_penalty,
+  };
+}
+
+/** As with Ollama, an answer ends where the context does, whatever was asked for. */
+function toLimits({ options }: AnswerFields, prompt: string): ContextLimits {
+  const numPredict = options?.num_predict ?? -1;
+  if (numPredict === 0) {
+    const field = 'options.num_predict';
+    throw badRequest(`\`${field}\`: expected 1 or more, or -1 for what fits.`, field);
+  }
+  return {
+    maxTokens: null,
+    defaultMaxTokens: numPredict < 0 ? null : numPredict,
+    truncatePromptTokens: null,
+    fields: { prompt, maxTokens: 'options.num_predict' },
+  };
+}
+
+function toTemplateVariables({ think }: AnswerFields, { model, chatFormat }: AskedModel) {
+  if (think === undefined || think === null) return null;
+  if (think !== false && !chatFormat.reasoning) {
+    throw badRequest(`\`${model.id}\` does not support thinking.`, 'think');
+  }
+  if (typeof think === 'boolean') return { enable_thinking: think };
+  return { enable_thinking: true, reasoning_effort: think };
+}
+
+function toGrammar(format: AnswerFields['format']): GrammarSource | null {
+  if (format === undefined || format === null || format === '') return null;
+  return {
+    field: 'format',
+    form: format === 'json' ? { kind: 'json_object' } : { kind: 'json_schema', schema: format },
+  };
+}
+
+function toChatMessage(message: OllamaMessage): ChatMessage {
+  const { role, content, thinking, tool_calls: calls, tool_name: name } = message;
+  return {
+    role,
+    content: content ?? '',
+    ...(thinking ? { reasoning_content: thinking } : {}),
+    ...(calls && calls.length > 0 ? { tool_calls: calls.map(toToolCall) } : {}),
+    ...(name ? { name } : {}),
+    ...(message.tool_call_id ? { tool_call_id: message.tool_call_id } : {}),
+  };
+}
+
+function toToolCall(call: NonNullable<OllamaMessage['tool_calls']>[number]) {
+  const { name, arguments: args } = call.function;
+  return {
+    ...(call.id ? { id: call.id } : {}),
+    type: 'function',
+    function: { name, arguments: args ?? {} },
+  };
+}

@@ -1,0 +1,12 @@
+/** Errors in Ollama's form: a text and nothing else. */
+import type { ApiError } from '../errors.ts';
+import type { JsonObject } from '../json-object.ts';
+
+/** Whether `path` belongs to the API whose errors look like this. */
+export function isOllamaPath(path: string): boolean {
+  return path.startsWith('/api/');
+}
+
+export function toOllamaError({ message }: ApiError): JsonObject {
+  return { error: message };
+}

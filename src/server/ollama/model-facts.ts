@@ -1,0 +1,128 @@
+/** Models as Ollama describes them. Of what is not loaded only the name is known. */
+import { createHash } from 'node:crypto';
+import type { ModelInfo } from '../../front/registry/model-entry.ts';
+import type { ServerContext, TextRuntime } from '../context.ts';
+import type { JsonObject } from '../json-object.ts';
+import { toOllamaName } from './names.ts';
+
+/** What stands for never. */
+const NEVER = '9999-12-31T23:59:59Z';
+
+/** /api/tags: all that there are. */
+export function listModels(context: ServerContext): JsonObject[] {
+  return context.models.list().map((info) => describe(context, info));
+}
+
+/** /api/ps: those in memory. */
+export function listLoaded(context: ServerContext): JsonObject[] {
+  const { models } = context;
+  return models.list().flatMap((info) => {
+    const runtime = runtimeOf(context, info);
+    if (runtime === undefined) return [];
+    const msLeft = models.idleMsLeft(info);
+    const expiresAt = msLeft === Infinity ? NEVER : new Date(Date.now() + msLeft).toISOString();
+    return [
+      {
+        ...describe(context, info),
+        expires_at: expiresAt,
+        size_vram: 0,
+        context_length: runtime.model.maxModelLen,
+      },
+    ];
+  });
+}
+
+/** /api/show. */
+export function showModel(context: ServerContext, info: ModelInfo): JsonObject {
+  const runtime = runtimeOf(context, info);
+  const details = runtime?.model.details;
+  const family = details?.family ?? '';
+  return {
+    modelfile: '',
+    license: '',
+    system: '',
+    parameters: parametersOf(runtime),
+    template: details?.template ?? '',
+    details: detailsOf(runtime),
+    model_info:
+      runtime === undefined
+        ? {}
+        : {
+            'general.architecture': family,
+            'general.parameter_count': details?.numParameters ?? 0,
+            [`${family}.context_length`]: runtime.model.maxModelLen,
+          },
+    capabilities: capabilitiesOf(runtime),
+    modified_at: modifiedAt(context, runtime),
+  };
+}
+
+function describe(context: ServerContext, info: ModelInfo): JsonObject {
+  const runtime = runtimeOf(context, info);
+  const name = toOllamaName(info, context.models.list());
+  return {
+    name,
+    model: name,
+    modified_at: modifiedAt(context, runtime),
+    size: info.memoryBytes,
+    digest: createHash('sha256').update(name).digest('hex'),
+    details: detailsOf(runtime),
+  };
+}
+
+function runtimeOf(
+  { models }: ServerContext,
+  { name, version }: ModelInfo,
+): TextRuntime | undefined {
+  const runtime = models
+    .loaded()
+    .find(({ definition }) => definition.name === name && definition.version === version)?.runtime;
+  return runtime?.kind === 'text' ? runtime : undefined;
+}
+
+function modifiedAt({ startedAt }: ServerContext, runtime: TextRuntime | undefined): string {
+  return new Date((runtime?.model.created ?? startedAt) * 1000).toISOString();
+}
+
+function detailsOf(runtime: TextRuntime | undefined): JsonObject {
+  const { family = '', numParameters, precision = '' } = runtime?.model.details ?? {};
+  return {
+    parent_model: '',
+    format: 'onnx',
+    family,
+    families: family === '' ? [] : [family],
+    parameter_size: numParameters === undefined ? '' : inShort(numParameters),
+    quantization_level: precision.toUpperCase(),
+  };
+}
+
+function capabilitiesOf(runtime: TextRuntime | undefined): string[] {
+  const { toolCalls = null, reasoning = false } = runtime?.chatFormat ?? {};
+  return [
+    'completion',
+    ...(toolCalls === null ? [] : ['tools']),
+    ...(reasoning ? ['thinking'] : []),
+  ];
+}
+
+/** As lines of a Modelfile. */
+function parametersOf(runtime: TextRuntime | undefined): string {
+  const { temperature, topK, topP, minP, repetitionPenalty } =
+    runtime?.model.samplingDefaults ?? {};
+  const values = {
+    temperature,
+    top_k: topK,
+    top_p: topP,
+    min_p: minP,
+    repeat_penalty: repetitionPenalty,
+  };
+  return Object.entries(values)
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`]))
+    .join('\n');
+}
+
+/** Such as `1.5B`. */
+function inShort(numParameters: number): string {
+  const [divisor, unit] = numParameters >= 1e9 ? [1e9, 'B'] : [1e6, 'M'];
+  return `${(numParameters / divisor).toFixed(1)}${unit}`;
+}

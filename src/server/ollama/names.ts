@@ -1,0 +1,33 @@
+/** Ollama's names of models: `summit:latest`, or `summit:2` for a version. */
+import type { ModelInfo } from '../../front/registry/model-entry.ts';
+
+/** `hf.co/owner/name` is what Ollama calls `owner/name` of the hub. */
+const HUB = /^(?:hf:|hf\.co\/|huggingface\.co\/)/;
+const TAGGED = /^(?<name>.+):(?<tag>[^:/]+)$/;
+
+/** What the registry calls it. @param all names with a tag of their own are taken as they are */
+export function toRegistryName(name: string, all: readonly Pick<ModelInfo, 'name'>[]): string {
+  if (all.some((info) => info.name === name)) return name;
+  const bare = name.replace(HUB, '');
+  const { name: base = bare, tag = 'latest' } = TAGGED.exec(bare)?.groups ?? {};
+  if (tag === 'latest') return base;
+  return /^\d+$/.test(tag) ? `${base}@${tag}` : bare;
+}
+
+/** Its version is its tag where there are several. */
+export function toOllamaName(
+  { name, version }: Pick<ModelInfo, 'name' | 'version'>,
+  all: readonly Pick<ModelInfo, 'name'>[],
+): string {
+  if (TAGGED.test(name)) return name;
+  const isOnly = all.filter((other) => other.name === name).length === 1;
+  return `${name}:${isOnly ? 'latest' : version}`;
+}
+
+/** What `hf:owner/name` or `hf.co/owner/name:revision` names on the hub; null for other names. */
+export function toHubReference(name: string): string | null {
+  if (!HUB.test(name)) return null;
+  const bare = name.replace(HUB, '');
+  const { name: id = bare, tag = 'latest' } = TAGGED.exec(bare)?.groups ?? {};
+  return tag === 'latest' ? `hf:${id}` : `hf:${id}@${tag}`;
+}

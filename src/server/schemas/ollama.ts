@@ -1,0 +1,102 @@
+/** The bodies of Ollama's API. `messages` has its own parser. Unknown fields are accepted. */
+import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
+import { boundedList, generationFields, shortText } from './fields.ts';
+import { measured } from './structured.ts';
+import { tools } from './tools.ts';
+
+const {
+  model,
+  temperature,
+  top_p,
+  top_k,
+  min_p,
+  stop,
+  stream,
+  presence_penalty,
+  frequency_penalty,
+  repetition_penalty,
+} = generationFields;
+
+/** What else Ollama knows sets up its own engine, and has no meaning here. */
+export const ollamaOptions = z.looseObject({
+  temperature,
+  top_p,
+  top_k,
+  min_p,
+  seed: z.int().nullish(),
+  stop,
+  presence_penalty,
+  frequency_penalty,
+  repeat_penalty: repetition_penalty,
+  /** -1 and -2 are as many as fit. */
+  num_predict: z.int().min(-2).nullish(),
+});
+
+export type OllamaOptions = z.infer<typeof ollamaOptions>;
+
+const format = z.union([z.enum(['json', '']), measured(z.record(z.string(), z.unknown()))], {
+  error: 'expected "json" or a JSON schema',
+});
+
+const common = {
+  model,
+  stream,
+  format: format.nullish(),
+  options: ollamaOptions.nullish(),
+  /** Whether to think aloud, for models that can. */
+  think: z
+    .union([z.boolean(), z.enum(['low', 'medium', 'high'])], {
+      error: 'expected true, false, `low`, `medium` or `high`',
+    })
+    .nullish(),
+  /** How long the model stays after this: a duration such as "5m", or seconds; below 0 is for ever. */
+  keep_alive: z.union([z.string(), z.number()]).nullish(),
+};
+
+export const ollamaChatBody = z.looseObject({ ...common, tools });
+
+export type OllamaChatBody = z.infer<typeof ollamaChatBody>;
+
+export const ollamaGenerateBody = z.looseObject({
+  ...common,
+  prompt: z.string().nullish(),
+  system: z.string().nullish(),
+  /** Take the prompt as it is, without the chat template. */
+  raw: z.boolean().nullish(),
+});
+
+export type OllamaGenerateBody = z.infer<typeof ollamaGenerateBody>;
+
+export const ollamaMessage = z.looseObject({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.string().nullish(),
+  thinking: z.string().nullish(),
+  images: z
+    .custom<unknown[]>((value) => Array.isArray(value) && value.length === 0, {
+      error: 'this model takes text only',
+    })
+    .nullish(),
+  tool_calls: boundedList(
+    z.looseObject({
+      id: shortText.nullish(),
+      function: z.looseObject({
+        name: shortText.min(1),
+        arguments: z.record(z.string(), z.unknown()).nullish(),
+      }),
+    }),
+    LIMITS.messageParts,
+  ).nullish(),
+  /** Of the tool whose result this is. */
+  tool_name: shortText.nullish(),
+  tool_call_id: shortText.nullish(),
+});
+
+export type OllamaMessage = z.infer<typeof ollamaMessage>;
+
+/** The body of /api/show and /api/pull; older clients say `name`. */
+export const ollamaModelBody = z.looseObject({
+  model: shortText.nullish(),
+  name: shortText.nullish(),
+  stream,
+});
