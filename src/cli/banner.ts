@@ -3,7 +3,7 @@ import type { ModelControl } from '../front/registry/model-registry.ts';
 import type { EngineInfo } from '../engine/process/protocol.ts';
 import type { DecoderManifest } from '../model/build/manifest.ts';
 import type { EngineLimits } from './engine-limits.ts';
-import { formatBytes } from './format-bytes.ts';
+import { formatBytes, formatCount } from './text-format.ts';
 
 export interface BannerFacts {
   readonly url: string;
@@ -106,8 +106,4 @@ function exampleCall(
     : `{${model}"prompt": "Hello", "max_tokens": 32, "stream": true}`;
   const key = needsKey ? ` -H 'authorization: Bearer KEY'` : '';
   return `  curl -N ${url}/v1/${path}${key} -H 'content-type: application/json' \\\n    -d '${body}'`;
-}
-
-function formatCount(count: number): string {
-  return count >= 1e9 ? `${(count / 1e9).toFixed(1)}B` : `${(count / 1e6).toFixed(1)}M`;
 }

@@ -4,6 +4,27 @@ import { hubAccess, isHubReference, parseHubReference } from '../model/hub/hub-r
 import { withProgressBar } from './progress-bar.ts';
 
 /**
+ * Downloads a model of the hub into the cache, or finds it there.
+ * @param pickVariant which of an export's graphs to download
+ * @param onProgress called with bytes
+ * @returns its folder
+ * @throws ModelError when the model can't be had
+ */
+export function downloadModel(
+  reference: string,
+  pickVariant: PickVariant,
+  onProgress: (done: number, total: number) => void,
+): Promise<string> {
+  return pullHubModel(parseHubReference(reference), {
+    access: hubAccess(),
+    cacheDirectory: defaultCacheDirectory(),
+    pickVariant,
+    onProgress,
+    onOffline: (reason) => console.error(`chairlift: ${reason}: taking what is downloaded`),
+  });
+}
+
+/**
  * The folder that a `--model` names: itself, or where `hf:owner/name` was downloaded to, with a
  * progress bar on stderr.
  * @param pickVariant which of an export's graphs to download
@@ -11,14 +32,8 @@ import { withProgressBar } from './progress-bar.ts';
  */
 export async function localModelFolder(model: string, pickVariant: PickVariant): Promise<string> {
   if (!isHubReference(model)) return model;
-  const reference = parseHubReference(model);
-  return withProgressBar(`downloading ${reference.id}`, (onProgress) =>
-    pullHubModel(reference, {
-      access: hubAccess(),
-      cacheDirectory: defaultCacheDirectory(),
-      pickVariant,
-      onProgress,
-      onOffline: (reason) => console.error(`chairlift: ${reason}: taking what is downloaded`),
-    }),
+  const { id } = parseHubReference(model);
+  return withProgressBar(`downloading ${id}`, (onProgress) =>
+    downloadModel(model, pickVariant, onProgress),
   );
 }

@@ -15,6 +15,9 @@ import { buildCommand } from './build.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { evalCommand } from './eval.ts';
 import { UsageError } from './usage-error.ts';
+import { listCommand, pullCommand, removeCommand, showCommand } from './model-commands.ts';
+import { runCommand } from './run.ts';
+import { psCommand, stopCommand } from './server-commands.ts';
 import { generateCommand } from './generate.ts';
 import { serveCommand } from './serve.ts';
 import { packageVersion } from './version.ts';
@@ -38,6 +41,13 @@ const program = new Command('chairlift')
   .description('A continuous-batching token server for ONNX language models.')
   .version(await packageVersion(), '-V, --version')
   .addCommand(serveCommand())
+  .addCommand(runCommand())
+  .addCommand(pullCommand())
+  .addCommand(listCommand())
+  .addCommand(showCommand())
+  .addCommand(removeCommand())
+  .addCommand(psCommand())
+  .addCommand(stopCommand())
   .addCommand(generateCommand())
   .addCommand(buildCommand())
   .addCommand(benchCommand())

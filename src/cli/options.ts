@@ -23,6 +23,9 @@ const OPTIONS = {
 };
 
 export type OptionName = keyof typeof OPTIONS;
+/** Those that have a flag of one kind for all commands. */
+export const ALL_OPTIONS = Object.keys(OPTIONS) as readonly OptionName[];
+
 export type Options<N extends OptionName = OptionName> = {
   readonly [K in N]: z.output<(typeof OPTIONS)[K]['schema']>;
 };

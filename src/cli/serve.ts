@@ -18,6 +18,7 @@ import { banner, repositoryBanner } from './banner.ts';
 import { DEVICE_OPTIONS } from './device.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
 import { onReloadSignal } from './reload.ts';
+import { pullInto } from './pull-into.ts';
 import { modelControl, servedModels } from './served-models.ts';
 import { onShutdownSignal } from './shutdown.ts';
 import { type LoadedText, TextModelLoader } from './text-model-loader.ts';
@@ -163,6 +164,7 @@ async function serve(options: ServeOptions): Promise<void> {
     timings,
     logger,
     loop: new LoopMonitor(),
+    pullModel: pullInto(models, options),
     isDraining: () => draining,
   };
   // Before models are built, which can take long: a taken port is reported at once, and probes

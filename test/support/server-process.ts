@@ -13,29 +13,37 @@ export interface ServerProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-export interface ProcessLimits {
+export interface ProcessOptions {
   /** Files and sockets that the process may have open; not on Windows. */
   readonly maxDescriptors?: number;
+  /** What comes on stdin; nothing if left out. */
+  readonly input?: string;
 }
 
 /** Runs the command line as users do: the compiled one, in its own process. */
 export function runCli(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
-  { maxDescriptors }: ProcessLimits = {},
+  { maxDescriptors, input }: ProcessOptions = {},
 ): ChildProcess {
   const command = [process.execPath, 'dist/cli/main.js', ...args];
   const limited = ['sh', '-c', `ulimit -n ${maxDescriptors}; exec "$@"`, 'sh', ...command];
   const [file = '', ...rest] = maxDescriptors === undefined ? command : limited;
-  return spawn(file, rest, {
+  const child = spawn(file, rest, {
     env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
+  child.stdin?.end(input);
+  return child;
 }
 
 /** Runs a command that is expected to end by itself. */
-export async function runToEnd(args: readonly string[], env?: NodeJS.ProcessEnv) {
-  const child = runCli(args, env);
+export async function runToEnd(
+  args: readonly string[],
+  env?: NodeJS.ProcessEnv,
+  options?: ProcessOptions,
+) {
+  const child = runCli(args, env, options);
   const output = collect(child);
   const [code] = await once(child, 'close');
   return { code, output: output() };
@@ -45,7 +53,7 @@ export async function runToEnd(args: readonly string[], env?: NodeJS.ProcessEnv)
 export async function startServer(
   args: readonly string[],
   env?: NodeJS.ProcessEnv,
-  limits?: ProcessLimits,
+  limits?: ProcessOptions,
 ): Promise<ServerProcess> {
   const child = runCli(['serve', '--port', '0', '--log-level', 'warn', ...args], env, limits);
   const output = collect(child);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { coreLimits, usableCores } from '../../engine/cpu/usable-cores.ts';
 import { LIMITS } from '../../limits.ts';
 import { hasFastInt8, mayOverflowInt8 } from '../../ort/cpu-features.ts';
-import { formatBytes } from '../format-bytes.ts';
+import { formatBytes } from '../text-format.ts';
 import { freeMemory } from '../free-memory.ts';
 import { broken, type Check, ok, warning } from './check.ts';
 

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { chooseDevice, gpuOf, type Machine, THIS_MACHINE } from '../device.ts';
-import { formatBytes } from '../format-bytes.ts';
+import { formatBytes } from '../text-format.ts';
 import { broken, type Check, ok, warning } from './check.ts';
 
 /** A library that could be loaded, or why it could not. */

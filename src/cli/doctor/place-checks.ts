@@ -4,7 +4,7 @@ import { access, stat, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { explainListenError } from '../../server/http/listen.ts';
-import { formatBytes } from '../format-bytes.ts';
+import { formatBytes } from '../text-format.ts';
 import { broken, type Check, ok, warning } from './check.ts';
 
 /** The embedded model's build is small; one of a billion parameters takes 1 to 4 GB. */

@@ -124,7 +124,7 @@ export class ModelRegistry<R extends Runtime> {
     return infoOf(this.#catalog.resolve(name, ''));
   }
 
-  /** When a loaded model goes if nobody asks for it, in milliseconds from now; Infinity is never. */
+  /** Milliseconds until a loaded model goes if nobody asks for it; Infinity is never. */
   idleMsLeft({ name, version }: Pick<ModelInfo, 'name' | 'version'>): number {
     const entry = this.#catalog.resolve(`${name}@${version}`, '');
     const idleMs = entry.loaded === null ? 0 : performance.now() - entry.loaded.idleSince;
@@ -133,10 +133,19 @@ export class ModelRegistry<R extends Runtime> {
 
   /** Has one more model, whatever `update` says. @throws ModelControlError */
   async add(definition: ModelDefinition): Promise<void> {
-    this.#requireControl();
+    this.requireControl();
     const key = keyOf(definition);
     this.#added.set(key, definition);
     await Promise.all(this.#adopt(key, definition).map((entry) => this.#reload(entry)));
+  }
+
+  /** Whether an operator may say what is loaded. @throws ModelControlError */
+  requireControl(): void {
+    if (this.control === 'explicit' || this.control === 'auto') return;
+    throw new ModelControlError(
+      `This server was started with --model-control ${this.control}, which neither loads nor unloads ` +
+        'models by command; --model-control explicit and auto do.',
+    );
   }
 
   /**
@@ -144,7 +153,7 @@ export class ModelRegistry<R extends Runtime> {
    * @throws UnknownModelError, ModelControlError, or ModelUnavailableError saying why it can't be loaded
    */
   async load(name: string): Promise<void> {
-    this.#requireControl();
+    this.requireControl();
     const entry = this.#catalog.resolve(name, '');
     if (entry.loaded !== null) return;
     await this.#waitFor(this.#residency.load(entry));
@@ -157,7 +166,7 @@ export class ModelRegistry<R extends Runtime> {
    * @throws UnknownModelError, ModelControlError
    */
   async unload(name: string): Promise<void> {
-    this.#requireControl();
+    this.requireControl();
     const version = this.#catalog.entries.get(name);
     const entries = version
       ? [version]
@@ -200,15 +209,6 @@ export class ModelRegistry<R extends Runtime> {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#residency.close();
-  }
-
-  /** As Triton has it: which models are loaded is an operator's to say, or follows from something else. */
-  #requireControl(): void {
-    if (this.control === 'explicit' || this.control === 'auto') return;
-    throw new ModelControlError(
-      `This server was started with --model-control ${this.control}, which neither loads nor unloads ` +
-        'models by command; --model-control explicit and auto do.',
-    );
   }
 
   #requireLoadable({ definition: { name }, loading, failure, failedAt }: ModelEntry<R>): void {

@@ -52,12 +52,8 @@ export interface PullOptions extends Pick<HubFileOptions, 'access' | 'retryMs'> 
  */
 export async function pullHubModel(reference: HubReference, options: PullOptions): Promise<string> {
   const { access, cacheDirectory, onOffline = () => {} } = options;
-  const home = join(cacheDirectory, 'hub', reference.id.replace('/', '--'));
-  const pointer = joinUntrusted(
-    join(home, 'revisions'),
-    encodeURIComponent(reference.revision),
-    reference.id,
-  );
+  const home = hubHome(reference.id, cacheDirectory);
+  const pointer = pointerOf(reference, home);
   let listing: HubListing;
   try {
     listing = await listHubFiles(reference, access);
@@ -82,6 +78,25 @@ export async function pullHubModel(reference: HubReference, options: PullOptions
     await writeFile(pointer, listing.commit);
   });
   return folder;
+}
+
+/** Where all commits of a model are kept. */
+export function hubHome(id: string, cacheDirectory: string): string {
+  return join(cacheDirectory, 'hub', id.replace('/', '--'));
+}
+
+/** Where a model lies that was downloaded; null if it was not. */
+export async function cachedFolder(
+  reference: HubReference,
+  cacheDirectory: string,
+): Promise<string | null> {
+  const home = hubHome(reference.id, cacheDirectory);
+  const commit = await readPointer(pointerOf(reference, home));
+  return commit === null ? null : join(home, commit);
+}
+
+function pointerOf({ id, revision }: HubReference, home: string): string {
+  return joinUntrusted(join(home, 'revisions'), encodeURIComponent(revision), id);
 }
 
 /** Which commit a revision was when it was downloaded; null if it was not. */

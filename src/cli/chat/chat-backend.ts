@@ -1,0 +1,26 @@
+/** What answers a chat in the terminal. */
+export interface ChatTurn {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly content: string;
+}
+
+export interface AnswerPiece {
+  readonly type: 'content' | 'reasoning';
+  readonly text: string;
+}
+
+export interface ChatBackend {
+  /**
+   * The answer to a conversation, as it grows.
+   * @throws an error whose message is for the user; the signal's reason on abort
+   */
+  answer(messages: readonly ChatTurn[], signal: AbortSignal): AsyncIterable<AnswerPiece>;
+  close(): Promise<void>;
+}
+
+/** What a chat asks of each answer; what is left open is the model's own. */
+export interface ChatSettings {
+  readonly temperature?: number | undefined;
+  readonly seed?: number | undefined;
+  readonly maxTokens?: number | undefined;
+}
