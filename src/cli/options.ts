@@ -23,7 +23,7 @@ const OPTIONS = {
 };
 
 export type OptionName = keyof typeof OPTIONS;
-/** Those that have a flag of one kind for all commands. */
+/** Every option that commands can have. */
 export const ALL_OPTIONS = Object.keys(OPTIONS) as readonly OptionName[];
 
 export type Options<N extends OptionName = OptionName> = {

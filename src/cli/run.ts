@@ -56,7 +56,7 @@ async function openBackend(
   settings: ChatSettings,
 ): Promise<ChatBackend> {
   const client = access && new ServerClient(access);
-  // Whoever says where a server is does not want an answer from elsewhere.
+  // A user who names a server does not want an answer from elsewhere.
   if (client !== null && (access?.isGiven === true || (await client.isThere()))) {
     const backend = new ServerBackend(client, model, settings);
     await backend.load();

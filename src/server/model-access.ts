@@ -48,7 +48,7 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
   const lease = await context.models.acquire(name, caller, user);
   const { runtime, definition } = lease;
   // What one client does to the models that are loaded, all others feel.
-  if (keepAliveMs !== null && context.keys.isOpen) {
+  if (keepAliveMs !== null && context.keys.isUnguarded) {
     context.models.keepAlive(keyOf(definition), keepAliveMs);
   }
   if (isOfKind(runtime, kind)) return { ...lease, runtime };

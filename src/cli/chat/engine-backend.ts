@@ -11,7 +11,7 @@ import { addOptions, ALL_OPTIONS, readOptions } from '../options.ts';
 import { type LoadedText, TextModelLoader } from '../text-model-loader.ts';
 import type { AnswerPiece, ChatBackend, ChatSettings, ChatTurn } from './chat-backend.ts';
 
-/** An engine of the chat's own answers, where no server runs. */
+/** Answers with an engine of its own, if no server runs. */
 export class EngineBackend implements ChatBackend {
   readonly #runtime: LoadedText;
   readonly #settings: ChatSettings;
@@ -22,14 +22,14 @@ export class EngineBackend implements ChatBackend {
   }
 
   /**
-   * Flags are those of the environment, and else `serve`'s defaults.
+   * Takes flags from the environment, and otherwise `serve`'s defaults.
    * @param model what `--model` takes
    * @throws UsageError, ModelError, TokenizerError, EngineError
    */
   static async start(model: string, settings: ChatSettings): Promise<EngineBackend> {
     const command = addOptions(new Command(), ALL_OPTIONS).parse([], { from: 'user' });
     const loader = new TextModelLoader({
-      // One chat: its memory is one sequence's.
+      // One chat needs the memory of one sequence.
       options: { ...readOptions(command), maxNumSeqs: 1, warmup: 'off' },
       numModels: 1,
       logger: createLogger('warn'),

@@ -5,7 +5,7 @@ import { UsageError } from '../usage-error.ts';
 /** Which server a command asks. */
 export interface ServerAccess {
   readonly url: URL;
-  /** Whether somebody said which; else it is where a server is if nobody says. */
+  /** False for the default address. */
   readonly isGiven: boolean;
   readonly apiKey: string | null;
 }

@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<ModelState, string>> = {
   failed: 'unloaded',
 };
 
-/** The `status` of a model. Why it failed is for those with a key. */
+/** The `status` of a model, without the reason of a failure: `/models` needs no key. */
 export function llamaStatus({ state }: ModelInfo): JsonObject {
   return { value: WORDS[state], ...(state === 'failed' ? { failed: true } : {}) };
 }

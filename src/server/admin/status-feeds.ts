@@ -39,7 +39,7 @@ export class StatusFeeds {
     else this.#numByClient.delete(client);
   }
 
-  /** Of a client that reads slowly the last state of each model waits, and nothing else. */
+  /** For a slow reader only the last state of each model is kept. */
   async *#feed(client: string, signal: AbortSignal): AsyncGenerator<readonly JsonObject[], void> {
     const { models, isDraining } = this.#context;
     const waiting = new Map<string, ModelInfo>();

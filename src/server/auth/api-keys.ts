@@ -46,9 +46,14 @@ export class ApiKeys {
     this.#admin = adminDigest && { client: ADMIN_CLIENT, digest: adminDigest };
   }
 
-  /** Whether there is a key for what is the operator's. */
+  /** Whether there is a key for the operator's routes. */
   get hasAdmin(): boolean {
     return this.#admin !== null;
+  }
+
+  /** Whether there is no key at all: then no client can be told from the operator. */
+  get isUnguarded(): boolean {
+    return this.isOpen && !this.hasAdmin;
   }
 
   /** Of the users' keys: how many share the server. */

@@ -33,7 +33,7 @@ export function auth({ keys }: ServerContext): MiddlewareHandler<ServerEnv> {
   };
 }
 
-/** Guards what anybody may read unless the server has an admin key. */
+/** Guards routes that are open to all unless there is an admin key. */
 export function requireAdminKey({ keys }: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     keys.requireAdmin(c.env.incoming.headers);
@@ -41,7 +41,7 @@ export function requireAdminKey({ keys }: ServerContext): MiddlewareHandler<Serv
   };
 }
 
-/** Guards what changes the server for everybody. */
+/** Guards routes that change the server for everybody. */
 export function requireAdmin(context: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     checkAdmin(context, c.env.incoming);
@@ -50,17 +50,17 @@ export function requireAdmin(context: ServerContext): MiddlewareHandler<ServerEn
 }
 
 /**
- * Lets the operator pass: who has the admin key or, where there are no keys at all, sits at the machine.
+ * Lets only the operator pass: with the admin key or, if there is no key at all, from this machine.
  * @throws ApiError 401, 403
  */
 export function checkAdmin(
   { keys, config }: Pick<ServerContext, 'keys' | 'config'>,
   request: IncomingMessage,
 ): void {
-  if (keys.hasAdmin) keys.requireAdmin(request.headers);
-  else if (keys.isOpen) requireLocal(request, config);
+  if (keys.isUnguarded) requireLocal(request, config);
+  else if (keys.hasAdmin) keys.requireAdmin(request.headers);
   else
-    throw adminOnly('This takes an admin API key, and the server has none; see --admin-api-key.');
+    throw adminOnly('This needs an admin API key, and the server has none; see --admin-api-key.');
 }
 
 /** Who sent the request of `c`; to be called once, since the request's time begins here. */

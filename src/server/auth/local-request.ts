@@ -1,10 +1,10 @@
-/** Requests of somebody who sits at this machine, where no key says who the operator is. */
+/** Requests from this machine: without keys they count as the operator's. */
 import type { IncomingMessage } from 'node:http';
 import type { ServerConfig } from '../context.ts';
 import { adminOnly } from '../errors.ts';
 import { isLoopback } from '../http/hosts.ts';
 
-/** What a reverse proxy on this machine adds: the request is that of somebody else. */
+/** Headers that a reverse proxy on this machine adds: the request comes from elsewhere. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip'];
 
 type LocalRequest = Pick<IncomingMessage, 'headers'> & {
@@ -12,8 +12,7 @@ type LocalRequest = Pick<IncomingMessage, 'headers'> & {
 };
 
 /**
- * Pages may not, unless the operator has named their origin: this machine's browser shows pages of
- * anybody's. `*` names none.
+ * Web pages may not, except the server's own and those whose origin the operator named; `*` names none.
  * @throws ApiError 403
  */
 export function requireLocal(
@@ -23,11 +22,11 @@ export function requireLocal(
   const { origin, host } = headers;
   if (!isLoopback(socket.remoteAddress ?? '')) {
     throw adminOnly(
-      'Only this machine itself may ask for this; from others it takes --admin-api-key.',
+      'Only this machine may ask for this; requests from others need --admin-api-key.',
     );
   }
   if (FORWARDED.some((name) => headers[name] !== undefined)) {
-    throw adminOnly('This came by a proxy; so it takes --admin-api-key.');
+    throw adminOnly('Requests through a proxy need --admin-api-key for this.');
   }
   if (origin === undefined || corsOrigins.includes(origin)) return;
   if (URL.canParse(origin) && new URL(origin).host === host) return;

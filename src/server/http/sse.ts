@@ -11,7 +11,7 @@ import type { JsonObject } from '../json-object.ts';
 export interface EventStyle {
   readonly contentType: string;
   toText(event: JsonObject): string;
-  /** What says no more than that the connection lives, or something about the server; '' if nothing can. */
+  /** Text that clients skip, to keep the connection alive or for people; '' if the format has none. */
   toComment(text: string): string;
   /** What follows the last event. */
   readonly end: string;

@@ -137,7 +137,7 @@ export class GrowingAnswer {
   }
 }
 
-/** What a request without a question gets. @param reason `load` or `unload` */
+/** The answer to a request without a question. @param reason `load` or `unload` */
 export function emptyAnswer(kind: AnswerKind, model: string, reason: string): JsonObject {
   const body = kind === 'chat' ? { message: { role: 'assistant', content: '' } } : { response: '' };
   return {

@@ -115,8 +115,8 @@ async function answer(
   const name = asked.model === null ? null : toRegistryName(asked.model, all);
   const called = asked.model ?? toOllamaName(models.find(name), all);
   if (asked.prepare === null && parseDuration(asked.keepAlive) === 0) {
-    // Elsewhere too `keep_alive` counts on servers without keys alone.
-    if (!context.keys.isOpen) checkAdmin(context, incoming);
+    // As in other requests: without any keys `keep_alive` is everybody's.
+    if (!context.keys.isUnguarded) checkAdmin(context, incoming);
     await models.unload(name ?? models.find(name).name);
     return c.json(emptyAnswer(asked.kind, called, 'unload'));
   }

@@ -18,7 +18,7 @@ const {
   repetition_penalty,
 } = generationFields;
 
-/** What else Ollama knows sets up its own engine, and has no meaning here. */
+/** Ollama's other options set up its own engine and mean nothing here. */
 export const ollamaOptions = z.looseObject({
   temperature,
   top_p,

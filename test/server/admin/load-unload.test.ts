@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { ApiKeys, digestOf, unnamedKeys } from '../../../src/server/auth/api-keys.ts';
 import { requireLocal } from '../../../src/server/auth/local-request.ts';
 import { modelDefinition } from '../../front/registry/fake-loader.ts';
-import { errorOf, post } from '../support/client.ts';
-import { type TestServer, useServers } from '../support/test-server.ts';
+import { chunksOf, errorOf, post, textOf } from '../support/client.ts';
+import { babbles, type TestServer, useServers } from '../support/test-server.ts';
 
 const server = useServers();
 const models = [
@@ -42,6 +42,27 @@ describe('/models/load and /models/unload', () => {
       expect(error).toMatchObject({ code: 'model_control' });
       expect(error.message).toContain(`--model-control ${control}`);
     }
+  });
+
+  test('a stream that runs ends before its model goes, and others are not disturbed', async () => {
+    const target = await server({ control: 'explicit', models, script: babbles });
+    await Promise.all(['a', 'b'].map((model) => post(target, '/models/load', { model })));
+    const ask = (model: string) =>
+      post(target, '/v1/completions', { model, prompt: 'Hi', max_tokens: 200, stream: true });
+    const streams = await Promise.all(['a', 'b'].map(ask));
+    const unloading = post(target, '/models/unload', { model: 'a' });
+    const texts = await Promise.all(streams.map(async (stream) => textOf(await chunksOf(stream))));
+    expect(texts).toEqual(['x'.repeat(200), 'x'.repeat(200)]);
+    expect((await unloading).status).toBe(200);
+    expect((await ask('a')).status).toBe(503);
+    expect((await ask('b')).status).toBe(200);
+  });
+
+  test('two at once load a model once', async () => {
+    const target = await server({ control: 'explicit', models });
+    const loads = ['a', 'a', 'a@1'].map((model) => post(target, '/models/load', { model }));
+    expect((await Promise.all(loads)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(target.context.models.loaded()).toHaveLength(1);
   });
 
   test('say what is wrong', async () => {

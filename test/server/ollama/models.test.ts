@@ -112,6 +112,15 @@ describe('a request without a question', () => {
     expect((await ask('user', 5)).status).toBe(200);
     expect(await expectOllamaError(await ask('user', 0), 403)).toContain('admin');
     expect((await ask('admin', 0)).status).toBe(200);
+    // An admin key alone guards it too.
+    const open = await server({
+      control: 'auto',
+      models,
+      keys: new ApiKeys([], digestOf('admin')),
+    });
+    await expectOllamaError(await post(open, '/api/chat', { model: 'a', keep_alive: 0 }), 401);
+    await post(open, '/api/generate', { model: 'a', prompt: 'Hi', keep_alive: 0 });
+    expect((await clientOf(open).ps()).models).toHaveLength(1);
   });
 
   test('does not unload what is loaded for good', async () => {
