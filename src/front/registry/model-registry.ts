@@ -143,8 +143,7 @@ export class ModelRegistry<R extends Runtime> {
   requireControl(): void {
     if (this.control === 'explicit' || this.control === 'auto') return;
     throw new ModelControlError(
-      `This server was started with --model-control ${this.control}, which neither loads nor unloads ` +
-        'models by command; --model-control explicit and auto do.',
+      `With --model-control ${this.control} models are not loaded or unloaded on request; explicit and auto allow it.`,
     );
   }
 
