@@ -2,6 +2,7 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Ollama } from 'ollama';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { post } from '../support/http-client.ts';
@@ -50,6 +51,18 @@ test('the official client gets the same vectors in base64 as others do in number
   for (const [at, value] of (alone.data[0]?.embedding ?? []).entries()) {
     expect(value).toBeCloseTo(tei[1]?.[at] ?? NaN, 5);
   }
+});
+
+test("Ollama's client gets them too", async () => {
+  const ollama = new Ollama({ host: server.url });
+  const { embeddings, prompt_eval_count: numTokens } = await ollama.embed({
+    model: 'bert:latest',
+    input: texts,
+  });
+  expect(embeddings).toEqual(await ask<number[][]>('/embed', { model: 'bert', inputs: texts }));
+  expect(numTokens).toBeGreaterThan(texts.length);
+  const { embedding } = await ollama.embeddings({ model: 'bert', prompt: texts[0] ?? '' });
+  expect(embedding).toHaveLength(embeddings[0]?.length ?? -1);
 });
 
 test('reranking orders documents as their scores do', async () => {

@@ -5,21 +5,19 @@ import type { ServerContext, ServerEnv } from '../context.ts';
 import { badRequest, notImplemented } from '../errors.ts';
 import { ollamaModelBody } from '../schemas/ollama.ts';
 import { parseWith } from '../schemas/parse.ts';
+import { embedRoutes } from './embed-routes.ts';
 import { generationRoutes } from './generation-routes.ts';
 import { writeLines } from './lines.ts';
 import { listLoaded, listModels, showModel } from './model-facts.ts';
 import { toHubReference, toRegistryName } from './names.ts';
 import { Pulls } from './pull.ts';
 
-const NO_EMBEDDINGS = 'The models of this server generate text and give no embeddings.';
 const NO_FILES =
   'A model is a folder here: put it into the folder of --model-repository, or take it away from there; ' +
   '`chairlift rm` removes what was downloaded.';
 
 /** Verbs for what does not exist here, each with the reason. */
 const REFUSED = [
-  ['POST', '/api/embed', NO_EMBEDDINGS],
-  ['POST', '/api/embeddings', NO_EMBEDDINGS],
   ['POST', '/api/create', NO_FILES],
   ['POST', '/api/copy', NO_FILES],
   ['POST', '/api/push', 'Models are not published from here.'],
@@ -38,6 +36,7 @@ export function ollamaRoutes(app: Hono<ServerEnv>, context: ServerContext): void
     return c.json(showModel(context, models.find(toRegistryName(name, models.list()))));
   });
   generationRoutes(app, context);
+  embedRoutes(app, context);
   pullRoute(app, context);
   for (const [method, path, reason] of REFUSED) {
     app.on(method, path, () => {

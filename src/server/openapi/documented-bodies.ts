@@ -17,6 +17,8 @@ import {
 } from '../embeddings/bodies.ts';
 import {
   ollamaChatBody,
+  ollamaEmbedBody,
+  ollamaEmbeddingsBody,
   ollamaGenerateBody,
   ollamaMessage,
   ollamaModelBody,
@@ -57,6 +59,8 @@ export const documentedBodies = {
   ollamaChat: ollamaChatBody.extend({ messages: z.array(ollamaMessage).nullish(), options }),
   ollamaGenerate: ollamaGenerateBody.extend({ options }),
   ollamaModel: ollamaModelBody,
+  ollamaEmbed: ollamaEmbedBody,
+  ollamaEmbeddings: ollamaEmbeddingsBody,
   loadModel: modelBody,
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
   embeddings: embeddingsSchema.extend({ input: prompt }),

@@ -100,3 +100,23 @@ export const ollamaModelBody = z.looseObject({
   name: shortText.nullish(),
   stream,
 });
+
+const text = z.string();
+
+/** Of `/api/embed`. */
+export const ollamaEmbedBody = z.looseObject({
+  model: shortText,
+  input: z.union([text, boundedList(text, LIMITS.encoderTexts)], {
+    error: 'expected a text or a list of texts',
+  }),
+  truncate: z.boolean().nullish(),
+  dimensions: z.int().min(1).nullish(),
+  keep_alive: common.keep_alive,
+});
+
+/** Of `/api/embeddings`. */
+export const ollamaEmbeddingsBody = z.looseObject({
+  model: shortText,
+  prompt: text,
+  keep_alive: common.keep_alive,
+});

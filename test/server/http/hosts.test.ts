@@ -115,8 +115,6 @@ describe('a server without keys that other machines reach', () => {
 
 /** What is not served is told whoever asks, and what is the operator's is refused before it is read. */
 const STATUSES: Readonly<Record<string, number>> = {
-  '/api/embed': 501,
-  '/api/embeddings': 501,
   '/api/create': 501,
   '/api/copy': 501,
   '/api/push': 501,

@@ -99,10 +99,24 @@ export const OLLAMA_OPERATIONS: readonly Operation[] = [
     isOpen: true,
     answerType: 'text/plain',
   },
+  {
+    method: 'post',
+    path: '/api/embed',
+    tag,
+    summary: 'Vectors of texts, by a text encoder',
+    body: bodies.ollamaEmbed,
+    example: { model: 'minilm', input: ['A bird sings.'] },
+  },
+  {
+    method: 'post',
+    path: '/api/embeddings',
+    tag,
+    summary: 'The vector of one text',
+    body: bodies.ollamaEmbeddings,
+    example: { model: 'minilm', prompt: 'A bird sings.' },
+  },
   ...(
     [
-      ['post', '/api/embed'],
-      ['post', '/api/embeddings'],
       ['post', '/api/create'],
       ['post', '/api/copy'],
       ['post', '/api/push'],

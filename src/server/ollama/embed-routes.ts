@@ -1,0 +1,67 @@
+/** /api/embed, and the older /api/embeddings. */
+import type { Context, Hono } from 'hono';
+import type { Embeddings } from '../../front/encoder/embed-request.ts';
+import { callerOf } from '../auth/auth.ts';
+import type { ServerContext, ServerEnv } from '../context.ts';
+import { acquireKind } from '../model-access.ts';
+import { ollamaEmbedBody, ollamaEmbeddingsBody } from '../schemas/ollama.ts';
+import { parseWith } from '../schemas/parse.ts';
+import { toRegistryName } from './names.ts';
+
+const NS_PER_MS = 1e6;
+
+interface EmbedRequest {
+  readonly model: string;
+  readonly inputs: readonly string[];
+  readonly dimensions: number | null;
+  /** Whether texts that are too long are cut, as Ollama does unless told otherwise. */
+  readonly truncate: boolean;
+}
+
+export function embedRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
+  app.post('/api/embed', async (c) => {
+    const startedAt = performance.now();
+    const { embeddings, model, loadMs } = await embed(c, context, (json) => {
+      const { input, ...body } = parseWith(ollamaEmbedBody, json);
+      return {
+        model: body.model,
+        inputs: typeof input === 'string' ? [input] : input,
+        dimensions: body.dimensions ?? null,
+        truncate: body.truncate ?? true,
+      };
+    });
+    return c.json({
+      model,
+      embeddings: embeddings.vectors.map((vector) => Array.from(vector)),
+      total_duration: Math.round((performance.now() - startedAt) * NS_PER_MS),
+      load_duration: Math.round(loadMs * NS_PER_MS),
+      prompt_eval_count: embeddings.numTokens,
+    });
+  });
+  app.post('/api/embeddings', async (c) => {
+    const { embeddings } = await embed(c, context, (json) => {
+      const { model, prompt } = parseWith(ollamaEmbeddingsBody, json);
+      return { model, inputs: [prompt], dimensions: null, truncate: true };
+    });
+    return c.json({ embedding: Array.from(embeddings.vectors[0] ?? []) });
+  });
+}
+
+async function embed(
+  c: Context<ServerEnv>,
+  context: ServerContext,
+  parse: (json: unknown) => EmbedRequest,
+): Promise<{ embeddings: Embeddings; model: string; loadMs: number }> {
+  const caller = callerOf(context, c);
+  const json = await context.bodies.read(c.env.incoming, caller.client);
+  const { model, inputs, ...options } = parse(json);
+  const askedAt = performance.now();
+  const named = { ...(json as object), model: toRegistryName(model, context.models.list()) };
+  const { runtime, release } = await acquireKind(context, named, caller, 'encoder');
+  const loadMs = performance.now() - askedAt;
+  try {
+    return { embeddings: await runtime.encoder.embed(inputs, options, caller), model, loadMs };
+  } finally {
+    release();
+  }
+}
