@@ -237,8 +237,6 @@ describe('/api/pull', () => {
 });
 
 test.each([
-  ['POST', 'embed', /embeddings/],
-  ['POST', 'embeddings', /embeddings/],
   ['POST', 'create', /folder/],
   ['POST', 'copy', /folder/],
   ['POST', 'push', /published/],
