@@ -181,6 +181,14 @@ export const LIMITS = {
   /** Models that are downloaded at once because clients said so. */
   pulls: 2,
 
+  /** Tensors of a request, inputs and outputs each; also their parameters, and the request's. */
+  tensors: 64,
+  tensorParameters: 64,
+  /** Dimensions of a tensor. */
+  tensorDimensions: 8,
+  /** Elements of a tensor of texts; those of numbers are bounded by the body. */
+  tensorStrings: 65_536,
+
   /** Milliseconds of the last `loopWindowMs` in which the front's event loop stood still: /livez fails. */
   loopStalledMs: 15_000,
   /** Milliseconds that /livez looks back. */

@@ -7,6 +7,7 @@ import { NO_ALIASES, VLLM_ALIASES } from '../observability/aliases.ts';
 import { MetricsHub } from '../observability/metrics-hub.ts';
 import { createApp } from '../server/app.ts';
 import { DEFAULT_SERVER_CONFIG, type ServerConfig, type ServerContext } from '../server/context.ts';
+import { InferenceStatistics } from '../server/generation/inference-statistics.ts';
 import { ServerTimings } from '../server/generation/server-timing.ts';
 import { listen } from '../server/http/listen.ts';
 import { BodyReader } from '../server/http/request-body.ts';
@@ -118,6 +119,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const { definitions, aliases } = await servedModels(options, logger);
   const control = modelControl(options);
   const timings = new ServerTimings();
+  const statistics = new InferenceStatistics();
   const metrics = new MetricsHub({
     withProcess: true,
     models: () => models.list(),
@@ -128,7 +130,15 @@ async function serve(options: ServeOptions): Promise<void> {
   const flags = { ...options, model: undefined };
   const numModels = Math.min(definitions.length, maxModels);
   const loader = new AnyModelLoader(
-    new TextModelLoader({ options: flags, numModels, logger, metrics, timings, isShared }),
+    new TextModelLoader({
+      options: flags,
+      numModels,
+      logger,
+      metrics,
+      timings,
+      statistics,
+      isShared,
+    }),
     new EncoderLoader({ options: flags, logger, isShared }),
   );
   const [only, another] = options.modelRepository === undefined ? definitions : [];
@@ -162,6 +172,7 @@ async function serve(options: ServeOptions): Promise<void> {
     keys: access.keys,
     metrics,
     timings,
+    statistics,
     logger,
     loop: new LoopMonitor(),
     pullModel: pullInto(models, options),

@@ -21,6 +21,7 @@ import { countParameters } from '../model/huggingface/parameter-count.ts';
 import type { DecoderManifest, Precision } from '../model/build/manifest.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { TextRuntime } from '../server/context.ts';
+import type { InferenceStatistics } from '../server/generation/inference-statistics.ts';
 import type { ServerTimings } from '../server/generation/server-timing.ts';
 import { resolveAttention } from './attention.ts';
 import { buildWithProgress } from './build-model.ts';
@@ -65,6 +66,7 @@ export interface TextModelLoaderOptions {
   readonly logger: Logger;
   readonly metrics: MetricsHub;
   readonly timings: ServerTimings;
+  readonly statistics: InferenceStatistics;
   /** Whether several clients share the queue. */
   readonly isShared: () => boolean;
 }
@@ -108,7 +110,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     onState: (state: ModelLoad['state']) => void,
   ): Promise<LoadedText> {
     const { name, instances } = definition;
-    const { timings, metrics: hub, isShared } = this.#server;
+    const { timings, statistics, metrics: hub, isShared } = this.#server;
     const plan = await this.#plan(definition);
     const { options, chosen, chosenDevice, limits, choice, attention } = plan;
     const { specialTokensInContent = false, maxQueue, maxQueueTokens } = options;
@@ -157,7 +159,9 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
 
     const metrics = hub.of(name, { engine, admission });
     const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
-    const observe = observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings));
+    const observe = observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings), () =>
+      statistics.observe(definition),
+    );
     const { eosTokenIds } = tokenizer;
     const weights = model.manifest.numParameters * BYTES_PER_WEIGHT[choice.precision];
     return {

@@ -22,6 +22,8 @@ import { completionRoutes } from './openai/routes.ts';
 import { documentRoutes } from './openapi/routes.ts';
 import { requestLog } from './http/request-log.ts';
 import { responseRoutes } from './responses/routes.ts';
+import { kserveRoutes } from './kserve/routes.ts';
+import { isKservePath, toKserveEnvelope } from './kserve/errors.ts';
 import { toApiError } from './to-api-error.ts';
 import { tokenizeRoutes } from './tokenize.ts';
 
@@ -56,6 +58,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   ollamaRoutes(app, context);
   renderRoutes(app, context);
   tokenizeRoutes(app, context);
+  kserveRoutes(app, context);
   documentRoutes(app, context);
   app.notFound((c) => toResponse(c, routeNotFound(c.req.method, c.req.path)));
   app.onError((error, c) => {
@@ -75,5 +78,6 @@ function toResponse(c: Context<ServerEnv>, error: ApiError): Response {
 function toBody(c: Context<ServerEnv>, error: ApiError): object {
   const { path } = c.req;
   if (isAnthropicPath(path)) return toAnthropicEnvelope(error, c.get('requestId'));
+  if (isKservePath(path)) return toKserveEnvelope(error);
   return isOllamaPath(path) ? toOllamaError(error) : error.toEnvelope();
 }

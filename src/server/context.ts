@@ -12,12 +12,14 @@ import { LIMITS } from '../limits.ts';
 import type { TensorModel } from '../front/encoder/tensor-model.ts';
 import type { TextModel } from '../front/encoder/text-model.ts';
 import type { Runtime } from '../front/registry/loaded-model.ts';
+import type { ModelKey } from '../front/registry/model-definition.ts';
 import type { ModelRegistry } from '../front/registry/model-registry.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { ApiKeys } from './auth/api-keys.ts';
 import type { LoopMonitor } from './operating/loop-monitor.ts';
 import type { BodyReader } from './http/request-body.ts';
 import type { ResponseStore } from './responses/store.ts';
+import type { InferenceStatistics } from './generation/inference-statistics.ts';
 import type { ServerTimings } from './generation/server-timing.ts';
 
 /** Sampling values of the model's generation_config.json; what is absent has OpenAI's default. */
@@ -155,14 +157,15 @@ export interface ServerContext {
   readonly models: ModelRegistry<AnyRuntime>;
   /** Unix time in seconds. */
   readonly startedAt: number;
-  readonly bodies: Pick<BodyReader, 'read'>;
+  readonly bodies: Pick<BodyReader, 'read' | 'readWithTail'>;
   /** Stored responses. */
   readonly responses: ResponseStore;
   readonly config: ServerConfig;
   readonly keys: ApiKeys;
   readonly metrics: Pick<MetricsHub, 'text' | 'contentType' | 'countRequest'>;
-  /** Fed by the generators' `observe`. */
+  /** This and `statistics` are fed by the generators' `observe`. */
   readonly timings: ServerTimings;
+  readonly statistics: InferenceStatistics;
   readonly logger: Logger;
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;
   /** Left out where nothing can be downloaded. */
@@ -173,6 +176,8 @@ export interface ServerContext {
 
 /** What a request for a model is served with; see `acquireModel`. */
 export interface ModelContext extends ServerContext, Omit<TextRuntime, keyof Runtime | 'kind'> {
+  /** Which model of the registry it is. */
+  readonly modelKey: ModelKey;
   /** Keeps the model loaded beyond the request, until the function that it returns is called. */
   keepLoaded(): () => void;
 }

@@ -1,11 +1,11 @@
 /** From a request to the model that it names. */
 import type { Caller } from '../front/caller.ts';
 import { parseDuration } from '../front/registry/duration.ts';
-import { LIMITS } from '../limits.ts';
 import { keyOf } from '../front/registry/model-definition.ts';
+import { LIMITS } from '../limits.ts';
 import type { Lease } from '../front/registry/model-registry.ts';
 import type { AnyRuntime, ModelContext, ServerContext } from './context.ts';
-import { badRequest } from './errors.ts';
+import { badRequest, modelNotFound } from './errors.ts';
 
 /** What of a body says which model it is for; the rest is checked by its API. */
 interface ModelFields {
@@ -33,8 +33,7 @@ export async function acquireModel(
   json: unknown,
   caller: Caller,
 ): Promise<AcquiredModel> {
-  const lease = await acquireKind(context, json, caller, 'text');
-  return { model: { ...context, ...lease.runtime, keepLoaded: lease.pin }, release: lease.release };
+  return toModel(context, await acquireKind(context, json, caller, 'text'));
 }
 
 /** The model that a body names, of one kind. @throws as `acquireModel` */
@@ -46,11 +45,39 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
 ): Promise<Lease<RuntimeOf<K>>> {
   const { model: name, user, keepAliveMs } = modelFieldsOf(json);
   const lease = await context.models.acquire(name, caller, user);
-  const { runtime, definition } = lease;
   // What one client does to the models that are loaded, all others feel.
   if (keepAliveMs !== null && context.keys.isUnguarded) {
-    context.models.keepAlive(keyOf(definition), keepAliveMs);
+    context.models.keepAlive(keyOf(lease.definition), keepAliveMs);
   }
+  return ofKind(lease, kind);
+}
+
+/**
+ * The text model of a name, once it is loaded.
+ * @param name with `@version` for one version
+ * @throws ApiError, UnknownModelError, ModelUnavailableError, QueueFullError
+ */
+export async function acquireNamed(
+  context: ServerContext,
+  name: string,
+  caller: Caller,
+): Promise<AcquiredModel> {
+  if (name.length > LIMITS.shortTextCharacters) throw modelNotFound(name);
+  return toModel(context, ofKind(await context.models.acquire(name, caller), 'text'));
+}
+
+function toModel(context: ServerContext, lease: Lease<RuntimeOf<'text'>>): AcquiredModel {
+  const { runtime, definition, pin, release } = lease;
+  const modelKey = { name: definition.name, version: definition.version };
+  return { model: { ...context, ...runtime, modelKey, keepLoaded: pin }, release };
+}
+
+/** @throws ApiError 400 for a model of another kind, which is released */
+function ofKind<K extends AnyRuntime['kind']>(
+  lease: Lease<AnyRuntime>,
+  kind: K,
+): Lease<RuntimeOf<K>> {
+  const { runtime, definition } = lease;
   if (isOfKind(runtime, kind)) return { ...lease, runtime };
   lease.release();
   throw badRequest(

@@ -5,6 +5,7 @@ import type { GenerationRequest } from '../../front/generation/generation.ts';
 import { createLogger } from '../../observability/logger.ts';
 import { MetricsHub } from '../../observability/metrics-hub.ts';
 import { toSettings } from '../../server/generation/parameters.ts';
+import { InferenceStatistics } from '../../server/generation/inference-statistics.ts';
 import { ServerTimings } from '../../server/generation/server-timing.ts';
 import { nameOfModel } from '../model-source.ts';
 import { addOptions, ALL_OPTIONS, readOptions } from '../options.ts';
@@ -35,6 +36,7 @@ export class EngineBackend implements ChatBackend {
       logger: createLogger('warn'),
       metrics: new MetricsHub({ withProcess: false, models: () => [] }),
       timings: new ServerTimings(),
+      statistics: new InferenceStatistics(),
       isShared: () => false,
     });
     const definition = {

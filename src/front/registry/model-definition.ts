@@ -1,11 +1,14 @@
 /** What the registry knows of a model before it is loaded. */
 import type { TritonConfig } from '../encoder/triton-config.ts';
 
-export interface ModelDefinition {
+export interface ModelKey {
   /** What clients call it. */
   readonly name: string;
   /** A whole number as text; `1` where the model has no versions. */
   readonly version: string;
+}
+
+export interface ModelDefinition extends ModelKey {
   /** What `--model` takes: a folder, `hf:owner/name` or a preset. */
   readonly source: string;
   /** Flags of `serve` for this model, by their names without dashes; they go before the command line's. */
@@ -25,7 +28,7 @@ export interface ModelDefinition {
 }
 
 /** Such as `summit@1`: what tells the versions of a model apart. */
-export function keyOf({ name, version }: Pick<ModelDefinition, 'name' | 'version'>): string {
+export function keyOf({ name, version }: ModelKey): string {
   return `${name}@${version}`;
 }
 

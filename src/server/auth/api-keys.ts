@@ -61,6 +61,10 @@ export class ApiKeys {
     return this.#numClients;
   }
 
+  get hasAdminKey(): boolean {
+    return this.#admin !== null;
+  }
+
   /** Replaces the keys. If none are left, a closed API stays closed to all. */
   replace(users: readonly ApiKey[]): void {
     this.#users = users;

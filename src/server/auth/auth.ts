@@ -1,9 +1,10 @@
 /** Which requests need which key. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { adminOnly } from '../errors.ts';
+import { isLoopback } from '../http/hosts.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { requireLocal } from './local-request.ts';
 
@@ -18,6 +19,9 @@ const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/api/version',
   '/metrics',
   '/models',
+  '/v2',
+  '/v2/health/live',
+  '/v2/health/ready',
   '/openapi.json',
   '/docs',
 ]);
@@ -61,6 +65,19 @@ export function checkAdmin(
   else if (keys.hasAdmin) keys.requireAdmin(request.headers);
   else
     throw adminOnly('This needs an admin API key, and the server has none; see --admin-api-key.');
+}
+
+/**
+ * For what changes the server for everybody: the admin key, or this machine where there are no keys.
+ * @throws ApiError 401, 403
+ */
+export function requireOperator(
+  { keys, config }: Pick<ServerContext, 'keys' | 'config'>,
+  headers: IncomingHttpHeaders,
+): void {
+  const isOwnMachine = keys.isUnguarded && isLoopback(config.host);
+  if (!keys.hasAdmin && !isOwnMachine) throw adminOnly();
+  keys.requireAdmin(headers);
 }
 
 /** Who sent the request of `c`; to be called once, since the request's time begins here. */

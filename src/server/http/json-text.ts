@@ -11,6 +11,10 @@ export class JsonText {
   readonly #scanner = new JsonScanner();
   readonly #pieces: string[] = [];
 
+  get isEmpty(): boolean {
+    return this.#pieces.every((piece) => piece === '');
+  }
+
   /** @throws ApiError 400 when there is too much in it for JSON.parse */
   push(bytes: Buffer): void {
     const piece = this.#decoder.write(bytes);

@@ -32,6 +32,51 @@ export class BodyReader {
    */
   async read(incoming: IncomingMessage, client: string): Promise<unknown> {
     requireJsonMediaType(incoming.headers['content-type']);
+    const text = new JsonText();
+    return this.#receive(
+      incoming,
+      client,
+      (piece) => text.push(piece),
+      () => this.#parse(text),
+    );
+  }
+
+  /**
+   * A body that is JSON at first, and then other bytes, of any media type. Web pages can send such
+   * without asking: whoever calls this has to keep them out.
+   * @param jsonBytes null for all of it
+   * @returns undefined as the JSON where there is none
+   * @throws as `read`
+   */
+  async readWithTail(
+    incoming: IncomingMessage,
+    client: string,
+    jsonBytes: number | null,
+  ): Promise<{ readonly json: unknown; readonly tail: Uint8Array }> {
+    const text = new JsonText();
+    const rest: Buffer[] = [];
+    let left = jsonBytes ?? Infinity;
+    const push = (piece: Buffer): void => {
+      if (left > 0) text.push(piece.subarray(0, left));
+      if (piece.length > left) rest.push(piece.subarray(left));
+      left = Math.max(0, left - piece.length);
+    };
+    return this.#receive(incoming, client, push, async () => {
+      if (jsonBytes !== null && left > 0) {
+        throw badRequest('The body ends before its JSON does.', null, 'invalid_json');
+      }
+      const tail = Buffer.concat(rest);
+      return { json: text.isEmpty ? undefined : await this.#parse(text), tail };
+    });
+  }
+
+  /** Hands on the pieces of a body, and keeps them charged until `finish` is done. */
+  async #receive<T>(
+    incoming: IncomingMessage,
+    client: string,
+    push: (piece: Buffer) => void,
+    finish: () => Promise<T>,
+  ): Promise<T> {
     const declaredBytes = Number(incoming.headers['content-length'] ?? 0);
     if (declaredBytes > this.#limitBytes) throw bodyTooLarge(this.#limitBytes);
     let numBytes = 0;
@@ -41,12 +86,17 @@ export class BodyReader {
       numBytes += taken;
     };
     try {
-      const text = await readText(incoming, take);
-      if (text.length > SMALL_BODY) await this.#turn();
-      return parseScanned(text);
+      await readPieces(incoming, take, push);
+      return await finish();
     } finally {
       this.#budget.release(client, numBytes);
     }
+  }
+
+  async #parse(json: JsonText): Promise<unknown> {
+    const text = json.end();
+    if (text.length > SMALL_BODY) await this.#turn();
+    return parseScanned(text);
   }
 
   /** Large bodies that arrive together are parsed one by one, and other work runs in between. */
@@ -63,13 +113,16 @@ function requireJsonMediaType(contentType: string | undefined): void {
 }
 
 /**
- * Decodes and scans each piece as it comes. Left alone, Node reads a connection up to 32 times in a
+ * Hands on each piece as it comes. Left alone, Node reads a connection up to 32 times in a
  * turn of the event loop: after a piece's worth the request is paused until the next one.
  * @param take is called with each piece's bytes, and may reject them
  */
-function readText(incoming: IncomingMessage, take: (numBytes: number) => void): Promise<string> {
+function readPieces(
+  incoming: IncomingMessage,
+  take: (numBytes: number) => void,
+  push: (piece: Buffer) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const text = new JsonText();
     let numSmall = 0;
     let numInTurn = 0;
     const settle = (finish: () => void): void => {
@@ -83,7 +136,7 @@ function readText(incoming: IncomingMessage, take: (numBytes: number) => void): 
         }
         take(chunk.length);
         pace(chunk.length);
-        text.push(chunk);
+        push(chunk);
       } catch (error) {
         settle(() => reject(error));
         // Reading the rest would cost as much again.
@@ -99,7 +152,7 @@ function readText(incoming: IncomingMessage, take: (numBytes: number) => void): 
         incoming.resume();
       });
     };
-    const onEnd = (): void => settle(() => resolve(text.end()));
+    const onEnd = (): void => settle(resolve);
     const onClose = (): void =>
       settle(() => reject(new ApiError(408, 'invalid_request_error', 'The body was cut short.')));
     incoming.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);

@@ -4,7 +4,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import type { ServerContext, ServerEnv } from '../context.ts';
 
 /** Probed every few seconds: worth a line only when debugging. */
-const QUIET_PATHS = /^\/(health|ready|livez|readyz|metrics)$/;
+const QUIET_PATHS = /^\/(health|ready|livez|readyz|metrics|v2\/health\/\w+)$/;
 
 export function requestLog(context: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {

@@ -26,6 +26,8 @@ import {
 } from '../schemas/ollama.ts';
 import { contentParts, message } from '../schemas/messages.ts';
 import { responseBody } from '../schemas/responses.ts';
+import { generateBody } from '../kserve/generate.ts';
+import { inferBody, tensorInput, tensorOutput } from '../kserve/infer-body.ts';
 import { inputSchema } from '../responses/input.ts';
 
 // Fields that are parsed by hand, item by item, are described here with the schemas of their items.
@@ -68,4 +70,6 @@ export const documentedBodies = {
   teiRerank: teiRerankSchema,
   score: scoreSchema,
   teiEmbed: teiEmbedSchema.extend({ inputs: prompt }),
+  generate: generateBody,
+  infer: inferBody.extend({ inputs: z.array(tensorInput), outputs: z.array(tensorOutput) }),
 } satisfies Readonly<Record<string, z.ZodObject>>;

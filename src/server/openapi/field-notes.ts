@@ -67,5 +67,9 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   keep_alive: 'How long the model stays loaded after this: `5m`, or seconds; below 0 for ever.',
   raw: 'Take the prompt as it is, without the chat template.',
   tokens: 'Token ids.',
+  text_input: 'The text to go on with.',
+  parameters: 'Sampling parameters, named as in /v1/completions.',
+  inputs: 'Tensors; `data` is flat or nested as `shape` is.',
+  outputs: 'Names of the tensors that are wanted; all that are sent unasked when left out.',
   return_token_strs: 'Return the tokens as the vocabulary spells them.',
 };

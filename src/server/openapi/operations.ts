@@ -1,6 +1,7 @@
 /** Every route of this server: the source of its documentation. */
 import { ANTHROPIC_OPERATIONS } from './operations/anthropic-operations.ts';
 import { EMBEDDING_OPERATIONS } from './operations/embedding-operations.ts';
+import { KSERVE_OPERATIONS } from './operations/kserve-operations.ts';
 import { MODEL_OPERATIONS } from './operations/model-operations.ts';
 import { OLLAMA_OPERATIONS } from './operations/ollama-operations.ts';
 import { OPENAI_OPERATIONS } from './operations/openai-operations.ts';
@@ -15,5 +16,6 @@ export const OPERATIONS: readonly Operation[] = [
   ...EMBEDDING_OPERATIONS,
   ...OLLAMA_OPERATIONS,
   ...MODEL_OPERATIONS,
+  ...KSERVE_OPERATIONS,
   ...OPERATING_OPERATIONS,
 ];

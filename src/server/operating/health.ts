@@ -13,8 +13,7 @@ import { unavailable } from '../errors.ts';
  */
 export function healthRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   app.get('/livez', (c) => {
-    requireState(context, 'starting', 'ready', 'recovering');
-    requireLoop(context);
+    requireLive(context);
     return c.json({ status: 'ok' });
   });
   app.get('/health', (c) => {
@@ -23,13 +22,24 @@ export function healthRoutes(app: Hono<ServerEnv>, context: ServerContext): void
   });
   for (const path of ['/ready', '/readyz']) {
     app.get(path, (c) => {
-      if (context.isDraining()) throw unavailable('The server is shutting down.');
-      requireState(context, 'ready');
-      requireProgress(context);
+      requireReady(context);
       return c.json({ status: 'ok' });
     });
   }
   app.get('/version', (c) => c.json({ version: context.config.version }));
+}
+
+/** @throws ApiError 503 when the server had better be started anew */
+export function requireLive(context: ServerContext): void {
+  requireState(context, 'starting', 'ready', 'recovering');
+  requireLoop(context);
+}
+
+/** @throws ApiError 503 when new requests would not run at once */
+export function requireReady(context: ServerContext): void {
+  if (context.isDraining()) throw unavailable('The server is shutting down.');
+  requireState(context, 'ready');
+  requireProgress(context);
 }
 
 function requireState({ models }: ServerContext, ...states: EngineState[]): void {

@@ -32,6 +32,7 @@ import {
 } from '../../../src/server/context.ts';
 import { BodyReader } from '../../../src/server/http/request-body.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
+import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
 import { ServerTimings } from '../../../src/server/generation/server-timing.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
@@ -163,6 +164,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const metrics = new MetricsHub({ withProcess: false, models: () => [] });
   const modelMetrics = metrics.of(MODEL, { engine, admission });
   const timings = new ServerTimings();
+  const statistics = new InferenceStatistics();
+  const modelKey = { name: MODEL, version: '1' };
   const tokenizer = createTokenizer();
   const template = new ChatTemplate(new Map([['default', TEMPLATE]]), {});
   const textModel = { tokenizer, chat: new PlainChatEncoder(template, tokenizer) };
@@ -178,7 +181,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         tokenizer,
         admission,
         eosTokenIds: [EOS_TOKEN_ID],
-        observe: observeAll(modelMetrics.observe.bind(modelMetrics), timings.observe.bind(timings)),
+        observe: observeAll(
+          modelMetrics.observe.bind(modelMetrics),
+          timings.observe.bind(timings),
+          () => statistics.observe(modelKey),
+        ),
       }),
     engine,
     admission: {
@@ -235,12 +242,13 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     keys,
     metrics,
     timings,
+    statistics,
     logger: options.logger ?? pino({ level: 'silent' }),
     loop: options.loop ?? { stalledMs: 0 },
     isDraining: () => isDraining,
     ...(options.pullModel === undefined ? {} : { pullModel: options.pullModel }),
   };
-  const context: ModelContext = { ...shared, ...runtime, keepLoaded: () => () => {} };
+  const context: ModelContext = { ...shared, ...runtime, modelKey, keepLoaded: () => () => {} };
   const webSockets = new WebSocketHub(shared);
   const listener = await listen(createApp(shared), {
     host: '127.0.0.1',

@@ -1,0 +1,90 @@
+/** The generate extension: text in and out by plain fields, whole or as server-sent events. */
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { Context } from 'hono';
+import { z } from 'zod';
+import { mapStream } from '../../front/generation/map-stream.ts';
+import { callerOf } from '../auth/auth.ts';
+import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
+import { requireServing } from '../generation/start-generation.ts';
+import { type EventStyle, PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
+import type { JsonObject } from '../json-object.ts';
+import { shortText } from '../schemas/fields.ts';
+import { parseWith } from '../schemas/parse.ts';
+import { toApiError } from '../to-api-error.ts';
+import { readTensorBody } from './body.ts';
+import { toKserveEnvelope } from './errors.ts';
+import type { InferRequest } from './infer-request.ts';
+import { withNamedModel } from './inference.ts';
+import { generateTexts, streamText, type TextAnswer } from './text-model.ts';
+import { textRequestOfFields } from './text-request.ts';
+
+const EVENTS: EventStyle = { ...PLAIN_EVENTS, end: '' };
+
+export const generateBody = z.looseObject({
+  id: shortText.nullish(),
+  text_input: z.string(),
+  /** What /v1/completions takes, and `details` for why the answer ended. */
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+});
+
+type GenerateTarget = Pick<InferRequest, 'model' | 'version'> & { readonly streams: boolean };
+
+/** @throws ApiError, and whatever acquiring a model and generating throw */
+export async function answerGenerate(
+  c: Context<ServerEnv>,
+  context: ServerContext,
+  target: GenerateTarget,
+): Promise<Response> {
+  const caller = callerOf(context, c);
+  requireServing(context, caller.client);
+  const { json } = await readTensorBody(context, c.env.incoming, caller.client);
+  const body = parseWith(generateBody, json ?? null);
+  const { details, ...parameters } = body.parameters ?? {};
+  const text = textRequestOfFields(body.text_input, parameters, target.streams);
+  return withNamedModel(context, target, caller, async (model) => {
+    const toJson = answerWriter(model, body.id ?? '', details === true);
+    if (!target.streams) {
+      const [answer] = await generateTexts(model, text, caller);
+      return c.json(answer === undefined ? {} : toJson(answer));
+    }
+    const pieces = await streamText(model, text, caller, toJson);
+    await writeEventStream(
+      c.env.outgoing,
+      mapStream(pieces, (piece) => [piece]),
+      {
+        style: EVENTS,
+        pingMs: context.config.ssePingMs,
+        // A response never sent: it holds the headers that middlewares have set.
+        headers: c.body(null).headers,
+        toErrorEvent: (error) => toKserveEnvelope(toApiError(error, context.logger)),
+      },
+    );
+    return RESPONSE_ALREADY_SENT;
+  });
+}
+
+/** Why an answer ended, in the protocol's words. */
+const FINISH_REASONS: Readonly<Record<string, string>> = { length: 'length', stop: 'eos_token' };
+
+function answerWriter(
+  { modelKey }: ModelContext,
+  id: string,
+  hasDetails: boolean,
+): (answer: TextAnswer) => JsonObject {
+  return ({ text, finishReason, stopReason }) => ({
+    ...(id === '' ? {} : { id }),
+    model_name: modelKey.name,
+    model_version: modelKey.version,
+    text_output: text,
+    ...(hasDetails && finishReason !== null
+      ? {
+          details: {
+            finish_reason:
+              stopReason === null
+                ? (FINISH_REASONS[finishReason] ?? finishReason)
+                : 'stop_sequence',
+          },
+        }
+      : {}),
+  });
+}

@@ -1,0 +1,77 @@
+/** What the server and its models say of themselves. */
+import type { Caller } from '../../front/caller.ts';
+import type { ModelInfo } from '../../front/registry/model-entry.ts';
+import type { ServerContext } from '../context.ts';
+import { modelNotFound } from '../errors.ts';
+import { tensorModelOf, withNamedModel } from './inference.ts';
+import type { TensorModel } from './tensor-model.ts';
+
+export interface ServerMetadata {
+  readonly name: string;
+  readonly version: string;
+  readonly extensions: readonly string[];
+}
+
+/** As Triton calls them. */
+const EXTENSIONS = [
+  'model_repository',
+  'model_configuration',
+  'binary_tensor_data',
+  'statistics',
+  'generate',
+];
+
+export function serverMetadata({ config }: Pick<ServerContext, 'config'>): ServerMetadata {
+  return { name: 'chairlift', version: config.version, extensions: EXTENSIONS };
+}
+
+export interface ModelMetadata extends Pick<
+  TensorModel,
+  'platform' | 'inputs' | 'outputs' | 'streams'
+> {
+  readonly name: string;
+  readonly versions: readonly string[];
+}
+
+/** Loads the model if it comes by itself. @throws as the registry does */
+export function modelMetadata(
+  context: ServerContext,
+  name: string,
+  version: string,
+  caller: Caller,
+): Promise<ModelMetadata> {
+  return withNamedModel(context, { model: name, version }, caller, async (model) => {
+    const { platform, inputs, outputs, streams } = tensorModelOf(model);
+    const versions = context.models
+      .list()
+      .filter((info) => info.name === model.modelKey.name)
+      .map((info) => info.version);
+    return { name: model.modelKey.name, versions, platform, inputs, outputs, streams };
+  });
+}
+
+/** Of one version, or of all that there are. @throws ApiError 404 where there is none */
+export function modelsOf(
+  { models }: Pick<ServerContext, 'models'>,
+  name: string,
+  version: string,
+): readonly ModelInfo[] {
+  const found = models
+    .list()
+    .filter((info) => info.name === name && (version === '' || info.version === version));
+  if (found.length === 0) throw modelNotFound(version === '' ? name : `${name}@${version}`);
+  return found;
+}
+
+/** Whether a request would be served now, without a load. @throws ApiError 404 */
+export function isModelReady(context: ServerContext, name: string, version: string): boolean {
+  modelsOf(context, name, version);
+  return context.models
+    .loaded()
+    .some(
+      ({ definition, runtime }) =>
+        definition.name === name &&
+        (version === '' || definition.version === version) &&
+        runtime.engine.state === 'ready',
+    );
+}
