@@ -5,7 +5,9 @@ import { defineConfig } from 'vitest/config';
 const OTHERS = ['test/gpu/**', 'test/hostile/**'];
 
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
-const PLAIN = ['test/{bench,cli,files,front,grammar,net,observability,onnx,server}/**/*.test.ts'];
+const PLAIN = [
+  'test/{bench,cli,files,front,grammar,grpc,net,observability,onnx,server}/**/*.test.ts',
+];
 
 export default defineConfig({
   test: {

@@ -7,6 +7,8 @@ import { formatBytes, formatCount } from './text-format.ts';
 
 export interface BannerFacts {
   readonly url: string;
+  /** Null where there is none. */
+  readonly grpcAddress: string | null;
   readonly version: string;
   readonly modelName: string;
   readonly manifest: DecoderManifest;
@@ -35,6 +37,7 @@ export function banner(facts: BannerFacts): string {
   const memory = formatBytes(info.kvCacheBytes);
   const rows = [
     ['Chairlift', `${version} at ${url}`],
+    ...(facts.grpcAddress === null ? [] : [['', `gRPC at ${facts.grpcAddress}`]]),
     [
       'model',
       `${modelName} (${manifest.family}, ${formatCount(manifest.numParameters)} parameters)`,
@@ -55,6 +58,8 @@ export function banner(facts: BannerFacts): string {
 
 export interface RepositoryFacts {
   readonly url: string;
+  /** Null where there is none. */
+  readonly grpcAddress: string | null;
   readonly version: string;
   readonly models: readonly ModelInfo[];
   readonly control: ModelControl;
@@ -67,6 +72,7 @@ const MAX_MODELS = 20;
 /** What `serve` prints when it has several models. */
 export function repositoryBanner({
   url,
+  grpcAddress,
   version,
   models,
   control,
@@ -78,6 +84,7 @@ export function repositoryBanner({
   });
   const rows = [
     ['Chairlift', `${version} at ${url}`],
+    ...(grpcAddress === null ? [] : [['', `gRPC at ${grpcAddress}`]]),
     ['models', `${models.length}, loaded ${WHEN_LOADED[control]}`],
     ...shown,
     ...(models.length > MAX_MODELS ? [['', `and ${models.length - MAX_MODELS} more`]] : []),

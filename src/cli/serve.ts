@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import type { Logger } from 'pino';
 import { ModelRegistry } from '../front/registry/model-registry.ts';
 import type { RegistryEvent } from '../front/registry/residency.ts';
+import { listenGrpc } from '../grpc/listen.ts';
 import { createLogger } from '../observability/logger.ts';
 import { NO_ALIASES, VLLM_ALIASES } from '../observability/aliases.ts';
 import { MetricsHub } from '../observability/metrics-hub.ts';
@@ -44,6 +45,7 @@ const NAMES: readonly OptionName[] = [
   'preserveOrdering',
   'host',
   'port',
+  'grpcPort',
   ...DEVICE_OPTIONS,
   'precision',
   'kvCacheDtype',
@@ -190,10 +192,19 @@ async function serve(options: ServeOptions): Promise<void> {
   };
   const loading = models.preload();
   const listener = await listen(createApp(context), { host, port, webSockets, tls, connections });
+  const { grpcPort, maxConnections, maxConnectionsPerAddress = null } = options;
+  const limits = { maxConnections, maxConnectionsPerAddress };
+  const grpc =
+    grpcPort === undefined
+      ? null
+      : await listenGrpc(context, { host, port: grpcPort, tls, ...limits });
   onReloadSignal(() =>
     access.reload({
       dropRevoked: () => webSockets.dropRevoked(),
-      setTls: (renewed) => listener.setTls(renewed),
+      setTls(renewed) {
+        listener.setTls(renewed);
+        grpc?.setTls(renewed);
+      },
     }),
   );
   onShutdownSignal(async () => {
@@ -206,7 +217,8 @@ async function serve(options: ServeOptions): Promise<void> {
       Promise.all(admissions.map((admission) => admission.onIdle())),
       after(options.shutdownTimeout * 1000),
     ]);
-    await listener.close(Math.max(0, deadline - performance.now()));
+    const graceMs = Math.max(0, deadline - performance.now());
+    await Promise.all([listener.close(graceMs), grpc?.close(graceMs)]);
     await models.close();
   });
   if (options.modelRepository !== undefined && (control === 'auto' || control === 'poll')) {
@@ -215,13 +227,15 @@ async function serve(options: ServeOptions): Promise<void> {
 
   await loading;
   const { url } = listener;
+  const grpcAddress = grpc && `${host}:${grpc.port}`;
   const needsKey = !access.keys.isOpen;
   const loaded = models.loaded();
   const [served] = loaded;
   // The server has nothing to serve, and its operator is there to be told why.
   if (isAlone && served === undefined) throw failure;
   if (!isAlone || served?.runtime.kind !== 'text') {
-    console.log(repositoryBanner({ url, version, models: models.list(), control, needsKey }));
+    const list = models.list();
+    console.log(repositoryBanner({ url, grpcAddress, version, models: list, control, needsKey }));
     return;
   }
   const { runtime } = served;
@@ -230,6 +244,7 @@ async function serve(options: ServeOptions): Promise<void> {
   console.log(
     banner({
       url,
+      grpcAddress,
       version,
       modelName: model.id,
       manifest: how.manifest,

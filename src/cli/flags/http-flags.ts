@@ -19,9 +19,15 @@ export const HTTP_FLAGS = {
     schema: count(0).pipe(z.number().max(65_535)),
     default: 8000,
   },
+  grpcPort: {
+    flags: '--grpc-port <number>',
+    description: 'port for the Open Inference Protocol over gRPC; 0 takes a free one',
+    schema: count(0).pipe(z.number().max(65_535)).optional(),
+    defaultText: 'no gRPC',
+  },
   maxBody: {
     flags: '--max-body <size>',
-    description: 'largest request body or WebSocket frame',
+    description: 'largest request body, WebSocket frame or gRPC message',
     schema: byteSize,
     default: LIMITS.bodyBytes,
     defaultText: '8m',

@@ -1,7 +1,7 @@
 /** Opens the port, and closes it without dropping running requests. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { Socket, type AddressInfo } from 'node:net';
+import { type Server as NetServer, Socket, type AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { LIMITS } from '../../limits.ts';
@@ -99,7 +99,7 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
       answerRaw(duplex, notARequest(error.code));
     }
   });
-  const address = await open(server, host, port);
+  const address = await openPort(server, host, port, '--port');
   return {
     url: toUrl(tls ? 'https' : 'http', host, address.port),
     setTls: (renewed) => tlsServer?.setSecureContext(renewed),
@@ -133,14 +133,16 @@ function httpOptions({ headMs, receiveMs }: ConnectionOptions) {
   };
 }
 
-function open(
-  server: Server<typeof PlainRequest>,
+/** @param flag which port it is. @throws ListenError */
+export function openPort(
+  server: NetServer,
   host: string,
   port: number,
+  flag: string,
 ): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new ListenError(explainListenError(error, host, port), { cause: error }));
+      reject(new ListenError(explainListenError(error, host, port, flag), { cause: error }));
     });
     server.listen(port, host, () => {
       const address = server.address();
@@ -153,15 +155,16 @@ function open(
   });
 }
 
-/** Why a port can't be opened, and what to do. */
+/** Why a port can't be opened, and what to do. @param flag which port it is */
 export function explainListenError(
   error: NodeJS.ErrnoException,
   host: string,
   port: number,
+  flag = '--port',
 ): string {
   switch (error.code ?? '') {
     case 'EADDRINUSE':
-      return `port ${port} on ${host} is taken; stop what uses it or choose another with --port`;
+      return `port ${port} on ${host} is taken; stop what uses it or choose another with ${flag}`;
     case 'EACCES':
       return `no permission to open port ${port} on ${host}; ports from 1024 on need none`;
     case 'EADDRNOTAVAIL':

@@ -1,7 +1,7 @@
 /** Bodies of requests to /v2, which need not say that they are JSON. */
 import type { IncomingMessage } from 'node:http';
 import type { ServerContext } from '../context.ts';
-import { badRequest, originRefused } from '../errors.ts';
+import { badRequest, unsupportedMediaType } from '../errors.ts';
 
 /** Bytes of the JSON in a body that goes on with raw tensors. */
 const JSON_BYTES = 'inference-header-content-length';
@@ -18,7 +18,7 @@ export async function readTensorBody(
 ): Promise<{ readonly json: unknown; readonly tail: Uint8Array }> {
   const { origin, [JSON_BYTES]: length, 'content-type': mediaType } = incoming.headers;
   const isJson = mediaType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
-  if (origin !== undefined && !isJson) throw originRefused(origin);
+  if (origin !== undefined && !isJson) throw unsupportedMediaType(mediaType);
   if (length === undefined) return bodies.readWithTail(incoming, client, null);
   if (typeof length === 'string' && /^\d{1,15}$/.test(length)) {
     return bodies.readWithTail(incoming, client, Number(length));

@@ -333,7 +333,7 @@ test('web pages can not leave out the media type', async () => {
   const plain = await fetch(url, { method: 'POST', body });
   await expectJson(plain);
   const headers = { origin: 'https://page.example' };
-  await expectRefusal(await fetch(url, { method: 'POST', body, headers }), 403);
+  await expectRefusal(await fetch(url, { method: 'POST', body, headers }), 415);
   const unload = `${target.url}/v2/repository/models/${MODEL}/unload`;
-  await expectRefusal(await fetch(unload, { method: 'POST', headers }), 403);
+  await expectRefusal(await fetch(unload, { method: 'POST', headers }), 415);
 });

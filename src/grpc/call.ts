@@ -1,0 +1,53 @@
+/** Whose a call is, and how long it may take. */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Metadata } from '@grpc/grpc-js';
+import type { Caller } from '../front/caller.ts';
+import type { ServerContext } from '../server/context.ts';
+import { withDeadline } from '../server/generation/deadline.ts';
+
+/** A call, as what answers it sees it. */
+export interface RpcCall {
+  readonly caller: Caller;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** The part of grpc-js's calls that all kinds of them share. */
+interface ServerCall {
+  readonly metadata: Metadata;
+  readonly cancelled: boolean;
+  on(event: 'cancelled', listener: () => void): unknown;
+  getDeadline(): Date | number;
+}
+
+/** Timers of more milliseconds run out at once in Node. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** API keys come as metadata of the names that HTTP has for them. */
+export function headersOf(metadata: Metadata): IncomingHttpHeaders {
+  const text = (name: string): string | undefined => metadata.get(name)[0]?.toString();
+  const headers: IncomingHttpHeaders = { 'x-api-key': text('x-api-key') };
+  const authorization = text('authorization');
+  return authorization === undefined ? headers : { ...headers, authorization };
+}
+
+/**
+ * To be asked for once, when the call begins. Its signal aborts when the client is gone, or its own
+ * deadline or the server's is over.
+ * @throws ApiError 401
+ */
+export function openCall(
+  { keys, config }: Pick<ServerContext, 'keys' | 'config'>,
+  call: ServerCall,
+  isOpen: boolean,
+): RpcCall {
+  const headers = headersOf(call.metadata);
+  const client = isOpen ? '' : (keys.identify(headers)?.client ?? '');
+  const gone = new AbortController();
+  const leave = (): void => gone.abort(new Error('the client is gone'));
+  if (call.cancelled) leave();
+  call.on('cancelled', leave);
+  const leftMs = Math.max(0, Number(call.getDeadline()) - Date.now());
+  const ownMs = leftMs > MAX_TIMER_MS ? null : Math.ceil(leftMs);
+  const signal = withDeadline(withDeadline(gone.signal, ownMs), config.requestTimeoutMs);
+  return { caller: { client, signal }, headers };
+}

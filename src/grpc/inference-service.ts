@@ -1,0 +1,131 @@
+/** The Open Inference Protocol over gRPC, with Triton's extensions. */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { requireOperator } from '../server/auth/auth.ts';
+import type { ServerContext } from '../server/context.ts';
+import { ApiError, unavailable } from '../server/errors.ts';
+import { infer, streamInfer } from '../server/kserve/inference.ts';
+import { isModelReady, modelMetadata, serverMetadata } from '../server/kserve/metadata.ts';
+import { modelConfig } from '../server/kserve/model-config.ts';
+import { loadModel, repositoryIndex, unloadModel } from '../server/kserve/repository.ts';
+import { statisticsOf } from '../server/kserve/statistics.ts';
+import { requireLive, requireReady } from '../server/operating/health.ts';
+import { toApiError } from '../server/to-api-error.ts';
+import type { RpcCall } from './call.ts';
+import {
+  DataType,
+  type GRPCInferenceService,
+  type ModelInferRequest,
+  type ModelStreamInferResponseSchema,
+} from './proto/inference_pb.ts';
+import type { Handlers } from './service.ts';
+import { statisticsMessage } from './statistics-message.ts';
+import { toInferRequest, toResponseMessage } from './tensor-messages.ts';
+
+/** Probes come without a key, as over HTTP. */
+export const OPEN_METHODS = ['ServerLive', 'ServerReady', 'ServerMetadata'];
+
+type Methods = (typeof GRPCInferenceService)['method'];
+
+export function inferenceService(context: ServerContext): Handlers<Methods> {
+  return {
+    serverLive: () => ({ live: passes(() => requireLive(context)) }),
+    serverReady: () => ({ ready: passes(() => requireReady(context)) }),
+    serverMetadata() {
+      const { name, version, extensions } = serverMetadata(context);
+      return { name, version, extensions: [...extensions] };
+    },
+    modelReady: ({ name, version }) => ({ ready: isModelReady(context, name, version) }),
+    async modelMetadata({ name, version }, { caller }) {
+      const metadata = await modelMetadata(context, name, version, caller);
+      const { versions, platform, inputs, outputs } = metadata;
+      const toMessage = ({ name: tensor, datatype, shape }: (typeof outputs)[number]) => ({
+        name: tensor,
+        datatype,
+        shape: shape.map(BigInt),
+      });
+      return {
+        name: metadata.name,
+        versions: [...versions],
+        platform,
+        inputs: inputs.map(toMessage),
+        outputs: outputs.map(toMessage),
+      };
+    },
+    async modelConfig({ name, version }, { caller }) {
+      const config = modelConfig(await modelMetadata(context, name, version, caller));
+      return {
+        config: {
+          name: config.name,
+          platform: config.platform,
+          backend: config.backend,
+          maxBatchSize: config.max_batch_size,
+          input: config.input.map(({ name: input, data_type: type, dims, optional }) => ({
+            name: input,
+            dataType: dataTypeOf(type),
+            dims: dims.map(BigInt),
+            optional,
+          })),
+          output: config.output.map(({ name: output, data_type: type, dims }) => ({
+            name: output,
+            dataType: dataTypeOf(type),
+            dims: dims.map(BigInt),
+          })),
+          modelTransactionPolicy: config.model_transaction_policy,
+        },
+      };
+    },
+    async modelInfer(message, { caller }) {
+      return toResponseMessage(await infer(context, toInferRequest(message), caller), false);
+    },
+    modelStreamInfer: (message, call) => streamed(context, message, call),
+    modelStatistics: ({ name, version }) => ({
+      modelStats: statisticsOf(context, name === '' ? null : name, version).map(statisticsMessage),
+    }),
+    repositoryIndex: ({ ready }) => ({ models: [...repositoryIndex(context, ready)] }),
+    async repositoryModelLoad({ modelName, parameters }, { headers }) {
+      requireOperator(context, headers);
+      if (context.isDraining()) throw unavailable('The server is shutting down.');
+      await loadModel(context, modelName, Object.keys(parameters));
+      return {};
+    },
+    async repositoryModelUnload({ modelName }, { headers }) {
+      requireOperator(context, headers);
+      await unloadModel(context, modelName);
+      return {};
+    },
+  };
+}
+
+/** What fails says so in a message of its own: other requests of the stream go on. */
+async function* streamed(
+  context: ServerContext,
+  message: ModelInferRequest,
+  { caller }: RpcCall,
+): AsyncGenerator<MessageInitShape<typeof ModelStreamInferResponseSchema>, void> {
+  const { id, modelName, modelVersion } = message;
+  try {
+    const request = toInferRequest(message);
+    for await (const response of streamInfer(context, request, caller)) {
+      yield { inferResponse: toResponseMessage(response, true) };
+    }
+  } catch (error) {
+    if (caller.signal.aborted) throw error;
+    const { message: errorMessage } = toApiError(error, context.logger);
+    yield { errorMessage, inferResponse: { id, modelName, modelVersion } };
+  }
+}
+
+function passes(check: () => void): boolean {
+  try {
+    check();
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError) return false;
+    throw error;
+  }
+}
+
+function dataTypeOf(name: string): DataType {
+  const types: Readonly<Record<string, DataType>> = DataType;
+  return types[name] ?? DataType.TYPE_INVALID;
+}
