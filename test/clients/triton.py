@@ -1,0 +1,154 @@
+"""Triton's own clients, over HTTP and gRPC, against a server of the embedded models.
+
+    python3 -m venv /tmp/triton && /tmp/triton/bin/pip install 'tritonclient[http,grpc]==2.73.0'
+    npm run build && /tmp/triton/bin/python test/clients/triton.py
+
+Prints what it did; what is not as it should be ends it with an error.
+"""
+
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import tritonclient.grpc as grpcclient
+import tritonclient.http as httpclient
+from tritonclient.utils import InferenceServerException
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = "summit"
+QUESTION = "<|im_start|>user\nWhat is 23 + 45?<|im_end|>\n<|im_start|>assistant\n"
+SAMPLING = json.dumps({"temperature": 0, "max_tokens": 32})
+
+
+def start():
+    cache = os.environ.get("CHAIRLIFT_CACHE") or tempfile.mkdtemp(prefix="chairlift-triton-")
+    command = ["node", "dist/cli/main.js", "serve", "--model-repository", "models"]
+    flags = ["--port", "0", "--grpc-port", "0", "--log-level", "warn"]
+    server = subprocess.Popen(
+        command + flags,
+        cwd=ROOT,
+        env={**os.environ, "CHAIRLIFT_CACHE": cache},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    seen = ""
+    for line in server.stdout:
+        seen += line
+        http = re.search(r" at http://(\S+)", seen)
+        grpc = re.search(r"gRPC at (\S+)", seen)
+        if http and grpc:
+            return server, http[1], grpc[1]
+    raise RuntimeError(f"the server ended:\n{seen}")
+
+
+def tell(what, value):
+    print(f"{what:34} {value}", flush=True)
+
+
+def text_inputs(client, stream):
+    text = client.InferInput("text_input", [1], "BYTES")
+    text.set_data_from_numpy(np.array([QUESTION.encode()], dtype=np.object_))
+    sampling = client.InferInput("sampling_parameters", [1], "BYTES")
+    sampling.set_data_from_numpy(np.array([SAMPLING.encode()], dtype=np.object_))
+    streams = client.InferInput("stream", [1], "BOOL")
+    streams.set_data_from_numpy(np.array([stream]))
+    exclude = client.InferInput("exclude_input_in_output", [1], "BOOL")
+    exclude.set_data_from_numpy(np.array([True]))
+    return [text, sampling, streams, exclude]
+
+
+def both(name, module, client):
+    """What the two clients have in common."""
+    as_json = {"as_json": True} if module is grpcclient else {}
+    assert client.is_server_live() and client.is_server_ready()
+    metadata = client.get_server_metadata(**as_json)
+    tell(f"{name} server", f"{metadata['name']} {metadata['version']}, {len(metadata['extensions'])} extensions")
+    started = time.monotonic()
+    answer = client.infer(MODEL, text_inputs(module, False)).as_numpy("text_output")[0].decode()
+    tell(f"{name} infer", f"{answer!r} in {time.monotonic() - started:.2f} s")
+    assert "68" in answer, answer
+    assert client.is_model_ready(MODEL)
+    metadata = client.get_model_metadata(MODEL, **as_json)
+    names = [tensor["name"] for tensor in metadata["inputs"]]
+    tell(f"{name} metadata", f"{metadata['name']} {metadata['versions']} {names}")
+    config = client.get_model_config(MODEL, **as_json)
+    config = config.get("config", config)
+    tell(f"{name} config", f"{config['backend']}, decoupled {config['model_transaction_policy']['decoupled']}")
+    statistics = client.get_inference_statistics(MODEL, **as_json)["model_stats"][0]
+    success = statistics["inference_stats"]["success"]
+    tell(f"{name} statistics", f"{success['count']} in {int(success['ns']) / 1e9:.2f} s")
+    assert int(success["count"]) >= 1
+    index = client.get_model_repository_index(**as_json)
+    index = index["models"] if module is grpcclient else index
+    tell(f"{name} index", {entry["name"]: entry["state"] for entry in index})
+    client.unload_model(MODEL)
+    assert not client.is_model_ready(MODEL)
+    started = time.monotonic()
+    client.load_model(MODEL)
+    tell(f"{name} unload, load", f"ready again after {time.monotonic() - started:.2f} s")
+    assert client.is_model_ready(MODEL)
+    client.unload_model(MODEL)
+    again = client.infer(MODEL, text_inputs(module, False)).as_numpy("text_output")[0].decode()
+    tell(f"{name} unload, infer", "loads by itself, the same text" if again == answer else again)
+    assert again == answer
+    try:
+        client.infer("sumit", text_inputs(module, False))
+        raise AssertionError("an unknown model was served")
+    except InferenceServerException as error:
+        tell(f"{name} unknown model", f"{error.status()} {error.message()}")
+    return answer
+
+
+def stream(client, answer):
+    results = queue.Queue()
+    client.start_stream(callback=lambda result, error: results.put((result, error)))
+    for request in range(3):
+        client.async_stream_infer(
+            MODEL,
+            text_inputs(grpcclient, True),
+            request_id=str(request),
+            enable_empty_final_response=True,
+        )
+    texts = {"0": [], "1": [], "2": []}
+    left = set(texts)
+    while left:
+        result, error = results.get(timeout=60)
+        assert error is None, error
+        response = result.get_response()
+        texts[response.id].append(result.as_numpy("text_output")[0].decode())
+        if response.parameters["triton_final_response"].bool_param:
+            left.remove(response.id)
+    client.stop_stream()
+    pieces = [len(parts) for parts in texts.values()]
+    tell("grpc stream, three at once", f"{pieces} pieces")
+    assert all("".join(parts) == answer for parts in texts.values()), texts
+    assert min(pieces) > 2
+
+
+def main():
+    server, http, grpc = start()
+    try:
+        tell("server", f"http {http}, grpc {grpc}")
+        over_http = both("http", httpclient, httpclient.InferenceServerClient(http, network_timeout=300))
+        client = grpcclient.InferenceServerClient(grpc)
+        over_grpc = both("grpc", grpcclient, client)
+        assert over_http == over_grpc
+        stream(client, over_grpc)
+        client.close()
+    finally:
+        server.send_signal(signal.SIGTERM)
+        code = server.wait(timeout=60)
+    tell("server ended with", code)
+    assert code == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
