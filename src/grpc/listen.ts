@@ -1,4 +1,5 @@
 /** Opens the port for gRPC, and closes it without dropping what is at work. */
+import { setMaxListeners } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import {
   Server,
@@ -53,6 +54,8 @@ export async function listenGrpc(
   options: GrpcOptions,
 ): Promise<GrpcListener> {
   const closing = new AbortController();
+  // Every stream listens; Node would take more than ten for a leak.
+  setMaxListeners(0, closing.signal);
   const server = new Server({
     'grpc.max_receive_message_length': context.config.maxBodyBytes,
     'grpc.max_concurrent_streams': LIMITS.requestsPerSocket,

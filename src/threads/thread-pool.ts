@@ -23,13 +23,11 @@ export function startThreadPool<Task, Result>(options: ThreadPoolOptions): Pisci
   const { entry, workerData, maxThreads, heapMb } = options;
   const pool = new Piscina<Task, Result>({
     filename: RUNS_FROM_SOURCE ? entry.href.replace(/\.js$/, '.ts') : entry.href,
-    execArgv: [
-      // A thread that is ended while it requires a module ends the whole process (Node 20.20): with this
-      // off, the pool imports it.
-      '--no-experimental-require-module',
-      // A thread does not inherit the loader of TypeScript sources.
-      ...(RUNS_FROM_SOURCE ? ['--import', typeScriptLoader()] : []),
-    ],
+    // A thread does not inherit the loader of TypeScript sources. A built one that is ended while it
+    // requires a module ends the whole process (Node 20.20); with this off, the pool imports it.
+    execArgv: RUNS_FROM_SOURCE
+      ? ['--import', typeScriptLoader()]
+      : ['--no-experimental-require-module'],
     workerData,
     minThreads: 1,
     maxThreads,

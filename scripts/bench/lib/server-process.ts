@@ -6,9 +6,12 @@ import type { EventLoopDelays } from './event-loop-monitor.ts';
 const CLI = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url));
 const MONITOR = new URL('./event-loop-monitor.ts', import.meta.url).href;
 const READY = /at (http:\/\/\S+)/;
+const GRPC = /gRPC at (\S+)/;
 
 export interface ServerProcess {
   readonly url: string;
+  /** With `--grpc-port`. */
+  readonly grpcAddress: string | null;
   readonly pid: number | undefined;
   /** Delays of its event loop since the last call. */
   eventLoopDelays(): Promise<EventLoopDelays>;
@@ -37,6 +40,7 @@ export async function startServer(args: readonly string[]): Promise<ServerProces
   });
   return {
     url,
+    grpcAddress: GRPC.exec(printed)?.[1] ?? null,
     pid: child.pid,
     async eventLoopDelays() {
       const answered = once(child, 'message');
