@@ -15,7 +15,7 @@ import { readTensorBody } from './body.ts';
 import { toKserveEnvelope } from './errors.ts';
 import type { InferRequest } from './infer-request.ts';
 import { withNamedModel } from './inference.ts';
-import { generateTexts, streamText, type TextAnswer } from './text-model.ts';
+import { generateTexts, streamText, type TextAnswer } from './text-generation.ts';
 import { textRequestOfFields } from './text-request.ts';
 
 const EVENTS: EventStyle = { ...PLAIN_EVENTS, end: '' };

@@ -4,12 +4,12 @@ import type { ModelContext, ServerContext } from '../context.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { acquireNamed } from '../model-access.ts';
 import type { InferRequest, InferResponse } from './infer-request.ts';
-import type { TensorModel } from './tensor-model.ts';
-import { TEXT_MODEL } from './text-model.ts';
+import type { InferenceKind } from './inference-kind.ts';
+import { TEXT_GENERATION } from './text-generation.ts';
 
 /** How a model is asked; there is one kind so far. */
-export function tensorModelOf(_model: ModelContext): TensorModel {
-  return TEXT_MODEL;
+export function kindOf(_model: ModelContext): InferenceKind {
+  return TEXT_GENERATION;
 }
 
 /** What the registry calls a version of a model. @param version empty for the one that serves */
@@ -40,7 +40,7 @@ export async function infer(
 ): Promise<InferResponse> {
   requireServing(context, caller.client);
   return withNamedModel(context, request, caller, (model) =>
-    tensorModelOf(model).infer(model, request, caller),
+    kindOf(model).infer(model, request, caller),
   );
 }
 
@@ -54,7 +54,7 @@ export async function* streamInfer(
   const name = registryName(request.model, request.version);
   const { model, release } = await acquireNamed(context, name, caller);
   try {
-    yield* await tensorModelOf(model).stream(model, request, caller);
+    yield* await kindOf(model).stream(model, request, caller);
   } finally {
     release();
   }

@@ -3,8 +3,8 @@ import type { Caller } from '../../front/caller.ts';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
 import type { ServerContext } from '../context.ts';
 import { modelNotFound } from '../errors.ts';
-import { tensorModelOf, withNamedModel } from './inference.ts';
-import type { TensorModel } from './tensor-model.ts';
+import { kindOf, withNamedModel } from './inference.ts';
+import type { InferenceKind } from './inference-kind.ts';
 
 export interface ServerMetadata {
   readonly name: string;
@@ -26,7 +26,7 @@ export function serverMetadata({ config }: Pick<ServerContext, 'config'>): Serve
 }
 
 export interface ModelMetadata extends Pick<
-  TensorModel,
+  InferenceKind,
   'platform' | 'inputs' | 'outputs' | 'streams'
 > {
   readonly name: string;
@@ -41,7 +41,7 @@ export function modelMetadata(
   caller: Caller,
 ): Promise<ModelMetadata> {
   return withNamedModel(context, { model: name, version }, caller, async (model) => {
-    const { platform, inputs, outputs, streams } = tensorModelOf(model);
+    const { platform, inputs, outputs, streams } = kindOf(model);
     const versions = context.models
       .list()
       .filter((info) => info.name === model.modelKey.name)

@@ -21,7 +21,7 @@ import { parseWith } from '../schemas/parse.ts';
 import { rejectUnsupportedInChat } from '../schemas/unsupported.ts';
 import { ChatCompletionChunks, chatCompletion, type ChatResponseFormat } from './chat-response.ts';
 import { requireChoices } from './choices.ts';
-import { gather } from './gather.ts';
+import { gather } from '../generation/gather.ts';
 import { promptLogprobsOf } from './prompt-logprobs.ts';
 import { createHead, responseOptions, type PreparedCompletion } from './response.ts';
 

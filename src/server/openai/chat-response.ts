@@ -7,7 +7,7 @@ import { UsageCounter } from '../../front/generation/token-usage.ts';
 import type { LogprobsFormat } from '../generation/logprobs-format.ts';
 import type { JsonObject } from '../json-object.ts';
 import { pickBest } from './choices.ts';
-import type { Gathered, GatheredChoice } from './gather.ts';
+import type { Gathered, GatheredChoice } from '../generation/gather.ts';
 import { chunkUsage, type ResponseHead, type ResponseOptions } from './response.ts';
 import { toUsage, type Usage } from './usage.ts';
 

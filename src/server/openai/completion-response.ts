@@ -11,7 +11,7 @@ import {
 } from '../generation/logprobs-format.ts';
 import type { JsonObject } from '../json-object.ts';
 import { pickBest } from './choices.ts';
-import type { Content, Gathered, GatheredChoice } from './gather.ts';
+import type { CompletionText, Gathered, GatheredChoice } from '../generation/gather.ts';
 import { chunkUsage, type ResponseHead, type ResponseOptions } from './response.ts';
 import { toUsage, type Usage } from './usage.ts';
 
@@ -111,15 +111,6 @@ export class CompletionChunks {
   #envelope(choices: readonly JsonObject[], usage: Usage | null | undefined): JsonObject {
     const { id, created, model } = this.#format.head;
     return { id, object: 'text_completion', created, model, choices, usage };
-  }
-}
-
-/** The text of one choice. */
-export class CompletionText implements Content<GenerationDelta> {
-  text = '';
-
-  add(delta: GenerationDelta): void {
-    this.text += delta.text;
   }
 }
 

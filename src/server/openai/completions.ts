@@ -17,12 +17,11 @@ import { rejectUnsupportedInCompletion } from '../schemas/unsupported.ts';
 import { requireChoices } from './choices.ts';
 import {
   CompletionChunks,
-  CompletionText,
   completion,
   withoutOutput,
   type CompletionResponseFormat,
 } from './completion-response.ts';
-import { gather } from './gather.ts';
+import { CompletionText, gather } from '../generation/gather.ts';
 import { promptLogprobsOf } from './prompt-logprobs.ts';
 import { createHead, responseOptions, type PreparedCompletion } from './response.ts';
 

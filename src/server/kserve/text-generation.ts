@@ -10,11 +10,10 @@ import { badRequest } from '../errors.ts';
 import { toSettings } from '../generation/parameters.ts';
 import { startGeneration } from '../generation/start-generation.ts';
 import { grammarOf } from '../generation/structured-outputs.ts';
-import { CompletionText } from '../openai/completion-response.ts';
-import { gather } from '../openai/gather.ts';
+import { CompletionText, gather } from '../generation/gather.ts';
 import type { InferRequest, InferResponse } from './infer-request.ts';
 import { badTensor, type Tensor } from './tensor.ts';
-import type { TensorModel } from './tensor-model.ts';
+import type { InferenceKind } from './inference-kind.ts';
 import { INPUTS, type TextRequest, textRequestOf } from './text-request.ts';
 
 /** vLLM's default. */
@@ -28,7 +27,7 @@ export const OUTPUTS = {
   numOutputTokens: 'num_output_tokens',
 } as const;
 
-export const TEXT_MODEL: TensorModel = {
+export const TEXT_GENERATION: InferenceKind = {
   platform: 'chairlift_text_generation',
   streams: true,
   inputs: [

@@ -8,7 +8,7 @@ export interface TensorInput extends TensorMetadata {
   readonly isOptional: boolean;
 }
 
-export interface TensorModel {
+export interface InferenceKind {
   /** What the protocol calls the kind of model. */
   readonly platform: string;
   readonly inputs: readonly TensorInput[];

@@ -1,6 +1,6 @@
 /** Responses in one piece: what the deltas of each choice come to. */
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
-import type { TokenDelta } from '../../front/generation/generation.ts';
+import type { GenerationDelta, TokenDelta } from '../../front/generation/generation.ts';
 import { UsageCounter, type TokenUsage } from '../../front/generation/token-usage.ts';
 import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import { LIMITS } from '../../limits.ts';
@@ -9,6 +9,15 @@ import { badRequest } from '../errors.ts';
 /** What the text of one choice comes to. */
 export interface Content<Delta> {
   add(delta: Delta): void;
+}
+
+/** The text of one choice. */
+export class CompletionText implements Content<GenerationDelta> {
+  text = '';
+
+  add(delta: GenerationDelta): void {
+    this.text += delta.text;
+  }
 }
 
 /** One choice. */
