@@ -193,7 +193,11 @@ async function serve(options: ServeOptions): Promise<void> {
   const loading = models.preload();
   const listener = await listen(createApp(context), { host, port, webSockets, tls, connections });
   const { grpcPort, maxConnections, maxConnectionsPerAddress = null } = options;
-  const limits = { maxConnections, maxConnectionsPerAddress };
+  const limits = {
+    maxConnections,
+    maxConnectionsPerAddress,
+    receiveMs: options.receiveTimeout * 1000,
+  };
   const grpc =
     grpcPort === undefined
       ? null

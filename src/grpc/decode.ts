@@ -15,12 +15,21 @@ interface Counts {
   values: number;
   messages: number;
   texts: number;
+  entries: number;
 }
+
+/** A request has parameters, and so has each of its tensors. They cost more than anything else. */
+const MAX_ENTRIES = LIMITS.tensorParameters * (1 + 2 * LIMITS.tensors);
 
 /** @throws ApiError 400 for what is no such message, or has too many parts */
 export function decode<D extends DescMessage>(desc: D, bytes: Uint8Array): MessageShape<D> {
   try {
-    measure(desc, new BinaryReader(bytes), bytes.length, { values: 0, messages: 0, texts: 0 });
+    measure(desc, new BinaryReader(bytes), bytes.length, {
+      values: 0,
+      messages: 0,
+      texts: 0,
+      entries: 0,
+    });
     return fromBinary(desc, bytes, { readUnknownFields: false });
   } catch (error) {
     const reason = error instanceof BoundError ? `: ${error.message}` : '';
@@ -49,9 +58,7 @@ function measure(desc: DescMessage, reader: BinaryReader, end: number, counts: C
     const field = desc.fields.find((known) => known.number === number);
     const message = field && messageOf(field);
     if (field?.fieldKind === 'map') {
-      // A message of two fields, of which the second may be one.
-      counts.values += 2;
-      refuseOver(++counts.messages, LIMITS.jsonContainers, 'messages');
+      refuseOver(++counts.entries, MAX_ENTRIES, 'parameters');
     }
     if (message) {
       measure(message, reader, start + length, counts);

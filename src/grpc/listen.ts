@@ -1,27 +1,20 @@
 /** Opens the port for gRPC, and closes it without dropping what is at work. */
 import { setMaxListeners } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import {
-  Server,
-  ServerCredentials,
-  ServerInterceptingCall,
-  type ServerInterceptor,
-} from '@grpc/grpc-js';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { LIMITS } from '../limits.ts';
 import type { ServerContext } from '../server/context.ts';
 import { openPort } from '../server/http/listen.ts';
 import { networkOf } from '../server/http/network-of.ts';
 import type { TlsContext } from '../server/http/tls.ts';
-import { toApiError } from '../server/to-api-error.ts';
-import { headersOf } from './call.ts';
+import { arrivalGuard } from './arrival-guard.ts';
 import { healthService } from './health-service.ts';
 import { inferenceService, OPEN_METHODS } from './inference-service.ts';
 import { Health } from './proto/health_pb.ts';
 import { GRPCInferenceService } from './proto/inference_pb.ts';
 import { ServerReflection } from './proto/reflection_pb.ts';
 import { reflectionService } from './reflection-service.ts';
-import { addService } from './service.ts';
-import { toStatus } from './status.ts';
+import { addService, pathOf } from './service.ts';
 
 /** After this much silence the peer is asked whether it is still there. */
 const PROBE_MS = 30_000;
@@ -35,6 +28,8 @@ export interface GrpcOptions {
   readonly port: number;
   /** Null for plain text. */
   readonly tls: TlsContext | null;
+  /** Milliseconds that the message of a call may take to arrive. */
+  readonly receiveMs: number;
   readonly maxConnections: number;
   /** From one address, or one /64 network of IPv6; null is no limit. */
   readonly maxConnectionsPerAddress: number | null;
@@ -62,7 +57,7 @@ export async function listenGrpc(
     'grpc.max_connection_idle_ms': IDLE_MS,
     'grpc.keepalive_time_ms': PROBE_MS,
     'grpc.enable_channelz': 0,
-    interceptors: [keyGuard(context)],
+    interceptors: [arrivalGuard(context, options.receiveMs, OPEN_PATHS)],
   });
   addServices(server, context, closing.signal);
   let injector = server.createConnectionInjector(credentialsOf(options.tls));
@@ -102,6 +97,12 @@ export async function listenGrpc(
   };
 }
 
+/** What needs no key. */
+const OPEN_PATHS: ReadonlySet<string> = new Set([
+  ...OPEN_METHODS.map((name) => `/${GRPCInferenceService.typeName}/${name}`),
+  ...[Health, ServerReflection].flatMap(({ methods }) => methods.map(pathOf)),
+]);
+
 function addServices(server: Server, context: ServerContext, closing: AbortSignal): void {
   const openToAll = { open: ['*'], closing };
   const services = [GRPCInferenceService, Health, ServerReflection];
@@ -111,32 +112,6 @@ function addServices(server: Server, context: ServerContext, closing: AbortSigna
   });
   addService(server, context, Health, healthService(context, closing), openToAll);
   addService(server, context, ServerReflection, reflectionService(services), openToAll);
-}
-
-const OPEN_PATHS: ReadonlySet<string> = new Set([
-  ...OPEN_METHODS.map((name) => `/${GRPCInferenceService.typeName}/${name}`),
-  ...[Health, ServerReflection].flatMap(({ typeName, methods }) =>
-    methods.map(({ name }) => `/${typeName}/${name}`),
-  ),
-]);
-
-/** Without a key nothing of a call's message is kept. */
-function keyGuard({ keys, logger }: ServerContext): ServerInterceptor {
-  return ({ path }, call) =>
-    new ServerInterceptingCall(call, {
-      start(next) {
-        next({
-          onReceiveMetadata(metadata, proceed) {
-            try {
-              if (!OPEN_PATHS.has(path)) keys.identify(headersOf(metadata));
-              proceed(metadata);
-            } catch (error) {
-              call.sendStatus(toStatus(toApiError(error, logger)));
-            }
-          },
-        });
-      },
-    });
 }
 
 function credentialsOf(tls: TlsContext | null): ServerCredentials {

@@ -2,12 +2,20 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { status } from '@grpc/grpc-js';
+import {
+  Client,
+  compressionAlgorithms,
+  credentials,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { pathOf } from '../../src/grpc/service.ts';
 import { Health } from '../../src/grpc/proto/health_pb.ts';
 import { GRPCInferenceService } from '../../src/grpc/proto/inference_pb.ts';
 import { ServerReflection } from '../../src/grpc/proto/reflection_pb.ts';
+import { LIMITS } from '../../src/limits.ts';
 import { ApiKeys, digestOf, unnamedKeys } from '../../src/server/auth/api-keys.ts';
 import { readTls } from '../../src/server/http/tls.ts';
 import { babbles, MODEL, says } from '../server/support/test-server.ts';
@@ -128,7 +136,7 @@ test.each([
   [
     'has a million parameters',
     Buffer.concat(Array<Buffer>(50_000).fill(field(4, Buffer.alloc(0)))),
-    /32768 messages/,
+    /8256 parameters/,
   ],
   ['has a million unknown fields', Buffer.alloc(600_000, Buffer.from([0x78, 1])), /262144 values/],
 ])('a message that %s is refused', async (_, message, details) => {
@@ -138,6 +146,62 @@ test.each([
     code: status.INVALID_ARGUMENT,
     details: expect.stringMatching(details),
   });
+  expect(engine.requests).toEqual([]);
+});
+
+/** A call whose message does not come. */
+function silent(client: Client, metadata: Record<string, string> = {}): Promise<ServiceError> {
+  const bytes = (buffer: Buffer) => buffer;
+  const values = new Metadata();
+  for (const [name, value] of Object.entries(metadata)) values.set(name, value);
+  return new Promise((resolve) => {
+    const call = client.makeClientStreamRequest(
+      pathOf(methods.modelInfer),
+      bytes,
+      bytes,
+      values,
+      (error) => {
+        if (error !== null) resolve(error);
+      },
+    );
+    call.on('error', () => {});
+  });
+}
+
+test('a message has its time to arrive', async () => {
+  const { client } = await server({ receiveMs: 100 });
+  expect(await silent(client)).toMatchObject({
+    code: status.DEADLINE_EXCEEDED,
+    details: expect.stringContaining('too long to arrive'),
+  });
+  expect(await unary(client, methods.modelInfer, textRequest('Hi'))).toBeDefined();
+});
+
+test('slow messages of a client are as many as its bodies may be large', async () => {
+  const keys = new ApiKeys(unnamedKeys(['a', 'b']));
+  const { client } = await server({ keys });
+  const most = LIMITS.clientBodyBytesAtOnce / LIMITS.bodyBytes;
+  const slow = Array.from({ length: most + 1 }, () => silent(client, { 'x-api-key': 'a' }));
+  expect(await Promise.race(slow)).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+  const others = textRequest('Hi');
+  for (const key of ['a', 'b']) {
+    const metadata = { 'x-api-key': key };
+    expect(await unary(client, methods.modelInfer, others, { metadata })).toBeDefined();
+  }
+});
+
+test('messages that are small only while they are packed', async () => {
+  const { client, engine } = await server({ config: { maxBodyBytes: 100_000 } });
+  const packing = new Client(
+    `127.0.0.1:${client.getChannel().getTarget().split(':').at(-1)}`,
+    credentials.createInsecure(),
+    {
+      'grpc.default_compression_algorithm': compressionAlgorithms.gzip,
+    },
+  );
+  const call = unary(packing, methods.modelInfer, textRequest('a'.repeat(5_000_000)));
+  expect(await statusOf(call)).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+  packing.close();
   expect(engine.requests).toEqual([]);
 });
 

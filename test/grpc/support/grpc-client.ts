@@ -19,6 +19,7 @@ import {
 import { afterEach } from 'vitest';
 import { type GrpcListener, listenGrpc } from '../../../src/grpc/listen.ts';
 import { pathOf } from '../../../src/grpc/service.ts';
+import { LIMITS } from '../../../src/limits.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
 import {
   startServer,
@@ -33,6 +34,7 @@ export interface GrpcTestServer extends TestServer {
 
 export interface GrpcTestOptions extends TestServerOptions {
   readonly maxConnectionsPerAddress?: number;
+  readonly receiveMs?: number;
   /** The certificate that clients trust, with `tls`. */
   readonly ca?: string;
 }
@@ -56,6 +58,7 @@ export function useGrpcServers(): (options?: GrpcTestOptions) => Promise<GrpcTes
       host: '127.0.0.1',
       port: 0,
       tls,
+      receiveMs: options.receiveMs ?? LIMITS.receiveMs,
       maxConnections: 64,
       maxConnectionsPerAddress: options.maxConnectionsPerAddress ?? null,
     });
