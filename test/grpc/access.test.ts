@@ -36,7 +36,7 @@ const TLS = new URL('../support/tls/', import.meta.url).pathname;
 
 test('keys as on HTTP; probes and descriptions need none', async () => {
   const keys = new ApiKeys(unnamedKeys(['user']), digestOf('admin'));
-  const { client, engine } = await server({ keys });
+  const { client, engine } = await server({ control: 'explicit', keys });
   expect(await unary(client, methods.serverReady, {})).toMatchObject({ ready: true });
   expect(await unary(client, Health.method.check, {})).toMatchObject({ status: 1 });
   const reflection = duplex(client, ServerReflection.method.serverReflectionInfo);

@@ -157,7 +157,7 @@ test('a full queue is told with the time to come back', async () => {
 });
 
 test('unknown models', async () => {
-  const { client } = await server();
+  const { client } = await server({ control: 'explicit' });
   const other = textRequest('Hi', {}, { modelVersion: '2' });
   for (const call of [
     unary(client, methods.modelReady, { name: 'none' }),
@@ -197,7 +197,7 @@ test.each([
 });
 
 test('statistics and the repository', async () => {
-  const { client } = await server();
+  const { client } = await server({ control: 'explicit' });
   await unary(client, methods.modelInfer, textRequest('Hi'));
   const { modelStats } = await unary(client, methods.modelStatistics, {});
   expect(modelStats).toMatchObject([

@@ -68,7 +68,7 @@ export function checkAdmin(
 }
 
 /**
- * For what changes the server for everybody: the admin key, or this machine where there are no keys.
+ * The same over gRPC, where the address that a server without keys listens on decides.
  * @throws ApiError 401, 403
  */
 export function requireOperator(

@@ -1,7 +1,7 @@
 /** The Open Inference Protocol over REST, with Triton's extensions. */
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { callerOf, requireOperator } from '../auth/auth.ts';
+import { callerOf, checkAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { unavailable } from '../errors.ts';
 import { requireLive, requireReady } from '../operating/health.ts';
@@ -34,14 +34,14 @@ function repositoryRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
     return c.json(repositoryIndex(context, ready === true));
   });
   app.post('/v2/repository/models/:model{.+}/load', async (c) => {
-    requireOperator(context, c.env.incoming.headers);
+    checkAdmin(context, c.env.incoming);
     const { parameters } = parseWith(loadBody, await bodyOf(c, context));
     if (context.isDraining()) throw unavailable('The server is shutting down.');
     await loadModel(context, c.req.param('model'), Object.keys(parameters ?? {}));
     return c.json({});
   });
   app.post('/v2/repository/models/:model{.+}/unload', async (c) => {
-    requireOperator(context, c.env.incoming.headers);
+    checkAdmin(context, c.env.incoming);
     await bodyOf(c, context);
     await unloadModel(context, c.req.param('model'));
     return c.json({});

@@ -12,7 +12,7 @@ const index = async (url: string, body: object = {}) => {
 };
 
 test('index, unload, load', async () => {
-  const { url } = await server();
+  const { url } = await server({ control: 'explicit' });
   const ready = { name: MODEL, version: '1', state: 'READY', reason: '' };
   expect(await index(url)).toEqual({ status: 200, models: [ready] });
   const models = `/v2/repository/models/${MODEL}`;
@@ -32,7 +32,7 @@ test('index, unload, load', async () => {
 });
 
 test('what can not be loaded', async () => {
-  const { url } = await server();
+  const { url } = await server({ control: 'explicit' });
   expect((await post({ url }, '/v2/repository/models/none/load', {})).status).toBe(404);
   expect((await post({ url }, '/v2/repository/models/none/unload', {})).status).toBe(404);
   const config = { parameters: { config: '{}' } };
@@ -47,10 +47,10 @@ test.each([
   ['the operator', new ApiKeys(unnamedKeys(['user']), digestOf('admin')), admin, '127.0.0.1', 200],
   ['anybody without a key', new ApiKeys([], digestOf('admin')), {}, '127.0.0.1', 401],
   ['a user where there is no operator', new ApiKeys(unnamedKeys(['user'])), user, '127.0.0.1', 403],
-  ['other machines without keys', new ApiKeys(), {}, '0.0.0.0', 403],
+  ['other machines without keys', new ApiKeys(), { 'x-forwarded-for': '10.0.0.1' }, '0.0.0.0', 403],
   ['this machine without keys', new ApiKeys(), {}, '127.0.0.1', 200],
 ])('%s may unload or not', async (_, keys, headers, host, status) => {
-  const { url } = await server({ keys, config: { host } });
+  const { url } = await server({ control: 'explicit', keys, config: { host } });
   const path = `/v2/repository/models/${MODEL}/unload`;
   expect((await post({ url }, path, {}, { headers })).status).toBe(status);
 });

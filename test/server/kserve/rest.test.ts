@@ -335,5 +335,5 @@ test('web pages can not leave out the media type', async () => {
   const headers = { origin: 'https://page.example' };
   await expectRefusal(await fetch(url, { method: 'POST', body, headers }), 415);
   const unload = `${target.url}/v2/repository/models/${MODEL}/unload`;
-  await expectRefusal(await fetch(unload, { method: 'POST', headers }), 415);
+  await expectRefusal(await fetch(unload, { method: 'POST', headers }), 403);
 });

@@ -231,7 +231,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     keepAliveMs: options.keepAliveMs ?? Infinity,
     maxWaiting: 8,
   });
-  await models.update(options.models ?? [modelDefinition(MODEL)], new Map());
+  await models.update(options.models ?? [modelDefinition(MODEL, {}, { preload: true })], new Map());
   await models.preload();
   const shared: ServerContext = {
     models,
