@@ -36,6 +36,8 @@ export const LIMITS = {
   queueHeldPerFree: 2,
   /** Priorities that clients may ask for (--priority-range). */
   priorities: { min: 0, max: 9 },
+  /** Requests that /v1/requests lists. */
+  listedRequests: 1000,
 
   /** Connections at once; if all are taken, the longest idle one is closed (--max-connections). */
   connections: 1024,

@@ -13,6 +13,7 @@ import { ServerTimings } from '../server/generation/server-timing.ts';
 import { listen } from '../server/http/listen.ts';
 import { BodyReader } from '../server/http/request-body.ts';
 import { LoopMonitor } from '../server/operating/loop-monitor.ts';
+import { RunningRequests } from '../server/operating/running-requests.ts';
 import { ResponseStore } from '../server/responses/store.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
 import { openAccess } from './access.ts';
@@ -176,6 +177,7 @@ async function serve(options: ServeOptions): Promise<void> {
     timings,
     statistics,
     logger,
+    running: new RunningRequests(),
     loop: new LoopMonitor(),
     pullModel: pullInto(models, options),
     isDraining: () => draining,

@@ -2,6 +2,8 @@
 export interface Caller {
   /** What a client made, no other client sees. Empty where the server has no API keys: all are one. */
   readonly client: string;
+  /** What the client calls the request: an id of its choice, or one that it was told. */
+  readonly requestId?: string;
   /** Aborts when the client is gone, or its time is over. */
   readonly signal: AbortSignal;
 }

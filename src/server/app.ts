@@ -14,6 +14,7 @@ import { healthRoutes } from './operating/health.ts';
 import { allowHosts } from './http/hosts.ts';
 import { metricsRoute } from './operating/metrics-route.ts';
 import { embeddingRoutes } from './embeddings/routes.ts';
+import { requestsRoutes } from './operating/requests-routes.ts';
 import { modelRoutes } from './openai/models.ts';
 import { isOllamaPath, toOllamaError } from './ollama/errors.ts';
 import { ollamaRoutes } from './ollama/routes.ts';
@@ -49,6 +50,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   );
   healthRoutes(app, context);
   metricsRoute(app, context);
+  requestsRoutes(app, context);
   modelRoutes(app, context);
   adminRoutes(app, context);
   completionRoutes(app, context);

@@ -17,6 +17,7 @@ import type { ModelRegistry } from '../front/registry/model-registry.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { ApiKeys } from './auth/api-keys.ts';
 import type { LoopMonitor } from './operating/loop-monitor.ts';
+import type { RunningRequests } from './operating/running-requests.ts';
 import type { BodyReader } from './http/request-body.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { InferenceStatistics } from './generation/inference-statistics.ts';
@@ -167,6 +168,8 @@ export interface ServerContext {
   readonly timings: ServerTimings;
   readonly statistics: InferenceStatistics;
   readonly logger: Logger;
+  /** What generates at the moment. */
+  readonly running: RunningRequests;
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;
   /** Left out where nothing can be downloaded. */
   readonly pullModel?: PullModel;

@@ -18,6 +18,7 @@ export type ErrorStatus =
   | 404
   | 405
   | 408
+  | 409
   | 413
   | 415
   | 429
@@ -207,6 +208,15 @@ export function notARequest(code: string | undefined): ApiError {
 export function requestTimedOut(): ApiError {
   return new ApiError(504, 'timeout_error', 'The request took longer than its timeout.', {
     code: 'request_timeout',
+  });
+}
+
+/** Of a request that DELETE /v1/requests ended. */
+export function requestAborted(): ApiError {
+  return new ApiError(409, 'request_aborted', 'The request was ended by DELETE /v1/requests.', {
+    code: 'request_aborted',
+    // Clients try again after a 409 otherwise.
+    headers: { 'x-should-retry': 'false' },
   });
 }
 

@@ -9,6 +9,7 @@ const TYPES: Readonly<Record<ErrorStatus, string>> = {
   404: 'not_found_error',
   405: 'invalid_request_error',
   408: 'invalid_request_error',
+  409: 'invalid_request_error',
   413: 'request_too_large',
   415: 'invalid_request_error',
   429: 'rate_limit_error',

@@ -89,6 +89,16 @@ export class ApiKeys {
     if (find([...this.#users, admin], headers) !== admin) throw adminOnly();
   }
 
+  /** Whether the admin key came with a request. */
+  isAdmin(headers: IncomingHttpHeaders): boolean {
+    const text = presentedKey(headers);
+    return (
+      this.#admin !== null &&
+      text !== undefined &&
+      timingSafeEqual(this.#admin.digest, digestOf(text))
+    );
+  }
+
   /** Whether `key`, which `identify` gave once, would still pass as the same client's. */
   isValid(key: ApiKey | null): boolean {
     if (key === null) return this.isOpen;

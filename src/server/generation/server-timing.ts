@@ -1,5 +1,6 @@
 /** Where the time of a request went, for its `Server-Timing` header. */
 import type { GenerationObserver } from '../../front/generation/generation-observer.ts';
+import type { RequestState } from '../operating/running-requests.ts';
 import type { GenerationRequest } from '../../front/generation/generation.ts';
 
 /** Times of `performance.now()`; of a request with many sequences the first, and the last end. */
@@ -43,6 +44,13 @@ export class ServerTimings {
         course.finishedAt = timeMs;
       },
     };
+  }
+
+  /** How far a request has come. */
+  stateOf(promptTokenIds: Int32Array): RequestState {
+    const course = this.#courses.get(promptTokenIds);
+    if (course?.admittedAt === undefined) return 'waiting';
+    return course.firstTokenAt === undefined ? 'prefill' : 'decode';
   }
 
   /** The header's value. @returns null before it has finished */

@@ -10,7 +10,10 @@ import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { ModelContext, ServerConfig, ServerContext } from '../context.ts';
 import { withDeadline } from './deadline.ts';
 import { unavailable } from '../errors.ts';
+import { createId } from '../ids.ts';
+import type { RunningRequest } from '../operating/running-requests.ts';
 import { compiled } from './structured-outputs.ts';
+import { type StreamWatcher, watchStream } from './watch-stream.ts';
 
 /**
  * Before the body is read, and it is known which model it is for: whether any could be had.
@@ -51,7 +54,11 @@ export async function startGeneration(
     prompts: [first],
     grammar: source,
   } = request;
-  const signal = withDeadline(caller.signal, first?.timeoutMs ?? null);
+  const ending = new AbortController();
+  const signal = withDeadline(
+    AbortSignal.any([caller.signal, ending.signal]),
+    first?.timeoutMs ?? null,
+  );
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
   const granted = grant(grammar ? withGrammar(request, grammar) : request, caller, context.config);
   const deltas = fanOut(context.generator, granted, signal);
@@ -59,7 +66,33 @@ export async function startGeneration(
   // The generator decides on admission before it waits for anything, so a refusal is here within
   // this turn of the event loop.
   await Promise.race([next, setImmediate()]);
-  return withFirst(next, deltas);
+  return watchStream(withFirst(next, deltas), listed(context, request, caller, ending));
+}
+
+/** Puts a request on the list of those that run, until its stream ends. */
+function listed(
+  { running, timings, model }: ModelContext,
+  { prompts }: FanOutRequest,
+  { client, requestId = createId('req_') }: Caller,
+  ending: AbortController,
+): StreamWatcher<GenerationDelta> {
+  const [first] = prompts;
+  const request: RunningRequest = {
+    id: requestId,
+    client,
+    model: model.id,
+    promptTokens: prompts.reduce((sum, { promptTokenIds }) => sum + promptTokenIds.length, 0),
+    startedAt: performance.now(),
+    state: () => (first ? timings.stateOf(first.promptTokenIds) : 'waiting'),
+    outputTokens: 0,
+  };
+  const remove = running.add(request, ending);
+  return {
+    onValue({ tokenIds }) {
+      request.outputTokens += tokenIds.length;
+    },
+    onEnd: remove,
+  };
 }
 
 /** Starts a chat: as `startGeneration`, with deltas that tell thoughts and tool calls from text. */

@@ -87,7 +87,7 @@ export class WebSocketSession {
     const controller = new AbortController();
     this.#live.set(requestId, controller);
     const signal = withDeadline(controller.signal, this.#context.config.requestTimeoutMs);
-    void this.#serve(requestId, frame.body, { client: this.#client, signal });
+    void this.#serve(requestId, frame.body, { client: this.#client, requestId, signal });
   }
 
   /** Never rejects. */

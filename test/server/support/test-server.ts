@@ -31,6 +31,7 @@ import {
   type TextRuntime,
 } from '../../../src/server/context.ts';
 import { BodyReader } from '../../../src/server/http/request-body.ts';
+import { RunningRequests } from '../../../src/server/operating/running-requests.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
 import { ServerTimings } from '../../../src/server/generation/server-timing.ts';
@@ -244,6 +245,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     timings,
     statistics,
     logger: options.logger ?? pino({ level: 'silent' }),
+    running: new RunningRequests(),
     loop: options.loop ?? { stalledMs: 0 },
     isDraining: () => isDraining,
     ...(options.pullModel === undefined ? {} : { pullModel: options.pullModel }),

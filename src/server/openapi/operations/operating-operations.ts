@@ -50,6 +50,35 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
   },
   {
     method: 'get',
+    path: '/v1/requests',
+    tag: 'Operation',
+    summary: 'What waits and runs, without its text; needs the admin key if there is one',
+    answer: {
+      object: 'list',
+      data: [
+        {
+          id: '0b0f1c1e',
+          object: 'request',
+          client: 'alice',
+          model: 'summit',
+          state: 'decode',
+          prompt_tokens: 21,
+          completion_tokens: 5,
+          age_seconds: 0.25,
+        },
+      ],
+      has_more: false,
+    },
+  },
+  {
+    method: 'delete',
+    path: '/v1/requests/{id}',
+    tag: 'Operation',
+    summary: 'End a request by its x-request-id: its client gets an error that says so',
+    answer: { id: '0b0f1c1e', object: 'request', aborted: true },
+  },
+  {
+    method: 'get',
     path: '/openapi.json',
     tag: 'Operation',
     summary: 'This document',
