@@ -20,6 +20,7 @@ import { openAccess } from './access.ts';
 import { banner, repositoryBanner } from './banner.ts';
 import { DEVICE_OPTIONS } from './device.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
+import { openRates } from './rates.ts';
 import { onReloadSignal } from './reload.ts';
 import { pullInto } from './pull-into.ts';
 import { modelControl, servedModels } from './served-models.ts';
@@ -76,6 +77,8 @@ const NAMES: readonly OptionName[] = [
   'apiKey',
   'apiKeyFile',
   'adminApiKey',
+  'rateLimitRequests',
+  'rateLimitTokens',
   'metricsAliases',
   'sharePrefixCache',
   'priorityRange',
@@ -177,6 +180,7 @@ async function serve(options: ServeOptions): Promise<void> {
     timings,
     statistics,
     logger,
+    rates: openRates(options, access.keys, metrics),
     running: new RunningRequests(),
     loop: new LoopMonitor(),
     pullModel: pullInto(models, options),

@@ -6,4 +6,16 @@ export interface Caller {
   readonly requestId?: string;
   /** Aborts when the client is gone, or its time is over. */
   readonly signal: AbortSignal;
+  /** Of its rate of tokens; left out where there is no limit. */
+  readonly meter?: TokenMeter;
+}
+
+export interface TokenMeter {
+  /**
+   * Takes tokens before they are computed.
+   * @param most that it may come to, prompt included
+   * @returns says how many it came to, and gives the others back
+   * @throws when the client has not so many left
+   */
+  charge(most: number): Promise<(used: number) => Promise<void>>;
 }

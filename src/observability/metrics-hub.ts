@@ -27,6 +27,7 @@ export class MetricsHub {
   readonly #loadSeconds: Histogram<'model_name'>;
   readonly #evictions: Counter<'model_name'>;
   readonly #httpRequests: Counter<'method' | 'route' | 'status'>;
+  readonly #rateLimited: Counter<'unit'>;
   readonly #aliases: Aliases;
 
   constructor(options: {
@@ -64,6 +65,12 @@ export class MetricsHub {
       labelNames: ['model_name'],
       registers,
     });
+    this.#rateLimited = new Counter({
+      name: 'chairlift_rate_limited_total',
+      help: 'Requests refused because their client had used up its requests or tokens per minute.',
+      labelNames: ['unit'],
+      registers,
+    });
     this.#httpRequests = new Counter({
       name: 'chairlift_http_requests_total',
       help: 'HTTP requests answered.',
@@ -89,6 +96,10 @@ export class MetricsHub {
     const labels = { model_name: event.model.name };
     if (event.type === 'loaded') this.#loadSeconds.observe(labels, event.seconds);
     if (event.type === 'unloaded' && event.wasEvicted) this.#evictions.inc(labels);
+  }
+
+  countRateLimited(unit: 'requests' | 'tokens'): void {
+    this.#rateLimited.inc({ unit });
   }
 
   /** @param route its pattern, such as `/v1/models/:id`: there are only so many */

@@ -21,6 +21,7 @@ import { ollamaRoutes } from './ollama/routes.ts';
 import { renderRoutes } from './openai/render.ts';
 import { completionRoutes } from './openai/routes.ts';
 import { documentRoutes } from './openapi/routes.ts';
+import { limitRates } from './rates/limit-rates.ts';
 import { requestLog } from './http/request-log.ts';
 import { responseRoutes } from './responses/routes.ts';
 import { kserveRoutes } from './kserve/routes.ts';
@@ -41,6 +42,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
     await next();
   });
   app.use(auth(context));
+  app.use(limitRates(context));
   app.use(
     checkMethod({
       app,

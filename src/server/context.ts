@@ -1,6 +1,7 @@
 /** What the HTTP surface is built over; the command line composes it. */
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
+import type { TokenMeter } from '../front/caller.ts';
 import type { Admission } from '../front/queue/admission.ts';
 import type { ChatFormat } from '../front/chat/chat-format.ts';
 import type { Engine } from '../front/engine-process/engine-contract.ts';
@@ -19,6 +20,7 @@ import type { ApiKeys } from './auth/api-keys.ts';
 import type { LoopMonitor } from './operating/loop-monitor.ts';
 import type { RunningRequests } from './operating/running-requests.ts';
 import type { BodyReader } from './http/request-body.ts';
+import type { RateLimits } from './rates/rate-limits.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { InferenceStatistics } from './generation/inference-statistics.ts';
 import type { ServerTimings } from './generation/server-timing.ts';
@@ -168,6 +170,7 @@ export interface ServerContext {
   readonly timings: ServerTimings;
   readonly statistics: InferenceStatistics;
   readonly logger: Logger;
+  readonly rates: RateLimits;
   /** What generates at the moment. */
   readonly running: RunningRequests;
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;
@@ -189,5 +192,5 @@ export interface ModelContext extends ServerContext, Omit<TextRuntime, keyof Run
 export interface ServerEnv {
   Bindings: HttpBindings;
   /** `client` is set where a key was needed, and names its client. */
-  Variables: { requestId: string; client?: string };
+  Variables: { requestId: string; client?: string; meter?: TokenMeter };
 }

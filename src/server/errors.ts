@@ -129,10 +129,25 @@ export function unsupportedMediaType(found: string | undefined): ApiError {
   );
 }
 
+/** When a client should try again, for all that there are: OpenAI's read the last two. */
+function retryAfter(ms: number): Readonly<Record<string, string>> {
+  return {
+    'retry-after': String(Math.max(1, Math.ceil(ms / 1000))),
+    'retry-after-ms': String(Math.max(1, Math.ceil(ms))),
+    'x-should-retry': 'true',
+  };
+}
+
+/** @param ms until all of the rate comes back */
+export function rateLimited(unit: 'requests' | 'tokens', limit: number, ms: number): ApiError {
+  const message = `You have used up your ${limit} ${unit} per minute; try again in ${Math.ceil(ms / 1000)} s.`;
+  return new ApiError(429, unit, message, { code: 'rate_limit_exceeded', headers: retryAfter(ms) });
+}
+
 export function tooManyRequests(retryAfterSeconds: number): ApiError {
   return new ApiError(429, 'rate_limit_error', 'The queue is full; try again later.', {
     code: 'queue_full',
-    headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) },
+    headers: retryAfter(retryAfterSeconds * 1000),
   });
 }
 

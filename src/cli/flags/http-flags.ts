@@ -71,6 +71,18 @@ export const HTTP_FLAGS = {
     description: 'key for everything; if set, the only one for /metrics; loads and unloads models',
     schema: z.string().min(1).transform(digestOf).optional(),
   },
+  rateLimitRequests: {
+    flags: '--rate-limit-requests <n>',
+    description: 'requests per minute of each key, or of each address on a server without keys',
+    schema: count(1).optional(),
+    defaultText: 'no limit',
+  },
+  rateLimitTokens: {
+    flags: '--rate-limit-tokens <n>',
+    description: 'tokens per minute of each key or address, prompts and answers together',
+    schema: count(1).optional(),
+    defaultText: 'no limit',
+  },
   metricsAliases: {
     flags: '--metrics-aliases <names>',
     description: "vllm: /metrics has vLLM's names too, for tools that look for these",

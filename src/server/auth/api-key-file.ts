@@ -1,5 +1,6 @@
-/** The file of --api-key-file: a client's name and its key on each line. */
+/** The file of --api-key-file: a client's name, its key, and perhaps its rates on each line. */
 import { readFile } from 'node:fs/promises';
+import type { Rates } from '../rates/rate-limits.ts';
 import { type ApiKey, digestOf } from './api-keys.ts';
 
 const NAME = /^[\w.@-]{1,64}$/;
@@ -27,18 +28,21 @@ export async function readApiKeyFile(path: string): Promise<ApiKey[]> {
 }
 
 /**
- * Lines of `name key`; empty ones and those that begin with `#` count for nothing.
+ * Lines of `name key`, and `requests=N` or `tokens=N` per minute if these are its own; empty ones and those that begin with `#` count for nothing.
  * @throws ApiKeyFileError naming the line; also for a text without keys, which would open the API
  */
 export function parseApiKeys(text: string): ApiKey[] {
   const lineOfKey = new Map<string, number>();
   const keys: ApiKey[] = [];
   for (const [index, line] of text.split('\n').entries()) {
-    const [client = '', key, ...more] = line.trim().split(/\s+/);
+    const [client = '', key, ...words] = line.trim().split(/\s+/);
     if (client === '' || client.startsWith('#')) continue;
     const number = index + 1;
-    if (key === undefined || more.length > 0) {
-      throw new ApiKeyFileError(`line ${number}: expected \`name key\`, two words and no more`);
+    const rates = parseRates(words);
+    if (key === undefined || rates === null) {
+      throw new ApiKeyFileError(
+        `line ${number}: expected \`name key\`, and at most \`requests=N\` and \`tokens=N\` after them`,
+      );
     }
     if (!NAME.test(client)) {
       throw new ApiKeyFileError(
@@ -51,8 +55,20 @@ export function parseApiKeys(text: string): ApiKey[] {
       throw new ApiKeyFileError(`line ${number}: this key is on line ${before} already`);
     }
     lineOfKey.set(digest.toString('hex'), number);
-    keys.push({ client, digest });
+    keys.push({ client, digest, ...(words.length === 0 ? {} : { rates }) });
   }
   if (keys.length === 0) throw new ApiKeyFileError('there is no key in it');
   return keys;
+}
+
+/** @returns null for words that are no rates */
+function parseRates(words: readonly string[]): Partial<Rates> | null {
+  const rates: { requests?: number; tokens?: number } = {};
+  for (const word of words) {
+    const [, unit, count = ''] = /^(requests|tokens)=([1-9]\d{0,11})$/.exec(word) ?? [];
+    if (unit !== 'requests' && unit !== 'tokens') return null;
+    if (rates[unit] !== undefined) return null;
+    rates[unit] = Number(count);
+  }
+  return rates;
 }

@@ -1,6 +1,7 @@
 /** API keys: whose a request is. Only digests are kept, and compared in constant time. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Rates } from '../rates/rate-limits.ts';
 import { adminOnly, unauthorized } from '../errors.ts';
 
 /** A key and its client. Keys of one name are one client, so that a key can be changed for another. */
@@ -9,10 +10,12 @@ export interface ApiKey {
   readonly client: string;
   /** SHA-256 of the key. */
   readonly digest: Buffer;
+  /** What its client may ask for in a minute, where that is not what all may. */
+  readonly rates?: Partial<Rates>;
 }
 
 /** Who comes with the admin key. No name in a key file begins with `#`: there it is a comment. */
-const ADMIN_CLIENT = '#admin';
+export const ADMIN_CLIENT = '#admin';
 
 /** Keys without a name are clients `#1`, `#2` and so on. */
 export function unnamedKeys(keys: readonly string[]): ApiKey[] {
@@ -61,8 +64,9 @@ export class ApiKeys {
     return this.#numClients;
   }
 
-  get hasAdminKey(): boolean {
-    return this.#admin !== null;
+  /** What a client has in place of the rates of all. */
+  ratesOf(client: string): Partial<Rates> | undefined {
+    return this.#users.find((key) => key.client === client && key.rates !== undefined)?.rates;
   }
 
   /** Replaces the keys. If none are left, a closed API stays closed to all. */

@@ -83,5 +83,11 @@ export function requireOperator(
 /** Who sent the request of `c`; to be called once, since the request's time begins here. */
 export function callerOf({ config }: ServerContext, c: Context<ServerEnv>): Caller {
   const signal = withDeadline(c.req.raw.signal, config.requestTimeoutMs);
-  return { client: c.get('client') ?? '', requestId: c.get('requestId'), signal };
+  const meter = c.get('meter');
+  return {
+    client: c.get('client') ?? '',
+    requestId: c.get('requestId'),
+    signal,
+    ...(meter === undefined ? {} : { meter }),
+  };
 }

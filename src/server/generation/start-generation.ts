@@ -13,7 +13,7 @@ import { unavailable } from '../errors.ts';
 import { createId } from '../ids.ts';
 import type { RunningRequest } from '../operating/running-requests.ts';
 import { compiled } from './structured-outputs.ts';
-import { type StreamWatcher, watchStream } from './watch-stream.ts';
+import { watchStream } from './watch-stream.ts';
 
 /**
  * Before the body is read, and it is known which model it is for: whether any could be had.
@@ -61,12 +61,35 @@ export async function startGeneration(
   );
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
   const granted = grant(grammar ? withGrammar(request, grammar) : request, caller, context.config);
+  const settle = await caller.meter?.charge(mostTokens(request));
   const deltas = fanOut(context.generator, granted, signal);
   const next = deltas.next();
-  // The generator decides on admission before it waits for anything, so a refusal is here within
-  // this turn of the event loop.
-  await Promise.race([next, setImmediate()]);
-  return watchStream(withFirst(next, deltas), listed(context, request, caller, ending));
+  try {
+    // The generator decides on admission before it waits for anything, so a refusal is here within
+    // this turn of the event loop.
+    await Promise.race([next, setImmediate()]);
+  } catch (error) {
+    await settle?.(0);
+    throw error;
+  }
+  const { request: running, remove } = listed(context, request, caller, ending);
+  return watchStream(withFirst(next, deltas), {
+    onValue({ tokenIds }) {
+      running.outputTokens += tokenIds.length;
+    },
+    onEnd() {
+      remove();
+      void settle?.(running.promptTokens + running.outputTokens);
+    },
+  });
+}
+
+/** What a request may come to, prompts included. */
+function mostTokens({ prompts, numChoices }: FanOutRequest): number {
+  return prompts.reduce(
+    (sum, { promptTokenIds, maxTokens }) => sum + promptTokenIds.length + numChoices * maxTokens,
+    0,
+  );
 }
 
 /** Puts a request on the list of those that run, until its stream ends. */
@@ -75,7 +98,7 @@ function listed(
   { prompts }: FanOutRequest,
   { client, requestId = createId('req_') }: Caller,
   ending: AbortController,
-): StreamWatcher<GenerationDelta> {
+): { readonly request: RunningRequest; readonly remove: () => void } {
   const [first] = prompts;
   const request: RunningRequest = {
     id: requestId,
@@ -86,13 +109,7 @@ function listed(
     state: () => (first ? timings.stateOf(first.promptTokenIds) : 'waiting'),
     outputTokens: 0,
   };
-  const remove = running.add(request, ending);
-  return {
-    onValue({ tokenIds }) {
-      request.outputTokens += tokenIds.length;
-    },
-    onEnd: remove,
-  };
+  return { request, remove: running.add(request, ending) };
 }
 
 /** Starts a chat: as `startGeneration`, with deltas that tell thoughts and tool calls from text. */

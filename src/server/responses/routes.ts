@@ -91,7 +91,7 @@ async function respond(
 async function createInBackground(
   prepared: PreparedResponse,
   context: ModelContext,
-  { client, requestId }: Caller,
+  caller: Caller,
 ): Promise<JsonObject> {
   const { body } = prepared;
   if (body.store === false || !context.responses.isEnabled) {
@@ -105,10 +105,7 @@ async function createInBackground(
   const controller = new AbortController();
   const cancel = (): void => controller.abort(new Error('cancelled by the client'));
   const signal = withDeadline(controller.signal, context.config.requestTimeoutMs);
-  const events = await prepared.start(
-    { client, signal, ...(requestId === undefined ? {} : { requestId }) },
-    cancel,
-  );
+  const events = await prepared.start({ ...caller, signal }, cancel);
   const answer = prepared.response;
   void drain(events, context, context.keepLoaded());
   return answer;

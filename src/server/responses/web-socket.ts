@@ -10,6 +10,7 @@ import { requireServing } from '../generation/start-generation.ts';
 import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from '../websocket/frame-receiver.ts';
+import type { Peer } from '../websocket/peer.ts';
 import type { FrameTurns } from '../websocket/frame-turns.ts';
 import { FrameWriter } from '../websocket/frame-writer.ts';
 import { PreparedResponse } from './create.ts';
@@ -26,7 +27,7 @@ const GOING_AWAY = 1001;
 export class ResponsesSession {
   readonly #socket: WebSocket;
   readonly #context: ServerContext;
-  readonly #client: string;
+  readonly #peer: Peer;
   readonly #writer: FrameWriter;
   readonly #receiver: FrameReceiver;
   readonly #closed = new AbortController();
@@ -39,12 +40,12 @@ export class ResponsesSession {
   /** Of the response that can be gone on with though it was not stored. */
   #lastId: string | null = null;
 
-  /** @param client whose socket it is */
-  constructor(socket: WebSocket, context: ServerContext, client: string, turns: FrameTurns) {
+  /** @param peer whose socket it is */
+  constructor(socket: WebSocket, context: ServerContext, peer: Peer, turns: FrameTurns) {
     this.#socket = socket;
     this.#context = context;
-    this.#client = client;
-    this.#partition = context.responses.of(client);
+    this.#peer = peer;
+    this.#partition = context.responses.of(peer.client);
     this.#writer = new FrameWriter(socket);
     this.#receiver = new FrameReceiver({
       socket,
@@ -112,10 +113,12 @@ export class ResponsesSession {
   }
 
   async #answer(create: object): Promise<void> {
-    requireServing(this.#context, this.#client);
+    const { client } = this.#peer;
+    const meter = await this.#peer.takeRequest();
+    requireServing(this.#context, client);
     const { requestTimeoutMs } = this.#context.config;
     const signal = withDeadline(this.#closed.signal, requestTimeoutMs);
-    const caller = { client: this.#client, signal };
+    const caller = { client, signal, ...(meter === undefined ? {} : { meter }) };
     await withModel(this.#context, create, caller, (model) => this.#run(model, create, caller));
   }
 

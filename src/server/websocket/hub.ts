@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
-import type { ApiKey } from '../auth/api-keys.ts';
+import { ADMIN_CLIENT, type ApiKey } from '../auth/api-keys.ts';
 import type { ServerContext } from '../context.ts';
 import { requireAllowedOrigin } from '../http/cors.ts';
 import { LIMITS } from '../../limits.ts';
@@ -12,6 +12,8 @@ import { COMPLETION_PATHS } from '../openai/routes.ts';
 import { answerRaw } from '../http/raw-answer.ts';
 import { ResponsesSession } from '../responses/web-socket.ts';
 import { toApiError } from '../to-api-error.ts';
+import { accountOf } from '../rates/limit-rates.ts';
+import type { Peer } from './peer.ts';
 import { FrameTurns } from './frame-turns.ts';
 import { WebSocketSession } from './socket-session.ts';
 
@@ -32,7 +34,7 @@ interface Tracked {
 function sessionOf(
   path: string,
 ):
-  | ((socket: WebSocket, context: ServerContext, client: string, turns: FrameTurns) => Session)
+  | ((socket: WebSocket, context: ServerContext, peer: Peer, turns: FrameTurns) => Session)
   | undefined {
   if (path === '/v1/responses') return (...of) => new ResponsesSession(...of);
   const prepare = COMPLETION_PATHS.get(path);
@@ -75,8 +77,8 @@ export class WebSocketHub {
       }
       this.#server.handleUpgrade(request, socket, head, (webSocket) => {
         socket.off('error', ignoreError);
-        const client = key?.client ?? '';
-        const session = createSession(webSocket, this.#context, client, this.#turns);
+        const peer = peerOf(key, request, this.#context);
+        const session = createSession(webSocket, this.#context, peer, this.#turns);
         this.#track(webSocket, socket, { session, key });
       });
     } catch (error) {
@@ -119,6 +121,15 @@ export class WebSocketHub {
       else socket.terminate();
     }
   }
+}
+
+function peerOf(key: ApiKey | null, request: IncomingMessage, { rates }: ServerContext): Peer {
+  const client = key?.client ?? '';
+  const account = accountOf(client, request);
+  return {
+    client,
+    takeRequest: async () => (client === ADMIN_CLIENT ? undefined : rates.takeRequest(account)),
+  };
 }
 
 function webSocketOptions(maxPayload: number) {

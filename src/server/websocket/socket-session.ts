@@ -11,6 +11,7 @@ import { requireServing } from '../generation/start-generation.ts';
 import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from './frame-receiver.ts';
+import type { Peer } from './peer.ts';
 import type { FrameTurns } from './frame-turns.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { parseFrame } from './frames.ts';
@@ -28,23 +29,23 @@ export class WebSocketSession {
   readonly #writer: FrameWriter;
   readonly #receiver: FrameReceiver;
   readonly #context: ServerContext;
-  readonly #client: string;
+  readonly #peer: Peer;
   readonly #prepare: Prepare;
   readonly #live = new Map<string, AbortController>();
   #isDraining = false;
 
-  /** @param client whose socket it is */
+  /** @param peer whose socket it is */
   constructor(
     socket: WebSocket,
     context: ServerContext,
-    client: string,
+    peer: Peer,
     turns: FrameTurns,
     prepare: Prepare,
   ) {
     this.#socket = socket;
     this.#writer = new FrameWriter(socket);
     this.#context = context;
-    this.#client = client;
+    this.#peer = peer;
     this.#prepare = prepare;
     this.#receiver = new FrameReceiver({
       socket,
@@ -87,7 +88,7 @@ export class WebSocketSession {
     const controller = new AbortController();
     this.#live.set(requestId, controller);
     const signal = withDeadline(controller.signal, this.#context.config.requestTimeoutMs);
-    void this.#serve(requestId, frame.body, { client: this.#client, requestId, signal });
+    void this.#serve(requestId, frame.body, { client: this.#peer.client, requestId, signal });
   }
 
   /** Never rejects. */
@@ -104,14 +105,16 @@ export class WebSocketSession {
   }
 
   async #answer(requestId: string, body: object, caller: Caller): Promise<void> {
-    requireServing(this.#context, this.#client);
-    await withModel(this.#context, body, caller, async (model) => {
-      const completion = await this.#prepare(model, body, caller);
+    const meter = await this.#peer.takeRequest();
+    const metered = meter === undefined ? caller : { ...caller, meter };
+    requireServing(this.#context, caller.client);
+    await withModel(this.#context, body, metered, async (model) => {
+      const completion = await this.#prepare(model, body, metered);
       if (!completion.stream) {
-        await this.#send(requestId, await completion.whole(caller));
+        await this.#send(requestId, await completion.whole(metered));
         return;
       }
-      for await (const chunks of await completion.chunks(caller)) {
+      for await (const chunks of await completion.chunks(metered)) {
         for (const chunk of chunks) await this.#send(requestId, chunk);
       }
     });

@@ -31,6 +31,7 @@ import {
   type TextRuntime,
 } from '../../../src/server/context.ts';
 import { BodyReader } from '../../../src/server/http/request-body.ts';
+import { NO_RATES, RateLimits, type Rates } from '../../../src/server/rates/rate-limits.ts';
 import { RunningRequests } from '../../../src/server/operating/running-requests.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
@@ -118,6 +119,7 @@ export interface TestServerOptions {
   readonly maxModelLen?: number;
   readonly maxSequencesPerRequest?: number;
   readonly responseStoreBytes?: number;
+  readonly rates?: Partial<Rates>;
   readonly state?: EngineState;
   readonly chatFormat?: ChatFormat;
   /** Where long prompts are made; on the main thread if left out. */
@@ -245,6 +247,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     timings,
     statistics,
     logger: options.logger ?? pino({ level: 'silent' }),
+    rates: new RateLimits({
+      rates: { ...NO_RATES, ...options.rates },
+      ownRates: (client) => keys.ratesOf(client),
+      onRefusal: (unit) => metrics.countRateLimited(unit),
+    }),
     running: new RunningRequests(),
     loop: options.loop ?? { stalledMs: 0 },
     isDraining: () => isDraining,

@@ -1,0 +1,104 @@
+/** How much each client may ask for in a minute: requests, and tokens. */
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import type { TokenMeter } from '../../front/caller.ts';
+import { rateLimited } from '../errors.ts';
+import { type Headers, rateHeaders, type RateUnit } from './rate-headers.ts';
+
+/** Per minute; null is no limit. */
+export interface Rates {
+  readonly requests: number | null;
+  readonly tokens: number | null;
+}
+
+export const NO_RATES: Rates = { requests: null, tokens: null };
+
+const WINDOW_SECONDS = 60;
+
+export interface RateLimitsOptions {
+  /** Of every account. */
+  readonly rates: Rates;
+  /** What an account has instead, as far as it says so. */
+  readonly ownRates?: (account: string) => Partial<Rates> | undefined;
+  /** Somebody was refused. */
+  readonly onRefusal?: (unit: RateUnit) => void;
+}
+
+/** Tells the client where it stands; called again when that changes. */
+type Show = (headers: Headers) => void;
+
+/**
+ * The minute of an account begins with its first request, and all that it may ask for comes back at
+ * its end. Tokens are taken before a generation starts, as many as it may come to; what it did not
+ * use is given back at its end. One that may come to more than the minute has takes all of it, so
+ * that it can run at all, and owes the rest.
+ */
+export class RateLimits {
+  readonly #options: RateLimitsOptions;
+  /** By unit and points: accounts may have limits of their own. */
+  readonly #limiters = new Map<string, RateLimiterMemory>();
+
+  constructor(options: RateLimitsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes one request from an account.
+   * @returns takes its tokens; undefined where these are not limited
+   * @throws ApiError 429
+   */
+  async takeRequest(account: string, show: Show = () => {}): Promise<TokenMeter | undefined> {
+    const { requests, tokens } = { ...this.#options.rates, ...this.#options.ownRates?.(account) };
+    if (requests !== null) await this.#take('requests', requests, account, 1, show);
+    if (tokens === null) return undefined;
+    return { charge: (most) => this.#charge(account, tokens, most, show) };
+  }
+
+  async #charge(
+    account: string,
+    limit: number,
+    most: number,
+    show: Show,
+  ): ReturnType<TokenMeter['charge']> {
+    const taken = Math.min(most, limit);
+    const { msBeforeNext } = await this.#take('tokens', limit, account, taken, show);
+    const endsAt = performance.now() + msBeforeNext;
+    const limiter = this.#limiter('tokens', limit);
+    return async (used) => {
+      const owed = used - taken;
+      if (owed > 0) show(rateHeaders('tokens', limit, await limiter.penalty(account, owed)));
+      // What was left of a minute that is over has come back already.
+      if (owed >= 0 || performance.now() >= endsAt) return;
+      show(rateHeaders('tokens', limit, await limiter.reward(account, -owed)));
+    };
+  }
+
+  async #take(
+    unit: RateUnit,
+    limit: number,
+    account: string,
+    points: number,
+    show: Show,
+  ): Promise<RateLimiterRes> {
+    const limiter = this.#limiter(unit, limit);
+    try {
+      const result = await limiter.consume(account, points);
+      show(rateHeaders(unit, limit, result));
+      return result;
+    } catch (error) {
+      if (!(error instanceof RateLimiterRes)) throw error;
+      // What was refused is not used.
+      show(rateHeaders(unit, limit, await limiter.reward(account, points)));
+      this.#options.onRefusal?.(unit);
+      throw rateLimited(unit, limit, error.msBeforeNext);
+    }
+  }
+
+  #limiter(unit: RateUnit, points: number): RateLimiterMemory {
+    const name = `${unit} ${points}`;
+    const known = this.#limiters.get(name);
+    if (known !== undefined) return known;
+    const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
+    this.#limiters.set(name, limiter);
+    return limiter;
+  }
+}
