@@ -3,11 +3,15 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Metadata } from '@grpc/grpc-js';
 import type { Caller } from '../front/caller.ts';
 import type { ServerContext } from '../server/context.ts';
+import { ADMIN_CLIENT } from '../server/auth/api-keys.ts';
+import { networkOf } from '../server/http/network-of.ts';
 import { withDeadline } from '../server/generation/deadline.ts';
 
 /** A call, as what answers it sees it. */
 export interface RpcCall {
   readonly caller: Caller;
+  /** Whose rate its requests are taken from. */
+  readonly account: string;
   readonly headers: IncomingHttpHeaders;
 }
 
@@ -17,6 +21,8 @@ interface ServerCall {
   readonly cancelled: boolean;
   on(event: 'cancelled', listener: () => void): unknown;
   getDeadline(): Date | number;
+  /** Address and port. */
+  getPeer(): string;
 }
 
 /** Timers of more milliseconds run out at once in Node. */
@@ -49,5 +55,23 @@ export function openCall(
   const leftMs = Math.max(0, Number(call.getDeadline()) - Date.now());
   const ownMs = leftMs > MAX_TIMER_MS ? null : Math.ceil(leftMs);
   const signal = withDeadline(withDeadline(gone.signal, ownMs), config.requestTimeoutMs);
-  return { caller: { client, signal }, headers };
+  const address = call
+    .getPeer()
+    .replace(/:\d+$/, '')
+    .replace(/^\[|\]$/g, '');
+  const account = client === '' ? networkOf(address) : client;
+  return { caller: { client, signal }, account, headers };
+}
+
+/**
+ * Takes one request from the rate of whoever sent it. The operator has none.
+ * @throws ApiError 429
+ */
+export async function charged(
+  { rates }: Pick<ServerContext, 'rates'>,
+  { caller, account }: RpcCall,
+): Promise<Caller> {
+  if (caller.client === ADMIN_CLIENT) return caller;
+  const meter = await rates.takeRequest(account);
+  return meter === undefined ? caller : { ...caller, meter };
 }

@@ -10,7 +10,7 @@ import { loadModel, repositoryIndex, unloadModel } from '../server/kserve/reposi
 import { statisticsOf } from '../server/kserve/statistics.ts';
 import { requireLive, requireReady } from '../server/operating/health.ts';
 import { toApiError } from '../server/to-api-error.ts';
-import type { RpcCall } from './call.ts';
+import { charged, type RpcCall } from './call.ts';
 import {
   DataType,
   type GRPCInferenceService,
@@ -74,7 +74,8 @@ export function inferenceService(context: ServerContext): Handlers<Methods> {
         },
       };
     },
-    async modelInfer(message, { caller }) {
+    async modelInfer(message, call) {
+      const caller = await charged(context, call);
       return toResponseMessage(await infer(context, toInferRequest(message), caller), false);
     },
     modelStreamInfer: (message, call) => streamed(context, message, call),
@@ -100,16 +101,17 @@ export function inferenceService(context: ServerContext): Handlers<Methods> {
 async function* streamed(
   context: ServerContext,
   message: ModelInferRequest,
-  { caller }: RpcCall,
+  call: RpcCall,
 ): AsyncGenerator<MessageInitShape<typeof ModelStreamInferResponseSchema>, void> {
   const { id, modelName, modelVersion } = message;
   try {
     const request = toInferRequest(message);
+    const caller = await charged(context, call);
     for await (const response of streamInfer(context, request, caller)) {
       yield { inferResponse: toResponseMessage(response, true) };
     }
   } catch (error) {
-    if (caller.signal.aborted) throw error;
+    if (call.caller.signal.aborted) throw error;
     const { message: errorMessage } = toApiError(error, context.logger);
     yield { errorMessage, inferResponse: { id, modelName, modelVersion } };
   }

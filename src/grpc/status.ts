@@ -9,6 +9,7 @@ const CODES: Readonly<Record<ErrorStatus, status>> = {
   404: status.NOT_FOUND,
   405: status.UNIMPLEMENTED,
   408: status.CANCELLED,
+  409: status.ABORTED,
   413: status.RESOURCE_EXHAUSTED,
   415: status.INVALID_ARGUMENT,
   429: status.RESOURCE_EXHAUSTED,

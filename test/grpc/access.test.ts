@@ -65,6 +65,26 @@ test('keys as on HTTP; probes and descriptions need none', async () => {
   expect(await unload({ 'x-api-key': 'admin' })).toBeDefined();
 });
 
+test('requests and tokens are taken from the rate of their key, those of a stream too', async () => {
+  const { client, engine } = await server({
+    keys: new ApiKeys(unnamedKeys(['a', 'b'])),
+    rates: { requests: 3 },
+  });
+  const infer = (key: string) =>
+    unary(client, methods.modelInfer, textRequest('Hi', { max_tokens: 2 }), {
+      metadata: { 'x-api-key': key },
+    });
+  await infer('a');
+  const stream = duplex(client, methods.modelStreamInfer, { metadata: { 'x-api-key': 'a' } });
+  for (const id of ['1', '2', '3']) stream.send(textRequest('Hi', { max_tokens: 2 }, { id }));
+  stream.end();
+  const refused = (await stream.all()).filter(({ errorMessage }) => errorMessage !== '');
+  expect(refused).toHaveLength(1);
+  expect(await statusOf(infer('a'))).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+  expect(engine.requests).toHaveLength(3);
+  await infer('b');
+});
+
 test('a key holds no more of the queue than its share', async () => {
   const { client, engine } = await server({
     script: babbles,
