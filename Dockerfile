@@ -45,6 +45,7 @@ RUN install -d -o node -g node /var/cache/chairlift
 COPY package.json LICENSE ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY models/summit models/summit
+COPY native/prebuilt native/prebuilt
 COPY --from=build /app/dist dist
 USER node
 EXPOSE 8000

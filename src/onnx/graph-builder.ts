@@ -23,10 +23,13 @@ import { externalTensor, inlineTensor, nodeProto, valueInfo } from './protos.ts'
 
 /** Domain of ONNX Runtime's own operators. */
 export const MICROSOFT_DOMAIN = 'com.microsoft';
+/** Domain of the operators in native/. */
+export const NATIVE_DOMAIN = 'chairlift';
 
 const IR_VERSION = 10n;
 const OPSET_VERSION = 21n;
 const MICROSOFT_OPSET_VERSION = 1n;
+const NATIVE_OPSET_VERSION = 1n;
 
 /** Tensors up to this many bytes are stored in the graph file itself. */
 export const MAX_INLINE_BYTES = 4096;
@@ -198,12 +201,15 @@ export class GraphBuilder implements GraphNodes {
       node: this.#nodes,
       initializer,
     });
+    // A session without them refuses a graph that only names their domain.
+    const usesNative = this.#nodes.some(({ domain }) => domain === NATIVE_DOMAIN);
     const model = create(ModelProtoSchema, {
       irVersion: IR_VERSION,
       producerName: 'chairlift',
       opsetImport: [
         { domain: '', version: OPSET_VERSION },
         { domain: MICROSOFT_DOMAIN, version: MICROSOFT_OPSET_VERSION },
+        ...(usesNative ? [{ domain: NATIVE_DOMAIN, version: NATIVE_OPSET_VERSION }] : []),
       ],
       graph,
     });

@@ -191,6 +191,8 @@ export interface OrtLibrary {
   /** Such as `1.30.0`. */
   readonly version: string;
   readonly api: OrtApi;
+  /** OrtApiBase, for libraries of operators. */
+  readonly base: Pointer;
 }
 
 let loaded: OrtLibrary | undefined;
@@ -225,7 +227,7 @@ export function loadOrtLibrary(path: string, apiVersion: number): OrtLibrary {
         `that is ONNX Runtime 1.${apiVersion} or newer. Update the onnxruntime-node package.`,
     );
   }
-  return { version, api: bindApi(table) };
+  return { version, api: bindApi(table), base };
 }
 
 function bindApi(table: Pointer): OrtApi {

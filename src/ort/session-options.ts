@@ -1,6 +1,7 @@
 import { ort } from './api.ts';
 import { mayOverflowInt8 } from './cpu-features.ts';
 import { sharesThreads } from './environment.ts';
+import { registerNativeKernels } from './native-kernels.ts';
 import { appendProvider, type ExecutionProvider } from './execution-provider.ts';
 
 /** How a session is to be made; what is left out is ONNX Runtime's default. */
@@ -9,6 +10,8 @@ export interface SessionOptions {
   readonly intraOpThreads?: number;
   /** Whether idle worker threads spin for a while before they sleep. */
   readonly spinning?: boolean;
+  /** Whether the graph has operators of native/. */
+  readonly nativeKernels?: boolean;
   /** Providers in order of preference, before the CPU. */
   readonly providers?: readonly ExecutionProvider[];
   /** Writes a profile, once the session is released, to a file of its own beginning with this path. */
@@ -32,6 +35,7 @@ export function withSessionOptions<R>(options: SessionOptions, use: (pointer: bi
     const isShared = sharesThreads(intraOpThreads) && spinning === undefined;
     if (isShared) api.DisablePerSessionThreads(pointer);
     else api.SetIntraOpNumThreads(pointer, intraOpThreads);
+    if (options.nativeKernels) registerNativeKernels(pointer);
     // One operator at a time: decoder graphs are chains.
     api.SetInterOpNumThreads(pointer, 1);
     // Exact int8 matmuls, which are slower, on CPUs where the usual ones are inexact.

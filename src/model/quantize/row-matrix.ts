@@ -56,21 +56,30 @@ async function quantize(
 ): Promise<QuantizedColumns> {
   const values = new Int8Array(columns * totalRows);
   const scales = new Float32Array(totalRows);
+  const integers = new Int8Array(columns);
   let first = 0;
   for (const { name, rows } of tensors) {
     const tensor = await weights.get(name, [rows, columns]);
     for (let row = 0; row < rows; row++) {
-      const of = tensor.subarray(row * columns, (row + 1) * columns);
-      const scale = largestMagnitude(of) / LARGEST;
-      const inverse = scale === 0 ? 0 : 1 / scale;
-      scales[first + row] = scale;
+      scales[first + row] = quantizeRow(
+        tensor.subarray(row * columns, (row + 1) * columns),
+        integers,
+      );
       for (let column = 0; column < columns; column++) {
-        values[column * totalRows + first + row] = Math.round((of[column] ?? 0) * inverse);
+        values[column * totalRows + first + row] = integers[column] ?? 0;
       }
     }
     first += rows;
   }
   return { values, scales };
+}
+
+/** Quantizes a row to 8 bits; returns its scale. */
+export function quantizeRow(row: Float32Array, integers: Int8Array): number {
+  const scale = largestMagnitude(row) / LARGEST;
+  const inverse = scale === 0 ? 0 : 1 / scale;
+  for (let i = 0; i < row.length; i++) integers[i] = Math.round((row[i] ?? 0) * inverse);
+  return scale;
 }
 
 function largestMagnitude(values: Float32Array): number {

@@ -1,0 +1,60 @@
+// Which kernels this CPU gets.
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels.h"
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace chairlift {
+
+#if defined(__x86_64__)
+namespace avx512 {
+extern const Kernels table;
+}
+namespace avx2 {
+extern const Kernels table;
+}
+#elif defined(__aarch64__)
+namespace neon {
+extern const Kernels table;
+}
+#endif
+namespace scalar {
+extern const Kernels table;
+}
+
+struct Choice {
+  const Kernels *kernels;
+  bool isThere;
+};
+
+const Kernels &kernels() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool hasAvx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  const bool hasAvx512 = hasAvx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                         __builtin_cpu_supports("avx512vnni");
+  const Choice choices[] = {{&avx512::table, hasAvx512}, {&avx2::table, hasAvx2}, {&scalar::table, true}};
+#elif defined(__aarch64__)
+  const Choice choices[] = {{&neon::table, (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0},
+                            {&scalar::table, true}};
+#else
+  const Choice choices[] = {{&scalar::table, true}};
+#endif
+  const char *name = getenv("CHAIRLIFT_INSTRUCTIONS");
+  const Kernels *best = nullptr;
+  for (const Choice &choice : choices) {
+    if (!choice.isThere) continue;
+    if (!best) best = choice.kernels;
+    if (name && strcmp(name, choice.kernels->name) == 0) return *choice.kernels;
+  }
+  return *best;
+}
+
+}  // namespace chairlift

@@ -1,0 +1,42 @@
+// What follows a product, of one row and one pair of sixteen columns: bias, gate, residual.
+#pragma once
+
+#include "lanes.h"
+
+namespace chairlift {
+namespace CHAIRLIFT_INSTRUCTIONS {
+
+static inline F16 activated(Activation activation, F16 x) {
+  const F16 one = splat(1.0f);
+  if (activation == Activation::kSilu) {
+    return divide(x, add(one, exponential(sub(zeros(), x))));
+  }
+  // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+  const F16 cubed = mul(mul(x, x), x);
+  const F16 inner = mul(splat(0.79788456f), fma(splat(0.044715f), cubed, x));
+  return mul(mul(splat(0.5f), x), add(one, hyperbolicTangent(inner)));
+}
+
+static inline void storeColumns(const Linear &linear, size_t row, size_t column, F16 values) {
+  if (column >= linear.columns) return;
+  const size_t at = row * linear.columns + column;
+  const size_t count = linear.columns - column;
+  if (linear.residual) values = add(values, loadSome(linear.residual + at, count));
+  storeSome(linear.output + at, values, count);
+}
+
+static inline void finish(const Linear &linear, size_t row, size_t pair, F16 first, F16 second) {
+  if (linear.bias) {
+    first = add(first, load(linear.bias + pair * kPair));
+    second = add(second, load(linear.bias + pair * kPair + kLanes));
+  }
+  if (linear.activation != Activation::kNone) {
+    storeColumns(linear, row, pair * kLanes, mul(activated(linear.activation, first), second));
+    return;
+  }
+  storeColumns(linear, row, pair * kPair, first);
+  storeColumns(linear, row, pair * kPair + kLanes, second);
+}
+
+}  // namespace CHAIRLIFT_INSTRUCTIONS
+}  // namespace chairlift

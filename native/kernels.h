@@ -1,0 +1,174 @@
+// The whole interface of the kernels, for one look: what they compute, over which layouts, and how the
+// operators reach those of this CPU.
+//
+// Numbers. A matrix product is of integers, and exact. All else is float32 in vectors of sixteen lanes,
+// whose order of operations is the same on every instruction set (lanes.h). So a result depends neither
+// on the instruction set, nor on the threads, nor on which rows are computed together: a token's values
+// are the same bits when it is decoded and when it is part of a prompt, in whatever chunks.
+//
+// Plain C++17 without exceptions, RTTI, or anything of libstdc++ at run time. Memory belongs to the
+// callers; kernels allocate nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace chairlift {
+
+// Columns that lie together in packed weights: two vectors of sixteen.
+constexpr size_t kLanes = 16;
+constexpr size_t kPair = 2 * kLanes;
+// Values of a row that share a scale in 4-bit weights; rows are padded to a multiple of it in any width.
+constexpr size_t kBlock = 64;
+// Longest row of a product: 255 * 127 * 65,536 is what 32 bits hold of its sum.
+constexpr size_t kMaxFeatures = 65536;
+
+inline size_t divideUp(size_t value, size_t by) { return (value + by - 1) / by; }
+inline size_t roundUp(size_t value, size_t to) { return divideUp(value, to) * to; }
+
+// ---- Rows as 8-bit integers (quantize.cpp) ----------------------------------------------------------
+
+// Activations [rows, features] become values from -127 to 127, each `block` of a row with a scale of its
+// own: its largest magnitude becomes 127. Features are padded with zeros to `padded`.
+struct Quantized {
+  int8_t *values;  // [rows, padded]
+  float *scales;   // [rows, padded / block]
+  int32_t *sums;   // likewise: the sum of the values, which takes the weights' offset out of a product
+  size_t padded;
+  size_t block;
+
+  size_t blocks() const { return padded / block; }
+};
+
+struct Quantization {
+  const float *input;  // [rows, features]
+  size_t features;
+  const float *norm;  // [features] of an RMS normalization that comes before; null for none
+  float epsilon;
+  Quantized output;
+};
+
+// ---- Linear layers (linear8.cpp, linear4.cpp, epilogue.h) -------------------------------------------
+
+enum class Activation { kNone, kSilu, kGeluTanh };
+
+// y = x W^T, then all that follows it: bias, gate, residual.
+//
+// Weights lie in pairs of sixteen columns, pair by pair, each one stream of memory:
+//
+//   8 bits  [pairs][padded / 4][2][16][4]       value + 128; scales float [pairs][32]
+//   4 bits  [pairs][padded / 64][2][8][16][4]   value + 8, two groups of four to a byte: of each block the
+//                                               groups 2 i low and 2 i + 1 high;
+//                                               scales float16 [pairs][padded / 64][32]
+//
+// Sixteen columns by four values are the 64 bytes that one instruction of AVX-512 multiplies with four
+// activations, repeated: products of bytes without a sign and bytes with one. The offset makes weights
+// the ones without, so that activations can come from memory as they are; it is taken out by starting
+// sums at -offset * (sum of the activations). A pair's eight bit rows are AMX tiles at a stride of 128.
+//
+// With an activation, the first sixteen columns of a pair are of the gate and the others of the same
+// columns of `up`: the result has half as many columns.
+struct Linear {
+  Quantized input;
+  const uint8_t *weights;
+  const void *scales;
+  const float *bias;      // [pairs][32]; null for none
+  const float *residual;  // [rows, columns], added last; null for none
+  float *output;          // [rows, columns]
+  size_t columns;         // of the output
+  Activation activation;
+
+  size_t pairs() const { return divideUp(columns, activation == Activation::kNone ? kPair : kLanes); }
+};
+
+// ---- Attention (attention.cpp) ----------------------------------------------------------------------
+
+enum class CacheType { kFloat32, kFloat16, kInt8 };
+
+// Positions whose scores are computed and weighted together. A sequence's blocks begin at multiples of
+// it, and their results are merged in order: so it does not matter who computes which.
+constexpr size_t kContextBlock = 128;
+
+// Rows of the same number of tokens, over slots of one KV cache.
+struct AttentionGroup {
+  size_t firstToken;  // among all groups'
+  size_t batch;
+  size_t tokens;           // of each row
+  size_t capacity;         // positions of each slot
+  const int32_t *lengths;  // [batch] last valid position after this step
+  bool isFresh;            // nothing is cached yet, and rows may be shorter than `tokens`
+  void *keys;              // [batch, kv_heads, capacity, position], as are the values
+  void *values;
+
+  size_t past(size_t row) const { return isFresh ? 0 : size_t(lengths[row]) + 1 - tokens; }
+};
+
+constexpr size_t kMaxGroups = 2;
+
+// Causal attention over a KV cache that is appended to in place.
+//
+// A position of a head in the cache is head_dim numbers; in int8 those, and behind them a float32 scale
+// and 12 bytes of nothing.
+struct Attention {
+  size_t heads;
+  size_t kvHeads;
+  size_t headDim;  // a multiple of 16
+  size_t window;   // positions that a token sees, itself included; 0 for all
+  float softcap;   // scores x become softcap * tanh(x / softcap); 0 leaves them
+  CacheType cacheType;
+  const float *qkv;  // [tokens, (heads + 2 kv_heads) * head_dim]
+  // [positions, head_dim / 2]: dimension i turns with dimension i + head_dim / 2. What scores are to be
+  // multiplied by is in the tables.
+  const float *cos, *sin;
+  const float *queryNorm, *keyNorm;  // RMS norms' weights; null for none
+  bool normsAllHeads;                // over all heads together, with a weight each; else of each head
+  float epsilon;
+  const float *sinks;  // [heads] a score each that takes its share and has no value; null for none
+  AttentionGroup groups[kMaxGroups];
+  size_t numGroups;
+  float *queries;   // [tokens, heads, head_dim] scratch: normalized and turned
+  float *partials;  // scratch of `partialFloats`, where blocks of one query are computed apart
+  float *output;    // [tokens, heads * head_dim]
+
+  size_t width() const { return (heads + 2 * kvHeads) * headDim; }
+  size_t queriesPerHead() const { return heads / kvHeads; }
+  // Of a block of one query: the weighted values' sum, then the largest score and the weights' sum.
+  size_t partialSize() const { return headDim + kLanes; }
+};
+
+// Tokens of one row, of one head of the cache, and a range of the blocks before them.
+struct AttentionTask {
+  const AttentionGroup *group;
+  size_t row, kvHead;
+  size_t firstToken, numTokens;  // numTokens * queriesPerHead is at most kMaxQueries
+  size_t firstBlock, endBlock;
+  float *partials;  // [queries, blocks of the row][partialSize]; null where the task has all blocks
+  size_t partialBlocks;
+};
+
+constexpr size_t kMaxQueries = 64;
+
+// Bytes of a position of a head in the cache.
+inline size_t positionBytes(CacheType type, size_t headDim) {
+  return type == CacheType::kFloat32 ? 4 * headDim : type == CacheType::kFloat16 ? 2 * headDim : headDim + 16;
+}
+
+// ---- Dispatch (dispatch.cpp) ------------------------------------------------------------------------
+
+// The kernels, compiled for one instruction set. Ranges end before their second bound.
+struct Kernels {
+  const char *name;
+  void (*quantize)(const Quantization &, size_t firstRow, size_t endRow);
+  void (*linear8)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
+  void (*linear4)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
+  // Turns queries, and appends keys and values to the cache.
+  void (*append)(const Attention &, size_t group, size_t firstToken, size_t endToken);
+  void (*attend)(const Attention &, const AttentionTask &);
+  // Puts the partial results of tasks together.
+  void (*merge)(const Attention &, const AttentionTask &);
+};
+
+// The fastest ones that this CPU has, or those that CHAIRLIFT_INSTRUCTIONS names if it has them.
+const Kernels &kernels();
+
+}  // namespace chairlift

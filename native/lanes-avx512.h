@@ -1,0 +1,109 @@
+// Sixteen numbers in a register of AVX-512; see lanes-scalar.h for what the functions mean.
+#pragma once
+
+#include <immintrin.h>
+
+namespace chairlift {
+namespace avx512 {
+
+using F16 = __m512;
+using I16 = __m512i;
+
+static inline F16 splat(float x) { return _mm512_set1_ps(x); }
+static inline F16 load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void store(float *p, F16 x) { _mm512_storeu_ps(p, x); }
+static inline F16 loadHalf(const uint16_t *p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)));
+}
+static inline void storeHalf(uint16_t *p, F16 x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i *>(p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+static inline F16 loadBytes(const int8_t *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p))));
+}
+static inline F16 add(F16 a, F16 b) { return _mm512_add_ps(a, b); }
+static inline F16 sub(F16 a, F16 b) { return _mm512_sub_ps(a, b); }
+static inline F16 mul(F16 a, F16 b) { return _mm512_mul_ps(a, b); }
+static inline F16 divide(F16 a, F16 b) { return _mm512_div_ps(a, b); }
+static inline F16 fma(F16 a, F16 b, F16 c) { return _mm512_fmadd_ps(a, b, c); }
+static inline F16 fmaNegative(F16 a, F16 b, F16 c) { return _mm512_fnmadd_ps(a, b, c); }
+static inline F16 larger(F16 a, F16 b) { return _mm512_max_ps(a, b); }
+static inline F16 smaller(F16 a, F16 b) { return _mm512_min_ps(a, b); }
+static inline F16 within(F16 x, size_t first, size_t end, F16 y) {
+  const uint32_t below = end >= kLanes ? 0xffff : (1u << end) - 1;
+  const uint32_t from = first >= kLanes ? 0 : 0xffffu << first;
+  return _mm512_mask_blend_ps(__mmask16(below & from), y, x);
+}
+static inline float sum(F16 x) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(four, _mm_shuffle_ps(four, four, 1)));
+}
+static inline float largest(F16 x) { return _mm512_reduce_max_ps(x); }
+
+static inline I16 splatInt(int32_t x) { return _mm512_set1_epi32(x); }
+static inline I16 addInt(I16 a, I16 b) { return _mm512_add_epi32(a, b); }
+static inline F16 toFloat(I16 x) { return _mm512_cvtepi32_ps(x); }
+static inline I16 toInt(F16 x) { return _mm512_cvtps_epi32(x); }
+static inline F16 powerOfTwo(I16 x) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(x, _mm512_set1_epi32(127)), 23));
+}
+static inline I16 largerMagnitude(I16 most, F16 x) {
+  const I16 bits = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+  return _mm512_max_epi32(most, bits);
+}
+static inline int32_t largestInt(I16 x) { return _mm512_reduce_max_epi32(x); }
+static inline int32_t sumInt(I16 x) { return _mm512_reduce_add_epi32(x); }
+static inline void storeBytes(int8_t *p, I16 x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i *>(p), _mm512_cvtepi32_epi8(x));
+}
+
+using Weights = __m512i;
+using Four = __m512i;
+constexpr int32_t kOffset8 = 128;
+static inline Weights loadWeights(const uint8_t *p) { return _mm512_loadu_si512(p); }
+static inline Weights loadHalves(const uint8_t *p) { return _mm512_loadu_si512(p); }
+static inline Weights lowHalf(Weights w) { return _mm512_and_si512(w, _mm512_set1_epi8(15)); }
+static inline Weights highHalf(Weights w) { return lowHalf(_mm512_srli_epi16(w, 4)); }
+static inline Four four(const int8_t *p) {
+  int32_t together;
+  memcpy(&together, p, sizeof together);
+  return _mm512_set1_epi32(together);
+}
+static inline I16 dot8(I16 acc, Weights w, Four a) { return _mm512_dpbusd_epi32(acc, w, a); }
+static inline I16 dot4(I16 acc, Weights w, Four a) { return _mm512_dpbusd_epi32(acc, w, a); }
+
+// Pairs of rows, then pairs of those, then quarters of registers change places.
+static inline void transpose(F16 *rows) {
+  F16 pairs[16], fours[16];
+  for (int i = 0; i < 8; i++) {
+    pairs[2 * i] = _mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
+    pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+  }
+  for (int i = 0; i < 4; i++) {
+    const __m512d a = _mm512_castps_pd(pairs[4 * i]), b = _mm512_castps_pd(pairs[4 * i + 2]);
+    const __m512d c = _mm512_castps_pd(pairs[4 * i + 1]), d = _mm512_castps_pd(pairs[4 * i + 3]);
+    fours[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+    fours[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+    fours[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(c, d));
+    fours[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(c, d));
+  }
+  for (int i = 0; i < 4; i++) {
+    const F16 a = fours[i], b = fours[4 + i], c = fours[8 + i], d = fours[12 + i];
+    const F16 abEven = _mm512_shuffle_f32x4(a, b, 0x88), abOdd = _mm512_shuffle_f32x4(a, b, 0xdd);
+    const F16 cdEven = _mm512_shuffle_f32x4(c, d, 0x88), cdOdd = _mm512_shuffle_f32x4(c, d, 0xdd);
+    rows[i] = _mm512_shuffle_f32x4(abEven, cdEven, 0x88);
+    rows[8 + i] = _mm512_shuffle_f32x4(abEven, cdEven, 0xdd);
+    rows[4 + i] = _mm512_shuffle_f32x4(abOdd, cdOdd, 0x88);
+    rows[12 + i] = _mm512_shuffle_f32x4(abOdd, cdOdd, 0xdd);
+  }
+}
+static inline void prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
+
+constexpr size_t kRows8 = 8;
+constexpr size_t kRows4 = 4;
+constexpr size_t kQueries = 4;
+
+}  // namespace avx512
+}  // namespace chairlift

@@ -1,0 +1,169 @@
+// Sixteen numbers one by one: correct on every CPU, and what each function means.
+#pragma once
+
+#include <cmath>
+
+#include "half.h"
+
+namespace chairlift {
+namespace scalar {
+
+struct F16 {
+  float lane[kLanes];
+};
+struct I16 {
+  int32_t lane[kLanes];
+};
+
+template <class Result, class Of>
+static inline Result each(Of of) {
+  Result result;
+  for (size_t i = 0; i < kLanes; i++) result.lane[i] = of(i);
+  return result;
+}
+
+static inline F16 splat(float x) { return each<F16>([&](size_t) { return x; }); }
+static inline F16 load(const float *p) { return each<F16>([&](size_t i) { return p[i]; }); }
+static inline void store(float *p, F16 x) { memcpy(p, x.lane, sizeof x.lane); }
+static inline F16 loadHalf(const uint16_t *p) {
+  return each<F16>([&](size_t i) { return fromHalf(p[i]); });
+}
+static inline void storeHalf(uint16_t *p, F16 x) {
+  for (size_t i = 0; i < kLanes; i++) p[i] = toHalf(x.lane[i]);
+}
+static inline F16 loadBytes(const int8_t *p) {
+  return each<F16>([&](size_t i) { return float(p[i]); });
+}
+static inline F16 add(F16 a, F16 b) {
+  return each<F16>([&](size_t i) { return a.lane[i] + b.lane[i]; });
+}
+static inline F16 sub(F16 a, F16 b) {
+  return each<F16>([&](size_t i) { return a.lane[i] - b.lane[i]; });
+}
+static inline F16 mul(F16 a, F16 b) {
+  return each<F16>([&](size_t i) { return a.lane[i] * b.lane[i]; });
+}
+static inline F16 divide(F16 a, F16 b) {
+  return each<F16>([&](size_t i) { return a.lane[i] / b.lane[i]; });
+}
+// a * b + c, rounded once.
+static inline F16 fma(F16 a, F16 b, F16 c) {
+  return each<F16>([&](size_t i) { return fmaf(a.lane[i], b.lane[i], c.lane[i]); });
+}
+// c - a * b, rounded once.
+static inline F16 fmaNegative(F16 a, F16 b, F16 c) {
+  return each<F16>([&](size_t i) { return fmaf(-a.lane[i], b.lane[i], c.lane[i]); });
+}
+// The second one where they can't be compared.
+static inline F16 larger(F16 a, F16 b) {
+  return each<F16>([&](size_t i) { return a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]; });
+}
+static inline F16 smaller(F16 a, F16 b) {
+  return each<F16>([&](size_t i) { return a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i]; });
+}
+// Lanes from `first` up to `end` of `x`, the others of `y`.
+static inline F16 within(F16 x, size_t first, size_t end, F16 y) {
+  return each<F16>([&](size_t i) { return i >= first && i < end ? x.lane[i] : y.lane[i]; });
+}
+static inline float sum(F16 x) {
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; i++) x.lane[i] += x.lane[i + half];
+  }
+  return x.lane[0];
+}
+static inline float largest(F16 x) {
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; i++) {
+      x.lane[i] = x.lane[i] > x.lane[i + half] ? x.lane[i] : x.lane[i + half];
+    }
+  }
+  return x.lane[0];
+}
+
+static inline I16 splatInt(int32_t x) { return each<I16>([&](size_t) { return x; }); }
+static inline I16 addInt(I16 a, I16 b) {
+  return each<I16>([&](size_t i) { return a.lane[i] + b.lane[i]; });
+}
+static inline F16 toFloat(I16 x) {
+  return each<F16>([&](size_t i) { return float(x.lane[i]); });
+}
+// To the nearest, halves to the even one. Values are within 32 bits.
+static inline I16 toInt(F16 x) {
+  return each<I16>([&](size_t i) { return int32_t(lrintf(x.lane[i])); });
+}
+static inline F16 powerOfTwo(I16 x) {
+  return each<F16>([&](size_t i) {
+    const uint32_t bits = uint32_t(x.lane[i] + 127) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+  });
+}
+// The larger one of `most` and the bits of |x|: as integers, magnitudes are in order, and NaN is last.
+static inline I16 largerMagnitude(I16 most, F16 x) {
+  return each<I16>([&](size_t i) {
+    int32_t bits;
+    memcpy(&bits, &x.lane[i], sizeof bits);
+    bits &= 0x7fffffff;
+    return most.lane[i] > bits ? most.lane[i] : bits;
+  });
+}
+static inline int32_t largestInt(I16 x) {
+  int32_t most = x.lane[0];
+  for (int32_t value : x.lane) most = value > most ? value : most;
+  return most;
+}
+static inline int32_t sumInt(I16 x) {
+  int32_t total = 0;
+  for (int32_t value : x.lane) total += value;
+  return total;
+}
+// Values from -128 to 127.
+static inline void storeBytes(int8_t *p, I16 x) {
+  for (size_t i = 0; i < kLanes; i++) p[i] = int8_t(x.lane[i]);
+}
+
+// Four weights of sixteen columns, and four activations. What `dot8` gives is too large by kOffset8 times
+// the sum of the activations.
+struct Weights {
+  const uint8_t *bytes;
+  int shift;
+  uint8_t mask;
+};
+using Four = const int8_t *;
+constexpr int32_t kOffset8 = 128;
+static inline Weights loadWeights(const uint8_t *p) { return {p, 0, 255}; }
+// 4-bit weights are not moved: they are from 0 to 15.
+static inline Weights lowHalf(Weights w) { return {w.bytes, 0, 15}; }
+static inline Weights highHalf(Weights w) { return {w.bytes, 4, 15}; }
+static inline Weights loadHalves(const uint8_t *p) { return loadWeights(p); }
+static inline Four four(const int8_t *p) { return p; }
+static inline I16 dot8(I16 acc, Weights w, Four a) {
+  for (size_t i = 0; i < kLanes; i++) {
+    for (size_t j = 0; j < 4; j++) {
+      acc.lane[i] += int32_t((w.bytes[4 * i + j] >> w.shift) & w.mask) * a[j];
+    }
+  }
+  return acc;
+}
+static inline I16 dot4(I16 acc, Weights w, Four a) { return dot8(acc, w, a); }
+
+// Rows become columns.
+static inline void transpose(F16 *rows) {
+  for (size_t i = 0; i < kLanes; i++) {
+    for (size_t j = 0; j < i; j++) {
+      const float other = rows[i].lane[j];
+      rows[i].lane[j] = rows[j].lane[i];
+      rows[j].lane[i] = other;
+    }
+  }
+}
+static inline void prefetch(const void *) {}
+
+// Registers decide how many rows and vectors are worth computing at once.
+constexpr size_t kRows8 = 1;
+constexpr size_t kRows4 = 1;
+constexpr size_t kQueries = 1;
+
+}  // namespace scalar
+}  // namespace chairlift

@@ -1,0 +1,82 @@
+import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
+import type { MatrixSource } from '../block-matrix.ts';
+import type { Activation } from '../config.ts';
+import { floatInitializer } from '../float-matrix.ts';
+import type { WeightSource } from '../weights.ts';
+import { pack4, pack8, PackedLayout, type PackedMatrix } from './packed-matrix.ts';
+
+/** An RMS normalization before a product. */
+export interface NormBefore {
+  /** Name of its weights [columns]. */
+  readonly weight: string;
+  readonly epsilon: number;
+}
+
+/** What one node computes besides the product, in this order. */
+export interface LinearFusion {
+  readonly norm?: NormBefore | undefined;
+  /** Loads [rows of the matrix]. */
+  readonly bias?: (() => Promise<Float32Array>) | undefined;
+  /** The first half of the rows, activated, times the other half. */
+  readonly gate?: Activation | undefined;
+  /** Name of what is added last. */
+  readonly residual?: string | undefined;
+}
+
+/** As in native/kernels.h. */
+const ACTIVATIONS: Readonly<Record<Activation, bigint>> = { silu: 1n, gelu_tanh: 2n };
+
+/**
+ * Adds a linear layer of native/: weights of 8 bits by a scale per row or of 4 bits by a scale per block,
+ * and activations that are quantized to 8 bits on the way.
+ */
+export function emitNativeLinear(
+  graph: GraphBuilder,
+  weights: WeightSource,
+  source: MatrixSource,
+  bits: 4 | 8,
+  output: string,
+  input: string,
+  { norm, bias, gate, residual }: LinearFusion = {},
+): string {
+  const { name, columns } = source;
+  const rows = source.tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
+  const layout = new PackedLayout(rows, columns, gate !== undefined);
+  const { numPlaces, padded } = layout;
+  // The graph is written in the order of its initializers: values, then their scales.
+  let packed: PackedMatrix | undefined;
+  const pack = () => (bits === 4 ? pack4 : pack8)(weights, source, layout);
+  const valuesName = `${name}.weight_packed${bits}`;
+  const values = graph.initializer(
+    valuesName,
+    'uint8',
+    [numPlaces, (padded * bits) / 8],
+    async () => {
+      packed = await pack();
+      return packed.values;
+    },
+  );
+  const shape = bits === 4 ? [numPlaces, padded / 64] : [numPlaces];
+  const type = bits === 4 ? 'float16' : 'float';
+  const scales = floatInitializer(graph, `${name}.weight_scales`, shape, type, async () => {
+    const { scales: made } = packed ?? (await pack());
+    packed = undefined;
+    return made;
+  });
+  const inputs = [input, values, scales, norm?.weight ?? '', '', residual ?? ''];
+  if (bias) {
+    inputs[4] = floatInitializer(graph, `${name}.bias`, [numPlaces], 'float', async () =>
+      layout.place(await bias()),
+    );
+  }
+  while (inputs.at(-1) === '') inputs.pop();
+  return graph.node(output, bits === 4 ? 'Linear4' : 'Linear8', inputs, {
+    domain: NATIVE_DOMAIN,
+    attributes: {
+      in_features: BigInt(columns),
+      out_features: BigInt(gate ? rows / 2 : rows),
+      activation: gate ? ACTIVATIONS[gate] : 0n,
+      epsilon: norm?.epsilon ?? 0,
+    },
+  });
+}

@@ -1,0 +1,271 @@
+import { describe, expect, test } from 'vitest';
+import { float32ToFloat16 } from '../../src/model/float-conversion.ts';
+import { pack4, pack8, PackedLayout } from '../../src/model/native/packed-matrix.ts';
+import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize-blocks.ts';
+import { quantizeRow } from '../../src/model/row-matrix.ts';
+import type { WeightSource } from '../../src/model/weights.ts';
+import {
+  floats,
+  type NodeCall,
+  type NodeValue,
+  presentInstructions,
+  randomNumbers,
+  runNode,
+} from '../support/native-node.ts';
+import {
+  geluTanh,
+  product,
+  quantizeActivations,
+  type ReferenceWeights,
+  silu,
+} from '../support/native-reference.ts';
+
+interface Case {
+  readonly rows: number;
+  readonly inFeatures: number;
+  /** Of the output. */
+  readonly outFeatures: number;
+  readonly bits: 4 | 8;
+  readonly norm?: boolean;
+  readonly bias?: boolean;
+  readonly activation?: 0 | 1 | 2;
+  readonly residual?: boolean;
+}
+
+const EPSILON = 1e-5;
+
+function weightSource(matrix: Float32Array): WeightSource {
+  return { get: async () => matrix, close: async () => {} };
+}
+
+/** All that a node reads, and what it must give. */
+async function prepare(c: Case, x: Float32Array, matrix: Float32Array) {
+  const { inFeatures, outFeatures, bits, activation = 0 } = c;
+  const matrixRows = activation === 0 ? outFeatures : 2 * outFeatures;
+  const layout = new PackedLayout(matrixRows, inFeatures, activation !== 0);
+  const source = { name: 'm', tensors: [{ name: 'm', rows: matrixRows }], columns: inFeatures };
+  const packed = await (bits === 4 ? pack4 : pack8)(weightSource(matrix), source, layout);
+  const norm = c.norm ? randomNumbers(3, inFeatures) : null;
+  const bias = c.bias ? randomNumbers(4, matrixRows, 0.1) : null;
+  const residual = c.residual ? randomNumbers(5, c.rows * outFeatures) : null;
+  const { numPlaces, padded } = layout;
+  const scales: NodeValue =
+    bits === 4
+      ? { type: 'float16', shape: [numPlaces, padded / 64], data: float32ToFloat16(packed.scales) }
+      : floats([numPlaces], packed.scales);
+  return {
+    norm,
+    bias,
+    residual,
+    call: (output: Float32Array, input = x, rows = c.rows): NodeCall => ({
+      opType: bits === 4 ? 'Linear4' : 'Linear8',
+      attributes: {
+        in_features: BigInt(inFeatures),
+        out_features: BigInt(outFeatures),
+        activation: BigInt(activation),
+        epsilon: EPSILON,
+      },
+      inputs: [
+        floats([rows, inFeatures], input),
+        { type: 'uint8', shape: [numPlaces, (padded * bits) / 8], data: packed.values },
+        scales,
+        norm ? floats([inFeatures], norm) : undefined,
+        bias ? floats([numPlaces], layout.place(bias)) : undefined,
+        residual ? floats([rows, outFeatures], residual) : undefined,
+      ],
+      outputs: [floats([rows, outFeatures], output)],
+    }),
+  };
+}
+
+function referenceWeights(matrix: Float32Array, columns: number, bits: 4 | 8): ReferenceWeights {
+  const rows = matrix.length / columns;
+  const indexes = Array.from({ length: rows }, (_, row) => row);
+  if (bits === 8) {
+    const quantized = indexes.map((row) => {
+      const integers = new Int8Array(columns);
+      const scale = quantizeRow(matrix.subarray(row * columns, (row + 1) * columns), integers);
+      return { integers: Int32Array.from(integers), scales: Float64Array.of(Math.fround(scale)) };
+    });
+    return {
+      integers: quantized.map(({ integers }) => integers),
+      scales: quantized.map(({ scales }) => scales),
+      block: columns,
+    };
+  }
+  const blocks = Math.ceil(columns / BLOCK_SIZE);
+  const quantized = emptyBlocks(rows, columns, 4);
+  quantizeRows(matrix, columns, 4, quantized, 0);
+  const nibble = (row: number, k: number) => {
+    const byte = quantized.packed[row * blocks * 32 + (k >> 1)] ?? 0;
+    return (k & 1 ? byte >> 4 : byte & 15) - 8;
+  };
+  return {
+    integers: indexes.map((row) => Int32Array.from({ length: columns }, (_, k) => nibble(row, k))),
+    scales: indexes.map((row) =>
+      Float64Array.from(quantized.scales.subarray(row * blocks, (row + 1) * blocks)),
+    ),
+    block: BLOCK_SIZE,
+  };
+}
+
+function expected(
+  c: Case,
+  x: Float32Array,
+  matrix: Float32Array,
+  { norm, bias, residual }: Awaited<ReturnType<typeof prepare>>,
+): number[] {
+  const weights = referenceWeights(matrix, c.inFeatures, c.bits);
+  const activate = c.activation === 1 ? silu : geluTanh;
+  return Array.from({ length: c.rows }, (_, row) => {
+    const of = x.subarray(row * c.inFeatures, (row + 1) * c.inFeatures);
+    const y = product(quantizeActivations(of, weights.block, norm, EPSILON), weights);
+    const sum = Array.from(y, (value, i) => value + (bias?.[i] ?? 0));
+    const columns = c.activation
+      ? sum.slice(0, c.outFeatures).map((gate, i) => activate(gate) * (sum[c.outFeatures + i] ?? 0))
+      : sum;
+    return columns.map((value, i) => value + (residual?.[row * c.outFeatures + i] ?? 0));
+  }).flat();
+}
+
+const FUSIONS: readonly Partial<Case>[] = [
+  {},
+  { norm: true, bias: true },
+  { activation: 1, norm: true },
+  { activation: 2, bias: true },
+  { residual: true },
+  { norm: true, bias: true, residual: true },
+];
+
+const SHAPES = [
+  [1, 1, 1],
+  [1, 64, 32],
+  [2, 3, 5],
+  [3, 65, 33],
+  [7, 100, 31],
+  [9, 128, 48],
+  [17, 200, 17],
+  [33, 64, 100],
+  [130, 72, 40],
+  [5, 1030, 70],
+] as const;
+
+const CASES: Case[] = SHAPES.flatMap(([rows, inFeatures, outFeatures], at) =>
+  ([4, 8] as const).flatMap((bits) => [
+    { rows, inFeatures, outFeatures, bits, ...FUSIONS[at % FUSIONS.length] },
+    { rows, inFeatures, outFeatures, bits, ...FUSIONS[(at + 3) % FUSIONS.length] },
+  ]),
+);
+
+const bytesOf = (values: Float32Array) => Buffer.from(values.buffer);
+
+describe.each(CASES)('%j', (c) => {
+  const matrixRows = (c.activation ? 2 : 1) * c.outFeatures;
+  const x = randomNumbers(1, c.rows * c.inFeatures);
+  const matrix = randomNumbers(2, matrixRows * c.inFeatures, 0.3);
+
+  test('is what plain loops compute, the same bits on every instruction set', async () => {
+    const node = await prepare(c, x, matrix);
+    const wanted = expected(c, x, matrix, node);
+    const largest = wanted.reduce((max, value) => Math.max(max, Math.abs(value)), 1e-6);
+    // Scales of 4-bit weights are float16 in the operator.
+    const tolerance = (c.bits === 4 ? 1e-3 : 1e-5) * largest;
+    const results = presentInstructions().map((instructions) => {
+      const y = new Float32Array(wanted.length).fill(NaN);
+      runNode(node.call(y), instructions);
+      return y;
+    });
+    for (const y of results) {
+      const worst = wanted.reduce(
+        (max, value, i) => Math.max(max, Math.abs(value - (y[i] ?? NaN))),
+        0,
+      );
+      expect(worst).toBeLessThan(tolerance);
+      expect(bytesOf(y).equals(bytesOf(results[0] ?? y))).toBe(true);
+    }
+  });
+
+  test('gives a row the same bits alone and with threads', async () => {
+    const node = await prepare({ ...c, residual: false }, x, matrix);
+    const together = new Float32Array(c.rows * c.outFeatures);
+    runNode(node.call(together), null, 3);
+    const row = c.rows - 1;
+    const alone = new Float32Array(c.outFeatures);
+    runNode(node.call(alone, x.slice(row * c.inFeatures), 1));
+    expect(bytesOf(alone).equals(bytesOf(together.slice(row * c.outFeatures)))).toBe(true);
+  });
+});
+
+describe.each([4, 8] as const)('extremes with %i bits', (bits) => {
+  const c: Case = { rows: 4, inFeatures: 200, outFeatures: 40, bits };
+
+  async function run(x: Float32Array, matrix: Float32Array): Promise<Float32Array[]> {
+    const node = await prepare(c, x, matrix);
+    return presentInstructions().map((instructions) => {
+      const y = new Float32Array(c.rows * c.outFeatures).fill(-1);
+      runNode(node.call(y), instructions);
+      return y;
+    });
+  }
+
+  test('zeros and denormals give zeros', async () => {
+    const x = new Float32Array(c.rows * c.inFeatures);
+    x.fill(1e-40, c.inFeatures, 2 * c.inFeatures);
+    for (const y of await run(x, randomNumbers(2, c.outFeatures * c.inFeatures))) {
+      expect(y.every((value) => Object.is(value, 0))).toBe(true);
+    }
+  });
+
+  test('the largest products do not overflow', async () => {
+    const x = new Float32Array(c.rows * c.inFeatures).map((_, i) => (i % 3 === 0 ? -1e30 : 1e30));
+    const matrix = new Float32Array(c.outFeatures * c.inFeatures).map((_, i) =>
+      i % 2 === 0 ? -1e5 : 1e5,
+    );
+    const weights = referenceWeights(matrix, c.inFeatures, bits);
+    const of = quantizeActivations(x.subarray(0, c.inFeatures), weights.block, null, EPSILON);
+    const wanted = product(of, weights);
+    for (const y of await run(x, matrix)) {
+      for (const [i, value] of wanted.entries()) {
+        expect(Math.abs((y[i] ?? NaN) - value)).toBeLessThan(1e-3 * 1e37);
+      }
+    }
+  });
+
+  test('what is not a number stays in its row', async () => {
+    const x = randomNumbers(1, c.rows * c.inFeatures);
+    const matrix = randomNumbers(2, c.outFeatures * c.inFeatures);
+    const [before] = await run(x, matrix);
+    x[c.inFeatures + 7] = NaN;
+    x[2 * c.inFeatures + 9] = Infinity;
+    for (const y of await run(x, matrix)) {
+      const rows = Array.from({ length: c.rows }, (_, row) =>
+        y.slice(row * c.outFeatures, (row + 1) * c.outFeatures),
+      );
+      expect(rows[1]?.every(Number.isNaN)).toBe(true);
+      expect(rows[2]?.some(Number.isFinite)).toBe(false);
+      for (const row of [0, 3]) {
+        expect(rows[row]).toEqual(before?.slice(row * c.outFeatures, (row + 1) * c.outFeatures));
+      }
+    }
+  });
+});
+
+test('inputs that do not fit are refused', async () => {
+  const c: Case = { rows: 2, inFeatures: 64, outFeatures: 32, bits: 8 };
+  const x = randomNumbers(1, 128);
+  const node = await prepare(c, x, randomNumbers(2, 64 * 32));
+  const call = node.call(new Float32Array(64));
+  const withInput = (index: number, shape: number[], size: number) => ({
+    ...call,
+    inputs: call.inputs.map((input, i) =>
+      i === index ? floats(shape, new Float32Array(size)) : input,
+    ),
+  });
+  expect(() => runNode(withInput(0, [2, 63], 126))).toThrow('x has no whole rows');
+  expect(() => runNode(withInput(2, [31], 31))).toThrow('scales are of another size');
+  expect(() => runNode(withInput(3, [63], 63))).toThrow('the norm is of another size');
+  expect(() => runNode(withInput(4, [31], 31))).toThrow('the bias is of another size');
+  expect(() => runNode(withInput(5, [1, 32], 32))).toThrow('the residual is of another size');
+  const attributes = { ...call.attributes, in_features: 65_537n };
+  expect(() => runNode({ ...call, attributes })).toThrow('in_features is not from 1 to 65536');
+});

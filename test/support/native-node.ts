@@ -1,0 +1,116 @@
+import { type ElementType, elementTypeValue } from '../../src/ort/element-type.ts';
+import type { AttributeValue } from '../../src/onnx/attributes.ts';
+import { GraphBuilder, NATIVE_DOMAIN } from '../../src/onnx/graph-builder.ts';
+import { IoBinding } from '../../src/ort/io-binding.ts';
+import { nativeKernels } from '../../src/ort/native-kernels.ts';
+import { Session } from '../../src/ort/session.ts';
+import { Tensor } from '../../src/ort/tensor.ts';
+
+type Data = Float32Array | Uint8Array | Int8Array | Uint16Array | Int32Array | BigInt64Array;
+
+/** A value that a node reads or writes; written in place where an output has an input's array. */
+export interface NodeValue {
+  readonly type: Exclude<ElementType, 'bool'>;
+  readonly shape: readonly number[];
+  readonly data: Data;
+}
+
+export interface NodeCall {
+  readonly opType: string;
+  readonly attributes: Readonly<Record<string, AttributeValue>>;
+  /** Undefined ones are left out. */
+  readonly inputs: readonly (NodeValue | undefined)[];
+  readonly outputs: readonly NodeValue[];
+}
+
+/** Instruction sets that this machine may have, the best one last. */
+export const INSTRUCTIONS =
+  process.arch === 'arm64'
+    ? (['scalar', 'neon'] as const)
+    : (['scalar', 'avx2', 'avx512'] as const);
+
+/** Those that it has. */
+export function presentInstructions(): string[] {
+  const kernels = nativeKernels();
+  if ('missing' in kernels) throw new Error(kernels.missing);
+  const best = INSTRUCTIONS.findIndex((name) => name === kernels.instructions);
+  return INSTRUCTIONS.slice(0, best + 1);
+}
+
+/** Runs one operator of native/ in a session of its own, on an instruction set. */
+export function runNode(
+  { opType, attributes, inputs, outputs }: NodeCall,
+  instructions: string | null = null,
+  threads = 1,
+): void {
+  const graph = new GraphBuilder('node');
+  const inputNames = inputs.map((value, index) => (value ? `in${index}` : ''));
+  for (const [index, value] of inputs.entries()) {
+    if (value) graph.input(`in${index}`, value.type, value.shape);
+  }
+  const outputNames = outputs.map((_, index) => `out${index}`);
+  graph.node('node', opType, inputNames, {
+    domain: NATIVE_DOMAIN,
+    outputs: outputNames,
+    attributes,
+  });
+  for (const [index, { type, shape }] of outputs.entries())
+    graph.output(`out${index}`, type, shape);
+  const session = withInstructions(
+    instructions,
+    () =>
+      new Session(graph.toBytes(), {
+        nativeKernels: true,
+        intraOpThreads: threads,
+        spinning: false,
+      }),
+  );
+  const binding = new IoBinding(session);
+  const tensors = [...inputs, ...outputs].map((value) => value && tensorOf(value));
+  for (const [index, name] of inputNames.entries()) {
+    const tensor = tensors[index];
+    if (tensor) binding.bindInput(name, tensor);
+  }
+  for (const [index, name] of outputNames.entries()) {
+    const tensor = tensors[inputs.length + index];
+    if (tensor) binding.bindOutput(name, tensor);
+  }
+  try {
+    session.run(binding);
+  } finally {
+    for (const tensor of tensors) tensor?.release();
+    session.release();
+  }
+}
+
+/** Operators choose their kernels when they are made. */
+export function withInstructions<R>(name: string | null, make: () => R): R {
+  if (name === null) return make();
+  process.env['CHAIRLIFT_INSTRUCTIONS'] = name;
+  try {
+    return make();
+  } finally {
+    delete process.env['CHAIRLIFT_INSTRUCTIONS'];
+  }
+}
+
+function tensorOf({ type, shape, data }: NodeValue): Tensor {
+  if (elementTypeValue(type) === 0) throw new TypeError(`${type} is no type of tensors`);
+  return Tensor.over(type, shape, data as never);
+}
+
+export const floats = (shape: readonly number[], data: Float32Array): NodeValue => ({
+  type: 'float',
+  shape,
+  data,
+});
+
+/** Deterministic numbers, roughly normal. */
+export function randomNumbers(seed: number, count: number, scale = 1): Float32Array {
+  let state = seed * 2_654_435_761 + 12_345;
+  const next = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+    return ((state >>> 8) / 2 ** 24) * 2 - 1;
+  };
+  return Float32Array.from({ length: count }, () => (next() + next() + next()) * scale);
+}
