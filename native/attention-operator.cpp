@@ -24,7 +24,6 @@ struct AttentionKernel {
 };
 
 constexpr size_t kFirstGroup = 6, kGroupInputs = 5;
-constexpr size_t kMaxHeadDim = 512;
 // Values that a task appends at least.
 constexpr size_t kAppendValues = 16384;
 // With fewer tasks than this, those over a long context are split.

@@ -12,7 +12,6 @@ namespace CHAIRLIFT_INSTRUCTIONS {
 constexpr float kLowest = -3.0e38f;
 // Positions whose keys are turned together.
 constexpr size_t kTurned = 4 * kLanes;
-constexpr size_t kMaxHeadDim = 512;
 
 // ---- The cache's types ------------------------------------------------------------------------------
 

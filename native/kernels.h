@@ -104,6 +104,7 @@ struct AttentionGroup {
 };
 
 constexpr size_t kMaxGroups = 2;
+constexpr size_t kMaxHeadDim = 512;
 
 // Causal attention over a KV cache that is appended to in place.
 //

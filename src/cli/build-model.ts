@@ -12,16 +12,20 @@ export async function buildWithProgress(
     precision,
     activationDtype = 'float32',
     maxModelLen,
-  }: Pick<BuildOptions, 'precision' | 'activationDtype' | 'maxModelLen'>,
+    nativeKernels,
+  }: Pick<BuildOptions, 'precision' | 'activationDtype' | 'maxModelLen' | 'nativeKernels'>,
   kvCacheDtype: Options['kvCacheDtype'],
 ): Promise<BuiltModel> {
-  const calibration = kvCacheDtype === 'int8' ? await loadCalibration() : {};
+  // Our own kernels find scales as they go.
+  const calibrates = kvCacheDtype === 'int8' && !nativeKernels;
+  const calibration = calibrates ? await loadCalibration() : {};
   const cacheDirectory = defaultCacheDirectory();
   return withProgressBar('building the model', (onProgress) =>
     prepareModel(source, {
       precision,
       activationDtype,
       maxModelLen,
+      nativeKernels,
       cacheDirectory,
       ...calibration,
       onProgress,

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { buildWithProgress } from './build-model.ts';
 import { chooseDevice, DEVICE_OPTIONS } from './device.ts';
 import { chooseModel } from './model-source.ts';
+import { resolveKernels } from './kernels.ts';
 import { addOptions, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 
@@ -12,6 +13,7 @@ const NAMES = [
   'precision',
   'maxModelLen',
   'kvCacheDtype',
+  'kernels',
   'randomWeights',
 ] as const;
 
@@ -27,14 +29,19 @@ export function buildCommand(): Command {
     );
     const device = await chooseDevice(options, decoder.config);
     const choice = resolvePrecision(options.precision, device, decoder);
+    const kernels = await resolveKernels(options, {
+      ...choice,
+      model: decoder.kind,
+      device: device.device.name,
+    });
     const { graphPath, manifest } = await buildWithProgress(
       source,
-      { ...choice, maxModelLen: options.maxModelLen },
+      { ...choice, ...kernels, maxModelLen: options.maxModelLen },
       options.kvCacheDtype,
     );
     const millions = (manifest.numParameters / 1e6).toFixed(1);
     console.log(
-      `${manifest.family}, ${millions}M parameters, ${manifest.precision}, KV cache ${manifest.kvCacheDtype}`,
+      `${manifest.family}, ${millions}M parameters, ${manifest.precision}, kernels ${manifest.kernels}, KV cache ${manifest.kvCacheDtype}`,
     );
     console.log(dirname(graphPath));
   });

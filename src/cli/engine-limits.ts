@@ -62,8 +62,8 @@ export function engineLimits(
         `do: leave it out, or give --max-model-len ${window}, up to which they have no effect`,
     );
   }
-  if (options.kvCacheDtype === 'int8' && gpu) {
-    throw new UsageError('--kv-cache-dtype int8 needs --device cpu');
+  if (options.kvCacheDtype !== 'auto' && gpu) {
+    throw new UsageError(`--kv-cache-dtype ${options.kvCacheDtype} needs --device cpu`);
   }
   if (options.durableKv === true && gpu) {
     throw new UsageError(

@@ -10,10 +10,11 @@ import { PRECISIONS } from '../model/build/manifest.ts';
 import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './usage-error.ts';
 import { type ChosenModel, chooseModel } from './model-source.ts';
+import { resolveKernels } from './kernels.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';
 
-const NAMES: readonly OptionName[] = ['model', 'kvCacheDtype', 'maxNumSeqs', 'threads'];
+const NAMES: readonly OptionName[] = ['model', 'kvCacheDtype', 'kernels', 'maxNumSeqs', 'threads'];
 
 /** Evaluation data that comes with a model. */
 const OWN_DATA = 'eval.jsonl';
@@ -45,7 +46,7 @@ export function evalCommand(): Command {
 async function evaluatePrecisions(command: Command): Promise<void> {
   const own = ownOptions.safeParse(command.opts());
   if (!own.success) throw new UsageError(z.prettifyError(own.error));
-  const { kvCacheDtype, maxNumSeqs, threads, ...options } = readOptions(command);
+  const { kvCacheDtype, kernels, maxNumSeqs, threads, ...options } = readOptions(command);
   const chosen = await chooseModel({ ...options, precision: 'auto' }, async () => null);
   const data = await readEvalFile(own.data.data ?? (await ownData(chosen)));
   const text = {
@@ -55,7 +56,12 @@ async function evaluatePrecisions(command: Command): Promise<void> {
   const encoded = encodeData(data, text);
   const reports: PrecisionReport[] = [];
   for (const precision of own.data.precisions) {
-    const model = await buildWithProgress(chosen.source, { precision }, kvCacheDtype);
+    const circumstances = { precision, activationDtype: 'float32', device: 'cpu' } as const;
+    const choice = await resolveKernels(
+      { kernels, kvCacheDtype },
+      { ...circumstances, model: chosen.decoder.kind },
+    );
+    const model = await buildWithProgress(chosen.source, { precision, ...choice }, kvCacheDtype);
     const bar = progressBar(precision);
     bar.start(encoded.texts.length + encoded.prompts.length, 0);
     try {

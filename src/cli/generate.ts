@@ -10,6 +10,7 @@ import { buildWithProgress } from './build-model.ts';
 import { engineLimits, requireReach } from './engine-limits.ts';
 import { UsageError } from './usage-error.ts';
 import { chooseModel } from './model-source.ts';
+import { resolveKernels } from './kernels.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 import { loadTextModel, type TextModel } from '../front/text/load-text-model.ts';
@@ -18,6 +19,7 @@ const NAMES: readonly OptionName[] = [
   'model',
   'precision',
   'kvCacheDtype',
+  'kernels',
   'maxModelLen',
   'threads',
   'randomWeights',
@@ -75,9 +77,14 @@ async function generate(command: Command, argument: string | undefined): Promise
 
   const engine = new EngineClient();
   const choice = resolvePrecision(options.precision, null, chosen.decoder);
+  const kernels = await resolveKernels(options, {
+    ...choice,
+    model: chosen.decoder.kind,
+    device: 'cpu',
+  });
   const model = await buildWithProgress(
     chosen.source,
-    { ...choice, maxModelLen: limits.maxModelLen },
+    { ...choice, ...kernels, maxModelLen: limits.maxModelLen },
     options.kvCacheDtype,
   );
   requireReach(limits, model.manifest);

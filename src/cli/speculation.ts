@@ -2,6 +2,7 @@ import type { DeviceOptions } from '../engine/gpu/device-options.ts';
 import type { SpeculativeOptions } from '../engine/process/protocol.ts';
 import { inspectModelFolder } from '../model/huggingface/model-folder.ts';
 import { buildWithProgress } from './build-model.ts';
+import type { KernelChoice } from './kernels.ts';
 import { UsageError } from './usage-error.ts';
 import { localModelFolder } from './download-model.ts';
 import type { Options } from './options.ts';
@@ -9,14 +10,15 @@ import type { PrecisionChoice } from './precision-choice.ts';
 
 /**
  * What `--speculative` means for a model, with the draft model built; null for none. `auto` guesses
- * only where that can't change a text: on GPUs, and with quantized weights or a quantized cache, a
- * run of several tokens rounds differently from a run of one.
+ * only where that can't change a text: on GPUs, and with quantized weights or a quantized cache and
+ * ONNX Runtime's kernels, a run of several tokens rounds differently from a run of one.
  * @throws UsageError when the flags do not go together
  * @throws ModelError when the draft model is missing, damaged or not supported
  */
 export async function speculation(
   options: Options<'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype'>,
-  choice: Pick<PrecisionChoice, 'precision' | 'activationDtype'>,
+  choice: Pick<PrecisionChoice, 'precision' | 'activationDtype'> &
+    Pick<KernelChoice, 'nativeKernels'>,
   device: DeviceOptions,
   { vocabSize }: { readonly vocabSize: number },
 ): Promise<SpeculativeOptions | null> {
@@ -29,13 +31,16 @@ export async function speculation(
   }
   const { precision } = choice;
   const hasExactWeights = precision === 'fp32' || precision === 'fp16';
-  const isExact = device.name === 'cpu' && hasExactWeights && kvCacheDtype === 'auto';
+  const hasExactCache = kvCacheDtype !== 'int8';
+  const isExact =
+    device.name === 'cpu' &&
+    (choice.nativeKernels !== undefined || (hasExactWeights && hasExactCache));
   const isWanted =
     speculative === 'auto' ? isExact || draftModel !== undefined : speculative !== 'off';
   if (!isWanted) return null;
   if (draftModel === undefined) return { draftModel: null, maxTokens };
   // If an export has no graph in that precision, the error comes when its graph is made.
-  const { path, config } = await inspectModelFolder(
+  const { path, config, kind } = await inspectModelFolder(
     await localModelFolder(draftModel, async ({ variants }) => {
       const [any] = variants;
       return variants.find((variant) => variant.precision === precision) ?? any ?? { file: '' };
@@ -48,5 +53,7 @@ export async function speculation(
     );
   }
   const source = { kind: 'folder', path } as const;
-  return { draftModel: await buildWithProgress(source, choice, kvCacheDtype), maxTokens };
+  const nativeKernels = kind === 'export' ? undefined : choice.nativeKernels;
+  const draftChoice = { ...choice, nativeKernels };
+  return { draftModel: await buildWithProgress(source, draftChoice, kvCacheDtype), maxTokens };
 }

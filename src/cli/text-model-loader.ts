@@ -27,6 +27,7 @@ import { resolveAttention } from './attention.ts';
 import { buildWithProgress } from './build-model.ts';
 import { type ChosenDevice, chooseDevice } from './device.ts';
 import { type EngineLimits, engineLimits, requireReach } from './engine-limits.ts';
+import { type KernelChoice, resolveKernels } from './kernels.ts';
 import { type ChosenModel, chooseModel } from './model-source.ts';
 import { ENGINE_FLAGS } from './flags/engine-flags.ts';
 import { MODEL_FLAGS } from './flags/model-flags.ts';
@@ -73,7 +74,7 @@ export interface TextModelLoaderOptions {
 
 /** A model that serves, and how it came to run as it does. */
 export interface LoadedText extends TextRuntime {
-  readonly how: Pick<Plan, 'limits' | 'attention' | 'choice' | 'chosenDevice'> & {
+  readonly how: Pick<Plan, 'limits' | 'attention' | 'choice' | 'kernels' | 'chosenDevice'> & {
     readonly manifest: DecoderManifest;
   };
 }
@@ -85,6 +86,7 @@ interface Plan {
   readonly chosenDevice: ChosenDevice;
   readonly limits: EngineLimits;
   readonly choice: PrecisionChoice;
+  readonly kernels: KernelChoice;
   readonly attention: 'slots' | 'paged';
 }
 
@@ -112,14 +114,15 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const { name, instances } = definition;
     const { timings, statistics, metrics: hub, isShared } = this.#server;
     const plan = await this.#plan(definition);
-    const { options, chosen, chosenDevice, limits, choice, attention } = plan;
+    const { options, chosen, chosenDevice, limits, choice, kernels, attention } = plan;
+    const formats = { ...choice, ...kernels };
     const { specialTokensInContent = false, maxQueue, maxQueueTokens } = options;
     const textSource = { ...chosen.text, specialTokensInContent };
     const textModel = await loadTextModel(textSource);
     onState('building');
     const model = await buildWithProgress(
       chosen.source,
-      { ...choice, maxModelLen: limits.maxModelLen },
+      { ...formats, maxModelLen: limits.maxModelLen },
       options.kvCacheDtype,
     );
     requireReach(limits, model.manifest);
@@ -144,7 +147,12 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         kvCacheMemory: Math.floor(limits.kvCacheMemory / instances),
         threads: Math.max(1, Math.floor((limits.threads || usableCores()) / instances)),
         attention,
-        speculative: await speculation(options, choice, chosenDevice.device, chosen.decoder.config),
+        speculative: await speculation(
+          options,
+          formats,
+          chosenDevice.device,
+          chosen.decoder.config,
+        ),
         grammarVocabulary: vocabulary,
       });
       await Promise.all([
@@ -186,7 +194,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
           template: chatTemplate?.text ?? '',
         },
       },
-      how: { limits, attention, choice, chosenDevice, manifest: model.manifest },
+      how: { limits, attention, choice, kernels, chosenDevice, manifest: model.manifest },
       memoryBytes: weights + engine.info.kvCacheBytes,
       async stop() {
         admission.close();
@@ -220,7 +228,12 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       choice.activationDtype,
       kind,
     );
-    return { options, chosen, chosenDevice, limits, choice, attention };
+    const kernels = await resolveKernels(options, {
+      ...choice,
+      model: kind,
+      device: chosenDevice.device.name,
+    });
+    return { options, chosen, chosenDevice, limits, choice, kernels, attention };
   }
 
   #newEngine(

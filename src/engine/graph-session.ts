@@ -24,10 +24,11 @@ const DAMAGED: ReadonlySet<string> = new Set([
  */
 export function openGraph(
   path: string,
-  { weightsFolder }: Pick<BuiltModel, 'weightsFolder'>,
-  options: SessionOptions = {},
+  { weightsFolder, manifest }: Pick<BuiltModel, 'weightsFolder' | 'manifest'>,
+  given: SessionOptions = {},
   weights: SharedWeights | null = null,
 ): Session {
+  const options = { ...given, nativeKernels: manifest.kernels === 'native' };
   try {
     // Paths that lead out of the graph's own folder are refused, and links may be, too.
     if (dirname(path) === weightsFolder) return new Session(path, options, weights);

@@ -3,12 +3,18 @@ import type { Options } from '../../src/cli/options.ts';
 import { speculation } from '../../src/cli/speculation.ts';
 import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
+import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import type { Precision } from '../../src/model/build/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 
 type Flags = Options<'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype'>;
 
-function choose(flags: Partial<Flags>, precision: Precision = 'fp32', device = CPU_DEVICE) {
+function choose(
+  flags: Partial<Flags>,
+  precision: Precision = 'fp32',
+  device = CPU_DEVICE,
+  nativeKernels?: BuildOptions['nativeKernels'],
+) {
   const options: Flags = {
     speculative: 'auto',
     speculativeTokens: 8,
@@ -16,7 +22,7 @@ function choose(flags: Partial<Flags>, precision: Precision = 'fp32', device = C
     kvCacheDtype: 'auto',
     ...flags,
   };
-  const choice = { precision, activationDtype: 'float32' } as const;
+  const choice = { precision, activationDtype: 'float32', nativeKernels } as const;
   return speculation(options, choice, device, parseDecoderConfig(PRESETS.tiny, 'tiny'));
 }
 
@@ -27,6 +33,8 @@ describe('--speculative', () => {
     expect(await choose({}, 'fp16')).toEqual(fromTexts);
     expect(await choose({}, 'int8')).toBeNull();
     expect(await choose({}, 'int4')).toBeNull();
+    const native = { kvCacheDtype: 'int8' } as const;
+    expect(await choose({}, 'int4', CPU_DEVICE, native)).toEqual(fromTexts);
     expect(await choose({ kvCacheDtype: 'int8' })).toBeNull();
     expect(await choose({}, 'fp32', { ...CPU_DEVICE, name: 'cuda' })).toBeNull();
     expect(await choose({ speculative: 'ngram' }, 'int8')).toEqual(fromTexts);

@@ -11,7 +11,7 @@ import { argmax } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import type { Precision } from '../../src/model/build/manifest.ts';
+import type { KernelSet, KvCacheDtype, Precision } from '../../src/model/build/manifest.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
@@ -58,15 +58,18 @@ class Text {
     name: string,
     maxModelLen: number,
     precision: Precision = 'fp32',
-    kvCacheDtype: 'float32' | 'int8' = 'float32',
+    kvCacheDtype: KvCacheDtype = 'float32',
+    kernels: KernelSet = 'onnxruntime',
   ): Promise<Text> {
+    const isNative = kernels === 'native';
     const model = await prepareModel(
       { kind: 'folder', path: join(FIXTURES, name) },
       {
         precision,
         maxModelLen,
         cacheDirectory: cache.path,
-        ...(kvCacheDtype === 'int8' && { calibrateKv }),
+        ...(isNative && { nativeKernels: { kvCacheDtype } }),
+        ...(kvCacheDtype === 'int8' && !isNative && { calibrateKv }),
       },
     );
     return new Text(new CpuDecoder(model, { numSlots: 1, maxModelLen }));
@@ -114,18 +117,22 @@ describe.each(readdirSync(FIXTURES))('%s', (name) => {
   });
 
   it.each([
-    ['fp32', 'float32', 1e-5],
-    ['fp16', 'float32', 0.01],
-    ['int8', 'float32', 0.1],
+    ['fp32', 'float32', 'onnxruntime', 1e-5],
+    ['fp16', 'float32', 'onnxruntime', 0.01],
+    ['int8', 'float32', 'onnxruntime', 0.1],
     // Weights this small and random have little to average out.
-    ['int4', 'float32', 0.7],
-    ['fp32', 'int8', 0.05],
+    ['int4', 'float32', 'onnxruntime', 0.7],
+    ['fp32', 'int8', 'onnxruntime', 0.05],
+    ['int8', 'float32', 'native', 0.1],
+    ['int4', 'float32', 'native', 0.7],
+    ['int8', 'float16', 'native', 0.1],
+    ['int8', 'int8', 'native', 0.1],
   ] as const)(
-    'in %s with a KV cache in %s computes the same chunk by chunk',
-    async (precision, dtype, tolerance) => {
+    'in %s with a KV cache in %s and kernels of %s computes the same chunk by chunk',
+    async (precision, dtype, kernels, tolerance) => {
       const [, long] = await readReferences(name);
       const { ids = [], greedy = [], maxModelLen = 0, lengths = [], logitsAt } = long ?? {};
-      const text = await Text.open(name, maxModelLen, precision, dtype);
+      const text = await Text.open(name, maxModelLen, precision, dtype, kernels);
       const all = [...ids, ...greedy];
       let start = 0;
       for (const end of lengths) {

@@ -7,7 +7,12 @@ import { z } from 'zod';
 
 import { LockstepDecoder } from '../../src/eval/lockstep-decoder.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { type BuiltModel, type Precision, PRECISIONS } from '../../src/model/build/manifest.ts';
+import {
+  type BuiltModel,
+  type KvCacheDtype,
+  type Precision,
+  PRECISIONS,
+} from '../../src/model/build/manifest.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
 
 const SUMMIT = 'models/summit';
@@ -52,6 +57,23 @@ async function firstLogits(precision: Precision): Promise<Float32Array[]> {
   return all;
 }
 
+/** How far logits are from the reference's, and how many of the likeliest tokens are the same. */
+function deviation(all: readonly Float32Array[]): { largest: number; same: number } {
+  let largest = 0;
+  let same = 0;
+  for (const [
+    i,
+    { top_ids: topIds, top_logits: topLogits, greedy },
+  ] of reference.prompts.entries()) {
+    const logits = all[i] ?? new Float32Array();
+    for (const [j, id] of topIds.entries()) {
+      largest = Math.max(largest, Math.abs((logits[id] ?? NaN) - (topLogits[j] ?? NaN)));
+    }
+    same += Number(logits.indexOf(Math.max(...logits)) === greedy[0]);
+  }
+  return { largest, same };
+}
+
 // Measured with AVX-512: fp16 2e-5 and 12 of 12 tokens, int8 0.23 and 12, int4 0.96 and 11. Other
 // CPUs round differently.
 describe.each([
@@ -60,23 +82,45 @@ describe.each([
   ['int4', 2.5, 10],
 ] as const)('%s', (precision, tolerance, sameTokens) => {
   test("summit's logits stay near those of another implementation", async () => {
-    const all = await firstLogits(precision);
-    let largest = 0;
-    let same = 0;
-    for (const [
-      i,
-      { top_ids: topIds, top_logits: topLogits, greedy },
-    ] of reference.prompts.entries()) {
-      const logits = all[i] ?? new Float32Array();
-      for (const [j, id] of topIds.entries()) {
-        largest = Math.max(largest, Math.abs((logits[id] ?? NaN) - (topLogits[j] ?? NaN)));
-      }
-      same += Number(logits.indexOf(Math.max(...logits)) === greedy[0]);
-    }
+    const { largest, same } = deviation(await firstLogits(precision));
     expect(largest).toBeLessThan(tolerance);
     expect(same).toBeGreaterThanOrEqual(sameTokens);
   });
 });
+
+/** Likewise with native kernels, token by token. */
+async function nativeLogits(
+  precision: 'int8' | 'int4',
+  kvCacheDtype: KvCacheDtype,
+): Promise<Float32Array[]> {
+  const nativeKernels = { kvCacheDtype };
+  const model = await prepareModel(
+    { kind: 'folder', path: SUMMIT },
+    { precision, cacheDirectory, nativeKernels },
+  );
+  const capacity = Math.max(...reference.prompts.map(({ ids }) => ids.length));
+  const decoder = new LockstepDecoder(model, { numSlots: 1, capacity, threads: 1 });
+  onTestFinished(() => decoder.release());
+  return reference.prompts.map(({ ids }) => {
+    for (const [position, tokenId] of ids.entries()) decoder.step([{ tokenId, position }]);
+    return decoder.logits(0).slice();
+  });
+}
+
+test.each([
+  ['int8', 'float32', 0.6, 11],
+  ['int8', 'float16', 0.6, 11],
+  ['int8', 'int8', 0.6, 11],
+  ['int4', 'float32', 2.5, 10],
+  ['int4', 'float16', 2.5, 10],
+] as const)(
+  "with native kernels in %s and a KV cache of %s summit's logits stay as near",
+  async (precision, kvCacheDtype, tolerance, sameTokens) => {
+    const { largest, same } = deviation(await nativeLogits(precision, kvCacheDtype));
+    expect(largest).toBeLessThan(tolerance);
+    expect(same).toBeGreaterThanOrEqual(sameTokens);
+  },
+);
 
 test('fp16 computes what fp32 does, for weights that are float16 already', async () => {
   expect(await firstLogits('fp16')).toEqual(await firstLogits('fp32'));

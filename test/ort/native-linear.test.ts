@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { float32ToFloat16 } from '../../src/model/float-conversion.ts';
+import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.ts';
 import { pack4, pack8, PackedLayout } from '../../src/model/native/packed-matrix.ts';
-import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize-blocks.ts';
-import { quantizeRow } from '../../src/model/row-matrix.ts';
-import type { WeightSource } from '../../src/model/weights.ts';
+import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize/quantize-blocks.ts';
+import { quantizeRow } from '../../src/model/quantize/row-matrix.ts';
+import type { WeightSource } from '../../src/model/huggingface/weights.ts';
 import {
   floats,
   type NodeCall,

@@ -79,3 +79,74 @@ export function normalize(
   const meanSquare = x.reduce((sum, value) => sum + value * value, 0) / x.length;
   return x.map((value, i) => (value / Math.sqrt(meanSquare + epsilon)) * (weights[i] ?? 0));
 }
+
+/** What attention sees of one layer; see native/kernels.h. */
+export interface ReferenceAttention {
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headDim: number;
+  /** 0 for none. */
+  readonly window: number;
+  readonly softcap: number;
+  readonly cos: Float32Array;
+  readonly sin: Float32Array;
+  readonly norms: 'none' | 'head' | 'all heads';
+  readonly queryNorm: readonly number[];
+  readonly keyNorm: readonly number[];
+  readonly epsilon: number;
+  readonly sinks: readonly number[] | null;
+}
+
+/** Attention of one sequence from its first token on: by token, [heads * head_dim]. */
+export function attend(a: ReferenceAttention, qkv: readonly Float32Array[]): number[][] {
+  const { heads, kvHeads, headDim } = a;
+  const keys: number[][] = [];
+  const values: number[][] = [];
+  return qkv.map((token, position) => {
+    const part = (first: number, count: number) =>
+      Array.from(token.subarray(first * headDim, (first + count) * headDim));
+    const queries = turnHeads(a, part(0, heads), a.queryNorm, position);
+    keys.push(turnHeads(a, part(heads, kvHeads), a.keyNorm, position));
+    values.push(part(heads + kvHeads, kvHeads));
+    const first = a.window > 0 ? Math.max(0, position + 1 - a.window) : 0;
+    return Array.from({ length: heads }, (_, head) => {
+      const at = Math.floor((head * kvHeads) / heads) * headDim;
+      const query = queries.slice(head * headDim, (head + 1) * headDim);
+      const scores: number[] = [];
+      for (let p = first; p <= position; p++) {
+        const score = query.reduce((sum, x, d) => sum + x * (keys[p]?.[at + d] ?? 0), 0);
+        scores.push(a.softcap > 0 ? a.softcap * Math.tanh(score / a.softcap) : score);
+      }
+      const sink = a.sinks?.[head];
+      const most = Math.max(...scores, sink ?? -Infinity);
+      const weights = scores.map((score) => Math.exp(score - most));
+      const total =
+        weights.reduce((sum, x) => sum + x, 0) + (sink === undefined ? 0 : Math.exp(sink - most));
+      return Array.from({ length: headDim }, (__, d) =>
+        weights.reduce((sum, w, p) => sum + (w / total) * (values[first + p]?.[at + d] ?? 0), 0),
+      );
+    }).flat();
+  });
+}
+
+function turnHeads(
+  { headDim, norms, cos, sin, epsilon }: ReferenceAttention,
+  x: readonly number[],
+  norm: readonly number[],
+  position: number,
+): number[] {
+  const half = headDim / 2;
+  const whole = norms === 'all heads' ? normalize(x, norm, epsilon) : x;
+  const turned: number[] = [];
+  for (let first = 0; first < x.length; first += headDim) {
+    const part = whole.slice(first, first + headDim);
+    const head = norms === 'head' ? normalize(part, norm, epsilon) : part;
+    for (let i = 0; i < headDim; i++) {
+      const pair = i % half;
+      const [c, s] = [cos[position * half + pair] ?? 0, sin[position * half + pair] ?? 0];
+      const [own, other] = [head[i] ?? 0, head[(i + half) % headDim] ?? 0];
+      turned.push(i < half ? own * c - other * s : own * c + other * s);
+    }
+  }
+  return turned;
+}

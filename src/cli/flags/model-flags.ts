@@ -33,8 +33,15 @@ export const MODEL_FLAGS = {
   kvCacheDtype: {
     flags: '--kv-cache-dtype <name>',
     description:
-      'number format of the KV cache: auto (as the activations) or int8, a quarter of float32 (CPU)',
-    schema: z.enum(['auto', 'int8']),
+      'number format of the KV cache: auto, float32, float16 (CPU, with our own kernels) or int8 (CPU)',
+    schema: z.enum(['auto', 'float32', 'float16', 'int8']),
+    default: 'auto',
+  },
+  kernels: {
+    flags: '--kernels <name>',
+    description:
+      'whose products and attention run on a CPU: native (our own, for int8 and int4), onnxruntime, or auto, which is native where there are any',
+    schema: z.enum(['auto', 'native', 'onnxruntime']),
     default: 'auto',
   },
   attention: {

@@ -67,15 +67,17 @@ export class CpuDecoder implements Decoder {
 
   constructor(model: BuiltModel, options: CpuDecoderOptions) {
     const { graphPath, mixedGraphPath, weightsFolder, manifest } = model;
-    this.#layout = new SlotLayout(options);
+    // Native kernels give a token the same bits however it is computed.
+    const isNative = manifest.kernels === 'native';
+    const reproducible = (options.reproducible ?? false) && !isNative;
+    this.#layout = new SlotLayout({ ...options, reproducible });
     this.#weights = new SharedWeights(readExternalInitializers(graphPath, weightsFolder));
     const open = (path: string) => openGraph(path, model, options.session, this.#weights);
     this.#session = withPlainAttention(() => open(graphPath));
     this.#mixedSession = withPlainAttention(() => open(mixedGraphPath));
     const { numSlots, maxModelLen, maxRunTokens = 0, maxDraftTokens = 0 } = options;
-    const { reproducible = false } = options;
     // Flash attention rounds differently from plain attention.
-    const isLong = maxRunTokens > MAX_PLAIN_TOKENS && !reproducible;
+    const isLong = maxRunTokens > MAX_PLAIN_TOKENS && !reproducible && !isNative;
     this.#longSession = isLong ? open(graphPath) : null;
     this.#weights.trim();
     this.#padding = runPadding(manifest, reproducible);

@@ -12,11 +12,17 @@ export interface RunPadding {
   readonly isEven: boolean;
 }
 
-/** @param reproducible whether it matters */
-export function runPadding({ precision }: DecoderManifest, reproducible: boolean): RunPadding {
+/**
+ * Native kernels need none: they round alike whatever is computed together.
+ * @param reproducible whether it matters
+ */
+export function runPadding(
+  { precision, kernels }: DecoderManifest,
+  reproducible: boolean,
+): RunPadding {
   return {
-    minWidth: reproducible ? 2 : 1,
-    isEven: reproducible && precision === 'int4',
+    minWidth: reproducible && kernels !== 'native' ? 2 : 1,
+    isEven: reproducible && kernels !== 'native' && precision === 'int4',
   };
 }
 

@@ -1,4 +1,5 @@
 import type { DecoderManifest } from '../../model/build/manifest.ts';
+import { nativePositionWidth } from '../../model/native/position-width.ts';
 import { tensorByteLength } from '../../ort/element-type.ts';
 import { PAGE_BYTES } from '../../ort/native-memory.ts';
 import { BLOCK_SIZE } from './prefix-index.ts';
@@ -7,6 +8,7 @@ export interface KvShape {
   readonly elementType: 'float' | 'float16' | 'int8';
   readonly numLayers: number;
   readonly numKvHeads: number;
+  /** Elements of a position of a head; with native kernels an int8 one's scale is among them. */
   readonly headDim: number;
   readonly numSlots: number;
   /** Positions per slot, in whole pages of ours: every head begins at a page of the system. */
@@ -17,11 +19,13 @@ export interface KvShape {
 
 /** The KV cache's shape for a model; a slot has at least `maxModelLen` positions. */
 export function kvShape(
-  { numLayers, numKvHeads, headDim, kvCacheDtype }: DecoderManifest,
+  { kernels, kvCacheDtype, numLayers, numKvHeads, ...manifest }: DecoderManifest,
   numSlots: number,
   maxModelLen: number,
 ): KvShape {
   const elementType = kvCacheDtype === 'float32' ? 'float' : kvCacheDtype;
+  const headDim =
+    kernels === 'native' ? nativePositionWidth(manifest.headDim, kvCacheDtype) : manifest.headDim;
   let pageLength = BLOCK_SIZE;
   while (tensorByteLength(elementType, [pageLength, headDim]) % PAGE_BYTES !== 0) pageLength *= 2;
   const capacity = Math.ceil(maxModelLen / pageLength) * pageLength;

@@ -1,10 +1,15 @@
 import type { LayerKvScales } from '../graph/kv-scales.ts';
-import type { ActivationDtype, BuiltModel, Precision } from './manifest.ts';
+import type { ActivationDtype, BuiltModel, KvCacheDtype, Precision } from './manifest.ts';
 
 export interface BuildOptions {
   readonly precision: Precision;
   /** What the decoder computes in: float16 is for GPUs, with fp16 and int4 weights. */
   readonly activationDtype?: ActivationDtype;
+  /**
+   * Builds graphs of the operators of native/, with a KV cache of that type: int8 and int4 weights with
+   * float32 activations have them. ONNX Runtime's operators if left out.
+   */
+  readonly nativeKernels?: { readonly kvCacheDtype: KvCacheDtype } | undefined;
   /** Where built models are kept, see defaultCacheDirectory. */
   readonly cacheDirectory: string;
   /**

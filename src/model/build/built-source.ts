@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 
+import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { BuildOptions } from './build-options.ts';
 import { contentHash } from './content-hash.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { buildDecoderGraph, buildMixedGraph, buildPagedGraph } from '../graph/decoder-graph.ts';
 import type { NumberFormats } from '../graph/number-formats.ts';
+import { buildNativeGraph } from '../native/native-decoder.ts';
 import {
   type DecoderSource,
   GRAPH_FILE,
@@ -50,16 +52,11 @@ function builtSource(
     weightsFolder: null,
     identity,
     write: async (folder, options, kvScales) => {
-      const { precision, activationDtype = 'float32' } = options;
+      const { precision, activationDtype = 'float32', nativeKernels } = options;
       const weights = await open();
       try {
-        await writeGraphs(
-          folder,
-          config,
-          weights,
-          { precision, activationDtype, kvScales },
-          options,
-        );
+        const formats = { precision, activationDtype, kvScales };
+        await writeGraphs(folder, graphsOf(config, weights, formats, options), options);
       } finally {
         await weights.close();
       }
@@ -67,7 +64,8 @@ function builtSource(
         family: config.family.modelType,
         precision,
         activationDtype,
-        kvCacheDtype: kvScales ? 'int8' : activationDtype,
+        kvCacheDtype: nativeKernels?.kvCacheDtype ?? (kvScales ? 'int8' : activationDtype),
+        kernels: nativeKernels ? 'native' : 'onnxruntime',
         numLayers: config.numLayers,
         numKvHeads: config.numKvHeads,
         headDim: config.headDim,
@@ -79,19 +77,46 @@ function builtSource(
   };
 }
 
-async function writeGraphs(
-  folder: string,
+/** The graphs of a build folder, which share their weights. */
+interface Graphs {
+  readonly decoder: () => GraphBuilder;
+  readonly mixed: () => GraphBuilder;
+  /** Null where no provider has a kernel for it. */
+  readonly paged: (() => GraphBuilder) | null;
+}
+
+function graphsOf(
   config: DecoderConfig,
   weights: WeightSource,
   formats: NumberFormats,
+  { nativeKernels }: BuildOptions,
+): Graphs {
+  if (nativeKernels) {
+    const { precision } = formats;
+    if (precision !== 'int8' && precision !== 'int4') throw new RangeError('int8 or int4');
+    const native = { precision, ...nativeKernels };
+    return {
+      decoder: () => buildNativeGraph(config, weights, native, ['']),
+      mixed: () => buildNativeGraph(config, weights, native, ['', 'prefill.']),
+      paged: null,
+    };
+  }
+  return {
+    decoder: () => buildDecoderGraph(config, weights, formats),
+    mixed: () => buildMixedGraph(config, weights, formats),
+    paged:
+      formats.activationDtype === 'float16'
+        ? () => buildPagedGraph(config, weights, formats)
+        : null,
+  };
+}
+
+async function writeGraphs(
+  folder: string,
+  { decoder, mixed, paged }: Graphs,
   { onProgress }: BuildOptions,
 ): Promise<void> {
-  const graph = buildDecoderGraph(config, weights, formats);
-  const data = await graph.write(join(folder, GRAPH_FILE), onProgress);
-  const mixed = buildMixedGraph(config, weights, formats);
-  await mixed.writeSharing(data, join(folder, MIXED_GRAPH_FILE));
-  if (formats.activationDtype === 'float16') {
-    const paged = buildPagedGraph(config, weights, formats);
-    await paged.writeSharing(data, join(folder, PAGED_GRAPH_FILE));
-  }
+  const data = await decoder().write(join(folder, GRAPH_FILE), onProgress);
+  await mixed().writeSharing(data, join(folder, MIXED_GRAPH_FILE));
+  await paged?.().writeSharing(data, join(folder, PAGED_GRAPH_FILE));
 }

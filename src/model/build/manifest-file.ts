@@ -7,6 +7,7 @@ import { readJson } from '../huggingface/json-file.ts';
 import {
   ACTIVATION_DTYPES,
   type DecoderManifest,
+  KERNEL_SETS,
   KV_CACHE_DTYPES,
   PRECISIONS,
 } from './manifest.ts';
@@ -20,6 +21,7 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   precision: z.enum(PRECISIONS),
   activationDtype: z.enum(ACTIVATION_DTYPES),
   kvCacheDtype: z.enum(KV_CACHE_DTYPES),
+  kernels: z.enum(KERNEL_SETS),
   numLayers: size,
   numKvHeads: size,
   headDim: size,

@@ -10,6 +10,10 @@ export type ActivationDtype = (typeof ACTIVATION_DTYPES)[number];
 export const KV_CACHE_DTYPES = ['float32', 'float16', 'int8'] as const;
 export type KvCacheDtype = (typeof KV_CACHE_DTYPES)[number];
 
+/** Whose kernels a graph's products and attention are computed with. */
+export const KERNEL_SETS = ['onnxruntime', 'native'] as const;
+export type KernelSet = (typeof KERNEL_SETS)[number];
+
 /**
  * Describes the decoder graph in a build folder: all that is needed to bind it. Stored next to the
  * graph as `manifest.json`.
@@ -23,6 +27,7 @@ export interface DecoderManifest {
   readonly precision: Precision;
   readonly activationDtype: ActivationDtype;
   readonly kvCacheDtype: KvCacheDtype;
+  readonly kernels: KernelSet;
   readonly numLayers: number;
   readonly numKvHeads: number;
   readonly headDim: number;

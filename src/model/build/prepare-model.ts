@@ -24,7 +24,7 @@ import { inspectModelFolder } from '../huggingface/model-folder.ts';
 import { createStagingDirectory, discard, publish, removeStaleStaging } from './staging.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 13;
+const FORMAT_VERSION = 14;
 
 /** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
 export type ModelSource =
@@ -35,22 +35,29 @@ export type ModelSource =
  * Builds a model's decoder graph, or finds it already built from the same configuration, weights
  * and options. Several processes may do this at once.
  * @throws {ModelError} if the model is missing, damaged or not supported, or the disk is full
- * @throws {RangeError} if there are no graphs of that precision in float16
+ * @throws {RangeError} if there are no graphs of that precision in float16, or with native kernels
  */
 export async function prepareModel(
   source: ModelSource,
   options: BuildOptions,
 ): Promise<BuiltModel> {
-  const { precision, activationDtype = 'float32', calibrateKv } = options;
+  const { precision, activationDtype = 'float32', calibrateKv, nativeKernels } = options;
   const hasHalf = (precision === 'fp16' || precision === 'int4') && !calibrateKv;
   if (activationDtype === 'float16' && !hasHalf) {
     throw new RangeError('graphs in float16 have weights of fp16 or int4, and a cache of float16');
   }
+  const hasNative = (precision === 'int8' || precision === 'int4') && !calibrateKv;
+  if (nativeKernels && (!hasNative || activationDtype !== 'float32')) {
+    throw new RangeError('graphs of native kernels have weights of int8 or int4, in float32');
+  }
   const resolved = await resolveSource(source, options);
-  const kvCacheDtype = calibrateKv ? 'int8' : activationDtype;
+  const kvCacheDtype =
+    nativeKernels?.kvCacheDtype ?? (calibrateKv ? ('int8' as const) : activationDtype);
+  const kernels = nativeKernels ? 'native' : 'onnxruntime';
   const weights = await resolved.identity();
   const config = resolved.facts;
-  const facts = { FORMAT_VERSION, precision, activationDtype, kvCacheDtype, config, weights };
+  const formats = { precision, activationDtype, kvCacheDtype, kernels };
+  const facts = { FORMAT_VERSION, ...formats, config, weights };
   const key = sha256(JSON.stringify(facts));
   const builds = join(options.cacheDirectory, 'models');
   const finalPath = join(builds, key);

@@ -51,6 +51,7 @@ export function exportSource(folder: ExportFolder, options: BuildOptions): Decod
         precision: facts.precision,
         activationDtype: facts.activationDtype,
         kvCacheDtype: kvScales ? 'int8' : facts.activationDtype,
+        kernels: 'onnxruntime',
         numLayers: facts.numLayers,
         numKvHeads: facts.numKvHeads,
         headDim: facts.headDim,

@@ -2,7 +2,7 @@ import { GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { layerTensorNames } from '../huggingface/families.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-import { cast, scalar } from '../quantize/float-matrix.ts';
+import { cast } from '../quantize/float-matrix.ts';
 import { emitRowMatmul } from '../quantize/row-matrix.ts';
 import { RowQuantizer } from '../quantize/row-quantizer.ts';
 import {
@@ -13,9 +13,10 @@ import {
   weightFormats,
 } from '../quantize/weight-format.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
+import { capLogits, fusedParts, scaleEmbedding } from './decoder-parts.ts';
 import { DecoderNorms, type HiddenState } from './decoder-norms.ts';
 import { normalizeHeads } from './head-norms.ts';
-import { emitLinear, type LinearInput, type LinearLayer, type LinearPart } from './linear.ts';
+import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
 import type { NumberFormats } from './number-formats.ts';
 import { inRotaryOrder } from './rotary-order.ts';
 import { declareRotaryTables } from './rotary-tables.ts';
@@ -57,7 +58,12 @@ export class DecoderEmitter {
     const attention = this.#addAttention(graph, this.#activations);
 
     const embedding = this.#vocabularyMatrix(family.tensors.embedding, this.#formats.embedding);
-    let hidden = this.#scaleEmbedding(embedding.embed(attention.tokenIds));
+    let hidden = scaleEmbedding(
+      graph,
+      this.#config,
+      this.#activations,
+      embedding.embed(attention.tokenIds),
+    );
     let residual: string | undefined;
     for (let layer = 0; layer < numLayers; layer++) {
       const names = layerTensorNames(this.#config.family, layer);
@@ -78,13 +84,6 @@ export class DecoderEmitter {
     graph.output('logits', 'float', ['wanted', vocabSize]);
     attention.declareOutputs();
     return graph;
-  }
-
-  #scaleEmbedding(embedded: string): string {
-    const { embeddingScale } = this.#config;
-    if (embeddingScale === 1) return embedded;
-    const scale = scalar(this.#graph, 'embedding/scale', this.#activations, embeddingScale);
-    return this.#graph.node('embedding/Scaled', 'Mul', [embedded, scale]);
   }
 
   #attention(layer: number, { normalized }: HiddenState, attention: DecoderAttention): string {
@@ -167,16 +166,7 @@ export class DecoderEmitter {
 
   /** Adds the LM head; `hidden` is [wanted, hidden]. */
   #project(hidden: string, embedding: VocabularyMatrix): void {
-    const { logitSoftcap } = this.#config;
-    if (logitSoftcap === null) {
-      this.#projectTo('logits', hidden, embedding);
-      return;
-    }
-    this.#projectTo('lm_head/Uncapped', hidden, embedding);
-    const cap = scalar(this.#graph, 'lm_head/cap', 'float', logitSoftcap);
-    const share = this.#graph.node('lm_head/Share', 'Div', ['lm_head/Uncapped', cap]);
-    const capped = this.#graph.node('lm_head/Tanh', 'Tanh', [share]);
-    this.#graph.node('lm_head/Capped', 'Mul', [capped, cap], { outputs: ['logits'] });
+    capLogits(this.#graph, this.#config, (logits) => this.#projectTo(logits, hidden, embedding));
   }
 
   #projectTo(logits: string, hidden: string, embedding: VocabularyMatrix): void {
@@ -221,16 +211,4 @@ export class DecoderEmitter {
     const shape = [vocabSize, hiddenSize] as const;
     return vocabularyMatrix(this.#graph, this.#weights, tensor, shape, format);
   }
-}
-
-/**
- * The parts of a layer whose outputs are side by side: a tensor each, or one tensor with all of
- * them.
- */
-function fusedParts(tensors: readonly string[], sizes: readonly number[]): LinearPart[] {
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  return tensors.map((tensor, index) => ({
-    tensor,
-    outFeatures: tensors.length === 1 ? total : (sizes[index] ?? 0),
-  }));
 }

@@ -94,7 +94,7 @@ async function loadTransposed(weights: WeightSource, layer: LinearLayer): Promis
   return fused;
 }
 
-async function loadBias(weights: WeightSource, layer: LinearLayer): Promise<Float32Array> {
+export async function loadBias(weights: WeightSource, layer: LinearLayer): Promise<Float32Array> {
   const fused = new Float32Array(totalOutFeatures(layer));
   let first = 0;
   for (const { tensor, outFeatures } of layer.parts) {

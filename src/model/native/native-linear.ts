@@ -1,8 +1,8 @@
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
-import type { MatrixSource } from '../block-matrix.ts';
-import type { Activation } from '../config.ts';
-import { floatInitializer } from '../float-matrix.ts';
-import type { WeightSource } from '../weights.ts';
+import type { MatrixSource } from '../quantize/block-matrix.ts';
+import type { Activation } from '../huggingface/config.ts';
+import { floatInitializer } from '../quantize/float-matrix.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
 import { pack4, pack8, PackedLayout, type PackedMatrix } from './packed-matrix.ts';
 
 /** An RMS normalization before a product. */

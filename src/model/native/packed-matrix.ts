@@ -1,13 +1,13 @@
-import type { MatrixSource } from '../block-matrix.ts';
+import type { MatrixSource } from '../quantize/block-matrix.ts';
 import {
   BLOCK_SIZE,
   blockBytes,
   blocksPerRow,
   emptyBlocks,
   quantizeRows,
-} from '../quantize-blocks.ts';
-import { quantizeRow } from '../row-matrix.ts';
-import type { WeightSource } from '../weights.ts';
+} from '../quantize/quantize-blocks.ts';
+import { quantizeRow } from '../quantize/row-matrix.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
 
 /** Columns of a vector, and of the two that lie together; see native/kernels.h. */
 const LANES = 16;

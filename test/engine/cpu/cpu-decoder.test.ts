@@ -118,9 +118,14 @@ function mixedRequests(count: number, sampling: EngineRequest['sampling']): Engi
   });
 }
 
-describe.each(['float32', 'int8'] as const)('continuous batching, %s KV cache', (kvCacheDtype) => {
-  const summit = () => models.get('summit', kvCacheDtype);
-  const scarce = { kvCacheMemory: (kvCacheDtype === 'int8' ? 1.2 : 2.2) * 2 ** 20 };
+describe.each([
+  ['float32', 'fp32', 'onnxruntime', 2.2],
+  ['int8', 'fp32', 'onnxruntime', 1.2],
+  ['float32', 'int8', 'native', 2.2],
+  ['float16', 'int4', 'native', 1.7],
+] as const)('continuous batching, %s KV cache, %s, %s', (kvCacheDtype, precision, kernels, mib) => {
+  const summit = () => models.get('summit', kvCacheDtype, precision, kernels);
+  const scarce = { kvCacheMemory: mib * 2 ** 20 };
   const greedy = engineRequest().sampling;
   const seeded = { ...greedy, temperature: 0.8, topP: 0.9 };
 

@@ -7,7 +7,12 @@ import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-
 import { paddedWidth, type RunPadding } from '../../../src/engine/cpu/run-padding.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { BuildOptions } from '../../../src/model/build/build-options.ts';
-import type { BuiltModel, Precision } from '../../../src/model/build/manifest.ts';
+import type {
+  BuiltModel,
+  KernelSet,
+  KvCacheDtype,
+  Precision,
+} from '../../../src/model/build/manifest.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 
@@ -23,6 +28,8 @@ function open(
   maxNumBatchedTokens: number,
   sharedMemoryFd: number | null = null,
 ): OpenedEngine {
+  // What native kernels computed is computed again, to the same bits.
+  const durableKv = model.manifest.kernels !== 'native';
   const options = {
     model,
     maxNumSeqs: MAX_SEQS,
@@ -33,7 +40,7 @@ function open(
     prefixCaching: true,
     targetItlMs: null,
     batching: 'continuous',
-    durableKv: true,
+    durableKv,
   } as const;
   return openEngine(options, sharedMemoryFd);
 }
@@ -65,7 +72,9 @@ function run(
         ...request,
         outputTokenIds: Int32Array.from(outputsOf(request), ({ tokenId }) => tokenId),
       }));
-      for (const request of opened.engine.adopt(resumed)) opened.engine.add(request);
+      const durable = sharedMemoryFd !== null;
+      const added = durable ? opened.engine.adopt(resumed) : resumed;
+      for (const request of added) opened.engine.add(request);
     }
     for (const { atStep, request } of arrivals) if (atStep === step) opened.engine.add(request);
     for (const output of opened.engine.step()) outputs.get(output.id)?.push(output);
@@ -104,8 +113,16 @@ const arrivals = fc
     }),
   );
 
-async function build(precision: Precision, kvCacheDtype: 'float32' | 'int8'): Promise<BuiltModel> {
+async function build(
+  precision: Precision,
+  kvCacheDtype: KvCacheDtype,
+  kernels: KernelSet,
+): Promise<BuiltModel> {
   const options: BuildOptions = { precision, cacheDirectory: cache.path };
+  if (kernels === 'native') {
+    const nativeKernels = { kvCacheDtype };
+    return prepareModel({ kind: 'folder', path: 'models/summit' }, { ...options, nativeKernels });
+  }
   const isQuantized = kvCacheDtype === 'int8';
   return prepareModel(
     { kind: 'folder', path: 'models/summit' },
@@ -114,13 +131,16 @@ async function build(precision: Precision, kvCacheDtype: 'float32' | 'int8'): Pr
 }
 
 describe.runIf(process.platform === 'linux').each([
-  ['fp32', 'float32'],
-  ['int8', 'float32'],
-  ['int4', 'float32'],
-  ['int4', 'int8'],
-] as const)('%s with a durable KV cache of %s', (precision, kvCacheDtype) => {
+  ['fp32', 'float32', 'onnxruntime'],
+  ['int8', 'float32', 'onnxruntime'],
+  ['int4', 'float32', 'onnxruntime'],
+  ['int4', 'int8', 'onnxruntime'],
+  ['int8', 'float32', 'native'],
+  ['int8', 'int8', 'native'],
+  ['int4', 'float16', 'native'],
+] as const)('%s with a KV cache of %s and kernels of %s', (precision, kvCacheDtype, kernels) => {
   it('computes the same bits, whatever beside, in whatever chunks, before and after a crash', async () => {
-    const model = await build(precision, kvCacheDtype);
+    const model = await build(precision, kvCacheDtype, kernels);
     const crashes = fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { maxLength: 2 });
     const budget = fc.integer({ min: MAX_SEQS, max: 100 });
     const { engine, decoder } = open(model, 128);

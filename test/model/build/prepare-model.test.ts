@@ -41,6 +41,7 @@ test('a model is built once, with progress up to the end', async () => {
     precision: 'fp32',
     activationDtype: 'float32',
     kvCacheDtype: 'float32',
+    kernels: 'onnxruntime',
     numLayers: 2,
     numKvHeads: 2,
     headDim: 16,
@@ -94,6 +95,25 @@ test('weights that are computed with in float32 only are not built in float16', 
     const options = { precision, activationDtype: 'float16', cacheDirectory } as const;
     await expect(prepareModel(TINY, options)).rejects.toThrow('weights of fp16 or int4');
   }
+});
+
+test('a build with native kernels is one of its own for each cache, in int8 and int4', async () => {
+  const cacheDirectory = await temporaryDirectory();
+  const options = { precision: 'int8', cacheDirectory } as const;
+  const plain = await prepareModel(TINY, options);
+  const nativeKernels = { kvCacheDtype: 'float16' } as const;
+  const native = await prepareModel(TINY, { ...options, nativeKernels });
+  expect(native.graphPath).not.toBe(plain.graphPath);
+  expect(native.manifest).toEqual({
+    ...plain.manifest,
+    kernels: 'native',
+    kvCacheDtype: 'float16',
+  });
+  const other = await prepareModel(TINY, { ...options, nativeKernels: { kvCacheDtype: 'int8' } });
+  expect(other.graphPath).not.toBe(native.graphPath);
+  await expect(
+    prepareModel(TINY, { precision: 'fp32', cacheDirectory, nativeKernels }),
+  ).rejects.toThrow('weights of int8 or int4');
 });
 
 test('shape and seed tell builds apart', async () => {

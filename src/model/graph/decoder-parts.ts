@@ -1,0 +1,46 @@
+import type { GraphBuilder } from '../../onnx/graph-builder.ts';
+import type { DecoderConfig } from '../huggingface/config.ts';
+import { scalar } from '../quantize/float-matrix.ts';
+import type { FloatType } from '../quantize/weight-format.ts';
+import type { LinearPart } from './linear.ts';
+
+/** Adds what embeddings are multiplied by, if anything. */
+export function scaleEmbedding(
+  graph: GraphBuilder,
+  { embeddingScale }: DecoderConfig,
+  type: FloatType,
+  embedded: string,
+): string {
+  if (embeddingScale === 1) return embedded;
+  const scale = scalar(graph, 'embedding/scale', type, embeddingScale);
+  return graph.node('embedding/Scaled', 'Mul', [embedded, scale]);
+}
+
+/** Adds the logits: what `project` adds under a name, capped if the model caps them. */
+export function capLogits(
+  graph: GraphBuilder,
+  { logitSoftcap }: DecoderConfig,
+  project: (name: string) => void,
+): void {
+  if (logitSoftcap === null) {
+    project('logits');
+    return;
+  }
+  project('lm_head/Uncapped');
+  const cap = scalar(graph, 'lm_head/cap', 'float', logitSoftcap);
+  const share = graph.node('lm_head/Share', 'Div', ['lm_head/Uncapped', cap]);
+  const capped = graph.node('lm_head/Tanh', 'Tanh', [share]);
+  graph.node('lm_head/Capped', 'Mul', [capped, cap], { outputs: ['logits'] });
+}
+
+/**
+ * The parts of a layer whose outputs are side by side: a tensor each, or one tensor with all of
+ * them.
+ */
+export function fusedParts(tensors: readonly string[], sizes: readonly number[]): LinearPart[] {
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  return tensors.map((tensor, index) => ({
+    tensor,
+    outFeatures: tensors.length === 1 ? total : (sizes[index] ?? 0),
+  }));
+}

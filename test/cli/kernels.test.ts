@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { type KernelCircumstances, resolveKernels } from '../../src/cli/kernels.ts';
+import type { Options } from '../../src/cli/options.ts';
+import type { FoundKernels } from '../../src/ort/native-kernels.ts';
+
+const AVX2: FoundKernels = { instructions: 'avx2', isFast: true, register: () => {} };
+
+function choose(
+  flags: Partial<Options<'kernels' | 'kvCacheDtype'>> = {},
+  circumstances: Partial<KernelCircumstances> = {},
+  found: FoundKernels = AVX2,
+) {
+  return resolveKernels(
+    { kernels: 'auto', kvCacheDtype: 'auto', ...flags },
+    {
+      precision: 'int8',
+      activationDtype: 'float32',
+      model: 'buildable',
+      device: 'cpu',
+      ...circumstances,
+    },
+    () => Promise.resolve(found),
+  );
+}
+
+describe('--kernels', () => {
+  it('takes our own where there are any, with the cache that is asked for', async () => {
+    expect(await choose()).toEqual({
+      nativeKernels: { kvCacheDtype: 'float32' },
+      description: 'our own, avx2',
+    });
+    const float16 = await choose({ kvCacheDtype: 'float16' }, { precision: 'int4' });
+    expect(float16.nativeKernels).toEqual({ kvCacheDtype: 'float16' });
+  });
+
+  it.each([
+    [{ precision: 'fp32' }, 'for int8 and int4, not for fp32'],
+    [{ activationDtype: 'float16' }, 'for int8 and int4'],
+    [{ model: 'export' }, 'not for ONNX exports'],
+    [{ device: 'webgpu' }, 'for the CPU, not for webgpu'],
+  ] as const)("takes ONNX Runtime's with %j, and says why ours do not go", async (what, why) => {
+    expect(await choose({}, what)).toEqual({ description: null });
+    await expect(choose({ kernels: 'native' }, what)).rejects.toThrow(why);
+    await expect(choose({ kvCacheDtype: 'float16' }, what)).rejects.toThrow(why);
+  });
+
+  it.each([
+    [{ missing: 'there are none for win32-x64' }, 'there are none for win32-x64'],
+    [{ ...AVX2, isFast: false }, 'ours need AVX2'],
+  ])('falls back with one line where the library is %j', async (found, why) => {
+    const { nativeKernels, description } = await choose({}, {}, found);
+    expect(nativeKernels).toBeUndefined();
+    expect(description).toContain(`ONNX Runtime's: ${why}`);
+    await expect(choose({ kernels: 'native' }, {}, found)).rejects.toThrow(why);
+  });
+
+  it("takes ONNX Runtime's where they are asked for", async () => {
+    const { nativeKernels } = await choose({ kernels: 'onnxruntime' });
+    expect(nativeKernels).toBeUndefined();
+  });
+});
