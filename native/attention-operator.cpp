@@ -79,6 +79,7 @@ static void readGroup(Call &call, Attention &attention, size_t positions, size_t
   const int32_t longest = *total.as<int32_t>();
   group.isFresh = longest >= 0 && size_t(longest) == group.tokens;
   call.check(group.tokens > 0, "a group has no tokens");
+  call.check(group.capacity % kLanes == 0, "the cache has not tiles of 16 positions");
   call.check(key.bytes == value.bytes && key.bytes == group.batch * attention.kvHeads * group.capacity * position,
              "the cache is of another shape");
   for (size_t row = 0; row < group.batch && !call.status; row++) {

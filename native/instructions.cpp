@@ -5,6 +5,8 @@
 
 #include "linear4.cpp"
 
+#include "append.cpp"
+
 #include "attention.cpp"
 
 #define CHAIRLIFT_TEXT(name) #name

@@ -81,7 +81,7 @@ struct Linear {
   size_t pairs() const { return divideUp(columns, activation == Activation::kNone ? kPair : kLanes); }
 };
 
-// ---- Attention (attention.cpp) ----------------------------------------------------------------------
+// ---- Attention (append.cpp, attention.cpp) ----------------------------------------------------------
 
 enum class CacheType { kFloat32, kFloat16, kInt8 };
 
@@ -94,7 +94,7 @@ struct AttentionGroup {
   size_t firstToken;  // among all groups'
   size_t batch;
   size_t tokens;           // of each row
-  size_t capacity;         // positions of each slot
+  size_t capacity;         // positions of each slot, a multiple of 16
   const int32_t *lengths;  // [batch] last valid position after this step
   bool isFresh;            // nothing is cached yet, and rows may be shorter than `tokens`
   void *keys;              // [batch, kv_heads, capacity, position], as are the values
@@ -108,8 +108,10 @@ constexpr size_t kMaxHeadDim = 512;
 
 // Causal attention over a KV cache that is appended to in place.
 //
-// A position of a head in the cache is head_dim numbers; in int8 those, and behind them a float32 scale
-// and 12 bytes of nothing.
+// In the cache sixteen positions of a head lie together, in a tile: keys [head_dim][16], so that a vector
+// has a dimension of all sixteen and scores need no sums over lanes; values [16][head_dim]. A tile of
+// int8 has sixteen float32 scales behind these, and is padded to head_dim + 16 bytes a position, so that
+// few positions make whole pages of memory.
 struct Attention {
   size_t heads;
   size_t kvHeads;

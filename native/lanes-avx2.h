@@ -147,38 +147,6 @@ static inline I16 dot4(I16 acc, Weights w, Four x) {
   return {addProducts(acc.a, w.a, x.values), addProducts(acc.b, w.b, x.values)};
 }
 
-static inline void transpose8(__m256 *r) {
-  __m256 t[8], u[8];
-  for (int i = 0; i < 4; i++) {
-    t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-    t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
-  }
-  for (int i = 0; i < 2; i++) {
-    u[4 * i] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
-    u[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xee);
-    u[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
-    u[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
-  }
-  for (int i = 0; i < 4; i++) {
-    r[i] = _mm256_permute2f128_ps(u[i], u[4 + i], 0x20);
-    r[4 + i] = _mm256_permute2f128_ps(u[i], u[4 + i], 0x31);
-  }
-}
-// Each quarter by itself, and two of them change places.
-static inline void transpose(F16 *rows) {
-  __m256 quarters[4][8];
-  for (int i = 0; i < 8; i++) {
-    quarters[0][i] = rows[i].a;
-    quarters[1][i] = rows[i].b;
-    quarters[2][i] = rows[8 + i].a;
-    quarters[3][i] = rows[8 + i].b;
-  }
-  for (auto &quarter : quarters) transpose8(quarter);
-  for (int i = 0; i < 8; i++) {
-    rows[i] = {quarters[0][i], quarters[2][i]};
-    rows[8 + i] = {quarters[1][i], quarters[3][i]};
-  }
-}
 static inline void prefetch(const void *p) {
   _mm_prefetch(static_cast<const char *>(p), _MM_HINT_T0);
 }

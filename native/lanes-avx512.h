@@ -74,35 +74,10 @@ static inline Four four(const int8_t *p) {
 static inline I16 dot8(I16 acc, Weights w, Four a) { return _mm512_dpbusd_epi32(acc, w, a); }
 static inline I16 dot4(I16 acc, Weights w, Four a) { return _mm512_dpbusd_epi32(acc, w, a); }
 
-// Pairs of rows, then pairs of those, then quarters of registers change places.
-static inline void transpose(F16 *rows) {
-  F16 pairs[16], fours[16];
-  for (int i = 0; i < 8; i++) {
-    pairs[2 * i] = _mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
-    pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
-  }
-  for (int i = 0; i < 4; i++) {
-    const __m512d a = _mm512_castps_pd(pairs[4 * i]), b = _mm512_castps_pd(pairs[4 * i + 2]);
-    const __m512d c = _mm512_castps_pd(pairs[4 * i + 1]), d = _mm512_castps_pd(pairs[4 * i + 3]);
-    fours[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
-    fours[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-    fours[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(c, d));
-    fours[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(c, d));
-  }
-  for (int i = 0; i < 4; i++) {
-    const F16 a = fours[i], b = fours[4 + i], c = fours[8 + i], d = fours[12 + i];
-    const F16 abEven = _mm512_shuffle_f32x4(a, b, 0x88), abOdd = _mm512_shuffle_f32x4(a, b, 0xdd);
-    const F16 cdEven = _mm512_shuffle_f32x4(c, d, 0x88), cdOdd = _mm512_shuffle_f32x4(c, d, 0xdd);
-    rows[i] = _mm512_shuffle_f32x4(abEven, cdEven, 0x88);
-    rows[8 + i] = _mm512_shuffle_f32x4(abEven, cdEven, 0xdd);
-    rows[4 + i] = _mm512_shuffle_f32x4(abOdd, cdOdd, 0x88);
-    rows[12 + i] = _mm512_shuffle_f32x4(abOdd, cdOdd, 0xdd);
-  }
-}
 static inline void prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 
 constexpr size_t kRows8 = 8;
-constexpr size_t kRows4 = 4;
+constexpr size_t kRows4 = 8;
 constexpr size_t kQueries = 4;
 
 }  // namespace avx512

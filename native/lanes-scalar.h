@@ -148,16 +148,6 @@ static inline I16 dot8(I16 acc, Weights w, Four a) {
 }
 static inline I16 dot4(I16 acc, Weights w, Four a) { return dot8(acc, w, a); }
 
-// Rows become columns.
-static inline void transpose(F16 *rows) {
-  for (size_t i = 0; i < kLanes; i++) {
-    for (size_t j = 0; j < i; j++) {
-      const float other = rows[i].lane[j];
-      rows[i].lane[j] = rows[j].lane[i];
-      rows[j].lane[i] = other;
-    }
-  }
-}
 static inline void prefetch(const void *) {}
 
 // Registers decide how many rows and vectors are worth computing at once.

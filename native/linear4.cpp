@@ -15,41 +15,50 @@ constexpr size_t kBlockBytes = kBlock * kLanes / 2;
 
 template <size_t R>
 static inline void tile4(const Linear &linear, size_t row, size_t pair) {
+  // A single row has too few sums to keep the multipliers busy: it has two of each.
+  constexpr size_t kSums = R == 1 ? 2 : 1;
   const Quantized &input = linear.input;
   const size_t padded = input.padded, blocks = input.blocks();
   const uint8_t *weights = linear.weights + pair * blocks * 2 * kBlockBytes;
   const uint16_t *scales = static_cast<const uint16_t *>(linear.scales) + pair * blocks * kPair;
-  F16 totals[2][R];
-  for (size_t r = 0; r < R; r++) totals[0][r] = totals[1][r] = zeros();
-  for (size_t block = 0; block < blocks; block++) {
-    const int8_t *x = input.values + row * padded + block * kBlock;
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
-      I16 low[R], high[R];
-      for (size_t r = 0; r < R; r++) {
-        low[r] = splatInt(-kOffset4 * input.sums[(row + r) * blocks + block]);
-        high[r] = splatInt(0);
+  const int8_t *x = input.values + row * padded;
+  F16 totals[R][2];
+  for (size_t r = 0; r < R; r++) totals[r][0] = totals[r][1] = zeros();
+  for (size_t block = 0; block < blocks; block++, x += kBlock, scales += kPair, weights += 2 * kBlockBytes) {
+    I16 sums[R][2][kSums];
+    for (size_t r = 0; r < R; r++) {
+      const I16 start = splatInt(-kOffset4 * input.sums[(row + r) * blocks + block]);
+      for (size_t half = 0; half < 2; half++) {
+        for (size_t s = 0; s < kSums; s++) sums[r][half][s] = s == 0 ? start : splatInt(0);
       }
+    }
 #pragma GCC unroll 8
-      for (size_t i = 0; i < 8; i++, weights += 4 * kLanes) {
-        const Weights both = loadHalves(weights);
-        prefetch(weights + kAhead4);
-        const Weights even = lowHalf(both), odd = highHalf(both);
-#pragma GCC unroll 4
-        for (size_t r = 0; r < R; r++) {
-          low[r] = dot4(low[r], even, four(x + r * padded + 8 * i));
-          high[r] = dot4(high[r], odd, four(x + r * padded + 8 * i + 4));
+    for (size_t i = 0; i < 8; i++) {
+      const uint8_t *first = weights + i * 4 * kLanes, *second = first + kBlockBytes;
+      prefetch(first + kAhead4);
+      prefetch(second + kAhead4);
+      const Weights both[2] = {loadHalves(first), loadHalves(second)};
+#pragma GCC unroll 8
+      for (size_t r = 0; r < R; r++) {
+        const Four even = four(x + r * padded + 8 * i), odd = four(x + r * padded + 8 * i + 4);
+        for (size_t half = 0; half < 2; half++) {
+          sums[r][half][0] = dot4(sums[r][half][0], lowHalf(both[half]), even);
+          I16 &other = sums[r][half][kSums - 1];
+          other = dot4(other, highHalf(both[half]), odd);
         }
       }
-      const F16 ofColumns = loadHalf(scales);
-      scales += kLanes;
+    }
+    for (size_t half = 0; half < 2; half++) {
+      const F16 ofColumns = loadHalf(scales + half * kLanes);
       for (size_t r = 0; r < R; r++) {
         const F16 scale = mul(ofColumns, splat(input.scales[(row + r) * blocks + block]));
-        totals[half][r] = fma(toFloat(addInt(low[r], high[r])), scale, totals[half][r]);
+        I16 sum = sums[r][half][0];
+        if (kSums == 2) sum = addInt(sum, sums[r][half][kSums - 1]);
+        totals[r][half] = fma(toFloat(sum), scale, totals[r][half]);
       }
     }
   }
-  for (size_t r = 0; r < R; r++) finish(linear, row + r, pair, totals[0][r], totals[1][r]);
+  for (size_t r = 0; r < R; r++) finish(linear, row + r, pair, totals[r][0], totals[r][1]);
 }
 
 template <size_t R>

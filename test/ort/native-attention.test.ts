@@ -179,7 +179,7 @@ function inChunks(
 ): Float32Array {
   const total = chunks.reduce((sum, size) => sum + size, 0);
   const { part } = sequence(a, 1, total);
-  const cache = new Cache(a, type, 1, total + 3);
+  const cache = new Cache(a, type, 1, Math.ceil(total / 16) * 16);
   const outputs: Float32Array[] = [];
   let start = 0;
   for (const size of chunks) {
@@ -314,14 +314,13 @@ describe('lengths that do not fit are refused', () => {
   const a = reference({ heads: 2, kvHeads: 1, headDim: 16 });
   const { part } = sequence(a, 1, 20);
   test.each([
-    ['past the cache', 4, 11],
+    ['past the cache', 4, 17],
     ['shorter than the tokens', 4, 3],
-    ['a prompt longer than the cache', 11, 11],
+    ['a prompt longer than the cache', 17, 17],
     ['nothing at all', 1, 0],
     ['before the first', 1, -5],
   ])('%s', (_, tokens, length) => {
-    const cache = new Cache(a, 'float', 1, 10);
-    // Beside a row that fits, so that the longest is not what is wrong.
+    const cache = new Cache(a, 'float', 1, 16);
     const group = { cache, qkv: [part(0, tokens)], tokens, lengths: [length] };
     expect(() => run(a, [group])).toThrow(/length does not fit/);
   });

@@ -3,6 +3,7 @@ import { NativeMemory } from '../../ort/native-memory.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import { KvJournal } from './kv-journal.ts';
 import type { KvShape } from '../kv-cache/kv-shape.ts';
+import { BLOCK_SIZE } from '../kv-cache/prefix-index.ts';
 import type { CacheOperation } from '../step.ts';
 
 /**
@@ -65,7 +66,9 @@ export class KvStorage {
   }
 
   #copy(from: number, to: number, length: number): void {
-    const bytes = length * this.#positionBytes;
+    // Native kernels have sixteen positions of keys side by side.
+    const whole = Math.ceil(length / BLOCK_SIZE) * BLOCK_SIZE;
+    const bytes = whole * this.#positionBytes;
     this.#forEachHead((base) => {
       this.#memory.copyWithin(base + to * this.#slotBytes, base + from * this.#slotBytes, bytes);
     });

@@ -1,6 +1,6 @@
 import type { KvCacheDtype } from '../build/manifest.ts';
 
-/** Bytes behind an int8 position of a head: its scale, in float32, and padding. */
+/** Bytes beside an int8 position of a head: its scale, in float32, and padding. */
 const SCALE_BYTES = 16;
 
 /** Elements that a position of a head takes in a KV cache of native/. */

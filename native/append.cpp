@@ -1,0 +1,66 @@
+// Queries before attention, and what a token adds to the cache: head norms, rotary embedding.
+#include "cache.h"
+#include "lanes.h"
+
+namespace chairlift {
+namespace CHAIRLIFT_INSTRUCTIONS {
+
+// Turns a head, normalized by `factor` and weights if there are any.
+static void turn(const Attention &a, const float *x, const float *norm, float factor, size_t position,
+                 float *turned) {
+  const size_t half = a.headDim / 2;
+  const float *cos = a.cos + position * half, *sin = a.sin + position * half;
+  for (size_t i = 0; i < half; i += kLanes) {
+    const size_t count = half - i;
+    F16 first = loadSome(x + i, count), second = loadSome(x + half + i, count);
+    if (norm) {
+      first = mul(mul(first, splat(factor)), loadSome(norm + i, count));
+      second = mul(mul(second, splat(factor)), loadSome(norm + half + i, count));
+    }
+    const F16 c = loadSome(cos + i, count), s = loadSome(sin + i, count);
+    storeSome(turned + i, fmaNegative(second, s, mul(first, c)), count);
+    storeSome(turned + half + i, fma(second, c, mul(first, s)), count);
+  }
+}
+
+// Turns heads that lie side by side, each into `store`.
+template <class Store>
+static inline void turnHeads(const Attention &a, const float *x, size_t heads, const float *norm,
+                             size_t position, Store store) {
+  const bool together = norm && a.normsAllHeads;
+  const float ofAll = together ? normFactor(x, heads * a.headDim, a.epsilon) : 1.0f;
+  for (size_t head = 0; head < heads; head++) {
+    const float *of = x + head * a.headDim;
+    const float factor = norm && !together ? normFactor(of, a.headDim, a.epsilon) : ofAll;
+    store(head, of, together ? norm + head * a.headDim : norm, factor, position);
+  }
+}
+
+void append(const Attention &a, size_t groupIndex, size_t firstToken, size_t endToken) {
+  const AttentionGroup &group = a.groups[groupIndex];
+  const size_t headDim = a.headDim;
+  float turned[kMaxHeadDim];
+  for (size_t token = firstToken; token < endToken; token++) {
+    const size_t row = token / group.tokens;
+    const size_t position = group.past(row) + token % group.tokens;
+    const size_t at = group.firstToken + token;
+    const float *query = a.qkv + at * a.width();
+    const float *key = query + a.heads * headDim;
+    const float *value = key + a.kvHeads * headDim;
+    turnHeads(a, query, a.heads, a.queryNorm, position,
+              [&](size_t head, const float *x, const float *norm, float factor, size_t) {
+                turn(a, x, norm, factor, position, a.queries + (at * a.heads + head) * headDim);
+              });
+    turnHeads(a, key, a.kvHeads, a.keyNorm, position,
+              [&](size_t head, const float *x, const float *norm, float factor, size_t) {
+                turn(a, x, norm, factor, position, turned);
+                storePosition(a, tilesOf(a, group, group.keys, row, head), position, true, turned);
+              });
+    for (size_t head = 0; head < a.kvHeads; head++) {
+      storePosition(a, tilesOf(a, group, group.values, row, head), position, false, value + head * headDim);
+    }
+  }
+}
+
+}  // namespace CHAIRLIFT_INSTRUCTIONS
+}  // namespace chairlift
