@@ -56,7 +56,7 @@ enum class Activation { kNone, kSilu, kGeluTanh };
 //
 // Weights lie in pairs of sixteen columns, pair by pair, each one stream of memory:
 //
-//   8 bits  [pairs][padded / 4][2][16][4]       value + 128; scales float [pairs][32]
+//   8 bits  [pairs][padded / 4][2][16][4]       value + 128, at least 1; scales float [pairs][32]
 //   4 bits  [pairs][padded / 64][2][8][16][4]   value + 8, two groups of four to a byte: of each block the
 //                                               groups 2 i low and 2 i + 1 high;
 //                                               scales float16 [pairs][padded / 64][32]

@@ -64,7 +64,7 @@ using namespace chairlift;
 
 #define CHAIRLIFT_EXPORT extern "C" __attribute__((visibility("default")))
 
-// What the library was made of: a hash of its sources, see scripts/native/build.ts.
+// What the library was made of: a hash of its sources, see scripts/native/compile.ts.
 CHAIRLIFT_EXPORT const char *chairliftSources() { return CHAIRLIFT_SOURCES; }
 
 // The instruction set that operators compute with.

@@ -5,8 +5,11 @@ import { UsageError } from './usage-error.ts';
 import type { Options } from './options.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
 
-/** What the KV cache is with native kernels where `--kv-cache-dtype` does not say. */
-const NATIVE_CACHE: KvCacheDtype = 'float32';
+/**
+ * What the KV cache is with native kernels where `--kv-cache-dtype` does not say: half the memory of
+ * float32, with the same perplexity (docs/benchmarks.md).
+ */
+const NATIVE_CACHE: KvCacheDtype = 'float16';
 
 export interface KernelChoice extends Pick<BuildOptions, 'nativeKernels'> {
   /** For the banner; null where there is nothing to tell. */

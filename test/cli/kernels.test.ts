@@ -26,11 +26,11 @@ function choose(
 describe('--kernels', () => {
   it('takes our own where there are any, with the cache that is asked for', async () => {
     expect(await choose()).toEqual({
-      nativeKernels: { kvCacheDtype: 'float32' },
+      nativeKernels: { kvCacheDtype: 'float16' },
       description: 'our own, avx2',
     });
-    const float16 = await choose({ kvCacheDtype: 'float16' }, { precision: 'int4' });
-    expect(float16.nativeKernels).toEqual({ kvCacheDtype: 'float16' });
+    const int8 = await choose({ kvCacheDtype: 'int8' }, { precision: 'int4' });
+    expect(int8.nativeKernels).toEqual({ kvCacheDtype: 'int8' });
   });
 
   it.each([

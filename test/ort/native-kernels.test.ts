@@ -1,7 +1,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { sourcesHash } from '../../scripts/native/build.ts';
+import { sourcesHash } from '../../scripts/native/compile.ts';
 import { loadNativeKernels, PREBUILT } from '../../src/ort/native-kernels.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

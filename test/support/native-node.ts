@@ -10,7 +10,7 @@ type Data = Float32Array | Uint8Array | Int8Array | Uint16Array | Int32Array | B
 
 /** A value that a node reads or writes; written in place where an output has an input's array. */
 export interface NodeValue {
-  readonly type: Exclude<ElementType, 'bool'>;
+  readonly type: 'float' | 'float16' | 'uint8' | 'int8' | 'int32' | 'int64';
   readonly shape: readonly number[];
   readonly data: Data;
 }

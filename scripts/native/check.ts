@@ -1,0 +1,58 @@
+/**
+ * Runs native/check: all instruction sets of this CPU against each other, and inputs of any size, with
+ * an address and an undefined-behaviour sanitizer; then NEON under qemu, which must give the same bits.
+ *
+ *   npx tsx scripts/native/check.ts [--cases 1000] [--fuzz-cases 5000]
+ *
+ * Needs g++; for NEON aarch64-linux-gnu-g++ and qemu-aarch64-static, and says so where they are not.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { compileAll, FLAGS, platformOf, sources } from './compile.ts';
+
+const SANITIZE = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all', '-O1', '-g1'];
+
+const { values } = parseArgs({
+  options: {
+    cases: { type: 'string', default: '1000' },
+    'fuzz-cases': { type: 'string', default: '5000' },
+  },
+});
+
+/** Makes the program for a platform. */
+function link(name: string, folder: string, further: readonly string[]): string {
+  const platform = platformOf(name);
+  const compiled = further.filter((flag) => flag !== '-static');
+  const objects = compileAll(platform, folder, compiled);
+  const program = join(folder, `check-${name}`);
+  const source = join(sources, 'check', 'check.cpp');
+  const args = [...FLAGS, ...further, source, ...objects, '-lm', '-o', program];
+  execFileSync(platform.compiler, args, { stdio: 'inherit' });
+  return program;
+}
+
+const run = (program: string, ...args: readonly string[]): string =>
+  execFileSync(program, args, { encoding: 'utf8', maxBuffer: 2 ** 26 }).trim();
+
+const has = (program: string): boolean => spawnSync(program, ['--version']).error === undefined;
+
+const folder = mkdtempSync(join(tmpdir(), 'chairlift-check-'));
+try {
+  const program = link('linux-x64', folder, SANITIZE);
+  const bits = run(program, 'compare', values.cases);
+  console.log(`linux-x64, ${values.cases} cases: ${bits}`);
+  console.log(`linux-x64, fuzzing: ${run(program, 'fuzz', values['fuzz-cases'])}`);
+  if (has('aarch64-linux-gnu-g++') && has('qemu-aarch64-static')) {
+    const arm = link('linux-arm64', folder, ['-static']);
+    const armBits = run('qemu-aarch64-static', '-cpu', 'max', arm, 'compare', values.cases);
+    console.log(`linux-arm64, ${values.cases} cases: ${armBits}`);
+    if (armBits !== bits) throw new Error('NEON gives other bits');
+  } else {
+    console.log('linux-arm64: no aarch64-linux-gnu-g++ or no qemu-aarch64-static, not checked');
+  }
+} finally {
+  rmSync(folder, { recursive: true });
+}
