@@ -164,8 +164,13 @@ static void computeGroup(Call &call, const Kernels &kernels, const Attention &at
   });
   const GroupTasks tasks(attention, group);
   float *partials = tasks.parts > 1 ? attention.partials : nullptr;
-  call.parallel(tasks.count * tasks.parts, [&](size_t i) {
-    kernels.attend(attention, tasks.task(attention, group, i / tasks.parts, i % tasks.parts, partials));
+  // Neighbours go to the same thread: while it computes one it asks for the next one's memory.
+  const size_t count = tasks.count * tasks.parts, together = divideUp(count, kManyTasks);
+  call.parallel(divideUp(count, together), [&](size_t several) {
+    const size_t end = (several + 1) * together;
+    for (size_t i = several * together; i < end && i < count; i++) {
+      kernels.attend(attention, tasks.task(attention, group, i / tasks.parts, i % tasks.parts, partials));
+    }
   });
   if (!partials) return;
   call.parallel(tasks.count, [&](size_t i) {

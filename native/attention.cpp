@@ -22,9 +22,11 @@ struct Query {
   float most, weight;
 };
 
-// Scores of Q queries with the positions of V tiles.
-template <CacheType T, size_t Q, size_t V>
-static inline void scoreTile(const Attention &a, const Query *queries, const uint8_t *tiles, float *scores) {
+// Scores of Q queries with the positions of V tiles. If few queries leave time for it, what lies `ahead`
+// is asked for meanwhile.
+template <CacheType T, size_t Q, size_t V, bool IsFew>
+static inline void scoreTile(const Attention &a, const Query *queries, const uint8_t *tiles, size_t ahead,
+                             float *scores) {
   const size_t stride = tileBytes(a), step = kTile * elementBytes<T>();
   F16 sums[Q][V];
   for (size_t q = 0; q < Q; q++) {
@@ -33,7 +35,10 @@ static inline void scoreTile(const Attention &a, const Query *queries, const uin
   const uint8_t *keys = tiles;
   for (size_t dimension = 0; dimension < a.headDim; dimension++, keys += step) {
     F16 key[V];
-    for (size_t v = 0; v < V; v++) key[v] = loadCached<T>(keys + v * stride);
+    for (size_t v = 0; v < V; v++) {
+      key[v] = loadCached<T>(keys + v * stride);
+      if (IsFew) prefetch(keys + v * stride + ahead);
+    }
     for (size_t q = 0; q < Q; q++) {
       const F16 query = splat(queries[q].values[dimension]);
       for (size_t v = 0; v < V; v++) sums[q][v] = fma(query, key[v], sums[q][v]);
@@ -49,19 +54,19 @@ static inline void scoreTile(const Attention &a, const Query *queries, const uin
 }
 
 // What is left of the queries, in ever smaller tiles, like rows of a product.
-template <CacheType T, size_t Q>
+template <CacheType T, size_t Q, bool IsFew>
 static inline void scoreAll(const Attention &a, const Query *queries, size_t count, const uint8_t *tiles,
-                            size_t numTiles, float *scores) {
+                            size_t numTiles, size_t ahead, float *scores) {
   for (; count >= Q; count -= Q, queries += Q, scores += Q * kContextBlock) {
     size_t tile = 0;
     for (; tile + kTiles <= numTiles; tile += kTiles) {
-      scoreTile<T, Q, kTiles>(a, queries, tiles + tile * tileBytes(a), scores + tile * kTile);
+      scoreTile<T, Q, kTiles, IsFew>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
     }
     for (; tile < numTiles; tile++) {
-      scoreTile<T, Q, 1>(a, queries, tiles + tile * tileBytes(a), scores + tile * kTile);
+      scoreTile<T, Q, 1, IsFew>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
     }
   }
-  if constexpr (Q > 1) scoreAll<T, Q / 2>(a, queries, count, tiles, numTiles, scores);
+  if constexpr (Q > 1) scoreAll<T, Q / 2, IsFew>(a, queries, count, tiles, numTiles, ahead, scores);
 }
 
 // Turns a block's scores into weights. Returns their sum, and the largest score.
@@ -90,16 +95,19 @@ static inline float weigh(const Attention &a, float *scores, size_t first, size_
 }
 
 // Adds V vectors of the values of positions [first, end), weighted, for Q queries.
-template <CacheType T, size_t Q, size_t V>
+template <CacheType T, size_t Q, size_t V, bool IsFew>
 static inline void addValues(const Attention &a, const uint8_t *tiles, size_t dimension, const float *weights,
-                             size_t first, size_t end, F16 sums[Q][V]) {
+                             size_t first, size_t end, size_t ahead, F16 sums[Q][V]) {
   const size_t stride = tileBytes(a);
   for (size_t p = first; p < end; p++) {
     const uint8_t *tile = tiles + p / kTile * stride;
     const uint8_t *position = tile + (p % kTile * a.headDim + dimension) * elementBytes<T>();
     const float scale = T == CacheType::kInt8 ? scalesOf(a, tile)[p % kTile] : 1.0f;
     F16 value[V];
-    for (size_t v = 0; v < V; v++) value[v] = loadCached<T>(position + v * kLanes * elementBytes<T>());
+    for (size_t v = 0; v < V; v++) {
+      value[v] = loadCached<T>(position + v * kLanes * elementBytes<T>());
+      if (IsFew) prefetch(position + v * kLanes * elementBytes<T>() + ahead);
+    }
     for (size_t q = 0; q < Q; q++) {
       const float weight = weights[q * kContextBlock + p];
       const F16 factor = splat(T == CacheType::kInt8 ? weight * scale : weight);
@@ -111,9 +119,9 @@ static inline void addValues(const Attention &a, const uint8_t *tiles, size_t di
 // The weighted values of a block, of Q queries, V vectors at a time. Queries see different positions:
 // those that all see are computed together, the others in turn, so that what one does not see can't
 // reach it, not even a value that is not a number.
-template <CacheType T, size_t Q, size_t V>
+template <CacheType T, size_t Q, size_t V, bool IsFew>
 static inline void valueTile(const Attention &a, const uint8_t *tiles, const Query *queries,
-                             const float *weights, size_t dimension, float *results) {
+                             const float *weights, size_t dimension, size_t ahead, float *results) {
   size_t first = queries[0].first, end = queries[0].end;
   for (size_t q = 1; q < Q; q++) {
     first = queries[q].first > first ? queries[q].first : first;
@@ -125,27 +133,28 @@ static inline void valueTile(const Attention &a, const uint8_t *tiles, const Que
     F16 one[1][V];
     for (size_t v = 0; v < V; v++) one[0][v] = zeros();
     const size_t before = queries[q].end < first ? queries[q].end : first;
-    addValues<T, 1, V>(a, tiles, dimension, weights + q * kContextBlock, queries[q].first, before, one);
+    addValues<T, 1, V, false>(a, tiles, dimension, weights + q * kContextBlock, queries[q].first, before, 0,
+                              one);
     for (size_t v = 0; v < V; v++) sums[q][v] = one[0][v];
   }
-  addValues<T, Q, V>(a, tiles, dimension, weights, first, end, sums);
+  addValues<T, Q, V, IsFew>(a, tiles, dimension, weights, first, end, ahead, sums);
   for (size_t q = 0; q < Q; q++) {
     F16 one[1][V];
     for (size_t v = 0; v < V; v++) one[0][v] = sums[q][v];
-    addValues<T, 1, V>(a, tiles, dimension, weights + q * kContextBlock, end, queries[q].end, one);
+    addValues<T, 1, V, false>(a, tiles, dimension, weights + q * kContextBlock, end, queries[q].end, 0, one);
     for (size_t v = 0; v < V; v++) store(results + q * a.headDim + dimension + v * kLanes, one[0][v]);
   }
 }
 
-template <CacheType T, size_t Q>
+template <CacheType T, size_t Q, bool IsFew>
 static inline void blockValues(const Attention &a, const uint8_t *values, const Query *queries,
-                               const float *weights, float *results) {
+                               const float *weights, size_t ahead, float *results) {
   size_t dimension = 0;
   for (; dimension + 4 * kLanes <= a.headDim; dimension += 4 * kLanes) {
-    valueTile<T, Q, 4>(a, values, queries, weights, dimension, results);
+    valueTile<T, Q, 4, IsFew>(a, values, queries, weights, dimension, ahead, results);
   }
   for (; dimension < a.headDim; dimension += kLanes) {
-    valueTile<T, Q, 1>(a, values, queries, weights, dimension, results);
+    valueTile<T, Q, 1, IsFew>(a, values, queries, weights, dimension, ahead, results);
   }
 }
 
@@ -163,13 +172,13 @@ static inline void mergeBlock(float *total, float *most, float *weight, const fl
   *most = top;
 }
 
-template <CacheType T, size_t Q>
+template <CacheType T, size_t Q, bool IsFew>
 static inline void valueAll(const Attention &a, const uint8_t *values, const Query *queries, size_t count,
-                            const float *weights, float *results) {
+                            const float *weights, size_t ahead, float *results) {
   for (; count >= Q; count -= Q, queries += Q, weights += Q * kContextBlock, results += Q * a.headDim) {
-    blockValues<T, Q>(a, values, queries, weights, results);
+    blockValues<T, Q, IsFew>(a, values, queries, weights, ahead, results);
   }
-  if constexpr (Q > 1) valueAll<T, Q / 2>(a, values, queries, count, weights, results);
+  if constexpr (Q > 1) valueAll<T, Q / 2, IsFew>(a, values, queries, count, weights, ahead, results);
 }
 
 // The queries of a task with the positions of a block that each sees; those that see none are left out.
@@ -189,13 +198,15 @@ static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t bl
   return count;
 }
 
-template <CacheType T>
+template <CacheType T, bool IsFew>
 static void attendTo(const Attention &a, const AttentionTask &task) {
   const AttentionGroup &group = *task.group;
   const size_t headDim = a.headDim, perHead = a.queriesPerHead();
   const uint8_t *keys = tilesOf(a, group, group.keys, task.row, task.kvHead);
   const uint8_t *values = tilesOf(a, group, group.values, task.row, task.kvHead);
   const size_t numQueries = task.numTokens * perHead;
+  // The next head has the same block where it begins: likely the next task's, of this or another row.
+  const size_t ahead = group.capacity / kTile * tileBytes(a);
   alignas(64) float scores[kMaxQueries * kContextBlock];
   alignas(64) float results[kMaxQueries * kMaxHeadDim];
   Query all[kMaxQueries], seeing[kMaxQueries];
@@ -217,16 +228,12 @@ static void attendTo(const Attention &a, const AttentionTask &task) {
       last = seeing[i].end > last ? seeing[i].end : last;
     }
     const size_t firstTile = base / kTile * tileBytes(a);
-    // Few queries have nothing else to do while the block comes from memory.
-    const size_t bytes = divideUp(last, kTile) * tileBytes(a);
-    for (size_t at = 0; at < bytes; at += 64) prefetch(keys + firstTile + at);
-    for (size_t at = 0; at < bytes; at += 64) prefetch(values + firstTile + at);
-    scoreAll<T, kQueries>(a, seeing, count, keys + firstTile, divideUp(last, kTile), scores);
+    scoreAll<T, kQueries, IsFew>(a, seeing, count, keys + firstTile, divideUp(last, kTile), ahead, scores);
     float most[kMaxQueries], weight[kMaxQueries];
     for (size_t i = 0; i < count; i++) {
       weight[i] = weigh(a, scores + i * kContextBlock, seeing[i].first, seeing[i].end, most + i);
     }
-    valueAll<T, kQueries>(a, values + firstTile, seeing, count, scores, results);
+    valueAll<T, kQueries, IsFew>(a, values + firstTile, seeing, count, scores, ahead, results);
     for (size_t i = 0; i < count; i++) {
       Query &query = all[indexes[i]];
       const float *result = results + i * headDim;
@@ -249,10 +256,16 @@ static void attendTo(const Attention &a, const AttentionTask &task) {
   }
 }
 
+template <CacheType T>
+static inline void attendFew(const Attention &a, const AttentionTask &task) {
+  if (task.numTokens == 1) return attendTo<T, true>(a, task);
+  attendTo<T, false>(a, task);
+}
+
 void attend(const Attention &a, const AttentionTask &task) {
-  if (a.cacheType == CacheType::kFloat32) return attendTo<CacheType::kFloat32>(a, task);
-  if (a.cacheType == CacheType::kFloat16) return attendTo<CacheType::kFloat16>(a, task);
-  attendTo<CacheType::kInt8>(a, task);
+  if (a.cacheType == CacheType::kFloat32) return attendFew<CacheType::kFloat32>(a, task);
+  if (a.cacheType == CacheType::kFloat16) return attendFew<CacheType::kFloat16>(a, task);
+  attendFew<CacheType::kInt8>(a, task);
 }
 
 void merge(const Attention &a, const AttentionTask &task) {

@@ -65,7 +65,10 @@ function partOf(streams: readonly StreamedCompletion[], parts: number): number {
 const ways = [{ name: 'by computing again', flags: [] as string[], numbers: 'default' }];
 if (process.platform === 'linux') {
   const int8 = ['--kv-cache-dtype', 'int8'];
+  const native = ['--kernels', 'native', '--precision'];
   ways.push(
+    { name: 'by computing again in int8', flags: [...native, 'int8'], numbers: 'native int8' },
+    { name: 'by computing again in int4', flags: [...native, 'int4'], numbers: 'native int4' },
     { name: 'from a durable KV cache', flags: ['--durable-kv'], numbers: 'default' },
     { name: 'from one of int8', flags: ['--durable-kv', ...int8], numbers: 'int8' },
   );
