@@ -15,6 +15,9 @@ namespace chairlift {
 namespace avx512 {
 extern const Kernels table;
 }
+namespace avxvnni {
+extern const Kernels table;
+}
 namespace avx2 {
 extern const Kernels table;
 }
@@ -40,7 +43,10 @@ const Kernels &kernels() {
   const bool hasAvx512 = hasAvx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                          __builtin_cpu_supports("avx512vnni");
-  const Choice choices[] = {{&avx512::table, hasAvx512}, {&avx2::table, hasAvx2}, {&scalar::table, true}};
+  const Choice choices[] = {{&avx512::table, hasAvx512},
+                            {&avxvnni::table, hasAvx2 && __builtin_cpu_supports("avxvnni")},
+                            {&avx2::table, hasAvx2},
+                            {&scalar::table, true}};
 #elif defined(__aarch64__)
   const Choice choices[] = {{&neon::table, (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0},
                             {&scalar::table, true}};

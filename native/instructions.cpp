@@ -1,22 +1,42 @@
 // All kernels, compiled for one instruction set: which one, the compiler's flags say.
-#include "quantize.cpp"
-
 #include "linear8.cpp"
 
 #include "linear4.cpp"
 
+#define CHAIRLIFT_TEXT(name) #name
+#define CHAIRLIFT_NAME(name) CHAIRLIFT_TEXT(name)
+
+#if defined(__AVXVNNI__)
+// What AVX-VNNI adds is products of bytes: all else is AVX2's.
+#define CHAIRLIFT_OTHERS avx2
+namespace chairlift {
+namespace CHAIRLIFT_OTHERS {
+void quantize(const Quantization &, size_t, size_t);
+void append(const Attention &, size_t, size_t, size_t);
+void attend(const Attention &, const AttentionTask &);
+void merge(const Attention &, const AttentionTask &);
+}  // namespace CHAIRLIFT_OTHERS
+}  // namespace chairlift
+#else
+#define CHAIRLIFT_OTHERS CHAIRLIFT_INSTRUCTIONS
+#include "quantize.cpp"
+
 #include "append.cpp"
 
 #include "attention.cpp"
-
-#define CHAIRLIFT_TEXT(name) #name
-#define CHAIRLIFT_NAME(name) CHAIRLIFT_TEXT(name)
+#endif
 
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
 
 extern const Kernels table;
-const Kernels table = {CHAIRLIFT_NAME(CHAIRLIFT_INSTRUCTIONS), quantize, linear8, linear4, append, attend, merge};
+const Kernels table = {CHAIRLIFT_NAME(CHAIRLIFT_INSTRUCTIONS),
+                       CHAIRLIFT_OTHERS::quantize,
+                       linear8,
+                       linear4,
+                       CHAIRLIFT_OTHERS::append,
+                       CHAIRLIFT_OTHERS::attend,
+                       CHAIRLIFT_OTHERS::merge};
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

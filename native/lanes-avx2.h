@@ -1,10 +1,11 @@
-// Sixteen numbers in two registers of AVX2; see lanes-scalar.h for what the functions mean.
+// Sixteen numbers in two registers of AVX2, with or without its products of bytes (AVX-VNNI); see
+// lanes-scalar.h for what the functions mean.
 #pragma once
 
 #include <immintrin.h>
 
 namespace chairlift {
-namespace avx2 {
+namespace CHAIRLIFT_INSTRUCTIONS {
 
 struct F16 {
   __m256 a, b;
@@ -103,24 +104,12 @@ static inline void storeBytes(int8_t *p, I16 x) {
   _mm_storeu_si128(reinterpret_cast<__m128i *>(p), bytes);
 }
 
-// Sums of two products are of 16 bits here and saturate: with a sign on both sides they fit, 2 * 127 *
-// 127. The instruction wants one side without: the activations' magnitudes, their signs going to the
-// weights.
 struct Weights {
   __m256i a, b;
 };
-struct Four {
-  __m256i values, magnitudes;
-};
-constexpr int32_t kOffset8 = 0;
 static inline Weights loadHalves(const uint8_t *p) {
   return {_mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)),
           _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p + 32))};
-}
-static inline Weights loadWeights(const uint8_t *p) {
-  const Weights w = loadHalves(p);
-  const __m256i offset = _mm256_set1_epi8(-128);
-  return {_mm256_xor_si256(w.a, offset), _mm256_xor_si256(w.b, offset)};
 }
 static inline Weights lowHalf(Weights w) {
   const __m256i mask = _mm256_set1_epi8(15);
@@ -129,10 +118,36 @@ static inline Weights lowHalf(Weights w) {
 static inline Weights highHalf(Weights w) {
   return lowHalf({_mm256_srli_epi16(w.a, 4), _mm256_srli_epi16(w.b, 4)});
 }
-static inline Four four(const int8_t *p) {
+static inline __m256i fourEach(const int8_t *p) {
   int32_t together;
   memcpy(&together, p, sizeof together);
-  const __m256i values = _mm256_set1_epi32(together);
+  return _mm256_set1_epi32(together);
+}
+
+#if defined(__AVXVNNI__)
+using Four = __m256i;
+constexpr int32_t kOffset8 = 128;
+static inline Weights loadWeights(const uint8_t *p) { return loadHalves(p); }
+static inline Four four(const int8_t *p) { return fourEach(p); }
+static inline I16 dot8(I16 acc, Weights w, Four x) {
+  return {_mm256_dpbusd_avx_epi32(acc.a, w.a, x), _mm256_dpbusd_avx_epi32(acc.b, w.b, x)};
+}
+static inline I16 dot4(I16 acc, Weights w, Four x) { return dot8(acc, w, x); }
+#else
+// Sums of two products are of 16 bits here and saturate: with a sign on both sides they fit, 2 * 127 *
+// 127. The instruction wants one side without: the activations' magnitudes, their signs going to the
+// weights.
+struct Four {
+  __m256i values, magnitudes;
+};
+constexpr int32_t kOffset8 = 0;
+static inline Weights loadWeights(const uint8_t *p) {
+  const Weights w = loadHalves(p);
+  const __m256i offset = _mm256_set1_epi8(-128);
+  return {_mm256_xor_si256(w.a, offset), _mm256_xor_si256(w.b, offset)};
+}
+static inline Four four(const int8_t *p) {
+  const __m256i values = fourEach(p);
   return {values, _mm256_abs_epi8(values)};
 }
 static inline __m256i addProducts(__m256i acc, __m256i withoutSign, __m256i withSign) {
@@ -146,6 +161,7 @@ static inline I16 dot8(I16 acc, Weights w, Four x) {
 static inline I16 dot4(I16 acc, Weights w, Four x) {
   return {addProducts(acc.a, w.a, x.values), addProducts(acc.b, w.b, x.values)};
 }
+#endif
 
 static inline void prefetch(const void *p) {
   _mm_prefetch(static_cast<const char *>(p), _MM_HINT_T0);
@@ -155,5 +171,5 @@ constexpr size_t kRows8 = 2;
 constexpr size_t kRows4 = 2;
 constexpr size_t kQueries = 1;
 
-}  // namespace avx2
+}  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

@@ -14,7 +14,11 @@
 #define CHAIRLIFT_INSTRUCTIONS avx512
 #include "lanes-avx512.h"
 #elif defined(__AVX2__) && defined(__FMA__)
+#if defined(__AVXVNNI__)
+#define CHAIRLIFT_INSTRUCTIONS avxvnni
+#else
 #define CHAIRLIFT_INSTRUCTIONS avx2
+#endif
 #include "lanes-avx2.h"
 #elif defined(__ARM_FEATURE_DOTPROD)
 #define CHAIRLIFT_INSTRUCTIONS neon

@@ -210,7 +210,7 @@ static void fill32(Buffer &buffer, const int32_t *values) { memcpy(buffer.data, 
 static void makeAttention(FakeInfo &info, FakeContext &context, size_t element) {
   const size_t kvHeads = 1 + below(3), perHead = 1 + below(5), heads = kvHeads * perHead;
   const size_t headDim = 16 * (1 + below(6)), position = element == 1 ? headDim + 16 : headDim;
-  const size_t positions = 400, numGroups = 1 + below(2), norms = below(3);
+  const size_t positions = 1000, numGroups = 1 + below(2), norms = below(3);
   addAttribute(info, "num_heads", int64_t(heads));
   addAttribute(info, "kv_num_heads", int64_t(kvHeads));
   addAttribute(info, "head_dim", int64_t(headDim));
@@ -233,7 +233,7 @@ static void makeAttention(FakeInfo &info, FakeContext &context, size_t element) 
   for (int &bound : context.bound) bound = -1;
   for (size_t g = 0; g < numGroups; g++) {
     const bool isFresh = maybe(2);
-    const size_t capacity = roundUp(lengths[g] + (isFresh ? 0 : below(300)), 16);
+    const size_t capacity = roundUp(lengths[g] + (isFresh ? 0 : below(maybe(3) ? 900 : 200)), 16);
     const size_t cacheBytes = batches[g] * kvHeads * capacity * position * element;
     addInput(context, batches[g] * lengths[g] * sizeof(int64_t));
     for (size_t i = 0; i < 2; i++) {
@@ -322,7 +322,7 @@ int main(int argc, char **argv) {
   const uint64_t cases = strtoull(argv[2], nullptr, 10);
   const ApiBase base = {makeApi, nullptr};
   if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 5) return 2;
-  const char *const all[] = {"scalar", "avx2", "avx512", "neon"};
+  const char *const all[] = {"scalar", "avx2", "avxvnni", "avx512", "neon"};
   uint64_t total = 0, refused = 0;
   for (uint64_t seed = 1; seed <= cases; seed++) {
     uint64_t expected = 0;

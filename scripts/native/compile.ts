@@ -25,6 +25,7 @@ export const PLATFORMS: Readonly<Record<string, Platform>> = {
       // Hardly ever used, so small.
       scalar: ['-Os'],
       avx2: ['-mavx2', '-mfma', '-mf16c'],
+      avxvnni: ['-mavx2', '-mfma', '-mf16c', '-mavxvnni'],
       avx512: [
         ...['-mavx2', '-mfma', '-mf16c', '-mavx512f', '-mavx512bw', '-mavx512dq', '-mavx512vl'],
         '-mavx512vnni',

@@ -239,6 +239,26 @@ describe.each(SHAPES)('%j', (shape) => {
   });
 });
 
+test.each(TOLERANCES)(
+  'with a cache of %s a long context that is split gives the same as one that is not',
+  (type) => {
+    const a = reference({ heads: 2, kvHeads: 1, headDim: 32, window: 600, sinks: true });
+    // Ten tasks of a prompt, and single ones whose context is shared out.
+    const whole = inChunks(a, type, [636]);
+    const single = inChunks(
+      a,
+      type,
+      [...Array.from({ length: 6 }, () => 100), 33, 1, 1, 1],
+      null,
+      3,
+    );
+    expect(bytesOf(single).equals(bytesOf(whole))).toBe(true);
+    if (type !== 'float') return;
+    const { expected } = sequence(a, 1, 636);
+    expect(worstOf(single, expected().flat())).toBeLessThan(2e-5);
+  },
+);
+
 test('rows of several groups do not touch each other', () => {
   const a = reference({ heads: 4, kvHeads: 2, headDim: 32 });
   const decoding = [3, 150, 1].map((length, row) => ({ length, ...sequence(a, 20 + row, length) }));

@@ -25,7 +25,7 @@ test('the libraries in the repository are made of the sources in it', async () =
 
 test('the library is loaded, and says what it computes with', () => {
   expect(loadNativeKernels(PREBUILT)).toMatchObject({
-    instructions: expect.stringMatching(/^(avx512|avx2|neon|scalar)$/),
+    instructions: expect.stringMatching(/^(avx512|avxvnni|avx2|neon|scalar)$/),
   });
 });
 

@@ -2,7 +2,7 @@ import { type ElementType, elementTypeValue } from '../../src/ort/element-type.t
 import type { AttributeValue } from '../../src/onnx/attributes.ts';
 import { GraphBuilder, NATIVE_DOMAIN } from '../../src/onnx/graph-builder.ts';
 import { IoBinding } from '../../src/ort/io-binding.ts';
-import { nativeKernels } from '../../src/ort/native-kernels.ts';
+import { loadNativeKernels, PREBUILT } from '../../src/ort/native-kernels.ts';
 import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
 
@@ -23,18 +23,18 @@ export interface NodeCall {
   readonly outputs: readonly NodeValue[];
 }
 
-/** Instruction sets that this machine may have, the best one last. */
-export const INSTRUCTIONS =
-  process.arch === 'arm64'
-    ? (['scalar', 'neon'] as const)
-    : (['scalar', 'avx2', 'avx512'] as const);
+/** Instruction sets that there are kernels for. */
+const INSTRUCTIONS = ['scalar', 'avx2', 'avxvnni', 'avx512', 'neon'] as const;
 
-/** Those that it has. */
+/** Those that this machine has: what it lacks gives way to the best. */
 export function presentInstructions(): string[] {
-  const kernels = nativeKernels();
-  if ('missing' in kernels) throw new Error(kernels.missing);
-  const best = INSTRUCTIONS.findIndex((name) => name === kernels.instructions);
-  return INSTRUCTIONS.slice(0, best + 1);
+  return INSTRUCTIONS.filter((name) =>
+    withInstructions(name, () => {
+      const kernels = loadNativeKernels(PREBUILT);
+      if ('missing' in kernels) throw new Error(kernels.missing);
+      return kernels.instructions === name;
+    }),
+  );
 }
 
 /** Runs one operator of native/ in a session of its own, on an instruction set. */
