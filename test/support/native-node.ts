@@ -1,4 +1,4 @@
-import { type ElementType, elementTypeValue } from '../../src/ort/element-type.ts';
+import { elementTypeValue } from '../../src/ort/element-type.ts';
 import type { AttributeValue } from '../../src/onnx/attributes.ts';
 import { GraphBuilder, NATIVE_DOMAIN } from '../../src/onnx/graph-builder.ts';
 import { IoBinding } from '../../src/ort/io-binding.ts';
