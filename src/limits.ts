@@ -213,6 +213,10 @@ export const MODEL_LIMITS = {
   textFileBytes: 64 * 2 ** 20,
   /** Bytes of an ONNX file without external weights: the most that the format can have. */
   graphBytes: 2 ** 31 - 1,
+  /** Bytes of a GGUF file before its weights: metadata, vocabulary and names of tensors. */
+  ggufHeaderBytes: 256 * 2 ** 20,
+  /** Files of a GGUF model that is split. */
+  ggufParts: 1000,
 
   /** Models of a repository; further folders are not read. */
   repositoryModels: 1000,
