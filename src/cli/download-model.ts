@@ -7,7 +7,7 @@ import { withProgressBar } from './progress-bar.ts';
  * Downloads a model of the hub into the cache, or finds it there.
  * @param pickVariant which of an export's graphs to download
  * @param onProgress called with bytes
- * @returns its folder
+ * @returns its folder; of a GGUF model the file
  * @throws ModelError when the model can't be had
  */
 export function downloadModel(
@@ -25,8 +25,8 @@ export function downloadModel(
 }
 
 /**
- * The folder that a `--model` names: itself, or where `hf:owner/name` was downloaded to, with a
- * progress bar on stderr.
+ * The folder or GGUF file that a `--model` names: itself, or where `hf:owner/name` was downloaded to,
+ * with a progress bar on stderr.
  * @param pickVariant which of an export's graphs to download
  * @throws ModelError when the model can't be had
  */

@@ -7,6 +7,9 @@ import type { ModelSource } from '../model/build/prepare-model.ts';
 import type { ExportFolder } from '../model/export/export-folder.ts';
 import { ModelError } from '../model/model-error.ts';
 import { fileExists } from '../model/build/file-exists.ts';
+import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
+import { ggufModelName, isGguf } from '../model/gguf/gguf-names.ts';
+import { ggufTextFolder } from '../model/gguf/text/text-folder.ts';
 import { isHubReference, parseHubReference } from '../model/hub/hub-repository.ts';
 import { inspectModelFolder } from '../model/huggingface/model-folder.ts';
 import { PRESETS } from '../model/huggingface/presets.ts';
@@ -35,6 +38,7 @@ export function defaultModel(hasRandomWeights: boolean): string {
 export function nameOfModel(model: string): string {
   if (isHubReference(model)) return parseHubReference(model).id;
   const path = resolve(model);
+  if (isGguf(path)) return ggufModelName(basename(path));
   return basename(path) === 'config.json' ? basename(dirname(path)) : basename(path);
 }
 
@@ -60,9 +64,15 @@ export async function chooseModel(
   );
   const { path } = folder;
   const decoder = folder.kind === 'export' ? folder : buildable(folder.config);
-  const text = { folder: path, vocabSize: folder.config.vocabSize };
-  const name = isHubReference(named) ? parseHubReference(named).id : basename(path);
-  return { name, source: { kind: 'folder', path }, decoder, text };
+  const isInFile = folder.kind === 'gguf';
+  const textFolder = isInFile ? await ggufTextFolder(path, defaultCacheDirectory()) : path;
+  const text = { folder: textFolder, vocabSize: folder.config.vocabSize };
+  return {
+    name: nameOfModel(isHubReference(named) ? named : path),
+    source: { kind: 'folder', path },
+    decoder,
+    text,
+  };
 }
 
 function buildable(config: DecoderConfig): BuildableModel {

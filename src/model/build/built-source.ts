@@ -13,15 +13,15 @@ import {
   MIXED_GRAPH_FILE,
   PAGED_GRAPH_FILE,
 } from './decoder-source.ts';
+import type { GgufCheckpoint } from '../gguf/gguf-checkpoint.ts';
 import type { HuggingFaceFolder } from '../huggingface/model-folder.ts';
 import { countParameters } from '../huggingface/parameter-count.ts';
 import { RandomWeights } from '../huggingface/random-weights.ts';
-import { SafetensorsWeights } from '../huggingface/safetensors.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
-/** Graphs built from a Hugging Face folder's weights. */
+/** Graphs built from the weights of a Hugging Face folder or a GGUF model. */
 export function folderSource(
-  { config, weightFiles }: HuggingFaceFolder,
+  { config, weightFiles, open }: HuggingFaceFolder | GgufCheckpoint,
   cacheDirectory: string,
 ): DecoderSource {
   const index = join(cacheDirectory, 'content-hashes');
@@ -30,7 +30,7 @@ export function folderSource(
     for (const file of weightFiles) hashes.push(await contentHash(file, index));
     return hashes.join(' ');
   };
-  return builtSource(config, identity, () => SafetensorsWeights.open(weightFiles));
+  return builtSource(config, identity, open);
 }
 
 /** Graphs of a shape, with random weights. */

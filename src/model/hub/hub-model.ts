@@ -1,5 +1,5 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { MODEL_LIMITS } from '../../limits.ts';
@@ -15,7 +15,9 @@ import {
   parseExportConfig,
   readGenaiConfig,
 } from '../export/export-folder.ts';
+import { ggufParts } from '../gguf/gguf-names.ts';
 import type { HubFileOptions } from './hub-file.ts';
+import { hubGguf } from './hub-gguf.ts';
 import {
   COMMIT,
   type HubFile,
@@ -47,7 +49,7 @@ export interface PullOptions extends Pick<HubFileOptions, 'access' | 'retryMs'> 
 
 /**
  * Downloads a model, or finds it downloaded at the same commit.
- * @returns its folder
+ * @returns its folder; of a GGUF model the file
  * @throws {ModelError} when that is not possible, saying why
  */
 export async function pullHubModel(reference: HubReference, options: PullOptions): Promise<string> {
@@ -66,18 +68,30 @@ export async function pullHubModel(reference: HubReference, options: PullOptions
       throw new ModelError(`${reason} for ${reference.id}: ${why}`, { cause: error });
     }
     onOffline(reason);
-    return join(home, commit);
+    const folder = join(home, commit);
+    return servedPath(folder, await filesIn(folder), reference);
   }
   const folder = join(home, listing.commit);
   await writingToCache(cacheDirectory, `the model ${reference.id}`, async () => {
     await mkdir(folder, { recursive: true });
-    await download({ id: reference.id, commit: listing.commit, folder }, listing.files, options);
+    await download({ ...reference, commit: listing.commit, folder }, listing.files, options);
     // A cache that has it all may be read only.
     if ((await readPointer(pointer)) === listing.commit) return;
     await mkdir(dirname(pointer), { recursive: true });
     await writeFile(pointer, listing.commit);
   });
-  return folder;
+  return servedPath(folder, namesOf(listing.files), reference);
+}
+
+function servedPath(folder: string, names: readonly string[], reference: HubReference): string {
+  const file = hubGguf(names, reference);
+  return file === null ? folder : joinUntrusted(folder, file, reference.id);
+}
+
+/** Paths relative to a folder, with slashes. */
+async function filesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder, { recursive: true });
+  return names.map((name) => name.replaceAll(sep, '/'));
 }
 
 /** Where all commits of a model are kept. */
@@ -106,11 +120,12 @@ async function readPointer(path: string): Promise<string | null> {
 }
 
 async function download(
-  snapshot: Snapshot,
+  snapshot: Snapshot & HubReference,
   files: readonly HubFile[],
   { onProgress = () => {}, pickVariant, access, retryMs }: PullOptions,
 ): Promise<void> {
-  const { id, folder } = snapshot;
+  const { folder, ...reference } = snapshot;
+  const { id } = reference;
   let total = 0;
   let done = 0;
   const fetchAll = async (wanted: readonly HubFile[]) => {
@@ -132,6 +147,9 @@ async function download(
     );
   }
   await fetchAll(texts);
+  const names = namesOf(files);
+  const gguf = hubGguf(names, reference);
+  if (gguf !== null) return fetchAll(filesNamed(ggufParts(gguf), files));
   await fetchAll(await filesWithWeights({ id, files, folder }, pickVariant));
 }
 
@@ -169,7 +187,7 @@ async function filesWithWeights(
   }
   if (hasExport) return exportFiles(model, pickVariant);
   throw new ModelError(
-    `${id} has no ${CONFIG} with safetensors weights and no ONNX export, only ` +
+    `${id} has no ${CONFIG} with safetensors weights, no ONNX export and no GGUF file, only ` +
       names.slice(0, 8).join(', '),
   );
 }

@@ -16,6 +16,8 @@ export interface HubReference {
   /** Such as `Qwen/Qwen3-0.6B`. */
   readonly id: string;
   readonly revision: string;
+  /** A GGUF file, or the type of weights in its name, such as `Q4_K_M`; null if nobody says. */
+  readonly file: string | null;
 }
 
 export interface HubFile {
@@ -32,7 +34,8 @@ export interface HubListing {
   readonly files: readonly HubFile[];
 }
 
-const REFERENCE = /^hf:(?<id>\w[\w.-]*\/\w[\w.-]*)(?:@(?<revision>[^\s@]+))?$/;
+const REFERENCE =
+  /^hf:(?<id>\w[\w.-]*\/\w[\w.-]*)(?::(?<file>[^\s@:]+))?(?:@(?<revision>[^\s@]+))?$/;
 
 /** A commit's full hash: becomes a folder's name. */
 export const COMMIT = /^[0-9a-f]{40}$/;
@@ -66,14 +69,16 @@ export function isHubReference(model: string): boolean {
   return model.startsWith('hf:');
 }
 
-/** @throws {ModelError} if it is not `hf:owner/name` or `hf:owner/name@revision` */
+/** @throws {ModelError} if it is not `hf:owner/name`, with `:file` and `@revision` or without */
 export function parseHubReference(model: string): HubReference {
-  const { id, revision = 'main' } = REFERENCE.exec(model)?.groups ?? {};
+  const { id, revision = 'main', file = null } = REFERENCE.exec(model)?.groups ?? {};
   // As on the hub itself; here two of them are what becomes of the slash in a folder's name.
   if (id === undefined || id.includes('--') || /^\.+$/.test(revision)) {
-    throw new ModelError(`${model} is no model on the hub: expected hf:owner/name[@revision]`);
+    throw new ModelError(
+      `${model} is no model on the hub: expected hf:owner/name[:file][@revision]`,
+    );
   }
-  return { id, revision };
+  return { id, revision, file };
 }
 
 /**

@@ -2,10 +2,14 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 import { parseDecoderConfig, SUPPORTED_MODEL_TYPES, type DecoderConfig } from './config.ts';
+import { fileExists } from '../build/file-exists.ts';
 import { ModelError } from '../model-error.ts';
 import { type ExportFolder, inspectExportFolder } from '../export/export-folder.ts';
+import { type GgufCheckpoint, inspectGguf } from '../gguf/gguf-checkpoint.ts';
+import { ggufModels, isGguf } from '../gguf/gguf-names.ts';
 import { readJson } from './json-file.ts';
-import { SHARD_INDEX, SINGLE_FILE, weightFiles } from './safetensors.ts';
+import { SafetensorsWeights, SHARD_INDEX, SINGLE_FILE, weightFiles } from './safetensors.ts';
+import type { WeightSource } from './weights.ts';
 
 /** A Hugging Face checkpoint: config.json and safetensors weights. */
 export interface HuggingFaceFolder {
@@ -15,15 +19,18 @@ export interface HuggingFaceFolder {
   readonly config: DecoderConfig;
   /** Absolute paths of the safetensors files, in order. */
   readonly weightFiles: readonly string[];
+  /** Opens the weights. @throws {ModelError} if a file is missing or damaged */
+  readonly open: () => Promise<WeightSource>;
 }
 
-/** A folder that `--model` can name. */
-export type ModelFolder = HuggingFaceFolder | ExportFolder;
+/** A folder or file that `--model` can name. */
+export type ModelFolder = HuggingFaceFolder | GgufCheckpoint | ExportFolder;
 
 const SUPPORTED =
   'supported: a Hugging Face folder with config.json and safetensors weights ' +
   `(${SINGLE_FILE}, or ${SHARD_INDEX} and its shards) ` +
   `of a ${SUPPORTED_MODEL_TYPES} model, ` +
+  'a GGUF file, or a folder with one, ' +
   'an ONNX export (config.json and onnx/model*.onnx, or genai_config.json), ' +
   'or hf:owner/name to download one';
 
@@ -31,17 +38,25 @@ const SUPPORTED =
 const MAX_LISTED = 8;
 
 /**
- * Finds out what kind of model a folder holds. If a folder has both weights and an export, the
+ * Finds out what kind of model a folder holds, or a GGUF file is. If a folder has both weights and an export, the
  * export is used only if no graph can be built from the weights.
  * @param maxModelLen see parseDecoderConfig
  * @throws {ModelError} saying what was found and what is supported
  */
 export async function inspectModelFolder(path: string, maxModelLen?: number): Promise<ModelFolder> {
   const folder = resolve(path);
+  if (isGguf(folder) && (await fileExists(folder))) return inspectGguf(folder, maxModelLen);
   const names = await listFolder(folder);
   if (!names.includes('config.json') || !hasSafetensors(names)) {
     const exported = await inspectExportFolder(folder, names);
     if (exported !== null) return exported;
+    const [file, ...others] = ggufModels(names);
+    if (others.length > 0) {
+      throw new ModelError(
+        `${folder} has several GGUF models; name one of ${list(ggufModels(names))}`,
+      );
+    }
+    if (file !== undefined) return inspectGguf(join(folder, file), maxModelLen);
     throw new ModelError(`${folder} ${describe(names)}; ${SUPPORTED}`);
   }
   try {
@@ -59,11 +74,14 @@ async function inspectHuggingFaceFolder(
   maxModelLen: number | undefined,
 ): Promise<HuggingFaceFolder> {
   const configPath = join(folder, 'config.json');
+  const config = parseDecoderConfig(await readJson(configPath), configPath, maxModelLen);
+  const files = await weightFiles(folder, names);
   return {
     kind: 'huggingface',
     path: folder,
-    config: parseDecoderConfig(await readJson(configPath), configPath, maxModelLen),
-    weightFiles: await weightFiles(folder, names),
+    config,
+    weightFiles: files,
+    open: () => SafetensorsWeights.open(files),
   };
 }
 

@@ -167,10 +167,10 @@ test('tells an unsupported model before its weights are downloaded', async () =>
 });
 
 test('tells a model without safetensors', async () => {
-  const { pull } = await hubWith({ 'config.json': '{}', 'model.gguf': 'x' });
+  const { pull } = await hubWith({ 'config.json': '{}', 'model.pth': 'x' });
   await expect(pull()).rejects.toThrow(
-    'owner/name has no config.json with safetensors weights and no ONNX export, ' +
-      'only config.json, model.gguf',
+    'owner/name has no config.json with safetensors weights, no ONNX export and no GGUF file, ' +
+      'only config.json, model.pth',
   );
 });
 
@@ -184,6 +184,48 @@ test('sends the token, and says when one is missing or not enough', async () => 
   hub.status = 200;
   await pullHubModel(REFERENCE, { ...options, access });
   expect(hub.tokens).toEqual(new Set([undefined, 'Bearer secret']));
+});
+
+const GGUF_FILES = {
+  'README.md': 'not needed',
+  'model-Q2_K.gguf': 'two',
+  'model-Q4_K_M.gguf': 'four',
+  'mmproj-Q8_0.gguf': 'eyes',
+  'big/model-Q8_0-00001-of-00002.gguf': 'eight',
+  'big/model-Q8_0-00002-of-00002.gguf': 'more',
+};
+
+test.each([
+  ['hf:owner/name', 'model-Q4_K_M.gguf', 'model-Q4_K_M.gguf'],
+  ['hf:owner/name:q2_k', 'model-Q2_K.gguf', 'model-Q2_K.gguf'],
+  ['hf:owner/name:model-Q2_K.gguf@main', 'model-Q2_K.gguf', 'model-Q2_K.gguf'],
+  [
+    'hf:owner/name:Q8_0',
+    'big/model-Q8_0-00001-of-00002.gguf',
+    'big/model-Q8_0-00001-of-00002.gguf big/model-Q8_0-00002-of-00002.gguf',
+  ],
+])('of GGUF files %s means %s, offline too', async (model, file, downloads) => {
+  const { hub, options } = await hubWith(GGUF_FILES);
+  const reference = parseHubReference(model);
+  const path = await pullHubModel(reference, options);
+  expect(path.endsWith(`/${file}`)).toBe(true);
+  expect(hub.downloads.join(' ')).toBe(downloads);
+  hub.stop();
+  expect(await pullHubModel(reference, options)).toBe(path);
+});
+
+test('a GGUF file next to safetensors is taken if it is asked for', async () => {
+  const { options, pull } = await hubWith({ ...FILES, 'model-Q8_0.gguf': 'eight' });
+  expect(await readdir(await pull())).not.toContain('model-Q8_0.gguf');
+  const path = await pullHubModel(parseHubReference('hf:owner/name:Q8_0'), options);
+  expect(path).toMatch(/model-Q8_0\.gguf$/);
+});
+
+test('says which GGUF files there are', async () => {
+  const { options } = await hubWith(GGUF_FILES);
+  await expect(pullHubModel(parseHubReference('hf:owner/name:Q6_K'), options)).rejects.toThrow(
+    'owner/name has no GGUF file for "Q6_K" (it has model-Q2_K.gguf, model-Q4_K_M.gguf, big/model-Q8_0-00001-of-00002.gguf)',
+  );
 });
 
 test('says that a revision is not there', async () => {
@@ -218,6 +260,6 @@ test('a file that two processes wrote to is downloaded anew', async () => {
 test.each(['hf:name', 'hf:../x', 'hf:owner/name/more', 'hf:owner/name@', 'hf:owner/..'])(
   'refuses %s',
   (model) => {
-    expect(() => parseHubReference(model)).toThrow('expected hf:owner/name[@revision]');
+    expect(() => parseHubReference(model)).toThrow('expected hf:owner/name[:file][@revision]');
   },
 );

@@ -52,8 +52,8 @@ test.each([
   ['no configuration', { 'model.safetensors': '' }, 'has safetensors weights but no config.json'],
   [
     'many other files',
-    Object.fromEntries('abcdefghij'.split('').map((name) => [`${name}.gguf`, ''])),
-    'holds no model, only a.gguf, b.gguf, c.gguf, d.gguf, e.gguf, f.gguf, g.gguf, h.gguf and 2 more',
+    Object.fromEntries('abcdefghij'.split('').map((name) => [`${name}.pth`, ''])),
+    'holds no model, only a.pth, b.pth, c.pth, d.pth, e.pth, f.pth, g.pth, h.pth and 2 more',
   ],
 ])('refuses %s', async (_, files, found) => {
   const folder = await folderWith(files);
@@ -107,16 +107,31 @@ test('refuses a GenAI folder that is not a decoder', async () => {
 });
 
 test('refuses a path that is no folder', async () => {
-  const folder = await folderWith({ 'model.gguf': '' });
+  const folder = await folderWith({ 'model.pth': '' });
   const missing = inspectModelFolder(join(folder, 'nowhere'));
   await expect(missing).rejects.toThrow(/nowhere does not exist or cannot be read; supported: /);
-  const file = inspectModelFolder(join(folder, 'model.gguf'));
-  await expect(file).rejects.toThrow(/model\.gguf is a file, not a folder; supported: /);
+  const file = inspectModelFolder(join(folder, 'model.pth'));
+  await expect(file).rejects.toThrow(/model\.pth is a file, not a folder; supported: /);
 });
 
 test('a configuration that is not JSON is named', async () => {
   const folder = await folderWith({ 'config.json': '{', 'model.safetensors': '' });
   await expect(inspectModelFolder(folder)).rejects.toThrow(
     `${join(folder, 'config.json')} is not valid JSON`,
+  );
+});
+
+test('takes the only GGUF model of a folder, and asks which of several', async () => {
+  const folder = await folderWith({
+    'mmproj-model.gguf': '',
+    'model-00001-of-00002.gguf': '',
+    'model-00002-of-00002.gguf': '',
+  });
+  await expect(inspectModelFolder(folder)).rejects.toThrow(
+    'model-00001-of-00002.gguf is truncated or damaged',
+  );
+  const several = await folderWith({ 'a.Q4_0.gguf': '', 'a.Q8_0.gguf': '' });
+  await expect(inspectModelFolder(several)).rejects.toThrow(
+    `${several} has several GGUF models; name one of a.Q4_0.gguf, a.Q8_0.gguf`,
   );
 });

@@ -1,0 +1,136 @@
+import { ModelError } from '../model-error.ts';
+import { architectureOf, type Architecture } from './architectures.ts';
+import type { GgufFile } from './gguf-file.ts';
+import type { GgufMetadata } from './metadata.ts';
+import { endTokenIds } from './text/end-tokens.ts';
+
+/** What a config.json would say of a GGUF model. */
+export interface GgufConfig {
+  readonly architecture: Architecture;
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Translates a GGUF model's metadata to the fields of config.json.
+ * @throws {ModelError} if something is missing, or the architecture is not supported
+ */
+export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
+  const { metadata, paths } = file;
+  const [path = ''] = paths;
+  const name = metadata.require('general.architecture', metadata.string('general.architecture'));
+  const key = (suffix: string) => `${name}.${suffix}`;
+  const number = (suffix: string) => metadata.number(key(suffix));
+  const needed = (suffix: string) => metadata.require(key(suffix), number(suffix));
+  const window = number('attention.sliding_window');
+  const architecture = architectureOf(name, { hasWindows: window !== undefined, path });
+  const layers = needed('block_count');
+  const hidden = needed('embedding_length');
+  const heads = metadata.require(
+    key('attention.head_count'),
+    same(metadata, key('attention.head_count'), path),
+  );
+  const headDim = number('attention.key_length') ?? hidden / heads;
+  if ((number('attention.value_length') ?? headDim) !== headDim) {
+    throw new ModelError(`${path}: heads of values and keys of different sizes are not supported`);
+  }
+  const rotaryDim = number('rope.dimension_count') ?? headDim;
+  const positions = needed('context_length');
+  const json = {
+    model_type: architecture.modelType,
+    vocab_size: file.tensor('token_embd.weight')?.shape[0],
+    hidden_size: hidden,
+    intermediate_size: same(metadata, key('feed_forward_length'), path),
+    num_hidden_layers: layers,
+    num_attention_heads: heads,
+    num_key_value_heads: same(metadata, key('attention.head_count_kv'), path),
+    head_dim: headDim,
+    max_position_embeddings: positions,
+    rms_norm_eps: number('attention.layer_norm_rms_epsilon'),
+    rope_theta: number('rope.freq_base'),
+    rope_local_base_freq: number('rope.freq_base_swa'),
+    partial_rotary_factor: rotaryDim === headDim ? undefined : rotaryDim / headDim,
+    ...(await ropeScaling(file, name, positions)),
+    attention_bias: file.tensor('blk.0.attn_q.bias') !== undefined,
+    mlp_bias: file.tensor('blk.0.ffn_gate.bias') !== undefined,
+    tie_word_embeddings: file.tensor('output.weight') === undefined,
+    // A window of 0 is none.
+    sliding_window: window || undefined,
+    ...slidingLayers(metadata, key('attention.sliding_window_pattern'), layers),
+    attn_logit_softcapping: number('attn_logit_softcapping'),
+    final_logit_softcapping: number('final_logit_softcapping'),
+    embedding_multiplier: number('embedding_scale'),
+    attention_multiplier: number('attention.scale'),
+    residual_multiplier: number('residual_scale'),
+    logits_scaling: number('logit_scale'),
+    num_local_experts: number('expert_count'),
+    bos_token_id: metadata.number('tokenizer.ggml.bos_token_id'),
+    eos_token_id: endTokenIds(metadata),
+    ...architecture.extra?.({ layers, hidden, heads, headDim }),
+  };
+  // What is not there must not hide a family's default.
+  const stated = Object.entries(json).filter(([, value]) => value !== undefined);
+  return { architecture, json: Object.fromEntries(stated) };
+}
+
+/** A number that files may give for each layer. @throws {ModelError} if layers differ in it */
+function same(metadata: GgufMetadata, key: string, path: string): number | undefined {
+  const values = metadata.numbers(key);
+  const [first] = values ?? [];
+  if (values?.some((value) => value !== first)) {
+    throw new ModelError(`${path}: layers differ in ${key}, which is not supported`);
+  }
+  return first;
+}
+
+/** By layer, or every n-th one has none; the family's own rule if the file says nothing. */
+function slidingLayers(metadata: GgufMetadata, key: string, layers: number) {
+  const pattern = metadata.numbers(key);
+  if (pattern === undefined) return {};
+  if (pattern.length < layers) return { sliding_window_pattern: pattern[0] || undefined };
+  const types = Array.from(pattern.subarray(0, layers), (isSliding) =>
+    isSliding ? 'sliding_attention' : 'full_attention',
+  );
+  return { layer_types: types };
+}
+
+async function ropeScaling(file: GgufFile, name: string, positions: number) {
+  const { metadata } = file;
+  const number = (suffix: string) => metadata.number(`${name}.rope.${suffix}`);
+  const original = number('scaling.original_context_length');
+  if (file.tensor('rope_factors_long.weight')) {
+    return {
+      original_max_position_embeddings: original,
+      rope_scaling: {
+        rope_type: 'longrope',
+        short_factor: [...(await file.read('rope_factors_short.weight'))],
+        long_factor: [...(await file.read('rope_factors_long.weight'))],
+        attention_factor: number('scaling.attn_factor'),
+      },
+    };
+  }
+  if (file.tensor('rope_freqs.weight')) {
+    // What Llama 3's rule comes to: a divisor for each frequency, at any length.
+    const factors = [...(await file.read('rope_freqs.weight'))];
+    return {
+      original_max_position_embeddings: positions,
+      rope_scaling: {
+        rope_type: 'longrope',
+        short_factor: factors,
+        long_factor: factors,
+        attention_factor: 1,
+      },
+    };
+  }
+  const type = metadata.string(`${name}.rope.scaling.type`) ?? 'linear';
+  const factor = number('scaling.factor') ?? number('scale_linear');
+  if (type === 'none' || factor === undefined || (type === 'linear' && factor === 1)) return {};
+  return {
+    rope_scaling: {
+      rope_type: type,
+      factor,
+      original_max_position_embeddings: original,
+      beta_fast: number('scaling.yarn_beta_fast'),
+      beta_slow: number('scaling.yarn_beta_slow'),
+    },
+  };
+}

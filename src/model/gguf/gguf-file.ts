@@ -1,0 +1,146 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+
+import { MODEL_LIMITS } from '../../limits.ts';
+import { readRange } from '../huggingface/file-range.ts';
+import { ModelError } from '../model-error.ts';
+import { DEQUANTIZE } from './dequantize.ts';
+import { type GgufTensor, readGgufHeader } from './gguf-header.ts';
+import { ggufParts } from './gguf-names.ts';
+import type { GgufMetadata } from './metadata.ts';
+
+/** Bytes read at a time, about. */
+const READ_CHUNK = 8 * 2 ** 20;
+
+interface Located extends GgufTensor {
+  readonly file: FileHandle;
+  readonly path: string;
+}
+
+/** An open GGUF model, of one file or several: metadata, and tensors that are read on demand. */
+export class GgufFile {
+  /** Absolute paths, in order. */
+  readonly paths: readonly string[];
+  /** Of the first file. */
+  readonly metadata: GgufMetadata;
+  /** SHA-256 of the first file's header, in hex. */
+  readonly hash: string;
+  readonly #files: readonly FileHandle[];
+  readonly #tensors: ReadonlyMap<string, Located>;
+
+  private constructor(
+    paths: readonly string[],
+    files: readonly FileHandle[],
+    first: Pick<GgufFile, 'metadata' | 'hash'>,
+    tensors: ReadonlyMap<string, Located>,
+  ) {
+    this.paths = paths;
+    this.metadata = first.metadata;
+    this.hash = first.hash;
+    this.#files = files;
+    this.#tensors = tensors;
+  }
+
+  /**
+   * Opens a model and checks all of its headers.
+   * @param path of its file, or of one of its parts
+   * @throws {ModelError} if a file is missing, damaged, or no part of the same model
+   */
+  static async open(path: string): Promise<GgufFile> {
+    const paths = ggufParts(basename(path)).map((name) => join(dirname(path), name));
+    if (paths.length > MODEL_LIMITS.ggufParts) {
+      throw new ModelError(
+        `${path} is one of ${paths.length} files, and the limit is ${MODEL_LIMITS.ggufParts}`,
+      );
+    }
+    const files: FileHandle[] = [];
+    try {
+      const tensors = new Map<string, Located>();
+      let first: Pick<GgufFile, 'metadata' | 'hash'> | undefined;
+      for (const [index, part] of paths.entries()) {
+        const file = await openFile(part);
+        files.push(file);
+        const header = await readGgufHeader(file, part);
+        requirePart(header.metadata, part, index, paths.length);
+        for (const [name, tensor] of header.tensors) {
+          const other = tensors.get(name);
+          if (other) throw new ModelError(`tensor "${name}" is in both ${other.path} and ${part}`);
+          tensors.set(name, { ...tensor, file, path: part });
+        }
+        first ??= header;
+      }
+      if (first === undefined) throw new ModelError(`${path} is a part of a model of no parts`);
+      return new GgufFile(paths, files, first, tensors);
+    } catch (error) {
+      await closeAll(files);
+      throw error;
+    }
+  }
+
+  /** Undefined where there is no such tensor. */
+  tensor(name: string): GgufTensor | undefined {
+    return this.#tensors.get(name);
+  }
+
+  tensors(): Iterable<GgufTensor> {
+    return this.#tensors.values();
+  }
+
+  /**
+   * A tensor's values as float32, row by row.
+   * @throws {ModelError} if there is no such tensor, or the file changed
+   */
+  async read(name: string): Promise<Float32Array> {
+    const tensor = this.#tensors.get(name);
+    if (tensor === undefined) {
+      throw new ModelError(`tensor "${name}" is missing from ${this.paths.join(', ')}`);
+    }
+    const { file, path, offset, byteLength, type } = tensor;
+    const { blockBytes, blockSize } = type;
+    const dequantize = DEQUANTIZE[type.name];
+    if (dequantize === undefined) throw new TypeError(`${type.name} has no values`);
+    const values = new Float32Array((byteLength / blockBytes) * blockSize);
+    const chunk = new Uint8Array(
+      Math.min(byteLength, Math.ceil(READ_CHUNK / blockBytes) * blockBytes),
+    );
+    for (let position = 0; position < byteLength; position += chunk.byteLength) {
+      const part = chunk.subarray(0, Math.min(chunk.byteLength, byteLength - position));
+      await readRange(file, offset + position, part, `${path}: tensor "${name}"`);
+      const start = (position / blockBytes) * blockSize;
+      const count = (part.byteLength / blockBytes) * blockSize;
+      dequantize(part, values.subarray(start, start + count));
+    }
+    return values;
+  }
+
+  async close(): Promise<void> {
+    await closeAll(this.#files);
+  }
+}
+
+async function closeAll(files: readonly FileHandle[]): Promise<void> {
+  await Promise.all(files.map((file) => file.close()));
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    throw new ModelError(`${path} cannot be opened`, { cause: error });
+  }
+}
+
+/** Parts number themselves from 0. */
+function requirePart(metadata: GgufMetadata, path: string, index: number, count: number): void {
+  const stated = metadata.number('split.count') ?? 0;
+  if (Math.max(stated, 1) !== count) {
+    throw new ModelError(
+      `${path} says that it is one of ${stated} files, and its name says ${count}: ` +
+        'the parts of a model are named like name-00001-of-00003.gguf',
+    );
+  }
+  const number = metadata.number('split.no') ?? 0;
+  if (number !== index) {
+    throw new ModelError(`${path} is part ${number + 1} by what it says, and ${index + 1} by name`);
+  }
+}

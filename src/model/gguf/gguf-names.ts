@@ -1,0 +1,62 @@
+/** Files of a GGUF model that is split are numbered from 1, each with how many there are. */
+const PART = /^(?<stem>.*)-(?<number>\d{5})-of-(?<count>\d{5})\.gguf$/i;
+
+/** Next to a language model: the eyes of a multimodal one, statistics for quantizing, or drafts. */
+const NO_MODEL = /(?:^|\/)(?:mmproj|imatrix|mtp)[^/]*\.gguf$|mmproj[^/]*\.gguf$/i;
+
+/** What is taken if nobody says, as llama.cpp's `-hf` does. */
+const PREFERRED = ['Q4_K_M', 'Q8_0'];
+
+export function isGguf(name: string): boolean {
+  return /\.gguf$/i.test(name);
+}
+
+/** What a file's model is called: its name without the number of a part and the extension. */
+export function ggufModelName(fileName: string): string {
+  return PART.exec(fileName)?.groups?.['stem'] ?? fileName.replace(/\.gguf$/i, '');
+}
+
+/**
+ * All files of a model, in order.
+ * @param file its only one, or one of its parts
+ */
+export function ggufParts(file: string): string[] {
+  const { stem, count } = PART.exec(file)?.groups ?? {};
+  if (stem === undefined || count === undefined) return [file];
+  const extension = file.slice(-'.gguf'.length);
+  return Array.from({ length: Number(count) }, (_, index) => {
+    const number = String(index + 1).padStart(5, '0');
+    return `${stem}-${number}-of-${count}${extension}`;
+  });
+}
+
+/** The GGUF models among files: of those that are split the first part only. */
+export function ggufModels(names: readonly string[]): string[] {
+  const models = names.filter((name) => isGguf(name) && !NO_MODEL.test(name));
+  return models.filter((name) => Number(PART.exec(name)?.groups?.['number'] ?? 1) === 1);
+}
+
+/**
+ * The model that somebody means: the file of that name, or of a type of weights that its name has
+ * (`Q4_K_M`), as llama.cpp's `-hf` picks.
+ * @param wanted null for the usual: Q4_K_M, else Q8_0, else the first
+ * @returns null if there is none
+ */
+export function pickGguf(names: readonly string[], wanted: string | null): string | null {
+  const models = ggufModels(names);
+  if (wanted !== null && isGguf(wanted)) {
+    const [first] = ggufParts(wanted);
+    return names.find((name) => name === first) ?? null;
+  }
+  for (const type of wanted === null ? PREFERRED : [wanted]) {
+    const found = models.find((name) => hasType(name, type));
+    if (found !== undefined) return found;
+  }
+  return wanted === null ? (models[0] ?? null) : null;
+}
+
+/** Whether a file's name has a type, ended by a point or a dash. */
+function hasType(name: string, type: string): boolean {
+  const lower = name.toLowerCase();
+  return ['.', '-'].some((end) => lower.includes(type.toLowerCase() + end));
+}

@@ -1,0 +1,121 @@
+import { ModelError } from '../../model-error.ts';
+import type { GgufMetadata } from '../metadata.ts';
+import { type GgufVocabulary, readVocabulary } from './gguf-vocabulary.ts';
+import { preTokenizer } from './pre-tokenizers.ts';
+import { mergesByScore, spaceSteps } from './sentencepiece.ts';
+
+/** Of Phi-3's markers, those after which spaces count: a file does not say. */
+const KEEP_SPACES_AFTER = new Set(['<unk>', '<s>', '<|endoftext|>']);
+
+/** What a file says of the model's tokenizer, as a tokenizer.json says it. */
+export interface GgufTokenizer {
+  readonly vocabulary: GgufVocabulary;
+  /** The content of tokenizer.json. */
+  readonly json: unknown;
+}
+
+/**
+ * Makes a tokenizer.json of a GGUF model's metadata.
+ * @throws {ModelError} if there is no tokenizer, or its kind is not supported
+ */
+export function readGgufTokenizer(metadata: GgufMetadata, path: string): GgufTokenizer {
+  const kind = metadata.require('tokenizer.ggml.model', metadata.string('tokenizer.ggml.model'));
+  const vocabulary = readVocabulary(metadata, path);
+  if (kind === 'gpt2') return { vocabulary, json: byteLevelBpe(metadata, vocabulary, path) };
+  if (kind === 'llama') return { vocabulary, json: sentencePiece(metadata, vocabulary) };
+  throw new ModelError(
+    `${path}: tokenizer.ggml.model "${kind}" is not supported (supported: gpt2, llama)`,
+  );
+}
+
+function byteLevelBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: string): unknown {
+  const { steps, normalizer, ignoreMerges, addsBos } = preTokenizer(
+    metadata.string('tokenizer.ggml.pre'),
+    path,
+  );
+  const key = 'tokenizer.ggml.merges';
+  const merges = metadata.require(key, metadata.strings(key));
+  const wrong = merges.find((merge) => merge.indexOf(' ', 1) === -1);
+  if (wrong !== undefined) {
+    throw new ModelError(`${path}: the merge ${JSON.stringify(wrong)} has no two parts`);
+  }
+  return {
+    ...common(vocabulary, addsBos),
+    added_tokens: addedTokens(vocabulary, () => false),
+    normalizer,
+    pre_tokenizer: { type: 'Sequence', pretokenizers: steps },
+    decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
+    model: {
+      type: 'BPE',
+      unk_token: null,
+      byte_fallback: false,
+      fuse_unk: false,
+      ignore_merges: ignoreMerges,
+      vocab: Object.fromEntries(vocabulary.ids),
+      merges,
+    },
+  };
+}
+
+/** SentencePiece's BPE: merges are not listed, but follow from the scores. */
+function sentencePiece(metadata: GgufMetadata, vocabulary: GgufVocabulary): unknown {
+  const key = 'tokenizer.ggml.scores';
+  const scores = metadata.require(key, metadata.numbers(key));
+  const hasPrefix = metadata.boolean('tokenizer.ggml.add_space_prefix') ?? true;
+  const isPhi3 = metadata.string('general.architecture') === 'phi3';
+  return {
+    ...common(vocabulary, true),
+    ...spaceSteps(hasPrefix),
+    added_tokens: addedTokens(vocabulary, (token) => isPhi3 && !KEEP_SPACES_AFTER.has(token)),
+    pre_tokenizer: null,
+    model: {
+      type: 'BPE',
+      unk_token: vocabulary.unknown,
+      byte_fallback: true,
+      fuse_unk: true,
+      ignore_merges: false,
+      vocab: Object.fromEntries(vocabulary.ids),
+      merges: mergesByScore(vocabulary, scores),
+    },
+  };
+}
+
+/** @param addsBos if the file does not say */
+function common({ ids, bos, eos, ...vocabulary }: GgufVocabulary, addsBos: boolean) {
+  const first = (vocabulary.addsBos ?? addsBos) ? bos : null;
+  const last = vocabulary.addsEos === true ? eos : null;
+  const around = [first, last].filter((token) => token !== null);
+  const marker = (token: string | null) =>
+    token === null ? [] : [{ SpecialToken: { id: token, type_id: 0 } }];
+  const sequence = (id: string) => ({ Sequence: { id, type_id: 0 } });
+  const special = around.map((token) => [
+    token,
+    { id: token, ids: [ids.get(token)], tokens: [token] },
+  ]);
+  return {
+    version: '1.0',
+    truncation: null,
+    padding: null,
+    post_processor:
+      around.length === 0
+        ? null
+        : {
+            type: 'TemplateProcessing',
+            single: [...marker(first), sequence('A'), ...marker(last)],
+            pair: [...marker(first), sequence('A'), sequence('B'), ...marker(last)],
+            special_tokens: Object.fromEntries(special),
+          },
+  };
+}
+
+function addedTokens({ added }: GgufVocabulary, takesSpacesAfter: (token: string) => boolean) {
+  return added.map(({ id, content, special }) => ({
+    id,
+    content,
+    special,
+    single_word: false,
+    lstrip: false,
+    rstrip: special && takesSpacesAfter(content),
+    normalized: false,
+  }));
+}

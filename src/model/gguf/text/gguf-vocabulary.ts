@@ -1,0 +1,70 @@
+import { MODEL_LIMITS } from '../../../limits.ts';
+import { ModelError } from '../../model-error.ts';
+import type { GgufMetadata } from '../metadata.ts';
+
+/** llama.cpp's kinds of tokens. */
+const UNKNOWN = 2;
+const CONTROL = 3;
+const USER_DEFINED = 4;
+const BYTE = 6;
+
+/** The tokens of a GGUF model. */
+export interface GgufVocabulary {
+  /** By id. */
+  readonly tokens: readonly string[];
+  readonly ids: ReadonlyMap<string, number>;
+  readonly unknown: string | null;
+  readonly bos: string | null;
+  readonly eos: string | null;
+  /** Whether texts begin and end with them; null where the file does not say. */
+  readonly addsBos: boolean | null;
+  readonly addsEos: boolean | null;
+  /** Found within texts, before anything else. */
+  readonly added: readonly {
+    readonly id: number;
+    readonly content: string;
+    readonly special: boolean;
+  }[];
+  /** Whether a token is made of characters, not a marker or a byte. */
+  readonly isText: (id: number) => boolean;
+}
+
+/** @throws {ModelError} if there is none, or two tokens are the same */
+export function readVocabulary(metadata: GgufMetadata, path: string): GgufVocabulary {
+  const key = (name: string) => `tokenizer.ggml.${name}`;
+  const stored = metadata.require(key('tokens'), metadata.strings(key('tokens')));
+  if (stored.length > MODEL_LIMITS.vocabSize) {
+    throw new ModelError(
+      `${path} has ${stored.length} tokens, and the limit is ${MODEL_LIMITS.vocabSize}`,
+    );
+  }
+  // As llama.cpp calls what has no text.
+  const tokens = stored.map((token, id) => (token === '' ? `[EMPTY_${id}]` : token));
+  const types = metadata.numbers(key('token_type'));
+  const ids = new Map(tokens.map((token, id) => [token, id]));
+  if (ids.size < tokens.length) {
+    const twice = tokens.find((token, id) => ids.get(token) !== id);
+    throw new ModelError(`${path} has the token ${JSON.stringify(twice)} twice`);
+  }
+  const ofRole = (role: string) => {
+    const id = metadata.number(key(`${role}_token_id`));
+    return id === undefined ? null : (tokens[id] ?? null);
+  };
+  const firstUnknown = types?.indexOf(UNKNOWN) ?? -1;
+  const typeOf = (id: number) => types?.[id];
+  return {
+    tokens,
+    ids,
+    unknown: ofRole('unknown') ?? tokens[firstUnknown] ?? null,
+    bos: ofRole('bos'),
+    eos: ofRole('eos'),
+    addsBos: metadata.boolean(key('add_bos_token')) ?? null,
+    addsEos: metadata.boolean(key('add_eos_token')) ?? null,
+    added: tokens.flatMap((content, id) => {
+      const type = typeOf(id);
+      const isSpecial = type === CONTROL || type === UNKNOWN;
+      return isSpecial || type === USER_DEFINED ? [{ id, content, special: isSpecial }] : [];
+    }),
+    isText: (id) => ![UNKNOWN, CONTROL, USER_DEFINED, BYTE].includes(typeOf(id) ?? 0),
+  };
+}

@@ -1,0 +1,69 @@
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+
+import { writingToCache } from '../../build/cache-error.ts';
+import { fileExists } from '../../build/file-exists.ts';
+import { GgufFile } from '../gguf-file.ts';
+import type { GgufMetadata } from '../metadata.ts';
+import { endTokenIds } from './end-tokens.ts';
+import { readGgufTokenizer } from './gguf-tokenizer.ts';
+
+/** Raised when what is written changes, so that folders of older versions are not used. */
+const VERSION = 1;
+
+/**
+ * Writes a GGUF model's tokenizer and chat template to a folder of the cache, in the files that
+ * Hugging Face models have for them; or finds it written.
+ * @param path of the model's file, or of one of its parts
+ * @returns the folder
+ * @throws {ModelError} if they are damaged or not supported, or the disk is full
+ */
+export async function ggufTextFolder(path: string, cacheDirectory: string): Promise<string> {
+  const file = await GgufFile.open(path);
+  await file.close();
+  const folders = join(cacheDirectory, 'gguf-texts');
+  const folder = join(folders, `v${VERSION}-${file.hash}`);
+  if (await fileExists(folder)) return folder;
+  const { json, vocabulary } = readGgufTokenizer(file.metadata, path);
+  const config = {
+    bos_token: vocabulary.bos,
+    eos_token: vocabulary.eos,
+    unk_token: vocabulary.unknown,
+    ...chatTemplates(file.metadata),
+  };
+  const unfinished = join(folders, `.${randomBytes(6).toString('hex')}`);
+  await writingToCache(cacheDirectory, 'the tokenizer', async () => {
+    await mkdir(unfinished, { recursive: true });
+    const files = {
+      'tokenizer.json': json,
+      'tokenizer_config.json': config,
+      'generation_config.json': { eos_token_id: endTokenIds(file.metadata) },
+    };
+    for (const [name, content] of Object.entries(files)) {
+      await writeFile(join(unfinished, name), JSON.stringify(content));
+    }
+    try {
+      await rename(unfinished, folder);
+    } catch (error) {
+      await rm(unfinished, { recursive: true, force: true });
+      // Another process may have been first.
+      if (!(await fileExists(folder))) throw error;
+    }
+  });
+  return folder;
+}
+
+/** One template, or several with names. */
+function chatTemplates(metadata: GgufMetadata) {
+  const template = metadata.string('tokenizer.chat_template');
+  const names = metadata.strings('tokenizer.chat_templates') ?? [];
+  const named = names.flatMap((name) => {
+    const text = metadata.string(`tokenizer.chat_template.${name}`);
+    return text === undefined ? [] : [{ name, template: text }];
+  });
+  if (named.length === 0) return template === undefined ? {} : { chat_template: template };
+  const others = named.filter(({ name }) => name !== 'default');
+  const all = template === undefined ? named : [{ name: 'default', template }, ...others];
+  return { chat_template: all };
+}
