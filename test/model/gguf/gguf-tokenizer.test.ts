@@ -1,0 +1,158 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
+import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
+import { ggufTextFolder } from '../../../src/model/gguf/text/text-folder.ts';
+import {
+  bool,
+  float32s,
+  ggufBytes,
+  int32s,
+  text,
+  texts,
+  uint,
+  type Value,
+} from '../../support/gguf-writer.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { tokenizerTexts } from '../../support/tokenizer-texts.ts';
+
+/** The folder with the texts of a file with that metadata. */
+async function textFolder(metadata: Readonly<Record<string, Value>>): Promise<string> {
+  const folder = await temporaryDirectory();
+  const path = join(folder, 'model.gguf');
+  await writeFile(path, ggufBytes(metadata));
+  return ggufTextFolder(path, folder);
+}
+
+/** By SentencePiece itself, see scripts/references/sentencepiece_bpe.py. */
+const vocabularies = z
+  .array(
+    z.object({
+      hasPrefix: z.boolean(),
+      tokens: z.array(z.string()),
+      scores: z.array(z.number()),
+      types: z.array(z.int()),
+      cases: z.array(z.object({ text: z.string(), ids: z.array(z.int()) })),
+    }),
+  )
+  .parse(JSON.parse(await readFile('test/fixtures/sentencepiece.json', 'utf8')));
+
+describe.each(vocabularies)('SentencePiece, prefix: $hasPrefix', (vocabulary) => {
+  const metadata = {
+    'tokenizer.ggml.model': text('llama'),
+    'tokenizer.ggml.tokens': texts(vocabulary.tokens),
+    'tokenizer.ggml.scores': float32s(vocabulary.scores),
+    'tokenizer.ggml.token_type': int32s(vocabulary.types),
+    'tokenizer.ggml.bos_token_id': uint(1),
+    'tokenizer.ggml.eos_token_id': uint(2),
+    'tokenizer.ggml.add_space_prefix': bool(vocabulary.hasPrefix),
+  };
+
+  test('makes the tokens of SentencePiece, and its texts of them', async () => {
+    const tokenizer = await TextTokenizer.load(await textFolder(metadata));
+    for (const { text: each, ids } of vocabulary.cases) {
+      expect([...tokenizer.encode(each, { addSpecialTokens: false })], each).toEqual(ids);
+      // The space that comes first is taken off again.
+      if (each.includes('▁')) continue;
+      expect(tokenizer.decode(ids, { skipSpecialTokens: false })).toBe(each);
+    }
+  });
+
+  test('begins texts with the begin token, unless the file says otherwise', async () => {
+    const all = { addSpecialTokens: true };
+    const tokenizer = await TextTokenizer.load(await textFolder(metadata));
+    expect(tokenizer.encode('x', all)[0]).toBe(1);
+    expect(tokenizer.eosTokenIds).toEqual([2]);
+    const quiet = { ...metadata, 'tokenizer.ggml.add_bos_token': bool(false) };
+    const other = await TextTokenizer.load(await textFolder(quiet));
+    expect(other.encode('x', all)[0]).not.toBe(1);
+  });
+});
+
+const file = z.object({
+  model: z.object({ vocab: z.record(z.string(), z.int()), merges: z.array(z.unknown()) }),
+  added_tokens: z.array(z.object({ id: z.int(), content: z.string() })),
+});
+/** The embedded model's tokenizer, which has SmolLM's rules. */
+const summit = file.parse(JSON.parse(await readFile('models/summit/tokenizer.json', 'utf8')));
+
+function bpeMetadata(more: Readonly<Record<string, Value>> = {}): Record<string, Value> {
+  const tokens: string[] = [];
+  for (const [token, id] of Object.entries(summit.model.vocab)) tokens[id] = token;
+  for (const { content, id } of summit.added_tokens) tokens[id] = content;
+  const special = new Set(summit.added_tokens.map(({ id }) => id));
+  const merges = summit.model.merges.map((merge) =>
+    Array.isArray(merge) ? merge.join(' ') : String(merge),
+  );
+  return {
+    'tokenizer.ggml.model': text('gpt2'),
+    'tokenizer.ggml.pre': text('smollm'),
+    'tokenizer.ggml.tokens': texts(tokens),
+    'tokenizer.ggml.token_type': int32s(tokens.map((_, id) => (special.has(id) ? 3 : 1))),
+    'tokenizer.ggml.merges': texts(merges),
+    'tokenizer.ggml.eos_token_id': uint(summit.added_tokens[0]?.id ?? 0),
+    'tokenizer.chat_template': text('{{ messages[0].content }}!'),
+    ...more,
+  };
+}
+
+describe('byte-level BPE', () => {
+  test('makes the tokens of the tokenizer that it was made from', async () => {
+    const original = await TextTokenizer.load('models/summit');
+    const tokenizer = await TextTokenizer.load(await textFolder(bpeMetadata()));
+    // Where Hugging Face's library takes JavaScript's digits and spaces for Unicode's they differ.
+    const plain = tokenizerTexts(1000).filter((each) => !/[\p{No}\p{Nl}٣\ufeff]/u.test(each));
+    expect(plain.length).toBeGreaterThan(500);
+    for (const each of plain) {
+      const options = { addSpecialTokens: true };
+      const ids = [...tokenizer.encode(each, options)];
+      expect(ids, each).toEqual([...original.encode(each, options)]);
+      expect(tokenizer.decode(ids, { skipSpecialTokens: false })).toBe(each);
+    }
+    const [marker] = summit.added_tokens;
+    const found = tokenizer.encode(`a${marker?.content}b`, { addSpecialTokens: false });
+    expect(found).toContain(marker?.id);
+    expect(tokenizer.isSpecial(marker?.id ?? -1)).toBe(true);
+  });
+
+  test('has the chat template', async () => {
+    const template = await ChatTemplate.load(await textFolder(bpeMetadata()));
+    expect(template?.render([{ role: 'user', content: 'hi' }], { addGenerationPrompt: true })).toBe(
+      'hi!',
+    );
+  });
+
+  test.each([
+    ['llama-bpe', "I'LL pay 12345 ½\r\n", "I|'LL|Ġpay|Ġ|123|45|ĠÂ½|čĊ"],
+    ['qwen2', 'a  12', 'a|Ġ|Ġ|1|2'],
+    ['tekken', 'camelCase', 'camel|Case'],
+  ])('%s cuts words in its own way', async (pre, sample, expected) => {
+    // Without merges every byte is a token: words show where a merge of two bytes can't reach.
+    const folder = await textFolder(bpeMetadata({ 'tokenizer.ggml.pre': text(pre) }));
+    const tokenizer = await TextTokenizer.load(folder);
+    const cuts = new Set(ends(expected.split('|')));
+    const pieces = [...tokenizer.encode(sample, { addSpecialTokens: false })].map(
+      (id) => tokenizer.idToToken(id) ?? '',
+    );
+    const found = new Set(ends(pieces));
+    for (const cut of cuts) expect(found, pieces.join('|')).toContain(cut);
+  });
+
+  test.each([
+    [{ 'tokenizer.ggml.pre': text('viking') }, 'tokenizer.ggml.pre "viking" is not supported'],
+    [{ 'tokenizer.ggml.model': text('rwkv') }, 'tokenizer.ggml.model "rwkv" is not supported'],
+    [{ 'tokenizer.ggml.merges': texts(['ab']) }, 'the merge "ab" has no two parts'],
+    [{ 'tokenizer.ggml.tokens': texts(['a', 'a']) }, 'has the token "a" twice'],
+    [{ 'tokenizer.ggml.tokens': uint(3) }, '"tokenizer.ggml.tokens" is not a list of texts'],
+  ])('refuses %j', async (change, message) => {
+    await expect(textFolder(bpeMetadata(change))).rejects.toThrow(message);
+  });
+});
+
+/** How many bytes there are up to the end of each piece. */
+function ends(pieces: readonly string[]): number[] {
+  let sum = 0;
+  return pieces.map((piece) => (sum += piece.length));
+}
