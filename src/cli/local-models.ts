@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { scanRepository } from '../front/registry/repository.ts';
 import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
+import { isGguf } from '../model/gguf/gguf-names.ts';
 import { cachedModels, measure } from '../model/hub/hub-cache.ts';
 import { cachedFolder } from '../model/hub/hub-model.ts';
 import { parseHubReference } from '../model/hub/hub-repository.ts';
@@ -35,14 +36,14 @@ export async function localModels(repository: string | undefined): Promise<Local
 }
 
 /**
- * What a name means: a folder, a model that was downloaded (`owner/name`, `hf:owner/name@revision`), of
+ * What a name means: a folder, a GGUF file, a model that was downloaded (`owner/name`, `hf:owner/name@revision`), of
  * the repository, or an embedded one.
  * @returns what `--model` takes
  * @throws UsageError when there is none
  */
 export async function findModel(name: string, repository: string | undefined): Promise<string> {
-  const isFolder = (await stat(name).catch(() => null))?.isDirectory() === true;
-  if (isFolder) return resolve(name);
+  const stats = await stat(name).catch(() => null);
+  if (stats?.isDirectory() === true || (stats !== null && isGguf(name))) return resolve(name);
   const [, base = name, tag] = /^(.+?)[:@]([^:@/]+)$/.exec(name) ?? [];
   const isTagged = tag !== undefined && !name.startsWith('hf:');
   const plain = isTagged ? base : name;

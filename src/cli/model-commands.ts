@@ -12,9 +12,12 @@ import { DEVICE_OPTIONS } from './device.ts';
 import { localModelFolder } from './download-model.ts';
 import { variantFor } from './export-variant.ts';
 import { findModel, hubReferenceOf, localModels } from './local-models.ts';
+import { textFolderOf } from './model-source.ts';
 import { addOptions, readOptions } from './options.ts';
 import { formatBytes, formatCount, formatTime, table } from './text-format.ts';
 import { UsageError } from './usage-error.ts';
+
+const KINDS = { huggingface: 'Hugging Face checkpoint', gguf: 'GGUF model' } as const;
 
 /** `chairlift pull`: downloads a model ahead of its first use. */
 export function pullCommand(): Command {
@@ -97,18 +100,21 @@ async function confirm(question: string): Promise<boolean> {
 async function describe(path: string): Promise<string> {
   const folder = await inspectModelFolder(path);
   const { config } = folder;
-  const text = await loadTextModel({ folder: folder.path, vocabSize: config.vocabSize });
+  const text = await loadTextModel({
+    folder: await textFolderOf(folder),
+    vocabSize: config.vocabSize,
+  });
   const template = text.chatTemplate?.text ?? null;
   const { toolCalls, reasoning } = chatFormatOf(template ?? '', {
     toolCallParser: 'auto',
     reasoningParser: 'auto',
   });
   const rows = [
-    ['folder', folder.path],
+    [folder.kind === 'gguf' ? 'file' : 'folder', folder.path],
     ...(folder.kind === 'export'
       ? [['kind', `ONNX export, ${folder.config.family}`]]
       : [
-          ['kind', `Hugging Face checkpoint, ${folder.config.family.modelType}`],
+          ['kind', `${KINDS[folder.kind]}, ${folder.config.family.modelType}`],
           ['parameters', formatCount(countParameters(folder.config))],
           ['layers', String(folder.config.numLayers)],
         ]),

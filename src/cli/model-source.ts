@@ -11,7 +11,7 @@ import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
 import { ggufModelName, isGguf } from '../model/gguf/gguf-names.ts';
 import { ggufTextFolder } from '../model/gguf/text/text-folder.ts';
 import { isHubReference, parseHubReference } from '../model/hub/hub-repository.ts';
-import { inspectModelFolder } from '../model/huggingface/model-folder.ts';
+import { inspectModelFolder, type ModelFolder } from '../model/huggingface/model-folder.ts';
 import { PRESETS } from '../model/huggingface/presets.ts';
 import type { ChosenDevice, RunnableModel } from './device.ts';
 import { pickVariant } from './export-precision.ts';
@@ -64,15 +64,18 @@ export async function chooseModel(
   );
   const { path } = folder;
   const decoder = folder.kind === 'export' ? folder : buildable(folder.config);
-  const isInFile = folder.kind === 'gguf';
-  const textFolder = isInFile ? await ggufTextFolder(path, defaultCacheDirectory()) : path;
-  const text = { folder: textFolder, vocabSize: folder.config.vocabSize };
+  const text = { folder: await textFolderOf(folder), vocabSize: folder.config.vocabSize };
   return {
     name: nameOfModel(isHubReference(named) ? named : path),
     source: { kind: 'folder', path },
     decoder,
     text,
   };
+}
+
+/** Where a model's tokenizer and chat template are: with it, or in the cache, out of a GGUF file. */
+export async function textFolderOf({ kind, path }: ModelFolder): Promise<string> {
+  return kind === 'gguf' ? ggufTextFolder(path, defaultCacheDirectory()) : path;
 }
 
 function buildable(config: DecoderConfig): BuildableModel {
