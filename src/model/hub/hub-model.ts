@@ -99,14 +99,16 @@ export function hubHome(id: string, cacheDirectory: string): string {
   return join(cacheDirectory, 'hub', id.replace('/', '--'));
 }
 
-/** Where a model lies that was downloaded; null if it was not. */
+/** Where a model lies that was downloaded, of a GGUF model the file; null if it was not. */
 export async function cachedFolder(
   reference: HubReference,
   cacheDirectory: string,
 ): Promise<string | null> {
   const home = hubHome(reference.id, cacheDirectory);
   const commit = await readPointer(pointerOf(reference, home));
-  return commit === null ? null : join(home, commit);
+  if (commit === null) return null;
+  const folder = join(home, commit);
+  return servedPath(folder, await filesIn(folder), reference);
 }
 
 function pointerOf({ id, revision }: HubReference, home: string): string {

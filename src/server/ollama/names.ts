@@ -24,10 +24,14 @@ export function toOllamaName(
   return `${name}:${isOnly ? 'latest' : version}`;
 }
 
+/** Types of weights in names of GGUF files, such as `Q4_K_M`: what a tag is for most of Ollama's users. */
+const WEIGHTS = /^(?:i?q\d\w*|b?f16|f32|.+\.gguf)$/i;
+
 /** What `hf:owner/name` or `hf.co/owner/name:revision` names on the hub; null for other names. */
 export function toHubReference(name: string): string | null {
   if (!HUB.test(name)) return null;
   const bare = name.replace(HUB, '');
   const { name: id = bare, tag = 'latest' } = TAGGED.exec(bare)?.groups ?? {};
-  return tag === 'latest' ? `hf:${id}` : `hf:${id}@${tag}`;
+  if (tag === 'latest') return `hf:${id}`;
+  return WEIGHTS.test(tag) ? `hf:${id}:${tag}` : `hf:${id}@${tag}`;
 }

@@ -50,6 +50,9 @@ describe('names', () => {
     ['hf.co/org/model:latest', 'hf:org/model'],
     ['huggingface.co/org/model:v1', 'hf:org/model@v1'],
     ['hf:org/model@v1', 'hf:org/model@v1'],
+    ['hf.co/org/model:Q4_K_M', 'hf:org/model:Q4_K_M'],
+    ['hf:org/model:IQ2_XS', 'hf:org/model:IQ2_XS'],
+    ['hf:org/model:model-f16.gguf', 'hf:org/model:model-f16.gguf'],
     ['llama3', null],
     ['https://evil.example/model', null],
   ])('%s is %s on the hub', (name, reference) => {
