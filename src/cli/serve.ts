@@ -1,7 +1,5 @@
 import { Command, Option } from 'commander';
-import type { Logger } from 'pino';
 import { ModelRegistry } from '../front/registry/model-registry.ts';
-import type { RegistryEvent } from '../front/registry/residency.ts';
 import { listenGrpc } from '../grpc/listen.ts';
 import { createLogger } from '../observability/logger.ts';
 import { NO_ALIASES, VLLM_ALIASES } from '../observability/aliases.ts';
@@ -21,6 +19,8 @@ import { banner, repositoryBanner } from './banner.ts';
 import { DEVICE_OPTIONS } from './device.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
 import { openRates } from './rates.ts';
+import { followRepository } from './follow-repository.ts';
+import { logRegistryEvent } from './log-registry.ts';
 import { onReloadSignal } from './reload.ts';
 import { pullInto } from './pull-into.ts';
 import { modelControl, servedModels } from './served-models.ts';
@@ -164,7 +164,7 @@ async function serve(options: ServeOptions): Promise<void> {
     onEvent(event) {
       metrics.observe(event);
       if (event.type === 'failed' && isAlone) failure = event.error;
-      else logEvent(event, logger);
+      else logRegistryEvent(event, logger);
     },
   });
   await models.update(definitions, aliases);
@@ -288,41 +288,6 @@ function serverConfig(options: ServeOptions, version: string): ServerConfig {
     sharePrefixCache: options.sharePrefixCache ?? false,
     version,
   };
-}
-
-/** Looks at the repository again and again, one look after the other. */
-function followRepository(
-  options: ServeOptions,
-  models: ModelRegistry<LoadedModel>,
-  logger: Logger,
-): void {
-  const look = async (): Promise<void> => {
-    try {
-      const { definitions, aliases } = await servedModels(options, logger);
-      await models.update(definitions, aliases);
-    } catch (error) {
-      logger.error({ err: error }, 'the model repository could not be read');
-    }
-    setTimeout(() => void look(), options.repositoryPollSecs * 1000).unref();
-  };
-  setTimeout(() => void look(), options.repositoryPollSecs * 1000).unref();
-}
-
-function logEvent(event: RegistryEvent, logger: Logger): void {
-  const { name: model, version, reason } = event.model;
-  switch (event.type) {
-    case 'loading':
-      logger.debug({ model, version, state: event.model.state }, 'model is being loaded');
-      break;
-    case 'loaded':
-      logger.info({ model, version, seconds: event.seconds }, 'model loaded');
-      break;
-    case 'unloaded':
-      logger.info({ model, version, wasEvicted: event.wasEvicted }, 'model unloaded');
-      break;
-    case 'failed':
-      logger.error({ model, version, reason }, 'model failed to load');
-  }
 }
 
 function after(ms: number): Promise<void> {
