@@ -4,11 +4,12 @@
  *
  *   npx tsx scripts/bench/models-in-turn.ts [--models 20] [--max 3]
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { addressOf } from './lib/server-address.ts';
 
 const { values } = parseArgs({
   options: {
@@ -64,14 +65,6 @@ try {
 
 function percent(share: number): string {
   return `${share >= 0 ? '+' : ''}${(100 * share).toFixed(1)} %`;
-}
-
-async function addressOf(child: ChildProcess): Promise<string> {
-  for await (const chunk of child.stdout ?? []) {
-    const url = /at (http:\/\/\S+)/.exec(String(chunk))?.[1];
-    if (url !== undefined) return url;
-  }
-  throw new Error('the server did not start');
 }
 
 /** Process id and memory without what is shared, in MiB, of each engine process. */

@@ -4,8 +4,9 @@
  *
  *   npm run build && npx tsx scripts/bench/warm-up.ts [--model smollm2-135m --random-weights 1] [--rounds 3]
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { addressOf } from './lib/server-address.ts';
 import { median } from './lib/table.ts';
 
 const MODES = ['off', 'quick', 'full'] as const;
@@ -90,12 +91,4 @@ async function timeToFirstToken(url: string, turn: number): Promise<number> {
   let firstAt: number | undefined;
   for await (const _ of response.body) firstAt ??= performance.now();
   return (firstAt ?? NaN) - startedAt;
-}
-
-async function addressOf(child: ChildProcess): Promise<string> {
-  for await (const chunk of child.stdout ?? []) {
-    const url = /at (http:\/\/\S+)/.exec(String(chunk))?.[1];
-    if (url !== undefined) return url;
-  }
-  throw new Error('the server did not start');
 }

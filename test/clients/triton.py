@@ -1,7 +1,7 @@
 """Triton's own clients, over HTTP and gRPC, against a server of the embedded models.
 
-    python3 -m venv /tmp/triton && /tmp/triton/bin/pip install 'tritonclient[http,grpc]==2.73.0'
-    npm run build && /tmp/triton/bin/python test/clients/triton.py
+    python3 -m venv triton && triton/bin/pip install 'tritonclient[http,grpc]==2.73.0'
+    npm run build && triton/bin/python test/clients/triton.py
 
 Prints what it did; what is not as it should be ends it with an error.
 """

@@ -3,7 +3,7 @@ import type { Caller } from '../caller.ts';
 import type { BatcherOptions, BatchRequest } from '../batching/batcher-options.ts';
 import type { BatcherStats } from '../batching/batcher-stats.ts';
 import { DynamicBatcher } from '../batching/dynamic-batcher.ts';
-import { EngineError, type EngineState } from '../engine-process/engine-contract.ts';
+import { bestState, EngineError, type EngineState } from '../engine-process/engine-contract.ts';
 import { EncoderClient, type EncoderClientOptions, type EncoderOutput } from './encoder-client.ts';
 
 export interface EncoderEngineOptions extends EncoderClientOptions {
@@ -30,9 +30,7 @@ export class EncoderEngine {
 
   /** The best of its instances'. */
   get state(): EngineState {
-    const states = new Set(this.#clients.map(({ state }) => state));
-    const order: readonly EngineState[] = ['ready', 'recovering', 'starting', 'failed', 'stopped'];
-    return order.find((state) => states.has(state)) ?? 'stopped';
+    return bestState(this.#clients.map(({ state }) => state));
   }
 
   get info(): EncoderInfo {

@@ -7,15 +7,32 @@ import type { ModelEntry } from './model-entry.ts';
 import { nearNames } from './near-names.ts';
 
 export class ModelCatalog<R extends Runtime> {
-  /** By `name@version`. */
-  readonly entries = new Map<string, ModelEntry<R>>();
   aliases: Aliases = new Map();
+  /** By `name@version`. */
+  readonly #entries = new Map<string, ModelEntry<R>>();
+  /** Every request asks for it, and few change it; null when it has to be sorted anew. */
+  #sorted: readonly ModelEntry<R>[] | null = null;
+
+  get entries(): ReadonlyMap<string, ModelEntry<R>> {
+    return this.#entries;
+  }
+
+  add(key: string, entry: ModelEntry<R>): void {
+    this.#entries.set(key, entry);
+    this.#sorted = null;
+  }
+
+  remove(key: string): void {
+    this.#entries.delete(key);
+    this.#sorted = null;
+  }
 
   /** In order of name; newest version first. */
   sorted(): readonly ModelEntry<R>[] {
-    return [...this.entries.values()].toSorted(
+    this.#sorted ??= [...this.#entries.values()].toSorted(
       ({ definition: a }, { definition: b }) => a.name.localeCompare(b.name) || byVersion(a, b),
     );
+    return this.#sorted;
   }
 
   versionsOf(name: string): readonly ModelEntry<R>[] {

@@ -81,6 +81,11 @@ export class ModelRegistry<R extends Runtime> {
     return this.#catalog.sorted().map(infoOf);
   }
 
+  /** Of a version that is loaded; null of any other. */
+  runtimeOf(version: Pick<ModelInfo, 'name' | 'version'>): R | null {
+    return this.#catalog.entries.get(keyOf(version))?.loaded?.runtime ?? null;
+  }
+
   /** What is loaded now, in the same order. */
   loaded(): readonly Pick<Lease<R>, 'definition' | 'runtime'>[] {
     return this.#catalog
@@ -272,7 +277,7 @@ export class ModelRegistry<R extends Runtime> {
       const isServed = this.#catalog
         .versionsOf(definition.name)
         .some(({ loaded }) => loaded !== null);
-      this.#catalog.entries.set(key, added);
+      this.#catalog.add(key, added);
       return isServed ? [added] : [];
     }
     const isSame = entry.definition.fingerprint === definition.fingerprint;
@@ -294,7 +299,7 @@ export class ModelRegistry<R extends Runtime> {
     const others = this.#catalog.versionsOf(name).filter((other) => other !== entry);
     const isReplaced = others.length === 0 || others.some(({ loaded }) => loaded !== null);
     if (entry.loaded !== null && !isReplaced) return;
-    this.#catalog.entries.delete(keyOf(entry.definition));
+    this.#catalog.remove(keyOf(entry.definition));
     await this.#residency.unload(entry);
   }
 }

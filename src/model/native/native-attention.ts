@@ -18,7 +18,7 @@ export interface NativeAttention {
    * @param norms names of the head norms' weights
    */
   attend(layer: number, qkv: string, norms: HeadNorms | null): string;
-  /** Adds the cache's outputs, which come behind the logits. */
+  /** Adds the cache's outputs, which come after the logits. */
   declareOutputs(): void;
 }
 

@@ -10,20 +10,22 @@ const NEVER = '9999-12-31T23:59:59Z';
 
 /** /api/tags: all that there are. */
 export function listModels(context: ServerContext): JsonObject[] {
-  return context.models.list().map((info) => describe(context, info));
+  const all = context.models.list();
+  return all.map((info) => describe(context, info, all));
 }
 
 /** /api/ps: those in memory. */
 export function listLoaded(context: ServerContext): JsonObject[] {
   const { models } = context;
-  return models.list().flatMap((info) => {
+  const all = models.list();
+  return all.flatMap((info) => {
     const runtime = runtimeOf(context, info);
     if (runtime === undefined) return [];
     const msLeft = models.idleMsLeft(info);
     const expiresAt = msLeft === Infinity ? NEVER : new Date(Date.now() + msLeft).toISOString();
     return [
       {
-        ...describe(context, info),
+        ...describe(context, info, all),
         expires_at: expiresAt,
         size_vram: 0,
         context_length: runtime.model.maxModelLen,
@@ -57,9 +59,9 @@ export function showModel(context: ServerContext, info: ModelInfo): JsonObject {
   };
 }
 
-function describe(context: ServerContext, info: ModelInfo): JsonObject {
+function describe(context: ServerContext, info: ModelInfo, all: readonly ModelInfo[]): JsonObject {
   const runtime = runtimeOf(context, info);
-  const name = toOllamaName(info, context.models.list());
+  const name = toOllamaName(info, all);
   return {
     name,
     model: name,
@@ -70,13 +72,8 @@ function describe(context: ServerContext, info: ModelInfo): JsonObject {
   };
 }
 
-function runtimeOf(
-  { models }: ServerContext,
-  { name, version }: ModelInfo,
-): TextRuntime | undefined {
-  const runtime = models
-    .loaded()
-    .find(({ definition }) => definition.name === name && definition.version === version)?.runtime;
+function runtimeOf({ models }: ServerContext, info: ModelInfo): TextRuntime | undefined {
+  const runtime = models.runtimeOf(info);
   return runtime?.kind === 'text' ? runtime : undefined;
 }
 

@@ -29,12 +29,9 @@ function describeModels(
   statusOf: (info: ModelInfo) => JsonObject,
 ): readonly JsonObject[] {
   const all = models.list();
-  const loaded = models.loaded();
   return all.map((info): JsonObject => {
     const { name, version } = info;
-    const runtime = loaded.find(
-      ({ definition }) => definition.name === name && definition.version === version,
-    )?.runtime;
+    const runtime = models.runtimeOf(info);
     return {
       id: modelIdOf(all, info),
       object: 'model',
@@ -42,8 +39,8 @@ function describeModels(
       owned_by: 'chairlift',
       root: name,
       parent: null,
-      max_model_len: runtime === undefined ? null : lengthOf(runtime),
-      capabilities: runtime === undefined ? null : capabilitiesOf(runtime),
+      max_model_len: runtime && lengthOf(runtime),
+      capabilities: runtime && capabilitiesOf(runtime),
       version,
       status: statusOf(info),
     };
