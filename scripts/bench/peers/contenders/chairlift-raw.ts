@@ -4,14 +4,14 @@ import { Sequence } from '../../../../src/engine/sequence.ts';
 import { type Segment, segmentOf } from '../../../../src/engine/step.ts';
 import { PRECISIONS } from '../../../../src/model/build/manifest.ts';
 import { engineRequest } from '../../../../test/support/engine-requests.ts';
-import { builtModel } from '../built-model.ts';
+import { servedModel } from '../built-model.ts';
 import type { Contender, Setup } from '../contender.ts';
 
 export async function open(setup: Setup): Promise<Contender> {
   const { sequences: numSlots, capacity, threads } = setup;
   const precision = PRECISIONS.find((name) => name === setup.precision);
   if (!precision) throw new Error(`Chairlift has no precision ${setup.precision}`);
-  const decoder = new CpuDecoder(await builtModel(setup, precision), {
+  const decoder = new CpuDecoder(await servedModel(setup, precision), {
     numSlots,
     maxModelLen: capacity,
     session: { intraOpThreads: threads },

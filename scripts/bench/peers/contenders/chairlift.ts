@@ -3,7 +3,7 @@ import { openEngine } from '../../../../src/engine/process/open-engine.ts';
 import { PRECISIONS } from '../../../../src/model/build/manifest.ts';
 import { engineRequest } from '../../../../test/support/engine-requests.ts';
 import type { Contender, OpenContender, Setup, Work } from '../contender.ts';
-import { builtModel } from '../built-model.ts';
+import { servedModel } from '../built-model.ts';
 
 export const open: OpenContender = (setup) => openWith(setup, 'continuous');
 
@@ -15,7 +15,7 @@ async function openWith(setup: Setup, batching: 'continuous' | 'static'): Promis
   const precision = PRECISIONS.find((name) => name === setup.precision);
   if (!precision) throw new Error(`Chairlift has no precision ${setup.precision}`);
   const { engine, decoder } = openEngine({
-    model: await builtModel(setup, precision),
+    model: await servedModel(setup, precision),
     maxNumSeqs: sequences,
     maxModelLen: capacity,
     // All prompts of a batch in one step, so that prefill and decode can be told apart.

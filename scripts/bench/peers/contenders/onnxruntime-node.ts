@@ -1,11 +1,11 @@
 /** Chairlift's graph in onnxruntime-node's own `run(feeds, fetches)`. */
 import { RunLoop } from '../../lib/run-loop.ts';
-import { builtModel } from '../built-model.ts';
+import { portableModel } from '../built-model.ts';
 import type { OpenContender } from '../contender.ts';
 
 export const open: OpenContender = async (setup) => {
   const { sequences, capacity, threads } = setup;
-  const model = await builtModel(setup, 'fp32');
+  const model = await portableModel(setup, 'fp32');
   const loop = await RunLoop.open(model, sequences, capacity, threads);
   return {
     async batch(work) {

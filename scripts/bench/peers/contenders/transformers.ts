@@ -1,7 +1,7 @@
 /** Transformers.js: `generate` over a batch, which runs until its longest member is done. */
 import { PRECISIONS } from '../../../../src/model/build/manifest.ts';
 import { PRESETS } from '../../../../src/model/huggingface/presets.ts';
-import { builtModel } from '../built-model.ts';
+import { portableModel } from '../built-model.ts';
 import type { OpenContender, Work } from '../contender.ts';
 import { prepareTransformersModel } from '../write-transformers-model.ts';
 
@@ -23,7 +23,7 @@ const MODULE: string = '@huggingface/transformers';
 export const open: OpenContender = async (setup) => {
   const precision = PRECISIONS.find((name) => name === setup.precision);
   if (!precision) throw new Error(`the graph has no precision ${setup.precision}`);
-  const built = await builtModel(setup, precision);
+  const built = await portableModel(setup, precision);
   const folder = await prepareTransformersModel(built, PRESETS[setup.preset]);
   const { AutoModelForCausalLM, Tensor }: TransformersModule = await import(MODULE);
   const model = await AutoModelForCausalLM.from_pretrained(folder, {
