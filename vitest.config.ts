@@ -27,7 +27,7 @@ export default defineConfig({
     // `npm run coverage`. Servers and engines in processes of their own, and threads, do not count.
     coverage: {
       include: ['src/**/*.ts'],
-      exclude: ['src/onnx/onnx_pb.ts'],
+      exclude: ['src/onnx/onnx_pb.ts', 'src/grpc/proto/inference_pb.ts'],
       reporter: ['text-summary', 'html', 'json-summary'],
     },
     projects: [

@@ -88,7 +88,7 @@ function requireHubModel(model: string): string {
 }
 
 async function confirm(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new UsageError('there is nobody to ask; --yes says it');
+  if (!process.stdin.isTTY) throw new UsageError('there is no terminal to ask on; use --yes');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());

@@ -38,7 +38,7 @@ export function runCommand(): Command {
     const piped = process.stdin.isTTY ? '' : await readAll(process.stdin);
     const question = [typed, piped.trimEnd()].filter((text) => text !== '').join('\n\n');
     const isChat = process.stdin.isTTY && question === '';
-    if (!isChat && question === '') throw new UsageError('there is nothing to answer');
+    if (!isChat && question === '') throw new UsageError('the question is empty');
     const access = server ? readClientFlags(command) : null;
     const backend = await openBackend(model, access, settings);
     try {

@@ -45,7 +45,8 @@ function madeUpTexts({ vocabSize, numPositions, firstPosition }: BertConfig): To
 
 /** Of each column, the largest magnitude. */
 function reachOf(values: unknown, { hiddenSize }: BertConfig): Float32Array {
-  if (!(values instanceof Float32Array)) throw new Error('a normalization makes no floats');
+  if (!(values instanceof Float32Array))
+    throw new Error('a normalization has an output that is not float32');
   const reach = new Float32Array(hiddenSize);
   for (let i = 0; i < values.length; i++) {
     const column = i % hiddenSize;

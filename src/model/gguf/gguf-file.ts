@@ -69,7 +69,8 @@ export class GgufFile {
         }
         first ??= header;
       }
-      if (first === undefined) throw new ModelError(`${path} is a part of a model of no parts`);
+      if (first === undefined)
+        throw new ModelError(`${path} is part of a split model, but says that it has 0 parts`);
       return new GgufFile(paths, files, first, tensors);
     } catch (error) {
       await closeAll(files);
@@ -141,6 +142,8 @@ function requirePart(metadata: GgufMetadata, path: string, index: number, count:
   }
   const number = metadata.number('split.no') ?? 0;
   if (number !== index) {
-    throw new ModelError(`${path} is part ${number + 1} by what it says, and ${index + 1} by name`);
+    throw new ModelError(
+      `${path} says that it is part ${number + 1}, but its name says part ${index + 1}`,
+    );
   }
 }

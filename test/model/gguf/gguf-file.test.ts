@@ -29,7 +29,7 @@ test('reads a model in parts, whichever is named', async () => {
 
 test.each([
   [{ 1: { 'split.count': uint(4) } }, 'says that it is one of 4 files, and its name says 3'],
-  [{ 2: { 'split.no': uint(1) } }, 'is part 2 by what it says, and 3 by name'],
+  [{ 2: { 'split.no': uint(1) } }, 'says that it is part 2, but its name says part 3'],
 ])('refuses parts of something else: %j', async (change, message) => {
   const path = join(await splitModel(change), 'm-00001-of-00003.gguf');
   await expect(GgufFile.open(path)).rejects.toThrow(message);
