@@ -36,6 +36,8 @@ export const LIMITS = {
   queueHeldPerFree: 2,
   /** Priorities that clients may ask for (--priority-range). */
   priorities: { min: 0, max: 9 },
+  /** Tokens of a prompt that are logged, with --log-prompts. */
+  loggedPromptTokens: 256,
   /** Requests that /v1/requests lists. */
   listedRequests: 1000,
 

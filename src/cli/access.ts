@@ -8,7 +8,7 @@ import { UsageError } from './usage-error.ts';
 import type { Options } from './options.ts';
 
 type AccessOptions = Options<
-  'host' | 'apiKey' | 'apiKeyFile' | 'adminApiKey' | 'tlsCert' | 'tlsKey'
+  'config' | 'host' | 'apiKey' | 'apiKeyFile' | 'adminApiKey' | 'tlsCert' | 'tlsKey'
 >;
 
 /** What follows new files. */
@@ -50,7 +50,7 @@ export async function openAccess(options: AccessOptions, logger: Logger): Promis
     keys,
     tls,
     reload: async (users) => {
-      await replace('API keys', logger, options.apiKeyFile, async () => {
+      await replace('API keys', logger, options.apiKeyFile ?? options.config, async () => {
         keys.replace(await readUsers(options));
         users.dropRevoked();
       });

@@ -19,6 +19,7 @@ import { listCommand, pullCommand, removeCommand, showCommand } from './model-co
 import { runCommand } from './run.ts';
 import { psCommand, stopCommand } from './server-commands.ts';
 import { generateCommand } from './generate.ts';
+import { profileCommand } from './profile/command.ts';
 import { serveCommand } from './serve.ts';
 import { packageVersion } from './version.ts';
 
@@ -51,6 +52,7 @@ const program = new Command('chairlift')
   .addCommand(generateCommand())
   .addCommand(buildCommand())
   .addCommand(benchCommand())
+  .addCommand(profileCommand())
   .addCommand(evalCommand())
   .addCommand(doctorCommand())
   .addHelpText(

@@ -9,6 +9,7 @@ import { ENGINE_FLAGS } from './flags/engine-flags.ts';
 import type { FlagSpec } from './flags/flag-spec.ts';
 import { HTTP_FLAGS } from './flags/http-flags.ts';
 import { MODEL_FLAGS } from './flags/model-flags.ts';
+import { OPERATING_FLAGS } from './flags/operating-flags.ts';
 import { REGISTRY_FLAGS } from './flags/registry-flags.ts';
 import { REQUEST_FLAGS } from './flags/request-flags.ts';
 import { UsageError } from './usage-error.ts';
@@ -18,6 +19,7 @@ const OPTIONS = {
   ...ENGINE_FLAGS,
   ...REQUEST_FLAGS,
   ...HTTP_FLAGS,
+  ...OPERATING_FLAGS,
   ...REGISTRY_FLAGS,
   ...BATCHING_FLAGS,
 };

@@ -1,16 +1,20 @@
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { ApiKeys } from '../server/auth/api-keys.ts';
-import { RateLimits } from '../server/rates/rate-limits.ts';
+import { type Rates, RateLimits } from '../server/rates/rate-limits.ts';
 import type { Options } from './options.ts';
 
-/** What clients may ask for in a minute, by flags and by their keys. */
-export function openRates(
-  { rateLimitRequests, rateLimitTokens }: Options<'rateLimitRequests' | 'rateLimitTokens'>,
-  keys: ApiKeys,
-  metrics: MetricsHub,
-): RateLimits {
+/** What flags say that clients may ask for in a minute. */
+export function ratesOf({
+  rateLimitRequests,
+  rateLimitTokens,
+}: Options<'rateLimitRequests' | 'rateLimitTokens'>): Rates {
+  return { requests: rateLimitRequests ?? null, tokens: rateLimitTokens ?? null };
+}
+
+/** @param rates of all; keys have their own in their place. They may change meanwhile. */
+export function openRates(rates: Rates, keys: ApiKeys, metrics: MetricsHub): RateLimits {
   return new RateLimits({
-    rates: { requests: rateLimitRequests ?? null, tokens: rateLimitTokens ?? null },
+    rates,
     ownRates: (client) => keys.ratesOf(client),
     onRefusal: (unit) => metrics.countRateLimited(unit),
   });

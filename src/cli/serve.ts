@@ -1,14 +1,10 @@
 import { Command, Option } from 'commander';
 import { ModelRegistry } from '../front/registry/model-registry.ts';
-import { listenGrpc } from '../grpc/listen.ts';
 import { createLogger } from '../observability/logger.ts';
 import { NO_ALIASES, VLLM_ALIASES } from '../observability/aliases.ts';
 import { MetricsHub } from '../observability/metrics-hub.ts';
-import { createApp } from '../server/app.ts';
 import { DEFAULT_SERVER_CONFIG, type ServerConfig, type ServerContext } from '../server/context.ts';
 import { InferenceStatistics } from '../server/generation/inference-statistics.ts';
-import { ServerTimings } from '../server/generation/server-timing.ts';
-import { listen } from '../server/http/listen.ts';
 import { BodyReader } from '../server/http/request-body.ts';
 import { LoopMonitor } from '../server/operating/loop-monitor.ts';
 import { RunningRequests } from '../server/operating/running-requests.ts';
@@ -18,12 +14,16 @@ import { openAccess } from './access.ts';
 import { banner, repositoryBanner } from './banner.ts';
 import { DEVICE_OPTIONS } from './device.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
-import { openRates } from './rates.ts';
+import { openRates, ratesOf } from './rates.ts';
+import { onDumpSignal } from './dump.ts';
 import { followRepository } from './follow-repository.ts';
 import { logRegistryEvent } from './log-registry.ts';
+import { LiveOptions } from './live-options.ts';
+import { openPorts } from './open-ports.ts';
 import { onReloadSignal } from './reload.ts';
 import { pullInto } from './pull-into.ts';
 import { modelControl, servedModels } from './served-models.ts';
+import { ServingPhase } from './serving-phase.ts';
 import { onShutdownSignal } from './shutdown.ts';
 import { type LoadedText, TextModelLoader } from './text-model-loader.ts';
 import { EncoderLoader } from './encoder-loader.ts';
@@ -31,6 +31,7 @@ import { AnyModelLoader, type LoadedModel } from './model-loader.ts';
 import { packageVersion } from './version.ts';
 
 const NAMES: readonly OptionName[] = [
+  'config',
   'servedModelName',
   'modelRepository',
   'modelControl',
@@ -80,6 +81,7 @@ const NAMES: readonly OptionName[] = [
   'adminApiKey',
   'rateLimitRequests',
   'rateLimitTokens',
+  'metricsPort',
   'metricsAliases',
   'sharePrefixCache',
   'priorityRange',
@@ -89,10 +91,14 @@ const NAMES: readonly OptionName[] = [
   'reasoningParser',
   'corsOrigin',
   'allowedHost',
+  'drainDelay',
+  'drainStatus',
   'shutdownTimeout',
   'threads',
   'randomWeights',
   'logLevel',
+  'logFormat',
+  'logPrompts',
 ];
 
 /** `chairlift serve`: the server. */
@@ -108,7 +114,9 @@ export function serveCommand(): Command {
       .env('CHAIRLIFT_MODEL')
       .argParser((text, before?: readonly string[]) => [...(before ?? []), text]),
   );
-  return addOptions(command, NAMES).action(() => serve(readServeOptions(command)));
+  return addOptions(command, NAMES).action(async () =>
+    serve(await LiveOptions.open(command, readServeOptions)),
+  );
 }
 
 type ServeOptions = Omit<Options, 'model'> & { readonly model?: readonly string[] };
@@ -119,13 +127,13 @@ function readServeOptions(command: Command): ServeOptions {
   return { ...options, ...(model === undefined ? {} : { model }) };
 }
 
-async function serve(options: ServeOptions): Promise<void> {
-  const logger = createLogger(options.logLevel);
+async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
+  const { options } = live;
+  const logger = createLogger(options.logLevel, options.logFormat);
   const access = await openAccess(options, logger);
   const version = await packageVersion();
   const { definitions, aliases } = await servedModels(options, logger);
   const control = modelControl(options);
-  const timings = new ServerTimings();
   const statistics = new InferenceStatistics();
   const metrics = new MetricsHub({
     withProcess: true,
@@ -142,7 +150,6 @@ async function serve(options: ServeOptions): Promise<void> {
       numModels,
       logger,
       metrics,
-      timings,
       statistics,
       isShared,
     }),
@@ -169,76 +176,65 @@ async function serve(options: ServeOptions): Promise<void> {
   });
   await models.update(definitions, aliases);
 
-  let draining = false;
+  const phase = new ServingPhase();
+  const config = serverConfig(options, version);
+  const rates = ratesOf(options);
   const context: ServerContext = {
     models,
     startedAt: Math.floor(Date.now() / 1000),
     bodies: new BodyReader(options.maxBody),
     responses: new ResponseStore(options.responseStoreSize),
-    config: serverConfig(options, version),
+    config,
     keys: access.keys,
     metrics,
-    timings,
     statistics,
     logger,
-    rates: openRates(options, access.keys, metrics),
+    rates: openRates(rates, access.keys, metrics),
     running: new RunningRequests(),
     loop: new LoopMonitor(),
     pullModel: pullInto(models, options),
-    isDraining: () => draining,
+    isLeaving: () => phase.isLeaving,
+    isDraining: () => phase.isDraining,
   };
   // Before models are built, which can take long: a taken port is reported at once, and probes
   // get 503.
   const webSockets = new WebSocketHub(context);
-  const { host, port } = options;
-  const { tls } = access;
-  const connections = {
-    maxConnections: options.maxConnections,
-    maxConnectionsPerAddress: options.maxConnectionsPerAddress ?? null,
-    receiveMs: options.receiveTimeout * 1000,
-  };
   const loading = models.preload();
-  const listener = await listen(createApp(context), { host, port, webSockets, tls, connections });
-  const { grpcPort, maxConnections, maxConnectionsPerAddress = null } = options;
-  const limits = {
-    maxConnections,
-    maxConnectionsPerAddress,
-    receiveMs: options.receiveTimeout * 1000,
-  };
-  const grpc =
-    grpcPort === undefined
-      ? null
-      : await listenGrpc(context, { host, port: grpcPort, tls, ...limits });
-  onReloadSignal(() =>
-    access.reload({
+  const ports = await openPorts(context, webSockets, access.tls, options);
+  onReloadSignal(async () => {
+    await live.reload(logger);
+    logger.level = options.logLevel;
+    Object.assign(config, changingConfig(options));
+    Object.assign(rates, ratesOf(options));
+    await access.reload({
       dropRevoked: () => webSockets.dropRevoked(),
-      setTls(renewed) {
-        listener.setTls(renewed);
-        grpc?.setTls(renewed);
+      setTls: (renewed) => ports.setTls(renewed),
+    });
+  });
+  onDumpSignal(context);
+  onShutdownSignal(() =>
+    phase.end({
+      delayMs: options.drainDelay * 1000,
+      timeoutMs: options.shutdownTimeout * 1000,
+      running: context.running,
+      logger,
+      stopTaking() {
+        const admissions = models.loaded().map(({ runtime }) => runtime.admission);
+        for (const admission of admissions) admission.close();
+        return Promise.all(admissions.map((admission) => admission.onIdle()));
+      },
+      async close(graceMs) {
+        await ports.close(graceMs);
+        await models.close();
       },
     }),
   );
-  onShutdownSignal(async () => {
-    draining = true;
-    const admissions = models.loaded().map(({ runtime }) => runtime.admission);
-    for (const admission of admissions) admission.close();
-    const deadline = performance.now() + options.shutdownTimeout * 1000;
-    // Until the last request is done the port stays open: probes must see that we are draining.
-    await Promise.race([
-      Promise.all(admissions.map((admission) => admission.onIdle())),
-      after(options.shutdownTimeout * 1000),
-    ]);
-    const graceMs = Math.max(0, deadline - performance.now());
-    await Promise.all([listener.close(graceMs), grpc?.close(graceMs)]);
-    await models.close();
-  });
   if (options.modelRepository !== undefined && (control === 'auto' || control === 'poll')) {
     followRepository(options, models, logger);
   }
 
   await loading;
-  const { url } = listener;
-  const grpcAddress = grpc && `${host}:${grpc.port}`;
+  const { url, grpcAddress } = ports;
   const needsKey = !access.keys.isOpen;
   const loaded = models.loaded();
   const [served] = loaded;
@@ -283,13 +279,18 @@ function serverConfig(options: ServeOptions, version: string): ServerConfig {
     allowedHosts: options.allowedHost ?? [],
     corsOrigins: options.corsOrigin ?? [],
     maxBodyBytes: options.maxBody,
-    requestTimeoutMs: options.requestTimeout ? options.requestTimeout * 1000 : null,
-    priorities: options.priorityRange,
+    ...changingConfig(options),
     sharePrefixCache: options.sharePrefixCache ?? false,
+    drainStatus: options.drainStatus,
+    logPrompts: options.logPrompts ?? false,
     version,
   };
 }
 
-function after(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+/** What follows the configuration file. */
+function changingConfig({ requestTimeout, priorityRange }: ServeOptions) {
+  return {
+    requestTimeoutMs: requestTimeout ? requestTimeout * 1000 : null,
+    priorities: priorityRange,
+  };
 }

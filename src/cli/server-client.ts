@@ -67,6 +67,11 @@ export class ServerClient {
     if (!isWhole) throw new UsageError(`${this.url} ended its answer early`);
   }
 
+  /** An answer as it comes. @throws as `get`; the signal's reason on abort */
+  stream(path: string, body: object, signal: AbortSignal): Promise<IncomingMessage> {
+    return this.#ask('POST', path, body, signal);
+  }
+
   async #ask(
     method: 'GET' | 'POST',
     path: string,

@@ -22,7 +22,6 @@ import type { DecoderManifest, Precision } from '../model/build/manifest.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { TextRuntime } from '../server/context.ts';
 import type { InferenceStatistics } from '../server/generation/inference-statistics.ts';
-import type { ServerTimings } from '../server/generation/server-timing.ts';
 import { resolveAttention } from './attention.ts';
 import { buildWithProgress } from './build-model.ts';
 import { type ChosenDevice, chooseDevice } from './device.ts';
@@ -66,7 +65,6 @@ export interface TextModelLoaderOptions {
   readonly numModels: number;
   readonly logger: Logger;
   readonly metrics: MetricsHub;
-  readonly timings: ServerTimings;
   readonly statistics: InferenceStatistics;
   /** Whether several clients share the queue. */
   readonly isShared: () => boolean;
@@ -112,7 +110,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     onState: (state: ModelLoad['state']) => void,
   ): Promise<LoadedText> {
     const { name, instances } = definition;
-    const { timings, statistics, metrics: hub, isShared } = this.#server;
+    const { statistics, metrics: hub, isShared } = this.#server;
     const plan = await this.#plan(definition);
     const { options, chosen, chosenDevice, limits, choice, kernels, attention } = plan;
     const formats = { ...choice, ...kernels };
@@ -167,8 +165,10 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
 
     const metrics = hub.of(name, { engine, admission });
     const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
-    const observe = observeAll(metrics.observe.bind(metrics), timings.observe.bind(timings), () =>
-      statistics.observe(definition),
+    const observe = observeAll(
+      metrics.observe.bind(metrics),
+      ({ record }) => record ?? null,
+      () => statistics.observe(definition),
     );
     const { eosTokenIds } = tokenizer;
     const weights = model.manifest.numParameters * BYTES_PER_WEIGHT[choice.precision];

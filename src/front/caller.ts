@@ -1,3 +1,5 @@
+import type { RequestRecord } from './request-record.ts';
+
 /** Who asks for a piece of work. Work is charged to its client and stops when its signal aborts. */
 export interface Caller {
   /** What a client made, no other client sees. Empty where the server has no API keys: all are one. */
@@ -8,6 +10,8 @@ export interface Caller {
   readonly signal: AbortSignal;
   /** Of its rate of tokens; left out where there is no limit. */
   readonly meter?: TokenMeter;
+  /** Told what happens to the request; left out where nobody looks. */
+  readonly record?: RequestRecord;
 }
 
 export interface TokenMeter {

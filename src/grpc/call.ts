@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Metadata } from '@grpc/grpc-js';
 import type { Caller } from '../front/caller.ts';
+import type { RequestRecord } from '../front/request-record.ts';
 import type { ServerContext } from '../server/context.ts';
 import { ADMIN_CLIENT } from '../server/auth/api-keys.ts';
 import { networkOf } from '../server/http/network-of.ts';
@@ -28,12 +29,16 @@ interface ServerCall {
 /** Timers of more milliseconds run out at once in Node. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** API keys come as metadata of the names that HTTP has for them. */
+/** API keys and the client's trace come as metadata of the names that HTTP has for them. */
 export function headersOf(metadata: Metadata): IncomingHttpHeaders {
   const text = (name: string): string | undefined => metadata.get(name)[0]?.toString();
-  const headers: IncomingHttpHeaders = { 'x-api-key': text('x-api-key') };
-  const authorization = text('authorization');
-  return authorization === undefined ? headers : { ...headers, authorization };
+  const names = ['x-api-key', 'authorization', 'traceparent', 'tracestate'];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = text(name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 /**
@@ -45,6 +50,7 @@ export function openCall(
   { keys, config }: Pick<ServerContext, 'keys' | 'config'>,
   call: ServerCall,
   isOpen: boolean,
+  record: RequestRecord,
 ): RpcCall {
   const headers = headersOf(call.metadata);
   const client = isOpen ? '' : (keys.identify(headers)?.client ?? '');
@@ -60,7 +66,7 @@ export function openCall(
     .replace(/:\d+$/, '')
     .replace(/^\[|\]$/g, '');
   const account = client === '' ? networkOf(address) : client;
-  return { caller: { client, signal }, account, headers };
+  return { caller: { client, signal, record }, account, headers };
 }
 
 /**

@@ -1,6 +1,8 @@
 /** The Open Inference Protocol over gRPC, with Triton's extensions. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
 import { requireOperator } from '../server/auth/auth.ts';
+import { RequestRecord } from '../front/request-record.ts';
 import type { ServerContext } from '../server/context.ts';
 import { ApiError, unavailable } from '../server/errors.ts';
 import { infer, streamInfer } from '../server/kserve/inference.ts';
@@ -9,20 +11,24 @@ import { modelConfig } from '../server/kserve/model-config.ts';
 import { loadModel, repositoryIndex, unloadModel } from '../server/kserve/repository.ts';
 import { statisticsOf } from '../server/kserve/statistics.ts';
 import { requireLive, requireReady } from '../server/operating/health.ts';
+import { finishRequest } from '../server/operating/finish-request.ts';
 import { toApiError } from '../server/to-api-error.ts';
 import { charged, type RpcCall } from './call.ts';
 import {
   DataType,
-  type GRPCInferenceService,
+  GRPCInferenceService,
   type ModelInferRequest,
   type ModelStreamInferResponseSchema,
 } from './proto/inference_pb.ts';
-import type { Handlers } from './service.ts';
+import { type Handlers, pathOf } from './service.ts';
+import { toStatus } from './status.ts';
 import { statisticsMessage } from './statistics-message.ts';
 import { toInferRequest, toResponseMessage } from './tensor-messages.ts';
 
 /** Probes come without a key, as over HTTP. */
 export const OPEN_METHODS = ['ServerLive', 'ServerReady', 'ServerMetadata'];
+
+const STREAM_INFER = pathOf(GRPCInferenceService.method.modelStreamInfer);
 
 type Methods = (typeof GRPCInferenceService)['method'];
 
@@ -104,16 +110,24 @@ async function* streamed(
   call: RpcCall,
 ): AsyncGenerator<MessageInitShape<typeof ModelStreamInferResponseSchema>, void> {
   const { id, modelName, modelVersion } = message;
+  const record = new RequestRecord();
+  let code = 0;
   try {
     const request = toInferRequest(message);
-    const caller = await charged(context, call);
+    const caller = { ...(await charged(context, call)), record };
     for await (const response of streamInfer(context, request, caller)) {
       yield { inferResponse: toResponseMessage(response, true) };
     }
   } catch (error) {
+    code = status.CANCELLED;
     if (call.caller.signal.aborted) throw error;
-    const { message: errorMessage } = toApiError(error, context.logger);
-    yield { errorMessage, inferResponse: { id, modelName, modelVersion } };
+    const failure = toApiError(error, context.logger);
+    ({ code } = toStatus(failure));
+    yield { errorMessage: failure.message, inferResponse: { id, modelName, modelVersion } };
+  } finally {
+    const { headers, caller } = call;
+    const { client } = caller;
+    finishRequest(context, { record, requestId: id, client, method: STREAM_INFER, code, headers });
   }
 }
 

@@ -9,6 +9,7 @@ import {
 } from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
 import type {
+  Metadata,
   MethodDefinition,
   sendUnaryData,
   Server,
@@ -18,9 +19,11 @@ import type {
   StatusObject,
   UntypedHandleCall,
 } from '@grpc/grpc-js';
+import { RequestRecord } from '../front/request-record.ts';
 import type { ServerContext } from '../server/context.ts';
+import { finishRequest } from '../server/operating/finish-request.ts';
 import { toApiError } from '../server/to-api-error.ts';
-import { openCall, type RpcCall } from './call.ts';
+import { headersOf, openCall, type RpcCall } from './call.ts';
 import { decode } from './decode.ts';
 import { toStatus } from './status.ts';
 import { type Duplex, serveDuplex } from './duplex.ts';
@@ -44,6 +47,9 @@ export interface ServiceOptions {
   /** Aborts when the server closes: streams without work end. */
   readonly closing: AbortSignal;
 }
+
+/** Probes, of this service and of gRPC's own for health. */
+const QUIET_METHODS: ReadonlySet<string> = new Set(['ServerLive', 'ServerReady', 'Check', 'Watch']);
 
 type Untyped = (request: never, call: RpcCall) => unknown;
 
@@ -96,12 +102,12 @@ function implement(
   const handle = (bytes: Buffer, call: RpcCall) => handler(decode(input, bytes) as never, call);
   if (methodKind === 'unary') {
     return (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>): void => {
-      const finish = logged(context, method);
+      const finish = followed(context, method, call.metadata);
       const answer = async (): Promise<void> => {
         let bytes: Buffer | null = null;
         let failure: StatusObject | null = null;
         try {
-          const opened = openCall(context, call, isOpen);
+          const opened = openCall(context, call, isOpen, finish.record);
           finish.client = opened.caller.client;
           bytes = encode(output, await handle(call.request, opened));
         } catch (error) {
@@ -115,13 +121,13 @@ function implement(
   }
   const isDuplex = methodKind === 'bidi_streaming';
   return (call: ServerDuplexStream<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>) => {
-    const finish = logged(context, method);
+    const finish = followed(context, method, call.metadata);
     const stream: Duplex = {
       call,
       requests: isDuplex ? null : (call as ServerWritableStream<Buffer, Buffer>).request,
       closing,
       open: () => {
-        const opened = openCall(context, call, isOpen);
+        const opened = openCall(context, call, isOpen, finish.record);
         finish.client = opened.caller.client;
         return opened;
       },
@@ -144,15 +150,18 @@ function encode(desc: DescMessage, message: unknown): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** One line for each call, as for requests over HTTP. */
-function logged({ logger }: ServerContext, method: DescMethod) {
-  const startedAt = performance.now();
+/** Told at its end, as requests over HTTP are. */
+function followed(context: ServerContext, method: DescMethod, metadata: Metadata) {
+  const record = new RequestRecord();
+  const path = pathOf(method);
+  const headers = headersOf(metadata);
+  const isQuiet = QUIET_METHODS.has(method.name);
   return {
+    record,
     client: '',
     with(code: number): void {
       const { client } = this;
-      const durationMs = Math.round(performance.now() - startedAt);
-      logger.info({ method: pathOf(method), client, code, durationMs }, 'call');
+      finishRequest(context, { record, client, method: path, code, headers, isQuiet });
     },
   };
 }

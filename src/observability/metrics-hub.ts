@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { StageSpan } from '../front/request-record.ts';
 import type { RegistryEvent } from '../front/registry/residency.ts';
 import type { ModelInfo, ModelState } from '../front/registry/model-entry.ts';
 import { aliased, type Aliases, NO_ALIASES } from './aliases.ts';
@@ -16,6 +17,13 @@ const STATES: readonly ModelState[] = [
   'draining',
   'failed',
 ];
+/** A page is handed out up to this age, and renewed from a fifth of it on. */
+const DEFAULT_MAX_AGE_MS = 500;
+const FRESH_SHARE = 5;
+/** In seconds: detokenizing takes microseconds, a queue minutes. */
+const STAGE_BUCKETS = [
+  0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000,
+];
 /** In seconds. */
 const LOAD_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
@@ -25,20 +33,29 @@ export class MetricsHub {
   readonly #own = new Registry();
   readonly #models = new Map<string, Metrics>();
   readonly #loadSeconds: Histogram<'model_name'>;
+  readonly #stages: Histogram<'model_name' | 'stage'>;
   readonly #evictions: Counter<'model_name'>;
   readonly #httpRequests: Counter<'method' | 'route' | 'status'>;
   readonly #rateLimited: Counter<'unit'>;
   readonly #aliases: Aliases;
+  readonly #maxAgeMs: number;
+  #page = '';
+  /** Time of `performance.now()`. */
+  #madeAt = -Infinity;
+  #renewal: Promise<void> | null = null;
 
   constructor(options: {
     /** Watch the process too: CPU, memory, event loop, garbage collection. */
     readonly withProcess: boolean;
     readonly models: () => readonly ModelInfo[];
+    /** Milliseconds that a page may be old; 0 has each scrape make its own. */
+    readonly maxAgeMs?: number;
     /** Further names for the metrics. */
     readonly aliases?: Aliases;
   }) {
     const registers = [this.#own];
     this.#aliases = options.aliases ?? NO_ALIASES;
+    this.#maxAgeMs = options.maxAgeMs ?? DEFAULT_MAX_AGE_MS;
     if (options.withProcess) collectDefaultMetrics({ register: this.#own });
     const byState: Gauge<'state'> = new Gauge({
       name: 'chairlift_models',
@@ -57,6 +74,13 @@ export class MetricsHub {
       help: 'From the wish for a model until it was ready.',
       labelNames: ['model_name'],
       buckets: LOAD_BUCKETS,
+      registers,
+    });
+    this.#stages = new Histogram({
+      name: 'chairlift_request_stage_seconds',
+      help: 'Of requests for models: how long each stage of their way took.',
+      labelNames: ['model_name', 'stage'],
+      buckets: STAGE_BUCKETS,
       registers,
     });
     this.#evictions = new Counter({
@@ -98,6 +122,13 @@ export class MetricsHub {
     if (event.type === 'unloaded' && event.wasEvicted) this.#evictions.inc(labels);
   }
 
+  /** @param spans of a request for a model */
+  observeStages(modelName: string, spans: readonly StageSpan[]): void {
+    for (const { stage, ms } of spans) {
+      this.#stages.observe({ model_name: modelName, stage }, ms / 1000);
+    }
+  }
+
   countRateLimited(unit: 'requests' | 'tokens'): void {
     this.#rateLimited.inc({ unit });
   }
@@ -107,8 +138,31 @@ export class MetricsHub {
     this.#httpRequests.inc({ method, route, status: `${status}` });
   }
 
-  /** In Prometheus' text format. */
+  /**
+   * In Prometheus' text format. Endpoint pickers scrape 20 times a second and more: they get a page
+   * that is there already, and the next one is made meanwhile.
+   */
   async text(): Promise<string> {
+    const ageMs = performance.now() - this.#madeAt;
+    if (ageMs >= this.#maxAgeMs) await this.#renew();
+    // What goes wrong is met by the first scrape that has to wait.
+    else if (ageMs > this.#maxAgeMs / FRESH_SHARE) this.#renew().catch(() => {});
+    return this.#page;
+  }
+
+  /** Scrapes at once share a page. */
+  #renew(): Promise<void> {
+    this.#renewal ??= this.#make().finally(() => (this.#renewal = null));
+    return this.#renewal;
+  }
+
+  async #make(): Promise<void> {
+    const madeAt = performance.now();
+    this.#page = await this.#render();
+    this.#madeAt = madeAt;
+  }
+
+  async #render(): Promise<string> {
     const pages: string[] = [];
     for (const registry of [this.#own, ...this.#registries()]) {
       pages.push(await registry.metrics());

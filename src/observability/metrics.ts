@@ -1,10 +1,11 @@
 /** Prometheus metrics under vLLM's names, with `chairlift_` for `vllm:`. */
-import { Counter, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type {
   GenerationObserver,
   GenerationOutcome,
 } from '../front/generation/generation-observer.ts';
 import type { GenerationRequest } from '../front/generation/generation.ts';
+import { RATE_SECONDS, SlidingRate } from './sliding-rate.ts';
 import { type ObservedState, registerStateMetrics } from './state-metrics.ts';
 
 /** In seconds; all of vLLM's buckets, with finer ones in front for small models. */
@@ -13,8 +14,8 @@ const TTFT_BUCKETS = [
   40, 80, 160, 640, 2560,
 ];
 const ITL_BUCKETS = [
-  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5,
-  7.5, 10, 20, 40, 80,
+  0.001, 0.002, 0.004, 0.006, 0.008, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75,
+  1, 2.5, 5, 7.5, 10, 20, 40, 80,
 ];
 const REQUEST_BUCKETS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120,
@@ -53,6 +54,9 @@ export class Metrics {
   readonly #promptLength: Histogram;
   readonly #generationLength: Histogram;
   readonly #maxTokens: Histogram;
+  readonly #requestRate: SlidingRate;
+  readonly #promptRate: SlidingRate;
+  readonly #generationRate: SlidingRate;
   #stopFollowing: () => void;
 
   constructor(options: MetricsOptions) {
@@ -128,6 +132,9 @@ export class Metrics {
       'Most tokens that a request could have generated.',
       LENGTH_BUCKETS,
     );
+    this.#requestRate = this.#rate('requests_per_second', 'Requests that ended');
+    this.#promptRate = this.#rate('prompt_tokens_per_second', 'Prompt tokens computed');
+    this.#generationRate = this.#rate('generation_tokens_per_second', 'Tokens generated');
     this.#stopFollowing = this.#follow(options);
   }
 
@@ -162,11 +169,13 @@ export class Metrics {
       },
       tokens: (numNew, timeMs) => {
         this.#generationTokens.inc(numNew);
+        this.#generationRate.add(numNew, timeMs);
         numTokens += numNew;
         const isFirst = lastTokenAt === undefined;
         if (isFirst) {
           firstTokenAt = timeMs;
           this.#promptTokens.inc(numPromptTokens);
+          this.#promptRate.add(numPromptTokens, timeMs);
           this.#ttft.observe((timeMs - queuedAt) / 1000);
         }
         // Tokens that arrived together share the time since the last.
@@ -176,7 +185,7 @@ export class Metrics {
         lastTokenAt = timeMs;
       },
       finished: (outcome, timeMs) => {
-        this.#count(outcome);
+        this.#count(outcome, timeMs);
         if (outcome !== 'stop' && outcome !== 'length') return;
         this.#e2e.observe((timeMs - queuedAt) / 1000);
         this.#promptLength.observe(numPromptTokens);
@@ -192,9 +201,22 @@ export class Metrics {
     };
   }
 
-  #count(outcome: GenerationOutcome): void {
+  #count(outcome: GenerationOutcome, timeMs: number): void {
     // Counted by the admission, which rejects most of them earlier.
-    if (outcome !== 'rejected') this.#finished.inc({ finished_reason: outcome });
+    if (outcome === 'rejected') return;
+    this.#finished.inc({ finished_reason: outcome });
+    this.#requestRate.add(1, timeMs);
+  }
+
+  #rate(name: string, what: string): SlidingRate {
+    const rate = new SlidingRate();
+    const gauge: Gauge = new Gauge({
+      name: `chairlift_${name}`,
+      help: `${what} a second, over the last ${RATE_SECONDS} seconds.`,
+      registers: [this.registry],
+      collect: () => gauge.set(rate.perSecond(performance.now())),
+    });
+    return rate;
   }
 
   #counter(name: string, help: string): Counter {

@@ -5,9 +5,10 @@ import { methodNotAllowed as checkMethod } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
 import { isAnthropicPath, toAnthropicEnvelope } from './anthropic/errors.ts';
 import { messageRoutes } from './anthropic/routes.ts';
-import { auth } from './auth/auth.ts';
+import { auth, requireAdminKey } from './auth/auth.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
 import { adminRoutes } from './admin/routes.ts';
+import { stateRoutes } from './admin/state-routes.ts';
 import { allowOrigins } from './http/cors.ts';
 import { badRequest, methodNotAllowed, routeNotFound, type ApiError } from './errors.ts';
 import { healthRoutes } from './operating/health.ts';
@@ -21,6 +22,7 @@ import { ollamaRoutes } from './ollama/routes.ts';
 import { renderRoutes } from './openai/render.ts';
 import { completionRoutes } from './openai/routes.ts';
 import { documentRoutes } from './openapi/routes.ts';
+import { loadReport } from './operating/load-report.ts';
 import { limitRates } from './rates/limit-rates.ts';
 import { requestLog } from './http/request-log.ts';
 import { responseRoutes } from './responses/routes.ts';
@@ -29,8 +31,14 @@ import { isKservePath, toKserveEnvelope } from './kserve/errors.ts';
 import { toApiError } from './to-api-error.ts';
 import { tokenizeRoutes } from './tokenize.ts';
 
-/** Needs Node's request and response: serve it with `listen`. */
-export function createApp(context: ServerContext): Hono<ServerEnv> {
+/**
+ * Needs Node's request and response: serve it with `listen`.
+ * @param options hasMetrics: unless another port has them
+ */
+export function createApp(
+  context: ServerContext,
+  options: { readonly hasMetrics?: boolean } = {},
+): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
   app.use(requestId());
   app.use(requestLog(context));
@@ -43,6 +51,7 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
   });
   app.use(auth(context));
   app.use(limitRates(context));
+  app.use(loadReport(context));
   app.use(
     checkMethod({
       app,
@@ -51,10 +60,15 @@ export function createApp(context: ServerContext): Hono<ServerEnv> {
     }),
   );
   healthRoutes(app, context);
-  metricsRoute(app, context);
+  if (options.hasMetrics !== false) {
+    // The operator's alone where the server has an admin key.
+    app.use('/metrics', requireAdminKey(context));
+    metricsRoute(app, context);
+  }
   requestsRoutes(app, context);
   modelRoutes(app, context);
   adminRoutes(app, context);
+  stateRoutes(app, context);
   completionRoutes(app, context);
   responseRoutes(app, context);
   messageRoutes(app, context);

@@ -2,6 +2,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
 import type { TokenMeter } from '../front/caller.ts';
+import type { RequestRecord } from '../front/request-record.ts';
 import type { Admission } from '../front/queue/admission.ts';
 import type { ChatFormat } from '../front/chat/chat-format.ts';
 import type { Engine } from '../front/engine-process/engine-contract.ts';
@@ -23,7 +24,6 @@ import type { BodyReader } from './http/request-body.ts';
 import type { RateLimits } from './rates/rate-limits.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { InferenceStatistics } from './generation/inference-statistics.ts';
-import type { ServerTimings } from './generation/server-timing.ts';
 
 /** Sampling values of the model's generation_config.json; what is absent has OpenAI's default. */
 export interface SamplingDefaults {
@@ -83,6 +83,10 @@ export interface ServerConfig {
   readonly ssePingMs: number;
   /** Milliseconds between WebSocket pings; a socket that missed one is cut. */
   readonly webSocketPingMs: number;
+  /** What /ready answers once the server is leaving. */
+  readonly drainStatus: 404 | 503;
+  /** Whether the log has the beginning of each prompt. */
+  readonly logPrompts: boolean;
   /** Version of this server, as /version reports it. */
   readonly version: string;
 }
@@ -97,6 +101,8 @@ export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
   sharePrefixCache: false,
   ssePingMs: 15_000,
   webSocketPingMs: 30_000,
+  drainStatus: 503,
+  logPrompts: false,
 };
 
 /** What every model in memory has, whatever it computes. */
@@ -113,7 +119,10 @@ export interface TextRuntime extends ServedRuntime {
   readonly kind: 'text';
   readonly generator: Generator;
   readonly engine: Engine;
-  readonly admission: Pick<Admission, 'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close'>;
+  readonly admission: Pick<
+    Admission,
+    'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close' | 'waiting'
+  >;
   readonly tokenizer: Pick<TextTokenizer, 'decode' | 'idToToken' | 'pieces'>;
   readonly prompts: Pick<
     PromptEncoder,
@@ -165,9 +174,8 @@ export interface ServerContext {
   readonly responses: ResponseStore;
   readonly config: ServerConfig;
   readonly keys: ApiKeys;
-  readonly metrics: Pick<MetricsHub, 'text' | 'contentType' | 'countRequest'>;
-  /** This and `statistics` are fed by the generators' `observe`. */
-  readonly timings: ServerTimings;
+  readonly metrics: Pick<MetricsHub, 'text' | 'contentType' | 'countRequest' | 'observeStages'>;
+  /** Fed by the generators' `observe`. */
   readonly statistics: InferenceStatistics;
   readonly logger: Logger;
   readonly rates: RateLimits;
@@ -176,7 +184,9 @@ export interface ServerContext {
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;
   /** Left out where nothing can be downloaded. */
   readonly pullModel?: PullModel;
-  /** True once shutdown began: running requests finish, new ones are rejected. */
+  /** True once shutdown began, though requests may still be taken: /ready fails. */
+  isLeaving(): boolean;
+  /** True from then on when running requests finish, and new ones are rejected. */
   isDraining(): boolean;
 }
 
@@ -192,5 +202,5 @@ export interface ModelContext extends ServerContext, Omit<TextRuntime, keyof Run
 export interface ServerEnv {
   Bindings: HttpBindings;
   /** `client` is set where a key was needed, and names its client. */
-  Variables: { requestId: string; client?: string; meter?: TokenMeter };
+  Variables: { requestId: string; record: RequestRecord; client?: string; meter?: TokenMeter };
 }

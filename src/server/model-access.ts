@@ -43,6 +43,8 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
   caller: Caller,
   kind: K,
 ): Promise<Lease<RuntimeOf<K>>> {
+  // Its body has been read.
+  caller.record?.received(performance.now());
   const { model: name, user, keepAliveMs } = modelFieldsOf(json);
   const lease = await context.models.acquire(name, caller, user);
   // What one client does to the models that are loaded, all others feel.
@@ -62,6 +64,7 @@ export async function acquireNamed(
   name: string,
   caller: Caller,
 ): Promise<AcquiredModel> {
+  caller.record?.received(performance.now());
   if (name.length > LIMITS.shortTextCharacters) throw modelNotFound(name);
   return toModel(context, ofKind(await context.models.acquire(name, caller), 'text'));
 }

@@ -11,6 +11,7 @@ type AccessOptions = Parameters<typeof openAccess>[0];
 
 const tlsFolder = new URL('../support/tls/', import.meta.url).pathname;
 const NONE: AccessOptions = {
+  config: undefined,
   host: '127.0.0.1',
   apiKey: undefined,
   apiKeyFile: undefined,

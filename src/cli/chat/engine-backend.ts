@@ -6,7 +6,6 @@ import { createLogger } from '../../observability/logger.ts';
 import { MetricsHub } from '../../observability/metrics-hub.ts';
 import { toSettings } from '../../server/generation/parameters.ts';
 import { InferenceStatistics } from '../../server/generation/inference-statistics.ts';
-import { ServerTimings } from '../../server/generation/server-timing.ts';
 import { nameOfModel } from '../model-source.ts';
 import { addOptions, ALL_OPTIONS, readOptions } from '../options.ts';
 import { type LoadedText, TextModelLoader } from '../text-model-loader.ts';
@@ -35,7 +34,6 @@ export class EngineBackend implements ChatBackend {
       numModels: 1,
       logger: createLogger('warn'),
       metrics: new MetricsHub({ withProcess: false, models: () => [] }),
-      timings: new ServerTimings(),
       statistics: new InferenceStatistics(),
       isShared: () => false,
     });

@@ -32,9 +32,10 @@ export function addClientFlags(command: Command): Command {
     .addOption(new Option('--api-key <key>', 'key to send').env('CHAIRLIFT_SERVER_KEY'));
 }
 
-/** @throws UsageError */
-export function readClientFlags(command: Command): ServerAccess {
-  const result = schema.safeParse(command.opts());
+/** @param address in place of --url. @throws UsageError */
+export function readClientFlags(command: Command, address?: string): ServerAccess {
+  const flags = command.opts();
+  const result = schema.safeParse(address === undefined ? flags : { ...flags, url: address });
   if (!result.success) throw new UsageError(result.error.issues[0]?.message ?? 'bad flags');
   const { url, apiKey } = result.data;
   const text = url ?? DEFAULT_URL;

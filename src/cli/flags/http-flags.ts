@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { LOG_LEVELS } from '../../observability/logger.ts';
 import { digestOf, unnamedKeys } from '../../server/auth/api-keys.ts';
 import type { FlagSpec } from './flag-spec.ts';
 import { byteSize, count, hostList, originList } from './values.ts';
@@ -83,12 +82,6 @@ export const HTTP_FLAGS = {
     schema: count(1).optional(),
     defaultText: 'no limit',
   },
-  metricsAliases: {
-    flags: '--metrics-aliases <names>',
-    description: "vllm: /metrics has vLLM's names too, for tools that look for these",
-    schema: z.enum(['vllm']).optional(),
-    defaultText: 'none',
-  },
   allowedHost: {
     flags: '--allowed-host <names>',
     description: 'names by which clients may call a server without keys; * is any',
@@ -110,17 +103,5 @@ export const HTTP_FLAGS = {
     description: 'web pages that may use the server, such as https://chat.example; * is all',
     schema: originList.optional(),
     defaultText: 'none but its own',
-  },
-  shutdownTimeout: {
-    flags: '--shutdown-timeout <seconds>',
-    description: 'how long running requests may take to finish after SIGTERM',
-    schema: z.coerce.number().min(0),
-    default: 30,
-  },
-  logLevel: {
-    flags: '--log-level <level>',
-    description: `one of ${LOG_LEVELS.join(', ')}`,
-    schema: z.enum(LOG_LEVELS),
-    default: 'info',
   },
 } satisfies Record<string, FlagSpec>;

@@ -14,8 +14,12 @@ export interface GenerationObserver {
   admitted(timeMs: number): void;
   /** @param numTokens tokens that arrived together, at least 1 */
   tokens(numTokens: number, timeMs: number): void;
-  finished(outcome: GenerationOutcome, timeMs: number): void;
+  /** @param detokenizeMs that its tokens took to become text */
+  finished(outcome: GenerationOutcome, timeMs: number, detokenizeMs: number): void;
 }
 
-/** Called once per request; its prompt length and parameters are in `request`. */
-export type ObserveGeneration = (request: GenerationRequest) => GenerationObserver;
+/**
+ * Called once per request; its prompt length and parameters are in `request`.
+ * @returns null when nothing is to be told
+ */
+export type ObserveGeneration = (request: GenerationRequest) => GenerationObserver | null;

@@ -1,6 +1,7 @@
 /** What the server asks of the front for one completion, and what it gets back as the text grows. */
 import type { SamplingParams } from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
+import type { RequestRecord } from '../request-record.ts';
 import type { TokenLogprob } from './token-logprob.ts';
 
 export interface GenerationRequest {
@@ -33,6 +34,8 @@ export interface GenerationRequest {
   readonly timeoutMs?: number | null;
   /** Share cached prefixes only with requests of the same salt. */
   readonly cacheSalt?: string;
+  /** Of the request that it is a part of. */
+  readonly record?: RequestRecord;
 }
 
 /** The tokens of one piece of a growing answer, whatever is made of their text. */

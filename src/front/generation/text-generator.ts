@@ -42,6 +42,7 @@ export class TextGenerator implements Generator {
     let outcome: GenerationOutcome = 'abort';
     let release: Release | undefined;
     let last: GenerationDelta | undefined;
+    let detokenizeMs = 0;
     try {
       const assembler = new CompletionAssembler(tokenizer, request);
       release = await admission.acquire(signal, {
@@ -54,8 +55,10 @@ export class TextGenerator implements Generator {
       if (mayStart) await mayStart;
       // Leaving this loop early, by a stop string or by the consumer, frees the sequence's slot.
       for await (const batch of engine.generate(this.#toEngineRequest(request), signal)) {
-        if (batch.tokenIds.length > 0) observer?.tokens(batch.tokenIds.length, performance.now());
+        const arrivedAt = performance.now();
         const delta = assembler.push(batch);
+        detokenizeMs += performance.now() - arrivedAt;
+        if (batch.tokenIds.length > 0) observer?.tokens(batch.tokenIds.length, arrivedAt);
         if (delta.finishReason !== null) {
           last = delta;
           outcome = delta.finishReason;
@@ -69,7 +72,7 @@ export class TextGenerator implements Generator {
       throw error;
     } finally {
       release?.();
-      observer?.finished(outcome, performance.now());
+      observer?.finished(outcome, performance.now(), detokenizeMs);
     }
     yield last;
   }

@@ -87,6 +87,15 @@ export class PromptEncoder {
   }
 
   async #run(job: PromptJob, caller: Caller): Promise<readonly EncodedPrompt[]> {
+    const begunAt = performance.now();
+    try {
+      return await this.#encode(job, caller);
+    } finally {
+      caller.record?.tokenized(begunAt, performance.now());
+    }
+  }
+
+  async #encode(job: PromptJob, caller: Caller): Promise<readonly EncodedPrompt[]> {
     const { model, admission, pool } = this.#options;
     if (!isLongerThan(LIMITS.promptCharactersAtOnce, job)) return runPromptJob(model, job);
     const prepared = admission.prepare(caller.client);

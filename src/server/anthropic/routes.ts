@@ -59,6 +59,7 @@ async function answer(
       pingMs: context.config.ssePingMs,
       // A response never sent: it holds the headers that middlewares have set.
       headers: c.body(null).headers,
+      record: c.get('record'),
       toErrorEvent: (error) =>
         toAnthropicEnvelope(toApiError(error, context.logger), c.get('requestId')),
     });
@@ -66,7 +67,5 @@ async function answer(
   }
   for await (const delta of deltas) message.push(delta);
   message.end();
-  const timing = context.timings.header(chat.promptTokenIds);
-  if (timing !== null) c.header('server-timing', timing);
   return c.json(message.toJson());
 }

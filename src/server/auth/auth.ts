@@ -87,6 +87,7 @@ export function callerOf({ config }: ServerContext, c: Context<ServerEnv>): Call
   return {
     client: c.get('client') ?? '',
     requestId: c.get('requestId'),
+    record: c.get('record'),
     signal,
     ...(meter === undefined ? {} : { meter }),
   };

@@ -134,19 +134,20 @@ function isTei(json: unknown): boolean {
 }
 
 /** Within the time that the body itself asks for. */
-function withOwnDeadline(json: unknown, { client, signal }: Caller): Caller {
+function withOwnDeadline(json: unknown, caller: Caller): Caller {
   const hasTimeout = typeof json === 'object' && json !== null && 'timeout' in json;
   const seconds = hasTimeout ? json.timeout : null;
   if (typeof seconds !== 'number' || !(seconds > 0) || seconds > MAX_TIMEOUT_SECONDS) {
-    return { client, signal };
+    return caller;
   }
-  return { client, signal: withDeadline(signal, Math.ceil(seconds * 1000)) };
+  return { ...caller, signal: withDeadline(caller.signal, Math.ceil(seconds * 1000)) };
 }
 
 /** As the bodies' schemas have it; what is longer they refuse. */
 const MAX_TIMEOUT_SECONDS = 86_400;
 
 async function send(c: Context<ServerEnv>, pieces: Iterable<string>): Promise<Response> {
+  c.header('server-timing', c.get('record').serverTiming);
   // A response never sent: it holds the headers that middlewares have set.
   await writeJsonPieces(c.env.outgoing, pieces, c.body(null).headers);
   return RESPONSE_ALREADY_SENT;

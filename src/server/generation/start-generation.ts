@@ -6,7 +6,9 @@ import type { PreparedChat } from '../../front/chat/prepare-chat.ts';
 import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
+import { type GenerationFacts, RequestRecord } from '../../front/request-record.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
+import { LIMITS } from '../../limits.ts';
 import type { ModelContext, ServerConfig, ServerContext } from '../context.ts';
 import { withDeadline } from './deadline.ts';
 import { unavailable } from '../errors.ts';
@@ -46,10 +48,13 @@ type RoomSource = Pick<ModelContext, 'engine' | 'admission'>;
 export async function startGeneration(
   context: ModelContext,
   request: FanOutRequest,
-  caller: Caller,
+  asker: Caller,
+  operation: GenerationFacts['operation'] = 'text_completion',
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
+  const caller = { ...asker, record: asker.record ?? new RequestRecord() };
   if (context.isDraining()) throw unavailable('The server is shutting down.');
   requireRoom(context, caller.client);
+  const { client } = caller;
   const {
     prompts: [first],
     grammar: source,
@@ -59,6 +64,10 @@ export async function startGeneration(
     AbortSignal.any([caller.signal, ending.signal]),
     first?.timeoutMs ?? null,
   );
+  const { record } = caller;
+  record.generation = factsOf(context, request, operation);
+  if (context.config.logPrompts)
+    record.prompt = await beginningOf(context, first, { client, signal });
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
   const granted = grant(grammar ? withGrammar(request, grammar) : request, caller, context.config);
   const settle = await caller.meter?.charge(mostTokens(request));
@@ -74,14 +83,45 @@ export async function startGeneration(
   }
   const { request: running, remove } = listed(context, request, caller, ending);
   return watchStream(withFirst(next, deltas), {
-    onValue({ tokenIds }) {
+    onValue({ tokenIds, numCachedTokens, choice = 0 }) {
       running.outputTokens += tokenIds.length;
+      // The other choices find what the first has just computed.
+      if (numCachedTokens !== undefined && choice % request.numChoices === 0) {
+        record.numCachedTokens += numCachedTokens;
+      }
     },
     onEnd() {
       remove();
+      record.numOutputTokens = running.outputTokens;
       void settle?.(running.promptTokens + running.outputTokens);
     },
   });
+}
+
+function factsOf(
+  { model }: ModelContext,
+  { prompts, numChoices }: FanOutRequest,
+  operation: GenerationFacts['operation'],
+): GenerationFacts | null {
+  const [first] = prompts;
+  if (first === undefined) return null;
+  const { maxTokens, stop, sampling } = first;
+  const numPromptTokens = countPromptTokens(prompts);
+  return { operation, model: model.id, numPromptTokens, numChoices, maxTokens, stop, sampling };
+}
+
+/** Of a prompt, for the log. */
+function beginningOf(
+  { prompts }: ModelContext,
+  request: FanOutRequest['prompts'][number] | undefined,
+  caller: Caller,
+): Promise<string> {
+  const tokenIds = request?.promptTokenIds.subarray(0, LIMITS.loggedPromptTokens) ?? [];
+  return prompts.decode([...tokenIds], caller);
+}
+
+function countPromptTokens(prompts: FanOutRequest['prompts']): number {
+  return prompts.reduce((sum, { promptTokenIds }) => sum + promptTokenIds.length, 0);
 }
 
 /** What a request may come to, prompts included. */
@@ -94,19 +134,18 @@ function mostTokens({ prompts, numChoices }: FanOutRequest): number {
 
 /** Puts a request on the list of those that run, until its stream ends. */
 function listed(
-  { running, timings, model }: ModelContext,
+  { running, model }: ModelContext,
   { prompts }: FanOutRequest,
-  { client, requestId = createId('req_') }: Caller,
+  { client, requestId = createId('req_'), record }: Caller & { readonly record: RequestRecord },
   ending: AbortController,
 ): { readonly request: RunningRequest; readonly remove: () => void } {
-  const [first] = prompts;
   const request: RunningRequest = {
     id: requestId,
     client,
     model: model.id,
-    promptTokens: prompts.reduce((sum, { promptTokenIds }) => sum + promptTokenIds.length, 0),
+    promptTokens: countPromptTokens(prompts),
     startedAt: performance.now(),
-    state: () => (first ? timings.stateOf(first.promptTokenIds) : 'waiting'),
+    state: () => record.state,
     outputTokens: 0,
   };
   return { request, remove: running.add(request, ending) };
@@ -119,7 +158,7 @@ export async function startChat(
   caller: Caller,
 ): Promise<AsyncIterableIterator<ChatDelta>> {
   const deltas = chat.createDeltas();
-  const generated = await startGeneration(context, chat.generation, caller);
+  const generated = await startGeneration(context, chat.generation, caller, 'chat');
   return mapStream(generated, (delta) => deltas.push(delta));
 }
 
@@ -129,12 +168,12 @@ export async function startChat(
  */
 function grant(
   request: FanOutRequest,
-  { client }: Caller,
+  { client, record }: Pick<Caller, 'client'> & { readonly record: RequestRecord },
   { priorities: { min, max }, sharePrefixCache }: ServerConfig,
 ): FanOutRequest {
   const prompts = request.prompts.map((prompt) => {
     const { priority = 0, cacheSalt = '' } = prompt;
-    const granted = { ...prompt, priority: Math.min(Math.max(priority, min), max) };
+    const granted = { ...prompt, record, priority: Math.min(Math.max(priority, min), max) };
     if (client === '') return granted;
     if (sharePrefixCache) return { ...granted, client };
     // As JSON, one client's salt cannot equal another client's.

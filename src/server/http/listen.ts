@@ -26,7 +26,10 @@ export interface ListenOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  readonly webSockets: WebSocketHub;
+  /** Left out where there are none. */
+  readonly webSockets?: WebSocketHub;
+  /** Which flag says the port. */
+  readonly flag?: string;
   /** Left out, or null, for plain text. */
   readonly tls?: TlsContext | null;
   readonly connections?: Partial<ConnectionOptions>;
@@ -67,7 +70,7 @@ export class ListenError extends Error {
 
 /** @throws ListenError in one line, such as for a port that is taken. */
 export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Promise<Listener> {
-  const { host, port, webSockets, tls = null } = options;
+  const { host, port, webSockets, flag = '--port', tls = null } = options;
   const limits = { ...DEFAULT_CONNECTIONS, ...options.connections };
   const connections = new Connections(limits);
   const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false });
@@ -89,7 +92,7 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   );
   server.on('upgrade', (request, _socket, head) => {
     const { socket } = request;
-    if (connections.upgrade(socket)) webSockets.handleUpgrade(request, socket, head);
+    if (webSockets && connections.upgrade(socket)) webSockets.handleUpgrade(request, socket, head);
     else socket.destroy();
   });
   server.on('clientError', (error: NodeJS.ErrnoException, duplex) => {
@@ -99,24 +102,24 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
       answerRaw(duplex, notARequest(error.code));
     }
   });
-  const address = await openPort(server, host, port, '--port');
+  const address = await openPort(server, host, port, flag);
   return {
     url: toUrl(tls ? 'https' : 'http', host, address.port),
     setTls: (renewed) => tlsServer?.setSecureContext(renewed),
     async close(graceMs) {
-      webSockets.drain();
+      webSockets?.drain();
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
       connections.drain();
       const cut = setTimeout(() => {
-        webSockets.terminate();
+        webSockets?.terminate();
         server.closeAllConnections();
       }, graceMs);
       await closed;
       clearTimeout(cut);
       connections.close();
-      webSockets.terminate();
+      webSockets?.terminate();
     },
   };
 }

@@ -1,28 +1,44 @@
-/** One log line and one count per HTTP request; never its body, and of its key only the client's name. */
+/** Follows each HTTP request: a record for its times, a count, and what is told at its end. */
 import { routePath } from 'hono/route';
 import type { Context, MiddlewareHandler } from 'hono';
+import { RequestRecord } from '../../front/request-record.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
+import { finishRequest } from '../operating/finish-request.ts';
 
-/** Probed every few seconds: worth a line only when debugging. */
+/** Probed every few seconds. */
 const QUIET_PATHS = /^\/(health|ready|livez|readyz|metrics|v2\/health\/\w+)$/;
 
 export function requestLog(context: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
-    const startedAt = performance.now();
+    const record = new RequestRecord();
+    c.set('record', record);
+    const { incoming, outgoing } = c.env;
+    const closed = new Promise<void>((resolve) => outgoing.once('close', resolve));
     await next();
-    const level = QUIET_PATHS.test(c.req.path) ? 'debug' : 'info';
-    const status = c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status;
-    context.metrics.countRequest(c.req.method, routeOf(c), status);
-    context.logger[level](
-      {
-        requestId: c.get('requestId'),
-        method: c.req.method,
-        path: c.req.path,
-        client: c.get('client'),
+    const isStreamed = outgoing.headersSent;
+    if (!isStreamed && record.msOf('receive') !== null) {
+      c.header('server-timing', record.serverTiming);
+    }
+    const { method, path } = c.req;
+    const route = routeOf(c);
+    const status = isStreamed ? outgoing.statusCode : c.res.status;
+    context.metrics.countRequest(method, route, status);
+    const requestId = c.get('requestId');
+    const client = c.get('client') ?? '';
+    const { headers } = incoming;
+    const isQuiet = QUIET_PATHS.test(path);
+    void closed.then(() =>
+      finishRequest(context, {
+        record,
+        requestId,
+        client,
+        method,
+        path,
+        route,
         status,
-        durationMs: Math.round(performance.now() - startedAt),
-      },
-      'request',
+        headers,
+        isQuiet,
+      }),
     );
   };
 }

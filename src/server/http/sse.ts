@@ -4,6 +4,7 @@
  * against 26 to 48 us through a web stream in a Response.
  */
 import type { ServerResponse } from 'node:http';
+import type { RequestRecord } from '../../front/request-record.ts';
 import { drained } from './drained.ts';
 import type { JsonObject } from '../json-object.ts';
 
@@ -60,8 +61,8 @@ export interface EventStreamOptions {
   readonly headers: Headers;
   /** What the client gets to see of a failure. */
   toErrorEvent(error: unknown): JsonObject;
-  /** What a `Server-Timing` header would say, sent as a comment at the end; null when unknown. */
-  timing?(): string | null;
+  /** Its times go out as a `Server-Timing` header, and whole as a comment at the end. */
+  readonly record?: RequestRecord;
 }
 
 const STREAM_HEADERS = {
@@ -81,10 +82,11 @@ export async function writeEventStream(
   events: AsyncIterable<readonly JsonObject[]>,
   options: EventStreamOptions,
 ): Promise<void> {
-  const { style } = options;
+  const { style, record } = options;
   response.writeHead(200, {
     ...Object.fromEntries(options.headers),
     'content-type': style.contentType,
+    ...(record && { 'server-timing': record.serverTiming }),
     ...STREAM_HEADERS,
   });
   response.flushHeaders();
@@ -95,11 +97,14 @@ export async function writeEventStream(
     for await (const batch of events) {
       if (batch.length === 0) continue;
       pinger.wrote();
-      if (!response.write(toText(batch, style))) await drained(response);
+      if (!response.write(toText(batch, style))) {
+        const fullAt = performance.now();
+        await drained(response);
+        record?.drained(performance.now() - fullAt);
+      }
       if (response.destroyed) break;
     }
-    const timing = options.timing?.() ?? null;
-    if (timing !== null) ending = style.toComment(`server-timing ${timing}`);
+    if (record) ending = style.toComment(`server-timing ${record.serverTiming}`);
   } catch (error) {
     if (!response.destroyed) ending = style.toText(options.toErrorEvent(error));
   } finally {

@@ -56,6 +56,7 @@ export async function answerGenerate(
         pingMs: context.config.ssePingMs,
         // A response never sent: it holds the headers that middlewares have set.
         headers: c.body(null).headers,
+        record: c.get('record'),
         toErrorEvent: (error) => toKserveEnvelope(toApiError(error, context.logger)),
       },
     );

@@ -4,7 +4,6 @@ import type { ChatDelta, ChatPart } from '../../front/chat/chat-delta.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
 import { parseBoundedJson } from '../../front/json-bounds.ts';
-import type { GenerationTimes } from '../generation/server-timing.ts';
 import type { JsonObject } from '../json-object.ts';
 
 /** Which of the two. */
@@ -16,7 +15,8 @@ export interface AnswerTimes {
   readonly totalMs: number;
   /** Until the model was there. */
   readonly loadMs: number;
-  readonly generation: GenerationTimes | null;
+  readonly prefillMs: number;
+  readonly decodeMs: number;
 }
 
 interface Call {
@@ -122,7 +122,7 @@ export class GrowingAnswer {
     return { message: { role: 'assistant', content, ...thought, ...toolCalls } };
   }
 
-  #facts({ totalMs, loadMs, generation }: AnswerTimes): JsonObject {
+  #facts({ totalMs, loadMs, prefillMs, decodeMs }: AnswerTimes): JsonObject {
     const { numPromptTokens, numOutputTokens } = this.#usage.usage;
     return {
       done: true,
@@ -130,9 +130,9 @@ export class GrowingAnswer {
       total_duration: inNanoseconds(totalMs),
       load_duration: inNanoseconds(loadMs),
       prompt_eval_count: numPromptTokens,
-      prompt_eval_duration: inNanoseconds(generation?.prefillMs ?? 0),
+      prompt_eval_duration: inNanoseconds(prefillMs),
       eval_count: numOutputTokens,
-      eval_duration: inNanoseconds(generation?.decodeMs ?? 0),
+      eval_duration: inNanoseconds(decodeMs),
     };
   }
 }

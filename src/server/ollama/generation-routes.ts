@@ -130,7 +130,8 @@ async function answer(
     const times = () => ({
       totalMs: performance.now() - startedAt,
       loadMs,
-      generation: context.timings.timesOf(chat.promptTokenIds),
+      prefillMs: caller.record?.msOf('prefill') ?? 0,
+      decodeMs: caller.record?.msOf('decode') ?? 0,
     });
     if (!asked.streams) {
       for await (const delta of deltas) growing.add(delta);

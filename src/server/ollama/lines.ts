@@ -18,6 +18,7 @@ export async function writeLines(
     pingMs: config.ssePingMs,
     // A response never sent: it holds the headers that middlewares have set.
     headers: c.body(null).headers,
+    record: c.get('record'),
     toErrorEvent: (error) => toOllamaError(toApiError(error, logger)),
   });
   return RESPONSE_ALREADY_SENT;

@@ -48,13 +48,9 @@ async function answer(
   try {
     const completion = await prepare(model, json, caller);
     if (completion.stream) {
-      const chunks = await completion.chunks(caller);
-      return await streamTo(c, context, chunks, () => timingOf(context, completion));
+      return await streamTo(c, context, await completion.chunks(caller));
     }
-    const whole = await completion.whole(caller);
-    const timing = timingOf(context, completion);
-    if (timing !== null) c.header('server-timing', timing);
-    return c.json(whole);
+    return c.json(await completion.whole(caller));
   } finally {
     release();
   }
@@ -64,7 +60,6 @@ async function streamTo(
   c: Context<ServerEnv>,
   { config, logger }: ServerContext,
   chunks: AsyncIterable<readonly JsonObject[]>,
-  timing: () => string | null = () => null,
 ): Promise<Response> {
   await writeEventStream(c.env.outgoing, chunks, {
     style: PLAIN_EVENTS,
@@ -72,7 +67,7 @@ async function streamTo(
     // A response never sent: it holds the headers that middlewares have set.
     headers: c.body(null).headers,
     toErrorEvent: (error) => ({ ...toApiError(error, logger).toEnvelope() }),
-    timing,
+    record: c.get('record'),
   });
   return RESPONSE_ALREADY_SENT;
 }
@@ -107,9 +102,4 @@ async function isSlow(promise: Promise<unknown>, ms: number): Promise<boolean> {
   const isLate = await Promise.race([settled, late]);
   clearTimeout(timer);
   return isLate;
-}
-
-/** Where the time went; of several prompts, that of the first. */
-function timingOf({ timings }: ServerContext, completion: PreparedCompletion): string | null {
-  return timings.header(completion.promptTokenIds);
 }

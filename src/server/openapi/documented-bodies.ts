@@ -1,6 +1,6 @@
 /** The request bodies for the documentation: the same schemas that check them. */
 import { z } from 'zod';
-import { modelBody } from '../schemas/admin.ts';
+import { logLevelBody, modelBody } from '../schemas/admin.ts';
 import { anthropicMessage, countTokensBody, messagesBody } from '../schemas/anthropic.ts';
 import {
   chatCompletionBody,
@@ -64,6 +64,7 @@ export const documentedBodies = {
   ollamaEmbed: ollamaEmbedBody,
   ollamaEmbeddings: ollamaEmbeddingsBody,
   loadModel: modelBody,
+  logLevel: logLevelBody,
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
   embeddings: embeddingsSchema.extend({ input: prompt }),
   rerank: rerankSchema,

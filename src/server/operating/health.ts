@@ -3,7 +3,7 @@ import type { Hono } from 'hono';
 import { bestState, type EngineState } from '../../front/engine-process/engine-contract.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { unavailable } from '../errors.ts';
+import { ApiError, unavailable } from '../errors.ts';
 
 /**
  * `/livez` fails when the engine is gone for good, or when the front's event loop was blocked for
@@ -35,11 +35,16 @@ export function requireLive(context: ServerContext): void {
   requireLoop(context);
 }
 
-/** @throws ApiError 503 when new requests would not run at once */
+/** @throws ApiError 503 when new requests would not run at once; as configured when it is leaving */
 export function requireReady(context: ServerContext): void {
-  if (context.isDraining()) throw unavailable('The server is shutting down.');
+  if (context.isLeaving()) throw leaving(context.config.drainStatus);
   requireState(context, 'ready');
   requireProgress(context);
+}
+
+function leaving(status: 404 | 503): ApiError {
+  const failure = unavailable('The server is shutting down.');
+  return status === 503 ? failure : new ApiError(status, 'NotFoundError', failure.message);
 }
 
 function requireState({ models }: ServerContext, ...states: EngineState[]): void {

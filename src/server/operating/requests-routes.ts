@@ -4,8 +4,7 @@ import { LIMITS } from '../../limits.ts';
 import { checkAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { ApiError } from '../errors.ts';
-import type { JsonObject } from '../json-object.ts';
-import type { RunningRequest } from './running-requests.ts';
+import { describeRequest } from './running-requests.ts';
 
 export function requestsRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   const { keys, running } = context;
@@ -16,7 +15,7 @@ export function requestsRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
     const requests = running.list(isOwn ? (c.get('client') ?? '') : null);
     return c.json({
       object: 'list',
-      data: requests.slice(0, LIMITS.listedRequests).map(describe),
+      data: requests.slice(0, LIMITS.listedRequests).map(describeRequest),
       has_more: requests.length > LIMITS.listedRequests,
     });
   });
@@ -27,20 +26,6 @@ export function requestsRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
     if (running.abort(id, isAdmin ? null : (c.get('client') ?? '')) === 0) throw notRunning(id);
     return c.json({ id, object: 'request', aborted: true });
   });
-}
-
-function describe(request: RunningRequest): JsonObject {
-  const { id, client, model, promptTokens, outputTokens, startedAt } = request;
-  return {
-    id,
-    object: 'request',
-    client: client === '' ? null : client,
-    model,
-    state: request.state(),
-    prompt_tokens: promptTokens,
-    completion_tokens: outputTokens,
-    age_seconds: Math.round(performance.now() - startedAt) / 1000,
-  };
 }
 
 function notRunning(id: string): ApiError {

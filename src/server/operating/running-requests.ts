@@ -1,5 +1,7 @@
 /** Generations that wait or run, for those who want to see or end them. Nothing of their text is here. */
+import type { RequestState } from '../../front/request-record.ts';
 import { requestAborted } from '../errors.ts';
+import type { JsonObject } from '../json-object.ts';
 
 export interface RunningRequest {
   /** Its `x-request-id`, or the `request_id` of a WebSocket frame. Clients may choose equal ones. */
@@ -11,13 +13,10 @@ export interface RunningRequest {
   readonly promptTokens: number;
   /** Time of `performance.now()`. */
   readonly startedAt: number;
-  /** `waiting` in the queue, `prefill` until the first token, then `decode`. */
   readonly state: () => RequestState;
   /** Of all its choices, so far. */
   outputTokens: number;
 }
-
-export type RequestState = 'waiting' | 'prefill' | 'decode';
 
 interface Entry {
   readonly request: RunningRequest;
@@ -62,4 +61,18 @@ export class RunningRequests {
     const all = [...this.#entries];
     return client === null ? all : all.filter(({ request }) => request.client === client);
   }
+}
+
+export function describeRequest(request: RunningRequest): JsonObject {
+  const { id, client, model, promptTokens, outputTokens, startedAt } = request;
+  return {
+    id,
+    object: 'request',
+    client: client === '' ? null : client,
+    model,
+    state: request.state(),
+    prompt_tokens: promptTokens,
+    completion_tokens: outputTokens,
+    age_seconds: Math.round(performance.now() - startedAt) / 1000,
+  };
 }

@@ -95,11 +95,6 @@ export class PreparedResponse {
     return new PreparedResponse(context, { body, input, previous, chat, partition });
   }
 
-  /** What a `Server-Timing` header says of it; null before it has ended. */
-  get timing(): string | null {
-    return this.#context.timings.header(this.#chat.promptTokenIds);
-  }
-
   get response(): JsonObject {
     return toResponseObject(this.#head, this.body, this.#context.model, this.#state);
   }

@@ -73,6 +73,7 @@ async function respond(
       pingMs: context.config.ssePingMs,
       // A response never sent: it holds the headers that middlewares have set.
       headers: c.body(null).headers,
+      record: c.get('record'),
       // A failure of the generation is an event already.
       toErrorEvent: (error) => ({
         ...toApiError(error, context.logger).toEnvelope().error,
@@ -83,7 +84,6 @@ async function respond(
   }
   for await (const _ of events);
   if (prepared.error !== null) throw prepared.error;
-  if (prepared.timing !== null) c.header('server-timing', prepared.timing);
   return c.json(prepared.response);
 }
 

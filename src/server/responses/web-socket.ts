@@ -2,6 +2,7 @@
 import type { WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../../front/caller.ts';
+import { RequestRecord } from '../../front/request-record.ts';
 import type { ModelContext, ServerContext } from '../context.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
@@ -10,7 +11,7 @@ import { requireServing } from '../generation/start-generation.ts';
 import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from '../websocket/frame-receiver.ts';
-import type { Peer } from '../websocket/peer.ts';
+import { CLIENT_LEFT, type Peer } from '../websocket/peer.ts';
 import type { FrameTurns } from '../websocket/frame-turns.ts';
 import { FrameWriter } from '../websocket/frame-writer.ts';
 import { PreparedResponse } from './create.ts';
@@ -53,7 +54,7 @@ export class ResponsesSession {
       turns,
       logger: context.logger,
       handle: (text) => this.#submit(text),
-      tell: (error) => this.#sendError(error),
+      tell: (error) => this.#tell(error),
     });
     socket.on('close', () => {
       this.#closed.abort(new Error('socket closed'));
@@ -90,11 +91,20 @@ export class ResponsesSession {
       this.#pendingCharacters -= text.length;
       const event = this.#parse(text);
       if (event === null) continue;
+      const record = new RequestRecord();
+      let status = 200;
       try {
-        await this.#answer(event);
+        await this.#answer(event, record);
       } catch (error) {
-        if (!this.#closed.signal.aborted) this.#sendError(error);
+        if (this.#closed.signal.aborted) {
+          status = CLIENT_LEFT;
+        } else {
+          const failure = toApiError(error, this.#context.logger);
+          ({ status } = failure);
+          this.#tell(failure);
+        }
       }
+      this.#peer.finished({ record, status });
     }
     this.#isBusy = false;
     this.#closeIfDrained();
@@ -112,13 +122,13 @@ export class ResponsesSession {
     }
   }
 
-  async #answer(create: object): Promise<void> {
+  async #answer(create: object, record: RequestRecord): Promise<void> {
     const { client } = this.#peer;
     const meter = await this.#peer.takeRequest();
     requireServing(this.#context, client);
     const { requestTimeoutMs } = this.#context.config;
     const signal = withDeadline(this.#closed.signal, requestTimeoutMs);
-    const caller = { client, signal, ...(meter === undefined ? {} : { meter }) };
+    const caller = { client, signal, record, ...(meter === undefined ? {} : { meter }) };
     await withModel(this.#context, create, caller, (model) => this.#run(model, create, caller));
   }
 
@@ -148,9 +158,8 @@ export class ResponsesSession {
     return last ?? this.#partition.turnOf(id);
   }
 
-  #sendError(error: unknown): void {
-    const apiError = toApiError(error, this.#context.logger);
-    this.#writer.post({ type: 'error', status: apiError.status, ...apiError.toEnvelope() });
+  #tell(error: ApiError): void {
+    this.#writer.post({ type: 'error', status: error.status, ...error.toEnvelope() });
   }
 
   #closeIfDrained(): void {

@@ -13,6 +13,7 @@ import { answerRaw } from '../http/raw-answer.ts';
 import { ResponsesSession } from '../responses/web-socket.ts';
 import { toApiError } from '../to-api-error.ts';
 import { accountOf } from '../rates/limit-rates.ts';
+import { finishRequest } from '../operating/finish-request.ts';
 import type { Peer } from './peer.ts';
 import { FrameTurns } from './frame-turns.ts';
 import { WebSocketSession } from './socket-session.ts';
@@ -77,7 +78,7 @@ export class WebSocketHub {
       }
       this.#server.handleUpgrade(request, socket, head, (webSocket) => {
         socket.off('error', ignoreError);
-        const peer = peerOf(key, request, this.#context);
+        const peer = peerOf(key, request, path, this.#context);
         const session = createSession(webSocket, this.#context, peer, this.#turns);
         this.#track(webSocket, socket, { session, key });
       });
@@ -123,12 +124,21 @@ export class WebSocketHub {
   }
 }
 
-function peerOf(key: ApiKey | null, request: IncomingMessage, { rates }: ServerContext): Peer {
+function peerOf(
+  key: ApiKey | null,
+  request: IncomingMessage,
+  path: string,
+  context: ServerContext,
+): Peer {
   const client = key?.client ?? '';
   const account = accountOf(client, request);
+  const { headers } = request;
   return {
     client,
-    takeRequest: async () => (client === ADMIN_CLIENT ? undefined : rates.takeRequest(account)),
+    takeRequest: async () =>
+      client === ADMIN_CLIENT ? undefined : context.rates.takeRequest(account),
+    finished: (finished) =>
+      finishRequest(context, { ...finished, client, method: 'WS', path, route: path, headers }),
   };
 }
 

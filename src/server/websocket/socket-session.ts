@@ -1,6 +1,7 @@
 /** One WebSocket: many requests at once, each known by the id its client chose. */
 import type { WebSocket } from 'ws';
 import type { Caller } from '../../front/caller.ts';
+import { RequestRecord } from '../../front/request-record.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import { hasLeft, withDeadline } from '../generation/deadline.ts';
@@ -11,12 +12,14 @@ import { requireServing } from '../generation/start-generation.ts';
 import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from './frame-receiver.ts';
-import type { Peer } from './peer.ts';
+import { CLIENT_LEFT, type Peer } from './peer.ts';
 import type { FrameTurns } from './frame-turns.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { parseFrame } from './frames.ts';
 
 const GOING_AWAY = 1001;
+
+type FollowedCaller = Caller & { readonly record: RequestRecord };
 
 /**
  * Every frame with a fresh `request_id` is answered by frames with that id, of which exactly the
@@ -88,17 +91,20 @@ export class WebSocketSession {
     const controller = new AbortController();
     this.#live.set(requestId, controller);
     const signal = withDeadline(controller.signal, this.#context.config.requestTimeoutMs);
-    void this.#serve(requestId, frame.body, { client: this.#peer.client, requestId, signal });
+    const { client } = this.#peer;
+    const record = new RequestRecord();
+    void this.#serve(requestId, frame.body, { client, requestId, signal, record });
   }
 
   /** Never rejects. */
-  async #serve(requestId: string, body: object, caller: Caller): Promise<void> {
+  async #serve(requestId: string, body: object, caller: FollowedCaller): Promise<void> {
+    let status = 200;
     try {
       await this.#answer(requestId, body, caller);
     } catch (error) {
-      if (!hasLeft(caller.signal))
-        this.#sendError(requestId, toApiError(error, this.#context.logger));
+      status = hasLeft(caller.signal) ? CLIENT_LEFT : this.#tell(requestId, error).status;
     }
+    this.#peer.finished({ record: caller.record, requestId, status });
     this.#live.delete(requestId);
     this.#writer.post({ request_id: requestId, type: 'done' });
     this.#closeIfDrained();
@@ -122,6 +128,12 @@ export class WebSocketSession {
 
   #send(requestId: string, answer: JsonObject): Promise<void> | undefined {
     return this.#writer.write({ ...answer, request_id: requestId });
+  }
+
+  #tell(requestId: string, error: unknown): ApiError {
+    const failure = toApiError(error, this.#context.logger);
+    this.#sendError(requestId, failure);
+    return failure;
   }
 
   #sendError(requestId: string | null, error: ApiError): void {

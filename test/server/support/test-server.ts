@@ -35,7 +35,6 @@ import { NO_RATES, RateLimits, type Rates } from '../../../src/server/rates/rate
 import { RunningRequests } from '../../../src/server/operating/running-requests.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
-import { ServerTimings } from '../../../src/server/generation/server-timing.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
 import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
@@ -150,6 +149,7 @@ export interface TestServer {
   readonly context: ModelContext;
   readonly webSockets: WebSocketHub;
   setTls(tls: TlsContext): void;
+  startLeaving(): void;
   startDraining(): void;
   close(graceMs?: number): Promise<void>;
 }
@@ -164,14 +164,14 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     maxQueue: options.maxQueue ?? 8,
     isShared: () => keys.numClients > 1,
   });
-  const metrics = new MetricsHub({ withProcess: false, models: () => [] });
+  const metrics = new MetricsHub({ withProcess: false, models: () => [], maxAgeMs: 0 });
   const modelMetrics = metrics.of(MODEL, { engine, admission });
-  const timings = new ServerTimings();
   const statistics = new InferenceStatistics();
   const modelKey = { name: MODEL, version: '1' };
   const tokenizer = createTokenizer();
   const template = new ChatTemplate(new Map([['default', TEMPLATE]]), {});
   const textModel = { tokenizer, chat: new PlainChatEncoder(template, tokenizer) };
+  let isLeaving = false;
   let isDraining = false;
   const runtime: TextRuntime = {
     kind: 'text',
@@ -186,13 +186,16 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         eosTokenIds: [EOS_TOKEN_ID],
         observe: observeAll(
           modelMetrics.observe.bind(modelMetrics),
-          timings.observe.bind(timings),
+          ({ record }) => record ?? null,
           () => statistics.observe(modelKey),
         ),
       }),
     engine,
     admission: {
       mostPerRequest: options.maxSequencesPerRequest ?? 128,
+      get waiting() {
+        return admission.waiting;
+      },
       requireRoom: (numTokens, client) => admission.requireRoom(numTokens, client),
       onIdle: () => admission.onIdle(),
       close: () => admission.close(),
@@ -244,7 +247,6 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...config },
     keys,
     metrics,
-    timings,
     statistics,
     logger: options.logger ?? pino({ level: 'silent' }),
     rates: new RateLimits({
@@ -254,6 +256,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     }),
     running: new RunningRequests(),
     loop: options.loop ?? { stalledMs: 0 },
+    isLeaving: () => isLeaving || isDraining,
     isDraining: () => isDraining,
     ...(options.pullModel === undefined ? {} : { pullModel: options.pullModel }),
   };
@@ -274,6 +277,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     context,
     webSockets,
     setTls: (tls) => listener.setTls(tls),
+    startLeaving() {
+      isLeaving = true;
+    },
     startDraining() {
       isDraining = true;
     },

@@ -1,3 +1,4 @@
+import { documentedBodies } from '../documented-bodies.ts';
 import type { Operation } from '../operation.ts';
 
 export const OPERATING_OPERATIONS: readonly Operation[] = [
@@ -76,6 +77,29 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: 'End a request by its x-request-id: its client gets an error that says so',
     answer: { id: '0b0f1c1e', object: 'request', aborted: true },
+  },
+  {
+    method: 'get',
+    path: '/admin/state',
+    tag: 'Operation',
+    summary: 'What the server is at: memory, models, engines, queues, requests, no text of them',
+    notes: "The operator's.",
+  },
+  {
+    method: 'get',
+    path: '/admin/log-level',
+    tag: 'Operation',
+    summary: "How much is logged; the operator's",
+    answer: { level: 'info' },
+  },
+  {
+    method: 'post',
+    path: '/admin/log-level',
+    tag: 'Operation',
+    summary: 'Change that until the next start, or SIGHUP',
+    body: documentedBodies.logLevel,
+    example: { level: 'silent' },
+    answer: { level: 'silent' },
   },
   {
     method: 'get',

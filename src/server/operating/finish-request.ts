@@ -1,0 +1,50 @@
+/** What is told of a request that has ended: a line in the log, a span, and times for the metrics. */
+import type { ServerContext } from '../context.ts';
+import type { FinishedRequest } from './finished-request.ts';
+import { traceRequest } from './request-trace.ts';
+
+export function finishRequest(
+  { logger, metrics }: Pick<ServerContext, 'logger' | 'metrics'>,
+  request: FinishedRequest,
+): void {
+  const { record, isQuiet = false } = request;
+  record.ended(performance.now());
+  if (record.generation !== null) metrics.observeStages(record.generation.model, record.spans);
+  const traceId = isQuiet ? null : traceRequest(request);
+  const level = isQuiet ? 'debug' : 'info';
+  if (logger.isLevelEnabled(level)) logger[level](lineOf(request, traceId), 'request');
+}
+
+/** Never its text, unless prompts are logged, and of its key only the client's name. */
+function lineOf(request: FinishedRequest, traceId: string | null): object {
+  const { record, requestId, client, method, path, status, code } = request;
+  const { generation, prompt } = record;
+  return {
+    requestId,
+    ...(traceId === null ? {} : { traceId }),
+    method,
+    path,
+    ...(client === '' ? {} : { client }),
+    status,
+    code,
+    durationMs: rounded(record.totalMs),
+    ...(generation === null
+      ? {}
+      : {
+          model: generation.model,
+          tokens: {
+            prompt: generation.numPromptTokens,
+            cached: record.numCachedTokens,
+            output: record.numOutputTokens,
+          },
+          finishReason: [...record.finishReasons].join(',') || null,
+          stagesMs: Object.fromEntries(record.spans.map(({ stage, ms }) => [stage, rounded(ms)])),
+        }),
+    ...(prompt === undefined ? {} : { prompt }),
+  };
+}
+
+/** To microseconds. */
+function rounded(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}

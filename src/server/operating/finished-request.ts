@@ -1,0 +1,24 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { RequestRecord } from '../../front/request-record.ts';
+
+/** A request that has ended, over HTTP, a WebSocket or gRPC. */
+export interface FinishedRequest {
+  readonly record: RequestRecord;
+  /** Left out where requests have none. */
+  readonly requestId?: string | undefined;
+  /** Of its key; empty without one. */
+  readonly client: string;
+  /** Such as `POST`, or `WS` for a frame of a WebSocket; of gRPC the method's path. */
+  readonly method: string;
+  /** As it was asked for, without its query; left out where the method says it. */
+  readonly path?: string;
+  /** The path's pattern. */
+  readonly route?: string;
+  /** Of HTTP; a WebSocket's frames have the status that HTTP would have answered with. */
+  readonly status?: number;
+  /** Of gRPC. */
+  readonly code?: number;
+  readonly headers: IncomingHttpHeaders;
+  /** A probe or scrape: worth a line only when debugging, and no span. */
+  readonly isQuiet?: boolean;
+}

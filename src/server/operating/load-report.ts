@@ -1,0 +1,30 @@
+/** Load reports in answers, by ORCA: routers that ask for them need no scrapes. */
+import type { MiddlewareHandler } from 'hono';
+import type { ServerContext, ServerEnv } from '../context.ts';
+
+const ASKED = 'endpoint-load-metrics-format';
+const ANSWERED = 'endpoint-load-metrics';
+
+/** Answers requests that say `endpoint-load-metrics-format: TEXT` or `JSON`, as vLLM does. */
+export function loadReport({ models }: ServerContext): MiddlewareHandler<ServerEnv> {
+  return async (c, next) => {
+    const format = c.req.header(ASKED)?.toUpperCase();
+    if (format === 'TEXT' || format === 'JSON') c.header(ANSWERED, reportOf(models, format));
+    await next();
+  };
+}
+
+/** Of all models that generate text: requests added up, and the KV cache that is fullest. */
+function reportOf(models: ServerContext['models'], format: 'TEXT' | 'JSON'): string {
+  const report = { kv_cache_usage_perc: 0, num_requests_waiting: 0, num_requests_running: 0 };
+  for (const { runtime } of models.loaded()) {
+    if (runtime.kind !== 'text') continue;
+    const { stats } = runtime.engine;
+    report.kv_cache_usage_perc = Math.max(report.kv_cache_usage_perc, stats.kvCacheUsage);
+    report.num_requests_waiting += runtime.admission.waiting + stats.numWaiting;
+    report.num_requests_running += stats.numRunning;
+  }
+  if (format === 'JSON') return `JSON ${JSON.stringify({ named_metrics: report })}`;
+  const pairs = Object.entries(report).map(([name, value]) => `named_metrics.${name}=${value}`);
+  return `TEXT ${pairs.join(', ')}`;
+}
