@@ -5,6 +5,7 @@ import { type Dashboard, quantiles, rate, SELECTED, SELECTED_SERVER } from './pa
 const level = (metric: string, by: string, more = ''): string =>
   `sum by (${by}) (${metric}{${SELECTED}${more}})`;
 
+const STAGES = 'chairlift_request_stage_seconds';
 const SUCCESS = 'chairlift_request_success_total';
 const HITS = rate('chairlift_prefix_cache_hits_total', 'model_name');
 const LOOKUPS = rate('chairlift_prefix_cache_queries_total', 'model_name');
@@ -132,6 +133,20 @@ const latency: Dashboard = {
       unit: 's',
       width: 12,
       queries: quantiles('chairlift_e2e_request_latency_seconds'),
+    },
+    {
+      title: 'Stages of a request (mean)',
+      unit: 's',
+      width: 12,
+      queries: [
+        [`${rate(`${STAGES}_sum`, 'stage')} / ${rate(`${STAGES}_count`, 'stage')}`, '{{stage}}'],
+      ],
+    },
+    {
+      title: 'Stages of a request (p95)',
+      unit: 's',
+      width: 12,
+      queries: [[`histogram_quantile(0.95, ${rate(`${STAGES}_bucket`, 'le,stage')})`, '{{stage}}']],
     },
     {
       title: 'Prefill',

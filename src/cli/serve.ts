@@ -3,7 +3,7 @@ import { ModelRegistry } from '../front/registry/model-registry.ts';
 import { createLogger } from '../observability/logger.ts';
 import { NO_ALIASES, VLLM_ALIASES } from '../observability/aliases.ts';
 import { MetricsHub } from '../observability/metrics-hub.ts';
-import { DEFAULT_SERVER_CONFIG, type ServerConfig, type ServerContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { InferenceStatistics } from '../server/generation/inference-statistics.ts';
 import { BodyReader } from '../server/http/request-body.ts';
 import { LoopMonitor } from '../server/operating/loop-monitor.ts';
@@ -23,6 +23,7 @@ import { openPorts } from './open-ports.ts';
 import { onReloadSignal } from './reload.ts';
 import { pullInto } from './pull-into.ts';
 import { modelControl, servedModels } from './served-models.ts';
+import { changingConfig, serverConfig } from './server-config.ts';
 import { ServingPhase } from './serving-phase.ts';
 import { onShutdownSignal } from './shutdown.ts';
 import { type LoadedText, TextModelLoader } from './text-model-loader.ts';
@@ -234,7 +235,8 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   }
 
   await loading;
-  const { url, grpcAddress } = ports;
+  const { url, grpcAddress, metricsUrl } = ports;
+  if (metricsUrl !== null) logger.info({ url: metricsUrl }, 'metrics');
   const needsKey = !access.keys.isOpen;
   const loaded = models.loaded();
   const [served] = loaded;
@@ -270,27 +272,4 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
 
 function reasonsOf({ choice, chosenDevice }: LoadedText['how']) {
   return { precisionReason: choice.reason, deviceReason: chosenDevice.reason };
-}
-
-function serverConfig(options: ServeOptions, version: string): ServerConfig {
-  return {
-    ...DEFAULT_SERVER_CONFIG,
-    host: options.host,
-    allowedHosts: options.allowedHost ?? [],
-    corsOrigins: options.corsOrigin ?? [],
-    maxBodyBytes: options.maxBody,
-    ...changingConfig(options),
-    sharePrefixCache: options.sharePrefixCache ?? false,
-    drainStatus: options.drainStatus,
-    logPrompts: options.logPrompts ?? false,
-    version,
-  };
-}
-
-/** What follows the configuration file. */
-function changingConfig({ requestTimeout, priorityRange }: ServeOptions) {
-  return {
-    requestTimeoutMs: requestTimeout ? requestTimeout * 1000 : null,
-    priorities: priorityRange,
-  };
 }

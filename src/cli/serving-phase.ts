@@ -1,5 +1,4 @@
 /** The end of a server, step by step. */
-import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { RunningRequests } from '../server/operating/running-requests.ts';
 
@@ -33,16 +32,21 @@ export class ServingPhase {
     this.#isLeaving = true;
     if (delayMs > 0) {
       logger.info({ running: running.size, delaySeconds: delayMs / 1000 }, 'no longer ready');
-      await setTimeout(delayMs);
+      await after(delayMs);
     }
     this.#isDraining = true;
     const atFirst = running.size;
     logger.info({ running: atFirst, timeoutSeconds: timeoutMs / 1000 }, 'draining');
     const deadline = performance.now() + timeoutMs;
     // Until the last request is done the ports stay open: probes must see that we are draining.
-    await Promise.race([stopTaking(), setTimeout(timeoutMs, undefined, { ref: false })]);
+    await Promise.race([stopTaking(), after(timeoutMs)]);
     const cut = running.size;
     await close(Math.max(0, deadline - performance.now()));
     logger.info({ finished: atFirst - cut, cut }, 'drained');
   }
+}
+
+/** The ports keep the process alive meanwhile. */
+function after(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

@@ -107,9 +107,9 @@ export class RequestRecord {
     this.#drainMs += ms;
   }
 
-  /** Its answer is out. */
+  /** Its answer is out, as far as is known. */
   ended(timeMs: number): void {
-    this.#endedAt ??= timeMs;
+    this.#endedAt = timeMs;
   }
 
   get state(): RequestState {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Admission } from '../../src/front/queue/admission.ts';
 import { VLLM_ALIASES } from '../../src/observability/aliases.ts';
 import { familiesOf } from '../../src/observability/families.ts';
@@ -11,7 +11,7 @@ const state = () => ({
 });
 
 function hubOf(models: readonly string[], aliases = VLLM_ALIASES): MetricsHub {
-  const hub = new MetricsHub({ withProcess: false, models: () => [], aliases });
+  const hub = new MetricsHub({ withProcess: false, models: () => [], aliases, maxAgeMs: 0 });
   for (const model of models) hub.of(model, state());
   return hub;
 }
@@ -57,4 +57,60 @@ test('a model that is loaded again counts steps of its new engine only', async (
   hub.of('one', after);
   expect(before.engine.numListeners).toBe(0);
   expect(after.engine.numListeners).toBe(1);
+});
+
+describe('a page', () => {
+  const runningOn = (page: string) =>
+    /num_requests_running\{model_name="one"\} (\d)/.exec(page)?.[1];
+
+  test('is handed out again while it is young, and renewed meanwhile', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      const hub = new MetricsHub({ withProcess: false, models: () => [], maxAgeMs: 500 });
+      const observed = state();
+      hub.of('one', observed);
+      expect(runningOn(await hub.text())).toBe('0');
+      observed.engine.running = 1;
+      vi.advanceTimersByTime(90);
+      expect(runningOn(await hub.text())).toBe('0');
+      vi.advanceTimersByTime(60);
+      // Old enough to be made anew, and young enough not to wait for that.
+      expect(runningOn(await hub.text())).toBe('0');
+      await vi.waitFor(async () => expect(runningOn(await hub.text())).toBe('1'));
+      observed.engine.running = 2;
+      vi.advanceTimersByTime(600);
+      expect(runningOn(await hub.text())).toBe('2');
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('is made once for scrapes that come together', async () => {
+    const hub = hubOf(['one', 'two']);
+    const pages = await Promise.all([hub.text(), hub.text(), hub.text()]);
+    expect(new Set(pages).size).toBe(1);
+  });
+});
+
+/** As vLLM's loggers.py has them, in seconds. */
+const VLLM_BUCKETS: Readonly<Record<string, readonly number[]>> = {
+  time_to_first_token_seconds: [
+    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40,
+    80, 160, 640, 2560,
+  ],
+  inter_token_latency_seconds: [
+    0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
+  ],
+  e2e_request_latency_seconds: [
+    0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
+  ],
+  iteration_tokens_total: [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384],
+};
+
+test.each(Object.entries(VLLM_BUCKETS))("%s has all of vLLM's buckets", async (name, buckets) => {
+  const page = await hubOf(['one']).text();
+  const found = page.matchAll(new RegExp(`chairlift_${name}_bucket\\{le="([\\d.]+)"`, 'g'));
+  const bounds = Array.from(found, ([, bound]) => Number(bound));
+  expect(bounds.length).toBeGreaterThan(10);
+  expect(buckets.filter((bound) => !bounds.includes(bound))).toEqual([]);
 });

@@ -104,6 +104,7 @@ export async function writeEventStream(
       }
       if (response.destroyed) break;
     }
+    record?.ended(performance.now());
     if (record) ending = style.toComment(`server-timing ${record.serverTiming}`);
   } catch (error) {
     if (!response.destroyed) ending = style.toText(options.toErrorEvent(error));
