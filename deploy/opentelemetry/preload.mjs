@@ -10,18 +10,9 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 
-/** While the server ends, what is left goes out this often, in milliseconds. */
-const LAST_FLUSHES_MS = 100;
-
-const provider = new NodeTracerProvider({
+new NodeTracerProvider({
   resource: resourceFromAttributes({
     'service.name': process.env.OTEL_SERVICE_NAME ?? 'chairlift',
   }),
   spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
-});
-provider.register();
-for (const signal of ['SIGTERM', 'SIGINT']) {
-  process.once(signal, () => {
-    setInterval(() => void provider.forceFlush().catch(() => {}), LAST_FLUSHES_MS).unref();
-  });
-}
+}).register();

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { ModelRegistry } from '../front/registry/model-registry.ts';
+import { flushTraces } from '../observability/flush-traces.ts';
 import { createLogger } from '../observability/logger.ts';
 import { NO_ALIASES, VLLM_ALIASES } from '../observability/aliases.ts';
 import { MetricsHub } from '../observability/metrics-hub.ts';
@@ -226,6 +227,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
       },
       async close(graceMs) {
         await ports.close(graceMs);
+        await flushTraces();
         await models.close();
       },
     }),

@@ -15,10 +15,7 @@ import {
 import type { GenerationFacts, RequestRecord } from '../../front/request-record.ts';
 import type { FinishedRequest } from './finished-request.ts';
 
-/** Asks at each span which SDK there is. */
-const TRACER = trace.getTracer('chairlift');
-
-const PROVIDER = 'chairlift';
+const NAME = 'chairlift';
 
 /** Of a `traceparent` header, by the W3C's Trace Context. */
 const TRACE_PARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}/;
@@ -33,7 +30,8 @@ export function traceRequest(request: FinishedRequest): string | null {
   const parent = propagation.extract(ROOT_CONTEXT, headers);
   const startTime = record.startedEpochMs;
   const { generation } = record;
-  const span = TRACER.startSpan(
+  const tracer = trace.getTracer(NAME);
+  const span = tracer.startSpan(
     nameOf(request),
     {
       kind: SpanKind.SERVER,
@@ -56,7 +54,7 @@ export function traceRequest(request: FinishedRequest): string | null {
     for (const { stage, startedAt, ms } of record.spans) {
       if (stage === 'detokenize') continue;
       const begunAt = startTime + startedAt - record.startedAt;
-      TRACER.startSpan(stage, { startTime: begunAt }, within).end(begunAt + ms);
+      tracer.startSpan(stage, { startTime: begunAt }, within).end(begunAt + ms);
     }
   }
   span.end(startTime + record.totalMs);
@@ -98,7 +96,7 @@ function httpAttributes({
 function modelAttributes({ operation, model }: GenerationFacts): Attributes {
   return {
     'gen_ai.operation.name': operation,
-    'gen_ai.provider.name': PROVIDER,
+    'gen_ai.provider.name': NAME,
     'gen_ai.request.model': model,
   };
 }

@@ -1,5 +1,5 @@
 /** Traces as a collector gets them, from an SDK that whoever starts the server has loaded. */
-import { trace } from '@opentelemetry/api';
+import { context, propagation, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterAll(async () => {
   await provider.shutdown();
-  trace.disable();
+  for (const api of [trace, propagation, context]) api.disable();
   collector.close();
 });
 
