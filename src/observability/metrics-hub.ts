@@ -17,9 +17,9 @@ const STATES: readonly ModelState[] = [
   'draining',
   'failed',
 ];
-/** A page is handed out up to this age, and renewed from a fifth of it on. */
-const DEFAULT_MAX_AGE_MS = 500;
-const FRESH_SHARE = 5;
+/** A page is handed out up to this age, and renewed from a third of it on. */
+const DEFAULT_MAX_AGE_MS = 600;
+const FRESH_SHARE = 3;
 /** In seconds: detokenizing takes microseconds, a queue minutes. */
 const STAGE_BUCKETS = [
   0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000,
@@ -165,9 +165,9 @@ export class MetricsHub {
   async #render(): Promise<string> {
     const pages: string[] = [];
     for (const registry of [this.#own, ...this.#registries()]) {
-      pages.push(await registry.metrics());
-      // Of many models it takes milliseconds: other work goes on in between.
+      // Of many models it takes milliseconds: the scrape that has a page, and other work, go first.
       await setImmediate();
+      pages.push(await registry.metrics());
     }
     const families = mergeFamilies(pages);
     return toPage([...families, ...aliased(families, this.#aliases)]);

@@ -73,7 +73,7 @@ describe('a page', () => {
       observed.engine.running = 1;
       vi.advanceTimersByTime(90);
       expect(runningOn(await hub.text())).toBe('0');
-      vi.advanceTimersByTime(60);
+      vi.advanceTimersByTime(90);
       // Old enough to be made anew, and young enough not to wait for that.
       expect(runningOn(await hub.text())).toBe('0');
       await vi.waitFor(async () => expect(runningOn(await hub.text())).toBe('1'));
