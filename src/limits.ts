@@ -40,6 +40,8 @@ export const LIMITS = {
   loggedPromptTokens: 256,
   /** Requests that /v1/requests lists. */
   listedRequests: 1000,
+  /** Slots of engines that /slots lists. */
+  listedSlots: 4096,
 
   /** Connections at once; if all are taken, the longest idle one is closed (--max-connections). */
   connections: 1024,

@@ -6,6 +6,7 @@ import type { Sampler } from './sampling/sampler.ts';
 import type { CostModel } from './costs/cost-model.ts';
 import type { Scheduler } from './scheduling/scheduler.ts';
 import { Sequence } from './sequence.ts';
+import { type SlotState, slotStates } from './slot-state.ts';
 import type { Speculator } from './speculation/speculator.ts';
 import type { EngineStats } from './stats.ts';
 import { type Decoder, MAX_CONSTRAINED_DRAFTS, type StepPlan } from './step.ts';
@@ -125,6 +126,10 @@ export class Engine {
     this.#grammars?.advance(outputs, areFew);
     this.#numSteps += 1;
     return outputs;
+  }
+
+  get slots(): SlotState[] {
+    return slotStates(this.#kvCache, this.#scheduler.running);
   }
 
   get stats(): EngineStats {

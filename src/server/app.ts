@@ -23,6 +23,7 @@ import { renderRoutes } from './openai/render.ts';
 import { completionRoutes } from './openai/routes.ts';
 import { documentRoutes } from './openapi/routes.ts';
 import { loadReport } from './operating/load-report.ts';
+import { slotsRoute } from './operating/slots-route.ts';
 import { limitRates } from './rates/limit-rates.ts';
 import { requestLog } from './http/request-log.ts';
 import { responseRoutes } from './responses/routes.ts';
@@ -69,6 +70,7 @@ export function createApp(
   modelRoutes(app, context);
   adminRoutes(app, context);
   stateRoutes(app, context);
+  slotsRoute(app, context);
   completionRoutes(app, context);
   responseRoutes(app, context);
   messageRoutes(app, context);

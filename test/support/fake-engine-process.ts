@@ -47,6 +47,8 @@ export interface FakeProcessOptions {
 export class FakeEngineProcess implements EngineHandle {
   readonly pid = 1;
   readonly commands: EngineCommand[] = [];
+  /** Says nothing of its slots. */
+  isMute = false;
   readonly #events: EngineProcessEvents;
   readonly #options: FakeProcessOptions;
   readonly #running = new Map<number, Running>();
@@ -67,6 +69,9 @@ export class FakeEngineProcess implements EngineHandle {
     this.commands.push(command);
     if (command.type === 'start') {
       this.#timer = setTimeout(() => this.#load(), LOAD_MS);
+    } else if (command.type === 'inspect') {
+      const slots = [{ slot: 0, sequence: null, numKeptTokens: this.#running.size }];
+      if (!this.isMute) setTimeout(() => this.#post({ type: 'slots', slots }), STEP_MS);
     } else if (command.type === 'abort') for (const id of command.ids) this.#running.delete(id);
     else if (command.type === 'add' || command.type === 'resume')
       for (const request of command.requests) this.#take(request);

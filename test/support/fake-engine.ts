@@ -1,6 +1,7 @@
 /** An `Engine` without a model or a process: a script says which tokens each request generates. */
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { EngineRequest, Logprobs } from '../../src/engine/request.ts';
+import type { SlotState } from '../../src/engine/slot-state.ts';
 import type { EngineStats } from '../../src/engine/stats.ts';
 import type { EngineInfo } from '../../src/engine/process/protocol.ts';
 import {
@@ -75,6 +76,10 @@ export class FakeEngine implements Engine {
       numSteps: this.#numSteps,
       stepTokens: this.running,
     };
+  }
+
+  async inspect(): Promise<readonly SlotState[]> {
+    return [{ slot: 0, sequence: null, numKeptTokens: 12 }];
   }
 
   /** Who hears of its steps. */

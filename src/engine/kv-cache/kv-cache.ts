@@ -24,6 +24,8 @@ export interface KvCache {
    * @returns false when only running sequences are left to take it from
    */
   grow(sequence: Sequence, length: number): boolean;
+  /** Tokens of an ended text that an idle slot is kept for; 0 if texts are not kept in slots. */
+  keptLength(slot: number): number;
   /** Makes what a commit computed findable for prompts that begin alike. */
   registerBlocks(sequence: Sequence): void;
   /**

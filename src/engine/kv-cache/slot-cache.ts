@@ -100,6 +100,10 @@ export class SlotCache implements KvCache, SlotTable {
     return this.#slots[slot]?.cached?.tokenIds ?? null;
   }
 
+  keptLength(slot: number): number {
+    return this.cachedTokenIds(slot)?.length ?? 0;
+  }
+
   /** The longest sequence that could ever run: a slot's positions, or what the budget holds. */
   get maxTokens(): number {
     return Math.min(this.capacity, this.maxPages * this.#pageLength);

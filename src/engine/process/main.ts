@@ -82,6 +82,9 @@ function handle(command: EngineCommand): void {
     case 'abort':
       for (const id of command.ids) abort(id);
       break;
+    case 'inspect':
+      post({ type: 'slots', slots: engine?.slots ?? [] });
+      break;
     case 'shutdown':
       process.exit(0);
   }

@@ -6,6 +6,7 @@ import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
 import type { BuiltModel } from '../../model/build/manifest.ts';
 import type { DeviceOptions } from '../gpu/device-options.ts';
 import type { EngineRequest, TokenOutput } from '../request.ts';
+import type { SlotState } from '../slot-state.ts';
 import type { EngineStats } from '../stats.ts';
 
 export interface EngineOptions {
@@ -62,6 +63,8 @@ export type EngineCommand =
   /** What they share, such as the prompt or the grammar of a request's choices, is in it once. */
   | { readonly type: 'add'; readonly requests: readonly EngineRequest[] }
   | { readonly type: 'abort'; readonly ids: readonly number[] }
+  /** Say what the slots are at, after the step that runs. */
+  | { readonly type: 'inspect' }
   | { readonly type: 'shutdown' };
 
 export type EngineMessage =
@@ -69,6 +72,7 @@ export type EngineMessage =
   | { readonly type: 'failed'; readonly message: string }
   /** The process ends, and the next one may succeed. */
   | { readonly type: 'dying'; readonly message: string }
+  | { readonly type: 'slots'; readonly slots: readonly SlotState[] }
   | {
       readonly type: 'step';
       readonly outputs: readonly TokenOutput[];

@@ -1,4 +1,5 @@
 import type { EngineRequest, TokenOutput } from '../../engine/request.ts';
+import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import type { EngineInfo, EngineMessage, EngineOptions } from '../../engine/process/protocol.ts';
 import { coalesced } from './coalesced.ts';
@@ -16,6 +17,8 @@ import {
 import { EngineLauncher } from './engine-launcher.ts';
 import type { EngineHandle, EngineProcessEvents, SpawnEngine } from './engine-process.ts';
 import { LiveRequests } from './live-requests.ts';
+import { sendRequests } from './send-requests.ts';
+import { SlotInquiries } from './slot-inquiries.ts';
 
 /** How often the watchdog looks. */
 const WATCH_MS = 500;
@@ -42,6 +45,7 @@ export class EngineClient implements Engine {
   readonly #breaker = new CrashBreaker();
   readonly #live = new LiveRequests();
   readonly #launcher: EngineLauncher;
+  readonly #inquiries = new SlotInquiries();
   readonly #listeners = new Set<(stats: EngineStats) => void>();
   #options: EngineOptions | undefined;
   #process: EngineHandle | undefined;
@@ -94,6 +98,10 @@ export class EngineClient implements Engine {
   /** Of the engine process, for tests and logs. */
   get pid(): number | undefined {
     return this.#process?.pid;
+  }
+
+  inspect(): Promise<readonly SlotState[]> {
+    return this.#inquiries.ask(this.#state === 'ready' ? this.#process : undefined);
   }
 
   onStep(listener: (stats: EngineStats) => void): () => void {
@@ -179,19 +187,8 @@ export class EngineClient implements Engine {
     const ids = this.#aborted.splice(0);
     if (this.#state !== 'ready') return;
     if (ids.length > 0) this.#process?.send({ type: 'abort', ids });
-    const requests = this.#live.handOver();
-    if (requests.length > 0) this.#add(requests);
-  }
-
-  /** One that can't be written as a message must not take the others with it. */
-  #add(requests: readonly EngineRequest[]): void {
-    try {
-      this.#process?.send({ type: 'add', requests });
-    } catch (error) {
-      const [first, ...others] = requests;
-      if (others.length > 0) for (const request of requests) this.#add([request]);
-      else if (first) this.#live.get(first.id)?.stream.fail(error);
-    }
+    const live = this.#live;
+    sendRequests(this.#process, live.handOver(), ({ id }, error) => live.fail(id, error));
   }
 
   /** Of a request that the engine has not ended by itself. */
@@ -211,6 +208,9 @@ export class EngineClient implements Engine {
         break;
       case 'dying':
         this.#lastWords = message.message;
+        break;
+      case 'slots':
+        this.#inquiries.answered(message.slots);
         break;
       case 'step':
         this.#heardAt = performance.now();

@@ -1,5 +1,6 @@
 /** The engine as the rest of the front sees it; `engine-client.ts` implements it over a process. */
 import type { EngineRequest, FinishReason, Logprobs, TokenOutput } from '../../engine/request.ts';
+import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import type { EngineInfo } from '../../engine/process/protocol.ts';
 
@@ -92,6 +93,8 @@ export interface Engine {
   readonly numCrashes: number;
   /** Milliseconds since an engine that has work last said anything; 0 without work. */
   readonly silentMs: number;
+  /** What its slots are at, after the step that runs. @throws EngineError if it can't say */
+  inspect(): Promise<readonly SlotState[]>;
   /** Calls `listener` after every iteration; returns a function that stops it. */
   onStep(listener: (stats: EngineStats) => void): () => void;
   /**

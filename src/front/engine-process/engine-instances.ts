@@ -1,5 +1,6 @@
 import type { EngineRequest } from '../../engine/request.ts';
 import type { EngineInfo, EngineOptions } from '../../engine/process/protocol.ts';
+import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import { EngineClient, type EngineClientOptions } from './engine-client.ts';
 import {
@@ -92,6 +93,13 @@ export class EngineInstances implements Engine {
   /** Of the engine processes, for tests and logs. */
   get pids(): readonly (number | undefined)[] {
     return this.#clients.map(({ pid }) => pid);
+  }
+
+  /** Of all instances that can say, with numbers of their own. */
+  async inspect(): Promise<readonly SlotState[]> {
+    const answers = await Promise.allSettled(this.#clients.map((client) => client.inspect()));
+    const slots = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    return slots.map((state, slot) => ({ ...state, slot }));
   }
 
   onStep(listener: (stats: EngineStats) => void): () => void {

@@ -99,6 +99,11 @@ export class LiveRequests {
     return this.#remove(({ pauses }) => pauses > MAX_PAUSES);
   }
 
+  /** Ends one, if it is still there. */
+  fail(id: number, error: unknown): void {
+    this.#all.get(id)?.stream.fail(error);
+  }
+
   /** Ends them all. */
   failAll(error: Error): void {
     for (const { stream } of this.#remove(() => true)) stream.fail(error);

@@ -253,3 +253,33 @@ describe('a request that can not be sent', () => {
     await client.stop();
   });
 });
+
+describe('its slots', () => {
+  const numAsked = ({ commands }: FakeEngineProcess) =>
+    commands.filter(({ type }) => type === 'inspect').length;
+
+  it('are asked of the process, once by all who ask at a time', async () => {
+    const { client, newest } = await startClient();
+    const asked = Promise.all([client.inspect(), client.inspect()]);
+    await vi.advanceTimersByTimeAsync(STEP_MS);
+    const slots = [{ slot: 0, sequence: null, numKeptTokens: 0 }];
+    expect(await asked).toEqual([slots, slots]);
+    expect(numAsked(newest())).toBe(1);
+    const again = client.inspect();
+    await vi.advanceTimersByTimeAsync(STEP_MS);
+    expect(await again).toEqual(slots);
+    expect(numAsked(newest())).toBe(2);
+    await client.stop();
+  });
+
+  it('are unknown of a process that does not answer, or is not there', async () => {
+    const { client, newest } = await startClient();
+    newest().isMute = true;
+    const asked = expect(client.inspect()).rejects.toThrow('did not answer within 2 s');
+    await vi.advanceTimersByTimeAsync(2000);
+    await asked;
+    newest().kill();
+    await expect(client.inspect()).rejects.toThrow('not ready');
+    await client.stop();
+  });
+});

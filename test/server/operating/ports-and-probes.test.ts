@@ -95,6 +95,7 @@ describe('a load report', () => {
 describe('an operator', () => {
   const ROUTES = [
     ['GET', '/admin/state'],
+    ['GET', '/slots'],
     ['GET', '/admin/log-level'],
     ['POST', '/admin/log-level'],
   ] as const;
@@ -124,6 +125,13 @@ describe('an operator', () => {
       requests: [{ model: MODEL, prompt_tokens: 8 }],
     });
     expect(text).not.toContain('secret');
+  });
+
+  test('sees the slots of the engines', async () => {
+    const slots = await (await fetch(`${(await server()).url}/slots`)).json();
+    expect(slots).toEqual([
+      { id: 0, model: MODEL, n_ctx: 256, is_processing: false, kept_tokens: 12 },
+    ]);
   });
 
   test('changes the level of the log', async () => {

@@ -65,6 +65,11 @@ export class PagedKvCache implements KvCache {
     return Math.min(this.capacity, this.pool.numPages * this.pageLength);
   }
 
+  /** Texts are kept in pages. */
+  keptLength(): number {
+    return 0;
+  }
+
   reserve(sequence: Sequence, numOthers: number): boolean {
     const index = this.#entries.indexOf(null);
     if (index === -1) return false;

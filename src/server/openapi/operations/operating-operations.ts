@@ -87,6 +87,12 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
   },
   {
     method: 'get',
+    path: '/slots',
+    tag: 'Operation',
+    summary: "What each slot of the engines is at, without its text; the operator's",
+  },
+  {
+    method: 'get',
     path: '/admin/log-level',
     tag: 'Operation',
     summary: "How much is logged; the operator's",
