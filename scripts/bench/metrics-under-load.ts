@@ -10,12 +10,11 @@ const [address = 'http://127.0.0.1:8000', numStreams = '32', seconds = '20'] =
   process.argv.slice(2);
 const SCRAPES_PER_SECOND = 20;
 
-let isOver = false;
 let numTokens = 0;
 
 /** One stream after the other. */
-async function stream(): Promise<void> {
-  while (!isOver) {
+async function stream(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
     const response = await fetch(`${address}/v1/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -28,7 +27,7 @@ async function stream(): Promise<void> {
     });
     for await (const chunk of response.body ?? []) {
       numTokens += Buffer.from(chunk).toString().split('data: {').length - 1;
-      if (isOver) break;
+      if (signal.aborted) break;
     }
   }
 }
@@ -58,8 +57,8 @@ async function ask(path: string): Promise<number[]> {
 }
 
 for (const streams of [0, Number(numStreams)]) {
-  isOver = false;
-  const running = Array.from({ length: streams }, () => stream());
+  const ending = new AbortController();
+  const running = Array.from({ length: streams }, () => stream(ending.signal));
   await setTimeout(1000);
   for (const path of ['/livez', '/metrics']) {
     numTokens = 0;
@@ -70,6 +69,6 @@ for (const streams of [0, Number(numStreams)]) {
       `${streams} streams, ${rate} tokens/s: ${path} ${times.length} times, p50 ${p50}, p99 ${p99}`,
     );
   }
-  isOver = true;
+  ending.abort();
   await Promise.all(running);
 }

@@ -76,7 +76,8 @@ describe('a server with a configuration file', () => {
   it('writes its state and heap at SIGUSR2, for its user alone', async () => {
     server.child.kill('SIGUSR2');
     await until(() => server.output().includes('state and heap are written'), 60_000, 'a dump');
-    const [dump = ''] = (await readdir(folder)).filter((name) => name.startsWith('chairlift-dump'));
+    const names = await readdir(folder);
+    const dump = names.find((name) => name.startsWith('chairlift-dump')) ?? '';
     const state = join(folder, dump, 'state.json');
     expect((await stat(state)).mode % 0o1000).toBe(0o600);
     expect(JSON.parse(await readFile(state, 'utf8'))).toMatchObject({ engine_state: 'ready' });
