@@ -30,16 +30,17 @@ export interface StageSpan {
 export type RequestState = 'waiting' | 'prefill' | 'decode';
 
 /** What a request asks of a model. */
-export interface GenerationFacts {
-  readonly operation: 'chat' | 'text_completion';
+export interface ModelFacts {
+  readonly operation: 'chat' | 'text_completion' | 'embeddings' | 'rerank';
   readonly model: string;
-  /** Of all its prompts. */
-  readonly numPromptTokens: number;
-  /** Of each prompt. */
-  readonly numChoices: number;
-  readonly maxTokens: number;
-  readonly stop: readonly string[];
-  readonly sampling: SamplingParams;
+  /** Left out where nothing is generated. */
+  readonly generation?: {
+    /** Of each prompt. */
+    readonly numChoices: number;
+    readonly maxTokens: number;
+    readonly stop: readonly string[];
+    readonly sampling: SamplingParams;
+  };
 }
 
 /**
@@ -51,11 +52,13 @@ export class RequestRecord {
   readonly startedAt = performance.now();
   /** Unix time in milliseconds. */
   readonly startedEpochMs = Date.now();
-  /** Null for what generates nothing, or was refused before it was known what it asks. */
-  generation: GenerationFacts | null = null;
+  /** Null for what asks no model, or was refused before it was known what it asks. */
+  asked: ModelFacts | null = null;
   /** Left out unless prompts are logged. */
   prompt?: string;
-  /** Prompt tokens that were found in the cache. */
+  /** Of all its prompts, or texts. */
+  numPromptTokens = 0;
+  /** Of these, those that were found in the cache. */
   numCachedTokens = 0;
   numOutputTokens = 0;
   /** Of its sequences that have ended: `stop`, `length`, `abort` or `error`. */

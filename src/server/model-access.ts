@@ -51,7 +51,12 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
   if (keepAliveMs !== null && context.keys.isUnguarded) {
     context.models.keepAlive(keyOf(lease.definition), keepAliveMs);
   }
-  return ofKind(lease, kind);
+  const found = ofKind(lease, kind);
+  if (caller.record && lease.runtime.kind === 'encoder') {
+    const operation = lease.runtime.encoder.kind === 'embedding' ? 'embeddings' : 'rerank';
+    caller.record.asked = { operation, model: lease.definition.name };
+  }
+  return found;
 }
 
 /**

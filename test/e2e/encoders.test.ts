@@ -53,6 +53,22 @@ test('the official client gets the same vectors in base64 as others do in number
   }
 });
 
+test('requests of encoders have their stages too', async () => {
+  const response = await post(`${server.url}/v1/embeddings`, { model: 'bert', input: texts });
+  expect(response.headers.get('server-timing')).toMatch(
+    /^receive;dur=[\d.]+, tokenize;dur=[\d.]+, queue;dur=[\d.]+, prefill;dur=[\d.]+, total;dur=[\d.]+$/,
+  );
+  await response.text();
+  await until(
+    async () => {
+      const page = await (await fetch(`${server.url}/metrics`)).text();
+      return /request_stage_seconds_count\{model_name="bert",stage="prefill"\} [1-9]/.test(page);
+    },
+    5000,
+    'the histogram',
+  );
+});
+
 test("Ollama's client gets them too", async () => {
   const ollama = new Ollama({ host: server.url });
   const { embeddings, prompt_eval_count: numTokens } = await ollama.embed({

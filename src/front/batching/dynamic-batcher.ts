@@ -22,6 +22,8 @@ interface Item<Input, Output> extends BatchCandidate {
   readonly timeoutMs: number;
   /** Calls beyond the first do nothing. */
   readonly settle: (outcome: Outcome<Output>) => void;
+  /** It is in a batch now. */
+  readonly onStart: () => void;
 }
 
 interface Entered<Input, Output> {
@@ -79,7 +81,9 @@ export class DynamicBatcher<Input, Output> {
     caller.signal.throwIfAborted();
     const bytes = requests.reduce((sum, request) => sum + request.bytes, 0);
     this.#requireRoom(requests.length, bytes, caller.client);
-    const entered = requests.map((request) => this.#enter(request, caller.client));
+    const { record } = caller;
+    record?.queued(performance.now());
+    const entered = requests.map((request) => this.#enter(request, caller));
     const giveUp = (error: Error) => {
       for (const { item, reject } of entered) {
         // At once, though answers may be held back for others before them.
@@ -96,8 +100,11 @@ export class DynamicBatcher<Input, Output> {
     caller.signal.addEventListener('abort', leave, { once: true });
     this.#plan();
     try {
-      return await Promise.all(entered.map(({ answer }) => answer));
+      const outputs = await Promise.all(entered.map(({ answer }) => answer));
+      record?.finished('stop', performance.now(), 0);
+      return outputs;
     } catch (error) {
+      record?.finished(caller.signal.aborted ? 'abort' : 'error', performance.now(), 0);
       giveUp(error as Error);
       throw error;
     } finally {
@@ -138,7 +145,7 @@ export class DynamicBatcher<Input, Output> {
     }
   }
 
-  #enter(request: BatchRequest<Input>, client: string): Entered<Input, Output> {
+  #enter(request: BatchRequest<Input>, { client, record }: Caller): Entered<Input, Output> {
     const { rows, tokens, bytes, shape, input, priority = 0 } = request;
     const enqueuedAt = this.#now();
     const timeoutMs = this.#timeoutOf(request);
@@ -155,6 +162,7 @@ export class DynamicBatcher<Input, Output> {
       ...{ input, client, rows, tokens, bytes, shape, enqueuedAt, timeoutMs },
       expiresAt: enqueuedAt + timeoutMs,
       settle: this.#answers.expect(give),
+      onStart: () => record?.admitted(performance.now()),
     };
     this.#line.add(item, { client, priority, cost: rows * (tokens + 1) });
     this.#room.enter(client, bytes);
@@ -216,7 +224,10 @@ export class DynamicBatcher<Input, Output> {
 
   /** Never rejects. */
   async #start(batch: readonly Item<Input, Output>[]): Promise<void> {
-    for (const item of batch) this.#leaveQueue(item, true);
+    for (const item of batch) {
+      this.#leaveQueue(item, true);
+      item.onStart();
+    }
     this.#numRunning++;
     const startedAt = this.#now();
     const outcomes = await this.#outcomesOf(batch);

@@ -206,7 +206,12 @@ export class TextModel {
     caller: Caller,
   ): Promise<readonly EncodedText[]> {
     if (texts.length === 0) return [];
-    return await this.#pool.run({ texts, maxTokens: this.maxTokens, truncate }, caller);
+    const begunAt = performance.now();
+    try {
+      return await this.#pool.run({ texts, maxTokens: this.maxTokens, truncate }, caller);
+    } finally {
+      caller.record?.tokenized(begunAt, performance.now());
+    }
   }
 
   async #run(
@@ -214,6 +219,7 @@ export class TextModel {
     priority: number,
     caller: Caller,
   ): Promise<Float32Array[]> {
+    if (caller.record) caller.record.numPromptTokens = count(texts);
     const requests = texts.map(({ ids, secondStart }) => ({
       input: { type: 'tokens', ids, secondStart } as const,
       rows: 1,

@@ -6,7 +6,7 @@ import type { PreparedChat } from '../../front/chat/prepare-chat.ts';
 import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
-import { type GenerationFacts, RequestRecord } from '../../front/request-record.ts';
+import { type ModelFacts, RequestRecord } from '../../front/request-record.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ModelContext, ServerConfig, ServerContext } from '../context.ts';
@@ -49,7 +49,7 @@ export async function startGeneration(
   context: ModelContext,
   request: FanOutRequest,
   asker: Caller,
-  operation: GenerationFacts['operation'] = 'text_completion',
+  operation: ModelFacts['operation'] = 'text_completion',
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
   const caller = { ...asker, record: asker.record ?? new RequestRecord() };
   if (context.isDraining()) throw unavailable('The server is shutting down.');
@@ -65,7 +65,8 @@ export async function startGeneration(
     first?.timeoutMs ?? null,
   );
   const { record } = caller;
-  record.generation = factsOf(context, request, operation);
+  record.asked = factsOf(context, request, operation);
+  record.numPromptTokens = countPromptTokens(request.prompts);
   if (context.config.logPrompts)
     record.prompt = await beginningOf(context, first, { client, signal });
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
@@ -101,13 +102,13 @@ export async function startGeneration(
 function factsOf(
   { model }: ModelContext,
   { prompts, numChoices }: FanOutRequest,
-  operation: GenerationFacts['operation'],
-): GenerationFacts | null {
+  operation: ModelFacts['operation'],
+): ModelFacts | null {
   const [first] = prompts;
   if (first === undefined) return null;
   const { maxTokens, stop, sampling } = first;
-  const numPromptTokens = countPromptTokens(prompts);
-  return { operation, model: model.id, numPromptTokens, numChoices, maxTokens, stop, sampling };
+  const generation = { numChoices, maxTokens, stop, sampling };
+  return { operation, model: model.id, generation };
 }
 
 /** Of a prompt, for the log. */

@@ -16,12 +16,12 @@ export function requestLog(context: ServerContext): MiddlewareHandler<ServerEnv>
     const closed = new Promise<void>((resolve) => outgoing.once('close', resolve));
     await next();
     const isStreamed = outgoing.headersSent;
-    if (!isStreamed && record.msOf('receive') !== null) {
-      c.header('server-timing', record.serverTiming);
-    }
     const { method, path } = c.req;
     const route = routeOf(c);
     const status = isStreamed ? outgoing.statusCode : c.res.status;
+    // Of a refusal it could tell what others have.
+    const isTold = !isStreamed && status === 200 && record.msOf('receive') !== null;
+    if (isTold) c.header('server-timing', record.serverTiming);
     context.metrics.countRequest(method, route, status);
     const requestId = c.get('requestId');
     const client = c.get('client') ?? '';

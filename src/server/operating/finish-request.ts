@@ -9,7 +9,7 @@ export function finishRequest(
 ): void {
   const { record, isQuiet = false } = request;
   record.ended(performance.now());
-  if (record.generation !== null) metrics.observeStages(record.generation.model, record.spans);
+  if (record.asked !== null) metrics.observeStages(record.asked.model, record.spans);
   const traceId = isQuiet ? null : traceRequest(request);
   const level = isQuiet ? 'debug' : 'info';
   if (logger.isLevelEnabled(level)) logger[level](lineOf(request, traceId), 'request');
@@ -18,7 +18,7 @@ export function finishRequest(
 /** Never its text, unless prompts are logged, and of its key only the client's name. */
 function lineOf(request: FinishedRequest, traceId: string | null): object {
   const { record, requestId, client, method, path, status, code } = request;
-  const { generation, prompt } = record;
+  const { asked, prompt } = record;
   return {
     requestId,
     ...(traceId === null ? {} : { traceId }),
@@ -28,12 +28,12 @@ function lineOf(request: FinishedRequest, traceId: string | null): object {
     status,
     code,
     durationMs: rounded(record.totalMs),
-    ...(generation === null
+    ...(asked === null
       ? {}
       : {
-          model: generation.model,
+          model: asked.model,
           tokens: {
-            prompt: generation.numPromptTokens,
+            prompt: record.numPromptTokens,
             cached: record.numCachedTokens,
             output: record.numOutputTokens,
           },

@@ -12,7 +12,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import type { GenerationFacts, RequestRecord } from '../../front/request-record.ts';
+import type { ModelFacts, RequestRecord } from '../../front/request-record.ts';
 import type { FinishedRequest } from './finished-request.ts';
 
 const NAME = 'chairlift';
@@ -29,14 +29,14 @@ export function traceRequest(request: FinishedRequest): string | null {
   const { record, headers } = request;
   const parent = propagation.extract(ROOT_CONTEXT, headers);
   const startTime = record.startedEpochMs;
-  const { generation } = record;
+  const { asked } = record;
   const tracer = trace.getTracer(NAME);
   const span = tracer.startSpan(
     nameOf(request),
     {
       kind: SpanKind.SERVER,
       startTime,
-      attributes: generation === null ? {} : modelAttributes(generation),
+      attributes: asked === null ? {} : modelAttributes(asked),
     },
     parent,
   );
@@ -44,7 +44,7 @@ export function traceRequest(request: FinishedRequest): string | null {
   if (!isSpanContextValid(context)) return traceIdOf(headers);
   if (span.isRecording()) {
     span.setAttributes(httpAttributes(request));
-    if (generation !== null) span.setAttributes(generationAttributes(request, generation));
+    if (asked !== null) span.setAttributes(usageAttributes(request, asked));
     const failure = failureOf(request);
     if (failure !== null) {
       span.setAttribute('error.type', failure);
@@ -67,8 +67,8 @@ function traceIdOf({ traceparent }: IncomingHttpHeaders): string | null {
 }
 
 /** Of few values, as span names should be. */
-function nameOf({ record: { generation }, method, route }: FinishedRequest): string {
-  if (generation !== null) return `${generation.operation} ${generation.model}`;
+function nameOf({ record: { asked }, method, route }: FinishedRequest): string {
+  if (asked !== null) return `${asked.operation} ${asked.model}`;
   return route === undefined ? method : `${method} ${route}`;
 }
 
@@ -93,7 +93,7 @@ function httpAttributes({
 }
 
 /** What samplers see. */
-function modelAttributes({ operation, model }: GenerationFacts): Attributes {
+function modelAttributes({ operation, model }: ModelFacts): Attributes {
   return {
     'gen_ai.operation.name': operation,
     'gen_ai.provider.name': NAME,
@@ -102,13 +102,25 @@ function modelAttributes({ operation, model }: GenerationFacts): Attributes {
 }
 
 /** The semantic conventions' attributes, and vLLM's. */
-function generationAttributes(
-  { record, requestId }: FinishedRequest,
-  { model, numPromptTokens, numChoices, maxTokens, stop, sampling }: GenerationFacts,
-): Attributes {
+function usageAttributes({ record, requestId }: FinishedRequest, asked: ModelFacts): Attributes {
   return {
-    'gen_ai.response.model': model,
+    'gen_ai.response.model': asked.model,
     'gen_ai.response.finish_reasons': [...record.finishReasons],
+    'gen_ai.usage.input_tokens': record.numPromptTokens,
+    'gen_ai.usage.output_tokens': record.numOutputTokens,
+    'gen_ai.usage.cache_read.input_tokens': record.numCachedTokens,
+    ...(requestId === undefined ? {} : { 'gen_ai.request.id': requestId }),
+    'gen_ai.usage.prompt_tokens': record.numPromptTokens,
+    'gen_ai.usage.completion_tokens': record.numOutputTokens,
+    ...generationAttributes(asked.generation),
+    ...latencyAttributes(record),
+  };
+}
+
+function generationAttributes(generation: ModelFacts['generation']): Attributes {
+  if (generation === undefined) return {};
+  const { numChoices, maxTokens, stop, sampling } = generation;
+  return {
     'gen_ai.request.max_tokens': maxTokens,
     'gen_ai.request.temperature': sampling.temperature,
     'gen_ai.request.top_p': sampling.topP,
@@ -116,15 +128,8 @@ function generationAttributes(
     'gen_ai.request.frequency_penalty': sampling.frequencyPenalty,
     'gen_ai.request.presence_penalty': sampling.presencePenalty,
     'gen_ai.request.choice.count': numChoices,
-    ...(stop.length === 0 ? {} : { 'gen_ai.request.stop_sequences': [...stop] }),
-    'gen_ai.usage.input_tokens': numPromptTokens,
-    'gen_ai.usage.output_tokens': record.numOutputTokens,
-    'gen_ai.usage.cache_read.input_tokens': record.numCachedTokens,
-    ...(requestId === undefined ? {} : { 'gen_ai.request.id': requestId }),
     'gen_ai.request.n': numChoices,
-    'gen_ai.usage.prompt_tokens': numPromptTokens,
-    'gen_ai.usage.completion_tokens': record.numOutputTokens,
-    ...latencyAttributes(record),
+    ...(stop.length === 0 ? {} : { 'gen_ai.request.stop_sequences': [...stop] }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { RequestRecord } from '../../../src/front/request-record.ts';
 import { OPTIONS, pass, startBatcher } from './support/batcher.ts';
 
 beforeEach(() => {
@@ -304,4 +305,29 @@ describe('failures', () => {
     expect(answers.get('a')?.answer).toBe('A');
     expect(answers.get('b')?.answer).toBe('the model was unloaded');
   });
+});
+
+it('tells a request how long it waited for a batch, and how long that ran', async () => {
+  const { batcher, submit } = startBatcher({ maxBatchSize: 2 });
+  submit('a');
+  await pass(4);
+  const record = new RequestRecord();
+  const { signal } = new AbortController();
+  const request = { rows: 1, tokens: 0, bytes: 1, shape: '' };
+  const two = ['b', 'c'].map((input) => ({ ...request, input }));
+  const answered = batcher.submit(two, { client: '', signal, record });
+  await pass(100);
+  await answered;
+  expect(record.spans.map(({ stage, ms }) => [stage, ms])).toEqual([
+    ['queue', 6],
+    ['prefill', 10],
+  ]);
+  expect([...record.finishReasons]).toEqual(['stop']);
+
+  const failing = new RequestRecord();
+  const bad = { ...request, input: 'bad' };
+  const failed = batcher.submit([bad], { client: '', signal, record: failing }).catch(String);
+  await pass(100);
+  expect(await failed).toContain('bad failed');
+  expect([...failing.finishReasons]).toEqual(['error']);
 });

@@ -275,9 +275,9 @@ describe('its slots', () => {
   it('are unknown of a process that does not answer, or is not there', async () => {
     const { client, newest } = await startClient();
     newest().isMute = true;
-    const asked = expect(client.inspect()).rejects.toThrow('did not answer within 2 s');
+    const asked = client.inspect().catch(String);
     await vi.advanceTimersByTimeAsync(2000);
-    await asked;
+    expect(await asked).toContain('did not answer within 2 s');
     newest().kill();
     await expect(client.inspect()).rejects.toThrow('not ready');
     await client.stop();

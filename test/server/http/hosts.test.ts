@@ -121,6 +121,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   '/api/pull': 403,
   '/models/load': 403,
   '/models/unload': 403,
+  '/admin/log-level': 403,
 };
 
 test('no page can post what it may post without asking first', async () => {

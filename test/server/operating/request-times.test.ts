@@ -89,6 +89,12 @@ describe('Server-Timing', () => {
     expect(record.msOf('send')).toBeGreaterThan(200);
   });
 
+  test('is not in refusals, of which it could tell what others have', async () => {
+    const response = await post(await server(), '/v1/completions', { prompt: 'Hi', n: 0 });
+    expect(response.status).toBe(400);
+    expect(response.headers.get('server-timing')).toBeNull();
+  });
+
   test('is not in answers that ask no model for anything', async () => {
     const { url } = await server();
     const response = await fetch(`${url}/v1/models`);
