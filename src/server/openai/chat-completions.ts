@@ -48,7 +48,6 @@ export async function prepareChatCompletion(
   };
   return {
     stream: body.stream ?? false,
-    promptTokenIds: chat.promptTokenIds,
     async chunks(starter) {
       const chunks = new ChatCompletionChunks(format);
       const deltas = await startChat(context, chat, starter);

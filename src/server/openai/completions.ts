@@ -84,7 +84,6 @@ export async function prepareCompletion(
   };
   return {
     stream: body.stream ?? false,
-    promptTokenIds: requests[0]?.promptTokenIds ?? new Int32Array(),
     async chunks(starter) {
       const chunks = new CompletionChunks(format);
       return mapStream(

@@ -24,8 +24,6 @@ export interface ResponseOptions {
 /** One checked request, ready to run over any transport. */
 export interface PreparedCompletion {
   readonly stream: boolean;
-  /** The tokens of its first prompt. */
-  readonly promptTokenIds: Int32Array;
   /**
    * Queues it. A refusal throws here; what happens later is met in the iteration.
    * @returns its chunks, those that come at once together
