@@ -16,6 +16,7 @@ import { Admission, requestsInEngine } from '../front/queue/admission.ts';
 import type { ModelDefinition } from '../front/registry/model-definition.ts';
 import type { ModelLoad } from '../front/registry/model-entry.ts';
 import type { ModelLoader } from '../front/registry/residency.ts';
+import { openDecoderEncoder } from './open-decoder-encoder.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';
 import { countParameters } from '../model/huggingface/parameter-count.ts';
 import type { DecoderManifest, Precision } from '../model/build/manifest.ts';
@@ -171,16 +172,31 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       () => statistics.observe(definition),
     );
     const { eosTokenIds } = tokenizer;
+    const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
     const weights = model.manifest.numParameters * BYTES_PER_WEIGHT[choice.precision];
     return {
       kind: 'text',
-      generator: new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe }),
+      generator,
       engine,
       admission,
       tokenizer,
       prompts,
       chatFormat: chatFormatOf(chatTemplate?.text ?? '', options),
       grammars,
+      encoder: await openDecoderEncoder({
+        generator,
+        prompts,
+        tokenizer,
+        folder: textSource.folder,
+        onProblem: (problem) => this.#server.logger.warn({ model: name, problem }, 'no embeddings'),
+        rules: {
+          priorities: this.#server.options.priorityRange,
+          sharePrefixCache: this.#server.options.sharePrefixCache ?? false,
+        },
+        parallel: limits.maxNumSeqs * instances,
+        hiddenSize: engine.info.hiddenSize,
+        maxModelLen: limits.maxModelLen,
+      }),
       model: {
         id: name,
         created: Math.floor(Date.now() / 1000),

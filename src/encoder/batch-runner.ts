@@ -1,4 +1,4 @@
-import type { Tensor } from '../ort/tensor.ts';
+import type { Handle } from '../ort/handle.ts';
 import type { EncoderInput, EncoderOutcome } from './process/protocol.ts';
 import type { TensorValue } from './tensors/tensor.ts';
 
@@ -10,7 +10,7 @@ export interface Batch {
    */
   run(inputs: readonly EncoderInput[]): {
     readonly outputs: readonly (readonly TensorValue[])[];
-    readonly tensors: readonly Tensor[];
+    readonly tensors: readonly Handle[];
   };
 }
 
@@ -24,7 +24,7 @@ export class BatchRunner {
 
   /** @param use takes the outcomes, which are no longer there when it returns */
   run(inputs: readonly EncoderInput[], use: (outcomes: readonly EncoderOutcome[]) => void): void {
-    const held: Tensor[] = [];
+    const held: Handle[] = [];
     try {
       use(this.#outcomesOf(inputs, held));
     } finally {
@@ -32,7 +32,7 @@ export class BatchRunner {
     }
   }
 
-  #outcomesOf(inputs: readonly EncoderInput[], held: Tensor[]): EncoderOutcome[] {
+  #outcomesOf(inputs: readonly EncoderInput[], held: Handle[]): EncoderOutcome[] {
     try {
       const { outputs, tensors } = this.#batch.run(inputs);
       held.push(...tensors);

@@ -2,6 +2,7 @@ import { normOutputs } from '../model/encoder/bert-graph.ts';
 import type { BertConfig } from '../model/encoder/encoder-config.ts';
 import type { ChannelReaches } from '../model/encoder/smoothing.ts';
 import { runForOutputs } from '../ort/run-for-outputs.ts';
+import { Tensor } from '../ort/tensor.ts';
 import { Session } from '../ort/session.ts';
 import type { TokenInput } from './process/protocol.ts';
 import { packedFeed } from './token-feeds.ts';
@@ -21,7 +22,8 @@ export function calibrateEncoder(graphPath: string, config: BertConfig): Channel
   const inputs = packedFeed(config)(madeUpTexts(config));
   const tensors = runForOutputs(session, inputs, names);
   try {
-    return new Map(names.map((name, index) => [name, reachOf(tensors[index]?.data, config)]));
+    const made = tensors.map((tensor) => (tensor instanceof Tensor ? tensor.data : null));
+    return new Map(names.map((name, index) => [name, reachOf(made[index], config)]));
   } finally {
     for (const tensor of [...inputs.values(), ...tensors]) tensor.release();
     session.release();

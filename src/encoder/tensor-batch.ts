@@ -1,6 +1,7 @@
 import { type ElementType } from '../ort/element-type.ts';
 import { runForOutputs } from '../ort/run-for-outputs.ts';
 import type { Session } from '../ort/session.ts';
+import { StringTensor } from '../ort/string-tensor.ts';
 import { Tensor } from '../ort/tensor.ts';
 import type { Batch } from './batch-runner.ts';
 import type { EncoderInput, TensorsInput } from './process/protocol.ts';
@@ -10,7 +11,15 @@ import {
   type GraphSignature,
   type TensorSpec,
 } from './tensors/signature.ts';
-import { copyInto, emptyData, numElements, slice, type TensorValue } from './tensors/tensor.ts';
+import {
+  copyInto,
+  type Datatype,
+  emptyData,
+  numElements,
+  type NumberType,
+  slice,
+  type TensorValue,
+} from './tensors/tensor.ts';
 
 /**
  * What a loaded graph takes and gives. Outputs of types that we don't handle are left out.
@@ -49,8 +58,8 @@ export class TensorBatch implements Batch {
   run(inputs: readonly EncoderInput[]) {
     const requests = inputs.filter((input): input is TensorsInput => input.type === 'tensors');
     if (requests.length < inputs.length) throw new Error('the model takes tensors, not texts');
-    const given = new Map<string, Tensor>();
-    let tensors: Tensor[];
+    const given = new Map<string, Tensor | StringTensor>();
+    let tensors: (Tensor | StringTensor)[];
     try {
       for (const { name } of this.#signature.inputs) {
         const parts = requests.map((request) => request.tensors.find((each) => each.name === name));
@@ -70,45 +79,75 @@ export class TensorBatch implements Batch {
   }
 
   /** @throws Error when the outputs have not as many rows as the inputs */
-  #split(requests: readonly TensorsInput[], tensors: readonly Tensor[]): TensorValue[][] {
+  #split(
+    requests: readonly TensorsInput[],
+    tensors: readonly (Tensor | StringTensor)[],
+  ): TensorValue[][] {
     const total = requests.reduce((sum, { rows }) => sum + rows, 0);
     let first = 0;
     return requests.map(({ rows }) => {
       const start = first;
       first += rows;
       return this.#signature.outputs.map(({ name, datatype }, index) => {
-        const { shape = [], data = emptyData(datatype, 0) } = tensors[index] ?? {};
-        const [size = 1, ...rest] = shape;
-        if (requests.length === 1) return { name, datatype, shape, data };
+        const whole = valueOf(name, datatype, tensors[index]);
+        const [size = 1, ...rest] = whole.shape;
+        if (requests.length === 1) return whole;
         if (size !== total) {
           throw new Error(`the output "${name}" has ${size} rows for ${total} of the inputs`);
         }
         const each = numElements(rest);
-        const part = slice(data, start * each, (start + rows) * each);
-        return { name, datatype, shape: [rows, ...rest], data: part };
+        const [from, to] = [start * each, (start + rows) * each];
+        const shape = [rows, ...rest];
+        return whole.datatype === 'BYTES'
+          ? { ...whole, shape, data: whole.data.slice(from, to) }
+          : { ...whole, shape, data: slice(whole.data, from, to) };
       });
     });
   }
 }
 
-/** Tensors one below the other, without a copy if there is only one. */
-function overAll(parts: readonly TensorValue[]): Tensor {
-  const [first] = parts;
-  if (!first) throw new Error('an input is missing');
-  const { datatype, shape } = first;
-  if (parts.length === 1) return tensorOver(datatype, shape, first.data);
-  const rows = parts.reduce((sum, { shape: [size = 1] }) => sum + size, 0);
-  const length = parts.reduce((sum, { data }) => sum + data.length, 0);
-  const whole = emptyData(datatype, length);
-  let offset = 0;
-  for (const { data } of parts) {
-    copyInto(whole, data, offset);
-    offset += data.length;
+function valueOf(
+  name: string,
+  datatype: Datatype,
+  tensor: Tensor | StringTensor | undefined,
+): TensorValue {
+  const { shape = [] } = tensor ?? {};
+  if (datatype === 'BYTES') {
+    const data = tensor instanceof StringTensor ? tensor.elements() : [];
+    return { name, datatype, shape, data };
   }
-  return tensorOver(datatype, [rows, ...shape.slice(1)], whole);
+  const data = tensor instanceof Tensor ? tensor.data : emptyData(datatype, 0);
+  return { name, datatype, shape, data };
 }
 
-const ELEMENT_TYPES: Readonly<Record<TensorValue['datatype'], ElementType>> = {
+/** Tensors one below the other, without a copy if there is only one of numbers. */
+function overAll(parts: readonly TensorValue[]): Tensor | StringTensor {
+  const [first] = parts;
+  if (!first) throw new Error('an input is missing');
+  const rows = parts.reduce((sum, { shape: [size = 1] }) => sum + size, 0);
+  const shape = parts.length === 1 ? first.shape : [rows, ...first.shape.slice(1)];
+  if (first.datatype === 'BYTES') {
+    return StringTensor.of(
+      shape,
+      parts.flatMap((part) => (part.datatype === 'BYTES' ? part.data : [])),
+    );
+  }
+  const { datatype } = first;
+  if (parts.length === 1) return Tensor.over(ELEMENT_TYPES[datatype], shape, first.data);
+  const data = parts.flatMap((part) => (part.datatype === 'BYTES' ? [] : [part.data]));
+  const whole = emptyData(
+    datatype,
+    data.reduce((sum, { length }) => sum + length, 0),
+  );
+  let offset = 0;
+  for (const part of data) {
+    copyInto(whole, part, offset);
+    offset += part.length;
+  }
+  return Tensor.over(ELEMENT_TYPES[datatype], shape, whole);
+}
+
+const ELEMENT_TYPES: Readonly<Record<NumberType, ElementType>> = {
   BOOL: 'bool',
   UINT8: 'uint8',
   UINT16: 'uint16',
@@ -119,14 +158,7 @@ const ELEMENT_TYPES: Readonly<Record<TensorValue['datatype'], ElementType>> = {
   INT32: 'int32',
   INT64: 'int64',
   FP16: 'float16',
+  BF16: 'bfloat16',
   FP32: 'float',
   FP64: 'double',
 };
-
-function tensorOver(
-  datatype: TensorValue['datatype'],
-  shape: readonly number[],
-  data: TensorValue['data'],
-): Tensor {
-  return Tensor.over(ELEMENT_TYPES[datatype], shape, data);
-}

@@ -1,6 +1,6 @@
 import { runForOutputs } from '../ort/run-for-outputs.ts';
 import type { Session } from '../ort/session.ts';
-import type { Tensor } from '../ort/tensor.ts';
+import { Tensor } from '../ort/tensor.ts';
 import type { Batch } from './batch-runner.ts';
 import type { EncoderInput, TokenInput } from './process/protocol.ts';
 import { attentionMask, type TokenFeed } from './token-feeds.ts';
@@ -57,8 +57,9 @@ export class TextBatch implements Batch {
 function runOnce(session: Session, inputs: ReadonlyMap<string, Tensor>, output: string): Tensor {
   try {
     const [made] = runForOutputs(session, inputs, [output]);
-    if (!made) throw new Error('the run made no output');
-    return made;
+    if (made instanceof Tensor) return made;
+    made?.release();
+    throw new Error('the run made no numbers');
   } finally {
     for (const tensor of inputs.values()) tensor.release();
   }

@@ -60,7 +60,19 @@ export interface EngineRequest {
   readonly logprobs: number | null;
   /** The same for the tokens of the prompt, which is then computed token by token. */
   readonly promptLogprobs: number | null;
+  /**
+   * What is read after the prompt, in place of generated tokens: the sequence ends with its prefill.
+   * Left out where tokens are wanted.
+   */
+  readonly readout?: Readout;
 }
+
+/** What a model says after the last token of a prompt. */
+export type Readout =
+  /** The last norm's output, [hidden]: what embeddings are made of. */
+  | { readonly kind: 'hidden' }
+  /** The logits of these tokens. */
+  | { readonly kind: 'logits'; readonly tokenIds: Int32Array };
 
 export type FinishReason = 'stop' | 'length' | 'error';
 
@@ -93,4 +105,6 @@ export interface TokenOutput {
   readonly logprobs?: Logprobs;
   /** Of every prompt token but the first, when the request asks for it; comes with the first token. */
   readonly promptLogprobs?: Logprobs;
+  /** What the request's readout has read; comes without a token. */
+  readonly values?: Float32Array;
 }

@@ -60,6 +60,8 @@ export interface SegmentLogits {
   readonly logits: readonly Float32Array[];
   /** Set if no other tokens could be drawn. */
   readonly candidates?: Candidates;
+  /** The last norm's output, [hidden], after the segment's last token; where the graph tells it. */
+  readonly hidden?: Float32Array | null;
 }
 
 /** Consecutive positions of one sequence that a run computed, padding included. */
@@ -115,6 +117,8 @@ export interface SampledToken {
 export interface SampledSegment {
   readonly segment: Segment;
   readonly tokens: readonly SampledToken[];
+  /** Of a sequence that ends with its prompt, in place of tokens. */
+  readonly values?: Float32Array;
 }
 
 /** What sampling a step gave. A sequence that is in neither list computes its last token once more. */

@@ -8,6 +8,7 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
+import { status } from '@grpc/grpc-js';
 import type {
   Metadata,
   MethodDefinition,
@@ -137,9 +138,9 @@ function implement(
     void serveDuplex(stream).then(
       () => finish.with(0),
       (error: unknown) => {
-        const status = toStatus(toApiError(error, context.logger));
-        if (!call.cancelled) call.emit('error', status);
-        finish.with(status.code);
+        const failure = toStatus(toApiError(error, context.logger));
+        if (!call.cancelled) call.emit('error', failure);
+        finish.with(failure.code);
       },
     );
   };
@@ -161,6 +162,7 @@ function followed(context: ServerContext, method: DescMethod, metadata: Metadata
     client: '',
     with(code: number): void {
       const { client } = this;
+      context.metrics.countCall(path, status[code] ?? String(code));
       finishRequest(context, { record, client, method: path, code, headers, isQuiet });
     },
   };

@@ -36,6 +36,7 @@ export class MetricsHub {
   readonly #stages: Histogram<'model_name' | 'stage'>;
   readonly #evictions: Counter<'model_name'>;
   readonly #httpRequests: Counter<'method' | 'route' | 'status'>;
+  readonly #grpcCalls: Counter<'method' | 'code'>;
   readonly #rateLimited: Counter<'unit'>;
   readonly #aliases: Aliases;
   readonly #maxAgeMs: number;
@@ -101,6 +102,12 @@ export class MetricsHub {
       labelNames: ['method', 'route', 'status'],
       registers,
     });
+    this.#grpcCalls = new Counter({
+      name: 'chairlift_grpc_calls_total',
+      help: 'gRPC calls that have ended.',
+      labelNames: ['method', 'code'],
+      registers,
+    });
   }
 
   /** Those of a model; they go on when it is loaded again. */
@@ -136,6 +143,11 @@ export class MetricsHub {
   /** @param route its pattern, such as `/v1/models/:id`: there are only so many */
   countRequest(method: string, route: string, status: number): void {
     this.#httpRequests.inc({ method, route, status: `${status}` });
+  }
+
+  /** @param method such as `/inference.GRPCInferenceService/ModelInfer` @param code its name, such as `OK` */
+  countCall(method: string, code: string): void {
+    this.#grpcCalls.inc({ method, code });
   }
 
   /**

@@ -161,6 +161,9 @@ const SIGNATURES = {
   ),
   GetTensorMutableData: checked(51, ['ptr'], 'ptr'),
   GetTensorTypeAndShape: checked(65, ['ptr'], 'ptr'),
+  GetStringTensorDataLength: checked(53, ['ptr'], 'size'),
+  GetStringTensorContent: checked(54, ['ptr', 'memory', 'size', 'memory', 'size']),
+  GetResizedStringTensorElementBuffer: checked(252, ['ptr', 'size', 'size'], 'ptr'),
   ReleaseValue: unchecked(96, ['ptr']),
 
   CreateMemoryInfo: checked(68, ['str', 'int', 'int', 'int'], 'ptr'),

@@ -13,10 +13,15 @@ const ELEMENT_TYPES = {
   double: { value: 11, bytes: 8, array: Float64Array },
   uint32: { value: 12, bytes: 4, array: Uint32Array },
   uint64: { value: 13, bytes: 8, array: BigUint64Array },
+  /** The upper half of float32, as raw 16-bit patterns. */
+  bfloat16: { value: 16, bytes: 2, array: Uint16Array },
 } as const;
 
 export type ElementType = keyof typeof ELEMENT_TYPES;
 export type TypedArrayOf<T extends ElementType> = InstanceType<(typeof ELEMENT_TYPES)[T]['array']>;
+
+/** ONNXTensorElementDataType's value for strings, which are in no typed array: see StringTensor. */
+export const STRING_VALUE = 8;
 
 /** ONNXTensorElementDataType's value. */
 export function elementTypeValue(type: ElementType): number {

@@ -1,6 +1,6 @@
 import type { LoadedGraph, ValueInfo } from './loaded-graph.ts';
 import { addressOf } from './native-memory.ts';
-import type { Tensor } from './tensor.ts';
+import type { Handle } from './handle.ts';
 
 /**
  * What a run reads and writes, by name. Bound once and run many times: between runs only the
@@ -21,12 +21,12 @@ export class IoBinding {
   }
 
   /** @throws RangeError when the graph has no such input */
-  bindInput(name: string, tensor: Tensor): void {
+  bindInput(name: string, tensor: Handle): void {
     this.inputs.bind(name, tensor);
   }
 
   /** @throws RangeError when the graph has no such output */
-  bindOutput(name: string, tensor: Tensor): void {
+  bindOutput(name: string, tensor: Handle): void {
     this.outputs.bind(name, tensor);
   }
 }
@@ -36,7 +36,7 @@ class BoundTensors {
   readonly #kind: string;
   /** All there are, as C strings. */
   readonly #known: ReadonlyMap<string, Uint8Array>;
-  readonly #bound = new Map<string, Tensor>();
+  readonly #bound = new Map<string, Handle>();
   readonly #values: BigUint64Array;
   /** Addresses of the bound names, in the order in which they were first bound. */
   readonly names: BigUint64Array;
@@ -53,7 +53,7 @@ class BoundTensors {
     return this.#bound.size;
   }
 
-  bind(name: string, tensor: Tensor): void {
+  bind(name: string, tensor: Handle): void {
     const text = this.#known.get(name);
     if (!text) {
       const known = [...this.#known.keys()].join(', ');

@@ -5,7 +5,7 @@ import type { ElementType } from './element-type.ts';
 export interface ValueInfo {
   readonly name: string;
   /** `undefined` for element types that we don't handle. */
-  readonly type: ElementType | undefined;
+  readonly type: ElementType | 'string' | undefined;
   /** A number, or the name of a symbolic dimension ('' when it has none). */
   readonly shape: readonly (number | string)[];
 }

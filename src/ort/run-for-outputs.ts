@@ -1,8 +1,11 @@
-import { ort } from './api.ts';
+import { ort, type Pointer } from './api.ts';
+import { STRING_VALUE } from './element-type.ts';
 import { IoBinding } from './io-binding.ts';
 import { addressOf } from './native-memory.ts';
 import type { Session } from './session.ts';
+import { StringTensor } from './string-tensor.ts';
 import { Tensor } from './tensor.ts';
+import { describeTensor } from './tensor-shape.ts';
 
 /**
  * Runs a graph whose outputs have shapes that nobody knows before: ONNX Runtime allocates them.
@@ -13,9 +16,9 @@ import { Tensor } from './tensor.ts';
  */
 export function runForOutputs(
   session: Session,
-  inputs: ReadonlyMap<string, Tensor>,
+  inputs: ReadonlyMap<string, Tensor | StringTensor>,
   outputs: readonly string[],
-): Tensor[] {
+): (Tensor | StringTensor)[] {
   const binding = new IoBinding(session);
   for (const [name, tensor] of inputs) binding.bindInput(name, tensor);
   const texts = outputs.map((name) => new TextEncoder().encode(`${name}\0`));
@@ -30,13 +33,18 @@ export function runForOutputs(
     outputs.length,
     values,
   );
-  const tensors: Tensor[] = [];
+  const tensors: (Tensor | StringTensor)[] = [];
   try {
-    for (const pointer of values) tensors.push(Tensor.adopt(pointer));
+    for (const pointer of values) tensors.push(adopt(pointer));
     return tensors;
   } catch (error) {
     for (const tensor of tensors) tensor.release();
     for (const pointer of values.subarray(tensors.length + 1)) ort().api.ReleaseValue(pointer);
     throw error;
   }
+}
+
+function adopt(pointer: Pointer): Tensor | StringTensor {
+  const { elementType, shape } = describeTensor(pointer);
+  return elementType === STRING_VALUE ? new StringTensor(pointer, shape) : Tensor.adopt(pointer);
 }

@@ -1,6 +1,6 @@
 import koffi from 'koffi';
 import { ort, type Pointer } from './api.ts';
-import { elementTypeOf } from './element-type.ts';
+import { elementTypeOf, STRING_VALUE } from './element-type.ts';
 import { ortEnvironment } from './environment.ts';
 import { Handle } from './handle.ts';
 import type { IoBinding } from './io-binding.ts';
@@ -141,7 +141,8 @@ function tensorInfo(typeInfo: Pointer): Omit<ValueInfo, 'name'> {
   // Part of typeInfo, so not released by itself; null for what is not a tensor.
   const info = api.CastTypeInfoToTensorInfo(typeInfo);
   if (info === 0n) return { type: undefined, shape: [] };
-  const type = elementTypeOf(api.GetTensorElementType(info));
+  const value = api.GetTensorElementType(info);
+  const type = value === STRING_VALUE ? 'string' : elementTypeOf(value);
   const rank = api.GetDimensionsCount(info);
   if (rank === 0) return { type, shape: [] };
   const sizes = new BigInt64Array(rank);

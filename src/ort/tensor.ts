@@ -9,6 +9,7 @@ import {
   type TypedArrayOf,
   typedArrayOver,
 } from './element-type.ts';
+import { describeTensor, dimensions } from './tensor-shape.ts';
 import { Handle } from './handle.ts';
 import { MemoryInfo } from './memory-info.ts';
 import { addressOf, type NativeMemory } from './native-memory.ts';
@@ -120,7 +121,9 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
    */
   static adopt(pointer: Pointer): Tensor {
     try {
-      const { type, shape } = describe(pointer);
+      const { elementType, shape } = describeTensor(pointer);
+      const type = elementTypeOf(elementType);
+      if (type === undefined) throw new Error(`element type ${elementType} is not handled`);
       return new Tensor(pointer, type, shape, null, MemoryInfo.cpu());
     } catch (error) {
       ort().api.ReleaseValue(pointer);
@@ -161,26 +164,4 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
     ort().api.ReleaseValue(pointer);
     this.memory = undefined;
   }
-}
-
-function describe(pointer: Pointer): { type: ElementType; shape: number[] } {
-  const { api } = ort();
-  const info = api.GetTensorTypeAndShape(pointer);
-  try {
-    const value = api.GetTensorElementType(info);
-    const type = elementTypeOf(value);
-    if (type === undefined) throw new Error(`element type ${value} is not handled`);
-    const sizes = new BigInt64Array(api.GetDimensionsCount(info));
-    if (sizes.length > 0) api.GetDimensions(info, sizes, sizes.length);
-    return { type, shape: Array.from(sizes, Number) };
-  } finally {
-    api.ReleaseTensorTypeAndShapeInfo(info);
-  }
-}
-
-function dimensions(shape: readonly number[]): BigInt64Array {
-  // One element at least: koffi has no address for an empty array, and a scalar has no dimensions.
-  const array = new BigInt64Array(Math.max(1, shape.length));
-  shape.forEach((dimension, index) => (array[index] = BigInt(dimension)));
-  return array;
 }

@@ -11,6 +11,7 @@ import type { GrammarChecker } from '../front/grammars/grammar-checker.ts';
 import type { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import { LIMITS } from '../limits.ts';
+import type { TextEncoder } from '../front/encoder/embed-request.ts';
 import type { TensorModel } from '../front/encoder/tensor-model.ts';
 import type { TextModel } from '../front/encoder/text-model.ts';
 import type { Runtime } from '../front/registry/loaded-model.ts';
@@ -131,22 +132,21 @@ export interface TextRuntime extends ServedRuntime {
   /** How the model writes tool calls and thoughts. */
   readonly chatFormat: ChatFormat;
   readonly grammars: Pick<GrammarChecker, 'check'>;
+  /** Embeddings and scores, by what the model says after a text. */
+  readonly encoder: TextEncoder;
   readonly model: ServedModel;
 }
 
 /** A text encoder: texts become vectors, or pairs of them scores. */
 export interface EncoderRuntime extends ServedRuntime {
   readonly kind: 'encoder';
-  readonly encoder: Pick<
-    TextModel,
-    'kind' | 'maxTokens' | 'dim' | 'stats' | 'embed' | 'rerank' | 'score'
-  >;
+  readonly encoder: TextEncoder & Pick<TextModel, 'kind' | 'maxTokens' | 'dim' | 'stats'>;
 }
 
 /** Any ONNX model without state. */
 export interface TensorRuntime extends ServedRuntime {
   readonly kind: 'tensors';
-  readonly tensors: Pick<TensorModel, 'signature' | 'stats' | 'infer'>;
+  readonly tensors: Pick<TensorModel, 'signature' | 'maxBatchSize' | 'stats' | 'infer'>;
 }
 
 export type AnyRuntime = TextRuntime | EncoderRuntime | TensorRuntime;
@@ -174,7 +174,10 @@ export interface ServerContext {
   readonly responses: ResponseStore;
   readonly config: ServerConfig;
   readonly keys: ApiKeys;
-  readonly metrics: Pick<MetricsHub, 'text' | 'contentType' | 'countRequest' | 'observeStages'>;
+  readonly metrics: Pick<
+    MetricsHub,
+    'text' | 'contentType' | 'countRequest' | 'countCall' | 'observeStages'
+  >;
   /** Fed by the generators' `observe`. */
   readonly statistics: InferenceStatistics;
   readonly logger: Logger;

@@ -33,15 +33,16 @@ export async function acquireModel(
   json: unknown,
   caller: Caller,
 ): Promise<AcquiredModel> {
-  return toModel(context, await acquireKind(context, json, caller, 'text'));
+  const lease = await acquireKind(context, json, caller, 'text');
+  return { model: modelOf(context, lease), release: lease.release };
 }
 
-/** The model that a body names, of one kind. @throws as `acquireModel` */
+/** The model that a body names, of one of some kinds. @throws as `acquireModel` */
 export async function acquireKind<K extends AnyRuntime['kind']>(
   context: ServerContext,
   json: unknown,
   caller: Caller,
-  kind: K,
+  ...kinds: readonly K[]
 ): Promise<Lease<RuntimeOf<K>>> {
   // Its body has been read.
   caller.record?.received(performance.now());
@@ -51,7 +52,7 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
   if (keepAliveMs !== null && context.keys.isUnguarded) {
     context.models.keepAlive(keyOf(lease.definition), keepAliveMs);
   }
-  const found = ofKind(lease, kind);
+  const found = ofKind(lease, kinds);
   if (caller.record && lease.runtime.kind === 'encoder') {
     const operation = lease.runtime.encoder.kind === 'embedding' ? 'embeddings' : 'rerank';
     caller.record.asked = { operation, model: lease.definition.name };
@@ -60,7 +61,7 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
 }
 
 /**
- * The text model of a name, once it is loaded.
+ * The model of a name, whatever its kind, once it is loaded.
  * @param name with `@version` for one version
  * @throws ApiError, UnknownModelError, ModelUnavailableError, QueueFullError
  */
@@ -68,25 +69,31 @@ export async function acquireNamed(
   context: ServerContext,
   name: string,
   caller: Caller,
-): Promise<AcquiredModel> {
+): Promise<Lease<AnyRuntime>> {
   caller.record?.received(performance.now());
   if (name.length > LIMITS.shortTextCharacters) throw modelNotFound(name);
-  return toModel(context, ofKind(await context.models.acquire(name, caller), 'text'));
+  return context.models.acquire(name, caller);
 }
 
-function toModel(context: ServerContext, lease: Lease<RuntimeOf<'text'>>): AcquiredModel {
-  const { runtime, definition, pin, release } = lease;
+/** @throws ApiError 400 for a model that generates no text, which is released */
+export function requireText(lease: Lease<AnyRuntime>): Lease<RuntimeOf<'text'>> {
+  return ofKind(lease, ['text']);
+}
+
+/** What a request is served with by a model that generates text. */
+export function modelOf(context: ServerContext, lease: Lease<RuntimeOf<'text'>>): ModelContext {
+  const { runtime, definition, pin } = lease;
   const modelKey = { name: definition.name, version: definition.version };
-  return { model: { ...context, ...runtime, modelKey, keepLoaded: pin }, release };
+  return { ...context, ...runtime, modelKey, keepLoaded: pin };
 }
 
 /** @throws ApiError 400 for a model of another kind, which is released */
 function ofKind<K extends AnyRuntime['kind']>(
   lease: Lease<AnyRuntime>,
-  kind: K,
+  kinds: readonly K[],
 ): Lease<RuntimeOf<K>> {
   const { runtime, definition } = lease;
-  if (isOfKind(runtime, kind)) return { ...lease, runtime };
+  if (isOfKind(runtime, kinds)) return { ...lease, runtime };
   lease.release();
   throw badRequest(
     `The model \`${definition.name}\` ${DOES[runtime.kind]}.`,
@@ -99,14 +106,14 @@ type RuntimeOf<K extends AnyRuntime['kind']> = Extract<AnyRuntime, { readonly ki
 
 function isOfKind<K extends AnyRuntime['kind']>(
   runtime: AnyRuntime,
-  kind: K,
+  kinds: readonly K[],
 ): runtime is RuntimeOf<K> {
-  return runtime.kind === kind;
+  return kinds.some((kind) => kind === runtime.kind);
 }
 
 /** What a model is for, to those who want something else of it. */
 const DOES: Readonly<Record<AnyRuntime['kind'], string>> = {
-  text: 'generates text and gives no embeddings or scores',
+  text: 'generates text',
   encoder: 'encodes texts and generates none',
   tensors: 'takes and gives tensors (/v2/models/.../infer)',
 };

@@ -1,5 +1,7 @@
 /** Turns whatever was thrown into what a client may see. */
 import type { Logger } from 'pino';
+import { TensorError } from '../encoder/tensors/signature.ts';
+import { RunError } from '../front/encoder/encoder-client.ts';
 import { EncoderInputError } from '../front/encoder/embed-request.ts';
 import { TextTooLongError } from '../front/encoder/encoder-tokenizer.ts';
 import { BatchTimeoutError } from '../front/batching/batcher-options.ts';
@@ -28,6 +30,9 @@ import {
   unavailable,
 } from './errors.ts';
 
+/** Characters of what ONNX Runtime says that a client is told. */
+const LONGEST_REASON = 300;
+
 /**
  * The error a client gets for `error`. An error that was not written for clients is logged in full
  * and answered in general words, so that no path or stack leaves the server.
@@ -43,6 +48,11 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
     return unavailable(error.message, error.retryAfterSeconds);
   }
   if (error instanceof EncoderInputError) return badRequest(sentence(error.message));
+  if (error instanceof TensorError) return badRequest(sentence(error.message), 'inputs');
+  if (error instanceof RunError) {
+    const reason = error.message.slice(0, LONGEST_REASON);
+    return badRequest(`The model can't compute this: ${reason}.`, 'inputs', 'invalid_value');
+  }
   if (error instanceof TextTooLongError) {
     return badRequest(sentence(error.message), null, 'context_length_exceeded');
   }

@@ -23,6 +23,7 @@ function folder(variants: readonly Variant[], bytes = 1e9): ExportFolder {
     config: {
       family: 'llama',
       vocabSize: 10,
+      hiddenSize: null,
       maxPositionEmbeddings: 10,
       headDim: 16,
       attentionSoftcap: null,

@@ -108,7 +108,6 @@ test('reranking orders documents as their scores do', async () => {
 });
 
 test.each([
-  ['/v1/embeddings', { model: 'foothill', input: 'Hi' }, 'generates text'],
   ['/v1/embeddings', { model: 'bert-reranker', input: 'Hi' }, 'scores pairs'],
   ['/v1/rerank', { model: 'bert', query: 'Hi', documents: ['Ho'] }, 'scores no pairs'],
   ['/v1/completions', { model: 'bert', prompt: 'Hi' }, 'encodes texts'],

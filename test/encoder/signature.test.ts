@@ -6,13 +6,13 @@ import {
   type GraphSignature,
   type TensorSpec,
 } from '../../src/encoder/tensors/signature.ts';
-import type { TensorValue } from '../../src/encoder/tensors/tensor.ts';
+import type { NumberValue, TensorValue } from '../../src/encoder/tensors/tensor.ts';
 
 function spec(name: string, shape: TensorSpec['shape']): TensorSpec {
   return { name, datatype: 'FP32', shape };
 }
 
-function floats(name: string, shape: readonly number[]): TensorValue {
+function floats(name: string, shape: readonly number[]): NumberValue {
   const length = shape.reduce((product, size) => product * Math.max(0, Math.trunc(size)), 1);
   return { name, datatype: 'FP32', shape, data: new Float32Array(length) };
 }
@@ -65,6 +65,7 @@ describe('inputs', () => {
     ['the input "y" has a dimension that is not a whole number from 1', [x, floats('y', [2, 0])]],
     ['the input "x" has a dimension that is not a whole number from 1', [floats('x', [0.5, 3]), y]],
     ['the dimension "batch" is 2 in the input "x" and 1 in "y"', [x, floats('y', [1, 5])]],
+    ['the input "x" is BYTES; the model takes FP32', [{ ...x, datatype: 'BYTES', data: [] }, y]],
     ['the request has 9 rows; a batch has 8 at most', [floats('x', [9, 3]), floats('y', [9, 5])]],
   ])('are refused: %s', (message, tensors) => {
     expect(() => checkInputs(SIGNATURE, tensors, 8)).toThrow(message);

@@ -96,7 +96,7 @@ describe('an embedding model', () => {
       model.embed(['a'], { promptName: 'passage' }, CALLER),
       model.embed([Int32Array.of(2, 1000, 3)], {}, CALLER),
       model.embed([new Int32Array()], {}, CALLER),
-      model.rerank('a', ['b'], {}, CALLER),
+      model.score([['a', 'b']], {}, CALLER),
     ].map((refusal) => refusal.catch((error: Error) => error.message));
     expect(await Promise.all(refusals)).toEqual([
       "the model's embeddings have 16 dimensions and no fewer",
@@ -111,7 +111,11 @@ describe('an embedding model', () => {
 it('a cross-encoder scores documents for a query', async () => {
   const { query, documents, logits, scores } = await encoderReference('xlm-roberta-reranker');
   const model = await start('xlm-roberta-reranker');
-  const made = await model.rerank(query, documents, {}, CALLER);
+  const made = await model.score(
+    documents.map((document) => [query, document] as const),
+    {},
+    CALLER,
+  );
   expect(largestDifference(made.logits, logits)).toBeLessThan(TOLERANCE);
   expect(largestDifference(made.scores, scores)).toBeLessThan(TOLERANCE);
   await expect(model.embed(['a'], {}, CALLER)).rejects.toThrow(

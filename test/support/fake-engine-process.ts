@@ -18,6 +18,7 @@ const INFO: EngineInfo = {
   kvCacheTokens: 1024,
   kvBlockTokens: 16,
   threads: 1,
+  hiddenSize: null,
   sharedMemoryFd: null,
 };
 

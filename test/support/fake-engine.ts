@@ -1,6 +1,6 @@
 /** An `Engine` without a model or a process: a script says which tokens each request generates. */
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import type { EngineRequest, Logprobs } from '../../src/engine/request.ts';
+import type { EngineRequest, Logprobs, Readout } from '../../src/engine/request.ts';
 import type { SlotState } from '../../src/engine/slot-state.ts';
 import type { EngineStats } from '../../src/engine/stats.ts';
 import type { EngineInfo } from '../../src/engine/process/protocol.ts';
@@ -40,6 +40,7 @@ export class FakeEngine implements Engine {
     kvCacheTokens: 1024,
     kvBlockTokens: 16,
     threads: 1,
+    hiddenSize: 4,
     sharedMemoryFd: null,
   };
   readonly numCrashes = 0;
@@ -118,6 +119,11 @@ export class FakeEngine implements Engine {
   }
 
   *#batches(request: Request): Generator<TokenBatch> {
+    if (request.readout) {
+      const values = fakeReading(request.promptTokenIds, request.readout);
+      yield { tokenIds: [], finishReason: 'stop', values, ...this.#firstFields(request) };
+      return;
+    }
     let rest = this.#firstFields(request);
     for (const batch of this.#tokens(request)) {
       yield { ...withLogprobs(batch, request), ...rest };
@@ -169,6 +175,14 @@ export class FakeEngine implements Engine {
       signal.throwIfAborted();
     }
   }
+}
+
+/** Depends on the prompt's first and last token, and on its length. */
+export function fakeReading(promptTokenIds: Int32Array, readout: Readout): Float32Array {
+  const { length } = promptTokenIds;
+  const [first = 0, last = 0] = [promptTokenIds[0], promptTokenIds.at(-1)];
+  if (readout.kind === 'hidden') return Float32Array.of(1 + first, 1 + last, length, 1);
+  return Float32Array.from(readout.tokenIds, (id) => ((first + last + length) % (id + 2)) - 1);
 }
 
 /** Of a token, whatever the request: the higher its id, the less likely. */

@@ -1,5 +1,6 @@
 /** What a graph without state takes and gives, and whether a request's tensors are that. */
 import {
+  byteLengthOf,
   bytesPerElement,
   type Datatype,
   isDatatype,
@@ -88,11 +89,12 @@ export function checkInputs(
     if (isBatched) rows = requireRows(rows, tensor, maxBatchSize);
     shapes.push(tensor.shape.slice(isBatched ? 1 : 0).join());
   }
-  const bytes = tensors.reduce((sum, { data }) => sum + data.byteLength, 0);
+  const bytes = tensors.reduce((sum, tensor) => sum + byteLengthOf(tensor), 0);
   return { rows: rows ?? 1, bytes, shape: shapes.join(' ') };
 }
 
-function checkTensor(spec: TensorSpec, { name, datatype, shape, data }: TensorValue): void {
+function checkTensor(spec: TensorSpec, tensor: TensorValue): void {
+  const { name, datatype, shape } = tensor;
   const expected = shapeText(spec.shape);
   if (datatype !== spec.datatype) {
     throw new TensorError(`the input "${name}" is ${datatype}; the model takes ${spec.datatype}`);
@@ -108,10 +110,13 @@ function checkTensor(spec: TensorSpec, { name, datatype, shape, data }: TensorVa
   if (!shape.every((size) => Number.isSafeInteger(size) && size > 0)) {
     throw new TensorError(`the input "${name}" has a dimension that is not a whole number from 1`);
   }
-  const bytes = numElements(shape) * bytesPerElement(datatype);
-  if (data.byteLength !== bytes) {
+  const isText = tensor.datatype === 'BYTES';
+  const expectedSize = numElements(shape) * (isText ? 1 : bytesPerElement(tensor.datatype));
+  const size = isText ? tensor.data.length : tensor.data.byteLength;
+  if (size !== expectedSize) {
     throw new TensorError(
-      `the input "${name}" has ${data.byteLength} bytes; [${shape.join(', ')}] takes ${bytes}`,
+      `the input "${name}" has ${size} ${isText ? 'elements' : 'bytes'}; [${shape.join(', ')}] takes ` +
+        `${expectedSize}`,
     );
   }
 }
@@ -161,4 +166,6 @@ const ELEMENT_TYPES: Readonly<Record<string, Datatype>> = {
   float: 'FP32',
   double: 'FP64',
   float16: 'FP16',
+  bfloat16: 'BF16',
+  string: 'BYTES',
 };

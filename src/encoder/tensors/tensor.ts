@@ -12,27 +12,45 @@ const DATATYPES = {
   INT64: BigInt64Array,
   /** IEEE half precision, as raw 16-bit patterns. */
   FP16: Uint16Array,
+  /** The upper half of float32, likewise. */
+  BF16: Uint16Array,
   FP32: Float32Array,
   FP64: Float64Array,
 } as const;
 
-export type Datatype = keyof typeof DATATYPES;
-export type TensorData = InstanceType<(typeof DATATYPES)[Datatype]>;
+export type NumberType = keyof typeof DATATYPES;
+export type Datatype = NumberType | 'BYTES';
+export type TensorData = InstanceType<(typeof DATATYPES)[NumberType]>;
 
-/** A dense tensor. */
-export interface TensorValue {
+interface TensorHead<D extends Datatype> {
   readonly name: string;
-  readonly datatype: Datatype;
+  readonly datatype: D;
   readonly shape: readonly number[];
+}
+
+/** A dense tensor of numbers. */
+export interface NumberValue extends TensorHead<NumberType> {
   readonly data: TensorData;
 }
 
-export function isDatatype(name: string): name is Datatype {
-  return name in DATATYPES;
+/** A dense tensor of texts, or of any other bytes. */
+export interface BytesValue extends TensorHead<'BYTES'> {
+  readonly data: readonly Uint8Array[];
 }
 
-export function bytesPerElement(datatype: Datatype): number {
+export type TensorValue = NumberValue | BytesValue;
+
+export function isDatatype(name: string): name is Datatype {
+  return name === 'BYTES' || Object.hasOwn(DATATYPES, name);
+}
+
+export function bytesPerElement(datatype: NumberType): number {
   return DATATYPES[datatype].BYTES_PER_ELEMENT;
+}
+
+export function byteLengthOf(tensor: TensorValue): number {
+  if (tensor.datatype !== 'BYTES') return tensor.data.byteLength;
+  return tensor.data.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 export function numElements(shape: readonly number[]): number {
@@ -40,7 +58,7 @@ export function numElements(shape: readonly number[]): number {
 }
 
 /** An array of zeros. */
-export function emptyData(datatype: Datatype, length: number): TensorData {
+export function emptyData(datatype: NumberType, length: number): TensorData {
   return new DATATYPES[datatype](length);
 }
 
@@ -48,7 +66,7 @@ export function emptyData(datatype: Datatype, length: number): TensorData {
  * The elements that little-endian bytes hold.
  * @param bytes of whole elements; copied where they are not aligned
  */
-export function dataFromBytes(datatype: Datatype, bytes: Uint8Array): TensorData {
+export function dataFromBytes(datatype: NumberType, bytes: Uint8Array): TensorData {
   const size = bytesPerElement(datatype);
   const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice();
   return new DATATYPES[datatype](

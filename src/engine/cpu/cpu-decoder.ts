@@ -1,4 +1,5 @@
 import type { BuiltModel } from '../../model/build/manifest.ts';
+import { HIDDEN_OUTPUT } from '../../model/graph/decoder-parts.ts';
 import { readExternalInitializers } from '../../onnx/external-initializers.ts';
 import type { Session } from '../../ort/session.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
@@ -50,6 +51,8 @@ interface Results {
 /** The decoder over ONNX Runtime on the CPU, with the KV cache appended to in place. */
 export class CpuDecoder implements Decoder {
   readonly storage: KvStorage;
+  /** Of the hidden states that it tells; null where the graph tells none. */
+  readonly hiddenSize: number | null;
   readonly #layout: SlotLayout;
   readonly #weights: SharedWeights;
   readonly #session: Session;
@@ -83,7 +86,9 @@ export class CpuDecoder implements Decoder {
     this.#padding = runPadding(manifest, reproducible);
     const { isEven } = this.#padding;
     const numVerified = maxDraftTokens > 0 ? MAX_DRAFTS * (1 + maxDraftTokens) : 0;
-    this.#logits = new LogitsBuffer(numSlots + numVerified + Number(isEven), manifest.vocabSize);
+    this.hiddenSize = hiddenSizeOf(this.#session);
+    const numRows = numSlots + numVerified + Number(isEven);
+    this.#logits = new LogitsBuffer(numRows, manifest.vocabSize, this.hiddenSize);
     const shape = kvShape(manifest, numSlots, maxModelLen);
     this.storage = new KvStorage(shape, options.sharedMemoryFd ?? null);
     this.#bindings = new RunBindings(this.storage, this.#logits);
@@ -189,8 +194,12 @@ export class CpuDecoder implements Decoder {
     timedRuns.push({ ...work, ms: performance.now() - startedAt });
     for (const { segment, places: own } of wanted) {
       const first = row;
-      logits.push({ segment, logits: own.map((_, index) => this.#logits.row(first + index)) });
       row += own.length;
+      logits.push({
+        segment,
+        logits: own.map((_, index) => this.#logits.row(first + index)),
+        hidden: this.#logits.hiddenRow(row - 1),
+      });
     }
     return null;
   }
@@ -228,6 +237,11 @@ export class CpuDecoder implements Decoder {
     this.storage.release();
     this.#paddingSlot?.release();
   }
+}
+
+function hiddenSizeOf({ outputs }: Session): number | null {
+  const size = outputs.find(({ name }) => name === HIDDEN_OUTPUT)?.shape.at(-1);
+  return typeof size === 'number' ? size : null;
 }
 
 function firstSlotOf(run: SlotRun): number {

@@ -47,8 +47,9 @@ export class JournaledDecoder implements Decoder {
     const others: EngineRequest[] = [];
     for (const request of requests) {
       const held = slots.get(request.id);
-      // A grammar's or a scored prompt's progress is not in the cache.
-      if (!held || request.grammar !== null || request.promptLogprobs !== null) {
+      // A grammar's or a scored prompt's progress is not in the cache, nor what is read after a prompt.
+      const { grammar, promptLogprobs, readout } = request;
+      if (!held || grammar !== null || promptLogprobs !== null || readout) {
         others.push(request);
         continue;
       }

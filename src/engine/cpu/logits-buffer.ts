@@ -1,21 +1,21 @@
 import { NativeMemory } from '../../ort/native-memory.ts';
 import { Tensor } from '../../ort/tensor.ts';
 
-/** Where the runs of a step write their logits, one after the other: [rows, vocab]. */
+/**
+ * Where the runs of a step write their logits, one after the other: [rows, vocab]; and their hidden
+ * states, if the graph tells them: [rows, hidden].
+ */
 export class LogitsBuffer {
-  readonly #memory: NativeMemory;
-  readonly #vocabSize: number;
-  readonly #rows: readonly Float32Array[];
+  readonly #logits: Rows;
+  readonly #hidden: Rows | null;
+  readonly #numRows: number;
   #numTaken = 0;
 
-  /** @param numRows that one step takes at most */
-  constructor(numRows: number, vocabSize: number) {
-    this.#vocabSize = vocabSize;
-    this.#memory = new NativeMemory(numRows * vocabSize * Float32Array.BYTES_PER_ELEMENT);
-    const all = new Float32Array(this.#memory.view());
-    this.#rows = Array.from({ length: numRows }, (_, row) =>
-      all.subarray(row * vocabSize, (row + 1) * vocabSize),
-    );
+  /** @param numRows that one step takes at most @param hiddenSize null where the graph tells none */
+  constructor(numRows: number, vocabSize: number, hiddenSize: number | null = null) {
+    this.#numRows = numRows;
+    this.#logits = new Rows(numRows, vocabSize);
+    this.#hidden = hiddenSize === null ? null : new Rows(numRows, hiddenSize);
   }
 
   /** A new step begins: the last one's logits are not read any more. */
@@ -29,8 +29,8 @@ export class LogitsBuffer {
    */
   reserve(numRows: number): number {
     const first = this.#numTaken;
-    if (first + numRows > this.#rows.length) {
-      throw new RangeError(`a step has ${this.#rows.length} rows of logits at most`);
+    if (first + numRows > this.#numRows) {
+      throw new RangeError(`a step has ${this.#numRows} rows of logits at most`);
     }
     this.#numTaken += numRows;
     return first;
@@ -43,15 +43,54 @@ export class LogitsBuffer {
 
   /** Logits [vocab] that a run left. */
   row(row: number): Float32Array {
-    const logits = this.#rows[row];
-    if (!logits) throw new RangeError(`there is no row ${row}`);
-    return logits;
+    return this.#logits.row(row);
+  }
+
+  /** The hidden state [hidden] that a run left; null where the graph tells none. */
+  hiddenRow(row: number): Float32Array | null {
+    return this.#hidden && this.#hidden.row(row);
   }
 
   /** A tensor [rows, vocab] over a range of rows. The caller releases it, before the buffer. */
   tensor(firstRow: number, numRows: number): Tensor<'float'> {
-    const byteOffset = firstRow * this.#vocabSize * Float32Array.BYTES_PER_ELEMENT;
-    return Tensor.overNative('float', [numRows, this.#vocabSize], this.#memory, byteOffset);
+    return this.#logits.tensor(firstRow, numRows);
+  }
+
+  /** Likewise [rows, hidden]; null where the graph tells none. */
+  hiddenTensor(firstRow: number, numRows: number): Tensor<'float'> | null {
+    return this.#hidden && this.#hidden.tensor(firstRow, numRows);
+  }
+
+  release(): void {
+    this.#logits.release();
+    this.#hidden?.release();
+  }
+}
+
+/** [rows, width] in native memory. */
+class Rows {
+  readonly #memory: NativeMemory;
+  readonly #width: number;
+  readonly #rows: readonly Float32Array[];
+
+  constructor(numRows: number, width: number) {
+    this.#width = width;
+    this.#memory = new NativeMemory(numRows * width * Float32Array.BYTES_PER_ELEMENT);
+    const all = new Float32Array(this.#memory.view());
+    this.#rows = Array.from({ length: numRows }, (_, row) =>
+      all.subarray(row * width, (row + 1) * width),
+    );
+  }
+
+  row(row: number): Float32Array {
+    const values = this.#rows[row];
+    if (!values) throw new RangeError(`there is no row ${row}`);
+    return values;
+  }
+
+  tensor(firstRow: number, numRows: number): Tensor<'float'> {
+    const byteOffset = firstRow * this.#width * Float32Array.BYTES_PER_ELEMENT;
+    return Tensor.overNative('float', [numRows, this.#width], this.#memory, byteOffset);
   }
 
   release(): void {

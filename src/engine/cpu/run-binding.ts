@@ -1,3 +1,4 @@
+import { HIDDEN_OUTPUT } from '../../model/graph/decoder-parts.ts';
 import { IoBinding } from '../../ort/io-binding.ts';
 import type { Session } from '../../ort/session.ts';
 import { Tensor } from '../../ort/tensor.ts';
@@ -15,7 +16,7 @@ export class RunBinding {
   readonly #binding: IoBinding;
   readonly #groups: readonly SlotGroup[];
   #wanted: { index: BigInt64Array; tensor: Tensor } | undefined;
-  #output: { firstRow: number; tensor: Tensor } | undefined;
+  #output: { firstRow: number; tensor: Tensor; hidden: Tensor | null } | undefined;
 
   /** @param prefilling of the mixed graph's second slot group; null for a graph with one */
   constructor(
@@ -77,13 +78,18 @@ export class RunBinding {
     if (before?.firstRow === firstRow && before.tensor.shape[0] === numRows) return;
     const tensor = this.#logits.tensor(firstRow, numRows);
     this.#binding.bindOutput('logits', tensor);
+    // Computed anyway: bound it is written where it is read, and not bound it would be elsewhere.
+    const hidden = this.#logits.hiddenTensor(firstRow, numRows);
+    if (hidden) this.#binding.bindOutput(HIDDEN_OUTPUT, hidden);
     before?.tensor.release();
-    this.#output = { firstRow, tensor };
+    before?.hidden?.release();
+    this.#output = { firstRow, tensor, hidden };
   }
 
   release(): void {
     for (const group of this.#groups) group.release();
     this.#wanted?.tensor.release();
     this.#output?.tensor.release();
+    this.#output?.hidden?.release();
   }
 }

@@ -47,9 +47,10 @@ export function openEngine(
   const session = { intraOpThreads: threads };
   const opened =
     attention === 'paged'
-      ? { ...openPaged(options, session), durable: null, sharedMemoryFd: null }
+      ? { ...openPaged(options, session), hiddenSize: null, durable: null, sharedMemoryFd: null }
       : openSlots(options, session, inheritedMemory);
-  const { decoder, kvCache, costs, kvCacheBytes, kvCacheTokens, durable, sharedMemoryFd } = opened;
+  const { decoder, kvCache, costs, kvCacheBytes, kvCacheTokens, durable } = opened;
+  const { hiddenSize, sharedMemoryFd } = opened;
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary, maxDraftTokens }) : null;
   const speculator = openSpeculator(options, session, { kvCache, costs, grammars });
@@ -69,6 +70,7 @@ export function openEngine(
       kvCacheTokens,
       kvBlockTokens: BLOCK_SIZE,
       threads,
+      hiddenSize,
       sharedMemoryFd,
     },
   };

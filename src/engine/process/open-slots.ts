@@ -19,6 +19,8 @@ export interface OpenedSlots {
   readonly costs: CostModel;
   readonly kvCacheBytes: number;
   readonly kvCacheTokens: number;
+  /** See EngineInfo. */
+  readonly hiddenSize: number | null;
   /** Of a durable KV cache. */
   readonly durable: JournaledDecoder | null;
   readonly sharedMemoryFd: number | null;
@@ -67,7 +69,8 @@ export function openSlots(
   const common = { numSlots, maxModelLen, maxDraftTokens, slots: kvCache, session };
   if (!isCpu) {
     const decoder = new DeviceDecoder(model, { ...common, device });
-    return { decoder, kvCache, costs, ...memory, durable: null, sharedMemoryFd: null };
+    const nothing = { hiddenSize: null, durable: null, sharedMemoryFd: null };
+    return { decoder, kvCache, costs, ...memory, ...nothing };
   }
   const sharedMemoryFd = options.durableKv
     ? (inheritedMemory ?? createSharedMemory(KvStorage.byteLength(shape)))
@@ -82,7 +85,9 @@ export function openSlots(
   });
   const { journal } = decoder.storage;
   const durable = journal && new JournaledDecoder(decoder, journal, kvCache);
-  return { decoder: durable ?? decoder, kvCache, costs, ...memory, durable, sharedMemoryFd };
+  const { hiddenSize } = decoder;
+  const parts = { decoder: durable ?? decoder, kvCache, costs, ...memory };
+  return { ...parts, hiddenSize, durable, sharedMemoryFd };
 }
 
 /**

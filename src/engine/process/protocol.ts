@@ -92,6 +92,8 @@ export interface EngineInfo {
   readonly kvCacheTokens: number;
   readonly kvBlockTokens: number;
   readonly threads: number;
+  /** Of the hidden states that requests can read; null where the device or the graph tells none. */
+  readonly hiddenSize: number | null;
   /** The process's descriptor of a durable KV cache. */
   readonly sharedMemoryFd: number | null;
 }

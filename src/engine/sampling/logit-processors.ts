@@ -24,7 +24,7 @@ export function processLogits(
 
 /**
  * Whether a sequence's next token depends on more than its likeliest tokens' logits: where its request
- * changes or reports logits, or scores its prompt.
+ * changes or reports logits, or reads or scores its prompt.
  */
 export function logitsAreUsedWhole(sequence: Sequence): boolean {
   const { request } = sequence;
@@ -32,6 +32,7 @@ export function logitsAreUsedWhole(sequence: Sequence): boolean {
   return (
     request.grammar !== null ||
     request.logprobs !== null ||
+    request.readout !== undefined ||
     sequence.scoresPrompt ||
     sampling.allowedTokenIds !== null ||
     sampling.logitBias !== null ||

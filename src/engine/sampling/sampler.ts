@@ -4,6 +4,7 @@ import { processLogits } from './logit-processors.ts';
 import { LogprobsTable } from './logprobs.ts';
 import type { SamplingParams } from '../request.ts';
 import { uniform } from './philox.ts';
+import { readOut } from './readout.ts';
 import type { Sequence } from '../sequence.ts';
 import type {
   SampledSegment,
@@ -46,6 +47,13 @@ export class Sampler {
       const { segment } = result;
       if (segment.sequence.scoresPrompt) {
         scorePrompt(result);
+        continue;
+      }
+      const { readout } = segment.sequence.request;
+      if (readout) {
+        const values = readOut(result, readout);
+        if (values) sampled.push({ segment, tokens: [], values });
+        else failed.push({ sequence: segment.sequence, message: INVALID_LOGITS });
         continue;
       }
       const tokens = this.#sampleSegment(result, failed);

@@ -136,7 +136,8 @@ export class Scheduler {
 
   /** Makes an executed plan count: tokens are appended, and sequences that have ended are released. */
   commit({ segments }: StepPlan, { sampled, failures }: StepOutcome): TokenOutput[] {
-    const outputs = sampled.flatMap(({ segment, tokens }) => {
+    const outputs = sampled.flatMap(({ segment, tokens, values }) => {
+      if (values) return [readOutput(segment.sequence, values)];
       this.#countAccepted(segment, tokens);
       return append(segment.sequence, tokens);
     });
@@ -263,6 +264,11 @@ function append(sequence: Sequence, tokens: readonly SampledToken[]): TokenOutpu
     const output = { id: sequence.id, ...token, finishReason: sequence.finishReason() };
     return isFirst ? { ...output, numCachedTokens: sequence.numCachedTokens } : output;
   });
+}
+
+/** Of a sequence that ends with its prompt. */
+function readOutput({ id, numCachedTokens }: Sequence, values: Float32Array): TokenOutput {
+  return { id, tokenId: -1, finishReason: 'stop', numCachedTokens, values };
 }
 
 /** The tokens that the request came with: its prompt, and those generated before a crash. */

@@ -1,5 +1,6 @@
 /** What is asked of a text encoder, and what it answers. */
 import type { SentenceModules } from '../../model/encoder/sentence-modules.ts';
+import type { Caller } from '../caller.ts';
 import { type EncodedText, TextTooLongError } from './encoder-tokenizer.ts';
 
 export interface EmbedOptions {
@@ -25,6 +26,26 @@ export interface Scores {
   /** The same as the model wants it read: a probability, mostly. */
   readonly scores: Float32Array;
   readonly numTokens: number;
+}
+
+/** Makes vectors of texts, and scores of pairs of them. */
+export interface TextEncoder {
+  /**
+   * @param inputs texts, or token ids with the special ones
+   * @throws EncoderInputError, TextTooLongError; TaskTooCostlyError, QueueFullError, RunError,
+   *   EngineError, ShuttingDownError; the signal's reason on abort
+   */
+  embed(
+    inputs: readonly (string | Int32Array)[],
+    options: EmbedOptions,
+    caller: Caller,
+  ): Promise<Embeddings>;
+  /** @param pairs such as a query and a document @throws as `embed` */
+  score(
+    pairs: readonly (readonly [string, string])[],
+    options: Pick<EmbedOptions, 'truncate' | 'priority'>,
+    caller: Caller,
+  ): Promise<Scores>;
 }
 
 /** A request asks of a text encoder what it can't do; the message is for the client. */

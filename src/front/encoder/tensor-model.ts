@@ -29,13 +29,14 @@ export interface TensorModelOptions extends EncoderEngineOptions {
 export class TensorModel {
   readonly kind = 'tensors';
   readonly #engine: EncoderEngine;
-  readonly #maxBatchSize: number;
+  /** Rows that a request may have. */
+  readonly maxBatchSize: number;
   readonly #priorities: Priorities | null;
 
   constructor({ priorities = null, ...options }: TensorModelOptions) {
     this.#priorities = priorities;
     this.#engine = new EncoderEngine(options);
-    this.#maxBatchSize = options.batching.maxBatchSize;
+    this.maxBatchSize = options.batching.maxBatchSize;
   }
 
   get state(): EngineState {
@@ -90,13 +91,13 @@ export class TensorModel {
     const { signature } = this;
     const wanted = checkOutputs(signature, outputs);
     const priority = this.#priorityOf(wantedPriority);
-    const { rows, bytes, shape } = checkInputs(signature, tensors, this.#maxBatchSize);
+    const { rows, bytes, shape } = checkInputs(signature, tensors, this.maxBatchSize);
     const [made = []] = await this.#engine.submit(
       [
         {
           input: { type: 'tensors', tensors, rows },
           // What can't be batched takes a batch for itself.
-          rows: signature.isBatched ? rows : this.#maxBatchSize,
+          rows: signature.isBatched ? rows : this.maxBatchSize,
           tokens: 0,
           bytes,
           shape,

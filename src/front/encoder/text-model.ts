@@ -18,6 +18,7 @@ import {
   promptOf,
   requireDimensions,
   type Scores,
+  type TextEncoder,
 } from './embed-request.ts';
 import { type EncodedText, EncoderTokenizer } from './encoder-tokenizer.ts';
 import { TokenizePool } from './tokenize-pool.ts';
@@ -38,7 +39,7 @@ export interface TextModelOptions extends EncoderClientOptions {
 }
 
 /** A text encoder: texts become vectors, or two texts a score. */
-export class TextModel {
+export class TextModel implements TextEncoder {
   readonly #folder: EncoderFolder;
   readonly #tokenizer: EncoderTokenizer;
   readonly #pool: TokenizePool;
@@ -120,11 +121,7 @@ export class TextModel {
     await this.#engine.stop();
   }
 
-  /**
-   * @param inputs texts, or token ids with the special ones
-   * @throws EncoderInputError, TextTooLongError; TaskTooCostlyError, QueueFullError, RunError,
-   *   EngineError, ShuttingDownError; the signal's reason on abort
-   */
+  /** @throws as TextEncoder.embed */
   async embed(
     inputs: readonly (string | Int32Array)[],
     { dimensions = null, promptName = null, truncate = false, priority = 0 }: EmbedOptions,
@@ -158,24 +155,7 @@ export class TextModel {
     return { vectors, numTokens: count(encoded) };
   }
 
-  /**
-   * Scores documents by how well they answer a query, with a cross-encoder.
-   * @throws as `embed`
-   */
-  async rerank(
-    query: string,
-    documents: readonly string[],
-    { truncate = true, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
-    caller: Caller,
-  ): Promise<Scores> {
-    return await this.score(
-      documents.map((document) => [query, document] as const),
-      { truncate, priority },
-      caller,
-    );
-  }
-
-  /** Scores pairs of texts, with a cross-encoder. @throws as `embed` */
+  /** Scores pairs of texts, with a cross-encoder. @throws as TextEncoder.score */
   async score(
     pairs: readonly (readonly [string, string])[],
     { truncate = true, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
@@ -228,8 +208,14 @@ export class TextModel {
       shape: '',
       priority,
     }));
-    const outputs = await this.#engine.submit(requests, caller);
-    return outputs.map(([vector]) => ownVector(vector?.data ?? new Float32Array()));
+    const numTokens = count(texts);
+    const settle = await caller.meter?.charge(numTokens);
+    const outputs = await this.#engine.submit(requests, caller).catch(async (error: unknown) => {
+      await settle?.(0);
+      throw error;
+    });
+    await settle?.(numTokens);
+    return outputs.map(([vector]) => ownVector(vector?.data));
   }
 
   #require(kind: EncoderKind): void {

@@ -15,6 +15,8 @@ export interface TokenBatch {
   readonly promptLogprobs?: Logprobs;
   /** Prompt tokens found in the cache; known with the first token. */
   readonly numCachedTokens?: number;
+  /** What the request's readout has read; in the only batch, without tokens. */
+  readonly values?: Float32Array;
 }
 
 /** Of an engine that has done nothing yet. */

@@ -16,7 +16,7 @@ export class TokenStream {
 
   /** @returns false when the consumer lags too much: the request must be given up */
   push(output: TokenOutput): boolean {
-    if (output.tokenId >= 0) this.#pending.push(output);
+    if (output.tokenId >= 0 || output.values) this.#pending.push(output);
     this.#finishReason = output.finishReason;
     this.#wake?.();
     return this.#pending.length <= MAX_PENDING_TOKENS;
@@ -70,10 +70,11 @@ function toBatch(
   finishReason: TokenBatch['finishReason'],
 ): TokenBatch {
   const [first] = outputs;
-  const { numCachedTokens, promptLogprobs } = first ?? {};
+  const { numCachedTokens, promptLogprobs, values } = first ?? {};
   return {
-    tokenIds: outputs.map(({ tokenId }) => tokenId),
+    tokenIds: values ? [] : outputs.map(({ tokenId }) => tokenId),
     finishReason,
+    ...(values === undefined ? {} : { values }),
     ...(first?.logprobs === undefined
       ? {}
       : { logprobs: outputs.flatMap(({ logprobs }) => logprobs ?? []) }),

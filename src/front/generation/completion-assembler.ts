@@ -35,7 +35,7 @@ export class CompletionAssembler {
    */
   push(batch: TokenBatch): GenerationDelta {
     const { text, tokenIds, finishReason, stopReason } = this.#pushTokens(batch);
-    const { logprobs, promptLogprobs, numCachedTokens } = batch;
+    const { logprobs, promptLogprobs, numCachedTokens, values } = batch;
     return {
       text,
       tokenIds,
@@ -45,6 +45,7 @@ export class CompletionAssembler {
       promptLogprobs: promptLogprobs && scorePrompt(promptLogprobs, this.#tokenizer, this.#request),
       numCachedTokens,
       textOffsets: this.#takeTextOffsets(),
+      values,
     };
   }
 

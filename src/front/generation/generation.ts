@@ -1,5 +1,5 @@
 /** What the server asks of the front for one completion, and what it gets back as the text grows. */
-import type { SamplingParams } from '../../engine/request.ts';
+import type { Readout, SamplingParams } from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { RequestRecord } from '../request-record.ts';
 import type { TokenLogprob } from './token-logprob.ts';
@@ -24,6 +24,8 @@ export interface GenerationRequest {
   readonly logprobs: number | null;
   /** The same for the tokens of the prompt. */
   readonly promptLogprobs: number | null;
+  /** Read this after the prompt, in place of generating text; `maxTokens` is 0 then. */
+  readonly readout?: Readout;
   /** Tell where in the text each token begins. */
   readonly textOffsets?: boolean;
   /** Lower goes first, as in vLLM; 0 if left out. */
@@ -36,6 +38,11 @@ export interface GenerationRequest {
   readonly cacheSalt?: string;
   /** Of the request that it is a part of. */
   readonly record?: RequestRecord;
+  /**
+   * It takes the place of a part of the same request that has just ended, so a full queue does not
+   * refuse it.
+   */
+  readonly isNextPart?: boolean;
 }
 
 /** The tokens of one piece of a growing answer, whatever is made of their text. */
@@ -67,6 +74,8 @@ export interface GenerationDelta extends TokenDelta {
    * token within a character begins where that does.
    */
   readonly textOffsets?: readonly number[] | undefined;
+  /** What the request's readout has read. */
+  readonly values?: Float32Array | undefined;
   readonly finishReason: 'stop' | 'length' | null;
 }
 

@@ -50,6 +50,7 @@ export class TextGenerator implements Generator {
         client: request.client ?? '',
         numPromptTokens: request.promptTokenIds.length,
         maxTokens: request.maxTokens,
+        isNextPart: request.isNextPart ?? false,
       });
       observer?.admitted(performance.now());
       if (mayStart) await mayStart;
@@ -96,6 +97,7 @@ export class TextGenerator implements Generator {
       badWords: request.badWords,
       logprobs: request.logprobs,
       promptLogprobs: request.promptLogprobs,
+      ...(request.readout === undefined ? {} : { readout: request.readout }),
     };
   }
 }

@@ -1,5 +1,6 @@
 /** Runs a model before clients do: what is done for the first time is slow, and costs are unknown. */
 import type { EngineRequest } from '../../engine/request.ts';
+import { GREEDY } from './greedy-sampling.ts';
 import type { Engine } from '../engine-process/engine-contract.ts';
 
 export type WarmUpMode = 'off' | 'quick' | 'full';
@@ -72,19 +73,6 @@ function toRequest(
 
 /** No client's: those of clients are JSON, or what a request without a key says. */
 const WARM_UP_SALT = '\0warm-up';
-
-const GREEDY: EngineRequest['sampling'] = {
-  temperature: 0,
-  topK: 0,
-  topP: 1,
-  minP: 0,
-  repetitionPenalty: 1,
-  presencePenalty: 0,
-  frequencyPenalty: 0,
-  seed: 0n,
-  logitBias: null,
-  allowedTokenIds: null,
-};
 
 /** 1, 2, 4, ... and `largest` itself. */
 function powersOfTwo(largest: number): number[] {

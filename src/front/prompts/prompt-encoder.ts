@@ -74,6 +74,16 @@ export class PromptEncoder {
     return prompt;
   }
 
+  /** Prompts that ask whether a document answers a query; see `PromptJob`. @throws as `encodeTexts` */
+  async encodePairs(
+    pairs: readonly (readonly [query: string, document: string])[],
+    maxTokens: number,
+    caller: Caller,
+  ): Promise<Int32Array[]> {
+    const prompts = await this.#run({ type: 'pairs', pairs, maxTokens }, caller);
+    return prompts.map(({ tokenIds }) => tokenIds);
+  }
+
   /** What `encodeBadWords` makes of them. @throws as `encodeTexts` */
   async encodeBadWords(words: readonly string[], caller: Caller): Promise<Int32Array[]> {
     const encoded = await this.#run({ type: 'bad-words', words }, caller);

@@ -2,6 +2,7 @@
 import { encodeBadWords } from '../text/bad-words.ts';
 import { type ChatMessage, ChatTemplateError } from '../chat/chat-message.ts';
 import type { ChatRenderOptions } from '../chat/chat-template.ts';
+import { pairMessages } from '../chat/pair-template.ts';
 import type { TextModel } from '../text/load-text-model.ts';
 
 /** A plain value that crosses threads. */
@@ -17,6 +18,12 @@ export type PromptJob =
       readonly type: 'chat';
       readonly messages: readonly ChatMessage[];
       readonly options: ChatRenderOptions;
+      readonly maxTokens: number;
+    }
+  | {
+      readonly type: 'pairs';
+      readonly pairs: readonly (readonly [query: string, document: string])[];
+      /** What is longer loses the end of its document; with what is left it may still be too long. */
       readonly maxTokens: number;
     }
   | { readonly type: 'bad-words'; readonly words: readonly string[] }
@@ -41,10 +48,10 @@ export class PromptTooLongError extends Error {
   }
 }
 
-export type PromptModel = Pick<TextModel, 'tokenizer' | 'chat'>;
+export type PromptModel = Pick<TextModel, 'tokenizer' | 'chat' | 'pairs'>;
 
 /**
- * @returns one for each text or bad word, or the chat's, or the decoded text's
+ * @returns one for each text, pair or bad word, or the chat's, or the decoded text's
  * @throws ChatTemplateError if the chat can't be rendered; its message is for the client
  * @throws PromptTooLongError
  */
@@ -64,6 +71,11 @@ export function runPromptJob(model: PromptModel, job: PromptJob): EncodedPrompt[
       requireShort(tokenizer, prompt.text, job.maxTokens);
       return [{ text: prompt.text, tokenIds: prompt.encode() }];
     }
+    case 'pairs':
+      return job.pairs.map((pair) => {
+        const tokenIds = encodePair(model, pair, job.maxTokens);
+        return { text: '', tokenIds };
+      });
     case 'bad-words':
       return encodeBadWords(tokenizer, job.words).map((tokenIds) => ({ text: '', tokenIds }));
     case 'decode': {
@@ -71,6 +83,36 @@ export function runPromptJob(model: PromptModel, job: PromptJob): EncodedPrompt[
       return [{ text, tokenIds: new Int32Array() }];
     }
   }
+}
+
+/** A document's end is what comes between its text and what the template has after it. */
+function encodePair(
+  { tokenizer, pairs }: PromptModel,
+  [query, document]: readonly [string, string],
+  maxTokens: number,
+): Int32Array {
+  requireShort(tokenizer, query, maxTokens);
+  const encode = (text: string) =>
+    pairs()
+      .render(pairMessages([query, text]), PAIR_OPTIONS)
+      .encode();
+  // No more characters can come to so many tokens.
+  const whole = encode(document.slice(0, maxTokens * tokenizer.maxTokenCharacters));
+  if (whole.length <= maxTokens) return whole;
+  const withoutDocument = encode('');
+  if (withoutDocument.length > maxTokens) return withoutDocument;
+  const numAfter = commonEnd(whole, withoutDocument);
+  const numBefore = maxTokens - numAfter;
+  const isKept = (at: number) => at < numBefore || at >= whole.length - numAfter;
+  return whole.filter((_id, at) => isKept(at));
+}
+
+const PAIR_OPTIONS = { addGenerationPrompt: true };
+
+function commonEnd(a: Int32Array, b: Int32Array): number {
+  let count = 0;
+  while (count < b.length && a.at(-1 - count) === b.at(-1 - count)) count++;
+  return count;
 }
 
 /** @throws PromptTooLongError */

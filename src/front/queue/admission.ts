@@ -59,6 +59,11 @@ export interface AdmissionRequest {
   readonly numPromptTokens?: number;
   /** Most tokens that it may generate. */
   readonly maxTokens?: number;
+  /**
+   * It comes for a part of the same request that has just given its place back. It waits as others do,
+   * but is not refused: so such parts wait beyond the queue's bounds, no more of them than can run.
+   */
+  readonly isNextPart?: boolean;
 }
 
 /**
@@ -176,7 +181,7 @@ export class Admission {
   async acquire(signal: AbortSignal, request: AdmissionRequest = {}): Promise<Release> {
     const { priority = 0, client = '', numPromptTokens = 0, maxTokens = 0 } = request;
     signal.throwIfAborted();
-    this.requireRoom(numPromptTokens, client);
+    if (request.isNextPart !== true) this.requireRoom(numPromptTokens, client);
     this.#rate.setBusy(true);
     const leaveQueue = this.#enterQueue(client, numPromptTokens);
     const id = String(this.#nextId++);

@@ -1,5 +1,6 @@
 import { type ChatEncoder, PlainChatEncoder, RawChatEncoder } from '../chat/chat-encoder.ts';
 import { ChatTemplate } from '../chat/chat-template.ts';
+import { pairTemplate } from '../chat/pair-template.ts';
 import { type GenerationDefaults, readGenerationDefaults } from './generation-config.ts';
 import { placeholderTokenizer } from './placeholder-tokenizer.ts';
 import { TextTokenizer } from './tokenizer.ts';
@@ -20,6 +21,8 @@ export interface TextModel {
   readonly chatTemplate: ChatTemplate | null;
   /** Null without a chat template. */
   readonly chat: ChatEncoder | null;
+  /** Of a query and a document; see `pairMessages`. Made when it is first asked for. */
+  readonly pairs: () => ChatEncoder;
   readonly generationDefaults: GenerationDefaults;
 }
 
@@ -28,7 +31,8 @@ export async function loadTextModel(source: TextSource): Promise<TextModel> {
   const { folder, vocabSize, specialTokensInContent = false } = source;
   if (folder === null) {
     const tokenizer = placeholderTokenizer(vocabSize);
-    return { tokenizer, chatTemplate: null, chat: null, generationDefaults: {} };
+    const pairs = lazily(() => new RawChatEncoder(pairTemplate(null), tokenizer));
+    return { tokenizer, chatTemplate: null, chat: null, pairs, generationDefaults: {} };
   }
   const [tokenizer, chatTemplate, generationDefaults] = await Promise.all([
     TextTokenizer.load(folder),
@@ -37,5 +41,11 @@ export async function loadTextModel(source: TextSource): Promise<TextModel> {
   ]);
   const Encoder = specialTokensInContent ? RawChatEncoder : PlainChatEncoder;
   const chat = chatTemplate === null ? null : new Encoder(chatTemplate, tokenizer);
-  return { tokenizer, chatTemplate, chat, generationDefaults };
+  const pairs = lazily(() => new Encoder(pairTemplate(chatTemplate), tokenizer));
+  return { tokenizer, chatTemplate, chat, pairs, generationDefaults };
+}
+
+function lazily<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
 }

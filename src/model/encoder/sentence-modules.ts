@@ -22,11 +22,19 @@ export interface DenseLayer {
   readonly activation: 'identity' | 'tanh' | 'relu' | 'gelu';
 }
 
+/** How well two texts match is the first one's logit, less the second one's if there is one. */
+export interface LogitScore {
+  readonly trueTokenId: number;
+  readonly falseTokenId: number | null;
+}
+
 export interface SentenceModules {
   /** Several lie side by side in the vector. */
   readonly pooling: readonly Pooling[];
   readonly dense: readonly DenseLayer[];
   readonly normalize: boolean;
+  /** Tokens whose logits after a pair of texts are its score; null where a model has other scores. */
+  readonly logitScore: LogitScore | null;
   /** Longest text in tokens, null if it does not say. */
   readonly maxTokens: number | null;
   /** Texts that come before an input, by what it is. */
@@ -56,6 +64,12 @@ const denseSchema = z.looseObject({
   activation_function: z.string().default('torch.nn.modules.linear.Identity'),
 });
 
+const tokenId = z.int().nonnegative();
+const logitScoreSchema = z.looseObject({
+  true_token_id: tokenId,
+  false_token_id: tokenId.nullish(),
+});
+
 const promptsSchema = z.looseObject({
   prompts: z.record(z.string(), z.string()).nullish(),
   default_prompt_name: z.string().nullish(),
@@ -67,18 +81,37 @@ const lengthSchema = z.looseObject({ max_seq_length: z.int().positive().nullish(
 
 const MODULES_FILE = 'modules.json';
 
+/** What modules.json says. */
+type Modules = Pick<SentenceModules, 'pooling' | 'dense' | 'normalize' | 'logitScore'>;
+
 /** Of a transformer by itself, as sentence-transformers takes it. */
-const PLAIN: Pick<SentenceModules, 'pooling' | 'dense' | 'normalize'> = {
-  pooling: ['mean'],
+const PLAIN: Modules = { pooling: ['mean'], dense: [], normalize: false, logitScore: null };
+
+/** Of a model that generates text: its last token alone has seen the whole text. */
+export const LAST_TOKEN: Modules = {
+  pooling: ['last'],
   dense: [],
-  normalize: false,
+  normalize: true,
+  logitScore: null,
+};
+
+const NO_PROMPTS = {
+  maxTokens: null,
+  prompts: {},
+  defaultPromptName: null,
+  matryoshkaDimensions: null,
 };
 
 /**
  * Reads a folder's modules.json and what it names.
+ * @param folder null for a model without one @param plain for a folder without the file
  * @throws {ModelError} when something of it is damaged, or a module that can't be served
  */
-export async function readSentenceModules(folder: string): Promise<SentenceModules> {
+export async function readSentenceModules(
+  folder: string | null,
+  plain: Modules = PLAIN,
+): Promise<SentenceModules> {
+  if (folder === null) return { ...plain, ...NO_PROMPTS };
   const names = await readdir(folder);
   const optional = async <T>(name: string, schema: z.ZodType<T>): Promise<T | null> =>
     names.includes(name) ? await readChecked(join(folder, name), schema) : null;
@@ -87,7 +120,7 @@ export async function readSentenceModules(folder: string): Promise<SentenceModul
   const length = await optional('sentence_bert_config.json', lengthSchema);
   const { matryoshka_dimensions: dimensions, is_matryoshka: isAny } = prompts ?? {};
   return {
-    ...(modules === null ? PLAIN : await readModules(folder, modules)),
+    ...(modules === null ? plain : await readModules(folder, modules)),
     maxTokens: length?.max_seq_length ?? null,
     prompts: prompts?.prompts ?? {},
     defaultPromptName: prompts?.default_prompt_name ?? null,
@@ -98,11 +131,12 @@ export async function readSentenceModules(folder: string): Promise<SentenceModul
 async function readModules(
   folder: string,
   modules: z.infer<typeof modulesSchema>,
-): Promise<Pick<SentenceModules, 'pooling' | 'dense' | 'normalize'>> {
+): Promise<Modules> {
   const origin = join(folder, MODULES_FILE);
   let pooling: readonly Pooling[] = [];
   const dense: DenseLayer[] = [];
   let normalize = false;
+  let logitScore: LogitScore | null = null;
   for (const { path, type } of modules) {
     const inside = () => joinUntrusted(folder, path, origin);
     const kind: string = type.split('.').at(-1) ?? '';
@@ -117,6 +151,9 @@ async function readModules(
       case 'Dense':
         dense.push(await readDense(inside()));
         break;
+      case 'LogitScore':
+        logitScore = await readLogitScore(join(inside(), 'config.json'));
+        break;
       case 'Normalize':
         normalize = true;
         break;
@@ -124,8 +161,15 @@ async function readModules(
         throw new ModelError(`${origin} has a module that can't be served: ${type}`);
     }
   }
-  if (pooling.length === 0) throw new ModelError(`${origin} has no pooling`);
-  return { pooling, dense, normalize };
+  if (pooling.length === 0 && logitScore === null) {
+    throw new ModelError(`${origin} has no pooling`);
+  }
+  return { pooling, dense, normalize, logitScore };
+}
+
+async function readLogitScore(path: string): Promise<LogitScore> {
+  const config = await readChecked(path, logitScoreSchema);
+  return { trueTokenId: config.true_token_id, falseTokenId: config.false_token_id ?? null };
 }
 
 async function readPooling(path: string): Promise<readonly Pooling[]> {

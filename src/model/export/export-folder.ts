@@ -50,6 +50,7 @@ const VARIANTS: Readonly<Record<string, readonly [Precision, ActivationDtype]>> 
 const size = z.int().positive();
 const vocabSize = size.max(MODEL_LIMITS.vocabSize);
 const positions = size.max(MODEL_LIMITS.positions);
+const width = size.max(MODEL_LIMITS.width);
 const headSize = size.max(MODEL_LIMITS.headDim);
 
 const configSchema = z.looseObject({
@@ -57,7 +58,7 @@ const configSchema = z.looseObject({
   vocab_size: vocabSize,
   max_position_embeddings: positions,
   head_dim: headSize.nullish(),
-  hidden_size: size.max(MODEL_LIMITS.width).nullish(),
+  hidden_size: width.nullish(),
   num_attention_heads: size.max(MODEL_LIMITS.heads).nullish(),
   attn_logit_softcapping: z.number().nullish(),
 });
@@ -70,6 +71,7 @@ const genaiSchema = z.looseObject({
     decoder: z.looseObject({
       filename: z.string(),
       head_size: headSize.nullish(),
+      hidden_size: width.nullish(),
       inputs: z.looseObject({ input_ids: z.string().default('input_ids') }),
       outputs: z.looseObject({ logits: z.string().default('logits') }),
     }),
@@ -150,6 +152,7 @@ export function parseExportConfig(json: unknown, origin: string): ExportConfig {
   return {
     family: data.model_type,
     vocabSize: data.vocab_size,
+    hiddenSize: hidden ?? null,
     maxPositionEmbeddings: data.max_position_embeddings,
     headDim: data.head_dim ?? (hidden && heads ? hidden / heads : null),
     attentionSoftcap: data.attn_logit_softcapping ?? null,
@@ -179,6 +182,7 @@ async function inspectGenaiFolder(path: string, names: readonly string[]): Promi
   const config: ExportConfig = {
     family: type,
     vocabSize: numTokens,
+    hiddenSize: decoder.hidden_size ?? null,
     maxPositionEmbeddings: length,
     headDim: decoder.head_size ?? null,
     attentionSoftcap: null,

@@ -13,6 +13,7 @@ import { regroupAttention } from './export-attention.ts';
 import { pickLogits } from './export-lm-head.ts';
 import { quantizeActivations } from './export-matmuls.ts';
 import { packPositions } from './export-positions.ts';
+import { HIDDEN_OUTPUT } from '../graph/decoder-parts.ts';
 import { cast } from '../quantize/float-matrix.ts';
 import { declareKvScales, type LayerKvScales } from '../graph/kv-scales.ts';
 import type { KvCacheDtype, Precision } from '../build/manifest.ts';
@@ -24,6 +25,8 @@ export interface ExportConfig {
   /** Such as `llama`. */
   readonly family: string;
   readonly vocabSize: number;
+  /** Null where nothing says it: then it gives no embeddings. */
+  readonly hiddenSize: number | null;
   readonly maxPositionEmbeddings: number;
   /** Null where it is left to the graph. */
   readonly headDim: number | null;
@@ -188,8 +191,13 @@ export function rewriteExport(
     regroupAttention(graph, node, layer, numHeads * headDim, packing, kvScales);
   }
   // Where they are float32 already, ONNX Runtime drops the cast.
-  cast(graph, 'logits', pickLogits(graph, ownLogits, 'logits_index'), 'float');
+  const { logits, hidden } = pickLogits(graph, ownLogits, 'logits_index');
+  cast(graph, 'logits', logits, 'float');
   graph.output('logits', 'float', ['wanted', config.vocabSize]);
+  if (hidden !== null && config.hiddenSize !== null) {
+    cast(graph, HIDDEN_OUTPUT, hidden, 'float');
+    graph.output(HIDDEN_OUTPUT, 'float', ['wanted', config.hiddenSize]);
+  }
   declareSlotOutputs(graph, groups, cache);
   const missing = graph.missing();
   if (missing !== null) {

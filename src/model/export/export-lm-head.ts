@@ -37,18 +37,24 @@ const CHOICES: ReadonlySet<string> = new Set(['Gather', 'Slice', 'Unsqueeze']);
 /**
  * Has an export's logits, [batch, seq, vocab], computed for wanted tokens only: [wanted, vocab].
  * @param index int64 [wanted] among batch times seq tokens
- * @returns the name of the logits, of the export's own type
+ * @returns the names of the logits, and of the hidden states that the last matmul reads, [wanted, hidden],
+ *   both of the export's own type; null where it is not known which these are
  */
-export function pickLogits(graph: GraphRewriter, logits: string, index: string): string {
+export function pickLogits(
+  graph: GraphRewriter,
+  logits: string,
+  index: string,
+): { readonly logits: string; readonly hidden: string | null } {
   const { hidden, path } = lmHead(graph, logits);
   const flat = flatten(graph, 'lm_head/tokens', withoutChoice(graph, hidden));
   const wanted = graph.node('lm_head/wanted', 'Gather', [flat, index]);
-  if (path.length === 0) return wanted;
+  if (path.length === 0) return { logits: wanted, hidden: null };
   for (const node of path)
     node.input = node.input.map((input) => (input === hidden ? wanted : input));
   // A constant of more dimensions would bring its own to the result.
   const ranks = path.flatMap(({ input }) => input.map((value) => rankOf(graph, value)));
-  return Math.max(...ranks) > 2 ? flatten(graph, 'lm_head/flat', logits) : logits;
+  const picked = Math.max(...ranks) > 2 ? flatten(graph, 'lm_head/flat', logits) : logits;
+  return { logits: picked, hidden: wanted };
 }
 
 /** [batch, seq, n] to [batch * seq, n]. */

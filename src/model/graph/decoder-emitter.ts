@@ -13,7 +13,7 @@ import {
   weightFormats,
 } from '../quantize/weight-format.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
-import { capLogits, fusedParts, scaleEmbedding } from './decoder-parts.ts';
+import { capLogits, declareHidden, fusedParts, scaleEmbedding } from './decoder-parts.ts';
 import { DecoderNorms, type HiddenState } from './decoder-norms.ts';
 import { normalizeHeads } from './head-norms.ts';
 import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
@@ -82,6 +82,7 @@ export class DecoderEmitter {
     const { normalized } = this.#norms.add(family.tensors.finalNorm, hidden, residual, logitScale);
     this.#project(normalized, embedding);
     graph.output('logits', 'float', ['wanted', vocabSize]);
+    declareHidden(graph, this.#config, this.#activations, normalized);
     attention.declareOutputs();
     return graph;
   }

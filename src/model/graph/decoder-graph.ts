@@ -15,8 +15,9 @@ import type { GroupPrefix } from './token-packing.ts';
  * int64 [wanted], the places in `input_ids`, sequence by sequence, whose logits are wanted; and
  * `past_key_values.{layer}.key|value` [batch, kv_heads, capacity, head_dim], of the activations' type or
  * int8.
- * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, shaped like the past:
- * bound to the past's own buffers, they are appended to in place.
+ * Outputs: `logits` float [wanted, vocab]; `hidden` float [wanted, hidden], the last norm's output; and
+ * `present.{layer}.key|value`, shaped like the past: bound to the past's own buffers, they are appended
+ * to in place.
  */
 export function buildDecoderGraph(
   config: DecoderConfig,
@@ -54,8 +55,8 @@ export function buildMixedGraph(
  * that one sequence has here and the length of the longest with them; `logits_index` int64 [wanted];
  * and `past_key_values.{layer}.key|value` [pages, page length, kv_heads, head_dim] of the
  * activations' type; a page's length is a power of two from 16 on.
- * Outputs: `logits` float [wanted, vocab] and `present.{layer}.key|value`, bound to the past's own
- * buffers.
+ * Outputs: `logits` float [wanted, vocab], `hidden` float [wanted, hidden] and
+ * `present.{layer}.key|value`, bound to the past's own buffers.
  */
 export function buildPagedGraph(
   config: DecoderConfig,

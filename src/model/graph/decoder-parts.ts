@@ -1,8 +1,11 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { scalar } from '../quantize/float-matrix.ts';
+import { cast, scalar } from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import type { LinearPart } from './linear.ts';
+
+/** Name of a decoder's output of hidden states; a graph may lack it. */
+export const HIDDEN_OUTPUT = 'hidden';
 
 /** Adds what embeddings are multiplied by, if anything. */
 export function scaleEmbedding(
@@ -31,6 +34,26 @@ export function capLogits(
   const share = graph.node('lm_head/Share', 'Div', ['lm_head/Uncapped', cap]);
   const capped = graph.node('lm_head/Tanh', 'Tanh', [share]);
   graph.node('lm_head/Capped', 'Mul', [capped, cap], { outputs: ['logits'] });
+}
+
+/**
+ * Adds the output `hidden` [wanted, hidden]: what the last norm gives. A run that does not ask for it
+ * brings it nowhere.
+ * @param normalized what the norm gives, times the logits' scale
+ */
+export function declareHidden(
+  graph: GraphBuilder,
+  { hiddenSize, logitScale }: DecoderConfig,
+  type: FloatType,
+  normalized: string,
+): void {
+  let hidden = normalized;
+  if (logitScale !== 1) {
+    const scale = scalar(graph, 'hidden/scale', type, logitScale);
+    hidden = graph.node('hidden/Unscaled', 'Div', [normalized, scale]);
+  }
+  cast(graph, HIDDEN_OUTPUT, hidden, 'float');
+  graph.output(HIDDEN_OUTPUT, 'float', ['wanted', hiddenSize]);
 }
 
 /**

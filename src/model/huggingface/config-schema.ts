@@ -67,6 +67,7 @@ export const configSchema = z.looseObject({
   attention_bias: z.boolean().default(false),
   mlp_bias: z.boolean().default(false),
   tie_word_embeddings: z.boolean().default(false),
+  architectures: z.array(z.string()).nullish(),
   sliding_window: count.nullish(),
   use_sliding_window: z.boolean().default(false),
   max_window_layers: z.int().nonnegative().nullish(),

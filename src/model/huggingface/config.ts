@@ -129,7 +129,8 @@ export function parseDecoderConfig(
     localRopeTheta: rope.localTheta,
     attentionScale: hf.attention_multiplier ?? (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
     slidingWindows: slidingWindows(hf, family.slidingWindow, rope.maxPositionEmbeddings),
-    tieWordEmbeddings: hf.tie_word_embeddings,
+    // A model that was trained for embeddings may have no LM head; what it generates means nothing.
+    tieWordEmbeddings: hf.tie_word_embeddings || isWithoutHead(hf),
     queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
     attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
     mlpBias: hasBias(family.bias.mlp, hf),
@@ -220,4 +221,10 @@ function checkPositions({ maxPositionEmbeddings, headDim }: DecoderConfig, origi
 
 function issues(error: z.ZodError): string {
   return error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+}
+
+/** Such as `MistralModel`, which makes hidden states alone. */
+function isWithoutHead({ architectures }: HuggingFaceConfig): boolean {
+  const [name, ...others] = architectures ?? [];
+  return name !== undefined && others.length === 0 && name.endsWith('Model');
 }

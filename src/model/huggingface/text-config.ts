@@ -30,12 +30,13 @@ const multimodalSchema = z.looseObject({
 });
 
 /**
- * The prefix of a text model's tensors inside a multimodal model, and its prefix in a model of its
- * own.
+ * The prefix of a text model's tensors inside a multimodal model, or in one without an LM head, and its
+ * prefix in a model of its own.
  */
 const PREFIXES = [
   [/^language_model\./, ''],
   [/^model\.(language_model|text_model)\./, 'model.'],
+  [/^(?=(embed_tokens|layers|norm)\.)/, 'model.'],
 ] as const;
 
 /**
@@ -57,7 +58,7 @@ export function textModelConfig(json: unknown): unknown {
   };
 }
 
-/** What a tensor of a multimodal model's text model is called in a text model by itself. */
+/** What a tensor of a text model is called in one by itself, with an LM head. */
 export function textModelTensor(name: string): string {
   return PREFIXES.reduce((text, [prefix, plain]) => text.replace(prefix, plain), name);
 }

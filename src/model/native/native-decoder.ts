@@ -1,7 +1,8 @@
 import { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { capLogits, fusedParts, scaleEmbedding } from '../graph/decoder-parts.ts';
+import { capLogits, declareHidden, fusedParts, scaleEmbedding } from '../graph/decoder-parts.ts';
 import { DecoderNorms } from '../graph/decoder-norms.ts';
+import { emitRmsNorm } from '../graph/rms-norm.ts';
 import { type HeadNorms, layerTensorNames } from '../huggingface/families.ts';
 import { type LinearLayer, loadBias } from '../graph/linear.ts';
 import type { KvCacheDtype, Precision } from '../build/manifest.ts';
@@ -145,6 +146,11 @@ class NativeEmitter {
     capLogits(this.#graph, this.#config, (logits) =>
       emitNativeLinear(this.#graph, this.#weights, source, 8, logits, hidden, { norm }),
     );
+    // The product has its norm inside: what embeddings are made of takes one of its own.
+    const normalized = norm
+      ? emitRmsNorm(this.#graph, 'hidden/Norm', hidden, norm.weight, norm.epsilon)
+      : hidden;
+    declareHidden(this.#graph, this.#config, 'float', normalized);
   }
 
   /** A layer's product added to the residual, after a norm if there is one. */

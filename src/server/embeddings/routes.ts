@@ -3,7 +3,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
-import type { EncoderRuntime, ServerContext, ServerEnv } from '../context.ts';
+import type { EncoderRuntime, ServerContext, ServerEnv, TextRuntime } from '../context.ts';
 import { unavailable } from '../errors.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { writeJsonPieces } from '../http/json-pieces.ts';
@@ -24,9 +24,12 @@ import {
   parseTeiRerank,
 } from './bodies.ts';
 
-/** Answers a body with the encoder that it names. */
+/** What makes vectors and scores: encoders, and models that generate text. */
+type EmbeddingRuntime = Pick<EncoderRuntime | TextRuntime, 'encoder' | 'model'>;
+
+/** Answers a body with the model that it names. */
 type Answer = (
-  runtime: EncoderRuntime,
+  runtime: EmbeddingRuntime,
   json: unknown,
   caller: Caller,
   c: Context<ServerEnv>,
@@ -49,7 +52,7 @@ export function embeddingRoutes(app: Hono<ServerEnv>, context: ServerContext): v
       const caller = callerOf(context, c);
       if (context.isDraining()) throw unavailable('The server is shutting down.');
       const json = await context.bodies.read(c.env.incoming, caller.client);
-      const { runtime, release } = await acquireKind(context, json, caller, 'encoder');
+      const { runtime, release } = await acquireKind(context, json, caller, 'encoder', 'text');
       try {
         return await answer(runtime, json, withOwnDeadline(json, caller), c);
       } finally {
@@ -60,7 +63,7 @@ export function embeddingRoutes(app: Hono<ServerEnv>, context: ServerContext): v
 }
 
 async function embed(
-  { encoder, model }: EncoderRuntime,
+  { encoder, model }: EmbeddingRuntime,
   json: unknown,
   caller: Caller,
   c: Context<ServerEnv>,
@@ -78,19 +81,20 @@ async function embed(
 }
 
 async function rerank(
-  { encoder, model }: EncoderRuntime,
+  { encoder, model }: EmbeddingRuntime,
   json: unknown,
   caller: Caller,
   c: Context<ServerEnv>,
 ): Promise<Response> {
   const body = parseRerank(json);
   const options = { priority: body.priority ?? 0 };
-  const scores = await encoder.rerank(body.query, body.documents, options, caller);
+  const pairs = body.documents.map((document) => [body.query, document] as const);
+  const scores = await encoder.score(pairs, options, caller);
   return c.json(rerankAnswer(scores, body, { id: createId('rerank-'), model: model.id }));
 }
 
 async function score(
-  { encoder, model }: EncoderRuntime,
+  { encoder, model }: EmbeddingRuntime,
   json: unknown,
   caller: Caller,
   c: Context<ServerEnv>,
@@ -102,7 +106,7 @@ async function score(
 }
 
 async function teiEmbed(
-  { encoder }: EncoderRuntime,
+  { encoder }: EmbeddingRuntime,
   json: unknown,
   caller: Caller,
   c: Context<ServerEnv>,
@@ -118,14 +122,15 @@ async function teiEmbed(
 }
 
 async function teiRerank(
-  { encoder }: EncoderRuntime,
+  { encoder }: EmbeddingRuntime,
   json: unknown,
   caller: Caller,
   c: Context<ServerEnv>,
 ): Promise<Response> {
   const body = parseTeiRerank(json);
   const options = { truncate: body.truncate ?? false };
-  const scores = await encoder.rerank(body.query, body.texts, options, caller);
+  const pairs = body.texts.map((text) => [body.query, text] as const);
+  const scores = await encoder.score(pairs, options, caller);
   return c.json(teiRerankAnswer(scores, body));
 }
 

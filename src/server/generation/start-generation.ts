@@ -3,13 +3,14 @@ import { setImmediate } from 'node:timers/promises';
 import type { Caller } from '../../front/caller.ts';
 import type { ChatDelta } from '../../front/chat/chat-delta.ts';
 import type { PreparedChat } from '../../front/chat/prepare-chat.ts';
+import { type GrantRules, grantTo } from '../../front/generation/client-grant.ts';
 import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import { type ModelFacts, RequestRecord } from '../../front/request-record.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import { LIMITS } from '../../limits.ts';
-import type { ModelContext, ServerConfig, ServerContext } from '../context.ts';
+import type { ModelContext, ServerContext } from '../context.ts';
 import { withDeadline } from './deadline.ts';
 import { unavailable } from '../errors.ts';
 import { createId } from '../ids.ts';
@@ -163,23 +164,16 @@ export async function startChat(
   return mapStream(generated, (delta) => deltas.push(delta));
 }
 
-/**
- * Sets what a request may not choose itself: its client, and with it who can find the prefixes that
- * it leaves in the cache. Without API keys the request's own `user` field says whose it is.
- */
 function grant(
   request: FanOutRequest,
   { client, record }: Pick<Caller, 'client'> & { readonly record: RequestRecord },
-  { priorities: { min, max }, sharePrefixCache }: ServerConfig,
+  rules: GrantRules,
 ): FanOutRequest {
-  const prompts = request.prompts.map((prompt) => {
-    const { priority = 0, cacheSalt = '' } = prompt;
-    const granted = { ...prompt, record, priority: Math.min(Math.max(priority, min), max) };
-    if (client === '') return granted;
-    if (sharePrefixCache) return { ...granted, client };
-    // As JSON, one client's salt cannot equal another client's.
-    return { ...granted, client, cacheSalt: JSON.stringify([client, cacheSalt]) };
-  });
+  const prompts = request.prompts.map((prompt) => ({
+    ...prompt,
+    ...grantTo(client, prompt, rules),
+    record,
+  }));
   return { ...request, prompts };
 }
 

@@ -14,7 +14,7 @@ import { toApiError } from '../to-api-error.ts';
 import { readTensorBody } from './body.ts';
 import { toKserveEnvelope } from './errors.ts';
 import type { InferRequest } from './infer-request.ts';
-import { withNamedModel } from './inference.ts';
+import { withTextModel } from './inference.ts';
 import { generateTexts, streamText, type TextAnswer } from './text-generation.ts';
 import { textRequestOfFields } from './text-request.ts';
 
@@ -41,7 +41,7 @@ export async function answerGenerate(
   const body = parseWith(generateBody, json ?? null);
   const { details, ...parameters } = body.parameters ?? {};
   const text = textRequestOfFields(body.text_input, parameters, target.streams);
-  return withNamedModel(context, target, caller, async (model) => {
+  return withTextModel(context, target, caller, async (model) => {
     const toJson = answerWriter(model, body.id ?? '', details === true);
     if (!target.streams) {
       const [answer] = await generateTexts(model, text, caller);

@@ -1,6 +1,6 @@
-/** What the protocol has to know of a kind of model to serve it through tensors. */
+/** What the protocol has to know of a model to serve it through tensors. */
 import type { Caller } from '../../front/caller.ts';
-import type { ModelContext } from '../context.ts';
+import type { ModelKey } from '../../front/registry/model-definition.ts';
 import type { InferRequest, InferResponse } from './infer-request.ts';
 import type { TensorMetadata } from './tensor.ts';
 
@@ -8,19 +8,31 @@ export interface TensorInput extends TensorMetadata {
   readonly isOptional: boolean;
 }
 
-export interface InferenceKind {
+/** What a model says of itself. */
+export interface InferenceSignature {
   /** What the protocol calls the kind of model. */
   readonly platform: string;
   readonly inputs: readonly TensorInput[];
   readonly outputs: readonly TensorMetadata[];
   /** Whether an answer may come in several pieces. */
   readonly streams: boolean;
+  /** Of the first dimension of all tensors; 0 where the batch is the server's own matter. */
+  readonly maxBatchSize: number;
+}
+
+/** A loaded model, by whatever it computes. */
+export interface InferenceModel {
+  readonly key: ModelKey;
+  readonly signature: InferenceSignature;
   /** The whole answer. @throws ApiError 4xx when the request can't be served, and as generations do */
-  infer(model: ModelContext, request: InferRequest, caller: Caller): Promise<InferResponse>;
+  infer(request: InferRequest, caller: Caller): Promise<InferResponse>;
   /** The answer in pieces, one alone where the request wants no stream. @throws as `infer` */
-  stream(
-    model: ModelContext,
-    request: InferRequest,
-    caller: Caller,
-  ): Promise<AsyncIterable<InferResponse>>;
+  stream(request: InferRequest, caller: Caller): Promise<AsyncIterable<InferResponse>>;
+}
+
+/** The answer of a model that has no pieces of one. */
+export async function* inOnePiece(
+  answer: () => Promise<InferResponse>,
+): AsyncGenerator<InferResponse, void> {
+  yield await answer();
 }

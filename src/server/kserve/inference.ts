@@ -1,34 +1,61 @@
 /** From a checked request to the model that answers it, over REST and gRPC alike. */
 import type { Caller } from '../../front/caller.ts';
-import type { ModelContext, ServerContext } from '../context.ts';
+import type { Lease } from '../../front/registry/model-registry.ts';
+import type { AnyRuntime, ModelContext, ServerContext } from '../context.ts';
 import { requireServing } from '../generation/start-generation.ts';
-import { acquireNamed } from '../model-access.ts';
+import { acquireNamed, modelOf, requireText } from '../model-access.ts';
+import { encoderModel } from './encoder-model.ts';
 import type { InferRequest, InferResponse } from './infer-request.ts';
-import type { InferenceKind } from './inference-kind.ts';
-import { TEXT_GENERATION } from './text-generation.ts';
+import type { InferenceModel } from './inference-kind.ts';
+import { tensorModel } from './tensor-model.ts';
+import { textModel } from './text-generation.ts';
 
-/** How a model is asked; there is one kind so far. */
-export function kindOf(_model: ModelContext): InferenceKind {
-  return TEXT_GENERATION;
+type Target = Pick<InferRequest, 'model' | 'version'>;
+
+function inferenceModel(context: ServerContext, lease: Lease<AnyRuntime>): InferenceModel {
+  const { runtime, definition } = lease;
+  switch (runtime.kind) {
+    case 'text':
+      return textModel(modelOf(context, { ...lease, runtime }));
+    case 'encoder':
+      return encoderModel(context, definition, runtime);
+    case 'tensors':
+      return tensorModel(context, definition, runtime);
+  }
 }
 
 /** What the registry calls a version of a model. @param version empty for the one that serves */
-export function registryName(model: string, version: string): string {
+export function registryName({ model, version }: Target): string {
   return version === '' ? model : `${model}@${version}`;
 }
 
-/** Runs `action` with a model, which stays loaded until it is done. @throws as the registry does */
-export async function withNamedModel<T>(
+/** Runs `action` with a model of any kind, which stays loaded until it is done. @throws as the registry does */
+export async function withInference<T>(
   context: ServerContext,
-  { model: name, version }: Pick<InferRequest, 'model' | 'version'>,
+  target: Target,
+  caller: Caller,
+  action: (model: InferenceModel) => T | Promise<T>,
+): Promise<T> {
+  const lease = await acquireNamed(context, registryName(target), caller);
+  try {
+    return await action(inferenceModel(context, lease));
+  } finally {
+    lease.release();
+  }
+}
+
+/** The same with a model that generates text. @throws also ApiError 400 for one that does not */
+export async function withTextModel<T>(
+  context: ServerContext,
+  target: Target,
   caller: Caller,
   action: (model: ModelContext) => Promise<T>,
 ): Promise<T> {
-  const { model, release } = await acquireNamed(context, registryName(name, version), caller);
+  const lease = await acquireNamed(context, registryName(target), caller);
   try {
-    return await action(model);
+    return await action(modelOf(context, requireText(lease)));
   } finally {
-    release();
+    lease.release();
   }
 }
 
@@ -39,9 +66,7 @@ export async function infer(
   caller: Caller,
 ): Promise<InferResponse> {
   requireServing(context, caller.client);
-  return withNamedModel(context, request, caller, (model) =>
-    kindOf(model).infer(model, request, caller),
-  );
+  return withInference(context, request, caller, (model) => model.infer(request, caller));
 }
 
 /** The pieces of an answer, which end early when nobody takes them any more. @throws as `infer` */
@@ -51,11 +76,10 @@ export async function* streamInfer(
   caller: Caller,
 ): AsyncGenerator<InferResponse, void> {
   requireServing(context, caller.client);
-  const name = registryName(request.model, request.version);
-  const { model, release } = await acquireNamed(context, name, caller);
+  const lease = await acquireNamed(context, registryName(request), caller);
   try {
-    yield* await kindOf(model).stream(model, request, caller);
+    yield* await inferenceModel(context, lease).stream(request, caller);
   } finally {
-    release();
+    lease.release();
   }
 }

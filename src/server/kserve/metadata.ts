@@ -3,8 +3,8 @@ import type { Caller } from '../../front/caller.ts';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
 import type { ServerContext } from '../context.ts';
 import { modelNotFound } from '../errors.ts';
-import { kindOf, withNamedModel } from './inference.ts';
-import type { InferenceKind } from './inference-kind.ts';
+import { withInference } from './inference.ts';
+import type { InferenceSignature } from './inference-kind.ts';
 
 export interface ServerMetadata {
   readonly name: string;
@@ -25,10 +25,7 @@ export function serverMetadata({ config }: Pick<ServerContext, 'config'>): Serve
   return { name: 'chairlift', version: config.version, extensions: EXTENSIONS };
 }
 
-export interface ModelMetadata extends Pick<
-  InferenceKind,
-  'platform' | 'inputs' | 'outputs' | 'streams'
-> {
+export interface ModelMetadata extends InferenceSignature {
   readonly name: string;
   readonly versions: readonly string[];
 }
@@ -40,13 +37,12 @@ export function modelMetadata(
   version: string,
   caller: Caller,
 ): Promise<ModelMetadata> {
-  return withNamedModel(context, { model: name, version }, caller, async (model) => {
-    const { platform, inputs, outputs, streams } = kindOf(model);
+  return withInference(context, { model: name, version }, caller, ({ key, signature }) => {
     const versions = context.models
       .list()
-      .filter((info) => info.name === model.modelKey.name)
+      .filter((info) => info.name === key.name)
       .map((info) => info.version);
-    return { name: model.modelKey.name, versions, platform, inputs, outputs, streams };
+    return { name: key.name, versions, ...signature };
   });
 }
 

@@ -29,22 +29,25 @@ export function modelConfig({
   inputs,
   outputs,
   streams,
+  maxBatchSize,
 }: ModelMetadata): ModelConfig {
+  // There the batch dimension is left out of the shapes.
+  const dimsOf = (shape: readonly number[]) => (maxBatchSize > 0 ? shape.slice(1) : shape);
   return {
     name,
     platform,
     backend: 'chairlift',
-    max_batch_size: 0,
+    max_batch_size: maxBatchSize,
     input: inputs.map((tensor) => ({
       name: tensor.name,
       data_type: dataTypeOf(tensor.datatype),
-      dims: tensor.shape,
+      dims: dimsOf(tensor.shape),
       optional: tensor.isOptional,
     })),
     output: outputs.map((tensor) => ({
       name: tensor.name,
       data_type: dataTypeOf(tensor.datatype),
-      dims: tensor.shape,
+      dims: dimsOf(tensor.shape),
     })),
     model_transaction_policy: { decoupled: streams },
   };

@@ -13,7 +13,8 @@ import { grammarOf } from '../generation/structured-outputs.ts';
 import { CompletionText, gather } from '../generation/gather.ts';
 import type { InferRequest, InferResponse } from './infer-request.ts';
 import { badTensor, type Tensor } from './tensor.ts';
-import type { InferenceKind } from './inference-kind.ts';
+import { embedTexts } from './encoder-model.ts';
+import { type InferenceModel, type InferenceSignature, inOnePiece } from './inference-kind.ts';
 import { INPUTS, type TextRequest, textRequestOf } from './text-request.ts';
 
 /** vLLM's default. */
@@ -27,9 +28,13 @@ export const OUTPUTS = {
   numOutputTokens: 'num_output_tokens',
 } as const;
 
-export const TEXT_GENERATION: InferenceKind = {
+/** A vector of each text, in place of what the model would go on with. */
+const EMBEDDING = 'embedding';
+
+const SIGNATURE: InferenceSignature = {
   platform: 'chairlift_text_generation',
   streams: true,
+  maxBatchSize: 0,
   inputs: [
     { name: INPUTS.text, datatype: 'BYTES', shape: [-1], isOptional: false },
     { name: INPUTS.stream, datatype: 'BOOL', shape: [1], isOptional: true },
@@ -41,8 +46,13 @@ export const TEXT_GENERATION: InferenceKind = {
     { name: OUTPUTS.finishReason, datatype: 'BYTES', shape: [-1] },
     { name: OUTPUTS.numInputTokens, datatype: 'UINT32', shape: [-1] },
     { name: OUTPUTS.numOutputTokens, datatype: 'UINT32', shape: [-1] },
+    { name: EMBEDDING, datatype: 'FP32', shape: [-1, -1] },
   ],
-  async infer(model, request, caller) {
+};
+
+/** Text is generated, unless the request wants the output `embedding` and nothing else. */
+export function textModel(model: ModelContext): InferenceModel {
+  const generate = async (request: InferRequest, caller: Caller): Promise<InferResponse> => {
     const text = textRequestOf(request);
     requireOutputs(request);
     if (text.stream) {
@@ -50,19 +60,29 @@ export const TEXT_GENERATION: InferenceKind = {
     }
     const toResponse = responseMaker(model, request, text.shape);
     return toResponse(await generateTexts(model, text, caller), true);
-  },
-  async stream(model, request, caller) {
-    const text = textRequestOf(request);
-    requireOutputs(request);
-    const toResponse = responseMaker(model, request, text.shape);
-    if (!text.stream) {
-      return (async function* () {
-        yield toResponse(await generateTexts(model, text, caller), true);
-      })();
-    }
-    return streamText(model, text, caller, (answer, isFinal) => toResponse([answer], isFinal));
-  },
-};
+  };
+  const infer = (request: InferRequest, caller: Caller) =>
+    wantsEmbeddings(request)
+      ? embedTexts(model.modelKey, model.encoder, request, caller)
+      : generate(request, caller);
+  return {
+    key: model.modelKey,
+    signature: SIGNATURE,
+    infer,
+    async stream(request, caller) {
+      if (wantsEmbeddings(request)) return inOnePiece(() => infer(request, caller));
+      const text = textRequestOf(request);
+      requireOutputs(request);
+      if (!text.stream) return inOnePiece(() => generate(request, caller));
+      const toResponse = responseMaker(model, request, text.shape);
+      return streamText(model, text, caller, (answer, isFinal) => toResponse([answer], isFinal));
+    },
+  };
+}
+
+function wantsEmbeddings({ outputs: [first, second] }: InferRequest): boolean {
+  return first?.name === EMBEDDING && second === undefined;
+}
 
 export interface TextAnswer {
   readonly text: string;

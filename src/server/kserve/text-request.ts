@@ -139,7 +139,8 @@ function objectOf(text: string, name: string): JsonObject {
   throw badTensor(name, 'expected a JSON object');
 }
 
-function stringsOf(tensor: Tensor): string[] {
+/** @throws ApiError 400 for what is no text */
+export function stringsOf(tensor: Tensor): string[] {
   if (tensor.datatype !== 'BYTES') throw badTensor(tensor.name, 'expected elements of type BYTES');
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   try {

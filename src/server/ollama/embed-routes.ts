@@ -57,7 +57,7 @@ async function embed(
   const { model, inputs, ...options } = parse(json);
   const askedAt = performance.now();
   const named = { ...(json as object), model: toRegistryName(model, context.models.list()) };
-  const { runtime, release } = await acquireKind(context, named, caller, 'encoder');
+  const { runtime, release } = await acquireKind(context, named, caller, 'encoder', 'text');
   const loadMs = performance.now() - askedAt;
   try {
     return { embeddings: await runtime.encoder.embed(inputs, options, caller), model, loadMs };

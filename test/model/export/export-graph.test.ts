@@ -11,6 +11,7 @@ const FILE = 'test/exports/hub/onnx/model.onnx';
 const CONFIG = {
   family: 'qwen3',
   vocabSize: 288,
+  hiddenSize: null,
   maxPositionEmbeddings: 512,
   headDim: 16,
   attentionSoftcap: null,

@@ -5,6 +5,10 @@ import type { EngineState } from '../../../src/front/engine-process/engine-contr
 import { Admission } from '../../../src/front/queue/admission.ts';
 import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat/chat-format.ts';
 import type { Generator } from '../../../src/front/generation/generation.ts';
+import { DecoderEncoder } from '../../../src/front/encoder/decoder-encoder.ts';
+import { PromptReader } from '../../../src/front/generation/prompt-reader.ts';
+import { LAST_TOKEN, readSentenceModules } from '../../../src/model/encoder/sentence-modules.ts';
+import { pairTemplate } from '../../../src/front/chat/pair-template.ts';
 import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
 import { observeAll } from '../../../src/front/generation/observe-all.ts';
 import { type ModelControl, ModelRegistry } from '../../../src/front/registry/model-registry.ts';
@@ -170,26 +174,51 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const modelKey = { name: MODEL, version: '1' };
   const tokenizer = createTokenizer();
   const template = new ChatTemplate(new Map([['default', TEMPLATE]]), {});
-  const textModel = { tokenizer, chat: new PlainChatEncoder(template, tokenizer) };
+  const pairs = new PlainChatEncoder(pairTemplate(null), tokenizer);
+  const textModel = {
+    tokenizer,
+    chat: new PlainChatEncoder(template, tokenizer),
+    pairs: () => pairs,
+  };
   let isLeaving = false;
   let isDraining = false;
+  const generator =
+    options.generator ??
+    new TextGenerator({
+      engine,
+      tokenizer,
+      admission,
+      eosTokenIds: [EOS_TOKEN_ID],
+      observe: observeAll(
+        modelMetrics.observe.bind(modelMetrics),
+        ({ record }) => record ?? null,
+        () => statistics.observe(modelKey),
+      ),
+    });
+  const prompts = new PromptEncoder({
+    model: textModel,
+    admission,
+    pool: options.promptPool ?? { run: async (job) => runPromptJob(textModel, job) },
+  });
+  const maxModelLen = options.maxModelLen ?? MAX_MODEL_LEN;
+  const rules = { ...DEFAULT_SERVER_CONFIG, ...config };
+  const encoder = new DecoderEncoder({
+    reader: new PromptReader({ generator, rules, parallel: 4 }),
+    prompts,
+    tokenizer,
+    modules: {
+      ...(await readSentenceModules(null, LAST_TOKEN)),
+      logitScore: { trueTokenId: tokensOf('y')[0] ?? 0, falseTokenId: tokensOf('n')[0] ?? 0 },
+    },
+    hiddenSize: engine.info.hiddenSize,
+    maxModelLen,
+  });
   const runtime: TextRuntime = {
     kind: 'text',
     memoryBytes: 0,
     stop: async () => {},
-    generator:
-      options.generator ??
-      new TextGenerator({
-        engine,
-        tokenizer,
-        admission,
-        eosTokenIds: [EOS_TOKEN_ID],
-        observe: observeAll(
-          modelMetrics.observe.bind(modelMetrics),
-          ({ record }) => record ?? null,
-          () => statistics.observe(modelKey),
-        ),
-      }),
+    generator,
+    encoder,
     engine,
     admission: {
       mostPerRequest: options.maxSequencesPerRequest ?? 128,
@@ -201,11 +230,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       close: () => admission.close(),
     },
     tokenizer,
-    prompts: new PromptEncoder({
-      model: textModel,
-      admission,
-      pool: options.promptPool ?? { run: async (job) => runPromptJob(textModel, job) },
-    }),
+    prompts,
     chatFormat: options.chatFormat ?? PLAIN_CHAT,
     grammars: options.grammars ?? {
       check: async (source, { client }) => ({
@@ -217,7 +242,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     model: {
       id: MODEL,
       created: 1_700_000_000,
-      maxModelLen: options.maxModelLen ?? MAX_MODEL_LEN,
+      maxModelLen,
       vocabSize: VOCAB_SIZE,
       samplingDefaults: options.samplingDefaults ?? {},
     },

@@ -1,0 +1,80 @@
+/** Any ONNX model without state, through its own tensors. */
+import type { Caller } from '../../front/caller.ts';
+import type { ModelKey } from '../../front/registry/model-definition.ts';
+import type { GraphSignature, TensorSpec } from '../../encoder/tensors/signature.ts';
+import { dataFromBytes, type TensorValue } from '../../encoder/tensors/tensor.ts';
+import type { ServerContext, TensorRuntime } from '../context.ts';
+import type { InferRequest, InferResponse } from './infer-request.ts';
+import { type InferenceModel, type InferenceSignature, inOnePiece } from './inference-kind.ts';
+import { observed } from './observed.ts';
+import { priorityOf, timeoutMsOf } from './request-parameters.ts';
+import { requireCount, type Tensor } from './tensor.ts';
+
+export function tensorModel(
+  context: ServerContext,
+  key: ModelKey,
+  { tensors: model }: Pick<TensorRuntime, 'tensors'>,
+): InferenceModel {
+  const answer = async (request: InferRequest, caller: Caller): Promise<InferResponse> => {
+    const { inputs, outputs, id } = request;
+    const options = {
+      outputs: outputs.length === 0 ? null : outputs.map(({ name }) => name),
+      priority: priorityOf(request),
+      timeoutMs: timeoutMsOf(request),
+    };
+    const made = await model.infer(inputs.map(toValue), options, caller);
+    return {
+      model: key.name,
+      version: key.version,
+      id,
+      outputs: made.map(toTensor),
+      isFinal: true,
+    };
+  };
+  const infer = (request: InferRequest, caller: Caller) =>
+    observed(context, key, () => answer(request, caller));
+  return {
+    key,
+    signature: toSignature(model.signature, model.maxBatchSize),
+    infer,
+    stream: async (request, caller) => inOnePiece(() => infer(request, caller)),
+  };
+}
+
+function toSignature(
+  { inputs, outputs, isBatched }: GraphSignature,
+  maxBatchSize: number,
+): InferenceSignature {
+  return {
+    platform: 'onnxruntime_onnx',
+    streams: false,
+    maxBatchSize: isBatched ? maxBatchSize : 0,
+    inputs: inputs.map((spec) => ({ ...toMetadata(spec), isOptional: false })),
+    outputs: outputs.map(toMetadata),
+  };
+}
+
+function toMetadata({ name, datatype, shape }: TensorSpec) {
+  return { name, datatype, shape: shape.map((size) => (typeof size === 'string' ? -1 : size)) };
+}
+
+/** @throws ApiError 400 where data and shape do not fit */
+function toValue(tensor: Tensor): TensorValue {
+  const { name, shape } = tensor;
+  if (tensor.datatype === 'BYTES') {
+    requireCount(tensor.data.length, shape, name);
+    return { name, shape, datatype: 'BYTES', data: tensor.data };
+  }
+  const { datatype, data } = tensor;
+  // Of other bytes than these two a compiler may make anything.
+  const bytes = datatype === 'BOOL' ? data.map((value) => (value === 0 ? 0 : 1)) : data;
+  return { name, shape, datatype, data: dataFromBytes(datatype, bytes) };
+}
+
+function toTensor(value: TensorValue): Tensor {
+  const { name, shape } = value;
+  if (value.datatype === 'BYTES') return { name, shape, datatype: 'BYTES', data: value.data };
+  const { buffer, byteOffset, byteLength } = value.data;
+  const data = new Uint8Array(buffer, byteOffset, byteLength);
+  return { name, shape, datatype: value.datatype, data };
+}

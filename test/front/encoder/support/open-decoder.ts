@@ -1,0 +1,59 @@
+/** A model that generates text, with all that makes embeddings and scores of it. */
+import { openDecoderEncoder } from '../../../../src/cli/open-decoder-encoder.ts';
+import { EngineClient } from '../../../../src/front/engine-process/engine-client.ts';
+import { TextGenerator } from '../../../../src/front/generation/text-generator.ts';
+import { PromptEncoder } from '../../../../src/front/prompts/prompt-encoder.ts';
+import { runPromptJob } from '../../../../src/front/prompts/prompt-job.ts';
+import { Admission, type AdmissionOptions } from '../../../../src/front/queue/admission.ts';
+import { loadTextModel } from '../../../../src/front/text/load-text-model.ts';
+import { prepareModel } from '../../../../src/model/build/prepare-model.ts';
+
+export interface OpenOptions {
+  readonly cacheDirectory: string;
+  readonly maxModelLen?: number;
+  readonly admission?: Partial<AdmissionOptions>;
+}
+
+const NUM_SEQS = 4;
+
+export async function openDecoder(
+  folder: string,
+  { cacheDirectory, maxModelLen = 1024, admission: bounds }: OpenOptions,
+) {
+  const source = { kind: 'folder', path: folder } as const;
+  const model = await prepareModel(source, { precision: 'fp32', cacheDirectory, maxModelLen });
+  const textModel = await loadTextModel({ folder, vocabSize: model.manifest.vocabSize });
+  const engine = new EngineClient();
+  await engine.start({
+    model,
+    maxNumSeqs: NUM_SEQS,
+    maxModelLen,
+    maxNumBatchedTokens: 256,
+    threads: 1,
+    kvCacheMemory: 2 ** 28,
+    prefixCaching: true,
+    targetItlMs: null,
+    batching: 'continuous',
+  });
+  const { tokenizer } = textModel;
+  const admission = new Admission({ concurrency: NUM_SEQS, maxQueue: 8, ...bounds });
+  const prompts = new PromptEncoder({
+    model: textModel,
+    admission,
+    pool: { run: async (job) => runPromptJob(textModel, job) },
+  });
+  const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds: [] });
+  const problems: string[] = [];
+  const encoder = await openDecoderEncoder({
+    folder,
+    generator,
+    prompts,
+    tokenizer,
+    rules: { priorities: { min: 0, max: 9 }, sharePrefixCache: false },
+    parallel: NUM_SEQS,
+    hiddenSize: engine.info.hiddenSize,
+    maxModelLen,
+    onProblem: (problem) => problems.push(problem),
+  });
+  return { encoder, engine, admission, tokenizer, problems };
+}
