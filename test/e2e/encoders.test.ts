@@ -1,10 +1,11 @@
 /** Tiny encoders next to a model that generates text, by a real server and the official client. */
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ollama } from 'ollama';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tableGraph } from '../server/support/stateless-models.ts';
 import { post } from '../support/http-client.ts';
 import { childrenOf, killNow, until } from '../support/processes.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
@@ -20,7 +21,9 @@ beforeAll(async () => {
     await cp(join('test/fixtures/encoders', name), join(folder, name), { recursive: true });
   }
   await cp('models/foothill', join(folder, 'foothill'), { recursive: true });
-  server = await startServer(['--model-repository', folder], cache.env);
+  await mkdir(join(folder, 'table'));
+  await writeFile(join(folder, 'table/model.onnx'), tableGraph());
+  server = await startServer(['--model-repository', folder, '--models-max', '5'], cache.env);
 });
 afterAll(async () => {
   await server.stop();
@@ -105,6 +108,56 @@ test('reranking orders documents as their scores do', async () => {
   const tei = await ask<{ index: number; text: string }[]>('/rerank', body);
   expect(tei.map(({ index }) => index)).toEqual(results.map(({ index }) => index));
   expect(tei[0]?.text).toBe(texts[tei[0]?.index ?? -1]);
+});
+
+test('a model that generates text embeds and ranks, while it generates', async () => {
+  const model = 'foothill';
+  const generating = ask<{ choices: { text: string }[] }>('/v1/completions', {
+    model,
+    prompt: 'Once upon a time',
+    max_tokens: 64,
+    temperature: 0,
+  });
+  const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 });
+  const { data } = await client.embeddings.create({ model, input: texts });
+  const [first, second, third] = data.map(({ embedding }) => embedding);
+  const dot = (a: number[] = [], b: number[] = []) =>
+    a.reduce((sum, value, at) => sum + value * (b[at] ?? NaN), 0);
+  expect(dot(first, first)).toBeCloseTo(1, 5);
+  expect(dot(first, third)).toBeGreaterThan(dot(first, second));
+  const { results } = await ask<{ results: { relevance_score: number }[] }>('/v1/rerank', {
+    model,
+    query: 'hello',
+    documents: texts,
+  });
+  const scores = results.map(({ relevance_score: score }) => score);
+  expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+  expect(new Set(scores).size).toBe(texts.length);
+  const { choices } = await generating;
+  const again = await ask('/v1/completions', {
+    model,
+    prompt: 'Once upon a time',
+    max_tokens: 64,
+    temperature: 0,
+  });
+  expect(again).toMatchObject({ choices: [{ text: choices[0]?.text }] });
+});
+
+test('tensors of texts and of numbers, by the Open Inference Protocol', async () => {
+  const tensor = { name: 'text_input', datatype: 'BYTES', shape: [3], data: texts };
+  const answer = await ask<{ outputs: { shape: number[]; data: number[] }[] }>(
+    '/v2/models/bert/infer',
+    { inputs: [tensor] },
+  );
+  const tei = await ask<number[][]>('/embed', { model: 'bert', inputs: texts });
+  expect(answer.outputs[0]?.shape).toEqual([3, tei[0]?.length]);
+  for (const [at, value] of tei.flat().entries()) {
+    expect(answer.outputs[0]?.data[at]).toBeCloseTo(value, 6);
+  }
+  const index = { name: 'index', datatype: 'INT64', shape: [2], data: [3, 1] };
+  expect(await ask('/v2/models/table/infer', { inputs: [index] })).toMatchObject({
+    outputs: [{ name: 'row', datatype: 'FP32', shape: [2, 2], data: [6, 7, 2, 3] }],
+  });
 });
 
 test.each([

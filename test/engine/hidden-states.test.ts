@@ -1,5 +1,6 @@
 /** What Transformers gives after the last norm, see scripts/references/embeddings.py. */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { EngineRequest, Readout, TokenOutput } from '../../src/engine/request.ts';
@@ -8,6 +9,7 @@ import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { BuiltModel } from '../../src/model/build/manifest.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
@@ -65,8 +67,16 @@ function largestDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
 }
 
 async function built(name: string, maxModelLen: number, kernels?: 'native'): Promise<BuiltModel> {
+  return builtFrom(`test/fixtures/families/${name}`, maxModelLen, kernels);
+}
+
+async function builtFrom(
+  path: string,
+  maxModelLen: number,
+  kernels?: 'native',
+): Promise<BuiltModel> {
   return prepareModel(
-    { kind: 'folder', path: `test/fixtures/families/${name}` },
+    { kind: 'folder', path },
     {
       precision: kernels ? 'int8' : 'fp32',
       maxModelLen,
@@ -120,6 +130,26 @@ describe('a text', () => {
     const [own = 0, expected = 1] = lengths;
     expect(dot / (own * expected)).toBeGreaterThan(0.99);
     expect(own / expected).toBeCloseTo(1, 1);
+  });
+
+  it('has it from a checkpoint without an LM head, as those of embedding models are', async () => {
+    const folder = await temporaryDirectory();
+    const original = 'test/fixtures/families/qwen3';
+    const config: object = JSON.parse(await readFile(`${original}/config.json`, 'utf8'));
+    const headless = { ...config, architectures: ['Qwen3Model'], tie_word_embeddings: false };
+    await writeFile(join(folder, 'config.json'), JSON.stringify(headless));
+    const file = await readFile(`${original}/model.safetensors`);
+    const end = 8 + Number(file.readBigUInt64LE());
+    const header = file.subarray(8, end).toString();
+    // As long as before: what is taken from names is added as space.
+    const renamed = header.replaceAll('"model.', '"').replaceAll('"lm_head.', '"unused.');
+    expect(renamed.length).toBeLessThan(header.length);
+    file.write(renamed.padEnd(header.length), 8);
+    await writeFile(join(folder, 'model.safetensors'), file);
+    const opened = open(await builtFrom(folder, 64), 64);
+    const values = valuesOf(run(opened, [reading(1, qwen3.ids)]), 1);
+    opened.decoder.release();
+    expect(largestDifference(values, qwen3.hidden)).toBeLessThan(2e-4);
   });
 
   it('has the logits of some tokens, which are those that a generation draws from', async () => {

@@ -3,6 +3,8 @@ import { status } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { GRPCInferenceService } from '../../src/grpc/proto/inference_pb.ts';
 import { babbles, MODEL, says } from '../server/support/test-server.ts';
+import { modelDefinition } from '../front/registry/fake-loader.ts';
+import { tableGraph, tensorRuntime } from '../server/support/stateless-models.ts';
 import { duplex, statusOf, unary, useGrpcServers } from './support/grpc-client.ts';
 import { bytesInput, flagInput, textOf, textRequest } from './support/requests.ts';
 
@@ -212,4 +214,49 @@ test('statistics and the repository', async () => {
   });
   await unary(client, methods.repositoryModelLoad, { modelName: MODEL });
   expect(await ready()).toHaveLength(1);
+});
+
+test('infer with the tensors of an ONNX model without state', async () => {
+  const runtime = await tensorRuntime('table', tableGraph());
+  const { client } = await server({
+    models: [modelDefinition('table', {}, { preload: true })],
+    runtimes: { table: runtime },
+  });
+  const metadata = await unary(client, methods.modelMetadata, { name: 'table' });
+  expect(metadata).toMatchObject({
+    platform: 'onnxruntime_onnx',
+    inputs: [{ name: 'index', datatype: 'INT64', shape: [-1n] }],
+  });
+  const { config } = await unary(client, methods.modelConfig, { name: 'table' });
+  expect(config).toMatchObject({ maxBatchSize: 8, output: [{ name: 'row', dims: [2n] }] });
+  const index = { name: 'index', datatype: 'INT64', shape: [2n] };
+  const typed = { ...index, contents: { int64Contents: [3n, 1n] } };
+  const raw = new Uint8Array(BigInt64Array.of(3n, 1n).buffer);
+  for (const request of [
+    { modelName: 'table', inputs: [typed] },
+    { modelName: 'table', inputs: [index], rawInputContents: [raw] },
+  ]) {
+    const { outputs, rawOutputContents } = await unary(client, methods.modelInfer, request);
+    expect(outputs).toMatchObject([{ name: 'row', datatype: 'FP32', shape: [2n, 2n] }]);
+    expect(new Float32Array(Uint8Array.from(rawOutputContents[0] ?? []).buffer)).toEqual(
+      Float32Array.of(6, 7, 2, 3),
+    );
+  }
+  const outside = { ...index, shape: [1n], contents: { int64Contents: [4n] } };
+  expect(
+    await statusOf(unary(client, methods.modelInfer, { modelName: 'table', inputs: [outside] })),
+  ).toMatchObject({ code: status.INVALID_ARGUMENT, details: expect.stringContaining('bounds') });
+});
+
+test('calls are counted by method and code', async () => {
+  const { client, context } = await server();
+  await unary(client, methods.modelInfer, textRequest('Hi', { max_tokens: 1 }));
+  await statusOf(unary(client, methods.modelInfer, { modelName: 'nobody' }));
+  const page = await context.metrics.text();
+  const counts = page.split('\n').filter((line) => line.startsWith('chairlift_grpc_calls_total{'));
+  const method = 'method="/inference.GRPCInferenceService/ModelInfer"';
+  expect(counts).toEqual([
+    `chairlift_grpc_calls_total{${method},code="OK"} 1`,
+    `chairlift_grpc_calls_total{${method},code="NOT_FOUND"} 1`,
+  ]);
 });

@@ -68,7 +68,8 @@ export function emptyData(datatype: NumberType, length: number): TensorData {
  */
 export function dataFromBytes(datatype: NumberType, bytes: Uint8Array): TensorData {
   const size = bytesPerElement(datatype);
-  const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice();
+  // `slice` of a Buffer would be no copy.
+  const aligned = bytes.byteOffset % size === 0 ? bytes : new Uint8Array(bytes);
   return new DATATYPES[datatype](
     aligned.buffer as ArrayBuffer,
     aligned.byteOffset,

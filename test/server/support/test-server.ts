@@ -138,6 +138,8 @@ export interface TestServerOptions {
   readonly control?: ModelControl;
   /** In place of the only one. All run on the same engine. */
   readonly models?: readonly ModelDefinition[];
+  /** Of models of other kinds, by name. */
+  readonly runtimes?: Readonly<Record<string, AnyRuntime>>;
   /** As of --keep-alive; for ever if left out. */
   readonly keepAliveMs?: number;
   readonly pullModel?: PullModel;
@@ -252,6 +254,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       estimate: async () => 0,
       async load({ name, flags: { failure } }) {
         if (typeof failure === 'string') throw new Error(failure);
+        const other = options.runtimes?.[name];
+        if (other !== undefined) return other;
         // Tests put other parts into that of the usual one.
         return name === MODEL ? runtime : { ...runtime, model: { ...runtime.model, id: name } };
       },

@@ -1,0 +1,79 @@
+/** Models without state, in processes of their own, as the server has them. */
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { TENSOR_BATCHING } from '../../../src/front/batching/default-batching.ts';
+import { TensorModel } from '../../../src/front/encoder/tensor-model.ts';
+import { TextModel } from '../../../src/front/encoder/text-model.ts';
+import { GraphBuilder } from '../../../src/onnx/graph-builder.ts';
+import { ModelProtoSchema, type TensorProto_DataType } from '../../../src/onnx/onnx_pb.ts';
+import type { EncoderRuntime, TensorRuntime } from '../../../src/server/context.ts';
+import { encoderFolder } from '../../encoder/support/encoders.ts';
+import { temporaryCache } from '../../support/temporary-cache.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+/** `y` is `x`. Both are [batch, 2], of an element type by ONNX's number. */
+export function pairGraph(elemType: TensorProto_DataType): Uint8Array {
+  const graph = new GraphBuilder('pair');
+  graph.input('x', 'float', ['batch', 2]);
+  graph.node('y', 'Identity', ['x']);
+  graph.output('y', 'float', ['batch', 2]);
+  const model = fromBinary(ModelProtoSchema, graph.toBytes());
+  for (const { type } of [...(model.graph?.input ?? []), ...(model.graph?.output ?? [])]) {
+    if (type?.value.case === 'tensorType') type.value.value.elemType = elemType;
+  }
+  return toBinary(ModelProtoSchema, model);
+}
+
+/** `row` [batch, 2] is the row of a table of 4 that `index` [batch] says. */
+export function tableGraph(): Uint8Array {
+  const graph = new GraphBuilder('table');
+  graph.input('index', 'int64', ['batch']);
+  graph.initializer('table', 'float', [4, 2], Float32Array.of(0, 1, 2, 3, 4, 5, 6, 7));
+  graph.node('row', 'Gather', ['table', 'index']);
+  graph.output('row', 'float', ['batch', 2]);
+  return graph.toBytes();
+}
+
+const served = (id: string) => ({
+  model: { id, created: 1_700_000_000 },
+  memoryBytes: 0,
+  stop: async () => {},
+});
+
+export async function tensorRuntime(id: string, graph: Uint8Array): Promise<TensorRuntime> {
+  const path = join(await temporaryDirectory(), 'model.onnx');
+  await writeFile(path, graph);
+  const tensors = new TensorModel({
+    source: { type: 'graph', path, isBatched: null },
+    threads: 1,
+    runTimeoutMs: 60_000,
+    batching: { ...TENSOR_BATCHING, maxBatchSize: 8 },
+  });
+  onTestFinished(() => tensors.stop());
+  await tensors.start();
+  const engine = { state: 'ready', silentMs: 0 } as const;
+  return { kind: 'tensors', tensors, engine, admission: IDLE, ...served(id) };
+}
+
+/** One of the tiny encoders of test/fixtures/encoders. */
+export async function encoderRuntime(id: string, name: string): Promise<EncoderRuntime> {
+  const cache = await temporaryCache();
+  onTestFinished(() => cache.remove());
+  const encoder = await TextModel.open({
+    folder: encoderFolder(name),
+    precision: 'fp32',
+    cacheDirectory: cache.path,
+    threads: 1,
+    tokenizerThreads: 1,
+    runTimeoutMs: 60_000,
+    batching: TENSOR_BATCHING,
+  });
+  onTestFinished(() => encoder.stop());
+  await encoder.start();
+  const engine = { state: 'ready', silentMs: 0 } as const;
+  return { kind: 'encoder', encoder, engine, admission: IDLE, ...served(id) };
+}
+
+const IDLE = { close: () => {}, onIdle: async () => {} };
