@@ -1,4 +1,5 @@
-"""Triton's own clients, over HTTP and gRPC, against a server of the embedded models.
+"""Triton's own clients, over HTTP and gRPC, against a server of the embedded models, a text encoder, and an
+ONNX graph by its own tensors.
 
     python3 -m venv triton && triton/bin/pip install 'tritonclient[http,grpc]==2.73.0'
     npm run build && triton/bin/python test/clients/triton.py
@@ -10,6 +11,7 @@ import json
 import os
 import queue
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,9 +30,21 @@ QUESTION = "<|im_start|>user\nWhat is 23 + 45?<|im_end|>\n<|im_start|>assistant\
 SAMPLING = json.dumps({"temperature": 0, "max_tokens": 32})
 
 
+def repository():
+    """The embedded models and a tiny encoder; its export also as a graph of any kind."""
+    folder = Path(tempfile.mkdtemp(prefix="chairlift-triton-"))
+    encoder = ROOT / "test/fixtures/encoders/bert"
+    for name in ["summit", "foothill"]:
+        (folder / name).symlink_to(ROOT / "models" / name)
+    (folder / "bert").symlink_to(encoder)
+    (folder / "graph").mkdir()
+    shutil.copy(encoder / "onnx/model.onnx", folder / "graph")
+    return folder
+
+
 def start():
     cache = os.environ.get("CHAIRLIFT_CACHE") or tempfile.mkdtemp(prefix="chairlift-triton-")
-    command = ["node", "dist/cli/main.js", "serve", "--model-repository", "models"]
+    command = ["node", "dist/cli/main.js", "serve", "--model-repository", str(repository())]
     flags = ["--port", "0", "--grpc-port", "0", "--log-level", "warn"]
     server = subprocess.Popen(
         command + flags,
@@ -107,6 +121,34 @@ def both(name, module, client):
     return answer
 
 
+def tensors(name, module, client):
+    """A text encoder, and the same graph by its own tensors."""
+    texts = np.array([b"the cat", b"a dog sat"], dtype=np.object_)
+    given = module.InferInput("text_input", [2], "BYTES")
+    given.set_data_from_numpy(texts)
+    vectors = client.infer("bert", [given]).as_numpy("embedding")
+    tell(f"{name} infer of an encoder", f"{vectors.shape}, lengths {np.linalg.norm(vectors, axis=1)}")
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    inputs = []
+    for input_name, values in [
+        ("input_ids", [[2, 5, 3]]),
+        ("attention_mask", [[1, 1, 1]]),
+        ("token_type_ids", [[0, 0, 0]]),
+    ]:
+        tensor = module.InferInput(input_name, [1, 3], "INT64")
+        tensor.set_data_from_numpy(np.array(values, dtype=np.int64))
+        inputs.append(tensor)
+    states = client.infer("graph", inputs).as_numpy("last_hidden_state")
+    tell(f"{name} infer of a graph", f"{states.dtype} {states.shape}")
+    assert states.shape[:2] == (1, 3) and np.isfinite(states).all()
+    try:
+        client.infer("graph", inputs[:1])
+        raise AssertionError("an input was missing")
+    except InferenceServerException as error:
+        tell(f"{name} input missing", f"{error.status()} {error.message()}")
+    return vectors, states
+
+
 def stream(client, answer):
     results = queue.Queue()
     client.start_stream(callback=lambda result, error: results.put((result, error)))
@@ -137,10 +179,13 @@ def main():
     server, http, grpc = start()
     try:
         tell("server", f"http {http}, grpc {grpc}")
-        over_http = both("http", httpclient, httpclient.InferenceServerClient(http, network_timeout=300))
+        http_client = httpclient.InferenceServerClient(http, network_timeout=300)
+        over_http = both("http", httpclient, http_client)
         client = grpcclient.InferenceServerClient(grpc)
         over_grpc = both("grpc", grpcclient, client)
         assert over_http == over_grpc
+        pairs = zip(tensors("http", httpclient, http_client), tensors("grpc", grpcclient, client))
+        assert all(np.array_equal(a, b) for a, b in pairs)
         stream(client, over_grpc)
         client.close()
     finally:
