@@ -2,6 +2,7 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
+import type { ChatDelta } from '../../front/chat/chat-delta.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import { callerOf } from '../auth/auth.ts';
@@ -10,10 +11,12 @@ import { requireServing, startChat } from '../generation/start-generation.ts';
 import { NAMED_EVENTS, writeEventStream } from '../http/sse.ts';
 import { countTokensBody, messagesBody } from '../schemas/anthropic.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { withModel } from '../model-access.ts';
+import type { JsonObject } from '../json-object.ts';
+import { acquireModel, withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { toChatRequest } from './chat-request.ts';
 import { toAnthropicEnvelope } from './errors.ts';
+import { eventsWhenLoaded, isLoading, wantsStream } from '../while-loading.ts';
 import { GrowingMessage } from './message.ts';
 
 export function messageRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
@@ -34,38 +37,63 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
   const caller = callerOf(context, c);
   requireServing(context, caller.client);
   const json = await context.bodies.read(incoming, caller.client);
-  return withModel(context, json, caller, (model) => answer(c, model, json, caller));
+  const acquiring = acquireModel(context, json, caller);
+  if (wantsStream(json) && (await isLoading(acquiring, context.config))) {
+    const events = eventsWhenLoaded(acquiring, async (model) => {
+      const { message, deltas } = await start(model, json, caller);
+      return withStart(message, deltas);
+    });
+    return streamTo(c, context, events);
+  }
+  const { model, release } = await acquiring;
+  try {
+    const { message, deltas } = await start(model, json, caller);
+    if (wantsStream(json)) {
+      return await streamTo(c, context, eventsOf(message, deltas), message.start());
+    }
+    for await (const delta of deltas) message.push(delta);
+    message.end();
+    return c.json(message.toJson());
+  } finally {
+    release();
+  }
 }
 
-async function answer(
-  c: Context<ServerEnv>,
-  context: ModelContext,
-  json: unknown,
-  caller: Caller,
-): Promise<Response> {
+function eventsOf(message: GrowingMessage, deltas: AsyncIterableIterator<ChatDelta>) {
+  return mapStream(
+    deltas,
+    (delta) => message.push(delta),
+    () => message.end(),
+  );
+}
+
+async function* withStart(message: GrowingMessage, deltas: AsyncIterableIterator<ChatDelta>) {
+  yield message.start();
+  yield* eventsOf(message, deltas);
+}
+
+async function start(context: ModelContext, json: unknown, caller: Caller) {
   const body = parseWith(messagesBody, json);
   const chat = await prepareChat(context, toChatRequest(body, context.model), caller);
   const message = new GrowingMessage(context.model.id, chat.generation);
   const deltas = await startChat(context, chat, caller);
-  if (body.stream === true) {
-    const events = mapStream(
-      deltas,
-      (delta) => message.push(delta),
-      () => message.end(),
-    );
-    await writeEventStream(c.env.outgoing, events, {
-      style: NAMED_EVENTS,
-      first: message.start(),
-      pingMs: context.config.ssePingMs,
-      // A response never sent: it holds the headers that middlewares have set.
-      headers: c.body(null).headers,
-      record: c.get('record'),
-      toErrorEvent: (error) =>
-        toAnthropicEnvelope(toApiError(error, context.logger), c.get('requestId')),
-    });
-    return RESPONSE_ALREADY_SENT;
-  }
-  for await (const delta of deltas) message.push(delta);
-  message.end();
-  return c.json(message.toJson());
+  return { message, deltas };
+}
+
+async function streamTo(
+  c: Context<ServerEnv>,
+  { config, logger }: ServerContext,
+  events: AsyncIterable<readonly JsonObject[]>,
+  first: readonly JsonObject[] = [],
+): Promise<Response> {
+  await writeEventStream(c.env.outgoing, events, {
+    style: NAMED_EVENTS,
+    first,
+    pingMs: config.ssePingMs,
+    // A response never sent: it holds the headers that middlewares have set.
+    headers: c.body(null).headers,
+    record: c.get('record'),
+    toErrorEvent: (error) => toAnthropicEnvelope(toApiError(error, logger), c.get('requestId')),
+  });
+  return RESPONSE_ALREADY_SENT;
 }

@@ -90,7 +90,8 @@ export async function writeEventStream(
     ...STREAM_HEADERS,
   });
   response.flushHeaders();
-  if (options.first) response.write(toText(options.first, style));
+  const { first = [] } = options;
+  if (first.length > 0) response.write(toText(first, style));
   const pinger = new Pinger(response, options.pingMs, style.toComment('ping'));
   let ending = '';
   try {

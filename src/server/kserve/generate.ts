@@ -11,10 +11,11 @@ import type { JsonObject } from '../json-object.ts';
 import { shortText } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { toApiError } from '../to-api-error.ts';
+import { eventsWhenLoaded, isLoading } from '../while-loading.ts';
 import { readTensorBody } from './body.ts';
 import { toKserveEnvelope } from './errors.ts';
 import type { InferRequest } from './infer-request.ts';
-import { withTextModel } from './inference.ts';
+import { acquireTextModel } from './inference.ts';
 import { generateTexts, streamText, type TextAnswer } from './text-generation.ts';
 import { textRequestOfFields } from './text-request.ts';
 
@@ -41,27 +42,40 @@ export async function answerGenerate(
   const body = parseWith(generateBody, json ?? null);
   const { details, ...parameters } = body.parameters ?? {};
   const text = textRequestOfFields(body.text_input, parameters, target.streams);
-  return withTextModel(context, target, caller, async (model) => {
+  const acquiring = acquireTextModel(context, target, caller);
+  const pieces = async (model: ModelContext) => {
     const toJson = answerWriter(model, body.id ?? '', details === true);
-    if (!target.streams) {
-      const [answer] = await generateTexts(model, text, caller);
-      return c.json(answer === undefined ? {} : toJson(answer));
-    }
-    const pieces = await streamText(model, text, caller, toJson);
-    await writeEventStream(
-      c.env.outgoing,
-      mapStream(pieces, (piece) => [piece]),
-      {
-        style: EVENTS,
-        pingMs: context.config.ssePingMs,
-        // A response never sent: it holds the headers that middlewares have set.
-        headers: c.body(null).headers,
-        record: c.get('record'),
-        toErrorEvent: (error) => toKserveEnvelope(toApiError(error, context.logger)),
-      },
-    );
-    return RESPONSE_ALREADY_SENT;
+    const streamed = await streamText(model, text, caller, toJson);
+    return mapStream(streamed, (piece) => [piece]);
+  };
+  if (target.streams && (await isLoading(acquiring, context.config))) {
+    return streamTo(c, context, eventsWhenLoaded(acquiring, pieces));
+  }
+  const { model, release } = await acquiring;
+  try {
+    if (target.streams) return await streamTo(c, context, await pieces(model));
+    const toJson = answerWriter(model, body.id ?? '', details === true);
+    const [answer] = await generateTexts(model, text, caller);
+    return c.json(answer === undefined ? {} : toJson(answer));
+  } finally {
+    release();
+  }
+}
+
+async function streamTo(
+  c: Context<ServerEnv>,
+  { config, logger }: ServerContext,
+  events: AsyncIterable<readonly JsonObject[]>,
+): Promise<Response> {
+  await writeEventStream(c.env.outgoing, events, {
+    style: EVENTS,
+    pingMs: config.ssePingMs,
+    // A response never sent: it holds the headers that middlewares have set.
+    headers: c.body(null).headers,
+    record: c.get('record'),
+    toErrorEvent: (error) => toKserveEnvelope(toApiError(error, logger)),
   });
+  return RESPONSE_ALREADY_SENT;
 }
 
 /** Why an answer ended, in the protocol's words. */

@@ -1,9 +1,9 @@
 /** From a checked request to the model that answers it, over REST and gRPC alike. */
 import type { Caller } from '../../front/caller.ts';
 import type { Lease } from '../../front/registry/model-registry.ts';
-import type { AnyRuntime, ModelContext, ServerContext } from '../context.ts';
+import type { AnyRuntime, ServerContext } from '../context.ts';
 import { requireServing } from '../generation/start-generation.ts';
-import { acquireNamed, modelOf, requireText } from '../model-access.ts';
+import { type AcquiredModel, acquireNamed, modelOf, requireText } from '../model-access.ts';
 import { encoderModel } from './encoder-model.ts';
 import type { InferRequest, InferResponse } from './infer-request.ts';
 import type { InferenceModel } from './inference-kind.ts';
@@ -44,19 +44,14 @@ export async function withInference<T>(
   }
 }
 
-/** The same with a model that generates text. @throws also ApiError 400 for one that does not */
-export async function withTextModel<T>(
+/** A model that generates text. @throws ApiError 400 for one that does not; as the registry does */
+export async function acquireTextModel(
   context: ServerContext,
   target: Target,
   caller: Caller,
-  action: (model: ModelContext) => Promise<T>,
-): Promise<T> {
-  const lease = await acquireNamed(context, registryName(target), caller);
-  try {
-    return await action(modelOf(context, requireText(lease)));
-  } finally {
-    lease.release();
-  }
+): Promise<AcquiredModel> {
+  const lease = requireText(await acquireNamed(context, registryName(target), caller));
+  return { model: modelOf(context, lease), release: lease.release };
 }
 
 /** @throws ApiError, and whatever acquiring a model and generating throw */

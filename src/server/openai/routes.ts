@@ -7,8 +7,9 @@ import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import type { JsonObject } from '../json-object.ts';
-import { type AcquiredModel, acquireModel } from '../model-access.ts';
+import { acquireModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
+import { eventsWhenLoaded, isLoading, wantsStream } from '../while-loading.ts';
 import { prepareChatCompletion } from './chat-completions.ts';
 import { prepareCompletion } from './completions.ts';
 import type { PreparedCompletion } from './response.ts';
@@ -40,9 +41,12 @@ async function answer(
   requireServing(context, caller.client);
   const json = await context.bodies.read(c.env.incoming, caller.client);
   const acquiring = acquireModel(context, json, caller);
-  if (wantsStream(json) && (await isSlow(acquiring, context.config.ssePingMs))) {
+  if (wantsStream(json) && (await isLoading(acquiring, context.config))) {
     // The client and proxies between hear that all is well; what fails from here on is an event.
-    return streamTo(c, context, chunksWhenLoaded(acquiring, prepare, json, caller));
+    const chunks = eventsWhenLoaded(acquiring, async (model) =>
+      (await prepare(model, json, caller)).chunks(caller),
+    );
+    return streamTo(c, context, chunks);
   }
   const { model, release } = await acquiring;
   try {
@@ -70,36 +74,4 @@ async function streamTo(
     record: c.get('record'),
   });
   return RESPONSE_ALREADY_SENT;
-}
-
-async function* chunksWhenLoaded(
-  acquiring: Promise<AcquiredModel>,
-  prepare: Prepare,
-  json: unknown,
-  caller: Caller,
-): AsyncGenerator<readonly JsonObject[], void> {
-  const { model, release } = await acquiring;
-  try {
-    const completion = await prepare(model, json, caller);
-    yield* await completion.chunks(caller);
-  } finally {
-    release();
-  }
-}
-
-function wantsStream(json: unknown): boolean {
-  return typeof json === 'object' && json !== null && 'stream' in json && json.stream === true;
-}
-
-/** Whether it takes longer than `ms` until `promise` has settled. */
-async function isSlow(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(true), ms)));
-  const settled = promise.then(
-    () => false,
-    () => false,
-  );
-  const isLate = await Promise.race([settled, late]);
-  clearTimeout(timer);
-  return isLate;
 }

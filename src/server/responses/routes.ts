@@ -9,8 +9,9 @@ import { ApiError, badRequest } from '../errors.ts';
 import { NAMED_EVENTS, writeEventStream } from '../http/sse.ts';
 import type { JsonObject } from '../json-object.ts';
 import { requireServing } from '../generation/start-generation.ts';
-import { withModel } from '../model-access.ts';
+import { acquireModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
+import { eventsWhenLoaded, isLoading, wantsStream } from '../while-loading.ts';
 import { PreparedResponse } from './create.ts';
 import { listItems } from './list-items.ts';
 import type { ResponsePartition, StoredResponse } from './partition.ts';
@@ -49,7 +50,45 @@ async function create(c: Context<ServerEnv>, context: ServerContext): Promise<Re
   const caller = callerOf(context, c);
   requireServing(context, caller.client);
   const json = await context.bodies.read(incoming, caller.client);
-  return withModel(context, json, caller, (model) => respond(c, model, json, caller));
+  const acquiring = acquireModel(context, json, caller);
+  if (wantsStream(json) && (await isLoading(acquiring, context.config))) {
+    const events = eventsWhenLoaded(acquiring, async (model) => {
+      const prepared = await prepare(model, json, caller);
+      // Refuses what can't be streamed.
+      if (prepared.body.background === true) await createInBackground(prepared, model, caller);
+      return prepared.start(caller);
+    });
+    return streamTo(c, context, events);
+  }
+  const { model, release } = await acquiring;
+  try {
+    return await respond(c, model, json, caller);
+  } finally {
+    release();
+  }
+}
+
+function prepare(context: ModelContext, json: unknown, caller: Caller): Promise<PreparedResponse> {
+  const { responses } = context;
+  const turnOf = (id: string) => responses.of(caller.client).turnOf(id);
+  return PreparedResponse.prepare(context, json, turnOf, caller);
+}
+
+async function streamTo(
+  c: Context<ServerEnv>,
+  { config, logger }: ServerContext,
+  events: AsyncIterable<readonly JsonObject[]>,
+): Promise<Response> {
+  await writeEventStream(c.env.outgoing, events, {
+    style: NAMED_EVENTS,
+    pingMs: config.ssePingMs,
+    // A response never sent: it holds the headers that middlewares have set.
+    headers: c.body(null).headers,
+    record: c.get('record'),
+    // A failure of the generation is an event already.
+    toErrorEvent: (error) => ({ ...toApiError(error, logger).toEnvelope().error, type: 'error' }),
+  });
+  return RESPONSE_ALREADY_SENT;
 }
 
 async function respond(
@@ -58,30 +97,11 @@ async function respond(
   json: unknown,
   caller: Caller,
 ): Promise<Response> {
-  const prepared = await PreparedResponse.prepare(
-    context,
-    json,
-    (id) => context.responses.of(caller.client).turnOf(id),
-    caller,
-  );
+  const prepared = await prepare(context, json, caller);
   const { body } = prepared;
   if (body.background === true) return c.json(await createInBackground(prepared, context, caller));
   const events = await prepared.start(caller);
-  if (body.stream === true) {
-    await writeEventStream(c.env.outgoing, events, {
-      style: NAMED_EVENTS,
-      pingMs: context.config.ssePingMs,
-      // A response never sent: it holds the headers that middlewares have set.
-      headers: c.body(null).headers,
-      record: c.get('record'),
-      // A failure of the generation is an event already.
-      toErrorEvent: (error) => ({
-        ...toApiError(error, context.logger).toEnvelope().error,
-        type: 'error',
-      }),
-    });
-    return RESPONSE_ALREADY_SENT;
-  }
+  if (body.stream === true) return streamTo(c, context, events);
   for await (const _ of events);
   if (prepared.error !== null) throw prepared.error;
   return c.json(prepared.response);

@@ -1,4 +1,5 @@
 /** A listening server over the fake engine, with a tokenizer of one token per byte. */
+import { setTimeout } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
 import { afterEach } from 'vitest';
 import type { EngineState } from '../../../src/front/engine-process/engine-contract.ts';
@@ -252,7 +253,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const models = new ModelRegistry<AnyRuntime>({
     loader: {
       estimate: async () => 0,
-      async load({ name, flags: { failure } }) {
+      async load({ name, flags: { failure, loadMs } }) {
+        if (typeof loadMs === 'number') await setTimeout(loadMs);
         if (typeof failure === 'string') throw new Error(failure);
         const other = options.runtimes?.[name];
         if (other !== undefined) return other;
