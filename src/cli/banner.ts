@@ -1,5 +1,5 @@
 import type { ModelInfo } from '../front/registry/model-entry.ts';
-import type { ModelControl } from '../front/registry/model-registry.ts';
+import type { ModelControl } from '../front/registry/model-control.ts';
 import type { EngineInfo } from '../engine/process/protocol.ts';
 import type { DecoderManifest } from '../model/build/manifest.ts';
 import type { EngineLimits } from './engine-limits.ts';

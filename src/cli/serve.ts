@@ -17,6 +17,7 @@ import { DEVICE_OPTIONS } from './device.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
 import { openRates, ratesOf } from './rates.ts';
 import { onDumpSignal } from './dump.ts';
+import { FolderFacts } from './folder-facts.ts';
 import { followRepository } from './follow-repository.ts';
 import { logRegistryEvent } from './log-registry.ts';
 import { LiveOptions } from './live-options.ts';
@@ -178,6 +179,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   });
   await models.update(definitions, aliases);
 
+  const facts = new FolderFacts(options.maxModelLen ?? null);
   const phase = new ServingPhase();
   const config = serverConfig(options, version);
   const rates = ratesOf(options);
@@ -194,6 +196,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
     rates: openRates(rates, access.keys, metrics),
     running: new RunningRequests(),
     loop: new LoopMonitor(),
+    describeModel: (definition) => facts.of(definition),
     pullModel: pullInto(models, options),
     isLeaving: () => phase.isLeaving,
     isDraining: () => phase.isDraining,

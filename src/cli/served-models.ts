@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { Aliases } from '../front/registry/aliases.ts';
 import type { ModelDefinition } from '../front/registry/model-definition.ts';
-import type { ModelControl } from '../front/registry/model-registry.ts';
+import type { ModelControl } from '../front/registry/model-control.ts';
 import { scanRepository } from '../front/registry/repository.ts';
 import { defaultModel, nameOfModel } from './model-source.ts';
 import type { Options } from './options.ts';

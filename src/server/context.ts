@@ -15,7 +15,7 @@ import type { TextEncoder } from '../front/encoder/embed-request.ts';
 import type { TensorModel } from '../front/encoder/tensor-model.ts';
 import type { TextModel } from '../front/encoder/text-model.ts';
 import type { Runtime } from '../front/registry/loaded-model.ts';
-import type { ModelKey } from '../front/registry/model-definition.ts';
+import type { ModelDefinition, ModelKey } from '../front/registry/model-definition.ts';
 import type { ModelRegistry } from '../front/registry/model-registry.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { ApiKeys } from './auth/api-keys.ts';
@@ -164,6 +164,19 @@ export type PullModel = (
   signal: AbortSignal,
 ) => Promise<void>;
 
+/** What a model's files say of it, before it is loaded. */
+export interface ModelFacts {
+  /** Longest text in tokens; null for what takes none, or where that is not known. */
+  readonly maxModelLen: number | null;
+  /** What may be asked of it. */
+  readonly capabilities: readonly string[];
+  /** Of its files. */
+  readonly bytes: number;
+}
+
+/** @returns null where nothing is known */
+export type DescribeModel = (definition: ModelDefinition) => Promise<ModelFacts | null>;
+
 /** What all requests share. */
 export interface ServerContext {
   readonly models: ModelRegistry<AnyRuntime>;
@@ -185,6 +198,8 @@ export interface ServerContext {
   /** What generates at the moment. */
   readonly running: RunningRequests;
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;
+  /** Left out where nothing is known of models that are not loaded. */
+  readonly describeModel?: DescribeModel;
   /** Left out where nothing can be downloaded. */
   readonly pullModel?: PullModel;
   /** True once shutdown began, though requests may still be taken: /ready fails. */

@@ -3,7 +3,7 @@ import type { Caller } from '../front/caller.ts';
 import { parseDuration } from '../front/registry/duration.ts';
 import { keyOf } from '../front/registry/model-definition.ts';
 import { LIMITS } from '../limits.ts';
-import type { Lease } from '../front/registry/model-registry.ts';
+import type { Lease } from '../front/registry/lease.ts';
 import type { AnyRuntime, ModelContext, ServerContext } from './context.ts';
 import { badRequest, modelNotFound } from './errors.ts';
 

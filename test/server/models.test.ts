@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { modelDefinition } from '../front/registry/fake-loader.ts';
 import { answerOf, errorOf, post } from './support/client.ts';
 import { MAX_MODEL_LEN, MODEL, useServers } from './support/test-server.ts';
 
@@ -39,4 +40,46 @@ test.each([{}, { model: MODEL }, { model: null }])('%j names the model', async (
     await post(await server(), '/v1/completions', { prompt: 'Hi', ...fields }),
   );
   expect(answer.model).toBe(MODEL);
+});
+
+test('models that are not loaded are described by their files, and stay so', async () => {
+  const models = [modelDefinition('a'), modelDefinition('b', {}, { version: '2' })];
+  const { url, runtime } = await server({
+    control: 'auto',
+    models: [...models, modelDefinition('b')],
+    describeModel: async ({ name }) =>
+      name === 'a' ? { maxModelLen: 99, capabilities: ['embeddings'], bytes: 1234 } : null,
+  });
+  const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: object[] };
+  expect(data).toMatchObject([
+    { id: 'a', max_model_len: 99, capabilities: ['embeddings'], status: { value: 'unloaded' } },
+    { id: 'b@2', max_model_len: null, capabilities: null },
+    { id: 'b@1' },
+  ]);
+  expect(await (await fetch(`${url}/v1/models/a`)).json()).toEqual(data[0]);
+  const tags = (await (await fetch(`${url}/api/tags`)).json()) as { models: object[] };
+  expect(tags.models[0]).toMatchObject({ name: 'a:latest', size: 1234 });
+  const shown = await (await post({ url }, '/api/show', { model: 'a' })).json();
+  expect(shown).toMatchObject({
+    capabilities: ['embedding'],
+    model_info: { 'general.context_length': 99 },
+  });
+  expect(runtime.engine.state).toBe('ready');
+});
+
+test('the list of models takes time in proportion to their number', async () => {
+  const several = (count: number) =>
+    Array.from({ length: count }, (_, at) => modelDefinition(`model-${at}`));
+  const costOf = async (count: number) => {
+    const { url } = await server({ control: 'auto', models: several(count) });
+    const times: number[] = [];
+    for (let round = 0; round < 7; round++) {
+      const start = performance.now();
+      await (await fetch(`${url}/models`)).text();
+      times.push(performance.now() - start);
+    }
+    return Math.min(...times);
+  };
+  // Eight times as many: it was up to 64 times as long.
+  expect((await costOf(4000)) / (await costOf(500))).toBeLessThan(20);
 });

@@ -62,5 +62,5 @@ it('Ollama’s lines have no comments: their client waits for the first', async 
   const target = await slowServer();
   const response = await post(target, '/api/chat', { model: MODEL, messages });
   const lines = (await response.text()).trim().split('\n');
-  expect(lines.map((line) => Object.keys(JSON.parse(line) as object)).flat()).toContain('done');
+  expect(lines.flatMap((line) => Object.keys(JSON.parse(line) as object))).toContain('done');
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../../front/registry/duration.ts';
-import { MODEL_CONTROLS } from '../../front/registry/model-registry.ts';
+import { MODEL_CONTROLS } from '../../front/registry/model-control.ts';
 import type { FlagSpec } from './flag-spec.ts';
 import { byteSize, count } from './values.ts';
 

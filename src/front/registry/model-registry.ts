@@ -3,8 +3,10 @@ import type { Caller } from '../caller.ts';
 import { QueueFullError } from '../queue/admission.ts';
 import type { Aliases } from './aliases.ts';
 import { cannotLoad, ModelControlError, ModelUnavailableError } from './errors.ts';
+import type { Lease } from './lease.ts';
 import type { Runtime } from './loaded-model.ts';
 import { ModelCatalog } from './model-catalog.ts';
+import type { ModelControl } from './model-control.ts';
 import { keyOf, type ModelDefinition } from './model-definition.ts';
 import {
   infoOf,
@@ -16,27 +18,10 @@ import {
 import { type RegistryEvent, Residency, type ResidencyOptions } from './residency.ts';
 import { untilAborted } from './until-aborted.ts';
 
-/**
- * Triton's modes: `none` loads all at start, `explicit` what it is told to, `poll` follows the
- * repository; and `auto`, which loads what is asked for and unloads what is not.
- */
-export const MODEL_CONTROLS = ['none', 'explicit', 'poll', 'auto'] as const;
-export type ModelControl = (typeof MODEL_CONTROLS)[number];
-
 export interface RegistryOptions<R extends Runtime> extends ResidencyOptions<R> {
   readonly control: ModelControl;
   /** Requests that may wait for one model to be loaded. */
   readonly maxWaiting: number;
-}
-
-/** A model that a request uses; it stays until `release` is called. */
-export interface Lease<R> {
-  readonly definition: ModelDefinition;
-  readonly runtime: R;
-  /** May be called several times. */
-  readonly release: () => void;
-  /** Keeps the model for longer than the lease: until the function that it returns is called. */
-  readonly pin: () => () => void;
 }
 
 /** A load that failed is not tried again for requests before this. */
@@ -84,6 +69,11 @@ export class ModelRegistry<R extends Runtime> {
   /** Of a version that is loaded; null of any other. */
   runtimeOf(version: Pick<ModelInfo, 'name' | 'version'>): R | null {
     return this.#catalog.entries.get(keyOf(version))?.loaded?.runtime ?? null;
+  }
+
+  /** What a version is loaded from; null where there is none by now. */
+  definitionOf(version: Pick<ModelInfo, 'name' | 'version'>): ModelDefinition | null {
+    return this.#catalog.entries.get(keyOf(version))?.definition ?? null;
   }
 
   /** What is loaded now, in the same order. */

@@ -4,7 +4,7 @@ import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import { tooManyListeners } from '../errors.ts';
 import type { JsonObject } from '../json-object.ts';
-import { modelIdOf } from '../model-id.ts';
+import { modelIdOf, severalVersions } from '../model-id.ts';
 import { statusEvent } from './llama-status.ts';
 
 /** How often a feed looks whether the server is shutting down. */
@@ -55,7 +55,8 @@ export class StatusFeeds {
       while (!signal.aborted && !isDraining()) {
         const infos = [...waiting.values()];
         waiting.clear();
-        yield infos.map((info) => statusEvent(info, modelIdOf(models.list(), info)));
+        const several = severalVersions(models.list());
+        yield infos.map((info) => statusEvent(info, modelIdOf(several, info)));
         if (waiting.size === 0) await new Promise<void>((resolve) => (wake = resolve));
       }
     } finally {

@@ -1,6 +1,6 @@
 /** From a checked request to the model that answers it, over REST and gRPC alike. */
 import type { Caller } from '../../front/caller.ts';
-import type { Lease } from '../../front/registry/model-registry.ts';
+import type { Lease } from '../../front/registry/lease.ts';
 import type { AnyRuntime, ServerContext } from '../context.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { type AcquiredModel, acquireNamed, modelOf, requireText } from '../model-access.ts';

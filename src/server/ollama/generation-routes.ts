@@ -11,6 +11,7 @@ import { callerOf, checkAdmin } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { requireServing, startChat } from '../generation/start-generation.ts';
 import { withModel } from '../model-access.ts';
+import { severalVersions } from '../model-id.ts';
 import { ollamaChatBody, ollamaGenerateBody, type OllamaGenerateBody } from '../schemas/ollama.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { rejectUnsupportedByOllama } from '../schemas/unsupported.ts';
@@ -113,7 +114,7 @@ async function answer(
   const { models } = context;
   const all = models.list();
   const name = asked.model === null ? null : toRegistryName(asked.model, all);
-  const called = asked.model ?? toOllamaName(models.find(name), all);
+  const called = asked.model ?? toOllamaName(models.find(name), severalVersions(all));
   if (asked.prepare === null && parseDuration(asked.keepAlive) === 0) {
     // As in other requests: without any keys `keep_alive` is everybody's.
     if (!context.keys.isUnguarded) checkAdmin(context, incoming);

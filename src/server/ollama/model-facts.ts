@@ -1,23 +1,32 @@
-/** Models as Ollama describes them. Of what is not loaded only the name is known. */
+/** Models as Ollama describes them; those that are not loaded by what their files say. */
 import { createHash } from 'node:crypto';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
-import type { ServerContext, TextRuntime } from '../context.ts';
+import type { ModelFacts, ServerContext, TextRuntime } from '../context.ts';
 import type { JsonObject } from '../json-object.ts';
+import { severalVersions } from '../model-id.ts';
 import { toOllamaName } from './names.ts';
 
 /** What stands for never. */
 const NEVER = '9999-12-31T23:59:59Z';
 
 /** /api/tags: all that there are. */
-export function listModels(context: ServerContext): JsonObject[] {
+export function listModels(context: ServerContext): Promise<JsonObject[]> {
   const all = context.models.list();
-  return all.map((info) => describe(context, info, all));
+  const several = severalVersions(all);
+  return Promise.all(
+    all.map(async (info) => {
+      const described = describe(context, info, several);
+      const facts = await factsOf(context, info);
+      return { ...described, size: facts?.bytes ?? info.memoryBytes };
+    }),
+  );
 }
 
 /** /api/ps: those in memory. */
 export function listLoaded(context: ServerContext): JsonObject[] {
   const { models } = context;
   const all = models.list();
+  const several = severalVersions(all);
   return all.flatMap((info) => {
     const runtime = runtimeOf(context, info);
     if (runtime === undefined) return [];
@@ -25,7 +34,7 @@ export function listLoaded(context: ServerContext): JsonObject[] {
     const expiresAt = msLeft === Infinity ? NEVER : new Date(Date.now() + msLeft).toISOString();
     return [
       {
-        ...describe(context, info, all),
+        ...describe(context, info, several),
         expires_at: expiresAt,
         size_vram: 0,
         context_length: runtime.model.maxModelLen,
@@ -35,8 +44,9 @@ export function listLoaded(context: ServerContext): JsonObject[] {
 }
 
 /** /api/show. */
-export function showModel(context: ServerContext, info: ModelInfo): JsonObject {
+export async function showModel(context: ServerContext, info: ModelInfo): Promise<JsonObject> {
   const runtime = runtimeOf(context, info);
+  const facts = await factsOf(context, info);
   const details = runtime?.model.details;
   const family = details?.family ?? '';
   return {
@@ -48,20 +58,24 @@ export function showModel(context: ServerContext, info: ModelInfo): JsonObject {
     details: detailsOf(runtime),
     model_info:
       runtime === undefined
-        ? {}
+        ? { 'general.context_length': facts?.maxModelLen ?? null }
         : {
             'general.architecture': family,
             'general.parameter_count': details?.numParameters ?? 0,
             [`${family}.context_length`]: runtime.model.maxModelLen,
           },
-    capabilities: capabilitiesOf(runtime),
+    capabilities: runtime === undefined ? toCapabilities(facts) : capabilitiesOf(runtime),
     modified_at: modifiedAt(context, runtime),
   };
 }
 
-function describe(context: ServerContext, info: ModelInfo, all: readonly ModelInfo[]): JsonObject {
+function describe(
+  context: ServerContext,
+  info: ModelInfo,
+  several: ReadonlySet<string>,
+): JsonObject {
   const runtime = runtimeOf(context, info);
-  const name = toOllamaName(info, all);
+  const name = toOllamaName(info, several);
   return {
     name,
     model: name,
@@ -70,6 +84,23 @@ function describe(context: ServerContext, info: ModelInfo, all: readonly ModelIn
     digest: createHash('sha256').update(name).digest('hex'),
     details: detailsOf(runtime),
   };
+}
+
+/** Null of a model that is loaded, or whose files say nothing. */
+async function factsOf(
+  { models, describeModel }: ServerContext,
+  info: ModelInfo,
+): Promise<ModelFacts | null> {
+  const definition = models.definitionOf(info);
+  if (models.runtimeOf(info) !== null || definition === null) return null;
+  return (await describeModel?.(definition)) ?? null;
+}
+
+/** In Ollama's words. */
+function toCapabilities(facts: ModelFacts | null): string[] {
+  const { capabilities = ['completions'] } = facts ?? {};
+  if (capabilities.includes('completions')) return ['completion'];
+  return capabilities.includes('embeddings') ? ['embedding'] : [];
 }
 
 function runtimeOf({ models }: ServerContext, info: ModelInfo): TextRuntime | undefined {

@@ -14,14 +14,13 @@ export function toRegistryName(name: string, all: readonly Pick<ModelInfo, 'name
   return /^\d+$/.test(tag) ? `${base}@${tag}` : bare;
 }
 
-/** Its version is its tag where there are several. */
+/** Its version is its tag where there are several. @param several names of models that have them */
 export function toOllamaName(
   { name, version }: Pick<ModelInfo, 'name' | 'version'>,
-  all: readonly Pick<ModelInfo, 'name'>[],
+  several: ReadonlySet<string>,
 ): string {
   if (TAGGED.test(name)) return name;
-  const isOnly = all.filter((other) => other.name === name).length === 1;
-  return `${name}:${isOnly ? 'latest' : version}`;
+  return `${name}:${several.has(name) ? version : 'latest'}`;
 }
 
 /** Types of weights in names of GGUF files, such as `Q4_K_M`: what a tag is for most of Ollama's users. */

@@ -28,12 +28,13 @@ export function ollamaRoutes(app: Hono<ServerEnv>, context: ServerContext): void
   // By this Ollama's clients tell whether a server is there.
   app.get('/', (c) => c.text('Chairlift is running'));
   app.get('/api/version', (c) => c.json({ version: context.config.version }));
-  app.get('/api/tags', (c) => c.json({ models: listModels(context) }));
+  app.get('/api/tags', async (c) => c.json({ models: await listModels(context) }));
   app.get('/api/ps', (c) => c.json({ models: listLoaded(context) }));
   app.post('/api/show', async (c) => {
     const { name } = await readModelBody(c, context);
     const { models } = context;
-    return c.json(showModel(context, models.find(toRegistryName(name, models.list()))));
+    const info = models.find(toRegistryName(name, models.list()));
+    return c.json(await showModel(context, info));
   });
   generationRoutes(app, context);
   embedRoutes(app, context);

@@ -5,46 +5,61 @@ import { llamaStatus } from '../admin/llama-status.ts';
 import type { AnyRuntime, ServerContext, ServerEnv } from '../context.ts';
 import { modelNotFound } from '../errors.ts';
 import type { JsonObject } from '../json-object.ts';
-import { modelIdOf } from '../model-id.ts';
+import { modelIdOf, severalVersions } from '../model-id.ts';
 
 export function modelRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
-  app.get('/v1/models', (c) =>
-    c.json({ object: 'list', data: describeModels(context, describeStatus) }),
+  app.get('/v1/models', async (c) =>
+    c.json({ object: 'list', data: await describeModels(context, describeStatus) }),
   );
   // llama-server's, in its words; open to all, so that a page can tell what is served here.
-  app.get('/models', (c) => c.json({ object: 'list', data: describeModels(context, llamaStatus) }));
+  app.get('/models', async (c) =>
+    c.json({ object: 'list', data: await describeModels(context, llamaStatus) }),
+  );
   // Names may hold slashes, as those of the Hugging Face hub do.
-  app.get('/v1/models/:id{.+}', (c) => {
+  app.get('/v1/models/:id{.+}', async (c) => {
     const id = c.req.param('id');
-    const models = describeModels(context, describeStatus);
-    const model = models.find((described) => described['id'] === id);
-    if (model === undefined) throw modelNotFound(id);
-    return c.json(model);
+    const all = context.models.list();
+    const several = severalVersions(all);
+    const info = all.find((each) => modelIdOf(several, each) === id);
+    if (info === undefined) throw modelNotFound(id);
+    return c.json(await describeModel(context, info, id, describeStatus));
   });
 }
 
-/** Each model once by its name; where there are several versions, each by name@version too. */
-function describeModels(
-  { models, startedAt }: ServerContext,
-  statusOf: (info: ModelInfo) => JsonObject,
-): readonly JsonObject[] {
-  const all = models.list();
-  return all.map((info): JsonObject => {
-    const { name, version } = info;
-    const runtime = models.runtimeOf(info);
-    return {
-      id: modelIdOf(all, info),
-      object: 'model',
-      created: runtime?.model.created ?? startedAt,
-      owned_by: 'chairlift',
-      root: name,
-      parent: null,
-      max_model_len: runtime && lengthOf(runtime),
-      capabilities: runtime && capabilitiesOf(runtime),
-      version,
-      status: statusOf(info),
-    };
-  });
+type StatusOf = (info: ModelInfo) => JsonObject;
+
+/** Each model once by its name; where there are several versions, each by name@version. */
+function describeModels(context: ServerContext, statusOf: StatusOf): Promise<JsonObject[]> {
+  const all = context.models.list();
+  const several = severalVersions(all);
+  return Promise.all(
+    all.map((info) => describeModel(context, info, modelIdOf(several, info), statusOf)),
+  );
+}
+
+/** Of what is not loaded, what its files say. */
+async function describeModel(
+  { models, startedAt, describeModel: describe }: ServerContext,
+  info: ModelInfo,
+  id: string,
+  statusOf: StatusOf,
+): Promise<JsonObject> {
+  const { name, version } = info;
+  const runtime = models.runtimeOf(info);
+  const definition = models.definitionOf(info);
+  const facts = runtime || !definition ? null : ((await describe?.(definition)) ?? null);
+  return {
+    id,
+    object: 'model',
+    created: runtime?.model.created ?? startedAt,
+    owned_by: 'chairlift',
+    root: name,
+    parent: null,
+    max_model_len: runtime ? lengthOf(runtime) : (facts?.maxModelLen ?? null),
+    capabilities: runtime ? capabilitiesOf(runtime) : (facts?.capabilities ?? null),
+    version,
+    status: statusOf(info),
+  };
 }
 
 /** Longest text in tokens; null for what takes none. */

@@ -1,3 +1,4 @@
+import type { Lease } from '../../../src/front/registry/lease.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../../src/front/caller.ts';
@@ -7,11 +8,7 @@ import {
   ModelUnavailableError,
   UnknownModelError,
 } from '../../../src/front/registry/errors.ts';
-import {
-  type Lease,
-  ModelRegistry,
-  type RegistryOptions,
-} from '../../../src/front/registry/model-registry.ts';
+import { ModelRegistry, type RegistryOptions } from '../../../src/front/registry/model-registry.ts';
 import type { RegistryEvent } from '../../../src/front/registry/residency.ts';
 import { modelDefinition, FakeLoader, type FakeRuntime } from './fake-loader.ts';
 

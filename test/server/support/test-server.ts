@@ -12,7 +12,8 @@ import { LAST_TOKEN, readSentenceModules } from '../../../src/model/encoder/sent
 import { pairTemplate } from '../../../src/front/chat/pair-template.ts';
 import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
 import { observeAll } from '../../../src/front/generation/observe-all.ts';
-import { type ModelControl, ModelRegistry } from '../../../src/front/registry/model-registry.ts';
+import type { ModelControl } from '../../../src/front/registry/model-control.ts';
+import { ModelRegistry } from '../../../src/front/registry/model-registry.ts';
 import { PlainChatEncoder } from '../../../src/front/chat/chat-encoder.ts';
 import { runPromptJob } from '../../../src/front/prompts/prompt-job.ts';
 import {
@@ -30,6 +31,7 @@ import {
   type SamplingDefaults,
   type ServerConfig,
   type AnyRuntime,
+  type DescribeModel,
   type ModelContext,
   type PullModel,
   type ServerContext,
@@ -144,6 +146,7 @@ export interface TestServerOptions {
   /** As of --keep-alive; for ever if left out. */
   readonly keepAliveMs?: number;
   readonly pullModel?: PullModel;
+  readonly describeModel?: DescribeModel;
 }
 
 export interface TestServer {
@@ -290,6 +293,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     isLeaving: () => isLeaving || isDraining,
     isDraining: () => isDraining,
     ...(options.pullModel === undefined ? {} : { pullModel: options.pullModel }),
+    ...(options.describeModel === undefined ? {} : { describeModel: options.describeModel }),
   };
   const context: ModelContext = { ...shared, ...runtime, modelKey, keepLoaded: () => () => {} };
   const webSockets = new WebSocketHub(shared);
