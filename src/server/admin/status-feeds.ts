@@ -50,6 +50,9 @@ export class StatusFeeds {
     };
     const unsubscribe = models.subscribe(({ model }) => note(model));
     const looking = setInterval(() => wake(), LOOK_MS).unref();
+    // Whoever leaves makes room for another at once.
+    const leave = (): void => wake();
+    signal.addEventListener('abort', leave);
     try {
       for (const info of models.list()) note(info);
       while (!signal.aborted && !isDraining()) {
@@ -61,6 +64,7 @@ export class StatusFeeds {
       }
     } finally {
       clearInterval(looking);
+      signal.removeEventListener('abort', leave);
       unsubscribe();
       this.#left(client);
     }

@@ -1,0 +1,3 @@
+import { mountAll } from './support/mount-all.ts';
+
+await mountAll('tensors', new URL('./attacks/tensors.ts', import.meta.url));
