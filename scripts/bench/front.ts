@@ -1,190 +1,161 @@
 /**
- * How long the front's event loop is held up under 64 streams while prompts of 6,000 tokens keep
- * coming, with one thread that makes prompts and with two. Summit, stretched to 8,192 positions. The long prompts have all but their last words in common, so that the engine finds them
- * in its cache and keeps up: it is the front that is measured, and it tokenizes each in full.
+ * How many tokens a second one front streams, and what each costs it, over an engine process that
+ * speaks the engine's messages and computes nothing (lib/free-engine.ts). Chats with summit's
+ * tokenizer; the client counts events, and takes its part of the same cores.
  *
- *   npx tsx scripts/bench/front.ts [--streams 64] [--prompt-tokens 6000] [--rate 10] [--seconds 20]
- *     [--rounds 2] [--threads 0] [--json]
+ *   npx tsx scripts/bench/front.ts [--base ../base] [--streams 1,16,64,256,1024]
+ *     [--protocols sse,websocket,whole] [--tokens 100000] [--rounds 3] [--rate 10000] [--profile DIR]
+ *     [--json]
  *
- * Servers of both kinds take turns. Delays as perf_hooks.monitorEventLoopDelay has them, sampled every
- * millisecond, less that millisecond; gaps between a stream's events as the client sees them, which
- * runs on the same cores.
+ * `--base` is another checkout, whose server takes turns with this one's. The engine makes `--rate` tokens a
+ * second, a thousand of each stream at most. A front that keeps up sends every token as an event of its
+ * own; one that can't sends several together, and so it does with `--rate 0`, which is no limit. CPU is
+ * the front's alone, system calls and threads included.
  */
-import { once } from 'node:events';
-import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { rm } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
-import type { EventLoopDelays } from './lib/event-loop-monitor.ts';
-import { timeEvents } from './lib/event-stream.ts';
+import { type CountingClient, httpClient, webSocketClient } from './lib/counting-clients.ts';
 import { machineShape } from './lib/machine.ts';
-import { percentile } from './lib/random.ts';
-import { startServer } from './lib/server-process.ts';
+import { cpuSeconds } from './lib/process-time.ts';
+import { type ServerProcess, startServer } from './lib/server-process.ts';
+import { stretchedSummit } from './lib/stretched-summit.ts';
 import { median, printTable } from './lib/table.ts';
 
-const SUMMIT = 'models/summit';
 const MAX_MODEL_LEN = 8192;
-const WARM_UP_MS = 3000;
-const STREAM_TOKENS = 400;
+const MAX_TOKENS = 8000;
+const FREE_ENGINE = new URL('./lib/preload-free-engine.mjs', import.meta.url).href;
 
 const { values } = parseArgs({
   options: {
-    streams: { type: 'string', default: '64' },
-    'prompt-tokens': { type: 'string', default: '6000' },
-    rate: { type: 'string', default: '10' },
-    seconds: { type: 'string', default: '20' },
-    rounds: { type: 'string', default: '2' },
-    threads: { type: 'string', default: '0' },
+    base: { type: 'string' },
+    streams: { type: 'string', default: '1,16,64,256,1024' },
+    protocols: { type: 'string', default: 'sse,websocket,whole' },
+    tokens: { type: 'string', default: '100000' },
+    rounds: { type: 'string', default: '3' },
+    rate: { type: 'string', default: '10000' },
+    profile: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
-const numStreams = Number(values.streams);
+const numStreams = values.streams.split(',').map(Number);
+const rounds = Number(values.rounds);
+
+interface Build {
+  readonly name: string;
+  readonly server: ServerProcess;
+  readonly clients: readonly CountingClient[];
+}
 
 interface Round {
-  readonly delays: EventLoopDelays;
-  /** Gaps between the events of a stream, in milliseconds. */
-  readonly gapP50: number;
-  readonly gapP99: number;
-  /** From sending a long prompt to its answer, in milliseconds. */
-  readonly longP50: number;
-  readonly numLong: number;
+  readonly tokensPerSecond: number;
+  /** Of the front, in microseconds. */
+  readonly cpuPerToken: number;
+  /** 1 where every token is an event of its own. */
+  readonly tokensPerEvent: number;
 }
 
-/** Summit's folder with a longer reach. */
-async function stretchedSummit(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'chairlift-front-'));
-  for (const file of await readdir(SUMMIT)) await copyFile(join(SUMMIT, file), join(folder, file));
-  const config: object = JSON.parse(await readFile(join(SUMMIT, 'config.json'), 'utf8'));
-  const stretched = { ...config, max_position_embeddings: MAX_MODEL_LEN };
-  await writeFile(join(folder, 'config.json'), JSON.stringify(stretched));
-  return folder;
+interface Measurement {
+  readonly build: string;
+  readonly protocol: string;
+  readonly streams: number;
+  readonly rounds: readonly Round[];
 }
 
-/** So many tokens of the words in summit's test texts. */
-async function longText(numTokens: number): Promise<string> {
-  const tokenizer = await TextTokenizer.load(SUMMIT);
-  const lines = (await readFile(join(SUMMIT, 'eval.jsonl'), 'utf8')).split('\n');
-  const words = lines.join(' ').match(/[a-z]+[.,]?/gi) ?? [];
-  const tokenIds = tokenizer.encode(words.join(' '), { addSpecialTokens: false });
-  return tokenizer.decode(tokenIds.subarray(0, numTokens), { skipSpecialTokens: true });
+async function open(name: string, folder: string, root?: string): Promise<Build> {
+  const most = Math.max(...numStreams);
+  const server = await startServer(
+    [
+      `--model=${folder}`,
+      `--max-num-seqs=${most}`,
+      `--max-connections=${most + 16}`,
+      '--kv-cache-memory=64m',
+    ],
+    {
+      ...(root === undefined ? {} : { root }),
+      preload: FREE_ENGINE,
+      environment: { FREE_ENGINE_RATE: values.rate },
+      nodeFlags:
+        values.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${values.profile}`],
+    },
+  );
+  const clients = await Promise.all(
+    values.protocols.split(',').map((protocol) => clientOf(protocol, server.url, most)),
+  );
+  return { name, server, clients };
 }
 
-async function complete(url: URL, agent: Agent, body: object): Promise<number> {
-  const start = performance.now();
-  const headers = { 'content-type': 'application/json' };
-  const post = request(url, { agent, method: 'POST', headers });
-  post.end(JSON.stringify(body));
-  const [response] = await once(post, 'response');
-  response.resume();
-  await once(response, 'end');
-  if (response.statusCode !== 200) throw new Error(`answered with ${response.statusCode}`);
-  return performance.now() - start;
+async function clientOf(protocol: string, url: string, most: number): Promise<CountingClient> {
+  if (protocol === 'websocket') return webSocketClient(url, most);
+  if (protocol === 'sse' || protocol === 'whole') return httpClient(url, protocol === 'sse');
+  throw new Error('--protocols are sse, websocket and whole');
 }
 
-async function measure(folder: string, text: string, poolSize: number): Promise<Round> {
-  const server = await startServer([
-    `--model=${folder}`,
-    `--max-num-seqs=${numStreams + 16}`,
-    '--kv-cache-memory=2g',
-    `--threads=${values.threads}`,
-    `--tokenizer-pool-size=${poolSize}`,
-  ]);
-  const url = new URL('/v1/completions', server.url);
-  const agent = new Agent({ keepAlive: true });
-  let isMeasuring = false;
-  const over = new AbortController();
-  const gaps: number[] = [];
-  const longMs: number[] = [];
-  const streams = Array.from({ length: numStreams }, async (_, index) => {
-    for (let turn = 0; !over.signal.aborted; turn++) {
-      const body = {
-        prompt: `Stream ${index} says for the ${turn}th time:`,
-        max_tokens: STREAM_TOKENS,
-        temperature: 0,
-        ignore_eos: true,
-        stream: true,
-      };
-      const times = await timeEvents(url, agent, body);
-      if (!isMeasuring) continue;
-      for (let at = 1; at < times.length; at++) gaps.push((times[at] ?? 0) - (times[at - 1] ?? 0));
-    }
-  });
-  const long: Promise<unknown>[] = [];
-  const sendLong = (): void => {
-    const prompt = `${text} This is number ${long.length}.`;
-    const body = { prompt, max_tokens: 1, temperature: 0 };
-    const sent = complete(url, agent, body).then((ms) => isMeasuring && longMs.push(ms));
-    sent.catch(() => {});
-    long.push(sent);
-  };
-  // The first one fills the cache for the others.
-  sendLong();
-  await Promise.all(long);
-  const timer = setInterval(sendLong, 1000 / Number(values.rate));
-  await sleep(WARM_UP_MS);
-  isMeasuring = true;
-  await server.eventLoopDelays();
-  await sleep(Number(values.seconds) * 1000);
-  const delays = await server.eventLoopDelays();
-  clearInterval(timer);
-  over.abort();
-  await Promise.all([...streams, ...long]);
-  agent.destroy();
-  await server.close();
+async function measure({ server }: Build, client: CountingClient, streams: number): Promise<Round> {
+  const tokens = Math.min(MAX_TOKENS, Math.ceil(Number(values.tokens) / streams));
+  const before = await cpuSeconds(server.pid);
+  const { numEvents, ms } = await client.run(streams, tokens);
+  const seconds = (await cpuSeconds(server.pid)) - before;
+  const numTokens = streams * tokens;
   return {
-    delays,
-    gapP50: percentile(gaps, 0.5),
-    gapP99: percentile(gaps, 0.99),
-    longP50: percentile(longMs, 0.5),
-    numLong: longMs.length,
+    tokensPerSecond: (numTokens * 1000) / ms,
+    cpuPerToken: (seconds * 1e6) / numTokens,
+    tokensPerEvent: numTokens / numEvents,
   };
 }
 
-const folder = await stretchedSummit();
-const variants = [
-  { name: 'one thread', poolSize: 1, rounds: new Array<Round>() },
-  { name: 'two threads', poolSize: 2, rounds: new Array<Round>() },
-];
-try {
-  const text = await longText(Number(values['prompt-tokens']));
-  for (let round = 0; round < Number(values.rounds); round++) {
-    for (const { poolSize, rounds } of variants) rounds.push(await measure(folder, text, poolSize));
+async function measureAll(builds: readonly Build[]): Promise<Measurement[]> {
+  const measurements: Measurement[] = [];
+  for (const streams of numStreams) {
+    for (const [at, { name: protocol }] of (builds[0]?.clients ?? []).entries()) {
+      const results = builds.map((): Round[] => []);
+      // The first round warms up.
+      for (let round = 0; round <= rounds; round++) {
+        for (const [index, build] of builds.entries()) {
+          const client = build.clients[at];
+          if (client === undefined) continue;
+          const result = await measure(build, client, streams);
+          if (round > 0) results[index]?.push(result);
+        }
+      }
+      for (const [index, { name: build }] of builds.entries()) {
+        measurements.push({ build, protocol, streams, rounds: results[index] ?? [] });
+      }
+    }
   }
+  return measurements;
+}
+
+const folder = await stretchedSummit(MAX_MODEL_LEN);
+const builds: Build[] = [];
+let measurements: Measurement[] = [];
+try {
+  if (values.base !== undefined) builds.push(await open('base', folder, values.base));
+  builds.push(await open('this', folder));
+  measurements = await measureAll(builds);
 } finally {
+  for (const { clients, server } of builds) {
+    for (const client of clients) client.close();
+    await server.close();
+  }
   await rm(folder, { recursive: true });
 }
 
 if (values.json) {
-  console.log(JSON.stringify({ machine: machineShape(), ...values, variants }));
+  console.log(JSON.stringify({ machine: machineShape(), ...values, measurements }));
 } else {
-  console.log(
-    `${machineShape()}; ${numStreams} streams, ${values.rate} prompts of ${values['prompt-tokens']} tokens a second\n`,
-  );
+  const pace = values.rate === '0' ? 'as many tokens as it can' : `${values.rate} tokens/s`;
+  console.log(`${machineShape()}; the engine makes ${pace}, medians of ${rounds} rounds\n`);
   printTable(
-    [
-      'long prompts made on',
-      'event-loop delay p50, ms',
-      'p99',
-      'max',
-      'gap p50, ms',
-      'p99',
-      'long prompts',
-      'answered in p50, ms',
-    ],
-    variants.map(({ name, rounds }) => {
-      const mid = (pick: (round: Round) => number) => median(rounds.map(pick)).toFixed(1);
+    ['build', 'protocol', 'streams', 'tokens/s', 'front CPU us/token', 'tokens/event'],
+    measurements.map(({ build, protocol, streams, rounds: all }) => {
+      const mid = (pick: (round: Round) => number) => median(all.map(pick));
       return [
-        name,
-        mid(({ delays }) => delays.p50),
-        mid(({ delays }) => delays.p99),
-        Math.max(...rounds.map(({ delays }) => delays.max)).toFixed(1),
-        mid(({ gapP50 }) => gapP50),
-        mid(({ gapP99 }) => gapP99),
-        mid(({ numLong }) => numLong),
-        mid(({ longP50 }) => longP50),
+        build,
+        protocol,
+        String(streams),
+        mid(({ tokensPerSecond }) => tokensPerSecond).toFixed(0),
+        mid(({ cpuPerToken }) => cpuPerToken).toFixed(1),
+        mid(({ tokensPerEvent }) => tokensPerEvent).toFixed(2),
       ];
     }),
   );

@@ -5,15 +5,12 @@
  *
  *   npm run bench:grpc -- [--streams 1,16] [--rounds 5] [--tokens 128] [--model models/summit] [--json]
  */
-import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { machineShape } from './lib/machine.ts';
+import { cpuSeconds } from './lib/process-time.ts';
 import { startServer } from './lib/server-process.ts';
 import { grpcClient, sseClient, type StreamClient, webSocketClient } from './lib/stream-clients.ts';
 import { median, printTable } from './lib/table.ts';
-
-/** Of the clock that Linux counts a process's time by. */
-const TICKS_PER_SECOND = 100;
 
 const { values } = parseArgs({
   options: {
@@ -45,7 +42,7 @@ interface Measurement {
 }
 
 async function runRound(client: StreamClient, streams: number): Promise<Round> {
-  const cpuBefore = await cpuSeconds();
+  const cpuBefore = await cpuSeconds(server.pid);
   const start = performance.now();
   const arrivals = await Promise.all(
     Array.from({ length: streams }, () =>
@@ -57,15 +54,8 @@ async function runRound(client: StreamClient, streams: number): Promise<Round> {
   return {
     firstTokens: arrivals.map((times) => (times[0] ?? NaN) - start),
     tokensPerSecond: (numTokens * 1000) / (end - start),
-    frontMicros: (((await cpuSeconds()) - cpuBefore) * 1e6) / numTokens,
+    frontMicros: (((await cpuSeconds(server.pid)) - cpuBefore) * 1e6) / numTokens,
   };
-}
-
-/** What the front has computed so far; the engine is another process. */
-async function cpuSeconds(): Promise<number> {
-  const stat = await readFile(`/proc/${server.pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 async function measure(clients: readonly StreamClient[], streams: number): Promise<Measurement[]> {

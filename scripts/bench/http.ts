@@ -4,30 +4,27 @@
  * client takes its part of the same cores.
  *
  *   npm run bench:http -- [--streams 16,32] [--rounds 5] [--tokens 128] [--precision fp32] [--threads 2]
- *     [--json]
+ *     [--kernels auto] [--base ../base] [--json]
  *
- * Server and raw decoder are processes of their own and take turns; while one is measured, the other
- * waits without a thread running. The decode phase of a round lies between the moment when every
+ * `--base` is another checkout, whose server takes turns too. Servers and raw decoder are processes of
+ * their own; while one is measured, the others wait without a thread running. The decode phase of a round lies between the moment when every
  * stream has its first token and the moment when the first stream has its last.
  */
 import { Agent } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
 import { PRECISIONS } from '../../src/model/build/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
+import { BENCH_MODEL, BENCH_SEED, benchModel, requireKernels } from './lib/bench-model.ts';
 import { timeEvents } from './lib/event-stream.ts';
 import { machineShape } from './lib/machine.ts';
 import { RawDecoderProcess } from './lib/raw-decoder-process.ts';
-import { startServer } from './lib/server-process.ts';
+import { type ServerProcess, startServer } from './lib/server-process.ts';
 import { median, printTable } from './lib/table.ts';
 
-const MODEL = 'smollm2-135m';
-const SEED = 1;
 const CAPACITY = 512;
 const PROMPT_TOKENS = 16;
-const VOCAB_SIZE = PRESETS[MODEL].vocab_size;
+const VOCAB_SIZE = PRESETS[BENCH_MODEL].vocab_size;
 
 const { values } = parseArgs({
   options: {
@@ -35,7 +32,9 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     tokens: { type: 'string', default: '128' },
     precision: { type: 'string', default: 'fp32' },
+    kernels: { type: 'string', default: 'auto' },
     threads: { type: 'string', default: String(availableParallelism()) },
+    base: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -49,6 +48,8 @@ if (precision === undefined) throw new Error(`--precision is one of ${PRECISIONS
 const context = PROMPT_TOKENS + (tokens >> 1);
 
 interface Measurement {
+  /** `this`, or `base`. */
+  readonly build: string;
   readonly streams: number;
   /** Tokens per second of each round. */
   readonly http: readonly number[];
@@ -57,10 +58,8 @@ interface Measurement {
   readonly share: number;
 }
 
-const model = await prepareModel(
-  { kind: 'random', config: PRESETS[MODEL], seed: SEED },
-  { precision, cacheDirectory: defaultCacheDirectory() },
-);
+const kernels = requireKernels(values.kernels);
+const model = await benchModel(precision, kernels);
 
 /** Tokens per second over the decode phase of that many streams, started together. */
 async function throughHttp(endpoint: URL, agent: Agent, streams: number): Promise<number> {
@@ -84,7 +83,32 @@ async function throughHttp(endpoint: URL, agent: Agent, streams: number): Promis
   return (inPhase * tokensPerEvent * 1000) / (end - start);
 }
 
-async function measure(endpoint: URL, agent: Agent, streams: number): Promise<Measurement> {
+/** A server, at work when it is its turn. */
+interface Contender {
+  readonly build: string;
+  readonly server: ServerProcess;
+  readonly endpoint: URL;
+}
+
+async function startContender(build: string, root?: string): Promise<Contender> {
+  const flags = [
+    `--model=${BENCH_MODEL}`,
+    `--random-weights=${BENCH_SEED}`,
+    `--kernels=${kernels}`,
+    `--precision=${precision}`,
+    `--threads=${threads}`,
+    `--max-model-len=${CAPACITY}`,
+    `--max-num-seqs=${Math.max(...numStreams)}`,
+  ];
+  const server = await startServer(flags, root === undefined ? {} : { root });
+  return { build, server, endpoint: new URL('/v1/completions', server.url) };
+}
+
+async function measure(
+  contenders: readonly Contender[],
+  agent: Agent,
+  streams: number,
+): Promise<Measurement[]> {
   const raw = await RawDecoderProcess.open({
     model,
     rows: streams,
@@ -92,36 +116,36 @@ async function measure(endpoint: URL, agent: Agent, streams: number): Promise<Me
     context,
     threads,
   });
-  const [http, rawDecoder]: [number[], number[]] = [[], []];
+  const http: number[][] = contenders.map(() => []);
+  const rawDecoder: number[] = [];
   // The first round warms up.
   for (let round = 0; round <= rounds; round++) {
-    const ours = await throughHttp(endpoint, agent, streams);
+    const ours: number[] = [];
+    for (const { endpoint } of contenders) ours.push(await throughHttp(endpoint, agent, streams));
     const theirs = await raw.tokensPerSecond(tokens);
     if (round === 0) continue;
-    http.push(ours);
+    for (const [index, value] of ours.entries()) http[index]?.push(value);
     rawDecoder.push(theirs);
   }
   await raw.close();
-  const share = median(http.map((value, round) => value / (rawDecoder[round] ?? NaN)));
-  return { streams, http, rawDecoder, share };
+  return contenders.map(({ build }, index) => {
+    const own = http[index] ?? [];
+    const share = median(own.map((value, round) => value / (rawDecoder[round] ?? NaN)));
+    return { build, streams, http: own, rawDecoder, share };
+  });
 }
 
-const server = await startServer([
-  `--model=${MODEL}`,
-  `--random-weights=${SEED}`,
-  `--precision=${precision}`,
-  `--threads=${threads}`,
-  `--max-model-len=${CAPACITY}`,
-  `--max-num-seqs=${Math.max(...numStreams)}`,
-]);
 const agent = new Agent({ keepAlive: true });
+const contenders: Contender[] = [];
 const measurements: Measurement[] = [];
 try {
-  const endpoint = new URL('/v1/completions', server.url);
-  for (const streams of numStreams) measurements.push(await measure(endpoint, agent, streams));
+  if (values.base !== undefined) contenders.push(await startContender('base', values.base));
+  contenders.push(await startContender('this'));
+  for (const streams of numStreams)
+    measurements.push(...(await measure(contenders, agent, streams)));
 } finally {
   agent.destroy();
-  await server.close();
+  for (const { server } of contenders) await server.close();
 }
 
 if (values.json) {
@@ -141,8 +165,9 @@ if (values.json) {
     `${machineShape()}; ${precision}, ${threads} threads, ${tokens} tokens a stream, medians of ${rounds} rounds\n`,
   );
   printTable(
-    ['streams', 'HTTP tokens/s', 'raw decoder tokens/s', 'share'],
-    measurements.map(({ streams, http, rawDecoder, share }) => [
+    ['build', 'streams', 'HTTP tokens/s', 'raw decoder tokens/s', 'share'],
+    measurements.map(({ build, streams, http, rawDecoder, share }) => [
+      build,
       String(streams),
       median(http).toFixed(0),
       median(rawDecoder).toFixed(0),

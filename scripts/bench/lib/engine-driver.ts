@@ -2,10 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineRequest } from '../../../src/engine/request.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-engine.ts';
-import { prepareModel } from '../../../src/model/build/prepare-model.ts';
-import { defaultCacheDirectory } from '../../../src/model/build/cache-directory.ts';
 import type { Precision } from '../../../src/model/build/manifest.ts';
-import { PRESETS } from '../../../src/model/huggingface/presets.ts';
+import { benchModel } from './bench-model.ts';
 
 /** A request and when it comes, in milliseconds from the start. */
 export interface Arrival {
@@ -27,12 +25,8 @@ export async function openBenchEngine(
   options: Partial<EngineOptions> = {},
   precision: Precision = 'fp32',
 ): Promise<OpenedEngine> {
-  const model = await prepareModel(
-    { kind: 'random', config: PRESETS['smollm2-135m'], seed: 1 },
-    { precision, cacheDirectory: defaultCacheDirectory() },
-  );
   return openEngine({
-    model,
+    model: await benchModel(precision),
     maxNumSeqs: 16,
     maxModelLen: 2048,
     maxNumBatchedTokens: 512,
