@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { GenerationDelta } from '../../src/front/generation/generation.ts';
 import { answerOf, errorOf, post } from './support/client.ts';
 import { MAX_MODEL_LEN, useServers, VOCAB_SIZE } from './support/test-server.ts';
 
@@ -216,7 +217,7 @@ test('a fault of ours is 500 without its text', async () => {
   const { url, context } = await server({
     generator: {
       // oxlint-disable-next-line require-yield
-      async *generate() {
+      async *generate(): AsyncGenerator<GenerationDelta, void> {
         throw new Error('secret of /home/user/model.ts');
       },
     },

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { Socket } from 'node:net';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
@@ -32,7 +33,7 @@ function receive(text: string) {
   const taken: string[] = [];
   const receiver = new FrameReceiver({
     socket: webSocket,
-    writer: new FrameWriter(webSocket),
+    writer: new FrameWriter(webSocket, new Socket()),
     turns,
     logger: pino({ level: 'silent' }),
     handle(frame) {

@@ -4,6 +4,7 @@ import type {
   EngineInfo,
   EngineMessage,
 } from '../../src/engine/process/protocol.ts';
+import { toStepMessage } from '../../src/engine/process/step-message.ts';
 import { IDLE_STATS } from '../../src/front/engine-process/engine-contract.ts';
 import type {
   EngineHandle,
@@ -115,7 +116,7 @@ export class FakeEngineProcess implements EngineHandle {
       return;
     }
     const outputs = running.flatMap((each) => this.#advance(each));
-    this.#post({ type: 'step', outputs, stats: IDLE_STATS });
+    this.#post(toStepMessage(outputs, IDLE_STATS));
   }
 
   #advance(running: Running): TokenOutput[] {

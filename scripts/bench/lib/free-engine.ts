@@ -21,6 +21,7 @@ const INFO: EngineInfo = {
   kvCacheBytes: 0,
   kvCacheTokens: 1024,
   kvBlockTokens: 16,
+  hiddenSize: null,
   threads: 1,
   sharedMemoryFd: null,
 };

@@ -5,6 +5,7 @@ import type { Engine } from '../engine.ts';
 import type { EngineRequest, TokenOutput } from '../request.ts';
 import type { EngineCommand, EngineMessage, EngineOptions } from './protocol.ts';
 import { openEngine } from './open-engine.ts';
+import { toStepMessage } from './step-message.ts';
 
 const commands: EngineCommand[] = [];
 /** Answers to requests that the engine would not take; they go out with the next message. */
@@ -62,7 +63,7 @@ function iterate(): void {
   looping = false;
   if (!engine) return;
   const outputs = [...rejected.splice(0), ...engine.step()];
-  post({ type: 'step', outputs, stats: engine.stats });
+  post(toStepMessage(outputs, engine.stats));
   if (!engine.hasWork) return;
   looping = true;
   setImmediate(iterate);

@@ -5,9 +5,9 @@
 import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
 import type { BuiltModel } from '../../model/build/manifest.ts';
 import type { DeviceOptions } from '../gpu/device-options.ts';
-import type { EngineRequest, TokenOutput } from '../request.ts';
+import type { EngineRequest } from '../request.ts';
 import type { SlotState } from '../slot-state.ts';
-import type { EngineStats } from '../stats.ts';
+import type { StepMessage } from './step-message.ts';
 
 export interface EngineOptions {
   readonly model: BuiltModel;
@@ -73,11 +73,7 @@ export type EngineMessage =
   /** The process ends, and the next one may succeed. */
   | { readonly type: 'dying'; readonly message: string }
   | { readonly type: 'slots'; readonly slots: readonly SlotState[] }
-  | {
-      readonly type: 'step';
-      readonly outputs: readonly TokenOutput[];
-      readonly stats: EngineStats;
-    };
+  | StepMessage;
 
 export interface EngineInfo {
   /** As ONNX Runtime names itself, such as `1.30.0`. */

@@ -1,7 +1,8 @@
-import type { EngineRequest, TokenOutput } from '../../engine/request.ts';
+import type { EngineRequest } from '../../engine/request.ts';
 import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import type { EngineInfo, EngineMessage, EngineOptions } from '../../engine/process/protocol.ts';
+import { forEachToken, type TokenDetails } from '../../engine/process/step-message.ts';
 import { coalesced } from './coalesced.ts';
 import { CrashBreaker } from './crash-breaker.ts';
 import {
@@ -19,6 +20,7 @@ import type { EngineHandle, EngineProcessEvents, SpawnEngine } from './engine-pr
 import { LiveRequests } from './live-requests.ts';
 import { sendRequests } from './send-requests.ts';
 import { SlotInquiries } from './slot-inquiries.ts';
+import type { TokenStream } from './token-stream.ts';
 
 /** How often the watchdog looks. */
 const WATCH_MS = 500;
@@ -62,6 +64,8 @@ export class EngineClient implements Engine {
   #retryAt = 0;
   /** Why the process ends, if it said so. */
   #lastWords: string | undefined;
+  /** Streams that have tokens of the step at hand. */
+  readonly #fed = new Set<TokenStream>();
   /** Requests that ended before the engine ended them. */
   readonly #aborted: number[] = [];
   /** The choices of a request come one by one, at once. */
@@ -134,10 +138,10 @@ export class EngineClient implements Engine {
     this.#launcher.close();
   }
 
-  async *generate(
+  generate(
     request: Omit<EngineRequest, 'id'>,
     signal: AbortSignal,
-  ): AsyncGenerator<TokenBatch, void> {
+  ): AsyncIterableIterator<TokenBatch, void> {
     signal.throwIfAborted();
     this.#requireAvailable();
     const id = this.#nextId++;
@@ -145,13 +149,12 @@ export class EngineClient implements Engine {
     const { stream } = this.#live.add({ ...request, id });
     const abort = () => stream.abort(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
-    try {
-      this.#handOver();
-      yield* stream.batches();
-    } finally {
+    stream.onEnd = () => {
       signal.removeEventListener('abort', abort);
       this.#end(id);
-    }
+    };
+    this.#handOver();
+    return stream;
   }
 
   #launch(options: EngineOptions): void {
@@ -215,29 +218,30 @@ export class EngineClient implements Engine {
       case 'step':
         this.#heardAt = performance.now();
         this.#stats = message.stats;
-        for (const output of message.outputs) this.#deliver(output);
+        forEachToken(message, this.#deliver);
+        // All tokens of the step are there.
+        for (const stream of this.#fed) stream.flush();
+        this.#fed.clear();
         this.#handOver();
         for (const listener of this.#listeners) listener(message.stats);
         break;
     }
   }
 
-  #deliver(output: TokenOutput): void {
-    const { id, tokenId, finishReason } = output;
+  readonly #deliver = (id: number, tokenId: number, details: TokenDetails | null): void => {
     const live = this.#live.get(id);
     // Aborted while its last step ran.
     if (!live) return;
-    if (finishReason !== null) this.#live.delete(id);
-    if (finishReason === 'error') {
-      live.stream.fail(failureOf(output));
+    if (details !== null && details.finishReason !== null) this.#live.delete(id);
+    if (details?.finishReason === 'error') {
+      live.stream.fail(failureOf(details));
       return;
     }
     this.#breaker.progressed();
     this.#live.progressed(live, tokenId);
-    if (live.stream.push(output)) return;
-    this.#end(id);
-    live.stream.abort(new SlowReaderError());
-  }
+    this.#fed.add(live.stream);
+    if (!live.stream.push(tokenId, details)) live.stream.abort(new SlowReaderError());
+  };
 
   #exited(description: string): void {
     if (this.#state === 'stopped' || this.#state === 'failed') return;

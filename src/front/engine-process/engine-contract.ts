@@ -1,7 +1,8 @@
 /** The engine as the rest of the front sees it; `engine-client.ts` implements it over a process. */
-import type { EngineRequest, FinishReason, Logprobs, TokenOutput } from '../../engine/request.ts';
+import type { EngineRequest, FinishReason, Logprobs } from '../../engine/request.ts';
 import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
+import type { TokenDetails } from '../../engine/process/step-message.ts';
 import type { EngineInfo } from '../../engine/process/protocol.ts';
 
 /** Tokens that arrived since the consumer last looked: one per iteration, more when it fell behind. */
@@ -10,13 +11,13 @@ export interface TokenBatch {
   /** Set on the last batch. */
   readonly finishReason: Exclude<FinishReason, 'error'> | null;
   /** One for each token, if the request asks for them. */
-  readonly logprobs?: readonly Logprobs[];
+  readonly logprobs?: readonly Logprobs[] | undefined;
   /** Of the prompt's tokens but the first, with the first token, if the request asks for them. */
-  readonly promptLogprobs?: Logprobs;
+  readonly promptLogprobs?: Logprobs | undefined;
   /** Prompt tokens found in the cache; known with the first token. */
-  readonly numCachedTokens?: number;
+  readonly numCachedTokens?: number | undefined;
   /** What the request's readout has read; in the only batch, without tokens. */
-  readonly values?: Float32Array;
+  readonly values?: Float32Array | undefined;
 }
 
 /** Of an engine that has done nothing yet. */
@@ -61,7 +62,7 @@ export class EngineError extends Error {
 export class GrammarFaultError extends EngineError {}
 
 /** What a request fails with that the engine has ended with an error. */
-export function failureOf({ error, isOfGrammar = false }: TokenOutput): EngineError {
+export function failureOf({ error, isOfGrammar = false }: TokenDetails): EngineError {
   const message = error ?? 'the engine failed the request';
   return isOfGrammar ? new GrammarFaultError(message) : new EngineError(message);
 }

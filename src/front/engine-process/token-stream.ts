@@ -1,84 +1,126 @@
-import type { FinishReason, TokenOutput } from '../../engine/request.ts';
+import type { FinishReason, Logprobs } from '../../engine/request.ts';
+import type { TokenDetails } from '../../engine/process/step-message.ts';
 import { EngineError, type TokenBatch } from './engine-contract.ts';
 
 /** How many tokens a consumer may lag. Sockets buffer on top of that. */
 const MAX_PENDING_TOKENS = 1024;
 
+interface Reader {
+  resolve(result: IteratorResult<TokenBatch, void>): void;
+  reject(error: unknown): void;
+}
+
 /**
- * The tokens of one request on their way from the engine to its consumer. The engine never waits:
- * what the consumer has not read yet collects here, and is read as one batch.
+ * The tokens of one request on their way from the engine to its consumer, who iterates over it once.
+ * The engine never waits: what the consumer has not read yet collects here, and is read as one batch.
  */
-export class TokenStream {
-  #pending: TokenOutput[] = [];
+export class TokenStream implements AsyncIterableIterator<TokenBatch, void> {
+  /** Calls it once: when no more tokens can come, or the consumer wants no more. */
+  onEnd: () => void = () => {};
+  #tokenIds: number[] = [];
+  #logprobs: Logprobs[] = [];
+  /** Of the first of `#tokenIds`. */
+  #first: TokenDetails | null = null;
   #finishReason: FinishReason | null = null;
   #error: unknown;
-  #wake: (() => void) | undefined;
+  #isOver = false;
+  /** Who waits for tokens. */
+  #reader: Reader | null = null;
 
-  /** @returns false when the consumer lags too much: the request must be given up */
-  push(output: TokenOutput): boolean {
-    if (output.tokenId >= 0 || output.values) this.#pending.push(output);
-    this.#finishReason = output.finishReason;
-    this.#wake?.();
-    return this.#pending.length <= MAX_PENDING_TOKENS;
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /**
+   * To be followed by `flush`, once the tokens of this step are here.
+   * @returns false when the consumer lags too much: the request must be given up
+   */
+  push(tokenId: number, details: TokenDetails | null): boolean {
+    if (details?.values) this.#first = details;
+    else if (tokenId >= 0) {
+      if (this.#tokenIds.length === 0) this.#first = details;
+      this.#tokenIds.push(tokenId);
+      if (details?.logprobs) this.#logprobs.push(details.logprobs);
+    }
+    if (details !== null && details.finishReason !== null) this.#end(details.finishReason);
+    return this.#tokenIds.length <= MAX_PENDING_TOKENS;
+  }
+
+  /** Gives what is pending to a consumer who waits. */
+  flush(): void {
+    const reader = this.#reader;
+    if (reader === null || !this.#hasNews) return;
+    this.#reader = null;
+    try {
+      reader.resolve(this.#take());
+    } catch (error) {
+      reader.reject(error);
+    }
   }
 
   /** Ends the stream: the consumer gets what is pending, then the error. */
   fail(error: unknown): void {
-    this.#finishReason = 'error';
     this.#error = error;
-    this.#wake?.();
+    this.#end('error');
+    this.flush();
   }
 
   /** Ends the stream at once: what is pending is dropped. */
   abort(reason: unknown): void {
-    this.#pending = [];
+    this.#tokenIds = [];
+    this.#logprobs = [];
     this.fail(reason);
   }
 
-  get ended(): boolean {
-    return this.#finishReason !== null;
-  }
-
-  /** To be consumed once, by one consumer. */
-  async *batches(): AsyncGenerator<TokenBatch, void> {
-    for (;;) {
-      if (this.#pending.length === 0 && !this.ended) await this.#arrival();
-      const outputs = this.#pending;
-      const finishReason = this.#finishReason;
-      this.#pending = [];
-      if (finishReason === 'error') {
-        if (outputs.length > 0) yield toBatch(outputs, null);
-        throw this.#error ?? new EngineError('the engine failed the request');
-      }
-      yield toBatch(outputs, finishReason);
-      if (finishReason !== null) return;
-    }
-  }
-
-  #arrival(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = () => {
-        this.#wake = undefined;
-        resolve();
-      };
+  /** Not to be called again before it is settled. */
+  next(): Promise<IteratorResult<TokenBatch, void>> {
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+      this.flush();
     });
   }
-}
 
-function toBatch(
-  outputs: readonly TokenOutput[],
-  finishReason: TokenBatch['finishReason'],
-): TokenBatch {
-  const [first] = outputs;
-  const { numCachedTokens, promptLogprobs, values } = first ?? {};
-  return {
-    tokenIds: values ? [] : outputs.map(({ tokenId }) => tokenId),
-    finishReason,
-    ...(values === undefined ? {} : { values }),
-    ...(first?.logprobs === undefined
-      ? {}
-      : { logprobs: outputs.flatMap(({ logprobs }) => logprobs ?? []) }),
-    ...(numCachedTokens === undefined ? {} : { numCachedTokens }),
-    ...(promptLogprobs === undefined ? {} : { promptLogprobs }),
-  };
+  async return(): Promise<IteratorResult<TokenBatch, void>> {
+    this.#isOver = true;
+    this.#end('stop');
+    this.flush();
+    return { done: true, value: undefined };
+  }
+
+  get #hasNews(): boolean {
+    return this.#tokenIds.length > 0 || this.#finishReason !== null;
+  }
+
+  #end(reason: FinishReason): void {
+    const isFirst = this.#finishReason === null;
+    this.#finishReason = reason;
+    if (isFirst) this.onEnd();
+  }
+
+  /** @throws what it failed with, after all that is pending */
+  #take(): IteratorResult<TokenBatch, void> {
+    if (this.#isOver) return { done: true, value: undefined };
+    const tokenIds = this.#tokenIds;
+    const hasFailed = this.#finishReason === 'error';
+    if (hasFailed && tokenIds.length === 0) {
+      this.#isOver = true;
+      throw this.#error ?? new EngineError('the engine failed the request');
+    }
+    const finishReason = this.#finishReason === 'error' ? null : this.#finishReason;
+    if (finishReason !== null) this.#isOver = true;
+    const { numCachedTokens, promptLogprobs, logprobs, values } = this.#first ?? {};
+    const all = logprobs === undefined ? undefined : this.#logprobs;
+    this.#tokenIds = [];
+    this.#logprobs = [];
+    this.#first = null;
+    const value = {
+      tokenIds,
+      finishReason,
+      logprobs: all,
+      promptLogprobs,
+      numCachedTokens,
+      values,
+    };
+    return { done: false, value };
+  }
 }

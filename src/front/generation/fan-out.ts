@@ -2,7 +2,12 @@
 import { setMaxListeners } from 'node:events';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import { choiceSeed } from './choice-seed.ts';
-import type { GenerationDelta, GenerationRequest, Generator } from './generation.ts';
+import type {
+  GenerationDelta,
+  GenerationDeltas,
+  GenerationRequest,
+  Generator,
+} from './generation.ts';
 import { mergeStreams } from './merge-streams.ts';
 
 export interface FanOutRequest {
@@ -28,7 +33,7 @@ export function fanOut(
   generator: Generator,
   request: FanOutRequest,
   signal: AbortSignal,
-): AsyncGenerator<GenerationDelta, void> {
+): GenerationDeltas {
   const [only] = request.prompts;
   return only && request.prompts.length === 1 && request.numChoices === 1
     ? generator.generate(only, signal)
@@ -58,7 +63,7 @@ function choicesOf(
   request: GenerationRequest,
   numChoices: number,
   signal: AbortSignal,
-): AsyncGenerator<GenerationDelta, void>[] {
+): GenerationDeltas[] {
   const [first, ...others] = Array.from({ length: numChoices }, (_, index) => ({
     ...request,
     sampling: { ...request.sampling, seed: choiceSeed(request.sampling.seed, index) },
@@ -80,7 +85,7 @@ function choicesOf(
 
 /** `deltas`, calling `onBegun` at the first, or at the end if there is none. */
 async function* signalling(
-  deltas: AsyncGenerator<GenerationDelta, void>,
+  deltas: GenerationDeltas,
   onBegun: () => void,
 ): AsyncGenerator<GenerationDelta, void> {
   try {

@@ -79,6 +79,11 @@ export interface GenerationDelta extends TokenDelta {
   readonly finishReason: 'stop' | 'length' | null;
 }
 
+/** Can be left early. */
+export interface GenerationDeltas extends AsyncIterableIterator<GenerationDelta, void> {
+  return(): Promise<IteratorResult<GenerationDelta, void>>;
+}
+
 export interface Generator {
   /**
    * Queues and runs one request. Ending the iteration early or aborting frees everything it holds.
@@ -90,5 +95,5 @@ export interface Generator {
     request: GenerationRequest,
     signal: AbortSignal,
     mayStart?: Promise<void>,
-  ): AsyncGenerator<GenerationDelta, void>;
+  ): GenerationDeltas;
 }

@@ -1,3 +1,8 @@
+/** A generator, or what can be left early like one. */
+export interface ReturnableStream<T> extends AsyncIterator<T, void> {
+  return(): Promise<IteratorResult<T, void>>;
+}
+
 export interface Merged<T> {
   /** Which of the streams it came from. */
   readonly index: number;
@@ -10,13 +15,13 @@ export interface Merged<T> {
  * is thrown at once. However it ends, every stream is returned, but not waited for.
  */
 export async function* mergeStreams<T>(
-  streams: readonly AsyncGenerator<T, void>[],
+  streams: readonly ReturnableStream<T>[],
 ): AsyncGenerator<Merged<T>, void> {
   const arrived: Merged<IteratorResult<T, void>>[] = [];
   const failures: unknown[] = [];
   let numLive = streams.length;
   let wake = (): void => {};
-  const pull = (stream: AsyncGenerator<T, void>, index: number): void => {
+  const pull = (stream: ReturnableStream<T>, index: number): void => {
     stream.next().then(
       (result) => {
         arrived.push({ index, value: result });

@@ -6,9 +6,18 @@ import {
   ShuttingDownError,
 } from '../queue/admission.ts';
 import { CompletionAssembler } from './completion-assembler.ts';
-import { type Engine, EngineError } from '../engine-process/engine-contract.ts';
-import type { GenerationOutcome, ObserveGeneration } from './generation-observer.ts';
-import type { GenerationDelta, GenerationRequest, Generator } from './generation.ts';
+import { type Engine, EngineError, type TokenBatch } from '../engine-process/engine-contract.ts';
+import type {
+  GenerationObserver,
+  GenerationOutcome,
+  ObserveGeneration,
+} from './generation-observer.ts';
+import type {
+  GenerationDelta,
+  GenerationDeltas,
+  GenerationRequest,
+  Generator,
+} from './generation.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
 export interface TextGeneratorOptions {
@@ -31,51 +40,104 @@ export class TextGenerator implements Generator {
    * Nothing happens before the first `next()`. When the last delta comes out everything is freed
    * already, so a consumer may stop there without a further `next()`.
    */
-  async *generate(
+  generate(
     request: GenerationRequest,
     signal: AbortSignal,
     mayStart?: Promise<void>,
-  ): AsyncGenerator<GenerationDelta, void> {
-    const { admission, engine, tokenizer, observe } = this.#options;
-    const observer = observe?.(request);
-    observer?.queued(performance.now());
-    let outcome: GenerationOutcome = 'abort';
-    let release: Release | undefined;
-    let last: GenerationDelta | undefined;
-    let detokenizeMs = 0;
+  ): GenerationDeltas {
+    return new TextGeneration(this.#options, request, signal, mayStart);
+  }
+}
+
+/** One request. Written by hand, since a token then costs one promise, where a generator costs several. */
+class TextGeneration implements GenerationDeltas {
+  readonly #options: TextGeneratorOptions;
+  readonly #request: GenerationRequest;
+  readonly #signal: AbortSignal;
+  readonly #mayStart: Promise<void> | undefined;
+  #observer: GenerationObserver | null | undefined;
+  #assembler: CompletionAssembler | undefined;
+  #release: Release | undefined;
+  #batches: AsyncIterator<TokenBatch> | undefined;
+  #detokenizeMs = 0;
+  #isOver = false;
+
+  constructor(
+    options: TextGeneratorOptions,
+    request: GenerationRequest,
+    signal: AbortSignal,
+    mayStart: Promise<void> | undefined,
+  ) {
+    this.#options = options;
+    this.#request = request;
+    this.#signal = signal;
+    this.#mayStart = mayStart;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<GenerationDelta, void>> {
+    if (this.#isOver) return { done: true, value: undefined };
     try {
-      const assembler = new CompletionAssembler(tokenizer, request);
-      release = await admission.acquire(signal, {
-        priority: request.priority ?? 0,
-        client: request.client ?? '',
-        numPromptTokens: request.promptTokenIds.length,
-        maxTokens: request.maxTokens,
-        isNextPart: request.isNextPart ?? false,
-      });
-      observer?.admitted(performance.now());
-      if (mayStart) await mayStart;
-      // Leaving this loop early, by a stop string or by the consumer, frees the sequence's slot.
-      for await (const batch of engine.generate(this.#toEngineRequest(request), signal)) {
-        const arrivedAt = performance.now();
-        const delta = assembler.push(batch);
-        detokenizeMs += performance.now() - arrivedAt;
-        if (batch.tokenIds.length > 0) observer?.tokens(batch.tokenIds.length, arrivedAt);
-        if (delta.finishReason !== null) {
-          last = delta;
-          outcome = delta.finishReason;
-          break;
-        }
-        yield delta;
+      if (this.#batches === undefined) await this.#start();
+      const batch = await this.#batches?.next();
+      // It was returned meanwhile.
+      if (this.#isOver) return { done: true, value: undefined };
+      if (this.#assembler === undefined || batch === undefined || batch.done === true) {
+        throw new EngineError('the engine ended without a finish reason');
       }
-      if (last === undefined) throw new EngineError('the engine ended without a finish reason');
+      const arrivedAt = performance.now();
+      const value = this.#assembler.push(batch.value);
+      this.#detokenizeMs += performance.now() - arrivedAt;
+      const { tokenIds } = batch.value;
+      if (tokenIds.length > 0) this.#observer?.tokens(tokenIds.length, arrivedAt);
+      // By a stop string the engine learns of it only here.
+      if (value.finishReason !== null) await this.#end(value.finishReason);
+      return { done: false, value };
     } catch (error) {
-      outcome = signal.aborted ? 'abort' : outcomeOf(error);
+      await this.#end(this.#signal.aborted ? 'abort' : outcomeOf(error));
       throw error;
-    } finally {
-      release?.();
-      observer?.finished(outcome, performance.now(), detokenizeMs);
     }
-    yield last;
+  }
+
+  async return(): Promise<IteratorResult<GenerationDelta, void>> {
+    await this.#end('abort');
+    return { done: true, value: undefined };
+  }
+
+  async #start(): Promise<void> {
+    const { admission, engine, tokenizer, observe } = this.#options;
+    const request = this.#request;
+    this.#observer = observe?.(request);
+    this.#observer?.queued(performance.now());
+    this.#assembler = new CompletionAssembler(tokenizer, request);
+    const release = await admission.acquire(this.#signal, {
+      priority: request.priority ?? 0,
+      client: request.client ?? '',
+      numPromptTokens: request.promptTokenIds.length,
+      maxTokens: request.maxTokens,
+      isNextPart: request.isNextPart ?? false,
+    });
+    this.#release = release;
+    if (!this.#isOver) this.#observer?.admitted(performance.now());
+    if (this.#mayStart) await this.#mayStart;
+    if (this.#isOver) {
+      release();
+      return;
+    }
+    const batches = engine.generate(this.#toEngineRequest(request), this.#signal);
+    this.#batches = batches[Symbol.asyncIterator]();
+  }
+
+  /** Frees everything; does so once. */
+  async #end(outcome: GenerationOutcome): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    await this.#batches?.return?.();
+    this.#release?.();
+    this.#observer?.finished(outcome, performance.now(), this.#detokenizeMs);
   }
 
   #toEngineRequest(request: GenerationRequest): Parameters<Engine['generate']>[0] {

@@ -25,6 +25,8 @@ export class Detokenizer {
   readonly #tokenizer: TextTokenizer;
   readonly #skipSpecialTokens: boolean;
   readonly #utf8: TextDecoder;
+  /** The last token was bytes, which may be part of a character. */
+  #hasBytes = false;
   #numToStrip: number;
 
   constructor(tokenizer: TextTokenizer, options: DetokenizerOptions) {
@@ -45,15 +47,21 @@ export class Detokenizer {
       if (piece === undefined) continue;
       text +=
         typeof piece === 'string'
-          ? this.#utf8.decode() + piece
+          ? this.#endBytes() + piece
           : this.#utf8.decode(piece, { stream: true });
+      this.#hasBytes = typeof piece !== 'string';
     }
     return this.#strip(text);
   }
 
   /** Ends the text. @returns U+FFFD if it ends within a character, else nothing. */
   flush(): string {
-    return this.#strip(this.#utf8.decode());
+    return this.#strip(this.#endBytes());
+  }
+
+  /** U+FFFD if the last bytes are part of a character, else nothing. */
+  #endBytes(): string {
+    return this.#hasBytes ? this.#utf8.decode() : '';
   }
 
   /** Whether a token can add to the text. */
@@ -62,6 +70,7 @@ export class Detokenizer {
   }
 
   #strip(text: string): string {
+    if (this.#numToStrip === 0) return text;
     let start = 0;
     while (this.#numToStrip > 0 && start < text.length) {
       const strips = text[start] === this.#tokenizer.pieces.stripContent;

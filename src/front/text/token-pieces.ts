@@ -4,6 +4,7 @@
  * byte fallback) all work on one token at a time, but for two things: tokens that are part of a
  * character, which are therefore kept as bytes, and a space taken off the front of the whole text.
  */
+import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { TokenizerError } from './tokenizer-files.ts';
 
@@ -106,7 +107,9 @@ function applyStep(step: DecoderStep, piece: TokenPiece, isAdded: boolean): Toke
   if (typeof piece !== 'string') return piece;
   switch (step.type) {
     case 'ByteLevel':
-      return isAdded ? piece : Uint8Array.from(piece, (char) => BYTE_OF_CHAR.get(char) ?? 0);
+      return isAdded
+        ? piece
+        : charactersOf(Uint8Array.from(piece, (char) => BYTE_OF_CHAR.get(char) ?? 0));
     case 'ByteFallback': {
       const hex = /^<0x([0-9A-Fa-f]{2})>$/.exec(piece)?.[1];
       return hex === undefined ? piece : Uint8Array.of(Number.parseInt(hex, 16));
@@ -121,6 +124,11 @@ function applyStep(step: DecoderStep, piece: TokenPiece, isAdded: boolean): Toke
     default:
       return piece;
   }
+}
+
+/** Text, if these bytes are whole characters by themselves. */
+function charactersOf(bytes: Uint8Array): TokenPiece {
+  return isUtf8(bytes) ? Buffer.from(bytes).toString() : bytes;
 }
 
 function stripStart(text: string, content: string, count: number): string {

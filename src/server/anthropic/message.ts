@@ -4,9 +4,21 @@ import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
 import { parseBoundedJson } from '../../front/json-bounds.ts';
 import { createId } from '../ids.ts';
+import { jsonWriter, type WrittenJson } from '../http/written-json.ts';
 import type { JsonObject } from '../json-object.ts';
 
-export type MessageEvent = { readonly type: string } & JsonObject;
+export type MessageEvent = ({ readonly type: string } & JsonObject) | WrittenJson;
+
+const writeText = jsonWriter((index: number, text: string) => ({
+  type: 'content_block_delta',
+  index,
+  delta: { type: 'text_delta', text },
+}));
+const writeThinking = jsonWriter((index: number, thinking: string) => ({
+  type: 'content_block_delta',
+  index,
+  delta: { type: 'thinking_delta', thinking },
+}));
 
 type OpenBlock =
   | { readonly type: 'text'; text: string }
@@ -100,7 +112,8 @@ export class GrowingMessage {
       events.push(...this.#openNext(block));
     }
     block.text += text;
-    return [...events, this.#delta({ type: 'text_delta', text })];
+    events.push(writeText(this.#blocks.length - 1, text));
+    return events;
   }
 
   #think(thinking: string): MessageEvent[] {
@@ -111,13 +124,15 @@ export class GrowingMessage {
       events.push(...this.#openNext(block));
     }
     block.thinking += thinking;
-    return [...events, this.#delta({ type: 'thinking_delta', thinking })];
+    events.push(writeThinking(this.#blocks.length - 1, thinking));
+    return events;
   }
 
   #addArguments(json: string): MessageEvent[] {
     const block = this.#blocks.at(-1);
     if (block?.type === 'tool_use') block.json += json;
-    return [this.#delta({ type: 'input_json_delta', partial_json: json })];
+    const delta = { type: 'input_json_delta', partial_json: json };
+    return [{ type: 'content_block_delta', index: this.#blocks.length - 1, delta }];
   }
 
   #openNext(block: OpenBlock): MessageEvent[] {
@@ -136,10 +151,6 @@ export class GrowingMessage {
     if (!this.#hasPinged) events.push({ type: 'ping' });
     this.#hasPinged = true;
     return events;
-  }
-
-  #delta(delta: JsonObject): MessageEvent {
-    return { type: 'content_block_delta', index: this.#blocks.length - 1, delta };
   }
 
   #close(): MessageEvent[] {

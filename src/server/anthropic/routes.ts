@@ -9,9 +9,9 @@ import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { requireServing, startChat } from '../generation/start-generation.ts';
 import { NAMED_EVENTS, writeEventStream } from '../http/sse.ts';
+import type { Sendable } from '../http/written-json.ts';
 import { countTokensBody, messagesBody } from '../schemas/anthropic.ts';
 import { parseWith } from '../schemas/parse.ts';
-import type { JsonObject } from '../json-object.ts';
 import { acquireModel, withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { toChatRequest } from './chat-request.ts';
@@ -83,8 +83,8 @@ async function start(context: ModelContext, json: unknown, caller: Caller) {
 async function streamTo(
   c: Context<ServerEnv>,
   { config, logger }: ServerContext,
-  events: AsyncIterable<readonly JsonObject[]>,
-  first: readonly JsonObject[] = [],
+  events: AsyncIterable<readonly Sendable[]>,
+  first: readonly Sendable[] = [],
 ): Promise<Response> {
   await writeEventStream(c.env.outgoing, events, {
     style: NAMED_EVENTS,

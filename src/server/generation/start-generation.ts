@@ -5,8 +5,8 @@ import type { ChatDelta } from '../../front/chat/chat-delta.ts';
 import type { PreparedChat } from '../../front/chat/prepare-chat.ts';
 import { type GrantRules, grantTo } from '../../front/generation/client-grant.ts';
 import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
-import type { GenerationDelta } from '../../front/generation/generation.ts';
-import { mapStream } from '../../front/generation/map-stream.ts';
+import type { GenerationDelta, GenerationDeltas } from '../../front/generation/generation.ts';
+import { mapStream, watchStream } from '../../front/generation/map-stream.ts';
 import { type ModelFacts, RequestRecord } from '../../front/request-record.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import { LIMITS } from '../../limits.ts';
@@ -16,7 +16,6 @@ import { unavailable } from '../errors.ts';
 import { createId } from '../ids.ts';
 import type { RunningRequest } from '../operating/running-requests.ts';
 import { compiled } from './structured-outputs.ts';
-import { watchStream } from './watch-stream.ts';
 
 /**
  * Before the body is read, and it is known which model it is for: whether any could be had.
@@ -184,7 +183,7 @@ function withGrammar(request: FanOutRequest, grammar: GrammarSpec): FanOutReques
 /** `deltas` with its first result already asked for; adds no promise per delta. */
 function withFirst(
   first: Promise<IteratorResult<GenerationDelta, void>>,
-  deltas: AsyncGenerator<GenerationDelta, void>,
+  deltas: GenerationDeltas,
 ): AsyncIterableIterator<GenerationDelta> {
   let pending: typeof first | undefined = first;
   return {

@@ -1,13 +1,13 @@
-import type { ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 
-/** Resolves when the response takes more, or never will. */
-export function drained(response: ServerResponse): Promise<void> {
-  if (response.destroyed) return Promise.resolve();
+/** Resolves when a response or its connection takes more, or never will. */
+export function drained(writable: Writable): Promise<void> {
+  if (writable.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const settle = (): void => {
-      response.off('drain', settle).off('close', settle);
+      writable.off('drain', settle).off('close', settle);
       resolve();
     };
-    response.on('drain', settle).on('close', settle);
+    writable.on('drain', settle).on('close', settle);
   });
 }

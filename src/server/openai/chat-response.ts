@@ -5,6 +5,7 @@ import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
 import type { LogprobsFormat } from '../generation/logprobs-format.ts';
+import { jsonWriter, type Sendable, type WrittenJson } from '../http/written-json.ts';
 import type { JsonObject } from '../json-object.ts';
 import { pickBest } from './choices.ts';
 import type { Gathered, GatheredChoice } from '../generation/gather.ts';
@@ -29,41 +30,35 @@ export interface ChatResponseFormat {
 export class ChatCompletionChunks {
   readonly #format: ChatResponseFormat;
   readonly #usage: UsageCounter;
+  /** Whether chunks tell nothing of tokens but their text, as most do. */
+  readonly #isPlain: boolean;
+  readonly #writeContent: (index: number, text: string) => WrittenJson;
+  readonly #writeReasoning: (index: number, text: string) => WrittenJson;
   #hasBegun = false;
 
   constructor(format: ChatResponseFormat) {
     this.#format = format;
     this.#usage = new UsageCounter(format.request);
+    const { returnTokenIds, continuousUsage } = format.options;
+    this.#isPlain = !returnTokenIds && !continuousUsage && format.numTop === null;
+    this.#writeContent = jsonWriter((index, text) =>
+      this.#piece(index, toDelta({ type: 'content', text })),
+    );
+    this.#writeReasoning = jsonWriter((index, text) =>
+      this.#piece(index, toDelta({ type: 'reasoning', text })),
+    );
   }
 
   /** The chunks that `delta` becomes, in order; none when it has nothing to show. */
-  push(delta: ChatDelta): JsonObject[] {
-    const { returnTokenIds } = this.#format.options;
-    const { choice: index, tokenIds, finishReason, stopReason } = delta;
+  push(delta: ChatDelta): Sendable[] {
+    const { choice: index, parts, finishReason, stopReason } = delta;
     // Before its tokens are counted: the opening has none.
-    const chunks = delta.isFirst ? this.#begin(index) : [];
+    const chunks: Sendable[] = delta.isFirst ? this.#begin(index) : [];
     this.#usage.add(delta);
-    const logprobs = outputLogprobs(this.#format, delta.logprobs);
-    const hasTokensToShow = returnTokenIds || logprobs !== null;
-    const pieces: JsonObject[] = [];
-    for (const part of delta.parts) {
-      // What has been sent of a broken call can't be taken back.
-      if (part.type !== 'broken') pieces.push(toDelta(part));
-    }
-    if (pieces.length === 0 && hasTokensToShow && tokenIds.length > 0) pieces.push({ content: '' });
-    let isFirst = true;
-    for (const piece of pieces) {
-      chunks.push(
-        this.#chunk({
-          index,
-          delta: piece,
-          logprobs: isFirst ? logprobs : null,
-          finish_reason: null,
-          token_ids: returnTokenIds ? (isFirst ? tokenIds : []) : undefined,
-        }),
-      );
-      isFirst = false;
-    }
+    // What has been sent of a broken call can't be taken back.
+    const told = parts.filter((part) => part.type !== 'broken');
+    if (this.#isPlain) for (const part of told) chunks.push(this.#write(index, part));
+    else chunks.push(...this.#detailed(delta, told));
     if (finishReason !== null) {
       chunks.push(
         this.#chunk({
@@ -72,11 +67,38 @@ export class ChatCompletionChunks {
           logprobs: null,
           finish_reason: finishReason,
           stop_reason: stopReason,
-          token_ids: returnTokenIds ? [] : undefined,
+          token_ids: this.#format.options.returnTokenIds ? [] : undefined,
         }),
       );
     }
     return chunks;
+  }
+
+  #write(index: number, part: StreamedPart): Sendable {
+    if (part.type === 'content') return this.#writeContent(index, part.text);
+    if (part.type === 'reasoning') return this.#writeReasoning(index, part.text);
+    return this.#piece(index, toDelta(part));
+  }
+
+  /** With what is asked for of the tokens, which comes with the first chunk. */
+  #detailed({ choice: index, ...delta }: ChatDelta, parts: readonly StreamedPart[]): JsonObject[] {
+    const { returnTokenIds } = this.#format.options;
+    const tokenIds = returnTokenIds ? delta.tokenIds : undefined;
+    const logprobs = outputLogprobs(this.#format, delta.logprobs);
+    const hasTokensToShow = returnTokenIds || logprobs !== null;
+    const pieces = parts.map(toDelta);
+    if (pieces.length === 0 && hasTokensToShow && delta.tokenIds.length > 0) {
+      pieces.push({ content: '' });
+    }
+    return pieces.map((piece, at) =>
+      this.#chunk({
+        index,
+        delta: piece,
+        logprobs: at === 0 ? logprobs : null,
+        finish_reason: null,
+        token_ids: at === 0 ? tokenIds : tokenIds && [],
+      }),
+    );
   }
 
   /** The chunks that follow the last delta of the last choice. */

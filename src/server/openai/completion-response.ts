@@ -9,6 +9,7 @@ import {
   type CompletionLogprobs,
   type LogprobsFormat,
 } from '../generation/logprobs-format.ts';
+import { jsonWriter, type Sendable, type WrittenJson } from '../http/written-json.ts';
 import type { JsonObject } from '../json-object.ts';
 import { pickBest } from './choices.ts';
 import type { CompletionText, Gathered, GatheredChoice } from '../generation/gather.ts';
@@ -34,33 +35,29 @@ export interface CompletionResponseFormat {
 export class CompletionChunks {
   readonly #format: CompletionResponseFormat;
   readonly #usage: UsageCounter;
+  /** Whether chunks tell nothing of tokens but their text, as most do. */
+  readonly #isPlain: boolean;
+  readonly #writeText: (index: number, text: string) => WrittenJson;
   readonly #begun = new Set<number>();
 
   constructor(format: CompletionResponseFormat) {
     this.#format = format;
     this.#usage = new UsageCounter(format.request);
+    const { returnTokenIds, continuousUsage } = format.options;
+    this.#isPlain = !returnTokenIds && !continuousUsage && format.numTop === null;
+    this.#writeText = jsonWriter((index, text) =>
+      this.#chunk({ index, text, logprobs: null, finish_reason: null }),
+    );
   }
 
   /** The chunks that `delta` becomes, in order; none when it has nothing to show. */
-  push(delta: GenerationDelta): JsonObject[] {
+  push(delta: GenerationDelta): Sendable[] {
     const { options } = this.#format;
-    const { choice: index = 0, text, tokenIds, finishReason, stopReason } = delta;
+    const { choice: index = 0, text, finishReason, stopReason } = delta;
     this.#usage.add(delta);
-    const chunks = this.#begun.has(index) ? [] : this.#begin(index, delta);
-    const logprobs = outputLogprobs(this.#format, index, delta.logprobs);
-    const hasTokensToShow = options.returnTokenIds || logprobs !== null;
-    const hasContent = text !== '' || (hasTokensToShow && tokenIds.length > 0);
-    if (hasContent) {
-      chunks.push(
-        this.#chunk({
-          index,
-          text,
-          logprobs,
-          finish_reason: null,
-          token_ids: options.returnTokenIds ? tokenIds : undefined,
-        }),
-      );
-    }
+    const chunks: Sendable[] = this.#begun.has(index) ? [] : this.#begin(index, delta);
+    if (!this.#isPlain) chunks.push(...this.#detailed(index, delta));
+    else if (text !== '') chunks.push(this.#writeText(index, text));
     if (finishReason !== null) {
       chunks.push(
         this.#chunk({
@@ -74,6 +71,23 @@ export class CompletionChunks {
       );
     }
     return chunks;
+  }
+
+  /** With what is asked for of the tokens. */
+  #detailed(index: number, { text, tokenIds, logprobs: entries }: GenerationDelta): JsonObject[] {
+    const { returnTokenIds } = this.#format.options;
+    const logprobs = outputLogprobs(this.#format, index, entries);
+    const hasTokensToShow = (returnTokenIds || logprobs !== null) && tokenIds.length > 0;
+    if (text === '' && !hasTokensToShow) return [];
+    return [
+      this.#chunk({
+        index,
+        text,
+        logprobs,
+        finish_reason: null,
+        token_ids: returnTokenIds ? tokenIds : undefined,
+      }),
+    ];
   }
 
   /** The chunks that follow the last delta of the last choice. */

@@ -1,6 +1,7 @@
 /** What the two completion APIs share: the parts of a response that don't depend on its shape. */
 import type { Caller } from '../../front/caller.ts';
 import type { UsageCounter } from '../../front/generation/token-usage.ts';
+import type { Sendable } from '../http/written-json.ts';
 import { createId } from '../ids.ts';
 import type { JsonObject } from '../json-object.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
@@ -28,7 +29,7 @@ export interface PreparedCompletion {
    * Queues it. A refusal throws here; what happens later is met in the iteration.
    * @returns its chunks, those that come at once together
    */
-  chunks(caller: Caller): Promise<AsyncIterable<readonly JsonObject[]>>;
+  chunks(caller: Caller): Promise<AsyncIterable<readonly Sendable[]>>;
   /** Queues it. @returns the response in one piece */
   whole(caller: Caller): Promise<JsonObject>;
 }

@@ -5,8 +5,8 @@ import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
+import type { Sendable } from '../http/written-json.ts';
 import { requireServing } from '../generation/start-generation.ts';
-import type { JsonObject } from '../json-object.ts';
 import { acquireModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { eventsWhenLoaded, isLoading, wantsStream } from '../while-loading.ts';
@@ -63,7 +63,7 @@ async function answer(
 async function streamTo(
   c: Context<ServerEnv>,
   { config, logger }: ServerContext,
-  chunks: AsyncIterable<readonly JsonObject[]>,
+  chunks: AsyncIterable<readonly Sendable[]>,
 ): Promise<Response> {
   await writeEventStream(c.env.outgoing, chunks, {
     style: PLAIN_EVENTS,

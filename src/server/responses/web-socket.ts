@@ -13,7 +13,7 @@ import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from '../websocket/frame-receiver.ts';
 import { CLIENT_LEFT, type Peer } from '../websocket/peer.ts';
 import type { FrameTurns } from '../websocket/frame-turns.ts';
-import { FrameWriter } from '../websocket/frame-writer.ts';
+import type { FrameWriter } from '../websocket/frame-writer.ts';
 import { PreparedResponse } from './create.ts';
 import type { ResponsePartition } from './partition.ts';
 import type { Turn } from './turn.ts';
@@ -42,12 +42,18 @@ export class ResponsesSession {
   #lastId: string | null = null;
 
   /** @param peer whose socket it is */
-  constructor(socket: WebSocket, context: ServerContext, peer: Peer, turns: FrameTurns) {
+  constructor(
+    socket: WebSocket,
+    writer: FrameWriter,
+    context: ServerContext,
+    peer: Peer,
+    turns: FrameTurns,
+  ) {
     this.#socket = socket;
+    this.#writer = writer;
     this.#context = context;
     this.#peer = peer;
     this.#partition = context.responses.of(peer.client);
-    this.#writer = new FrameWriter(socket);
     this.#receiver = new FrameReceiver({
       socket,
       writer: this.#writer,
@@ -140,11 +146,14 @@ export class ResponsesSession {
       caller,
     );
     if (prepared.body['generate'] === false) {
-      for (const event of prepared.skip()) await this.#writer.write(event);
+      for (const event of prepared.skip()) await this.#writer.write(JSON.stringify(event));
     } else {
       const batches = await prepared.start(caller);
       for await (const events of batches) {
-        for (const event of events) await this.#writer.write(event);
+        for (const event of events) {
+          const isBehind = this.#writer.write(JSON.stringify(event));
+          if (isBehind !== undefined) await isBehind;
+        }
       }
     }
     const { id, turn } = prepared;
@@ -159,7 +168,8 @@ export class ResponsesSession {
   }
 
   #tell(error: ApiError): void {
-    this.#writer.post({ type: 'error', status: error.status, ...error.toEnvelope() });
+    const event = { type: 'error', status: error.status, ...error.toEnvelope() };
+    this.#writer.post(JSON.stringify(event));
   }
 
   #closeIfDrained(): void {

@@ -1,13 +1,21 @@
 /** Writes JSON frames to a WebSocket, as fast as its client reads them. */
+import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import { coalesced } from '../../front/engine-process/coalesced.ts';
 import { LIMITS } from '../../limits.ts';
 
 export class FrameWriter {
   readonly #socket: WebSocket;
+  readonly #connection: Socket;
+  /** Has the frames of one turn, such as those of one step, leave together. */
+  readonly #sendTogether: () => void;
   #onCaughtUp: (() => void) | null = null;
 
-  constructor(socket: WebSocket) {
+  /** @param connection that the socket runs over */
+  constructor(socket: WebSocket, connection: Socket) {
     this.#socket = socket;
+    this.#connection = connection;
+    this.#sendTogether = coalesced(() => connection.uncork());
   }
 
   /**
@@ -25,7 +33,7 @@ export class FrameWriter {
   }
 
   /** Returns at once while the socket keeps up, else when this frame has left. */
-  write(frame: object): Promise<void> | undefined {
+  write(frame: string): Promise<void> | undefined {
     if (!this.isBehind) {
       this.post(frame);
       return undefined;
@@ -37,11 +45,14 @@ export class FrameWriter {
 
   /**
    * Sends without waiting; does nothing on a socket that is closed.
+   * @param frame JSON text
    * @param onSent called also when the socket closes before the frame has left.
    */
-  post(frame: object, onSent?: () => void): void {
+  post(frame: string, onSent?: () => void): void {
     if (this.#socket.readyState === this.#socket.OPEN) {
-      this.#socket.send(JSON.stringify(frame), () => {
+      if (this.#connection.writableCorked === 0) this.#connection.cork();
+      this.#sendTogether();
+      this.#socket.send(frame, () => {
         onSent?.();
         this.#checkCaughtUp();
       });

@@ -16,6 +16,7 @@ import { accountOf } from '../rates/limit-rates.ts';
 import { finishRequest } from '../operating/finish-request.ts';
 import type { Peer } from './peer.ts';
 import { FrameTurns } from './frame-turns.ts';
+import { FrameWriter } from './frame-writer.ts';
 import { WebSocketSession } from './socket-session.ts';
 
 const POLICY_VIOLATION = 1008;
@@ -31,12 +32,12 @@ interface Tracked {
   readonly key: ApiKey | null;
 }
 
+type CreateSession = (
+  ...of: [WebSocket, FrameWriter, ServerContext, peer: Peer, turns: FrameTurns]
+) => Session;
+
 /** The protocol of each path; undefined where there is no WebSocket. */
-function sessionOf(
-  path: string,
-):
-  | ((socket: WebSocket, context: ServerContext, peer: Peer, turns: FrameTurns) => Session)
-  | undefined {
+function sessionOf(path: string): CreateSession | undefined {
   if (path === '/v1/responses') return (...of) => new ResponsesSession(...of);
   const prepare = COMPLETION_PATHS.get(path);
   if (prepare === undefined) return undefined;
@@ -79,7 +80,8 @@ export class WebSocketHub {
       this.#server.handleUpgrade(request, socket, head, (webSocket) => {
         socket.off('error', ignoreError);
         const peer = peerOf(key, request, path, this.#context);
-        const session = createSession(webSocket, this.#context, peer, this.#turns);
+        const writer = new FrameWriter(webSocket, socket);
+        const session = createSession(webSocket, writer, this.#context, peer, this.#turns);
         this.#track(webSocket, socket, { session, key });
       });
     } catch (error) {

@@ -6,7 +6,7 @@ import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import { hasLeft, withDeadline } from '../generation/deadline.ts';
 import { badRequest, tooManyOnSocket, type ApiError } from '../errors.ts';
-import type { JsonObject } from '../json-object.ts';
+import { type Sendable, toJson } from '../http/written-json.ts';
 import type { Prepare } from '../openai/routes.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { withModel } from '../model-access.ts';
@@ -14,7 +14,7 @@ import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from './frame-receiver.ts';
 import { CLIENT_LEFT, type Peer } from './peer.ts';
 import type { FrameTurns } from './frame-turns.ts';
-import { FrameWriter } from './frame-writer.ts';
+import type { FrameWriter } from './frame-writer.ts';
 import { parseFrame } from './frames.ts';
 
 const GOING_AWAY = 1001;
@@ -40,13 +40,14 @@ export class WebSocketSession {
   /** @param peer whose socket it is */
   constructor(
     socket: WebSocket,
+    writer: FrameWriter,
     context: ServerContext,
     peer: Peer,
     turns: FrameTurns,
     prepare: Prepare,
   ) {
     this.#socket = socket;
-    this.#writer = new FrameWriter(socket);
+    this.#writer = writer;
     this.#context = context;
     this.#peer = peer;
     this.#prepare = prepare;
@@ -85,7 +86,7 @@ export class WebSocketSession {
     }
     if (this.#live.size >= LIMITS.requestsPerSocket) {
       this.#sendError(requestId, tooManyOnSocket(LIMITS.requestsPerSocket));
-      this.#writer.post({ request_id: requestId, type: 'done' });
+      this.#sendDone(requestId);
       return;
     }
     const controller = new AbortController();
@@ -106,7 +107,7 @@ export class WebSocketSession {
     }
     this.#peer.finished({ record: caller.record, requestId, status });
     this.#live.delete(requestId);
-    this.#writer.post({ request_id: requestId, type: 'done' });
+    this.#sendDone(requestId);
     this.#closeIfDrained();
   }
 
@@ -121,13 +122,22 @@ export class WebSocketSession {
         return;
       }
       for await (const chunks of await completion.chunks(metered)) {
-        for (const chunk of chunks) await this.#send(requestId, chunk);
+        for (const chunk of chunks) {
+          const isBehind = this.#send(requestId, chunk);
+          if (isBehind !== undefined) await isBehind;
+        }
       }
     });
   }
 
-  #send(requestId: string, answer: JsonObject): Promise<void> | undefined {
-    return this.#writer.write({ ...answer, request_id: requestId });
+  /** The answer, with its request's id as the last field. */
+  #send(requestId: string, answer: Sendable): Promise<void> | undefined {
+    const fields = toJson(answer).slice(0, -1);
+    return this.#writer.write(`${fields},"request_id":${JSON.stringify(requestId)}}`);
+  }
+
+  #sendDone(requestId: string): void {
+    this.#writer.post(JSON.stringify({ request_id: requestId, type: 'done' }));
   }
 
   #tell(requestId: string, error: unknown): ApiError {
@@ -137,7 +147,7 @@ export class WebSocketSession {
   }
 
   #sendError(requestId: string | null, error: ApiError): void {
-    this.#writer.post({ ...error.toEnvelope(), request_id: requestId });
+    this.#writer.post(JSON.stringify({ ...error.toEnvelope(), request_id: requestId }));
   }
 
   #closeIfDrained(): void {

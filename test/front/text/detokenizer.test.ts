@@ -21,8 +21,8 @@ function bytesOf(tokenizer: TextTokenizer, ...bytes: number[]): number[] {
 
 function byteLevelId(byte: number): number {
   for (let id = 9; id < 9 + 256; id++) {
-    const piece = byteLevel.pieces.get(id);
-    if (piece instanceof Uint8Array && piece[0] === byte) return id;
+    const bytes = Buffer.from(byteLevel.pieces.get(id) ?? '');
+    if (bytes.length === 1 && bytes[0] === byte) return id;
   }
   throw new Error(`no token is the byte ${byte}`);
 }

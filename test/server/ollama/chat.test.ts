@@ -1,6 +1,7 @@
 /** /api/chat and /api/generate, by Ollama's own client. */
 import { describe, expect, test } from 'vitest';
 import { TOOL_CALL_FORMATS } from '../../../src/front/chat/tool-calls/formats.ts';
+import type { GenerationDelta } from '../../../src/front/generation/generation.ts';
 import { post } from '../support/client.ts';
 import {
   babbles,
@@ -239,7 +240,7 @@ test('a client that goes away ends the answer', async () => {
 test('a failure after the first line is a line', async () => {
   const target = await server({
     generator: {
-      async *generate() {
+      async *generate(): AsyncGenerator<GenerationDelta, void> {
         yield { text: 'x', tokenIds: [1], finishReason: null, stopReason: null };
         throw new Error('secret of /home/user/model.ts');
       },
