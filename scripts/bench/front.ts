@@ -146,7 +146,7 @@ if (values.json) {
   const pace = values.rate === '0' ? 'as many tokens as it can' : `${values.rate} tokens/s`;
   console.log(`${machineShape()}; the engine makes ${pace}, medians of ${rounds} rounds\n`);
   printTable(
-    ['build', 'protocol', 'streams', 'tokens/s', 'front CPU us/token', 'tokens/event'],
+    ['build', 'protocol', 'streams', 'tokens/s', 'front CPU us/token', 'us/event', 'tokens/event'],
     measurements.map(({ build, protocol, streams, rounds: all }) => {
       const mid = (pick: (round: Round) => number) => median(all.map(pick));
       return [
@@ -155,6 +155,7 @@ if (values.json) {
         String(streams),
         mid(({ tokensPerSecond }) => tokensPerSecond).toFixed(0),
         mid(({ cpuPerToken }) => cpuPerToken).toFixed(1),
+        mid(({ cpuPerToken, tokensPerEvent }) => cpuPerToken * tokensPerEvent).toFixed(1),
         mid(({ tokensPerEvent }) => tokensPerEvent).toFixed(2),
       ];
     }),
