@@ -96,14 +96,6 @@ test.each(['/v1/chat/completions/render', '/apply-template'])(
   },
 );
 
-test('/v1/embeddings of a model that gives none says so', async () => {
-  const response = await post(await server(), '/v1/embeddings', { input: 'Hi' });
-  expect(await errorOf(response, 400)).toMatchObject({
-    param: 'model',
-    code: 'model_not_supported',
-  });
-});
-
 test('/models is open, /v1/models is not', async () => {
   const { url } = await server({ config: { apiKeys: ['key'] } });
   expect((await fetch(`${url}/models`)).status).toBe(200);

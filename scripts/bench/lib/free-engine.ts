@@ -57,6 +57,9 @@ class FreeEngine {
       case 'abort':
         for (const id of command.ids) this.#live.delete(id);
         break;
+      case 'inspect':
+        process.send?.({ type: 'slots', slots: [] } satisfies EngineMessage);
+        break;
       case 'shutdown':
         process.exit(0);
     }
