@@ -129,6 +129,15 @@ export const LIMITS = {
   /** Responses kept, whatever their size: what a response costs besides its text. */
   storedResponses: 10_000,
 
+  /** Choices of an answer that can be taken up by another replica: each event tells where all are. */
+  resumableChoices: 16,
+  /** Characters of the token that such an answer comes with. */
+  resumeTokenCharacters: 4096,
+  /** Milliseconds that this token is good for. */
+  resumeMs: 24 * 3_600_000,
+  /** Milliseconds in which another replica must begin to answer a request that is handed over. */
+  handoverMs: 10_000,
+
   /**
    * Characters of a grammar, a regular expression or a JSON schema. Of a schema given as an object,
    * and of all the tools' that must be called together, each key and value counts as 8 at least.

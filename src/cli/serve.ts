@@ -16,6 +16,7 @@ import { banner, repositoryBanner } from './banner.ts';
 import { DEVICE_OPTIONS } from './device.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
 import { openRates, ratesOf } from './rates.ts';
+import { openResumption } from './resumption.ts';
 import { onDumpSignal } from './dump.ts';
 import { FolderFacts } from './folder-facts.ts';
 import { followRepository } from './follow-repository.ts';
@@ -96,6 +97,8 @@ const NAMES: readonly OptionName[] = [
   'allowedHost',
   'drainDelay',
   'drainStatus',
+  'resumeKey',
+  'handoverTo',
   'shutdownTimeout',
   'threads',
   'randomWeights',
@@ -179,6 +182,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   });
   await models.update(definitions, aliases);
 
+  const resumption = openResumption(options, logger);
   const facts = new FolderFacts(options.maxModelLen ?? null);
   const phase = new ServingPhase();
   const config = serverConfig(options, version);
@@ -195,6 +199,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
     logger,
     rates: openRates(rates, access.keys, metrics),
     running: new RunningRequests(),
+    resumption,
     loop: new LoopMonitor(),
     describeModel: (definition) => facts.of(definition),
     pullModel: pullInto(models, options),
@@ -226,10 +231,12 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
       stopTaking() {
         const admissions = models.loaded().map(({ runtime }) => runtime.admission);
         for (const admission of admissions) admission.close();
+        resumption?.handover?.begin();
         return Promise.all(admissions.map((admission) => admission.onIdle()));
       },
       async close(graceMs) {
         await ports.close(graceMs);
+        if (resumption?.handover) logger.info(resumption.handover.counts, 'answers handed over');
         await flushTraces();
         await models.close();
       },

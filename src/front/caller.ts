@@ -1,4 +1,7 @@
 import type { RequestRecord } from './request-record.ts';
+import type { FanOutRequest } from './generation/fan-out.ts';
+import type { TokenDelta } from './generation/generation.ts';
+import type { ResumedChoice } from './generation/resumption.ts';
 
 /** Who asks for a piece of work. Work is charged to its client and stops when its signal aborts. */
 export interface Caller {
@@ -12,6 +15,34 @@ export interface Caller {
   readonly meter?: TokenMeter;
   /** Told what happens to the request; left out where nobody looks. */
   readonly record?: RequestRecord;
+  /** Follows the answer; left out where no other server could take it up. */
+  readonly answer?: AnswerFollower;
+}
+
+/** Follows an answer, so that another server can take it up. */
+export interface AnswerFollower {
+  /** What its id ends with. */
+  readonly id: string;
+  /** Unix time in seconds. */
+  readonly created: number;
+  /**
+   * Called once the prompt is known.
+   * @returns where its choices stand that began elsewhere; none for a new answer
+   * @throws when what is known of it does not fit the request
+   */
+  start(request: FanOutRequest, model: AnsweringModel): readonly ResumedChoice[];
+  record(delta: TokenDelta): void;
+}
+
+/** What decides whether two servers give the same answer. */
+export interface AnsweringModel {
+  readonly id: string;
+  readonly vocabSize: number;
+  readonly details?: {
+    readonly family: string;
+    readonly numParameters: number;
+    readonly precision: string;
+  };
 }
 
 export interface TokenMeter {

@@ -23,6 +23,7 @@ import type { LoopMonitor } from './operating/loop-monitor.ts';
 import type { RunningRequests } from './operating/running-requests.ts';
 import type { BodyReader } from './http/request-body.ts';
 import type { RateLimits } from './rates/rate-limits.ts';
+import type { Resumption } from './resume/movable-answer.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { InferenceStatistics } from './generation/inference-statistics.ts';
 
@@ -200,6 +201,8 @@ export interface ServerContext {
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;
   /** Left out where nothing is known of models that are not loaded. */
   readonly describeModel?: DescribeModel;
+  /** For answers that outlive the server; null or left out without --resume-key. */
+  readonly resumption?: Resumption | null;
   /** Left out where nothing can be downloaded. */
   readonly pullModel?: PullModel;
   /** True once shutdown began, though requests may still be taken: /ready fails. */

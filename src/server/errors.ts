@@ -235,6 +235,14 @@ export function requestAborted(): ApiError {
   });
 }
 
+/** The answer that a client wants to go on with was made by another model, or for another prompt. */
+export function cannotResume(reason: string): ApiError {
+  return new ApiError(409, 'cannot_resume', `The answer can't be continued here. ${reason}`, {
+    code: 'cannot_resume',
+    headers: { 'x-should-retry': 'false' },
+  });
+}
+
 export function internalError(message = 'The server hit an internal error.'): ApiError {
   return new ApiError(500, 'server_error', message, { code: 'internal_error' });
 }

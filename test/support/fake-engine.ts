@@ -142,7 +142,9 @@ export class FakeEngine implements Engine {
     const limit = request.maxTokens - request.outputTokenIds.length;
     let tokenIds: number[] = [];
     let numTokens = 0;
+    let numKnown = request.outputTokenIds.length;
     for (const tokenId of this.#scriptThenStop(request)) {
+      if (numKnown-- > 0) continue;
       tokenIds.push(tokenId);
       numTokens++;
       const mayStop = numTokens > request.minTokens;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LOG_FORMATS, LOG_LEVELS } from '../../observability/logger.ts';
 import type { FlagSpec } from './flag-spec.ts';
-import { count } from './values.ts';
+import { count, urlList } from './values.ts';
 
 /** How a server is watched, and how it ends. */
 export const OPERATING_FLAGS = {
@@ -33,6 +33,20 @@ export const OPERATING_FLAGS = {
     description: 'what /ready answers after SIGTERM: 503, or 404 for HAProxy',
     schema: z.enum(['503', '404']).transform((text) => (text === '404' ? 404 : 503)),
     default: 503,
+  },
+  resumeKey: {
+    flags: '--resume-key <key>',
+    description:
+      'secret of all replicas, with which any of them goes on with an answer that another began',
+    schema: z.string().min(16, 'expected at least 16 characters').optional(),
+    defaultText: 'answers end with their server',
+  },
+  handoverTo: {
+    flags: '--handover-to <urls>',
+    description:
+      'replicas that get the running answers after SIGTERM, such as http://10.0.0.7:8000; all addresses of a name; needs --resume-key',
+    schema: urlList.optional(),
+    defaultText: 'none',
   },
   shutdownTimeout: {
     flags: '--shutdown-timeout <seconds>',

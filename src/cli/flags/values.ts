@@ -30,6 +30,13 @@ export const hostList = z
   .transform((text) => text.split(',').map((host) => host.trim().toLowerCase()))
   .pipe(z.array(z.string().regex(/^[^\s:/]+$|^[\da-f:]+$/, 'expected names without ports')));
 
+/** Of servers. */
+export const urlList = z
+  .string()
+  .transform((text) => text.split(',').map((url) => url.trim().replace(/\/$/, '')))
+  .pipe(z.array(z.string().regex(ORIGIN, 'expected addresses such as http://10.0.0.7:8000')))
+  .transform((urls) => urls.map((url) => new URL(url)));
+
 /** Such as `0,9`. */
 export const priorityRange = z
   .string()

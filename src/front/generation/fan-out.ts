@@ -8,6 +8,7 @@ import type {
   GenerationRequest,
   Generator,
 } from './generation.ts';
+import type { ResumedChoice } from './resumption.ts';
 import { mergeStreams } from './merge-streams.ts';
 
 export interface FanOutRequest {
@@ -17,6 +18,8 @@ export interface FanOutRequest {
   readonly numChoices: number;
   /** The grammar of every output, not compiled yet. Free if left out. */
   readonly grammar?: GrammarSource;
+  /** By choice, where they stand if they began elsewhere. */
+  readonly resumed?: readonly ResumedChoice[];
 }
 
 /** Shorter prompts fill no block of the prefix cache, so there is nothing to wait for. */
@@ -36,20 +39,23 @@ export function fanOut(
 ): GenerationDeltas {
   const [only] = request.prompts;
   return only && request.prompts.length === 1 && request.numChoices === 1
-    ? generator.generate(only, signal)
+    ? generator.generate({ ...only, resumed: request.resumed?.[0] }, signal)
     : runMany(generator, request, signal);
 }
 
 async function* runMany(
   generator: Generator,
-  { prompts, numChoices }: FanOutRequest,
+  { prompts, numChoices, resumed }: FanOutRequest,
   signal: AbortSignal,
 ): AsyncGenerator<GenerationDelta, void> {
   const ending = new AbortController();
   const any = AbortSignal.any([signal, ending.signal]);
   // Every choice listens; Node would report more than ten listeners as a leak.
   setMaxListeners(0, any);
-  const streams = prompts.flatMap((prompt) => choicesOf(generator, prompt, numChoices, any));
+  const streams = prompts.flatMap((prompt, index) => {
+    const from = index * numChoices;
+    return choicesOf(generator, prompt, numChoices, resumed?.slice(from, from + numChoices), any);
+  });
   try {
     for await (const { index, value } of mergeStreams(streams)) yield { ...value, choice: index };
   } finally {
@@ -62,11 +68,13 @@ function choicesOf(
   generator: Generator,
   request: GenerationRequest,
   numChoices: number,
+  resumed: readonly ResumedChoice[] | undefined,
   signal: AbortSignal,
 ): GenerationDeltas[] {
   const [first, ...others] = Array.from({ length: numChoices }, (_, index) => ({
     ...request,
     sampling: { ...request.sampling, seed: choiceSeed(request.sampling.seed, index) },
+    resumed: resumed?.[index],
   }));
   if (!first) return [];
   const leader = generator.generate(first, signal);

@@ -2,6 +2,7 @@
 import type { Readout, SamplingParams } from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { RequestRecord } from '../request-record.ts';
+import type { ResumedChoice } from './resumption.ts';
 import type { TokenLogprob } from './token-logprob.ts';
 
 export interface GenerationRequest {
@@ -43,6 +44,8 @@ export interface GenerationRequest {
    * refuse it.
    */
   readonly isNextPart?: boolean;
+  /** Where it stands, if it began elsewhere. */
+  readonly resumed?: ResumedChoice | undefined;
 }
 
 /** The tokens of one piece of a growing answer, whatever is made of their text. */
@@ -61,6 +64,8 @@ export interface TokenDelta {
   readonly promptLogprobs?: readonly TokenLogprob[] | undefined;
   /** Prompt tokens that were found in the cache, in whole blocks; known with the first token. */
   readonly numCachedTokens?: number | undefined;
+  /** Whether its reader has it already, since the answer began elsewhere; false if left out. */
+  readonly isSeen?: boolean;
   /** Tokens that are known to be of a thought since the last piece; null where the model has none. */
   readonly numReasoningTokens?: number | null;
 }

@@ -18,6 +18,7 @@ import type {
   GenerationRequest,
   Generator,
 } from './generation.ts';
+import { knownBatch, splitBatch } from './resumption.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
 export interface TextGeneratorOptions {
@@ -49,6 +50,8 @@ export class TextGenerator implements Generator {
   }
 }
 
+const NO_TOKENS: TokenBatch = { tokenIds: [], finishReason: null };
+
 /** One request. Written by hand, since a token then costs one promise, where a generator costs several. */
 class TextGeneration implements GenerationDeltas {
   readonly #options: TextGeneratorOptions;
@@ -60,6 +63,10 @@ class TextGeneration implements GenerationDeltas {
   #release: Release | undefined;
   #batches: AsyncIterator<TokenBatch> | undefined;
   #detokenizeMs = 0;
+  /** Batches that are known before the engine tells more. */
+  readonly #known: TokenBatch[] = [];
+  #numTokens = 0;
+  #hasStarted = false;
   #isOver = false;
 
   constructor(
@@ -81,18 +88,13 @@ class TextGeneration implements GenerationDeltas {
   async next(): Promise<IteratorResult<GenerationDelta, void>> {
     if (this.#isOver) return { done: true, value: undefined };
     try {
-      if (this.#batches === undefined) await this.#start();
-      const batch = await this.#batches?.next();
+      if (!this.#hasStarted) await this.#start();
+      const batch = this.#known.shift() ?? (await this.#nextBatch());
       // It was returned meanwhile.
       if (this.#isOver) return { done: true, value: undefined };
-      if (this.#assembler === undefined || batch === undefined || batch.done === true) {
-        throw new EngineError('the engine ended without a finish reason');
-      }
       const arrivedAt = performance.now();
-      const value = this.#assembler.push(batch.value);
+      const value = this.#toDelta(batch);
       this.#detokenizeMs += performance.now() - arrivedAt;
-      const { tokenIds } = batch.value;
-      if (tokenIds.length > 0) this.#observer?.tokens(tokenIds.length, arrivedAt);
       // By a stop string the engine learns of it only here.
       if (value.finishReason !== null) await this.#end(value.finishReason);
       return { done: false, value };
@@ -107,7 +109,29 @@ class TextGeneration implements GenerationDeltas {
     return { done: true, value: undefined };
   }
 
+  async #nextBatch(): Promise<TokenBatch> {
+    const result = await this.#batches?.next();
+    if (this.#isOver) return NO_TOKENS;
+    if (result === undefined || result.done === true) {
+      throw new EngineError('the engine ended without a finish reason');
+    }
+    const { tokenIds } = result.value;
+    if (tokenIds.length > 0) this.#observer?.tokens(tokenIds.length, performance.now());
+    return result.value;
+  }
+
+  #toDelta(batch: TokenBatch): GenerationDelta {
+    if (this.#assembler === undefined) throw new Error('the generation has not begun');
+    const { resumed } = this.#request;
+    if (resumed === undefined) return this.#assembler.push(batch);
+    const [first, ...rest] = splitBatch(batch, resumed.numSeen - this.#numTokens);
+    this.#known.unshift(...rest);
+    this.#numTokens += first.tokenIds.length;
+    return { ...this.#assembler.push(first), isSeen: this.#numTokens <= resumed.numSeen };
+  }
+
   async #start(): Promise<void> {
+    this.#hasStarted = true;
     const { admission, engine, tokenizer, observe } = this.#options;
     const request = this.#request;
     this.#observer = observe?.(request);
@@ -127,8 +151,12 @@ class TextGeneration implements GenerationDeltas {
       release();
       return;
     }
-    const batches = engine.generate(this.#toEngineRequest(request), this.#signal);
-    this.#batches = batches[Symbol.asyncIterator]();
+    const wanted = this.#toEngineRequest(request);
+    const known = knownBatch(wanted.outputTokenIds, wanted);
+    if (known !== null) this.#known.push(known);
+    // Of an answer that is complete there is nothing left to compute.
+    if ((known?.finishReason ?? null) !== null) return;
+    this.#batches = engine.generate(wanted, this.#signal)[Symbol.asyncIterator]();
   }
 
   /** Frees everything; does so once. */
@@ -147,7 +175,7 @@ class TextGeneration implements GenerationDeltas {
     const eosTokenIds = ignoresEos ? [] : this.#options.eosTokenIds;
     return {
       promptTokenIds: request.promptTokenIds,
-      outputTokenIds: new Int32Array(),
+      outputTokenIds: request.resumed?.outputTokenIds ?? new Int32Array(),
       maxTokens: request.maxTokens,
       minTokens: request.minTokens,
       priority: request.priority ?? 0,

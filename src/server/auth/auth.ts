@@ -6,6 +6,7 @@ import type { ServerContext, ServerEnv } from '../context.ts';
 import { adminOnly } from '../errors.ts';
 import { isLoopback } from '../http/hosts.ts';
 import { withDeadline } from '../generation/deadline.ts';
+import { HANDOVER_PATH } from '../resume/handover.ts';
 import { requireLocal } from './local-request.ts';
 
 /** Probes and scrapers have no key, and the documentation is public. */
@@ -24,6 +25,8 @@ const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/v2/health/ready',
   '/openapi.json',
   '/docs',
+  // Replicas show what they have sealed.
+  HANDOVER_PATH,
 ]);
 
 /** Guards every path but the probes' and the scraper's. */

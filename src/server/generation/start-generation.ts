@@ -71,8 +71,9 @@ export async function startGeneration(
     record.prompt = await beginningOf(context, first, { client, signal });
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
   const granted = grant(grammar ? withGrammar(request, grammar) : request, caller, context.config);
+  const resumed = caller.answer?.start(request, context.model) ?? [];
   const settle = await caller.meter?.charge(mostTokens(request));
-  const deltas = fanOut(context.generator, granted, signal);
+  const deltas = fanOut(context.generator, { ...granted, resumed }, signal);
   const next = deltas.next();
   try {
     // The generator decides on admission before it waits for anything, so a refusal is here within
@@ -84,12 +85,14 @@ export async function startGeneration(
   }
   const { request: running, remove } = listed(context, request, caller, ending);
   return watchStream(withFirst(next, deltas), {
-    onValue({ tokenIds, numCachedTokens, choice = 0 }) {
+    onValue(delta) {
+      const { tokenIds, numCachedTokens, choice = 0 } = delta;
       running.outputTokens += tokenIds.length;
       // The other choices find what the first has just computed.
       if (numCachedTokens !== undefined && choice % request.numChoices === 0) {
         record.numCachedTokens += numCachedTokens;
       }
+      caller.answer?.record(delta);
     },
     onEnd() {
       remove();

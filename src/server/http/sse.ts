@@ -1,5 +1,5 @@
 /** Server-sent events and lines of JSON, written as fast as their client reads. */
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestRecord } from '../../front/request-record.ts';
 import type { JsonObject } from '../json-object.ts';
 import { GrowingBody } from './growing-body.ts';
@@ -60,6 +60,14 @@ export interface EventStreamOptions {
   toErrorEvent(error: unknown): JsonObject;
   /** Its times go out as a `Server-Timing` header, and whole as a comment at the end. */
   readonly record?: RequestRecord;
+  /**
+   * For streams that can be taken up elsewhere: the id of the batch that comes next, null when the
+   * client has its events already. The batch's last event has it: before it arrives, the client has
+   * none of the batch.
+   */
+  eventId?(): string | null;
+  /** What else comes, as it is, when `events` end because another server goes on; null if none does. */
+  rest?(): IncomingMessage | null;
 }
 
 const STREAM_HEADERS = {
@@ -92,11 +100,14 @@ export async function writeEventStream(
   if (first.length > 0) void body.write(toText(first, style));
   const pinger = new Pinger(response, options.pingMs, style.toComment('ping'));
   let ending = '';
+  let rest: IncomingMessage | null = null;
   try {
     for await (const batch of events) {
       if (batch.length === 0) continue;
+      const id = options.eventId?.();
+      if (id === null) continue;
       pinger.wrote();
-      const isBehind = body.write(toText(batch, style));
+      const isBehind = body.write(toText(batch, style, id));
       if (isBehind !== undefined) {
         const fullAt = performance.now();
         await isBehind;
@@ -104,6 +115,7 @@ export async function writeEventStream(
       }
       if (response.destroyed) break;
     }
+    rest = options.rest?.() ?? null;
     record?.ended(performance.now());
     if (record) ending = style.toComment(`server-timing ${record.serverTiming}`);
   } catch (error) {
@@ -111,12 +123,34 @@ export async function writeEventStream(
   } finally {
     pinger.stop();
   }
-  if (!response.destroyed) response.end(ending + style.end);
+  if (rest !== null) await relay(rest, body, response);
+  else if (!response.destroyed) response.end(ending + style.end);
 }
 
-function toText(events: readonly Sendable[], style: EventStyle): string {
+/** Its end included. A client sees that it was cut off by its own connection being cut off. */
+async function relay(
+  rest: IncomingMessage,
+  body: GrowingBody,
+  response: ServerResponse,
+): Promise<void> {
+  response.once('close', () => rest.destroy());
+  try {
+    for await (const piece of rest.setEncoding('utf8') as AsyncIterable<string>) {
+      const isBehind = body.write(piece);
+      if (isBehind !== undefined) await isBehind;
+    }
+    response.end();
+  } catch {
+    response.destroy();
+  }
+}
+
+function toText(events: readonly Sendable[], style: EventStyle, id?: string): string {
   let text = '';
-  for (const event of events) text += style.toText(event);
+  for (const [index, event] of events.entries()) {
+    if (id !== undefined && index === events.length - 1) text += `id: ${id}\n`;
+    text += style.toText(event);
+  }
   return text;
 }
 

@@ -34,7 +34,12 @@ export interface PreparedCompletion {
   whole(caller: Caller): Promise<JsonObject>;
 }
 
-export function createHead(prefix: 'chatcmpl-' | 'cmpl-', model: string): ResponseHead {
+export function createHead(
+  prefix: 'chatcmpl-' | 'cmpl-',
+  model: string,
+  { answer }: Caller,
+): ResponseHead {
+  if (answer) return { id: prefix + answer.id, created: answer.created, model };
   return { id: createId(prefix), created: Math.floor(Date.now() / 1000), model };
 }
 

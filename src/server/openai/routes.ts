@@ -4,15 +4,20 @@ import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
-import { PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
+import { badRequest } from '../errors.ts';
+import { type EventStreamOptions, PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
 import type { Sendable } from '../http/written-json.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { acquireModel } from '../model-access.ts';
+import { HANDOVER_PATH, handedOver } from '../resume/handover.ts';
+import { MovableAnswer, RESUME_TOKEN_HEADER } from '../resume/movable-answer.ts';
 import { toApiError } from '../to-api-error.ts';
 import { eventsWhenLoaded, isLoading, wantsStream } from '../while-loading.ts';
 import { prepareChatCompletion } from './chat-completions.ts';
 import { prepareCompletion } from './completions.ts';
 import type { PreparedCompletion } from './response.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
 
 export type Prepare = (
   context: ModelContext,
@@ -28,18 +33,34 @@ export const COMPLETION_PATHS: ReadonlyMap<string, Prepare> = new Map([
 
 export function completionRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   for (const [path, prepare] of COMPLETION_PATHS) {
-    app.post(path, (c) => answer(c, context, prepare));
+    app.post(path, (c) => answer(c, context, { path, prepare, caller: callerOf(context, c) }));
   }
+  app.post(HANDOVER_PATH, (c) => {
+    const { path, client } = handedOver(context.resumption ?? null, c.env.incoming.headers);
+    const prepare = COMPLETION_PATHS.get(path);
+    if (prepare === undefined) throw badRequest(`No answer of ${path} can be continued.`);
+    return answer(c, context, { path, prepare, caller: { ...callerOf(context, c), client } });
+  });
+}
+
+interface Route {
+  readonly path: string;
+  readonly prepare: Prepare;
+  readonly caller: Caller;
 }
 
 async function answer(
   c: Context<ServerEnv>,
   context: ServerContext,
-  prepare: Prepare,
+  { path, prepare, caller: sender }: Route,
 ): Promise<Response> {
-  const caller = callerOf(context, c);
-  requireServing(context, caller.client);
-  const json = await context.bodies.read(c.env.incoming, caller.client);
+  const { client } = sender;
+  requireServing(context, client);
+  const body = await context.bodies.read(c.env.incoming, client);
+  const request = { path, client, json: body };
+  const movable = MovableAnswer.of(context.resumption ?? null, request, c.env.incoming.headers);
+  const json = movable?.json ?? body;
+  const caller = movable ? { ...sender, answer: movable.answer } : sender;
   const acquiring = acquireModel(context, json, caller);
   if (wantsStream(json) && (await isLoading(acquiring, context.config))) {
     // The client and proxies between hear that all is well; what fails from here on is an event.
@@ -52,9 +73,21 @@ async function answer(
   try {
     const completion = await prepare(model, json, caller);
     if (completion.stream) {
-      return await streamTo(c, context, await completion.chunks(caller));
+      const chunks = await completion.chunks(caller);
+      if (!movable?.answer.canBeTold) return await streamTo(c, context, chunks);
+      c.header(RESUME_TOKEN_HEADER, movable.answer.token);
+      return await streamTo(c, context, movable.stream(chunks), {
+        eventId: () => movable.answer.takeEventId(),
+        rest: () => movable.rest,
+      });
     }
-    return c.json(await completion.whole(caller));
+    const whole = await (movable
+      ? movable.whole((moved) => {
+          const signal = AbortSignal.any([caller.signal, moved]);
+          return completion.whole({ ...caller, signal });
+        })
+      : completion.whole(caller));
+    return typeof whole === 'string' ? c.body(whole, 200, JSON_TYPE) : c.json(whole);
   } finally {
     release();
   }
@@ -64,6 +97,7 @@ async function streamTo(
   c: Context<ServerEnv>,
   { config, logger }: ServerContext,
   chunks: AsyncIterable<readonly Sendable[]>,
+  options: Pick<EventStreamOptions, 'eventId' | 'rest'> = {},
 ): Promise<Response> {
   await writeEventStream(c.env.outgoing, chunks, {
     style: PLAIN_EVENTS,
@@ -72,6 +106,7 @@ async function streamTo(
     headers: c.body(null).headers,
     toErrorEvent: (error) => ({ ...toApiError(error, logger).toEnvelope() }),
     record: c.get('record'),
+    ...options,
   });
   return RESPONSE_ALREADY_SENT;
 }

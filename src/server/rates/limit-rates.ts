@@ -2,13 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import { ADMIN_CLIENT } from '../auth/api-keys.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
+import { HANDOVER_PATH } from '../resume/handover.ts';
 import { networkOf } from '../http/network-of.ts';
 
-/** Takes every POST from the rate of whoever sends it. The operator has none. */
+/**
+ * Takes every POST from the rate of whoever sends it. The operator has none, and what a replica hands
+ * over was taken there.
+ */
 export function limitRates({ rates }: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     const client = c.get('client') ?? '';
-    if (c.req.method === 'POST' && client !== ADMIN_CLIENT) {
+    if (c.req.method === 'POST' && client !== ADMIN_CLIENT && c.req.path !== HANDOVER_PATH) {
       const meter = await rates.takeRequest(accountOf(client, c.env.incoming), (headers) => {
         // What a generation gives back at its end may be too late to be told.
         if (c.finalized || c.env.outgoing.headersSent) return;

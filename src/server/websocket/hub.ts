@@ -41,7 +41,7 @@ function sessionOf(path: string): CreateSession | undefined {
   if (path === '/v1/responses') return (...of) => new ResponsesSession(...of);
   const prepare = COMPLETION_PATHS.get(path);
   if (prepare === undefined) return undefined;
-  return (...of) => new WebSocketSession(...of, prepare);
+  return (...of) => new WebSocketSession(...of, { path, prepare });
 }
 
 /** Of a message, on average: less than any network's packets carry. */

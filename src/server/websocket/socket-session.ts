@@ -13,9 +13,17 @@ import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from './frame-receiver.ts';
 import { CLIENT_LEFT, type Peer } from './peer.ts';
+import { MovableAnswer } from '../resume/movable-answer.ts';
+import type { ResumableAnswer } from '../resume/resumable-answer.ts';
 import type { FrameTurns } from './frame-turns.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { parseFrame } from './frames.ts';
+
+/** What the requests of a socket are for. */
+interface ServedApi {
+  readonly path: string;
+  readonly prepare: Prepare;
+}
 
 const GOING_AWAY = 1001;
 
@@ -33,7 +41,7 @@ export class WebSocketSession {
   readonly #receiver: FrameReceiver;
   readonly #context: ServerContext;
   readonly #peer: Peer;
-  readonly #prepare: Prepare;
+  readonly #api: ServedApi;
   readonly #live = new Map<string, AbortController>();
   #isDraining = false;
 
@@ -44,13 +52,13 @@ export class WebSocketSession {
     context: ServerContext,
     peer: Peer,
     turns: FrameTurns,
-    prepare: Prepare,
+    api: ServedApi,
   ) {
     this.#socket = socket;
     this.#writer = writer;
     this.#context = context;
     this.#peer = peer;
-    this.#prepare = prepare;
+    this.#api = api;
     this.#receiver = new FrameReceiver({
       socket,
       writer: this.#writer,
@@ -115,25 +123,47 @@ export class WebSocketSession {
     const meter = await this.#peer.takeRequest();
     const metered = meter === undefined ? caller : { ...caller, meter };
     requireServing(this.#context, caller.client);
-    await withModel(this.#context, body, metered, async (model) => {
-      const completion = await this.#prepare(model, body, metered);
-      if (!completion.stream) {
-        await this.#send(requestId, await completion.whole(metered));
-        return;
-      }
-      for await (const chunks of await completion.chunks(metered)) {
-        for (const chunk of chunks) {
-          const isBehind = this.#send(requestId, chunk);
-          if (isBehind !== undefined) await isBehind;
-        }
-      }
+    const { path, prepare } = this.#api;
+    const request = { path, client: caller.client, json: body };
+    const movable = MovableAnswer.of(this.#context.resumption ?? null, request, {});
+    const { json = body, answer } = movable ?? {};
+    const asker = answer === undefined ? metered : { ...metered, answer };
+    await withModel(this.#context, json, asker, async (model) => {
+      const completion = await prepare(model, json, asker);
+      if (completion.stream) await this.#stream(requestId, await completion.chunks(asker), answer);
+      else await this.#send(requestId, await completion.whole(asker));
     });
   }
 
-  /** The answer, with its request's id as the last field. */
-  #send(requestId: string, answer: Sendable): Promise<void> | undefined {
+  /** Where another server could take the answer up, its first frame and the last of each batch say how. */
+  async #stream(
+    requestId: string,
+    batches: AsyncIterable<readonly Sendable[]>,
+    answer: ResumableAnswer | undefined,
+  ): Promise<void> {
+    const resumable = answer?.canBeTold ? answer : null;
+    let token = resumable ? { resume_token: resumable.token } : {};
+    for await (const chunks of batches) {
+      if (chunks.length === 0) continue;
+      const eventId = resumable?.takeEventId();
+      if (eventId === null) continue;
+      for (const [index, chunk] of chunks.entries()) {
+        const isLast = index === chunks.length - 1;
+        const isBehind = this.#send(requestId, chunk, {
+          ...token,
+          ...(isLast && eventId !== undefined ? { event_id: eventId } : {}),
+        });
+        token = {};
+        if (isBehind !== undefined) await isBehind;
+      }
+    }
+  }
+
+  /** The answer, with its request's id and `more` as the last fields. */
+  #send(requestId: string, answer: Sendable, more: object = {}): Promise<void> | undefined {
     const fields = toJson(answer).slice(0, -1);
-    return this.#writer.write(`${fields},"request_id":${JSON.stringify(requestId)}}`);
+    const last = JSON.stringify({ request_id: requestId, ...more }).slice(1);
+    return this.#writer.write(`${fields},${last}`);
   }
 
   #sendDone(requestId: string): void {

@@ -40,6 +40,8 @@ import {
 import { BodyReader } from '../../../src/server/http/request-body.ts';
 import { NO_RATES, RateLimits, type Rates } from '../../../src/server/rates/rate-limits.ts';
 import { RunningRequests } from '../../../src/server/operating/running-requests.ts';
+import type { Handover } from '../../../src/server/resume/handover.ts';
+import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
@@ -147,6 +149,9 @@ export interface TestServerOptions {
   readonly keepAliveMs?: number;
   readonly pullModel?: PullModel;
   readonly describeModel?: DescribeModel;
+  /** As of --resume-key. */
+  readonly resumeKey?: string;
+  readonly handover?: Handover;
 }
 
 export interface TestServer {
@@ -291,6 +296,10 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     running: new RunningRequests(),
     loop: options.loop ?? { stalledMs: 0 },
     isLeaving: () => isLeaving || isDraining,
+    resumption:
+      options.resumeKey === undefined
+        ? null
+        : { key: new ResumeKey(options.resumeKey), handover: options.handover ?? null },
     isDraining: () => isDraining,
     ...(options.pullModel === undefined ? {} : { pullModel: options.pullModel }),
     ...(options.describeModel === undefined ? {} : { describeModel: options.describeModel }),

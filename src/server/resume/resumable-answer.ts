@@ -1,0 +1,184 @@
+/** One answer that can be taken up by another replica: what it says of itself, and how far it has come. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { AnswerFollower, AnsweringModel } from '../../front/caller.ts';
+import type { FanOutRequest } from '../../front/generation/fan-out.ts';
+import type { TokenDelta } from '../../front/generation/generation.ts';
+import type { ResumedChoice } from '../../front/generation/resumption.ts';
+import { LIMITS } from '../../limits.ts';
+import { badRequest, cannotResume } from '../errors.ts';
+import { AnswerProgress } from './answer-progress.ts';
+import type { ResumeKey } from './resume-key.ts';
+import type { ResumeBody } from './resume-body.ts';
+
+/** What tokens are sealed for. */
+const USE = 'resume';
+
+/** What of an answer is not in its request. */
+const identity = z.object({
+  path: z.string(),
+  /** Whose it is. */
+  client: z.string(),
+  id: z.string(),
+  /** Unix time in seconds. */
+  created: z.number(),
+  /** Drawn for a request that has no seed of its own; 64 bits, in decimal. */
+  seed: z.string(),
+});
+
+const sealedAnswer = identity.extend({
+  model: z.string(),
+  /** Of the tokens of all prompts. */
+  promptDigest: z.string(),
+  /** Unix time in milliseconds. */
+  expires: z.number(),
+});
+
+type SealedAnswer = z.infer<typeof sealedAnswer>;
+
+export class ResumableAnswer implements AnswerFollower {
+  readonly #key: ResumeKey;
+  readonly #identity: z.infer<typeof identity>;
+  /** What it goes on from; null for a new answer. */
+  readonly #before: { readonly sealed: SealedAnswer; readonly resume: ResumeBody } | null;
+  /** Whether its events have ids: not those of an answer of very many choices. */
+  canBeTold = false;
+  #progress = new AnswerProgress(0);
+  #sealed: SealedAnswer | undefined;
+
+  /**
+   * @param resume null for a new answer
+   * @throws ApiError 400 for a token that is not this server's, not this client's or too old
+   */
+  constructor(key: ResumeKey, path: string, client: string, resume: ResumeBody | null) {
+    this.#key = key;
+    this.#before = resume && { resume, sealed: open(key, resume.token, { path, client }) };
+    this.#identity = this.#before?.sealed ?? {
+      path,
+      client,
+      id: randomUUID().replaceAll('-', ''),
+      created: Math.floor(Date.now() / 1000),
+      seed: String(randomBytes(8).readBigInt64LE()),
+    };
+  }
+
+  get id(): string {
+    return this.#identity.id;
+  }
+
+  /** Unix time in seconds. */
+  get created(): number {
+    return this.#identity.created;
+  }
+
+  /** For a request that has none of its own. */
+  get seed(): bigint {
+    return BigInt(this.#identity.seed);
+  }
+
+  /**
+   * Called once the prompt is known. @returns where its choices stand; none for a new answer
+   * @throws ApiError 400 when what is known does not fit the request, 409 for another prompt or model
+   */
+  start(request: FanOutRequest, model: AnsweringModel): readonly ResumedChoice[] {
+    this.#sealed = {
+      ...this.#identity,
+      model: describe(model),
+      promptDigest: digestOf(request),
+      expires: Date.now() + LIMITS.resumeMs,
+    };
+    const numChoices = request.prompts.length * request.numChoices;
+    this.canBeTold = numChoices <= LIMITS.resumableChoices;
+    const resumed = this.#before ? this.#resumedChoices(request, model, numChoices) : [];
+    this.#progress = new AnswerProgress(numChoices);
+    return resumed;
+  }
+
+  record(delta: TokenDelta): void {
+    this.#progress.record(delta);
+  }
+
+  /** For the event that tells what was generated since the last call; null where it was told before. */
+  takeEventId(): string | null {
+    return this.#progress.takeEventId();
+  }
+
+  /** What a client needs to have the answer taken up. Not before `start`. */
+  get token(): string {
+    if (this.#sealed === undefined) throw new Error('the answer has not been started');
+    return this.#key.seal(USE, JSON.stringify(this.#sealed));
+  }
+
+  /** Has it taken up where events' ids have told it to be, or where it is if none are told. */
+  resumeBody(areTold: boolean): ResumeBody {
+    const choices = areTold ? this.#progress.told() : this.#progress.unseen();
+    return {
+      token: this.token,
+      counts: choices.map(({ numSeen }) => numSeen),
+      tokens: choices.map(({ outputTokenIds }) => [...outputTokenIds]),
+    };
+  }
+
+  #resumedChoices(
+    request: FanOutRequest,
+    model: AnsweringModel,
+    numChoices: number,
+  ): readonly ResumedChoice[] {
+    const { sealed, resume } = this.#before ?? {};
+    if (sealed === undefined || resume === undefined) return [];
+    if (sealed.model !== describe(model)) {
+      throw cannotResume(
+        `It began with the model ${sealed.model}, and this is ${describe(model)}.`,
+      );
+    }
+    if (sealed.promptDigest !== digestOf(request)) {
+      throw cannotResume('It began with another prompt.');
+    }
+    const { counts, tokens = [] } = resume;
+    if (counts.length !== numChoices || tokens.length > numChoices) {
+      throw badRequest(`\`resume\` must be of ${numChoices} choices.`, 'resume', 'invalid_value');
+    }
+    return counts.map((numSeen, choice) => {
+      const maxTokens = request.prompts[Math.floor(choice / request.numChoices)]?.maxTokens ?? 0;
+      const outputTokenIds = Int32Array.from(tokens[choice] ?? []);
+      const isInVocabulary = outputTokenIds.every((tokenId) => tokenId < model.vocabSize);
+      if (!isInVocabulary || outputTokenIds.length > maxTokens || numSeen > maxTokens) {
+        throw badRequest(
+          `\`resume\`: choice ${choice} has more tokens than the answer may have, or one that the model does not know.`,
+          'resume',
+          'invalid_value',
+        );
+      }
+      return { outputTokenIds, numSeen };
+    });
+  }
+}
+
+function open(
+  key: ResumeKey,
+  token: string,
+  { path, client }: Pick<SealedAnswer, 'path' | 'client'>,
+): SealedAnswer {
+  const text = key.open(USE, token);
+  const result = text === null ? null : sealedAnswer.safeParse(JSON.parse(text));
+  // Nothing tells whether a token is another client's.
+  if (!result?.success || result.data.path !== path || result.data.client !== client) {
+    throw badRequest('`resume.token` is not valid here.', 'resume.token', 'invalid_value');
+  }
+  if (result.data.expires < Date.now()) {
+    throw badRequest('`resume.token` is too old.', 'resume.token', 'invalid_value');
+  }
+  return result.data;
+}
+
+/** Replicas that agree in it generate the same tokens. */
+function describe({ id, details }: AnsweringModel): string {
+  if (details === undefined) return id;
+  return `${id} (${details.family}, ${details.numParameters} parameters, ${details.precision})`;
+}
+
+function digestOf({ prompts }: FanOutRequest): string {
+  const hash = createHash('sha256');
+  for (const { promptTokenIds } of prompts) hash.update(promptTokenIds).update('|');
+  return hash.digest('base64url');
+}

@@ -1,0 +1,163 @@
+import OpenAI from 'openai';
+import { afterAll, describe, expect, it } from 'vitest';
+import { resumableStream } from '../../src/client/resumable-stream.ts';
+import { childrenOf, killNow } from '../support/processes.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+
+const cache = await temporaryCache();
+const KEY = 'a secret of all replicas';
+const servers: ServerProcess[] = [];
+
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.stop()));
+  await cache.remove();
+});
+
+/** A replica on a port that the others can be told of. */
+async function startReplica(...flags: string[]): Promise<ServerProcess> {
+  const server = await startServer(['--resume-key', KEY, ...flags], cache.env);
+  servers.push(server);
+  return server;
+}
+
+/** Kills a server and its engine, as a machine does that is switched off. */
+function killAll({ child }: ServerProcess): boolean {
+  const engines = childrenOf(child.pid);
+  const isKilled = child.kill('SIGKILL');
+  for (const engine of engines) killNow(engine);
+  return isKilled;
+}
+
+/** What a load balancer does: the first replica that can be reached. */
+function balanced(...replicas: ServerProcess[]): typeof fetch {
+  return async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    for (const replica of replicas) {
+      try {
+        const target = new URL(url.pathname, replica.url);
+        return await fetch(target, init);
+      } catch {
+        // Gone: the next one.
+      }
+    }
+    throw new Error('no replica is there');
+  };
+}
+
+const stories = Array.from({ length: 16 }, (_, index) => ({
+  messages: [{ role: 'user' as const, content: `Tell me a story about the number ${index}.` }],
+  max_tokens: 480,
+  ignore_eos: true,
+  // Some have no seed: theirs is in the token.
+  ...(index % 2 === 0 ? { temperature: 0 } : { temperature: 0.9, seed: index }),
+}));
+
+function clientOf(fetch: typeof globalThis.fetch): OpenAI {
+  return new OpenAI({ baseURL: 'http://replicas/v1', apiKey: 'none', fetch, maxRetries: 0 });
+}
+
+interface Told {
+  readonly text: string;
+  readonly ids: ReadonlySet<string>;
+  readonly finishReasons: readonly string[];
+  readonly usage: OpenAI.CompletionUsage | null;
+}
+
+async function tell(
+  client: OpenAI,
+  story: (typeof stories)[number],
+  onText: () => void = () => {},
+): Promise<Told> {
+  const stream = await client.chat.completions.create({
+    model: 'summit',
+    stream: true,
+    stream_options: { include_usage: true },
+    ...story,
+  });
+  let text = '';
+  let usage: OpenAI.CompletionUsage | null = null;
+  const ids = new Set<string>();
+  const finishReasons: string[] = [];
+  for await (const chunk of stream) {
+    ids.add(chunk.id);
+    usage = chunk.usage ?? usage;
+    const [choice] = chunk.choices;
+    if (choice?.finish_reason) finishReasons.push(choice.finish_reason);
+    const piece = choice?.delta.content ?? '';
+    text += piece;
+    onText();
+  }
+  return { text, ids, finishReasons, usage };
+}
+
+describe('a replica that is killed under the openai package', () => {
+  it('is not noticed by anybody who reads a stream', async () => {
+    const [first, second] = [await startReplica(), await startReplica()];
+    const undisturbed = await Promise.all(
+      stories.map((story) => tell(clientOf(balanced(second)), story)),
+    );
+    const gaps: number[] = [];
+    const fetch = resumableStream({
+      fetch: balanced(first, second),
+      onResume: (gapMs) => gaps.push(gapMs),
+    });
+    const begun = new Set<number>();
+    let isKilled = false;
+    const told = await Promise.all(
+      stories.map((story, index) =>
+        tell(clientOf(fetch), story, () => {
+          begun.add(index);
+          if (begun.size === stories.length) isKilled ||= killAll(first);
+        }),
+      ),
+    );
+    // Of some all has been sent by then.
+    expect(gaps.length).toBeGreaterThan(stories.length / 2);
+    for (const [index, { text, ids, finishReasons, usage }] of told.entries()) {
+      expect(text).toBe(undisturbed[index]?.text);
+      expect(ids.size).toBe(1);
+      expect(finishReasons).toEqual(['length']);
+      expect(usage?.completion_tokens).toBe(stories[index]?.max_tokens);
+    }
+  });
+});
+
+describe('a replica that shuts down', () => {
+  it('hands its answers over, streamed or not', async () => {
+    const second = await startReplica();
+    const first = await startReplica('--handover-to', second.url, '--log-level', 'info');
+    const undisturbed = await Promise.all(
+      stories.map((story) => tell(clientOf(balanced(second)), story)),
+    );
+    const client = clientOf(balanced(first));
+    let stopped: Promise<number | null> | undefined;
+    const whole = stories.slice(0, 4).map((story) => askWhole(client, story));
+    const begun = new Set<number>();
+    const told = await Promise.all(
+      stories.map((story, index) =>
+        tell(client, story, () => {
+          begun.add(index);
+          if (begun.size === stories.length) stopped ??= first.stop();
+        }),
+      ),
+    );
+    for (const [index, { text, ids, finishReasons, usage }] of told.entries()) {
+      expect(text).toBe(undisturbed[index]?.text);
+      expect(ids.size).toBe(1);
+      expect(finishReasons).toEqual(['length']);
+      expect(usage?.completion_tokens).toBe(stories[index]?.max_tokens);
+    }
+    for (const [index, text] of (await Promise.all(whole)).entries()) {
+      expect(text).toBe(undisturbed[index]?.text);
+    }
+    expect(await stopped).toBe(0);
+    const moved = /"moved":(\d+)/.exec(first.output())?.[1];
+    expect(Number(moved)).toBeGreaterThan(stories.length / 2);
+  });
+});
+
+async function askWhole(client: OpenAI, story: (typeof stories)[number]): Promise<string> {
+  const { choices } = await client.chat.completions.create({ model: 'summit', ...story });
+  return choices[0]?.message.content ?? '';
+}
