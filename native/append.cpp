@@ -39,7 +39,8 @@ static inline void turnHeads(const Attention &a, const float *x, size_t heads, c
 void append(const Attention &a, size_t groupIndex, size_t firstToken, size_t endToken) {
   const AttentionGroup &group = a.groups[groupIndex];
   const size_t headDim = a.headDim;
-  float turned[kMaxHeadDim];
+  // A head with zeros after it, up to its width in the cache.
+  float padded[kMaxHeadDim] = {};
   for (size_t token = firstToken; token < endToken; token++) {
     const size_t row = token / group.tokens;
     const size_t position = group.past(row) + token % group.tokens;
@@ -53,11 +54,12 @@ void append(const Attention &a, size_t groupIndex, size_t firstToken, size_t end
               });
     turnHeads(a, key, a.kvHeads, a.keyNorm, position,
               [&](size_t head, const float *x, const float *norm, float factor, size_t) {
-                turn(a, x, norm, factor, position, turned);
-                storePosition(a, tilesOf(a, group, group.keys, row, head), position, true, turned);
+                turn(a, x, norm, factor, position, padded);
+                storePosition(a, tilesOf(a, group, group.keys, row, head), position, true, padded);
               });
     for (size_t head = 0; head < a.kvHeads; head++) {
-      storePosition(a, tilesOf(a, group, group.values, row, head), position, false, value + head * headDim);
+      memcpy(padded, value + head * headDim, headDim * sizeof(float));
+      storePosition(a, tilesOf(a, group, group.values, row, head), position, false, padded);
     }
   }
 }

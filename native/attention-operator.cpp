@@ -38,8 +38,8 @@ static Status *createAttention(const CustomOp *, const void *, const Info *info,
     return failure("num_heads is not a multiple of kv_num_heads, up to 4096");
   }
   if (heads / kvHeads > int64_t(kMaxQueries)) return failure("more than 64 heads share one of the cache");
-  if (headDim < 16 || headDim % 16 != 0 || headDim > int64_t(kMaxHeadDim)) {
-    return failure("head_dim is not a multiple of 16 up to 512");
+  if (headDim < 2 || headDim % 2 != 0 || headDim > int64_t(kMaxHeadDim)) {
+    return failure("head_dim is not an even number up to 512");
   }
   if (window < 0) return failure("local_window_size is negative");
   void *memory = malloc(sizeof(AttentionKernel));
@@ -66,7 +66,7 @@ static void readGroup(Call &call, Attention &attention, size_t positions, size_t
     return;
   }
   AttentionGroup &group = attention.groups[index];
-  const size_t position = positionBytes(attention.cacheType, attention.headDim);
+  const size_t position = positionBytes(attention.cacheType, attention.headWidth());
   group.firstToken = tokens;
   group.batch = lengths.bytes / sizeof(int32_t);
   if (!call.check(group.batch > 0 && ids.bytes / sizeof(int64_t) % group.batch == 0,
@@ -218,7 +218,7 @@ static Status *computeAttention(void *of, Context *context) {
   }
   call.check(qkv.bytes == tokens * attention.width() * sizeof(float), "qkv has not a row for each token");
   const int64_t dims[] = {int64_t(tokens), int64_t(kernel.heads * kernel.headDim)};
-  attention.output = static_cast<float *>(call.output(0, dims, 2));
+  float *output = static_cast<float *>(call.output(0, dims, 2));
   if (call.status) return call.status;
 
   size_t partials = 0;
@@ -226,13 +226,20 @@ static Status *computeAttention(void *of, Context *context) {
     const size_t needed = GroupTasks(attention, attention.groups[group]).partialFloats(attention);
     partials = needed > partials ? needed : partials;
   }
-  const size_t numQueries = tokens * kernel.heads * kernel.headDim;
-  Scratch scratch(Scratch::sizeOf<float>(numQueries) + Scratch::sizeOf<float>(partials));
+  const size_t numQueries = tokens * kernel.heads * kernel.headDim, headWidth = attention.headWidth();
+  const bool isPadded = headWidth != kernel.headDim;
+  const size_t padded = isPadded ? tokens * kernel.heads * headWidth : 0;
+  Scratch scratch(Scratch::sizeOf<float>(numQueries) + Scratch::sizeOf<float>(partials) +
+                  Scratch::sizeOf<float>(padded));
   if (!call.check(scratch.memory != nullptr, "out of memory")) return call.status;
   attention.queries = scratch.take<float>(numQueries);
   attention.partials = scratch.take<float>(partials);
+  attention.output = isPadded ? scratch.take<float>(padded) : output;
   for (size_t group = 0; group < attention.numGroups; group++) {
     computeGroup(call, *kernel.kernels, attention, group);
+  }
+  for (size_t head = 0; isPadded && head < tokens * kernel.heads; head++) {
+    memcpy(output + head * kernel.headDim, attention.output + head * headWidth, headBytes);
   }
   return call.status;
 }

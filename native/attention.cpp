@@ -17,7 +17,7 @@ constexpr size_t kTiles = 4;
 // A query, the positions that it sees of the block at hand, and what it has seen so far.
 struct Query {
   const float *values;
-  float *total;  // [head_dim] weighted values
+  float *total;  // [head_width] weighted values
   size_t first, end;
   float most, weight;
 };
@@ -101,7 +101,7 @@ static inline void addValues(const Attention &a, const uint8_t *tiles, size_t di
   const size_t stride = tileBytes(a);
   for (size_t p = first; p < end; p++) {
     const uint8_t *tile = tiles + p / kTile * stride;
-    const uint8_t *position = tile + (p % kTile * a.headDim + dimension) * elementBytes<T>();
+    const uint8_t *position = tile + (p % kTile * a.headWidth() + dimension) * elementBytes<T>();
     const float scale = T == CacheType::kInt8 ? scalesOf(a, tile)[p % kTile] : 1.0f;
     F16 value[V];
     for (size_t v = 0; v < V; v++) {
@@ -142,7 +142,7 @@ static inline void valueTile(const Attention &a, const uint8_t *tiles, const Que
     F16 one[1][V];
     for (size_t v = 0; v < V; v++) one[0][v] = sums[q][v];
     addValues<T, 1, V, false>(a, tiles, dimension, weights + q * kContextBlock, end, queries[q].end, 0, one);
-    for (size_t v = 0; v < V; v++) store(results + q * a.headDim + dimension + v * kLanes, one[0][v]);
+    for (size_t v = 0; v < V; v++) store(results + q * a.headWidth() + dimension + v * kLanes, one[0][v]);
   }
 }
 
@@ -150,22 +150,24 @@ template <CacheType T, size_t Q, bool IsFew>
 static inline void blockValues(const Attention &a, const uint8_t *values, const Query *queries,
                                const float *weights, size_t ahead, float *results) {
   size_t dimension = 0;
-  for (; dimension + 4 * kLanes <= a.headDim; dimension += 4 * kLanes) {
+  for (; dimension + 4 * kLanes <= a.headWidth(); dimension += 4 * kLanes) {
     valueTile<T, Q, 4, IsFew>(a, values, queries, weights, dimension, ahead, results);
   }
-  for (; dimension < a.headDim; dimension += kLanes) {
+  for (; dimension < a.headWidth(); dimension += kLanes) {
     valueTile<T, Q, 1, IsFew>(a, values, queries, weights, dimension, ahead, results);
   }
 }
 
-// Takes a block's result, relative to its own largest score, into what a query has seen so far.
-static inline void mergeBlock(float *total, float *most, float *weight, const float *result,
-                              float blockMost, float blockWeight, size_t headDim) {
+// Takes a block's result, relative to its own largest score, into what a query has seen so far. Not
+// inline: it is called once a block, and copies of it would make the library larger.
+__attribute__((noinline)) static void mergeBlock(float *total, float *most, float *weight,
+                                                 const float *result, float blockMost, float blockWeight,
+                                                 size_t headWidth) {
   const float top = blockMost > *most ? blockMost : *most;
   float factors[kLanes] = {*most - top, blockMost - top};
   store(factors, exponential(load(factors)));
   const F16 old = splat(factors[0]), added = splat(factors[1]);
-  for (size_t i = 0; i < headDim; i += kLanes) {
+  for (size_t i = 0; i < headWidth; i += kLanes) {
     store(total + i, fma(load(result + i), added, mul(load(total + i), old)));
   }
   *weight = *weight * factors[0] + blockWeight * factors[1];
@@ -175,7 +177,7 @@ static inline void mergeBlock(float *total, float *most, float *weight, const fl
 template <CacheType T, size_t Q, bool IsFew>
 static inline void valueAll(const Attention &a, const uint8_t *values, const Query *queries, size_t count,
                             const float *weights, size_t ahead, float *results) {
-  for (; count >= Q; count -= Q, queries += Q, weights += Q * kContextBlock, results += Q * a.headDim) {
+  for (; count >= Q; count -= Q, queries += Q, weights += Q * kContextBlock, results += Q * a.headWidth()) {
     blockValues<T, Q, IsFew>(a, values, queries, weights, ahead, results);
   }
   if constexpr (Q > 1) valueAll<T, Q / 2, IsFew>(a, values, queries, count, weights, ahead, results);
@@ -201,7 +203,7 @@ static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t bl
 template <CacheType T, bool IsFew>
 static void attendTo(const Attention &a, const AttentionTask &task) {
   const AttentionGroup &group = *task.group;
-  const size_t headDim = a.headDim, perHead = a.queriesPerHead();
+  const size_t headWidth = a.headWidth(), perHead = a.queriesPerHead();
   const uint8_t *keys = tilesOf(a, group, group.keys, task.row, task.kvHead);
   const uint8_t *values = tilesOf(a, group, group.values, task.row, task.kvHead);
   const size_t numQueries = task.numTokens * perHead;
@@ -214,11 +216,11 @@ static void attendTo(const Attention &a, const AttentionTask &task) {
   for (size_t i = 0; i < numQueries; i++) {
     const size_t token = group.firstToken + task.row * group.tokens + task.firstToken + i / perHead;
     const size_t head = task.kvHead * perHead + i % perHead;
-    all[i].values = a.queries + (token * a.heads + head) * headDim;
-    all[i].total = a.output + (token * a.heads + head) * headDim;
+    all[i].values = a.queries + (token * a.heads + head) * a.headDim;
+    all[i].total = a.output + (token * a.heads + head) * headWidth;
     all[i].most = a.sinks ? a.sinks[head] : kLowest;
     all[i].weight = a.sinks ? 1.0f : 0.0f;
-    if (!task.partials) memset(all[i].total, 0, headDim * sizeof(float));
+    if (!task.partials) memset(all[i].total, 0, headWidth * sizeof(float));
   }
   for (size_t block = task.firstBlock; block < task.endBlock; block++) {
     const size_t count = queriesOf(a, task, block, all, indexes), base = block * kContextBlock;
@@ -236,21 +238,21 @@ static void attendTo(const Attention &a, const AttentionTask &task) {
     valueAll<T, kQueries, IsFew>(a, values + firstTile, seeing, count, scores, ahead, results);
     for (size_t i = 0; i < count; i++) {
       Query &query = all[indexes[i]];
-      const float *result = results + i * headDim;
+      const float *result = results + i * headWidth;
       if (!task.partials) {
-        mergeBlock(query.total, &query.most, &query.weight, result, most[i], weight[i], headDim);
+        mergeBlock(query.total, &query.most, &query.weight, result, most[i], weight[i], headWidth);
         continue;
       }
       float *partial = task.partials + (indexes[i] * task.partialBlocks + block) * a.partialSize();
-      memcpy(partial, result, headDim * sizeof(float));
-      partial[headDim] = most[i];
-      partial[headDim + 1] = weight[i];
+      memcpy(partial, result, headWidth * sizeof(float));
+      partial[headWidth] = most[i];
+      partial[headWidth + 1] = weight[i];
     }
   }
   if (task.partials) return;
   for (size_t i = 0; i < numQueries; i++) {
     const F16 inverse = splat(1.0f / all[i].weight);
-    for (size_t d = 0; d < headDim; d += kLanes) {
+    for (size_t d = 0; d < headWidth; d += kLanes) {
       store(all[i].total + d, mul(load(all[i].total + d), inverse));
     }
   }
@@ -269,32 +271,32 @@ void attend(const Attention &a, const AttentionTask &task) {
 }
 
 void merge(const Attention &a, const AttentionTask &task) {
-  const size_t headDim = a.headDim, perHead = a.queriesPerHead();
+  const size_t headWidth = a.headWidth(), perHead = a.queriesPerHead();
   Query all[kMaxQueries];
   size_t indexes[kMaxQueries];
   float most[kMaxQueries], weight[kMaxQueries];
   const size_t numQueries = task.numTokens * perHead;
   const auto totalOf = [&](size_t i) {
     const size_t token = task.group->firstToken + task.row * task.group->tokens + task.firstToken + i / perHead;
-    return a.output + (token * a.heads + task.kvHead * perHead + i % perHead) * headDim;
+    return a.output + (token * a.heads + task.kvHead * perHead + i % perHead) * headWidth;
   };
   for (size_t i = 0; i < numQueries; i++) {
     const size_t head = task.kvHead * perHead + i % perHead;
     most[i] = a.sinks ? a.sinks[head] : kLowest;
     weight[i] = a.sinks ? 1.0f : 0.0f;
-    memset(totalOf(i), 0, headDim * sizeof(float));
+    memset(totalOf(i), 0, headWidth * sizeof(float));
   }
   for (size_t block = task.firstBlock; block < task.endBlock; block++) {
     const size_t count = queriesOf(a, task, block, all, indexes);
     for (size_t j = 0; j < count; j++) {
       const size_t i = indexes[j];
       const float *partial = task.partials + (i * task.partialBlocks + block) * a.partialSize();
-      mergeBlock(totalOf(i), most + i, weight + i, partial, partial[headDim], partial[headDim + 1], headDim);
+      mergeBlock(totalOf(i), most + i, weight + i, partial, partial[headWidth], partial[headWidth + 1], headWidth);
     }
   }
   for (size_t i = 0; i < numQueries; i++) {
     const F16 inverse = splat(1.0f / weight[i]);
-    for (size_t d = 0; d < headDim; d += kLanes) {
+    for (size_t d = 0; d < headWidth; d += kLanes) {
       store(totalOf(i) + d, mul(load(totalOf(i) + d), inverse));
     }
   }

@@ -25,11 +25,11 @@ static inline F16 loadCached(const uint8_t *from) {
   }
 }
 
-static inline size_t tileBytes(const Attention &a) { return kTile * positionBytes(a.cacheType, a.headDim); }
+static inline size_t tileBytes(const Attention &a) { return kTile * positionBytes(a.cacheType, a.headWidth()); }
 
 // What a tile's int8 positions are to be multiplied by.
 static inline const float *scalesOf(const Attention &a, const uint8_t *tile) {
-  return reinterpret_cast<const float *>(tile + kTile * a.headDim);
+  return reinterpret_cast<const float *>(tile + kTile * a.headWidth());
 }
 
 // The tiles of a head of a row.
@@ -44,25 +44,28 @@ static inline void scatter(Element *to, size_t stride, const Element *values, si
   for (size_t i = 0; i < count; i++) to[i * stride] = values[i];
 }
 
-// Writes a head of a position: a column of its tile if it is a key, a row if it is a value.
+// Writes a head of a position, padded: a column of its tile if it is a key, a row if it is a value.
 static void storePosition(const Attention &a, uint8_t *tiles, size_t position, bool isKey,
                           const float *values) {
-  const size_t headDim = a.headDim, at = position % kTile;
-  const size_t first = isKey ? at : at * headDim, stride = isKey ? kTile : 1;
+  const size_t width = a.headWidth(), at = position % kTile;
+  const size_t first = isKey ? at : at * width, stride = isKey ? kTile : 1;
   uint8_t *tile = tiles + position / kTile * tileBytes(a);
   if (a.cacheType == CacheType::kFloat32) {
-    scatter(reinterpret_cast<float *>(tile) + first, stride, values, headDim);
+    scatter(reinterpret_cast<float *>(tile) + first, stride, values, width);
   } else if (a.cacheType == CacheType::kFloat16) {
     uint16_t halves[kMaxHeadDim];
-    for (size_t i = 0; i < headDim; i += kLanes) storeHalf(halves + i, load(values + i));
-    scatter(reinterpret_cast<uint16_t *>(tile) + first, stride, halves, headDim);
+    for (size_t i = 0; i < width; i += kLanes) storeHalf(halves + i, load(values + i));
+    scatter(reinterpret_cast<uint16_t *>(tile) + first, stride, halves, width);
   } else {
+    I16 most = splatInt(0);
+    for (size_t i = 0; i < width; i += kLanes) most = largerMagnitude(most, load(values + i));
+    const ByteScale of = byteScale(most);
     int8_t bytes[kMaxHeadDim];
-    int32_t unused;
-    const Quantization row{values, headDim, nullptr, 0.0f, {nullptr, nullptr, nullptr, headDim, headDim}};
-    float *scale = reinterpret_cast<float *>(tile + kTile * headDim) + at;
-    quantizeBlock(row, values, 0, 1.0f, bytes, scale, &unused);
-    scatter(reinterpret_cast<int8_t *>(tile) + first, stride, bytes, headDim);
+    for (size_t i = 0; i < width; i += kLanes) {
+      storeBytes(bytes + i, toBytes(load(values + i), splat(of.inverse)));
+    }
+    reinterpret_cast<float *>(tile + kTile * width)[at] = of.scale;
+    scatter(reinterpret_cast<int8_t *>(tile) + first, stride, bytes, width);
   }
 }
 

@@ -15,6 +15,7 @@ void quantize(const Quantization &, size_t, size_t);
 void append(const Attention &, size_t, size_t, size_t);
 void attend(const Attention &, const AttentionTask &);
 void merge(const Attention &, const AttentionTask &);
+int32_t best(const float *, size_t);
 }  // namespace CHAIRLIFT_OTHERS
 }  // namespace chairlift
 #else
@@ -24,6 +25,8 @@ void merge(const Attention &, const AttentionTask &);
 #include "append.cpp"
 
 #include "attention.cpp"
+
+#include "best.cpp"
 #endif
 
 namespace chairlift {
@@ -36,7 +39,8 @@ const Kernels table = {CHAIRLIFT_NAME(CHAIRLIFT_INSTRUCTIONS),
                        linear4,
                        CHAIRLIFT_OTHERS::append,
                        CHAIRLIFT_OTHERS::attend,
-                       CHAIRLIFT_OTHERS::merge};
+                       CHAIRLIFT_OTHERS::merge,
+                       CHAIRLIFT_OTHERS::best};
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

@@ -18,8 +18,10 @@ namespace chairlift {
 // Columns that lie together in packed weights: two vectors of sixteen.
 constexpr size_t kLanes = 16;
 constexpr size_t kPair = 2 * kLanes;
-// Values of a row that share a scale in 4-bit weights; rows are padded to a multiple of it in any width.
+// Values of a row that share a scale, in activations and in 4-bit weights; rows are padded to a multiple.
 constexpr size_t kBlock = 64;
+// Rows of activations that lie together.
+constexpr size_t kRowGroup = 8;
 // Longest row of a product: 255 * 127 * 65,536 is what 32 bits hold of its sum.
 constexpr size_t kMaxFeatures = 65536;
 
@@ -28,16 +30,28 @@ inline size_t roundUp(size_t value, size_t to) { return divideUp(value, to) * to
 
 // ---- Rows as 8-bit integers (quantize.cpp) ----------------------------------------------------------
 
-// Activations [rows, features] become values from -127 to 127, each `block` of a row with a scale of its
+// Activations [rows, features] become values from -127 to 127, each block of a row with a scale of its
 // own: its largest magnitude becomes 127. Features are padded with zeros to `padded`.
+//
+// A few of a row's values are often a hundred times as large as the others: with one scale for all, what
+// is left of the others is little.
+//
+// Eight rows lie together, four values of each in turn: what a step of a product reads is in one place.
 struct Quantized {
-  int8_t *values;  // [rows, padded]
-  float *scales;   // [rows, padded / block]
-  int32_t *sums;   // likewise: the sum of the values, which takes the weights' offset out of a product
+  int8_t *values;  // [groups][padded / 4][kRowGroup][4]
+  float *scales;   // [groups][blocks][kRowGroup]
+  int32_t *sums;   // likewise: of the values, which takes the weights' offset out of a product
   size_t padded;
-  size_t block;
 
-  size_t blocks() const { return padded / block; }
+  size_t blocks() const { return padded / kBlock; }
+  // Four values of the row; those that come next are kStep bytes further.
+  int8_t *valuesOf(size_t row) const {
+    return values + row / kRowGroup * kRowGroup * padded + row % kRowGroup * 4;
+  }
+  // Of the row's first block; those that come next are kRowGroup further.
+  size_t scaleOf(size_t row) const { return row / kRowGroup * kRowGroup * blocks() + row % kRowGroup; }
+
+  static constexpr size_t kStep = 4 * kRowGroup;
 };
 
 struct Quantization {
@@ -109,13 +123,13 @@ constexpr size_t kMaxHeadDim = 512;
 // Causal attention over a KV cache that is appended to in place.
 //
 // In the cache sixteen positions of a head lie together, in a tile: keys [head_dim][16], so that a vector
-// has a dimension of all sixteen and scores need no sums over lanes; values [16][head_dim]. A tile of
-// int8 has sixteen float32 scales behind these, and is padded to head_dim + 16 bytes a position, so that
-// few positions make whole pages of memory.
+// has a dimension of all sixteen and scores need no sums over lanes; values [16][head_dim]. There
+// head_dim is padded to a multiple of sixteen. A tile of int8 has sixteen float32 scales after these, and
+// is padded to head_dim + 16 bytes a position, so that few positions make whole pages of memory.
 struct Attention {
   size_t heads;
   size_t kvHeads;
-  size_t headDim;  // a multiple of 16
+  size_t headDim;  // even
   size_t window;   // positions that a token sees, itself included; 0 for all
   float softcap;   // scores x become softcap * tanh(x / softcap); 0 leaves them
   CacheType cacheType;
@@ -131,12 +145,14 @@ struct Attention {
   size_t numGroups;
   float *queries;   // [tokens, heads, head_dim] scratch: normalized and turned
   float *partials;  // scratch of `partialFloats`, where blocks of one query are computed apart
-  float *output;    // [tokens, heads * head_dim]
+  float *output;    // [tokens, heads, head_width]
 
+  // Of a head in the cache and in what is computed from it.
+  size_t headWidth() const { return roundUp(headDim, kLanes); }
   size_t width() const { return (heads + 2 * kvHeads) * headDim; }
   size_t queriesPerHead() const { return heads / kvHeads; }
   // Of a block of one query: the weighted values' sum, then the largest score and the weights' sum.
-  size_t partialSize() const { return headDim + kLanes; }
+  size_t partialSize() const { return headWidth() + kLanes; }
 };
 
 // Tokens of one row, of one head of the cache, and a range of the blocks before them.
@@ -152,8 +168,9 @@ struct AttentionTask {
 constexpr size_t kMaxQueries = 64;
 
 // Bytes of a position of a head in the cache.
-inline size_t positionBytes(CacheType type, size_t headDim) {
-  return type == CacheType::kFloat32 ? 4 * headDim : type == CacheType::kFloat16 ? 2 * headDim : headDim + 16;
+inline size_t positionBytes(CacheType type, size_t headWidth) {
+  if (type == CacheType::kFloat32) return 4 * headWidth;
+  return type == CacheType::kFloat16 ? 2 * headWidth : headWidth + 16;
 }
 
 // ---- Dispatch (dispatch.cpp) ------------------------------------------------------------------------
@@ -169,6 +186,8 @@ struct Kernels {
   void (*attend)(const Attention &, const AttentionTask &);
   // Puts the partial results of tasks together.
   void (*merge)(const Attention &, const AttentionTask &);
+  // The index of the largest number, the first one of equals; -1 where it is not finite.
+  int32_t (*best)(const float *numbers, size_t count);
 };
 
 // The fastest ones that this CPU has, or those that CHAIRLIFT_INSTRUCTIONS names if it has them.

@@ -65,11 +65,10 @@ static Status *computeLinear(void *of, Context *context) {
 
   Quantized &quantized = linear.input;
   quantized.padded = padded;
-  quantized.block = Is4Bit ? kBlock : padded;
-  const size_t numBlocks = rows * quantized.blocks();
-  Scratch scratch(Scratch::sizeOf<int8_t>(rows * padded) + 2 * Scratch::sizeOf<float>(numBlocks));
+  const size_t places = roundUp(rows, kRowGroup), numBlocks = places * quantized.blocks();
+  Scratch scratch(Scratch::sizeOf<int8_t>(places * padded) + 2 * Scratch::sizeOf<float>(numBlocks));
   if (!call.check(scratch.memory != nullptr, "out of memory")) return call.status;
-  quantized.values = scratch.take<int8_t>(rows * padded);
+  quantized.values = scratch.take<int8_t>(places * padded);
   quantized.scales = scratch.take<float>(numBlocks);
   quantized.sums = scratch.take<int32_t>(numBlocks);
   linear.weights = weights.as<uint8_t>();

@@ -18,29 +18,31 @@ static inline void tile4(const Linear &linear, size_t row, size_t pair) {
   // A single row has too few sums to keep the multipliers busy: it has two of each.
   constexpr size_t kSums = R == 1 ? 2 : 1;
   const Quantized &input = linear.input;
-  const size_t padded = input.padded, blocks = input.blocks();
+  const size_t blocks = input.blocks(), firstScale = input.scaleOf(row);
   const uint8_t *weights = linear.weights + pair * blocks * 2 * kBlockBytes;
   const uint16_t *scales = static_cast<const uint16_t *>(linear.scales) + pair * blocks * kPair;
-  const int8_t *x = input.values + row * padded;
+  const int8_t *x = input.valuesOf(row);
+  const float *ofRows = input.scales + firstScale;
+  const int32_t *sumsOfRows = input.sums + firstScale;
   F16 totals[R][2];
   for (size_t r = 0; r < R; r++) totals[r][0] = totals[r][1] = zeros();
-  for (size_t block = 0; block < blocks; block++, x += kBlock, scales += kPair, weights += 2 * kBlockBytes) {
+  for (size_t block = 0; block < blocks; block++, scales += kPair, weights += 2 * kBlockBytes) {
     I16 sums[R][2][kSums];
     for (size_t r = 0; r < R; r++) {
-      const I16 start = splatInt(-kOffset4 * input.sums[(row + r) * blocks + block]);
+      const I16 start = splatInt(-kOffset4 * sumsOfRows[r]);
       for (size_t half = 0; half < 2; half++) {
         for (size_t s = 0; s < kSums; s++) sums[r][half][s] = s == 0 ? start : splatInt(0);
       }
     }
 #pragma GCC unroll 8
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 8; i++, x += 2 * Quantized::kStep) {
       const uint8_t *first = weights + i * 4 * kLanes, *second = first + kBlockBytes;
       prefetch(first + kAhead4);
       prefetch(second + kAhead4);
       const Weights both[2] = {loadHalves(first), loadHalves(second)};
 #pragma GCC unroll 8
       for (size_t r = 0; r < R; r++) {
-        const Four even = four(x + r * padded + 8 * i), odd = four(x + r * padded + 8 * i + 4);
+        const Four even = four(x + 4 * r), odd = four(x + Quantized::kStep + 4 * r);
         for (size_t half = 0; half < 2; half++) {
           sums[r][half][0] = dot4(sums[r][half][0], lowHalf(both[half]), even);
           I16 &other = sums[r][half][kSums - 1];
@@ -51,12 +53,14 @@ static inline void tile4(const Linear &linear, size_t row, size_t pair) {
     for (size_t half = 0; half < 2; half++) {
       const F16 ofColumns = loadHalf(scales + half * kLanes);
       for (size_t r = 0; r < R; r++) {
-        const F16 scale = mul(ofColumns, splat(input.scales[(row + r) * blocks + block]));
+        const F16 scale = mul(ofColumns, splat(ofRows[r]));
         I16 sum = sums[r][half][0];
         if (kSums == 2) sum = addInt(sum, sums[r][half][kSums - 1]);
         totals[r][half] = fma(toFloat(sum), scale, totals[r][half]);
       }
     }
+    ofRows += kRowGroup;
+    sumsOfRows += kRowGroup;
   }
   for (size_t r = 0; r < R; r++) finish(linear, row + r, pair, totals[r][0], totals[r][1]);
 }

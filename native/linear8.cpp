@@ -1,57 +1,93 @@
-// Products with 8-bit weights, a scale for each column, and 8-bit activations, a scale for each row.
+// Products with 8-bit weights, a scale for each column, and 8-bit activations, a scale for each block.
 //
-// A tile is some rows by a pair of columns, with all sums in registers: every vector of weights is read
-// once for all rows of the tile. One row reads weights at the speed of memory; several share what the
-// first has brought into the cache.
+// A tile is some rows by a pair of columns, with a block's sums in registers: every vector of weights is
+// read once for all rows of the tile. Within a block sums are integers. They become float32 in the order
+// of the blocks, whatever rows are computed together.
 #include "epilogue.h"
 #include "lanes.h"
 
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
 
-// Bytes that memory is asked for in advance: as many as arrive while it answers.
-constexpr size_t kAhead8 = 4096;
+// Bytes that memory is asked for in advance by one tile: as many as arrive while it answers.
+constexpr size_t kAhead8 = 8192;
+// Of a pair of columns, four values of each.
+constexpr size_t kStepBytes = 4 * kPair;
+
+// What tiles ask memory for while they compute: the weights that come next.
+struct Ahead {
+  const uint8_t *from;
+  size_t step;  // bytes for each of the tile's own steps
+};
 
 template <size_t R>
-static inline void tile8(const Linear &linear, size_t row, size_t pair) {
+static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ahead) {
+  // A single row has too few sums to keep the multipliers busy: it has two of each.
+  constexpr size_t kSums = R == 1 ? 2 : 1;
   const Quantized &input = linear.input;
-  const size_t padded = input.padded;
-  const int8_t *x = input.values + row * padded;
-  const uint8_t *weights = linear.weights + pair * padded * kPair;
-  I16 sums[R][2];
-  for (size_t r = 0; r < R; r++) {
-    sums[r][0] = sums[r][1] = splatInt(-kOffset8 * input.sums[row + r]);
-  }
-#pragma GCC unroll 4
-  for (size_t k = 0; k < padded; k += 4, weights += 4 * kPair) {
-    const Weights first = loadWeights(weights), second = loadWeights(weights + 4 * kLanes);
-    prefetch(weights + kAhead8);
-    prefetch(weights + kAhead8 + 4 * kLanes);
-#pragma GCC unroll 8
+  const int8_t *x = input.valuesOf(row);
+  const size_t firstScale = input.scaleOf(row), blocks = input.blocks();
+  const float *ofRows = input.scales + firstScale;
+  const int32_t *sumsOfRows = input.sums + firstScale;
+  const uint8_t *weights = linear.weights + pair * input.padded * kPair;
+  F16 totals[R][2];
+  for (size_t r = 0; r < R; r++) totals[r][0] = totals[r][1] = zeros();
+  for (size_t block = 0; block < blocks; block++, ofRows += kRowGroup, sumsOfRows += kRowGroup) {
+    I16 sums[R][2][kSums];
     for (size_t r = 0; r < R; r++) {
-      const Four activations = four(x + r * padded + k);
-      sums[r][0] = dot8(sums[r][0], first, activations);
-      sums[r][1] = dot8(sums[r][1], second, activations);
+      const I16 start = splatInt(-kOffset8 * sumsOfRows[r]);
+      for (I16(&ofHalf)[kSums] : sums[r]) {
+        for (size_t s = 0; s < kSums; s++) ofHalf[s] = s == 0 ? start : splatInt(0);
+      }
+    }
+#pragma GCC unroll 16
+    for (size_t step = 0; step < kBlock / 4; step++, weights += kStepBytes, x += Quantized::kStep) {
+      const Weights first = loadWeights(weights), second = loadWeights(weights + 4 * kLanes);
+      // A step of a single tile's is two lines of the cache.
+      prefetch(ahead.from);
+      prefetch(ahead.from + ahead.step / 2);
+      ahead.from += ahead.step;
+#pragma GCC unroll 8
+      for (size_t r = 0; r < R; r++) {
+        const Four activations = four(x + 4 * r);
+        sums[r][0][step % kSums] = dot8(sums[r][0][step % kSums], first, activations);
+        sums[r][1][step % kSums] = dot8(sums[r][1][step % kSums], second, activations);
+      }
+    }
+    for (size_t r = 0; r < R; r++) {
+      const F16 scale = splat(ofRows[r]);
+      for (size_t half = 0; half < 2; half++) {
+        I16 sum = sums[r][half][0];
+        if (kSums == 2) sum = addInt(sum, sums[r][half][kSums - 1]);
+        totals[r][half] = fma(toFloat(sum), scale, totals[r][half]);
+      }
     }
   }
   const float *scales = static_cast<const float *>(linear.scales) + pair * kPair;
   for (size_t r = 0; r < R; r++) {
-    const F16 ofRow = splat(input.scales[row + r]);
-    finish(linear, row + r, pair, mul(toFloat(sums[r][0]), mul(load(scales), ofRow)),
-           mul(toFloat(sums[r][1]), mul(load(scales + kLanes), ofRow)));
+    finish(linear, row + r, pair, mul(totals[r][0], load(scales)), mul(totals[r][1], load(scales + kLanes)));
   }
 }
 
 // The largest tiles first, then what is left in ever smaller ones.
 template <size_t R>
-static inline void tiles8(const Linear &linear, size_t row, size_t endRow, size_t pair) {
-  for (; row + R <= endRow; row += R) tile8<R>(linear, row, pair);
-  if constexpr (R > 1) tiles8<R / 2>(linear, row, endRow, pair);
+static inline void tiles8(const Linear &linear, size_t row, size_t endRow, size_t pair, Ahead ahead) {
+  const size_t steps = linear.input.padded / 4;
+  for (; row + R <= endRow; row += R, ahead.from += steps * ahead.step) tile8<R>(linear, row, pair, ahead);
+  if constexpr (R > 1) tiles8<R / 2>(linear, row, endRow, pair, ahead);
 }
 
 void linear8(const Linear &linear, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair) {
+  const size_t pairBytes = linear.input.padded * kPair, rows = endRow - firstRow;
+  size_t tiles = rows / kRows8;
+  for (size_t rest = rows % kRows8; rest > 0; rest &= rest - 1) tiles++;
   for (size_t pair = firstPair; pair < endPair; pair++) {
-    tiles8<kRows8>(linear, firstRow, endRow, pair);
+    // A single tile reads memory as fast as it gives: what it asks for is soon to come. Several compute
+    // for longer than that takes: together they ask for the next pair, so that none of it has to wait.
+    const uint8_t *weights = linear.weights + pair * pairBytes;
+    const Ahead ahead = tiles == 1 ? Ahead{weights + kAhead8, kStepBytes}
+                                   : Ahead{weights + pairBytes, kStepBytes / tiles};
+    tiles8<kRows8>(linear, firstRow, endRow, pair, ahead);
   }
 }
 

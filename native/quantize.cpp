@@ -6,12 +6,25 @@ namespace CHAIRLIFT_INSTRUCTIONS {
 
 // Values so small that the inverse of their scale is not a number count as zeros.
 constexpr float kSmallest = 1e-30f;
+constexpr float kLargestByte = 127.0f;
 
-// x, or x times the norm's weights, from `column` on.
-static inline F16 weighted(const Quantization &q, const float *row, size_t column) {
-  const size_t count = q.features - column;
-  const F16 x = loadSome(row + column, count);
-  return q.norm ? mul(x, loadSome(q.norm + column, count)) : x;
+// What turns values into bytes, and what turns bytes back into values.
+struct ByteScale {
+  float inverse, scale;
+};
+
+// By the largest magnitude among values, in lanes of bits.
+static inline ByteScale byteScale(I16 most) {
+  const int32_t bits = largestInt(most);
+  float magnitude;
+  memcpy(&magnitude, &bits, sizeof magnitude);
+  if (magnitude < kSmallest) return {0.0f, 0.0f};
+  return {kLargestByte / magnitude, magnitude / kLargestByte};
+}
+
+static inline I16 toBytes(F16 x, F16 inverse) {
+  // What is not a number must not reach the conversion: its scale is not a number either.
+  return toInt(smaller(larger(mul(x, inverse), splat(-kLargestByte)), splat(kLargestByte)));
 }
 
 // What a normalized row is multiplied by: 1 over the root of its mean square.
@@ -24,32 +37,36 @@ static inline float normFactor(const float *row, size_t features, float epsilon)
   return 1.0f / __builtin_sqrtf(sum(squares) / float(features) + epsilon);
 }
 
+// A block of a row from `column` on, times the norm's weights; zeros after the row's end.
+static inline F16 weighted(const Quantization &q, const float *row, size_t column) {
+  if (column >= q.features) return zeros();
+  const size_t count = q.features - column;
+  const F16 x = loadSome(row + column, count);
+  return q.norm ? mul(x, loadSome(q.norm + column, count)) : x;
+}
+
 // The scale takes the norm's factor: it need not be multiplied into every value.
-static void quantizeBlock(const Quantization &q, const float *row, size_t first, float factor,
-                          int8_t *values, float *scale, int32_t *sumOfValues) {
-  const size_t end = first + q.output.block;
-  const size_t filled = end < q.features ? end : q.features;
+static inline void quantizeBlock(const Quantization &q, const float *row, size_t first, float factor,
+                                 int8_t *values, float *scale, int32_t *sumOfValues) {
+  constexpr size_t kVectors = kBlock / kLanes;
+  F16 x[kVectors];
   I16 most = splatInt(0);
-  for (size_t column = first; column < filled; column += kLanes) {
-    most = largerMagnitude(most, weighted(q, row, column));
+  for (size_t v = 0; v < kVectors; v++) {
+    x[v] = weighted(q, row, first + v * kLanes);
+    most = largerMagnitude(most, x[v]);
   }
-  const int32_t bits = largestInt(most);
-  float magnitude;
-  memcpy(&magnitude, &bits, sizeof magnitude);
-  const bool isZero = magnitude < kSmallest;
-  const F16 inverse = splat(isZero ? 0.0f : 127.0f / magnitude);
-  *scale = isZero ? 0.0f : magnitude * factor / 127.0f;
+  const ByteScale of = byteScale(most);
+  *scale = of.scale * factor;
+  const F16 inverse = splat(of.inverse);
   I16 total = splatInt(0);
-  size_t column = first;
-  for (; column < filled; column += kLanes) {
-    // What is not a number must not reach the conversion: its scale is not a number either.
-    const F16 scaled = larger(mul(weighted(q, row, column), inverse), splat(-127.0f));
-    const I16 integers = toInt(smaller(scaled, splat(127.0f)));
-    storeBytes(values + column, integers);
+  alignas(64) int8_t bytes[kBlock];
+  for (size_t v = 0; v < kVectors; v++) {
+    const I16 integers = toBytes(x[v], inverse);
+    storeBytes(bytes + v * kLanes, integers);
     total = addInt(total, integers);
   }
-  for (; column < end; column += kLanes) storeBytes(values + column, splatInt(0));
   *sumOfValues = sumInt(total);
+  for (size_t i = 0; i < kBlock; i += 4, values += Quantized::kStep) memcpy(values, bytes + i, 4);
 }
 
 void quantize(const Quantization &q, size_t firstRow, size_t endRow) {
@@ -57,10 +74,12 @@ void quantize(const Quantization &q, size_t firstRow, size_t endRow) {
   for (size_t row = firstRow; row < endRow; row++) {
     const float *x = q.input + row * q.features;
     const float factor = q.norm ? normFactor(x, q.features, q.epsilon) : 1.0f;
-    for (size_t block = 0; block < out.blocks(); block++) {
-      const size_t at = row * out.blocks() + block;
-      quantizeBlock(q, x, block * out.block, factor, out.values + row * out.padded, out.scales + at,
-                    out.sums + at);
+    int8_t *values = out.valuesOf(row);
+    size_t at = out.scaleOf(row);
+    for (size_t first = 0; first < out.padded; first += kBlock) {
+      quantizeBlock(q, x, first, factor, values, out.scales + at, out.sums + at);
+      values += kBlock / 4 * Quantized::kStep;
+      at += kRowGroup;
     }
   }
 }

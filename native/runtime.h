@@ -125,7 +125,7 @@ struct Scratch {
   static size_t sizeOf(size_t count) { return (count * sizeof(T) + 63) / 64 * 64; }
 };
 
-// Operators of linear-operator.cpp and attention-operator.cpp.
-extern const CustomOp kLinear8, kLinear4, kAttention, kAttentionFloat16, kAttentionInt8;
+// Operators of linear-operator.cpp, attention-operator.cpp and best-operator.cpp.
+extern const CustomOp kLinear8, kLinear4, kAttention, kAttentionFloat16, kAttentionInt8, kBest;
 
 }  // namespace chairlift

@@ -205,11 +205,27 @@ static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit) {
   for (int &bound : context.bound) bound = -1;
 }
 
+static void makeBest(FakeInfo &info, FakeContext &context) {
+  const size_t rows = 1 + below(4), columns = 1 + below(maybe(3) ? 5000 : 40);
+  addAttribute(info, "columns", int64_t(columns));
+  addFloats(context, rows * columns, 1.0f);
+  // Some equals, and some that are not numbers.
+  Buffer &logits = context.inputs[0];
+  const float others[] = {1.0f, __builtin_nanf(""), __builtin_inff(), -__builtin_inff()};
+  const size_t kinds = 1 + below(4);
+  for (size_t i = 0; i + 4 <= logits.bytes; i += 4 * (1 + below(50))) {
+    memcpy(logits.data + i, &others[below(kinds)], sizeof(float));
+  }
+  cacheElement = 4;
+  for (int &bound : context.bound) bound = -1;
+}
+
 static void fill32(Buffer &buffer, const int32_t *values) { memcpy(buffer.data, values, buffer.bytes); }
 
 static void makeAttention(FakeInfo &info, FakeContext &context, size_t element) {
   const size_t kvHeads = 1 + below(3), perHead = 1 + below(5), heads = kvHeads * perHead;
-  const size_t headDim = 16 * (1 + below(6)), position = element == 1 ? headDim + 16 : headDim;
+  const size_t headDim = 2 * (1 + below(48)), headWidth = roundUp(headDim, kLanes);
+  const size_t position = element == 1 ? headWidth + 16 : headWidth;
   const size_t positions = 1000, numGroups = 1 + below(2), norms = below(3);
   addAttribute(info, "num_heads", int64_t(heads));
   addAttribute(info, "kv_num_heads", int64_t(kvHeads));
@@ -243,11 +259,11 @@ static void makeAttention(FakeInfo &info, FakeContext &context, size_t element) 
       context.bound[1 + 2 * g + i] = maybe(4) ? -1 : int(context.numInputs - 1);
       // Scales that are not numbers would be as good as any: but then nothing could be compared.
       Buffer &cache = context.inputs[context.numInputs - 1];
-      const size_t tile = 16 * (headDim + 16);
+      const size_t tile = 16 * (headWidth + 16);
       for (size_t at = 0; element == 1 && at + tile <= cache.bytes; at += tile) {
         for (size_t p = 0; p < 16; p++) {
           const float scale = 0.01f * float(1 + below(100));
-          memcpy(cache.data + at + 16 * headDim + 4 * p, &scale, sizeof scale);
+          memcpy(cache.data + at + 16 * headWidth + 4 * p, &scale, sizeof scale);
         }
       }
     }
@@ -292,7 +308,8 @@ static bool compute(uint64_t seed, const char *instructions, uint64_t *result) {
   FakeInfo info;
   FakeContext context;
   if (which < 2) makeLinear(info, context, which == 1);
-  else makeAttention(info, context, which == 2 ? 4 : which == 3 ? 2 : 1);
+  else if (which < 5) makeAttention(info, context, which == 2 ? 4 : which == 3 ? 2 : 1);
+  else makeBest(info, context);
   const CustomOp *op = operators[which];
   void *kernel = nullptr;
   Status *status = op->createKernelV2(op, nullptr, reinterpret_cast<Info *>(&info), &kernel);
@@ -321,7 +338,7 @@ int main(int argc, char **argv) {
   isFuzzing = strcmp(argv[1], "fuzz") == 0;
   const uint64_t cases = strtoull(argv[2], nullptr, 10);
   const ApiBase base = {makeApi, nullptr};
-  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 5) return 2;
+  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 6) return 2;
   const char *const all[] = {"scalar", "avx2", "avxvnni", "avx512", "neon"};
   uint64_t total = 0, refused = 0;
   for (uint64_t seed = 1; seed <= cases; seed++) {

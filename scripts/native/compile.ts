@@ -55,7 +55,7 @@ export const LINK_FLAGS = [
   '-Wl,-z,now',
   '-Wl,--as-needed',
 ];
-const UNITS = ['runtime', 'dispatch', 'linear-operator', 'attention-operator'];
+const UNITS = ['runtime', 'dispatch', 'linear-operator', 'attention-operator', 'best-operator'];
 
 /** Of all that a library is made of. */
 export function sourcesHash(): string {

@@ -58,6 +58,8 @@ export interface SegmentLogits {
    * sampler may overwrite them.
    */
   readonly logits: readonly Float32Array[];
+  /** The id of the highest of each of them, or -1 when none is a finite number; if it is known. */
+  readonly best?: readonly number[];
   /** Set if no other tokens could be drawn. */
   readonly candidates?: Candidates;
   /** The last norm's output, [hidden], after the segment's last token; where the graph tells it. */

@@ -6,6 +6,7 @@ import {
   randomNumbers,
   runNode,
 } from '../support/native-node.ts';
+import { nativePositionWidth } from '../../src/model/native/position-width.ts';
 import { attend, type ReferenceAttention } from '../support/native-reference.ts';
 
 type CacheType = 'float' | 'float16' | 'int8';
@@ -71,7 +72,7 @@ class Cache {
 
   constructor(a: ReferenceAttention, type: CacheType, batch: number, capacity: number) {
     this.type = type;
-    const position = type === 'int8' ? a.headDim + 16 : a.headDim;
+    const position = nativePositionWidth(a.headDim, type === 'float' ? 'float32' : type);
     this.shape = [batch, a.kvHeads, capacity, position];
     const size = batch * a.kvHeads * capacity * position;
     // What nobody has written must not matter: not numbers, where the type has such.
@@ -204,6 +205,9 @@ const SHAPES: readonly Shape[] = [
   { heads: 2, kvHeads: 1, headDim: 48, norms: 'head', sinks: true },
   { heads: 8, kvHeads: 2, headDim: 16, norms: 'all heads', window: 140 },
   { heads: 2, kvHeads: 1, headDim: 256, sinks: true, window: 1 },
+  { heads: 4, kvHeads: 2, headDim: 8, norms: 'all heads', sinks: true },
+  { heads: 3, kvHeads: 1, headDim: 6, window: 9 },
+  { heads: 2, kvHeads: 2, headDim: 72, norms: 'head' },
 ];
 const TOLERANCES = [
   ['float', 2e-5],

@@ -119,7 +119,7 @@ function expected(
   const activate = c.activation === 1 ? silu : geluTanh;
   return Array.from({ length: c.rows }, (_, row) => {
     const of = x.subarray(row * c.inFeatures, (row + 1) * c.inFeatures);
-    const y = product(quantizeActivations(of, weights.block, norm, EPSILON), weights);
+    const y = product(quantizeActivations(of, norm, EPSILON), weights);
     const sum = Array.from(y, (value, i) => value + (bias?.[i] ?? 0));
     const columns = c.activation
       ? sum.slice(0, c.outFeatures).map((gate, i) => activate(gate) * (sum[c.outFeatures + i] ?? 0))
@@ -222,7 +222,7 @@ describe.each([4, 8] as const)('extremes with %i bits', (bits) => {
       i % 2 === 0 ? -1e5 : 1e5,
     );
     const weights = referenceWeights(matrix, c.inFeatures, bits);
-    const of = quantizeActivations(x.subarray(0, c.inFeatures), weights.block, null, EPSILON);
+    const of = quantizeActivations(x.subarray(0, c.inFeatures), null, EPSILON);
     const wanted = product(of, weights);
     for (const y of await run(x, matrix)) {
       for (const [i, value] of wanted.entries()) {

@@ -8,10 +8,12 @@ export interface QuantizedRow {
   readonly scales: Float64Array;
 }
 
-/** To 8 bits, in blocks of `block`; as float32 arithmetic rounds, so that integers are the same. */
+/** Activations that share a scale. */
+const BLOCK = 64;
+
+/** To 8 bits, in blocks; as float32 arithmetic rounds, so that integers are the same. */
 export function quantizeActivations(
   row: Float32Array,
-  block: number,
   norm: Float32Array | null,
   epsilon: number,
 ): QuantizedRow {
@@ -19,15 +21,15 @@ export function quantizeActivations(
   const meanSquare = row.reduce((sum, x) => sum + x * x, 0) / row.length;
   const factor = norm ? 1 / Math.sqrt(meanSquare + epsilon) : 1;
   const values = new Int32Array(row.length);
-  const scales = new Float64Array(Math.ceil(row.length / block));
+  const scales = new Float64Array(Math.ceil(row.length / BLOCK));
   for (const index of scales.keys()) {
-    const part = weighted.subarray(index * block, (index + 1) * block);
+    const part = weighted.subarray(index * BLOCK, (index + 1) * BLOCK);
     const most = part.reduce((max, x) => Math.max(max, Math.abs(x)), 0);
     if (most < 1e-30) continue;
     scales[index] = (most * factor) / 127;
     const inverse = fround(127 / most);
     for (const [i, x] of part.entries())
-      values[index * block + i] = roundHalfEven(fround(x * inverse));
+      values[index * BLOCK + i] = roundHalfEven(fround(x * inverse));
   }
   return { values, scales };
 }
@@ -41,6 +43,7 @@ function roundHalfEven(x: number): number {
 export interface ReferenceWeights {
   readonly integers: readonly Int32Array[];
   readonly scales: readonly Float64Array[];
+  /** Values of a row that share a scale: as many as of activations, or more. */
   readonly block: number;
 }
 
@@ -51,12 +54,13 @@ export function product(
 ): Float64Array {
   return Float64Array.from(integers, (row, n) => {
     let total = 0;
-    for (let first = 0, b = 0; first < row.length; first += block, b++) {
+    for (let first = 0; first < row.length; first += BLOCK) {
       let sum = 0;
-      for (let k = first; k < Math.min(first + block, row.length); k++) {
+      for (let k = first; k < Math.min(first + BLOCK, row.length); k++) {
         sum += (row[k] ?? 0) * (x.values[k] ?? 0);
       }
-      total += sum * (scales[n]?.[b] ?? 0) * (x.scales[b] ?? 0);
+      const scale = scales[n]?.[Math.floor(first / block)] ?? 0;
+      total += sum * scale * (x.scales[first / BLOCK] ?? 0);
     }
     return total;
   });

@@ -195,9 +195,13 @@ export class CpuDecoder implements Decoder {
     for (const { segment, places: own } of wanted) {
       const first = row;
       row += own.length;
+      const best = binding.findsBest
+        ? { best: own.map((_, index) => this.#logits.best(first + index)) }
+        : {};
       logits.push({
         segment,
         logits: own.map((_, index) => this.#logits.row(first + index)),
+        ...best,
         hidden: this.#logits.hiddenRow(row - 1),
       });
     }

@@ -2,12 +2,14 @@ import { NativeMemory } from '../../ort/native-memory.ts';
 import { Tensor } from '../../ort/tensor.ts';
 
 /**
- * Where the runs of a step write their logits, one after the other: [rows, vocab]; and their hidden
- * states, if the graph tells them: [rows, hidden].
+ * Where the runs of a step write, one row after the other: logits [rows, vocab]; hidden states [rows,
+ * hidden], if the graph tells them; and the likeliest tokens [rows], if the graph finds them.
  */
 export class LogitsBuffer {
   readonly #logits: Rows;
   readonly #hidden: Rows | null;
+  readonly #bestMemory: NativeMemory;
+  readonly #best: Int32Array;
   readonly #numRows: number;
   #numTaken = 0;
 
@@ -16,6 +18,8 @@ export class LogitsBuffer {
     this.#numRows = numRows;
     this.#logits = new Rows(numRows, vocabSize);
     this.#hidden = hiddenSize === null ? null : new Rows(numRows, hiddenSize);
+    this.#bestMemory = new NativeMemory(numRows * Int32Array.BYTES_PER_ELEMENT);
+    this.#best = new Int32Array(this.#bestMemory.view());
   }
 
   /** A new step begins: the last one's logits are not read any more. */
@@ -51,6 +55,11 @@ export class LogitsBuffer {
     return this.#hidden && this.#hidden.row(row);
   }
 
+  /** The id of the row's highest logit, or -1 when none is a finite number: of graphs that find it. */
+  best(row: number): number {
+    return this.#best[row] ?? -1;
+  }
+
   /** A tensor [rows, vocab] over a range of rows. The caller releases it, before the buffer. */
   tensor(firstRow: number, numRows: number): Tensor<'float'> {
     return this.#logits.tensor(firstRow, numRows);
@@ -61,9 +70,16 @@ export class LogitsBuffer {
     return this.#hidden && this.#hidden.tensor(firstRow, numRows);
   }
 
+  /** Likewise [rows], of the likeliest tokens. */
+  bestTensor(firstRow: number, numRows: number): Tensor<'int32'> {
+    const byteOffset = firstRow * Int32Array.BYTES_PER_ELEMENT;
+    return Tensor.overNative('int32', [numRows], this.#bestMemory, byteOffset);
+  }
+
   release(): void {
     this.#logits.release();
     this.#hidden?.release();
+    this.#bestMemory.release();
   }
 }
 

@@ -1,4 +1,5 @@
 import { HIDDEN_OUTPUT } from '../../model/graph/decoder-parts.ts';
+import { BEST_OUTPUT as BEST } from '../../model/native/best.ts';
 import { IoBinding } from '../../ort/io-binding.ts';
 import type { Session } from '../../ort/session.ts';
 import { Tensor } from '../../ort/tensor.ts';
@@ -16,7 +17,9 @@ export class RunBinding {
   readonly #binding: IoBinding;
   readonly #groups: readonly SlotGroup[];
   #wanted: { index: BigInt64Array; tensor: Tensor } | undefined;
-  #output: { firstRow: number; tensor: Tensor; hidden: Tensor | null } | undefined;
+  /** Whether the graph finds the likeliest tokens itself. */
+  readonly findsBest: boolean;
+  #output: { firstRow: number; numRows: number; tensors: Tensor[] } | undefined;
 
   /** @param prefilling of the mixed graph's second slot group; null for a graph with one */
   constructor(
@@ -28,6 +31,7 @@ export class RunBinding {
     this.#session = session;
     this.#logits = logits;
     this.#binding = new IoBinding(session);
+    this.findsBest = session.outputs.some(({ name }) => name === BEST);
     const decoding = new SlotGroup(this.#binding, storage, '');
     this.#groups = prefilling
       ? [decoding, new SlotGroup(this.#binding, prefilling, 'prefill.')]
@@ -75,21 +79,28 @@ export class RunBinding {
 
   #bindOutput(firstRow: number, numRows: number): void {
     const before = this.#output;
-    if (before?.firstRow === firstRow && before.tensor.shape[0] === numRows) return;
-    const tensor = this.#logits.tensor(firstRow, numRows);
-    this.#binding.bindOutput('logits', tensor);
+    if (before?.firstRow === firstRow && before.numRows === numRows) return;
+    const logits = this.#logits.tensor(firstRow, numRows);
+    this.#binding.bindOutput('logits', logits);
+    const tensors: Tensor[] = [logits];
     // Computed anyway: bound it is written where it is read, and not bound it would be elsewhere.
     const hidden = this.#logits.hiddenTensor(firstRow, numRows);
-    if (hidden) this.#binding.bindOutput(HIDDEN_OUTPUT, hidden);
-    before?.tensor.release();
-    before?.hidden?.release();
-    this.#output = { firstRow, tensor, hidden };
+    if (hidden) {
+      this.#binding.bindOutput(HIDDEN_OUTPUT, hidden);
+      tensors.push(hidden);
+    }
+    if (this.findsBest) {
+      const best = this.#logits.bestTensor(firstRow, numRows);
+      this.#binding.bindOutput(BEST, best);
+      tensors.push(best);
+    }
+    for (const tensor of before?.tensors ?? []) tensor.release();
+    this.#output = { firstRow, numRows, tensors };
   }
 
   release(): void {
     for (const group of this.#groups) group.release();
     this.#wanted?.tensor.release();
-    this.#output?.tensor.release();
-    this.#output?.hidden?.release();
+    for (const tensor of this.#output?.tensors ?? []) tensor.release();
   }
 }

@@ -1,6 +1,6 @@
 import type { Candidates } from './candidates.ts';
 import { isGreedy } from './greedy.ts';
-import { processLogits } from './logit-processors.ts';
+import { logitsAreUsedWhole, processLogits } from './logit-processors.ts';
 import { LogprobsTable } from './logprobs.ts';
 import type { SamplingParams } from '../request.ts';
 import { uniform } from './philox.ts';
@@ -18,6 +18,13 @@ import type { Constraints, TokenMask } from './constraints.ts';
 import { TokenRanking } from './token-ranking.ts';
 
 const INVALID_LOGITS = 'the model computed no valid logits';
+
+/** What a decoder tells of a row besides its logits. */
+interface KnownOfRow {
+  readonly candidates: Candidates | undefined;
+  /** The id of the highest logit, before anything is applied to them. */
+  readonly best: number | undefined;
+}
 
 /**
  * Draws the tokens after each segment. Knows nothing of the batch: a token is a function of its
@@ -67,7 +74,7 @@ export class Sampler {
    * by drawing what would have been drawn without it.
    */
   #sampleSegment(
-    { segment, logits, candidates }: SegmentLogits,
+    { segment, logits, best, candidates }: SegmentLogits,
     failures: SequenceFailure[],
   ): SampledToken[] {
     const { sequence, draftTokenIds } = segment;
@@ -76,7 +83,8 @@ export class Sampler {
     for (const [index, row] of logits.entries()) {
       const mask = this.#constraints ? this.#constraints.maskOf(sequence, index) : 'free';
       if (mask === null) break;
-      const token = this.#sampleRow(sequence, row, mask === 'free' ? null : mask, candidates);
+      const known = { candidates, best: best?.[index] };
+      const token = this.#sampleRow(sequence, row, mask === 'free' ? null : mask, known);
       if (token === null) {
         failures.push({ sequence, message: INVALID_LOGITS });
         break;
@@ -95,12 +103,13 @@ export class Sampler {
     sequence: Sequence,
     logits: Float32Array,
     mask: TokenMask | null,
-    candidates?: Candidates,
+    { candidates, best }: KnownOfRow,
   ): SampledToken | null {
     const { logprobs } = sequence.request;
     if (logprobs !== null && !candidates) this.#rawLogits.set(logits);
+    const known = logitsAreUsedWhole(sequence) ? undefined : best;
     if (!candidates) processLogits(logits, sequence, mask);
-    const index = this.#pick(sequence, logits, candidates?.restWeight);
+    const index = this.#pick(sequence, logits, known ?? argmax(logits), candidates?.restWeight);
     const tokenId = candidates ? (candidates.tokenIds[index] ?? -1) : index;
     if (tokenId < 0 || tokenId >= this.#vocabSize) return null;
     if (logprobs === null || candidates) return withPromptLogprobs({ tokenId }, sequence);
@@ -110,9 +119,8 @@ export class Sampler {
   }
 
   /** @returns an index into `logits`, or -1 when none of them is a finite number */
-  #pick(sequence: Sequence, logits: Float32Array, restWeight = 0): number {
+  #pick(sequence: Sequence, logits: Float32Array, best: number, restWeight = 0): number {
     const { sampling } = sequence.request;
-    const best = argmax(logits);
     if (isGreedy(sampling) || best === -1) return best;
     const u = uniform(sampling.seed, sequence.numTokens);
     return this.#draw(logits, best, sampling, u, restWeight);

@@ -11,6 +11,7 @@ import { declareRotaryTables } from '../graph/rotary-tables.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
 import { vocabularyMatrix } from '../graph/vocabulary-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
+import { emitBest } from './best.ts';
 import { type NativeAttention, nativeAttention } from './native-attention.ts';
 import { emitNativeLinear, type LinearFusion, type NormBefore } from './native-linear.ts';
 
@@ -72,6 +73,7 @@ class NativeEmitter {
     }
     this.#project(hidden);
     graph.output('logits', 'float', ['wanted', vocabSize]);
+    emitBest(graph, vocabSize);
     attention.declareOutputs();
     return graph;
   }

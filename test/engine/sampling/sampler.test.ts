@@ -97,6 +97,23 @@ describe('the sampler', () => {
     expect(sampleOnce([-5, -Infinity, -4])).toBe(2);
   });
 
+  it('trusts the best token that a decoder found, unless the request changes logits', () => {
+    const sample = (best: number, request: Parameters<typeof engineRequest>[0]) => {
+      const result = logitsOf(new Sequence(engineRequest(request)), Float32Array.of(1, 3, 2, 0));
+      const logits = result.logits.map((each) => ({ ...each, best: [best] }));
+      const { sampled, failures } = new Sampler(4).sample({ ...result, logits });
+      return failures.length > 0 ? 'failed' : sampled[0]?.tokens[0]?.tokenId;
+    };
+    // Not the highest: so it is seen whether the logits were looked at.
+    expect(sample(2, { sampling: GREEDY })).toBe(2);
+    expect(sample(-1, { sampling: GREEDY })).toBe('failed');
+    expect(sample(-1, { sampling: { temperature: 1 } })).toBe('failed');
+    const logitBias = { tokenIds: Int32Array.of(3), biases: Float32Array.of(9) };
+    expect(sample(2, { sampling: { ...GREEDY, logitBias } })).toBe(3);
+    expect(sample(2, { sampling: { ...GREEDY, allowedTokenIds: Int32Array.of(0) } })).toBe(0);
+    expect(sample(2, { sampling: GREEDY, logprobs: 1 })).toBe(1);
+  });
+
   it('reports rows without a finite logit', () => {
     for (const logits of [
       [NaN, NaN],
