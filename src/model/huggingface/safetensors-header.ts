@@ -26,6 +26,7 @@ const ELEMENT_BYTES: Readonly<Record<string, number>> = {
   I8: 1,
   F8_E4M3: 1,
   F8_E5M2: 1,
+  F8_E8M0: 1,
   F16: 2,
   BF16: 2,
   U16: 2,
@@ -56,25 +57,21 @@ export async function readSafetensorsHeader(
   path: string,
 ): Promise<Map<string, TensorEntry>> {
   const { size: fileSize } = await file.stat();
-  const headerLength = await readHeaderLength(file, path, fileSize);
-  const dataStart = LENGTH_BYTES + headerLength;
-  const entries = new Map<string, TensorEntry>();
-  for (const [name, value] of await readHeaderObject(file, path, headerLength)) {
-    if (name === '__metadata__') {
-      continue;
-    }
-    entries.set(name, checkEntry(value, dataStart, fileSize, `${path}: tensor "${name}"`));
-  }
-  rejectOverlaps(entries, path);
-  return entries;
+  const prefix = Buffer.alloc(Math.min(LENGTH_BYTES, fileSize));
+  await readRange(file, 0, prefix, path);
+  const header = Buffer.alloc(safetensorsHeaderBytes(prefix, fileSize, path));
+  await readRange(file, LENGTH_BYTES, header, path);
+  return parseSafetensorsHeader(header, fileSize, path);
 }
 
-async function readHeaderLength(file: FileHandle, path: string, fileSize: number): Promise<number> {
+/**
+ * Length of the header of a file that begins with these bytes.
+ * @throws {ModelError} as readSafetensorsHeader
+ */
+export function safetensorsHeaderBytes(prefix: Buffer, fileSize: number, path: string): number {
   if (fileSize < LENGTH_BYTES) {
     throw new ModelError(`${path} is not a safetensors file: it has only ${fileSize} bytes`);
   }
-  const prefix = Buffer.alloc(LENGTH_BYTES);
-  await readRange(file, 0, prefix, path);
   const length = Number(prefix.readBigUInt64LE());
   if (length > MAX_HEADER_BYTES) {
     throw new ModelError(`${path} is not a safetensors file: its header length is ${length} bytes`);
@@ -87,13 +84,25 @@ async function readHeaderLength(file: FileHandle, path: string, fileSize: number
   return length;
 }
 
-async function readHeaderObject(
-  file: FileHandle,
+/** @param header without its length @throws {ModelError} as readSafetensorsHeader */
+export function parseSafetensorsHeader(
+  header: Uint8Array,
+  fileSize: number,
   path: string,
-  length: number,
-): Promise<[string, unknown][]> {
-  const bytes = Buffer.alloc(length);
-  await readRange(file, LENGTH_BYTES, bytes, path);
+): Map<string, TensorEntry> {
+  const dataStart = LENGTH_BYTES + header.length;
+  const entries = new Map<string, TensorEntry>();
+  for (const [name, value] of parseObject(header, path)) {
+    if (name === '__metadata__') {
+      continue;
+    }
+    entries.set(name, checkEntry(value, dataStart, fileSize, `${path}: tensor "${name}"`));
+  }
+  rejectOverlaps(entries, path);
+  return entries;
+}
+
+function parseObject(bytes: Uint8Array, path: string): [string, unknown][] {
   let header: unknown;
   try {
     header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
