@@ -9,6 +9,7 @@ import { resolvePrecision } from './precision.ts';
 
 const NAMES = [
   'model',
+  'adapter',
   ...DEVICE_OPTIONS,
   'precision',
   'maxModelLen',

@@ -12,9 +12,17 @@ import { UsageError } from './usage-error.ts';
 import { type ChosenModel, chooseModel } from './model-source.ts';
 import { resolveKernels } from './kernels.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
+import { resolvePrecision } from './precision.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';
 
-const NAMES: readonly OptionName[] = ['model', 'kvCacheDtype', 'kernels', 'maxNumSeqs', 'threads'];
+const NAMES: readonly OptionName[] = [
+  'model',
+  'adapter',
+  'kvCacheDtype',
+  'kernels',
+  'maxNumSeqs',
+  'threads',
+];
 
 /** Evaluation data that comes with a model. */
 const OWN_DATA = 'eval.jsonl';
@@ -56,10 +64,14 @@ async function evaluatePrecisions(command: Command): Promise<void> {
   const encoded = encodeData(data, text);
   const reports: PrecisionReport[] = [];
   for (const precision of own.data.precisions) {
-    const circumstances = { precision, activationDtype: 'float32', device: 'cpu' } as const;
+    const { kind } = chosen.decoder;
+    const formats =
+      kind === 'buildable'
+        ? resolvePrecision(precision, null, chosen.decoder)
+        : ({ precision, activationDtype: 'float32' } as const);
     const choice = await resolveKernels(
       { kernels, kvCacheDtype },
-      { ...circumstances, model: chosen.decoder.kind },
+      { ...formats, model: kind, device: 'cpu' },
     );
     const model = await buildWithProgress(chosen.source, { precision, ...choice }, kvCacheDtype);
     const bar = progressBar(precision);

@@ -17,6 +17,7 @@ import { loadTextModel, type TextModel } from '../front/text/load-text-model.ts'
 
 const NAMES: readonly OptionName[] = [
   'model',
+  'adapter',
   'precision',
   'kvCacheDtype',
   'kernels',

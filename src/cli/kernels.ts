@@ -19,7 +19,7 @@ export interface KernelChoice extends Pick<BuildOptions, 'nativeKernels'> {
 /** What a choice depends on. */
 export interface KernelCircumstances extends Pick<
   PrecisionChoice,
-  'precision' | 'activationDtype'
+  'precision' | 'activationDtype' | 'stored'
 > {
   readonly model: 'buildable' | 'export';
   /** Of the device, such as `cpu`. */
@@ -35,7 +35,9 @@ export async function resolveKernels(
   circumstances: KernelCircumstances,
   load: () => Promise<FoundKernels> = loadLibrary,
 ): Promise<KernelChoice> {
-  const unfit = kernels === 'onnxruntime' ? 'they are asked for' : unfitness(circumstances);
+  const kept = kernels === 'auto' ? otherBlocks(circumstances) : null;
+  const unfit =
+    kernels === 'onnxruntime' ? 'they are asked for' : (unfitness(circumstances) ?? kept);
   const found = unfit === null ? await load() : null;
   const reason = unfit ?? (found && missing(found));
   if (found === null || 'missing' in found || reason !== null) {
@@ -44,7 +46,7 @@ export async function resolveKernels(
       throw new UsageError(`--kv-cache-dtype float16 needs our own kernels: ${reason}`);
     }
     // Of what has no kernels of ours, nobody wonders why.
-    const isTold = unfit === null || kernels === 'onnxruntime';
+    const isTold = unfit === null || unfit === kept || kernels === 'onnxruntime';
     return { description: isTold ? `ONNX Runtime's: ${reason}` : null };
   }
   const dtype = kvCacheDtype === 'auto' ? NATIVE_CACHE : kvCacheDtype;
@@ -58,6 +60,12 @@ function unfitness({ precision, activationDtype, model, device }: KernelCircumst
   const isQuantized = precision === 'int8' || precision === 'int4';
   if (isQuantized && activationDtype === 'float32') return null;
   return `they are for int8 and int4, not for ${precision}`;
+}
+
+/** Why a checkpoint's own integers need other kernels; null where they do not, or are not kept. */
+function otherBlocks({ stored }: KernelCircumstances): string | null {
+  if (!stored || stored.isNative) return null;
+  return `ours have no ${stored.description}; --kernels native is faster, and rounds them again`;
 }
 
 function missing(found: FoundKernels): string | null {

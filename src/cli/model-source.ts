@@ -18,6 +18,7 @@ import { pickVariant } from './export-precision.ts';
 import { localModelFolder } from './download-model.ts';
 import type { Options } from './options.ts';
 import type { BuildableModel } from './precision.ts';
+import { UsageError } from './usage-error.ts';
 
 const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/summit', import.meta.url));
 
@@ -52,22 +53,26 @@ export async function chooseModel(
     model,
     randomWeights,
     precision = 'auto',
-  }: Options<'model' | 'randomWeights'> & Partial<Options<'precision'>>,
+    adapter,
+  }: Options<'model' | 'randomWeights'> & Partial<Options<'precision' | 'adapter'>>,
   deviceFor: (model: RunnableModel) => Promise<ChosenDevice | null>,
 ): Promise<ChosenModel> {
   const named = model ?? defaultModel(randomWeights !== undefined);
-  if (randomWeights !== undefined) return chooseShape(named, randomWeights);
+  if (randomWeights !== undefined) {
+    if (adapter !== undefined) throw new UsageError('--adapter needs a model with weights');
+    return chooseShape(named, randomWeights);
+  }
   const folder = await inspectModelFolder(
     await localModelFolder(named, async (choice) =>
       pickVariant(precision, await deviceFor(choice.config), choice),
     ),
   );
   const { path } = folder;
-  const decoder = folder.kind === 'export' ? folder : buildable(folder.config);
+  const decoder = folder.kind === 'export' ? folder : buildable(folder.config, folder.stored);
   const text = { folder: await textFolderOf(folder), vocabSize: folder.config.vocabSize };
   return {
     name: nameOfModel(isHubReference(named) ? named : path),
-    source: { kind: 'folder', path },
+    source: { kind: 'folder', path, adapter },
     decoder,
     text,
   };
@@ -78,8 +83,8 @@ export async function textFolderOf({ kind, path }: ModelFolder): Promise<string>
   return kind === 'gguf' ? ggufTextFolder(path, defaultCacheDirectory()) : path;
 }
 
-function buildable(config: DecoderConfig): BuildableModel {
-  return { kind: 'buildable', config };
+function buildable(config: DecoderConfig, stored: BuildableModel['stored'] = null): BuildableModel {
+  return { kind: 'buildable', config, stored };
 }
 
 async function chooseShape(model: string, seed: number): Promise<ChosenModel> {

@@ -1,4 +1,5 @@
 import type { ActivationDtype, Precision } from '../model/build/manifest.ts';
+import type { StoredPrecision } from '../model/graph/stored-precision.ts';
 
 /** The number formats that a model is computed in. */
 export interface PrecisionChoice {
@@ -10,4 +11,6 @@ export interface PrecisionChoice {
    * what was asked for.
    */
   readonly reason: string | null;
+  /** The checkpoint's own integers, where this precision keeps them. */
+  readonly stored?: StoredPrecision | null;
 }

@@ -1,4 +1,5 @@
 import type { DecoderConfig } from '../model/huggingface/config.ts';
+import type { StoredPrecision } from '../model/graph/stored-precision.ts';
 import type { ExportFolder } from '../model/export/export-folder.ts';
 import { countParameters } from '../model/huggingface/parameter-count.ts';
 import { hasFastInt8 } from '../ort/cpu-features.ts';
@@ -12,6 +13,7 @@ import type { PrecisionChoice } from './precision-choice.ts';
 export interface BuildableModel {
   readonly kind: 'buildable';
   readonly config: DecoderConfig;
+  readonly stored?: StoredPrecision | null;
 }
 
 /**
@@ -32,23 +34,37 @@ export function resolvePrecision(
 ): PrecisionChoice {
   if (model.kind === 'export') return resolveExportPrecision(option, chosen, model);
   const gpu = gpuOf(chosen);
-  if (gpu === null) {
-    const { precision, reason } = onCpu(option, model.config, fastInt8);
-    return { precision, activationDtype: 'float32', reason };
-  }
-  return onDevice(option, gpu);
+  const choice = gpu === null ? onCpu(option, model, fastInt8) : onDevice(option, gpu);
+  const { stored = null } = model;
+  return stored?.precision === choice.precision ? { ...choice, stored } : choice;
 }
 
-function onCpu(option: Options['precision'], config: DecoderConfig, fastInt8: boolean) {
+function onCpu(
+  option: Options['precision'],
+  model: BuildableModel,
+  fastInt8: boolean,
+): PrecisionChoice {
+  return { ...weightsOnCpu(option, model, fastInt8), activationDtype: 'float32' };
+}
+
+function weightsOnCpu(
+  option: Options['precision'],
+  { config, stored }: BuildableModel,
+  fastInt8: boolean,
+): Pick<PrecisionChoice, 'precision' | 'reason'> {
   if (option !== 'auto') return { precision: option, reason: null };
   if (countParameters(config) < SMALL_MODEL_PARAMETERS) {
     return {
       precision: 'fp32',
       reason: 'picked for a small model: fast enough, and exact',
-    } as const;
+    };
   }
-  if (!fastInt8) return { precision: 'fp32', reason: 'picked: this CPU has no fast int8' } as const;
-  return { precision: 'int8', reason: 'picked for speed on this CPU' } as const;
+  if (stored) {
+    const { precision, description } = stored;
+    return { precision, reason: `kept as the checkpoint has it, ${description}` };
+  }
+  if (!fastInt8) return { precision: 'fp32', reason: 'picked: this CPU has no fast int8' };
+  return { precision: 'int8', reason: 'picked for speed on this CPU' };
 }
 
 function onDevice(

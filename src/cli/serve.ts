@@ -102,6 +102,7 @@ const NAMES: readonly OptionName[] = [
   'shutdownTimeout',
   'threads',
   'randomWeights',
+  'adapter',
   'logLevel',
   'logFormat',
   'logPrompts',

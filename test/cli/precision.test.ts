@@ -74,3 +74,25 @@ test('flags are whole words of the right line', () => {
   expect(hasFlag('Features\t: fp asimd asimddp\n', 'asimddp')).toBe(true);
   expect(hasFlag('', 'avx2')).toBe(false);
 });
+
+describe('a checkpoint of integers', () => {
+  const stored = {
+    precision: 'int4',
+    isNative: false,
+    description: '4 bits in blocks of 32',
+  } as const;
+
+  test('is kept where nothing else is asked for, whatever the CPU', () => {
+    for (const fastInt8 of [true, false]) {
+      const choice = resolvePrecision('auto', null, { ...large, stored }, fastInt8);
+      expect(choice).toMatchObject({ precision: 'int4', stored });
+      expect(choice.reason).toContain('4 bits in blocks of 32');
+    }
+  });
+
+  test('is kept in its own precision, and in no other', () => {
+    expect(resolvePrecision('int4', null, { ...large, stored }).stored).toBe(stored);
+    expect(resolvePrecision('int8', null, { ...large, stored }).stored).toBeUndefined();
+    expect(resolvePrecision('auto', null, { ...small, stored }).precision).toBe('fp32');
+  });
+});

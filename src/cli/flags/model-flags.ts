@@ -14,6 +14,12 @@ export const MODEL_FLAGS = {
     schema: z.string().min(1).optional(),
     defaultText: 'the embedded model, summit',
   },
+  adapter: {
+    flags: '--adapter <folder>',
+    description:
+      'LoRA adapter, as PEFT stores it, that is merged into the model when it is built: no cost afterwards',
+    schema: z.string().min(1).optional(),
+  },
   servedModelName: {
     flags: '--served-model-name <name>',
     description: 'what clients call the model',

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
+import { adapterFiles, LoraAdapter } from '../adapters/lora-adapter.ts';
+import { MergedWeights } from '../adapters/merged-weights.ts';
 import type { BuildOptions } from './build-options.ts';
 import { contentHash } from './content-hash.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
@@ -19,18 +21,33 @@ import { countParameters } from '../huggingface/parameter-count.ts';
 import { RandomWeights } from '../huggingface/random-weights.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
-/** Graphs built from the weights of a Hugging Face folder or a GGUF model. */
+/**
+ * Graphs built from the weights of a Hugging Face folder or a GGUF model.
+ * @param adapter folder of a LoRA adapter that is added to them; null for none
+ */
 export function folderSource(
   { config, weightFiles, open }: HuggingFaceFolder | GgufCheckpoint,
   cacheDirectory: string,
+  adapter: string | null,
 ): DecoderSource {
   const index = join(cacheDirectory, 'content-hashes');
   const identity = async () => {
+    const files = [...weightFiles, ...(adapter === null ? [] : await adapterFiles(adapter))];
     const hashes: string[] = [];
-    for (const file of weightFiles) hashes.push(await contentHash(file, index));
+    for (const file of files) hashes.push(await contentHash(file, index));
     return hashes.join(' ');
   };
-  return builtSource(config, identity, open);
+  const openMerged = async (): Promise<WeightSource> => {
+    if (adapter === null) return open();
+    const opened = await LoraAdapter.open(adapter);
+    try {
+      return new MergedWeights(await open(), opened, config);
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
+  };
+  return builtSource(config, identity, openMerged);
 }
 
 /** Graphs of a shape, with random weights. */

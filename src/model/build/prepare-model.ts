@@ -28,7 +28,12 @@ const FORMAT_VERSION = 15;
 
 /** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
 export type ModelSource =
-  | { readonly kind: 'folder'; readonly path: string }
+  | {
+      readonly kind: 'folder';
+      readonly path: string;
+      /** Folder of a LoRA adapter that is added to its weights. */
+      readonly adapter?: string | undefined;
+    }
   | { readonly kind: 'random'; readonly config: unknown; readonly seed: number };
 
 /**
@@ -101,9 +106,12 @@ async function resolveSource(source: ModelSource, options: BuildOptions): Promis
     );
   }
   const folder = await inspectModelFolder(source.path, maxModelLen);
-  return folder.kind === 'export'
-    ? exportSource(folder, options)
-    : folderSource(folder, options.cacheDirectory);
+  const { adapter = null } = source;
+  if (folder.kind !== 'export') return folderSource(folder, options.cacheDirectory, adapter);
+  if (adapter === null) return exportSource(folder, options);
+  throw new ModelError(
+    `${folder.path} is an ONNX export: an adapter needs a model in safetensors or GGUF`,
+  );
 }
 
 async function buildInto(

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 
 import { type DecoderConfig, parseDecoderConfig } from '../huggingface/config.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
+import { type StoredPrecision, storedPrecision } from '../graph/stored-precision.ts';
 import { readGgufConfig } from './gguf-config.ts';
 import { GgufFile } from './gguf-file.ts';
 import { GgufWeights } from './gguf-weights.ts';
@@ -12,6 +13,8 @@ export interface GgufCheckpoint {
   /** Absolute path of the file, or of one of its parts. */
   readonly path: string;
   readonly config: DecoderConfig;
+  /** Null where its layers are not all of a type whose blocks a product reads. */
+  readonly stored: StoredPrecision | null;
   /** Absolute paths of all parts, in order. */
   readonly weightFiles: readonly string[];
   /** Opens the weights. @throws {ModelError} if they changed to something else */
@@ -31,6 +34,7 @@ export async function inspectGguf(path: string, maxModelLen?: number): Promise<G
       kind: 'gguf',
       path: resolve(path),
       config,
+      stored: storedPrecision(config, new GgufWeights(file, config, architecture)),
       weightFiles: file.paths,
       open: async () => new GgufWeights(await GgufFile.open(resolve(path)), config, architecture),
     };

@@ -87,16 +87,20 @@ export class GgufFile {
     return this.#tensors.values();
   }
 
+  /** A tensor's blocks. @throws {ModelError} if there is no such tensor, or the file changed */
+  async bytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
+    const { file, path, offset, byteLength } = this.#require(name);
+    const bytes = new Uint8Array(byteLength);
+    await readRange(file, offset, bytes, `${path}: tensor "${name}"`);
+    return bytes;
+  }
+
   /**
    * A tensor's values as float32, row by row.
    * @throws {ModelError} if there is no such tensor, or the file changed
    */
   async read(name: string): Promise<Float32Array> {
-    const tensor = this.#tensors.get(name);
-    if (tensor === undefined) {
-      throw new ModelError(`tensor "${name}" is missing from ${this.paths.join(', ')}`);
-    }
-    const { file, path, offset, byteLength, type } = tensor;
+    const { file, path, offset, byteLength, type } = this.#require(name);
     const { blockBytes, blockSize } = type;
     const dequantize = DEQUANTIZE[type.name];
     if (dequantize === undefined) throw new TypeError(`${type.name} has no values`);
@@ -116,6 +120,12 @@ export class GgufFile {
 
   async close(): Promise<void> {
     await closeAll(this.#files);
+  }
+
+  #require(name: string): Located {
+    const tensor = this.#tensors.get(name);
+    if (tensor !== undefined) return tensor;
+    throw new ModelError(`tensor "${name}" is missing from ${this.paths.join(', ')}`);
   }
 }
 

@@ -4,6 +4,7 @@ import { castToActivations, floatInitializer } from '../quantize/float-matrix.ts
 import { emitRowMatmul } from '../quantize/row-matrix.ts';
 import type { RowQuantizer } from '../quantize/row-quantizer.ts';
 import { transposeInto } from '../quantize/transpose.ts';
+import { keptFormat } from '../quantize/kept-format.ts';
 import type { WeightFormat } from '../quantize/weight-format.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
@@ -56,7 +57,7 @@ function emitMatmul(
   weights: WeightSource,
   layer: LinearLayer,
   { value: input, rowsLike }: LinearInput,
-  format: WeightFormat,
+  wanted: WeightFormat,
   quantizer: RowQuantizer,
 ): string {
   const { name, inFeatures, parts } = layer;
@@ -66,6 +67,7 @@ function emitMatmul(
     rows: outFeatures,
   }));
   const source = { name, tensors, columns: inFeatures };
+  const format = keptFormat(weights, source, wanted);
   if (format.kind === 'blocks') {
     return new BlockMatrix(graph, weights, source, format).multiply(output, input);
   }

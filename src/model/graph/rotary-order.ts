@@ -1,6 +1,7 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { layerTensorNames } from '../huggingface/families.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
+import { readIntegers, withRows } from '../quantize/stored-blocks.ts';
 
 /**
  * Weights for attention that rotates dimension i of a head with dimension i + headDim / 2. If only
@@ -11,12 +12,21 @@ export function inRotaryOrder(config: DecoderConfig, weights: WeightSource): Wei
   const { headDim, rotaryDim } = config;
   if (rotaryDim === headDim) return weights;
   const order = headOrder(headDim, rotaryDim);
-  const numHeadsOf = reorderedHeads(config);
+  const counts = reorderedHeads(config);
+  const numHeadsOf = (name: string) => counts.get(name.replace(/\.(weight|bias)$/, ''));
   return {
     async get(name, shape) {
       const values = await weights.get(name, shape);
-      const numHeads = numHeadsOf.get(name.replace(/\.(weight|bias)$/, ''));
+      const numHeads = numHeadsOf(name);
       return numHeads === undefined ? values : reorder(values, shape, numHeads, order);
+    },
+    layout: (name, shape) => weights.layout?.(name, shape) ?? null,
+    async integers(name, [rows = 0, columns = 0]) {
+      const stored = await readIntegers(weights, name, [rows, columns]);
+      const numReordered = (numHeadsOf(name) ?? 0) * headDim;
+      return withRows(stored, rows, (place) =>
+        place < numReordered ? place - (place % headDim) + (order[place % headDim] ?? 0) : place,
+      );
     },
     close: () => weights.close(),
   };

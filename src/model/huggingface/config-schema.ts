@@ -88,6 +88,8 @@ export const configSchema = z.looseObject({
   num_local_experts: z.int().nonnegative().nullish(),
   use_bidirectional_attention: z.boolean().nullish(),
   quantization_config: z.unknown().optional(),
+  // What compressed-tensors called it at first.
+  compression_config: z.unknown().optional(),
   bos_token_id: tokenId.nullish(),
   eos_token_id: z.union([tokenId, z.array(tokenId)]).nullish(),
 });

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { MODEL_LIMITS } from '../../limits.ts';
 import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
 import { ModelError } from '../model-error.ts';
+import { parseQuantization, type Quantization } from '../quantized/quantization.ts';
 import { FAMILIES, type BiasRule, type Family } from './families.ts';
 import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
@@ -47,6 +48,8 @@ export interface DecoderConfig {
   readonly queryKeyValueBias: boolean;
   readonly attentionOutputBias: boolean;
   readonly mlpBias: boolean;
+  /** How the checkpoint's matrices are quantized; null if they are not. */
+  readonly quantization: Quantization | null;
   readonly bosTokenId: number | null;
   /** Tokens that end a sequence; several in chat models, none if config.json names none. */
   readonly eosTokenIds: readonly number[];
@@ -134,6 +137,7 @@ export function parseDecoderConfig(
     queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
     attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
     mlpBias: hasBias(family.bias.mlp, hf),
+    quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),
     bosTokenId: hf.bos_token_id ?? null,
     eosTokenIds: [hf.eos_token_id ?? []].flat(),
   };
@@ -167,9 +171,6 @@ function rejectUnsupported(hf: HuggingFaceConfig, origin: string): void {
   if (layerType !== undefined) reject(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
   if (hf.use_bidirectional_attention === true) {
     reject('use_bidirectional_attention', 'causal attention');
-  }
-  if (hf.quantization_config !== undefined && hf.quantization_config !== null) {
-    reject('a checkpoint that is quantized already', 'float32, float16 and bfloat16 weights');
   }
 }
 

@@ -6,7 +6,9 @@ import { fileExists } from '../build/file-exists.ts';
 import { ModelError } from '../model-error.ts';
 import { type ExportFolder, inspectExportFolder } from '../export/export-folder.ts';
 import { type GgufCheckpoint, inspectGguf } from '../gguf/gguf-checkpoint.ts';
+import { type StoredPrecision, storedPrecision } from '../graph/stored-precision.ts';
 import { ggufModels, isGguf } from '../gguf/gguf-names.ts';
+import { QuantizedWeights } from '../quantized/quantized-weights.ts';
 import { readJson } from './json-file.ts';
 import { SafetensorsWeights, SHARD_INDEX, SINGLE_FILE, weightFiles } from './safetensors.ts';
 import type { WeightSource } from './weights.ts';
@@ -17,6 +19,8 @@ export interface HuggingFaceFolder {
   /** Absolute path. */
   readonly path: string;
   readonly config: DecoderConfig;
+  /** Null where its layers are stored in floats, or in what no product reads. */
+  readonly stored: StoredPrecision | null;
   /** Absolute paths of the safetensors files, in order. */
   readonly weightFiles: readonly string[];
   /** Opens the weights. @throws {ModelError} if a file is missing or damaged */
@@ -76,13 +80,31 @@ async function inspectHuggingFaceFolder(
   const configPath = join(folder, 'config.json');
   const config = parseDecoderConfig(await readJson(configPath), configPath, maxModelLen);
   const files = await weightFiles(folder, names);
+  let stored: StoredPrecision | null = null;
+  if (config.quantization !== null) {
+    const weights = await openWeights(files, config);
+    try {
+      stored = storedPrecision(config, weights);
+    } finally {
+      await weights.close();
+    }
+  }
   return {
     kind: 'huggingface',
     path: folder,
     config,
+    stored,
     weightFiles: files,
-    open: () => SafetensorsWeights.open(files),
+    open: () => openWeights(files, config),
   };
+}
+
+async function openWeights(
+  files: readonly string[],
+  { quantization }: DecoderConfig,
+): Promise<WeightSource> {
+  const plain = await SafetensorsWeights.open(files);
+  return quantization === null ? plain : QuantizedWeights.open(plain, quantization);
 }
 
 function hasSafetensors(names: readonly string[]): boolean {

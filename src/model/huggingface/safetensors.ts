@@ -103,13 +103,25 @@ export class SafetensorsWeights implements WeightSource {
     return this.#tensors.has(name);
   }
 
+  names(): Iterable<string> {
+    return this.#tensors.keys();
+  }
+
+  /** What a header says of a tensor. */
+  entry(name: string): TensorEntry | undefined {
+    return this.#tensors.get(name);
+  }
+
+  /** A tensor's bytes. @throws {ModelError} if there is no such tensor */
+  async bytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
+    const tensor = this.#require(name);
+    const bytes = new Uint8Array(tensor.byteLength);
+    await readRange(tensor.file, tensor.offset, bytes, `${tensor.path}: tensor "${name}"`);
+    return bytes;
+  }
+
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
-    const tensor = this.#tensors.get(name);
-    if (tensor === undefined) {
-      throw new ModelError(
-        `tensor "${name}" is missing from ${[...this.#files.keys()].join(', ')}`,
-      );
-    }
+    const tensor = this.#require(name);
     const what = `${tensor.path}: tensor "${name}"`;
     if (tensor.shape.join() !== shape.join()) {
       throw new ModelError(
@@ -121,6 +133,12 @@ export class SafetensorsWeights implements WeightSource {
 
   async close(): Promise<void> {
     await Promise.all([...this.#files.values()].map((file) => file.close()));
+  }
+
+  #require(name: string): Located {
+    const tensor = this.#tensors.get(name);
+    if (tensor !== undefined) return tensor;
+    throw new ModelError(`tensor "${name}" is missing from ${[...this.#files.keys()].join(', ')}`);
   }
 
   async #add(path: string): Promise<void> {

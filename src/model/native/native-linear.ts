@@ -1,5 +1,5 @@
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
-import type { MatrixSource } from '../quantize/block-matrix.ts';
+import type { MatrixSource } from '../quantize/matrix-source.ts';
 import type { Activation } from '../huggingface/config.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';

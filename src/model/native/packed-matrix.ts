@@ -1,13 +1,16 @@
-import type { MatrixSource } from '../quantize/block-matrix.ts';
+import type { MatrixSource } from '../quantize/matrix-source.ts';
 import {
   BLOCK_SIZE,
   blockBytes,
   blocksPerRow,
   emptyBlocks,
+  type QuantizedBlocks,
   quantizeRows,
 } from '../quantize/quantize-blocks.ts';
-import { quantizeRow } from '../quantize/row-matrix.ts';
-import type { WeightSource } from '../huggingface/weights.ts';
+import { packIntegers } from '../quantize/pack-integers.ts';
+import { forEachRow } from '../quantize/row-matrix.ts';
+import { sharedLayout } from '../quantize/stored-blocks.ts';
+import type { StoredLayout, WeightSource } from '../huggingface/weights.ts';
 
 /** Columns of a vector, and of the two that lie together; see native/kernels.h. */
 const LANES = 16;
@@ -65,19 +68,17 @@ export async function pack8(
   const { padded, numPlaces } = layout;
   const values = new Uint8Array(numPlaces * padded).fill(128);
   const scales = new Float32Array(numPlaces);
-  const integers = new Int8Array(columns);
   let first = 0;
   for (const { name, rows } of tensors) {
-    const tensor = await weights.get(name, [rows, columns]);
-    for (let row = 0; row < rows; row++) {
+    await forEachRow(weights, name, [rows, columns], (row, integers, scale) => {
       const place = layout.placeOf(first + row);
-      scales[place] = quantizeRow(tensor.subarray(row * columns, (row + 1) * columns), integers);
+      scales[place] = scale;
       const base = Math.floor(place / PAIR) * PAIR * padded + (place % PAIR) * 4;
       for (let column = 0; column < columns; column++) {
         const at = base + (column >> 2) * 4 * PAIR + (column & 3);
         values[at] = (integers[column] ?? 0) + 128;
       }
-    }
+    });
     first += rows;
   }
   return { values, scales };
@@ -98,8 +99,7 @@ export async function pack4(
   const scales = new Float32Array(numPlaces * blocks);
   let first = 0;
   for (const { name, rows } of tensors) {
-    const quantized = emptyBlocks(rows, columns, 4);
-    quantizeRows(await weights.get(name, [rows, columns]), columns, 4, quantized, 0);
+    const quantized = await blocksOf(weights, { name, rows }, columns);
     for (let row = 0; row < rows; row++) {
       const place = layout.placeOf(first + row);
       for (let block = 0; block < blocks; block++) {
@@ -118,6 +118,28 @@ export async function pack4(
     first += rows;
   }
   return { values, scales };
+}
+
+/** A tensor's own blocks, if they are of these weights, else new ones. */
+async function blocksOf(
+  weights: WeightSource,
+  tensor: MatrixSource['tensors'][number],
+  columns: number,
+): Promise<QuantizedBlocks> {
+  const { name, rows } = tensor;
+  const source = { name, tensors: [tensor], columns };
+  const layout = sharedLayout(weights, source);
+  if (layout !== null && isInNativeBlocks(layout)) {
+    return packIntegers(weights, source, rows, layout, BLOCK_SIZE);
+  }
+  const quantized = emptyBlocks(rows, columns, 4);
+  quantizeRows(await weights.get(name, [rows, columns]), columns, 4, quantized, 0);
+  return quantized;
+}
+
+/** Whether integers can be kept in 4-bit blocks of native/. */
+export function isInNativeBlocks({ bits, blockSize, ...rest }: StoredLayout): boolean {
+  return bits === 4 && blockSize % BLOCK_SIZE === 0 && !rest.hasZeroPoints && rest.order === null;
 }
 
 /** @param bytes of a block, two neighbours to a byte @param base of the block's row */

@@ -1,79 +1,98 @@
 import { MICROSOFT_DOMAIN, type GraphBuilder } from '../../onnx/graph-builder.ts';
 import { floatInitializer } from './float-matrix.ts';
-import {
-  BLOCK_SIZE,
-  blockBytes,
-  blocksPerRow,
-  emptyBlocks,
-  quantizeRows,
-  type QuantizedBlocks,
-} from './quantize-blocks.ts';
+import type { MatrixSource } from './matrix-source.ts';
+import { packIntegers, type PackedBlocks, zeroPointBytes } from './pack-integers.ts';
+import { BLOCK_SIZE, emptyBlocks, quantizeRows, type QuantizedBlocks } from './quantize-blocks.ts';
+import { productBlockSize } from './stored-blocks.ts';
 import { type BlockFormat, INT8_ACTIVATIONS } from './weight-format.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-
-/** Checkpoint tensors [rows, columns] that are stacked in one matrix. */
-export interface MatrixSource {
-  readonly name: string;
-  readonly tensors: readonly { readonly name: string; readonly rows: number }[];
-  readonly columns: number;
-}
 
 /** A matrix of a graph that is stored in quantized blocks. */
 export class BlockMatrix {
   readonly #graph: GraphBuilder;
+  readonly #name: string;
   readonly #rows: number;
   readonly #columns: number;
   readonly #bits: 4 | 8;
+  readonly #blockSize: number;
   readonly #packed: string;
   readonly #scales: string;
+  /** Name of what stands for 0 in each block; null where it is the middle everywhere. */
+  readonly #zeroPoints: string | null = null;
+  /** By place in a row, the column that lies there; null where they lie in order. */
+  readonly #order: Int32Array | null;
 
   constructor(
     graph: GraphBuilder,
     weights: WeightSource,
     source: MatrixSource,
-    { bits, activations }: BlockFormat,
+    { bits, activations, stored }: BlockFormat,
   ) {
     const { name, columns } = source;
     const rows = source.tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
-    const blocks = blocksPerRow(columns);
-    // The graph is written in the order of its initializers: packed values, then their scales.
-    let quantized: QuantizedBlocks | undefined;
+    const blockSize = (stored ? productBlockSize(stored) : null) ?? BLOCK_SIZE;
+    const blocks = Math.ceil(columns / blockSize);
     this.#graph = graph;
+    this.#name = name;
     this.#rows = rows;
     this.#columns = columns;
     this.#bits = bits;
-    this.#packed = graph.initializer(
-      `${name}.weight_blocks`,
-      'uint8',
-      [rows, blocks, blockBytes(bits)],
-      async () => {
-        quantized = await quantize(weights, source, rows, bits);
-        return quantized.packed;
-      },
+    this.#blockSize = blockSize;
+    this.#order = stored?.order ?? null;
+    const once = new LoadedOnce(async () =>
+      stored
+        ? packIntegers(weights, source, rows, stored, blockSize)
+        : { ...(await quantize(weights, source, rows, bits)), zeroPoints: new Uint8Array() },
     );
+    // The graph is written in the order of its initializers: the last of them lets go of the matrix.
+    const shape = [rows, blocks, (blockSize * bits) / 8];
+    this.#packed = graph.initializer(`${name}.weight_blocks`, 'uint8', shape, async () => {
+      return (await once.load()).packed;
+    });
+    if (stored?.hasZeroPoints === true) {
+      const zeroShape = [rows, zeroPointBytes(blocks, bits)];
+      const zeroName = `${name}.weight_zero_points`;
+      this.#zeroPoints = graph.initializer(zeroName, 'uint8', zeroShape, async () => {
+        return (await once.load()).zeroPoints;
+      });
+    }
     const scalesName = `${name}.weight_scales`;
     this.#scales = floatInitializer(graph, scalesName, [rows, blocks], activations, async () => {
-      const { scales } = quantized ?? (await quantize(weights, source, rows, bits));
-      quantized = undefined;
+      const { scales } = await once.load();
+      once.forget();
       return scales;
     });
   }
 
   /** Adds `output = input W^T`; [..., columns] becomes [..., rows]. */
   multiply(output: string, input: string): string {
-    return this.#graph.node(output, 'MatMulNBits', [input, this.#packed, this.#scales], {
+    const zeroPoints = this.#zeroPoints === null ? [] : [this.#zeroPoints];
+    const inputs = [this.#inOrder(input), this.#packed, this.#scales, ...zeroPoints];
+    return this.#graph.node(output, 'MatMulNBits', inputs, {
       domain: MICROSOFT_DOMAIN,
       attributes: {
         K: BigInt(this.#columns),
         N: BigInt(this.#rows),
         bits: BigInt(this.#bits),
-        block_size: BigInt(BLOCK_SIZE),
+        block_size: BigInt(this.#blockSize),
         accuracy_level: INT8_ACTIVATIONS,
       },
     });
   }
 
-  /** Adds a lookup of rows; `indices` [tokens] become [tokens, columns]. */
+  /** A value's columns in the order of the matrix's. */
+  #inOrder(input: string): string {
+    const order = this.#order;
+    if (order === null) return input;
+    const places = this.#graph.initializer(`${this.#name}.order`, 'int32', [order.length], order);
+    const attributes = { axis: 1n };
+    return this.#graph.node(`${this.#name}/Ordered`, 'Gather', [input, places], { attributes });
+  }
+
+  /**
+   * Adds a lookup of rows; `indices` [tokens] become [tokens, columns]. The matrix has neither zero
+   * points nor another order.
+   */
   gather(output: string, indices: string): string {
     const graph = this.#graph;
     const lastAxis = graph.initializer(`${output}/axes`, 'int64', [1], BigInt64Array.of(-1n));
@@ -89,14 +108,14 @@ export class BlockMatrix {
         domain: MICROSOFT_DOMAIN,
         attributes: {
           bits: BigInt(this.#bits),
-          block_size: BigInt(BLOCK_SIZE),
+          block_size: BigInt(this.#blockSize),
           gather_axis: 0n,
           quantize_axis: 2n,
         },
       },
     );
     const shape = graph.initializer(`${output}/shape`, 'int64', [2], BigInt64Array.of(0n, -1n));
-    if (this.#columns % BLOCK_SIZE === 0) {
+    if (this.#columns % this.#blockSize === 0) {
       return graph.node(output, 'Reshape', [blocks, shape]);
     }
     const padded = graph.node(`${output}/Padded`, 'Reshape', [blocks, shape]);
@@ -108,11 +127,30 @@ export class BlockMatrix {
 
   /** The stored value for 0, in each block. */
   #middles(name: string): string {
-    const shape = [this.#rows, blocksPerRow(this.#columns), 1];
+    const blocks = Math.ceil(this.#columns / this.#blockSize);
     const middle = this.#bits === 4 ? 0x88 : 0x80;
-    return this.#graph.initializer(name, 'uint8', shape, async () =>
-      new Uint8Array(this.#rows * blocksPerRow(this.#columns)).fill(middle),
+    return this.#graph.initializer(name, 'uint8', [this.#rows, blocks, 1], async () =>
+      new Uint8Array(this.#rows * blocks).fill(middle),
     );
+  }
+}
+
+/** A matrix that several initializers are made of, one after the other. */
+class LoadedOnce {
+  readonly #make: () => Promise<PackedBlocks>;
+  #made: PackedBlocks | undefined;
+
+  constructor(make: () => Promise<PackedBlocks>) {
+    this.#make = make;
+  }
+
+  async load(): Promise<PackedBlocks> {
+    this.#made ??= await this.#make();
+    return this.#made;
+  }
+
+  forget(): void {
+    this.#made = undefined;
   }
 }
 

@@ -1,9 +1,13 @@
 import { MICROSOFT_DOMAIN, type GraphBuilder } from '../../onnx/graph-builder.ts';
-import type { MatrixSource } from './block-matrix.ts';
+import type { MatrixSource } from './matrix-source.ts';
 import type { RowQuantizer } from './row-quantizer.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
+import { readIntegers } from './stored-blocks.ts';
+import { isInRows } from './kept-format.ts';
 
 const LARGEST = 127;
+/** What stands for 0 in integers from 0 on. */
+const ZERO = 128;
 
 /** A matrix [rows, columns] as 8-bit integers, transposed: a value is stored * its row's scale. */
 interface QuantizedColumns {
@@ -56,22 +60,45 @@ async function quantize(
 ): Promise<QuantizedColumns> {
   const values = new Int8Array(columns * totalRows);
   const scales = new Float32Array(totalRows);
-  const integers = new Int8Array(columns);
   let first = 0;
   for (const { name, rows } of tensors) {
-    const tensor = await weights.get(name, [rows, columns]);
-    for (let row = 0; row < rows; row++) {
-      scales[first + row] = quantizeRow(
-        tensor.subarray(row * columns, (row + 1) * columns),
-        integers,
-      );
+    await forEachRow(weights, name, [rows, columns], (row, integers, scale) => {
+      scales[first + row] = scale;
       for (let column = 0; column < columns; column++) {
         values[column * totalRows + first + row] = integers[column] ?? 0;
       }
-    }
+    });
     first += rows;
   }
   return { values, scales };
+}
+
+/**
+ * Gives each row of a tensor in 8 bits, with its scale: as it is stored, if it is stored in such rows,
+ * else rounded to them.
+ * @param use what it is given stays valid until it returns
+ */
+export async function forEachRow(
+  weights: WeightSource,
+  name: string,
+  [rows, columns]: readonly [rows: number, columns: number],
+  use: (row: number, integers: Int8Array, scale: number) => void,
+): Promise<void> {
+  const integers = new Int8Array(columns);
+  const layout = weights.layout?.(name, [rows, columns]) ?? null;
+  if (layout !== null && isInRows(layout, columns)) {
+    const { values, scales } = await readIntegers(weights, name, [rows, columns]);
+    for (let row = 0; row < rows; row++) {
+      for (let i = 0; i < columns; i++) integers[i] = (values[row * columns + i] ?? 0) - ZERO;
+      use(row, integers, scales[row] ?? 0);
+    }
+    return;
+  }
+  const tensor = await weights.get(name, [rows, columns]);
+  for (let row = 0; row < rows; row++) {
+    const scale = quantizeRow(tensor.subarray(row * columns, (row + 1) * columns), integers);
+    use(row, integers, scale);
+  }
 }
 
 /** Quantizes a row to 8 bits; returns its scale. */

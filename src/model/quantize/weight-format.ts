@@ -1,4 +1,5 @@
 import type { Precision } from '../build/manifest.ts';
+import type { StoredLayout } from '../huggingface/weights.ts';
 
 /** Element types of weights and activations that are not quantized. */
 export type FloatType = 'float' | 'float16';
@@ -17,6 +18,8 @@ export interface BlockFormat {
   readonly bits: 4 | 8;
   /** What they are multiplied with; of the scales, too. */
   readonly activations: FloatType;
+  /** Of a matrix whose integers the checkpoint has: they are kept. Else they are found here. */
+  readonly stored?: StoredLayout;
 }
 
 /** Weights as 8-bit integers that share a scale per row, multiplied with 8-bit activations. */

@@ -399,7 +399,7 @@ test.each([
     { model_type: 'granitemoehybrid', num_local_experts: 0, layer_types: ['mamba', 'attention'] },
     'layer type "mamba" is not supported (supported: full_attention, sliding_attention, attention)',
   ],
-  [{ quantization_config: { quant_method: 'awq' } }, 'quantized already is not supported'],
+  [{ quantization_config: { quant_method: 'hqq' } }, 'quant_method "hqq" is not supported'],
 ])('refuses %o', (changes, message) => {
   expect(() => parse(changes)).toThrow(ModelError);
   expect(() => parse(changes)).toThrow(message);

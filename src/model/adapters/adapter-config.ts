@@ -1,0 +1,76 @@
+import { z } from 'zod';
+
+import { ModelError } from '../model-error.ts';
+
+const MAX_RANK = 4096;
+/** Characters of a pattern that names modules. */
+const MAX_PATTERN = 512;
+
+const rank = z.int().positive().max(MAX_RANK);
+const patterns = <T extends z.ZodType>(value: T) =>
+  z.record(z.string().max(MAX_PATTERN), value).nullish();
+
+const schema = z.looseObject({
+  peft_type: z.string(),
+  r: rank,
+  lora_alpha: z.number(),
+  use_rslora: z.boolean().nullish(),
+  use_dora: z.boolean().nullish(),
+  lora_bias: z.boolean().nullish(),
+  rank_pattern: patterns(rank),
+  alpha_pattern: patterns(z.number()),
+  modules_to_save: z.array(z.string()).nullish(),
+  target_parameters: z.array(z.string()).nullish(),
+  base_model_name_or_path: z.string().nullish(),
+});
+
+/** What is read of a PEFT adapter_config.json. */
+export interface AdapterConfig {
+  readonly isDora: boolean;
+  /** Modules that the adapter has as a whole. */
+  readonly modulesToSave: readonly string[];
+  /** What a module's product of two matrices is multiplied by. */
+  scaling(module: string, rank: number): number;
+}
+
+/**
+ * @param origin what to call it in errors
+ * @throws {ModelError} if it is incomplete, or of a kind that can't be merged
+ */
+export function parseAdapterConfig(json: unknown, origin: string): AdapterConfig {
+  const parsed = schema.safeParse(json);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new ModelError(
+      `${origin} is not a valid adapter configuration: ${issue?.path.join('.')}: ${issue?.message}`,
+    );
+  }
+  const config = parsed.data;
+  const refuse = (what: string): never => {
+    throw new ModelError(`${origin}: ${what} is not supported (supported: LoRA of linear layers)`);
+  };
+  if (config.peft_type !== 'LORA') refuse(`peft_type ${config.peft_type}`);
+  if (config.lora_bias === true) refuse('lora_bias');
+  if ((config.target_parameters ?? []).length > 0) refuse('target_parameters');
+  const alphas = Object.entries(config.alpha_pattern ?? {}).map(
+    ([pattern, alpha]) => [moduleMatcher(pattern, origin), alpha] as const,
+  );
+  return {
+    isDora: config.use_dora === true,
+    modulesToSave: config.modules_to_save ?? [],
+    scaling(module, rankOfModule) {
+      const alpha = alphas.find(([matches]) => matches(module))?.[1] ?? config.lora_alpha;
+      return alpha / (config.use_rslora === true ? Math.sqrt(rankOfModule) : rankOfModule);
+    },
+  };
+}
+
+/** As PEFT does it: a pattern is the end of a module's name, from a dot on, or all of it. */
+function moduleMatcher(pattern: string, origin: string): (module: string) => boolean {
+  try {
+    const whole = new RegExp(`^(?:.*\\.)?(?:${pattern})$`);
+    return (module) => whole.test(module);
+  } catch (error) {
+    throw new ModelError(`${origin}: "${pattern}" is not a regular expression`, { cause: error });
+  }
+}

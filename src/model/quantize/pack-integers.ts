@@ -1,0 +1,86 @@
+import type { StoredIntegers, StoredLayout, WeightSource } from '../huggingface/weights.ts';
+import type { MatrixSource } from './matrix-source.ts';
+import type { QuantizedBlocks } from './quantize-blocks.ts';
+import { readIntegers } from './stored-blocks.ts';
+
+/** Blocks of integers that were stored already, as MatMulNBits reads them. */
+export interface PackedBlocks extends QuantizedBlocks {
+  /** [rows, blocks * bits / 8], two 4-bit ones to a byte, the earlier one low. */
+  readonly zeroPoints: Uint8Array;
+}
+
+/** Bytes of a row's zero points. */
+export function zeroPointBytes(blocks: number, bits: 4 | 8): number {
+  return Math.ceil((blocks * bits) / 8);
+}
+
+/**
+ * A matrix as it is stored.
+ * @param layout of all of its tensors
+ * @param size of blocks; those that are stored have as many weights, or several times as many
+ */
+export async function packIntegers(
+  weights: WeightSource,
+  { tensors, columns }: MatrixSource,
+  totalRows: number,
+  layout: StoredLayout,
+  size: number,
+): Promise<PackedBlocks> {
+  const blocks = Math.ceil(columns / size);
+  const zeroBytes = zeroPointBytes(blocks, layout.bits);
+  const packed = {
+    packed: new Uint8Array((totalRows * blocks * size * layout.bits) / 8),
+    scales: new Float32Array(totalRows * blocks),
+    zeroPoints: new Uint8Array(totalRows * zeroBytes),
+  };
+  let firstRow = 0;
+  for (const { name, rows } of tensors) {
+    const stored = await readIntegers(weights, name, [rows, columns]);
+    for (let row = 0; row < rows; row++) {
+      const shape = { row, columns, size, blocks, layout };
+      packRow(stored, shape, packed, firstRow + row);
+    }
+    firstRow += rows;
+  }
+  return packed;
+}
+
+interface RowShape {
+  readonly row: number;
+  readonly columns: number;
+  readonly size: number;
+  readonly blocks: number;
+  readonly layout: StoredLayout;
+}
+
+function packRow(
+  { values, scales, zeroPoints }: StoredIntegers,
+  { row, columns, size, blocks, layout: { bits, blockSize } }: RowShape,
+  target: PackedBlocks,
+  targetRow: number,
+): void {
+  const middle = 2 ** (bits - 1);
+  const storedBlocks = Math.ceil(columns / blockSize);
+  const firstByte = (targetRow * blocks * size * bits) / 8;
+  const firstZero = targetRow * zeroPointBytes(blocks, bits);
+  for (let block = 0; block < blocks; block++) {
+    const storedBlock = row * storedBlocks + Math.floor((block * size) / blockSize);
+    const zero = zeroPoints?.[storedBlock] ?? middle;
+    target.scales[targetRow * blocks + block] = scales[storedBlock] ?? 0;
+    put(target.zeroPoints, firstZero, block, zero, bits);
+    for (let at = block * size; at < (block + 1) * size; at++) {
+      // Padding stands for 0.
+      const value = at < columns ? (values[row * columns + at] ?? 0) : zero;
+      put(target.packed, firstByte, at, value, bits);
+    }
+  }
+}
+
+function put(bytes: Uint8Array, first: number, index: number, value: number, bits: 4 | 8): void {
+  if (bits === 8) {
+    bytes[first + index] = value;
+    return;
+  }
+  const at = first + (index >> 1);
+  bytes[at] = (bytes[at] ?? 0) | (index & 1 ? value << 4 : value);
+}

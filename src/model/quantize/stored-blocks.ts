@@ -1,0 +1,103 @@
+import { ModelError } from '../model-error.ts';
+import type { StoredIntegers, StoredLayout, WeightSource } from '../huggingface/weights.ts';
+import type { MatrixSource } from './matrix-source.ts';
+
+/** The kernels of MatMulNBits have blocks of a power of two of weights, from 16 on. */
+const LEAST_BLOCK = 16;
+const MOST_BLOCK = 128;
+
+/** How many weights a block of a layout can have in a product; null if there are no such blocks. */
+export function productBlockSize({ blockSize }: StoredLayout): number | null {
+  // The largest power of two that divides it: its scale is then that of several blocks.
+  const largest = Math.min(blockSize & -blockSize, MOST_BLOCK);
+  return largest < LEAST_BLOCK ? null : largest;
+}
+
+/** The layout that all of a matrix's tensors have, if there are products of it. */
+export function sharedLayout(
+  weights: WeightSource,
+  { tensors, columns }: MatrixSource,
+): StoredLayout | null {
+  const layouts = tensors.map(({ name, rows }) => weights.layout?.(name, [rows, columns]) ?? null);
+  const [first = null] = layouts;
+  if (first === null || productBlockSize(first) === null) return null;
+  let hasZeroPoints = false;
+  for (const layout of layouts) {
+    if (layout === null || !isAlike(layout, first)) return null;
+    hasZeroPoints ||= layout.hasZeroPoints;
+  }
+  return { ...first, hasZeroPoints };
+}
+
+function isAlike(a: StoredLayout, b: StoredLayout): boolean {
+  if (a.bits !== b.bits || a.blockSize !== b.blockSize) return false;
+  return a.order === b.order || (a.order !== null && b.order !== null && isSame(a.order, b.order));
+}
+
+function isSame(a: Int32Array, b: Int32Array): boolean {
+  return a.length === b.length && a.every((value, index) => value === b[index]);
+}
+
+/** Reads a matrix that has a layout. @throws {ModelError} if it is not as it says */
+export async function readIntegers(
+  weights: WeightSource,
+  name: string,
+  [rows, columns]: readonly [rows: number, columns: number],
+): Promise<StoredIntegers> {
+  const layout = weights.layout?.(name, [rows, columns]);
+  const stored = await weights.integers?.(name, [rows, columns]);
+  if (!layout || !stored) throw new ModelError(`tensor "${name}" is not stored in integers`);
+  const { values, scales, zeroPoints } = stored;
+  const blocks = rows * Math.ceil(columns / layout.blockSize);
+  const isWhole =
+    values.length === rows * columns &&
+    scales.length === blocks &&
+    (zeroPoints?.length ?? blocks) === blocks;
+  if (isWhole && (layout.hasZeroPoints || zeroPoints === null)) return stored;
+  throw new ModelError(`tensor "${name}" is not stored as its header and configuration say`);
+}
+
+/** The weights that integers stand for, in the order of their columns. */
+export function dequantize(
+  { values, scales, zeroPoints }: StoredIntegers,
+  { bits, blockSize, order }: StoredLayout,
+  columns: number,
+): Float32Array {
+  const weights = new Float32Array(values.length);
+  const blocks = Math.ceil(columns / blockSize);
+  const middle = 2 ** (bits - 1);
+  for (let row = 0; row < values.length / columns; row++) {
+    for (let block = 0; block < blocks; block++) {
+      const scale = scales[row * blocks + block] ?? 0;
+      const zero = zeroPoints?.[row * blocks + block] ?? middle;
+      const end = Math.min(columns, (block + 1) * blockSize);
+      for (let place = block * blockSize; place < end; place++) {
+        const column = order === null ? place : (order[place] ?? 0);
+        weights[row * columns + column] = scale * ((values[row * columns + place] ?? 0) - zero);
+      }
+    }
+  }
+  return weights;
+}
+
+/** Rows of a matrix in another order. @param rowOf by new place, the row that comes there */
+export function withRows(
+  { values, scales, zeroPoints }: StoredIntegers,
+  rows: number,
+  rowOf: (place: number) => number,
+): StoredIntegers {
+  const reorder = <T extends Uint8Array | Float32Array>(from: T): T => {
+    const width = from.length / rows;
+    const to = from.slice() as T;
+    for (let place = 0; place < rows; place++) {
+      const row = rowOf(place);
+      to.set(from.subarray(row * width, (row + 1) * width), place * width);
+    }
+    return to;
+  };
+  return {
+    values: reorder(values),
+    scales: reorder(scales),
+    zeroPoints: zeroPoints && reorder(zeroPoints),
+  };
+}

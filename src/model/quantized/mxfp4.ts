@@ -1,0 +1,37 @@
+import type { ValueFormat } from './matrix-format.ts';
+
+/** Values by their 4 bits: a sign, 2 bits of exponent, 1 of fraction. */
+export const E2M1 = Float32Array.of(0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6);
+const BLOCK = 32;
+/** Of the power of two that a block is multiplied by. */
+const EXPONENT_BIAS = 127;
+
+/**
+ * MXFP4: `weight_packed` [rows, columns / 2] of 4-bit floats, the first one low, and `weight_scale`
+ * [rows, columns / 32] of exponents. @returns of compressed-tensors' names for them
+ */
+export function mxfp4Format(): ValueFormat {
+  return {
+    kind: 'values',
+    holds: (tensors, base) => tensors.dtype(`${base}.weight_packed`) === 'U8',
+    async values(tensors, base, [rows, columns]) {
+      const shape = [rows, Math.ceil(columns / 2)];
+      const packed = await tensors.bytes(`${base}.weight_packed`, ['U8'], shape);
+      const scaleShape = [rows, Math.ceil(columns / BLOCK)];
+      const exponents = await tensors.bytes(`${base}.weight_scale`, ['U8', 'F8_E8M0'], scaleShape);
+      return mxfp4Values(packed, exponents);
+    },
+  };
+}
+
+/** @param exponents of each 16 bytes of `packed` */
+export function mxfp4Values(packed: Uint8Array, exponents: Uint8Array): Float32Array {
+  const values = new Float32Array(packed.length * 2);
+  for (const [index, byte] of packed.entries()) {
+    const exponent = exponents[Math.floor((index * 2) / BLOCK)] ?? 0;
+    const scale = 2 ** (exponent - EXPONENT_BIAS);
+    values[index * 2] = (E2M1[byte & 15] ?? 0) * scale;
+    values[index * 2 + 1] = (E2M1[byte >> 4] ?? 0) * scale;
+  }
+  return values;
+}

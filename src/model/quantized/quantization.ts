@@ -1,0 +1,98 @@
+import { z } from 'zod';
+
+import { ModelError } from '../model-error.ts';
+
+/** How a checkpoint's matrices are quantized, of what its config.json says. */
+export type Quantization =
+  | {
+      readonly method: 'gptq';
+      readonly groupSize: number;
+      readonly isSymmetric: boolean;
+      readonly zeroOffset: 0 | 1;
+    }
+  | { readonly method: 'awq'; readonly groupSize: number }
+  | { readonly method: 'compressed-tensors'; readonly format: string }
+  | { readonly method: 'fp8'; readonly block: readonly [number, number] | null }
+  | { readonly method: 'bitsandbytes' };
+
+const GPTQ_FORMATS: readonly string[] = ['gptq', 'gptq_v2'];
+const AWQ_VERSIONS: readonly string[] = ['gemm'];
+const COMPRESSED_FORMATS: readonly string[] = [
+  'pack-quantized',
+  'int-quantized',
+  'float-quantized',
+  'naive-quantized',
+  'mxfp4-pack-quantized',
+  // Several of these.
+  'mixed-precision',
+  'dense',
+];
+
+const size = z.int().positive();
+const schema = z.looseObject({
+  quant_method: z.string().optional(),
+  bits: z.int().optional(),
+  group_size: z.int().optional(),
+  sym: z.boolean().optional(),
+  checkpoint_format: z.string().optional(),
+  version: z.string().optional(),
+  format: z.string().optional(),
+  weight_block_size: z.tuple([size, size]).nullish(),
+});
+
+/**
+ * Reads `quantization_config` of a config.json.
+ * @param origin what to call the configuration in errors
+ * @throws {ModelError} naming what cannot be read
+ */
+export function parseQuantization(json: unknown, origin: string): Quantization | null {
+  if (json === undefined || json === null) return null;
+  const parsed = schema.safeParse(json);
+  if (!parsed.success) throw new ModelError(`${origin}: quantization_config is not valid`);
+  const { quant_method: method = 'unnamed', ...config } = parsed.data;
+  const requireOneOf = (what: string, value: string, supported: readonly string[]): string => {
+    if (supported.includes(value)) return value;
+    throw new ModelError(
+      `${origin}: ${what} "${value}" is not supported (supported: ${supported.join(', ')})`,
+    );
+  };
+  if (method === 'gptq' || method === 'awq') {
+    const supported = method === 'awq' ? ['4'] : ['4', '8'];
+    requireOneOf(`${method.toUpperCase()} with bits`, String(config.bits ?? 4), supported);
+  }
+  switch (method) {
+    case 'gptq': {
+      const stated = config.checkpoint_format ?? 'gptq';
+      const format = requireOneOf('GPTQ checkpoint_format', stated, GPTQ_FORMATS);
+      return {
+        method,
+        groupSize: config.group_size ?? -1,
+        isSymmetric: config.sym ?? false,
+        zeroOffset: format === 'gptq_v2' ? 0 : 1,
+      };
+    }
+    case 'awq':
+      requireOneOf('AWQ version', config.version?.toLowerCase() ?? 'gemm', AWQ_VERSIONS);
+      return { method, groupSize: config.group_size ?? -1 };
+    case 'compressed-tensors': {
+      const stated = config.format ?? 'dense';
+      const format = requireOneOf('compressed-tensors format', stated, COMPRESSED_FORMATS);
+      return { method, format };
+    }
+    case 'fp8':
+    case 'fbgemm_fp8':
+      return { method: 'fp8', block: config.weight_block_size ?? null };
+    case 'bitsandbytes':
+      return { method };
+    default:
+      requireOneOf('quant_method', method, [
+        'gptq',
+        'awq',
+        'compressed-tensors',
+        'fp8',
+        'fbgemm_fp8',
+        'bitsandbytes',
+      ]);
+      return null;
+  }
+}
