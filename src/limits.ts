@@ -231,6 +231,8 @@ export const MODEL_LIMITS = {
   /** Files of a GGUF model that is split. */
   ggufParts: 1000,
 
+  /** LoRA adapters that requests pick. */
+  adapters: 1024,
   /** Models of a repository; further folders are not read. */
   repositoryModels: 1000,
 

@@ -13,7 +13,11 @@ export async function buildWithProgress(
     activationDtype = 'float32',
     maxModelLen,
     nativeKernels,
-  }: Pick<BuildOptions, 'precision' | 'activationDtype' | 'maxModelLen' | 'nativeKernels'>,
+    maxAdapterRank,
+  }: Pick<
+    BuildOptions,
+    'precision' | 'activationDtype' | 'maxModelLen' | 'nativeKernels' | 'maxAdapterRank'
+  >,
   kvCacheDtype: Options['kvCacheDtype'],
 ): Promise<BuiltModel> {
   // Our own kernels find scales as they go.
@@ -26,6 +30,7 @@ export async function buildWithProgress(
       activationDtype,
       maxModelLen,
       nativeKernels,
+      maxAdapterRank,
       cacheDirectory,
       ...calibration,
       onProgress,

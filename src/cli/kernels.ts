@@ -24,6 +24,8 @@ export interface KernelCircumstances extends Pick<
   readonly model: 'buildable' | 'export';
   /** Of the device, such as `cpu`. */
   readonly device: string;
+  /** Requests pick LoRA adapters. */
+  readonly hasLora?: boolean;
 }
 
 /**
@@ -35,7 +37,8 @@ export async function resolveKernels(
   circumstances: KernelCircumstances,
   load: () => Promise<FoundKernels> = loadLibrary,
 ): Promise<KernelChoice> {
-  const kept = kernels === 'auto' ? otherBlocks(circumstances) : null;
+  const kept =
+    kernels === 'auto' ? (loraReason(circumstances) ?? otherBlocks(circumstances)) : null;
   const unfit =
     kernels === 'onnxruntime' ? 'they are asked for' : (unfitness(circumstances) ?? kept);
   const found = unfit === null ? await load() : null;
@@ -46,7 +49,7 @@ export async function resolveKernels(
       throw new UsageError(`--kv-cache-dtype float16 needs our own kernels: ${reason}`);
     }
     // Of what has no kernels of ours, nobody wonders why.
-    const isTold = unfit === null || unfit === kept || kernels === 'onnxruntime';
+    const isTold = unfit === null || kept !== null || kernels === 'onnxruntime';
     return { description: isTold ? `ONNX Runtime's: ${reason}` : null };
   }
   const dtype = kvCacheDtype === 'auto' ? NATIVE_CACHE : kvCacheDtype;
@@ -54,12 +57,17 @@ export async function resolveKernels(
 }
 
 /** Why there are none of ours; null where there are. */
-function unfitness({ precision, activationDtype, model, device }: KernelCircumstances) {
+function unfitness(circumstances: KernelCircumstances) {
+  const { precision, activationDtype, model, device } = circumstances;
   if (device !== 'cpu') return `they are for the CPU, not for ${device}`;
   if (model === 'export') return 'they are for graphs built from safetensors, not for ONNX exports';
   const isQuantized = precision === 'int8' || precision === 'int4';
-  if (isQuantized && activationDtype === 'float32') return null;
+  if (isQuantized && activationDtype === 'float32') return loraReason(circumstances);
   return `they are for int8 and int4, not for ${precision}`;
+}
+
+function loraReason({ hasLora = false }: KernelCircumstances): string | null {
+  return hasLora ? 'ours add no LoRA adapters; --adapter merges one into weights for them' : null;
 }
 
 /** Why a checkpoint's own integers need other kernels; null where they do not, or are not kept. */

@@ -6,7 +6,8 @@ import { loadTextModel } from '../front/text/load-text-model.ts';
 import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
 import { removeCachedModel } from '../model/hub/hub-cache.ts';
 import { parseHubReference } from '../model/hub/hub-repository.ts';
-import { inspectModelFolder } from '../model/huggingface/model-folder.ts';
+import type { ExportFolder } from '../model/export/export-folder.ts';
+import { inspectModelFolder, type ModelFolder } from '../model/huggingface/model-folder.ts';
 import { countParameters } from '../model/huggingface/parameter-count.ts';
 import { DEVICE_OPTIONS } from './device.ts';
 import { localModelFolder } from './download-model.ts';
@@ -97,6 +98,13 @@ async function confirm(question: string): Promise<boolean> {
   }
 }
 
+/** How the checkpoint has its layers, and what becomes of them. */
+function weightsOf({ kind, config, stored }: Exclude<ModelFolder, ExportFolder>): string {
+  const method = kind === 'gguf' ? 'GGUF' : config.quantization?.method.toUpperCase();
+  if (stored === null) return method === undefined ? 'floats' : `${method}, computed as floats`;
+  return `${[method, stored.description].filter(Boolean).join(', ')}, kept in ${stored.precision}`;
+}
+
 async function describe(path: string): Promise<string> {
   const folder = await inspectModelFolder(path);
   const { config } = folder;
@@ -117,6 +125,7 @@ async function describe(path: string): Promise<string> {
           ['kind', `${KINDS[folder.kind]}, ${folder.config.family.modelType}`],
           ['parameters', formatCount(countParameters(folder.config))],
           ['layers', String(folder.config.numLayers)],
+          ['weights', weightsOf(folder)],
         ]),
     ['context', `${config.maxPositionEmbeddings} tokens`],
     ['vocabulary', `${config.vocabSize} tokens`],

@@ -14,6 +14,7 @@ import { WebSocketHub } from '../server/websocket/hub.ts';
 import { openAccess } from './access.ts';
 import { banner, repositoryBanner } from './banner.ts';
 import { DEVICE_OPTIONS } from './device.ts';
+import { LORA_OPTIONS } from './lora.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
 import { openRates, ratesOf } from './rates.ts';
 import { openResumption } from './resumption.ts';
@@ -103,6 +104,7 @@ const NAMES: readonly OptionName[] = [
   'threads',
   'randomWeights',
   'adapter',
+  ...LORA_OPTIONS,
   'logLevel',
   'logFormat',
   'logPrompts',

@@ -5,6 +5,7 @@ import type { Aliases } from '../front/registry/aliases.ts';
 import type { ModelDefinition } from '../front/registry/model-definition.ts';
 import type { ModelControl } from '../front/registry/model-control.ts';
 import { scanRepository } from '../front/registry/repository.ts';
+import { hasLora } from './lora.ts';
 import { defaultModel, nameOfModel } from './model-source.ts';
 import type { Options } from './options.ts';
 import { UsageError } from './usage-error.ts';
@@ -16,10 +17,11 @@ export interface ServedModels {
 
 type ServedOptions = Options<
   'servedModelName' | 'randomWeights' | 'modelRepository' | 'modelControl' | 'instances'
-> & {
-  /** As given: `name=model`, or a model alone. */
-  readonly model?: readonly string[];
-};
+> &
+  Partial<Options<'loraModules' | 'loraDir'>> & {
+    /** As given: `name=model`, or a model alone. */
+    readonly model?: readonly string[];
+  };
 
 /** `chat=hf:owner/name`; a path may hold `=` too, but not before its first separator. */
 const NAMED = /^([\w][\w.-]{0,127})=(.+)$/;
@@ -39,6 +41,9 @@ export async function servedModels(options: ServedOptions, logger: Logger): Prom
   const models = isNone ? [defaultModel(randomWeights !== undefined)] : (options.model ?? []);
   if (servedModelName !== undefined && (models.length !== 1 || modelRepository !== undefined)) {
     throw new UsageError('--served-model-name is for a single --model; use --model name=folder');
+  }
+  if (hasLora(options) && (models.length !== 1 || modelRepository !== undefined)) {
+    throw new UsageError('--lora-modules and --lora-dir are for a server with one model');
   }
   const named = models.map((text) => definitionOf(text, options));
   const names = named.map(({ name }) => name);

@@ -32,6 +32,7 @@ import { type ChosenModel, chooseModel } from './model-source.ts';
 import { ENGINE_FLAGS } from './flags/engine-flags.ts';
 import { MODEL_FLAGS } from './flags/model-flags.ts';
 import { REQUEST_FLAGS } from './flags/request-flags.ts';
+import { adapterLimits, hasLora, openAdapters, requireLora } from './lora.ts';
 import { type OptionName, type Options, readFlags } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
@@ -45,6 +46,8 @@ const NOT_OF_A_MODEL: readonly OptionName[] = [
   'priorityRange',
   'requestTimeout',
   'responseStoreSize',
+  'loraModules',
+  'loraDir',
 ];
 /** Flags that a model of a repository may have of its own. */
 const OWN_FLAGS = (
@@ -119,14 +122,20 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const textSource = { ...chosen.text, specialTokensInContent };
     const textModel = await loadTextModel(textSource);
     onState('building');
+    const withLora = hasLora(options);
+    const maxAdapterRank = withLora ? options.maxLoraRank : undefined;
     const model = await buildWithProgress(
       chosen.source,
-      { ...formats, maxModelLen: limits.maxModelLen },
+      { ...formats, maxModelLen: limits.maxModelLen, maxAdapterRank },
       options.kvCacheDtype,
     );
     requireReach(limits, model.manifest);
     onState('loading');
     const { vocabSize } = chosen.decoder.config;
+    const adapters =
+      withLora && chosen.decoder.kind === 'buildable'
+        ? await openAdapters(options, name, chosen.decoder.config)
+        : null;
     const { tokenizer, chatTemplate, generationDefaults } = textModel;
     const vocabulary = grammarVocabulary(tokenizer, vocabSize);
     const engine = this.#newEngine(name, instances, options);
@@ -153,6 +162,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
           chosen.decoder.config,
         ),
         grammarVocabulary: vocabulary,
+        adapters: withLora ? adapterLimits(options) : undefined,
       });
       await Promise.all([
         warmUp(engine, options.warmup, { ...limits, vocabSize }),
@@ -197,6 +207,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         hiddenSize: engine.info.hiddenSize,
         maxModelLen: limits.maxModelLen,
       }),
+      adapters,
       model: {
         id: name,
         created: Math.floor(Date.now() / 1000),
@@ -244,10 +255,13 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       choice.activationDtype,
       kind,
     );
+    const withLora = hasLora(options);
+    if (withLora) requireLora(kind, chosenDevice);
     const kernels = await resolveKernels(options, {
       ...choice,
       model: kind,
       device: chosenDevice.device.name,
+      hasLora: withLora,
     });
     return { options, chosen, chosenDevice, limits, choice, kernels, attention };
   }

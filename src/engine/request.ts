@@ -1,5 +1,15 @@
 import type { GrammarSpec } from '../grammar/grammar-spec.ts';
 
+/** What is added to a model's weights for one request. */
+export interface EngineAdapter {
+  /** The same for adapters of the same content. */
+  readonly id: string;
+  /** Of the file that prepareLiveAdapter wrote. */
+  readonly path: string;
+  /** What all that it adds is multiplied by; usually 1. */
+  readonly scale: number;
+}
+
 /** How the next token is drawn from the logits. Every field is set; the front fills in defaults. */
 export interface SamplingParams {
   /** 0 is greedy, and so are values very close to it. */
@@ -65,6 +75,8 @@ export interface EngineRequest {
    * Left out where tokens are wanted.
    */
   readonly readout?: Readout;
+  /** Null or left out for the model alone. */
+  readonly adapter?: EngineAdapter | null;
 }
 
 /** What a model says after the last token of a prompt. */

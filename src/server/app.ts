@@ -7,6 +7,7 @@ import { isAnthropicPath, toAnthropicEnvelope } from './anthropic/errors.ts';
 import { messageRoutes } from './anthropic/routes.ts';
 import { auth, requireAdminKey } from './auth/auth.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
+import { adapterRoutes } from './adapters/routes.ts';
 import { adminRoutes } from './admin/routes.ts';
 import { stateRoutes } from './admin/state-routes.ts';
 import { allowOrigins } from './http/cors.ts';
@@ -71,6 +72,7 @@ export function createApp(
   adminRoutes(app, context);
   stateRoutes(app, context);
   slotsRoute(app, context);
+  adapterRoutes(app, context);
   completionRoutes(app, context);
   responseRoutes(app, context);
   messageRoutes(app, context);

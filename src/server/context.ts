@@ -1,6 +1,8 @@
 /** What the HTTP surface is built over; the command line composes it. */
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
+import type { EngineAdapter } from '../engine/request.ts';
+import type { ServedAdapters } from '../front/adapters/served-adapters.ts';
 import type { TokenMeter } from '../front/caller.ts';
 import type { RequestRecord } from '../front/request-record.ts';
 import type { Admission } from '../front/queue/admission.ts';
@@ -136,6 +138,8 @@ export interface TextRuntime extends ServedRuntime {
   /** Embeddings and scores, by what the model says after a text. */
   readonly encoder: TextEncoder;
   readonly model: ServedModel;
+  /** LoRA adapters that requests pick; null or left out where there can be none. */
+  readonly adapters?: ServedAdapters | null;
 }
 
 /** A text encoder: texts become vectors, or pairs of them scores. */
@@ -215,6 +219,8 @@ export interface ServerContext {
 export interface ModelContext extends ServerContext, Omit<TextRuntime, keyof Runtime | 'kind'> {
   /** Which model of the registry it is. */
   readonly modelKey: ModelKey;
+  /** That the request picked; null or left out for the model alone. */
+  readonly adapter?: EngineAdapter | null;
   /** Keeps the model loaded beyond the request, until the function that it returns is called. */
   keepLoaded(): () => void;
 }

@@ -4,6 +4,7 @@ import { parseDuration } from '../front/registry/duration.ts';
 import { keyOf } from '../front/registry/model-definition.ts';
 import { LIMITS } from '../limits.ts';
 import type { Lease } from '../front/registry/lease.ts';
+import { baseName, findAdapter, type FoundAdapter } from './adapters/find-adapter.ts';
 import type { AnyRuntime, ModelContext, ServerContext } from './context.ts';
 import { badRequest, modelNotFound } from './errors.ts';
 
@@ -14,6 +15,11 @@ interface ModelFields {
   readonly user: string;
   /** Milliseconds; null for the server's own. */
   readonly keepAliveMs: number | null;
+}
+
+/** Of what a request names: a model, or an adapter and then its model. */
+export interface NamedLease<R extends AnyRuntime = AnyRuntime> extends Lease<R> {
+  readonly adapter: FoundAdapter | null;
 }
 
 export interface AcquiredModel {
@@ -33,8 +39,10 @@ export async function acquireModel(
   json: unknown,
   caller: Caller,
 ): Promise<AcquiredModel> {
-  const lease = await acquireKind(context, json, caller, 'text');
-  return { model: modelOf(context, lease), release: lease.release };
+  const adapter = findAdapter(context, modelFieldsOf(json).model);
+  const named = adapter ? { ...Object(json), model: baseName(adapter) } : json;
+  const lease = await acquireKind(context, named, caller, 'text');
+  return { model: modelOf(context, { ...lease, adapter }), release: lease.release };
 }
 
 /** The model that a body names, of one of some kinds. @throws as `acquireModel` */
@@ -62,36 +70,44 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
 
 /**
  * The model of a name, whatever its kind, once it is loaded.
- * @param name with `@version` for one version
+ * @param name with `@version` for one version; or an adapter's
  * @throws ApiError, UnknownModelError, ModelUnavailableError, QueueFullError
  */
 export async function acquireNamed(
   context: ServerContext,
   name: string,
   caller: Caller,
-): Promise<Lease<AnyRuntime>> {
+): Promise<NamedLease> {
   caller.record?.received(performance.now());
   if (name.length > LIMITS.shortTextCharacters) throw modelNotFound(name);
-  return context.models.acquire(name, caller);
+  const adapter = findAdapter(context, name);
+  const lease = await context.models.acquire(adapter ? baseName(adapter) : name, caller);
+  return { ...lease, adapter };
 }
 
 /** @throws ApiError 400 for a model that generates no text, which is released */
-export function requireText(lease: Lease<AnyRuntime>): Lease<RuntimeOf<'text'>> {
+export function requireText(lease: NamedLease): NamedLease<RuntimeOf<'text'>> {
   return ofKind(lease, ['text']);
 }
 
 /** What a request is served with by a model that generates text. */
-export function modelOf(context: ServerContext, lease: Lease<RuntimeOf<'text'>>): ModelContext {
-  const { runtime, definition, pin } = lease;
+export function modelOf(
+  context: ServerContext,
+  lease: NamedLease<RuntimeOf<'text'>>,
+): ModelContext {
+  const { runtime, definition, pin, adapter: found } = lease;
   const modelKey = { name: definition.name, version: definition.version };
-  return { ...context, ...runtime, modelKey, keepLoaded: pin };
+  // Answers name what was asked for.
+  const model = found ? { ...runtime.model, id: found.adapter.name } : runtime.model;
+  const adapter = found?.adapter.engine ?? null;
+  return { ...context, ...runtime, model, modelKey, adapter, keepLoaded: pin };
 }
 
 /** @throws ApiError 400 for a model of another kind, which is released */
-function ofKind<K extends AnyRuntime['kind']>(
-  lease: Lease<AnyRuntime>,
+function ofKind<K extends AnyRuntime['kind'], L extends Lease<AnyRuntime>>(
+  lease: L,
   kinds: readonly K[],
-): Lease<RuntimeOf<K>> {
+): L & Lease<RuntimeOf<K>> {
   const { runtime, definition } = lease;
   if (isOfKind(runtime, kinds)) return { ...lease, runtime };
   lease.release();

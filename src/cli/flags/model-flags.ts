@@ -20,6 +20,35 @@ export const MODEL_FLAGS = {
       'LoRA adapter, as PEFT stores it, that is merged into the model when it is built: no cost afterwards',
     schema: z.string().min(1).optional(),
   },
+  loraModules: {
+    flags: '--lora-modules <name=folder>',
+    description: 'LoRA adapters that requests pick as their model; may be repeated',
+    schema: assignments.optional(),
+    isRepeatable: true,
+  },
+  loraDir: {
+    flags: '--lora-dir <folder>',
+    description: 'where /v1/load_lora_adapter finds adapters; without it there are no others',
+    schema: z.string().min(1).optional(),
+  },
+  maxLoras: {
+    flags: '--max-loras <n>',
+    description: 'different LoRA adapters in one step',
+    schema: count(1).pipe(z.int().max(64)),
+    default: 4,
+  },
+  maxLoraRank: {
+    flags: '--max-lora-rank <n>',
+    description: 'largest rank of a LoRA adapter that requests pick',
+    schema: count(1).pipe(z.int().max(512)),
+    default: 16,
+  },
+  maxCpuLoras: {
+    flags: '--max-cpu-loras <n>',
+    description: 'LoRA adapters that are kept in memory',
+    schema: count(1).optional(),
+    defaultText: 'as --max-loras',
+  },
   servedModelName: {
     flags: '--served-model-name <name>',
     description: 'what clients call the model',

@@ -7,6 +7,7 @@ import { SharedWeights } from '../../ort/shared-weights.ts';
 import { openGraph } from '../graph-session.ts';
 import { kvShape } from '../kv-cache/kv-shape.ts';
 import type { DecodeSlot } from '../kv-cache/slot-table.ts';
+import type { EngineAdapter } from '../request.ts';
 import {
   type Decoder,
   MAX_DRAFTS,
@@ -17,6 +18,8 @@ import {
   type StepResult,
   type TimedRun,
 } from '../step.ts';
+import type { TokenOwners } from './adapter-mask.ts';
+import { type AdapterLimits, AdapterSlots } from './adapter-slots.ts';
 import { MAX_PLAIN_TOKENS, withPlainAttention } from './attention-path.ts';
 import { fillDecode, fillSegments, type WantedLogits } from './fill-run.ts';
 import { KvStorage } from './kv-storage.ts';
@@ -36,6 +39,8 @@ export interface CpuDecoderOptions extends SlotLayoutOptions {
   readonly maxRunTokens?: number;
   /** Longest draft that plans have; 0 if left out. */
   readonly maxDraftTokens?: number;
+  /** Of a model that adapters can be added to: how many. */
+  readonly adapters?: AdapterLimits | undefined;
   /** Give a prompt's tokens the same logits whatever its batch and its chunks are. */
   readonly reproducible?: boolean;
   readonly session?: SessionOptions;
@@ -67,6 +72,7 @@ export class CpuDecoder implements Decoder {
   /** Over slots that decode; null where no run needs one. */
   readonly #paddedBinding: RunBinding | null;
   readonly #paddingSlot: KvStorage | null;
+  readonly #adapters: AdapterSlots | null;
 
   constructor(model: BuiltModel, options: CpuDecoderOptions) {
     const { graphPath, mixedGraphPath, weightsFolder, manifest } = model;
@@ -91,9 +97,14 @@ export class CpuDecoder implements Decoder {
     this.#logits = new LogitsBuffer(numRows, manifest.vocabSize, this.hiddenSize);
     const shape = kvShape(manifest, numSlots, maxModelLen);
     this.storage = new KvStorage(shape, options.sharedMemoryFd ?? null);
-    this.#bindings = new RunBindings(this.storage, this.#logits);
+    const { maxActive, maxCached } = options.adapters ?? { maxActive: 1, maxCached: 0 };
+    const adapters = manifest.adapters
+      ? new AdapterSlots(manifest.adapters, { maxActive, maxCached })
+      : null;
+    this.#adapters = adapters;
+    this.#bindings = new RunBindings(this.storage, this.#logits, adapters);
     const bindMixed = (prefilling: KvStorage) =>
-      new RunBinding(this.#mixedSession, this.storage, this.#logits, prefilling);
+      new RunBinding(this.#mixedSession, this.storage, this.#logits, prefilling, adapters);
     this.#mixedBinding = bindMixed(this.storage);
     this.#paddingSlot = isEven ? new KvStorage({ ...shape, numSlots: 1 }) : null;
     this.#paddedBinding = this.#paddingSlot && bindMixed(this.#paddingSlot);
@@ -101,16 +112,34 @@ export class CpuDecoder implements Decoder {
 
   execute({ cacheOperations, segments }: StepPlan): StepResult {
     for (const operation of cacheOperations) this.storage.apply(operation);
-    const { decode, prefill, verify, cacheOperations: padding } = this.#layout.runsOf(segments);
+    const results: Results = { logits: [], failures: [], timedRuns: [] };
+    const ready = this.#withAdapters(segments, results);
+    const { decode, prefill, verify, cacheOperations: padding } = this.#layout.runsOf(ready);
     for (const operation of padding) this.storage.apply(operation);
     this.#logits.reset();
-    const results: Results = { logits: [], failures: [], timedRuns: [] };
     const [first] = prefill;
     const isMixed = first && decode.length > 0 ? this.#mixed(decode, first, results) : false;
     if (decode.length > 0 && !isMixed) this.#decode(0, decode, results);
     for (const run of isMixed ? prefill.slice(1) : prefill) this.#prefill(run, results);
     for (const segment of verify) this.#verify(segment, results);
     return results;
+  }
+
+  /** Loads the adapters of a step. @returns the segments that have theirs */
+  #withAdapters(segments: readonly Segment[], results: Results): readonly Segment[] {
+    if (this.#adapters === null) return segments;
+    const wanted = new Map<string, EngineAdapter>();
+    for (const { sequence } of segments) {
+      const { adapter } = sequence.request;
+      if (adapter) wanted.set(adapter.id, adapter);
+    }
+    const failures = this.#adapters.assign(wanted);
+    if (failures.size === 0) return segments;
+    return segments.filter((segment) => {
+      const message = failures.get(segment.sequence.request.adapter?.id ?? '');
+      if (message !== undefined) fail([segment], message, results);
+      return message === undefined;
+    });
   }
 
   /** A decode run and a prefill run in one. Returns false when they are to run apart. */
@@ -129,14 +158,16 @@ export class CpuDecoder implements Decoder {
     }
     wanted.push(...fillSegments(prefilling, run, width, decode.length));
     const work = { decode, prefill: paddedSpans(run, width), verify: [] };
-    return this.#run(binding, wanted, work, results) === null;
+    const owners = () => [...ownersOf(decode), ...paddedOwners(run, width)];
+    return this.#run(binding, wanted, owners, work, results) === null;
   }
 
   /** One token for each of a range of slots. A run that fails is split until only the culprit fails. */
   #decode(firstSlot: number, decode: readonly DecodeSlot[], results: Results): void {
     const binding = this.#decodeBinding(firstSlot, decode.length);
     const wanted = fillDecode(binding.group(), decode);
-    const failure = this.#run(binding, wanted, { decode, prefill: [], verify: [] }, results);
+    const work = { decode, prefill: [], verify: [] };
+    const failure = this.#run(binding, wanted, () => ownersOf(decode), work, results);
     if (failure === null) return;
     if (decode.length === 1) {
       fail(
@@ -158,7 +189,7 @@ export class CpuDecoder implements Decoder {
     const width = paddedWidth(run, this.#padding);
     const wanted = fillSegments(binding.group(), run, width);
     const work = { decode: [], prefill: paddedSpans(run, width), verify: [] };
-    const failure = this.#run(binding, wanted, work, results);
+    const failure = this.#run(binding, wanted, () => paddedOwners(run, width), work, results);
     if (failure === null) return;
     if (run.length > 1) for (const segment of run) this.#prefill([segment], results);
     else fail(run, failure, results);
@@ -171,7 +202,8 @@ export class CpuDecoder implements Decoder {
     const binding = this.#bindings.ofTokens(this.#session, sequence.slot, width);
     const wanted = fillSegments(binding.group(), [segment], width);
     const work = { decode: [], prefill: [], verify: [{ start, length }] };
-    const failure = this.#run(binding, wanted, work, results);
+    const owners = () => paddedOwners([segment], width);
+    const failure = this.#run(binding, wanted, owners, work, results);
     if (failure !== null) fail([segment], failure, results);
   }
 
@@ -179,6 +211,7 @@ export class CpuDecoder implements Decoder {
   #run(
     binding: RunBinding,
     wanted: readonly WantedLogits[],
+    owners: TokenOwners,
     work: Omit<TimedRun, 'ms'>,
     { logits, timedRuns }: Results,
   ): string | null {
@@ -187,7 +220,7 @@ export class CpuDecoder implements Decoder {
     const places = wanted.length === 0 ? [0] : wanted.flatMap((segment) => segment.places);
     let row;
     try {
-      row = this.#runFor(binding, places);
+      row = this.#runFor(binding, places, owners);
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
@@ -209,9 +242,9 @@ export class CpuDecoder implements Decoder {
   }
 
   /** As RunBinding.run, with a number of places that the padding asks for. */
-  #runFor(binding: RunBinding, places: readonly number[]): number {
-    if (fits(places.length, this.#padding)) return binding.run(places);
-    const first = binding.run([...places, places.at(-1) ?? 0]);
+  #runFor(binding: RunBinding, places: readonly number[], owners: TokenOwners): number {
+    if (fits(places.length, this.#padding)) return binding.run(places, owners);
+    const first = binding.run([...places, places.at(-1) ?? 0], owners);
     this.#logits.giveBack(first + places.length);
     return first;
   }
@@ -240,12 +273,21 @@ export class CpuDecoder implements Decoder {
     this.#logits.release();
     this.storage.release();
     this.#paddingSlot?.release();
+    this.#adapters?.release();
   }
 }
 
 function hiddenSizeOf({ outputs }: Session): number | null {
   const size = outputs.find(({ name }) => name === HIDDEN_OUTPUT)?.shape.at(-1);
   return typeof size === 'number' ? size : null;
+}
+
+function ownersOf(decode: readonly DecodeSlot[]) {
+  return decode.map(({ segment }) => segment ?? undefined);
+}
+
+function paddedOwners(run: SlotRun, width: number): Segment[] {
+  return run.flatMap((segment) => Array.from({ length: width }, () => segment));
 }
 
 function firstSlotOf(run: SlotRun): number {

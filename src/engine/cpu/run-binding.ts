@@ -3,6 +3,8 @@ import { BEST_OUTPUT as BEST } from '../../model/native/best.ts';
 import { IoBinding } from '../../ort/io-binding.ts';
 import type { Session } from '../../ort/session.ts';
 import { Tensor } from '../../ort/tensor.ts';
+import { AdapterMask, type TokenOwners } from './adapter-mask.ts';
+import type { AdapterSlots } from './adapter-slots.ts';
 import type { KvStorage } from './kv-storage.ts';
 import type { LogitsBuffer } from './logits-buffer.ts';
 import { SlotGroup } from './slot-group.ts';
@@ -16,22 +18,28 @@ export class RunBinding {
   readonly #logits: LogitsBuffer;
   readonly #binding: IoBinding;
   readonly #groups: readonly SlotGroup[];
+  readonly #adapters: AdapterMask | null;
   #wanted: { index: BigInt64Array; tensor: Tensor } | undefined;
   /** Whether the graph finds the likeliest tokens itself. */
   readonly findsBest: boolean;
   #output: { firstRow: number; numRows: number; tensors: Tensor[] } | undefined;
 
-  /** @param prefilling of the mixed graph's second slot group; null for a graph with one */
+  /**
+   * @param prefilling of the mixed graph's second slot group; null for a graph with one
+   * @param adapters of a graph that has inputs for them
+   */
   constructor(
     session: Session,
     storage: KvStorage,
     logits: LogitsBuffer,
     prefilling: KvStorage | null = null,
+    adapters: AdapterSlots | null = null,
   ) {
     this.#session = session;
     this.#logits = logits;
     this.#binding = new IoBinding(session);
     this.findsBest = session.outputs.some(({ name }) => name === BEST);
+    this.#adapters = adapters && new AdapterMask(this.#binding, adapters);
     const decoding = new SlotGroup(this.#binding, storage, '');
     this.#groups = prefilling
       ? [decoding, new SlotGroup(this.#binding, prefilling, 'prefill.')]
@@ -48,11 +56,14 @@ export class RunBinding {
   /**
    * Runs the graph over what its groups hold.
    * @param wanted at least one place among the groups' token ids, one group after the other
+   * @param owners of the groups' token ids, likewise
    * @returns the row of the logits buffer that the first one's logits went to; the others follow
    * @throws OrtError when the run fails; the cache then holds what it held, in valid positions
    */
-  run(wanted: readonly number[]): number {
+  run(wanted: readonly number[], owners: TokenOwners = () => []): number {
     for (const group of this.#groups) group.finish();
+    const numTokens = this.#groups.reduce((sum, group) => sum + group.numTokens, 0);
+    this.#adapters?.fill(owners, numTokens);
     this.#bindWanted(wanted);
     const firstRow = this.#logits.reserve(wanted.length);
     this.#bindOutput(firstRow, wanted.length);
@@ -100,6 +111,7 @@ export class RunBinding {
 
   release(): void {
     for (const group of this.#groups) group.release();
+    this.#adapters?.release();
     this.#wanted?.tensor.release();
     for (const tensor of this.#output?.tensors ?? []) tensor.release();
   }

@@ -1,4 +1,5 @@
 import type { Session } from '../../ort/session.ts';
+import type { AdapterSlots } from './adapter-slots.ts';
 import type { KvStorage } from './kv-storage.ts';
 import type { LogitsBuffer } from './logits-buffer.ts';
 import { RunBinding } from './run-binding.ts';
@@ -7,11 +8,13 @@ import { RunBinding } from './run-binding.ts';
 export class RunBindings {
   readonly #storage: KvStorage;
   readonly #logits: LogitsBuffer;
+  readonly #adapters: AdapterSlots | null;
   readonly #bySession = new Map<Session, Map<string, RunBinding>>();
 
-  constructor(storage: KvStorage, logits: LogitsBuffer) {
+  constructor(storage: KvStorage, logits: LogitsBuffer, adapters: AdapterSlots | null) {
     this.#storage = storage;
     this.#logits = logits;
+    this.#adapters = adapters;
   }
 
   /** For runs over a range of slots. */
@@ -32,7 +35,7 @@ export class RunBindings {
     if (!bindings) this.#bySession.set(session, (bindings = new Map<string, RunBinding>()));
     let binding = bindings.get(key);
     if (!binding) {
-      binding = new RunBinding(session, this.#storage, this.#logits);
+      binding = new RunBinding(session, this.#storage, this.#logits, null, this.#adapters);
       bindings.set(key, binding);
     }
     binding.group().bindSlots(firstSlot, numSlots);

@@ -70,6 +70,11 @@ export class SlotGroup {
     return data;
   }
 
+  /** Of the run, padding included. */
+  get numTokens(): number {
+    return this.#inputIds?.data.length ?? 0;
+  }
+
   /** @param length of the slot after the run, in positions */
   setLength(index: number, length: number): void {
     this.#seqlensK[index] = length - 1;

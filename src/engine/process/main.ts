@@ -13,6 +13,7 @@ const rejected: TokenOutput[] = [];
 /** Requests whose grammars are being compiled. */
 const compiling = new Set<number>();
 let engine: Engine | undefined;
+let hasAdapters = false;
 let looping = false;
 
 process.on('message', receive);
@@ -75,10 +76,12 @@ function handle(command: EngineCommand): void {
       start(command.options, command.sharedMemoryFd);
       break;
     case 'resume':
-      for (const request of engine?.adopt(command.requests) ?? []) submit(request);
+      for (const request of engine?.adopt(command.requests.map(withOwnPrefixes)) ?? []) {
+        accept(request);
+      }
       break;
     case 'add':
-      for (const request of command.requests) submit(request);
+      for (const request of command.requests) accept(withOwnPrefixes(request));
       break;
     case 'abort':
       for (const id of command.ids) abort(id);
@@ -95,14 +98,23 @@ function start(options: EngineOptions, sharedMemoryFd: number | null): void {
   try {
     const opened = openEngine(options, sharedMemoryFd);
     ({ engine } = opened);
+    hasAdapters = options.adapters !== undefined;
     post({ type: 'ready', info: opened.info });
   } catch (error) {
     post({ type: 'failed', message: messageOf(error) });
   }
 }
 
+/** What is cached of a text depends on its adapter: as JSON, no other request's salt equals it. */
+function withOwnPrefixes(request: EngineRequest): EngineRequest {
+  if (!hasAdapters) return request;
+  const { cacheSalt, adapter } = request;
+  const salt = [cacheSalt, adapter?.id ?? null, adapter?.scale ?? null];
+  return { ...request, cacheSalt: JSON.stringify(salt) };
+}
+
 /** A request with a grammar joins once its grammar is compiled. */
-function submit(request: EngineRequest): void {
+function accept(request: EngineRequest): void {
   if (request.grammar) void addOnceCompiled(request, request.grammar);
   else add(request);
 }

@@ -54,7 +54,12 @@ export function openEngine(
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary, maxDraftTokens }) : null;
   const speculator = openSpeculator(options, session, { kvCache, costs, grammars });
-  const scheduler = new Scheduler(kvCache, costs, options, speculator);
+  const scheduler = new Scheduler(
+    kvCache,
+    costs,
+    { ...options, maxAdapters: options.adapters?.maxActive ?? Infinity },
+    speculator,
+  );
   const sampler = new Sampler(model.manifest.vocabSize, grammars);
   const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, durable, speculator };
   return {

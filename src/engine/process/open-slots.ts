@@ -80,6 +80,7 @@ export function openSlots(
     costs,
     sharedMemoryFd,
     maxRunTokens: options.maxNumBatchedTokens,
+    adapters: options.adapters,
     // A crash changes which tokens are computed together: that must not change a text.
     reproducible: options.durableKv ?? false,
   });

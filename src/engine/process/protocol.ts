@@ -4,6 +4,7 @@
  */
 import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
 import type { BuiltModel } from '../../model/build/manifest.ts';
+import type { AdapterLimits } from '../cpu/adapter-slots.ts';
 import type { DeviceOptions } from '../gpu/device-options.ts';
 import type { EngineRequest } from '../request.ts';
 import type { SlotState } from '../slot-state.ts';
@@ -32,6 +33,8 @@ export interface EngineOptions {
   readonly prefixCaching: boolean;
   /** Longest iteration to aim at while sequences decode; null follows the decode run's own time. */
   readonly targetItlMs: number | null;
+  /** Of a model that adapters can be added to while it runs; none if left out. */
+  readonly adapters?: AdapterLimits | undefined;
   /** For requests with a grammar; without it they are refused. */
   readonly grammarVocabulary?: GrammarVocabulary | null;
   /** Keep the KV cache in shared memory that outlives the process (Linux). */

@@ -22,6 +22,8 @@ export interface SchedulerOptions {
   readonly targetItlMs: number | null;
   readonly prefillPolicy?: PrefillPolicy;
   readonly batching: 'continuous' | 'static';
+  /** Different adapters that run at once; any number if left out. */
+  readonly maxAdapters?: number;
 }
 
 /** Guesses how decoding sequences go on. */
@@ -193,7 +195,7 @@ export class Scheduler {
 
   /**
    * Slots go to the first in order, as long as there is a slot and budget for a first token. A
-   * sequence without memory can be overtaken by others, but not forever.
+   * sequence without memory, or room for its adapter, can be overtaken by others, but not forever.
    */
   #admit(): void {
     const { maxNumSeqs, maxNumBatchedTokens, batching } = this.#options;
@@ -204,7 +206,8 @@ export class Scheduler {
     const blocked: Sequence[] = [];
     for (const sequence of this.#waiting.slice()) {
       if (this.#running.length === maxNumSeqs || (budget <= 0 && !isStatic)) return;
-      if (this.#kvCache.reserve(sequence, this.#running.length)) {
+      const fits = this.#fitsAdapters(sequence);
+      if (fits && this.#kvCache.reserve(sequence, this.#running.length)) {
         this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
         insertInOrder(this.#running, sequence);
         this.#countPrefix(sequence);
@@ -215,6 +218,15 @@ export class Scheduler {
         blocked.push(sequence);
       }
     }
+  }
+
+  /** Whether its adapter runs, or one more may. */
+  #fitsAdapters({ request: { adapter } }: Sequence): boolean {
+    const { maxAdapters = Infinity } = this.#options;
+    if (!adapter || maxAdapters === Infinity) return true;
+    const active = new Set(this.#running.map(({ request }) => request.adapter?.id));
+    active.delete(undefined);
+    return active.has(adapter.id) || active.size < maxAdapters;
   }
 
   #countPrefix(sequence: Sequence): void {

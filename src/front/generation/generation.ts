@@ -1,5 +1,5 @@
 /** What the server asks of the front for one completion, and what it gets back as the text grows. */
-import type { Readout, SamplingParams } from '../../engine/request.ts';
+import type { EngineAdapter, Readout, SamplingParams } from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { RequestRecord } from '../request-record.ts';
 import type { ResumedChoice } from './resumption.ts';
@@ -44,8 +44,13 @@ export interface GenerationRequest {
    * refuse it.
    */
   readonly isNextPart?: boolean;
+<<<<<<< HEAD
   /** Where it stands, if it began elsewhere. */
   readonly resumed?: ResumedChoice | undefined;
+=======
+  /** What is added to the model's weights for it; nothing if null or left out. */
+  readonly adapter?: EngineAdapter | null;
+>>>>>>> eb04fef (LoRA adapters that requests pick as their model: --lora-modules, many in one batch, loaded and unloaded while the server runs; chairlift show says how weights are stored)
 }
 
 /** The tokens of one piece of a growing answer, whatever is made of their text. */

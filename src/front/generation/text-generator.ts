@@ -181,6 +181,7 @@ class TextGeneration implements GenerationDeltas {
       priority: request.priority ?? 0,
       arrivalMs: performance.now(),
       cacheSalt: request.cacheSalt ?? '',
+      adapter: request.adapter ?? null,
       stopTokenIds: [...new Set([...eosTokenIds, ...request.stopTokenIds])],
       sampling: request.sampling,
       grammar,

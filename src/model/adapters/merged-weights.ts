@@ -58,7 +58,8 @@ function moduleOf(name: string): string | null {
   return name.endsWith('.weight') ? name.slice(0, -'.weight'.length) : null;
 }
 
-function requireFitting(adapter: LoraAdapter, config: DecoderConfig): void {
+/** @throws {ModelError} if an adapter has tensors for what a model has not */
+export function requireFitting(adapter: LoraAdapter, config: DecoderConfig): void {
   const { path } = adapter;
   const { embedding, lmHead } = config.family.tensors;
   const matrices = new Set([embedding, lmHead]);

@@ -10,6 +10,11 @@ export interface BuildOptions {
    * float32 activations have them. ONNX Runtime's operators if left out.
    */
   readonly nativeKernels?: { readonly kvCacheDtype: KvCacheDtype } | undefined;
+  /**
+   * Builds graphs that adapters of up to this rank can be added to while they run: in float32, of ONNX
+   * Runtime's operators.
+   */
+  readonly maxAdapterRank?: number | undefined;
   /** Where built models are kept, see defaultCacheDirectory. */
   readonly cacheDirectory: string;
   /**

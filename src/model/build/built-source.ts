@@ -2,6 +2,7 @@ import { join } from 'node:path';
 
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { adapterFiles, LoraAdapter } from '../adapters/lora-adapter.ts';
+import { liveAdapterShape } from '../adapters/live-adapter-file.ts';
 import { MergedWeights } from '../adapters/merged-weights.ts';
 import type { BuildOptions } from './build-options.ts';
 import { contentHash } from './content-hash.ts';
@@ -69,10 +70,10 @@ function builtSource(
     weightsFolder: null,
     identity,
     write: async (folder, options, kvScales) => {
-      const { precision, activationDtype = 'float32', nativeKernels } = options;
+      const { precision, activationDtype = 'float32', nativeKernels, maxAdapterRank } = options;
       const weights = await open();
       try {
-        const formats = { precision, activationDtype, kvScales };
+        const formats = { precision, activationDtype, kvScales, maxAdapterRank };
         await writeGraphs(folder, graphsOf(config, weights, formats, options), options);
       } finally {
         await weights.close();
@@ -89,6 +90,8 @@ function builtSource(
         vocabSize: config.vocabSize,
         maxPositionEmbeddings: config.maxPositionEmbeddings,
         numParameters: countParameters(config),
+        adapters:
+          maxAdapterRank === undefined ? undefined : liveAdapterShape(config, maxAdapterRank),
       };
     },
   };

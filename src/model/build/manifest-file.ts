@@ -28,6 +28,12 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   vocabSize: size,
   maxPositionEmbeddings: size,
   numParameters: size,
+  adapters: z
+    .object({
+      maxRank: size,
+      matrices: z.array(z.object({ name: z.string(), parts: size, rows: size, columns: size })),
+    })
+    .optional(),
 });
 
 /**

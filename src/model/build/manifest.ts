@@ -1,3 +1,5 @@
+import type { LiveAdapterShape } from '../graph/live-adapter-shape.ts';
+
 /** Number formats that weights can be built in. */
 export const PRECISIONS = ['fp32', 'fp16', 'int8', 'int4'] as const;
 export type Precision = (typeof PRECISIONS)[number];
@@ -35,6 +37,8 @@ export interface DecoderManifest {
   /** Longest sequence that the model's positions (rotary tables) reach, in tokens. */
   readonly maxPositionEmbeddings: number;
   readonly numParameters: number;
+  /** What adapters can be added to while the model runs; left out where nothing can. */
+  readonly adapters?: LiveAdapterShape | undefined;
 }
 
 /** A graph on disk, ready to be opened. */

@@ -55,13 +55,17 @@ export async function prepareModel(
   if (nativeKernels && (!hasNative || activationDtype !== 'float32')) {
     throw new RangeError('graphs of native kernels have weights of int8 or int4, in float32');
   }
+  const { maxAdapterRank } = options;
+  if (maxAdapterRank !== undefined && (nativeKernels || activationDtype !== 'float32')) {
+    throw new RangeError("adapters are added in float32, by ONNX Runtime's kernels");
+  }
   const resolved = await resolveSource(source, options);
   const kvCacheDtype =
     nativeKernels?.kvCacheDtype ?? (calibrateKv ? ('int8' as const) : activationDtype);
   const kernels = nativeKernels ? 'native' : 'onnxruntime';
   const weights = await resolved.identity();
   const config = resolved.facts;
-  const formats = { precision, activationDtype, kvCacheDtype, kernels };
+  const formats = { precision, activationDtype, kvCacheDtype, kernels, maxAdapterRank };
   const facts = { FORMAT_VERSION, ...formats, config, weights };
   const key = sha256(JSON.stringify(facts));
   const builds = join(options.cacheDirectory, 'models');

@@ -16,6 +16,7 @@ import type { DecoderAttention } from './decoder-attention.ts';
 import { capLogits, declareHidden, fusedParts, scaleEmbedding } from './decoder-parts.ts';
 import { DecoderNorms, type HiddenState } from './decoder-norms.ts';
 import { normalizeHeads } from './head-norms.ts';
+import { LiveAdapters } from './live-adapters.ts';
 import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
 import type { NumberFormats } from './number-formats.ts';
 import { inRotaryOrder } from './rotary-order.ts';
@@ -35,11 +36,12 @@ export class DecoderEmitter {
   readonly #norms: DecoderNorms;
   readonly #activations: FloatType;
   readonly #addAttention: AddAttention;
+  readonly #adapters: LiveAdapters | null;
 
   constructor(
     config: DecoderConfig,
     weights: WeightSource,
-    { precision, activationDtype = 'float32' }: NumberFormats,
+    { precision, activationDtype = 'float32', maxAdapterRank }: NumberFormats,
     addAttention: AddAttention,
   ) {
     this.#config = config;
@@ -48,6 +50,8 @@ export class DecoderEmitter {
     this.#formats = weightFormats(precision, this.#activations);
     this.#norms = new DecoderNorms(this.#graph, config, this.#weights, this.#activations);
     this.#addAttention = addAttention;
+    this.#adapters =
+      maxAdapterRank === undefined ? null : new LiveAdapters(this.#graph, maxAdapterRank);
   }
 
   emit(): GraphBuilder {
@@ -204,7 +208,8 @@ export class DecoderEmitter {
 
   #linear(input: LinearInput, layer: LinearLayer): string {
     const { linear } = this.#formats;
-    return emitLinear(this.#graph, this.#weights, layer, input, linear, this.#quantizer);
+    const output = emitLinear(this.#graph, this.#weights, layer, input, linear, this.#quantizer);
+    return this.#adapters?.add(output, layer, input) ?? output;
   }
 
   #vocabularyMatrix(tensor: string, format: FloatFormat | BlockFormat): VocabularyMatrix {

@@ -12,4 +12,6 @@ export interface NumberFormats {
   readonly activationDtype?: ActivationDtype;
   /** By layer, for a KV cache of int8. */
   readonly kvScales?: readonly LayerKvScales[] | undefined;
+  /** Adds inputs for adapters of up to this rank, in graphs whose activations are float32. */
+  readonly maxAdapterRank?: number | undefined;
 }

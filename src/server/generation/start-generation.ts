@@ -70,7 +70,8 @@ export async function startGeneration(
   if (context.config.logPrompts)
     record.prompt = await beginningOf(context, first, { client, signal });
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
-  const granted = grant(grammar ? withGrammar(request, grammar) : request, caller, context.config);
+  const asked = grammar ? withGrammar(request, grammar) : request;
+  const granted = grant(withAdapter(asked, context.adapter), caller, context.config);
   const resumed = caller.answer?.start(request, context.model) ?? [];
   const settle = await caller.meter?.charge(mostTokens(request));
   const deltas = fanOut(context.generator, { ...granted, resumed }, signal);
@@ -177,6 +178,11 @@ function grant(
     record,
   }));
   return { ...request, prompts };
+}
+
+function withAdapter(request: FanOutRequest, adapter: ModelContext['adapter']): FanOutRequest {
+  if (!adapter) return request;
+  return { ...request, prompts: request.prompts.map((prompt) => ({ ...prompt, adapter })) };
 }
 
 function withGrammar(request: FanOutRequest, grammar: GrammarSpec): FanOutRequest {

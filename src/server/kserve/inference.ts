@@ -1,9 +1,14 @@
 /** From a checked request to the model that answers it, over REST and gRPC alike. */
 import type { Caller } from '../../front/caller.ts';
-import type { Lease } from '../../front/registry/lease.ts';
-import type { AnyRuntime, ServerContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
 import { requireServing } from '../generation/start-generation.ts';
-import { type AcquiredModel, acquireNamed, modelOf, requireText } from '../model-access.ts';
+import {
+  type AcquiredModel,
+  acquireNamed,
+  modelOf,
+  type NamedLease,
+  requireText,
+} from '../model-access.ts';
 import { encoderModel } from './encoder-model.ts';
 import type { InferRequest, InferResponse } from './infer-request.ts';
 import type { InferenceModel } from './inference-kind.ts';
@@ -12,7 +17,7 @@ import { textModel } from './text-generation.ts';
 
 type Target = Pick<InferRequest, 'model' | 'version'>;
 
-function inferenceModel(context: ServerContext, lease: Lease<AnyRuntime>): InferenceModel {
+function inferenceModel(context: ServerContext, lease: NamedLease): InferenceModel {
   const { runtime, definition } = lease;
   switch (runtime.kind) {
     case 'text':

@@ -1,6 +1,8 @@
 /** /v1/models: what is served here. */
+import { basename } from 'node:path';
 import type { Hono } from 'hono';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
+import { allAdapters, findAdapter, type FoundAdapter } from '../adapters/find-adapter.ts';
 import { llamaStatus } from '../admin/llama-status.ts';
 import type { AnyRuntime, ServerContext, ServerEnv } from '../context.ts';
 import { modelNotFound } from '../errors.ts';
@@ -21,7 +23,12 @@ export function modelRoutes(app: Hono<ServerEnv>, context: ServerContext): void 
     const all = context.models.list();
     const several = severalVersions(all);
     const info = all.find((each) => modelIdOf(several, each) === id);
-    if (info === undefined) throw modelNotFound(id);
+    if (info === undefined) {
+      const adapter = findAdapter(context, id);
+      if (adapter === null) throw modelNotFound(id);
+      const models = await describeModels(context, describeStatus);
+      return c.json(describeAdapter(adapter, models));
+    }
     return c.json(await describeModel(context, info, id, describeStatus));
   });
 }
@@ -29,12 +36,13 @@ export function modelRoutes(app: Hono<ServerEnv>, context: ServerContext): void 
 type StatusOf = (info: ModelInfo) => JsonObject;
 
 /** Each model once by its name; where there are several versions, each by name@version. */
-function describeModels(context: ServerContext, statusOf: StatusOf): Promise<JsonObject[]> {
+async function describeModels(context: ServerContext, statusOf: StatusOf): Promise<JsonObject[]> {
   const all = context.models.list();
   const several = severalVersions(all);
-  return Promise.all(
+  const described = await Promise.all(
     all.map((info) => describeModel(context, info, modelIdOf(several, info), statusOf)),
   );
+  return [...described, ...allAdapters(context).map((found) => describeAdapter(found, described))];
 }
 
 /** Of what is not loaded, what its files say. */
@@ -60,6 +68,16 @@ async function describeModel(
     version,
     status: statusOf(info),
   };
+}
+
+/** As its model, whose child it is. */
+function describeAdapter(
+  { adapter: { name, path }, base }: FoundAdapter,
+  models: readonly JsonObject[],
+): JsonObject {
+  const parent = models.find(({ root, version }) => root === base.name && version === base.version);
+  // Not where it lies on this machine.
+  return { ...parent, id: name, root: basename(path), parent: parent?.['id'] ?? base.name };
 }
 
 /** Longest text in tokens; null for what takes none. */

@@ -1,6 +1,7 @@
 /** The request bodies for the documentation: the same schemas that check them. */
 import { z } from 'zod';
 import { logLevelBody, modelBody } from '../schemas/admin.ts';
+import { loadAdapterBody, unloadAdapterBody } from '../schemas/adapters.ts';
 import { anthropicMessage, countTokensBody, messagesBody } from '../schemas/anthropic.ts';
 import {
   chatCompletionBody,
@@ -65,6 +66,8 @@ export const documentedBodies = {
   ollamaEmbeddings: ollamaEmbeddingsBody,
   loadModel: modelBody,
   logLevel: logLevelBody,
+  loadAdapter: loadAdapterBody,
+  unloadAdapter: unloadAdapterBody,
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
   embeddings: embeddingsSchema.extend({ input: prompt }),
   rerank: rerankSchema,

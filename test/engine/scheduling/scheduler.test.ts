@@ -15,6 +15,20 @@ describe('admission', () => {
     expect(run.step()).toMatchObject({ 2: 'token 5', 3: expect.stringMatching('^tokens 0 to') });
   });
 
+  it('runs so many adapters at once; others wait, and are overtaken', () => {
+    const run = new ScheduledRun({ maxNumSeqs: 8, maxAdapters: 2 });
+    const adapter = (id: string) => ({ adapter: { id, path: id, scale: 1 } });
+    run.add(1, 4, adapter('a'));
+    run.add(2, 4, { ...adapter('b'), maxTokens: 1 });
+    run.add(3, 4, adapter('c'));
+    run.add(4, 4, adapter('a'));
+    run.add(5, 4);
+    run.step();
+    expect([run.running, run.waiting]).toEqual([[1, 4, 5], [3]]);
+    run.step();
+    expect([run.running, run.waiting]).toEqual([[1, 3, 4, 5], []]);
+  });
+
   it('leaves every running sequence a page to grow into', () => {
     // 4 pages of 16 positions; a prompt of 30 tokens takes two.
     const run = new ScheduledRun({ maxPages: 4 });

@@ -5,6 +5,9 @@ import { QUESTION } from './question.ts';
 const ADMIN_NOTES =
   'Takes the admin key or, where the server has no keys, a request from this machine. Refused with --model-control none and poll.';
 
+const ADAPTER_NOTES =
+  'Takes the admin key or, where the server has no keys, a request from this machine.';
+
 export const MODEL_OPERATIONS: readonly Operation[] = [
   {
     method: 'get',
@@ -40,6 +43,30 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
     notes: ADMIN_NOTES,
     body: bodies.loadModel,
     answer: { success: true },
+  },
+  {
+    method: 'post',
+    path: '/v1/load_lora_adapter',
+    tag: 'Models',
+    summary: 'Load a LoRA adapter out of --lora-dir; requests pick it as their model',
+    notes: ADAPTER_NOTES,
+    body: bodies.loadAdapter,
+    answerType: 'text/plain',
+  },
+  {
+    method: 'post',
+    path: '/v1/unload_lora_adapter',
+    tag: 'Models',
+    summary: 'Forget a LoRA adapter; requests that run with it go on',
+    notes: ADAPTER_NOTES,
+    body: bodies.unloadAdapter,
+    answerType: 'text/plain',
+  },
+  {
+    method: 'get',
+    path: '/lora-adapters',
+    tag: 'Models',
+    summary: 'List LoRA adapters, as llama-server does',
   },
   {
     method: 'get',

@@ -1,0 +1,51 @@
+import { ADAPTER_MASK } from '../../model/graph/live-adapter-shape.ts';
+import type { IoBinding } from '../../ort/io-binding.ts';
+import { Tensor } from '../../ort/tensor.ts';
+import type { Segment } from '../step.ts';
+import type { AdapterSlots } from './adapter-slots.ts';
+
+/** Tells whose token is at each place of a run; undefined for padding. Called where it matters. */
+export type TokenOwners = () => readonly (Segment | undefined)[];
+
+/** What a binding's runs are told of adapters. */
+export class AdapterMask {
+  readonly #binding: IoBinding;
+  readonly #slots: AdapterSlots;
+  #numActive = 0;
+  #mask: { values: Float32Array; tensor: Tensor } | undefined;
+
+  constructor(binding: IoBinding, slots: AdapterSlots) {
+    this.#binding = binding;
+    this.#slots = slots;
+  }
+
+  /** @param numTokens of the run, padding after the owners' included */
+  fill(owners: TokenOwners, numTokens: number): void {
+    const { numActive } = this.#slots;
+    if (numActive !== this.#numActive) {
+      for (const [name, tensor] of this.#slots.tensors()) this.#binding.bindInput(name, tensor);
+      this.#numActive = numActive;
+    }
+    const values = this.#values(numTokens, numActive).fill(0);
+    for (const [place, segment] of owners().entries()) {
+      const adapter = segment?.sequence.request.adapter;
+      if (adapter) values[place * numActive + this.#slots.slotOf(adapter)] = adapter.scale;
+    }
+  }
+
+  #values(numTokens: number, numActive: number): Float32Array {
+    const before = this.#mask;
+    const [tokens, slots] = before?.tensor.shape ?? [];
+    if (before && tokens === numTokens && slots === numActive) return before.values;
+    const values = new Float32Array(numTokens * numActive);
+    const tensor = Tensor.over('float', [numTokens, numActive], values);
+    this.#binding.bindInput(ADAPTER_MASK, tensor);
+    before?.tensor.release();
+    this.#mask = { values, tensor };
+    return values;
+  }
+
+  release(): void {
+    this.#mask?.tensor.release();
+  }
+}

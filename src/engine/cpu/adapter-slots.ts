@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+
+import { adapterInputs, type LiveAdapterShape } from '../../model/graph/live-adapter-shape.ts';
+import {
+  parseSafetensorsHeader,
+  safetensorsHeaderBytes,
+} from '../../model/huggingface/safetensors-header.ts';
+import { Tensor } from '../../ort/tensor.ts';
+import type { EngineAdapter } from '../request.ts';
+
+export interface AdapterLimits {
+  /** Different adapters in one step. */
+  readonly maxActive: number;
+  /** Adapters whose files are kept in memory. */
+  readonly maxCached: number;
+}
+
+interface SlotContent {
+  readonly id: string;
+  lastUsed: number;
+}
+
+/**
+ * Room for the adapters that a run multiplies with, side by side. What is in the slots stays there until
+ * its place is needed: the one that was used longest ago goes.
+ */
+export class AdapterSlots {
+  readonly #shape: LiveAdapterShape;
+  readonly #limits: AdapterLimits;
+  readonly #slots: (SlotContent | null)[];
+  /** By name of an input, all slots. */
+  readonly #memory = new Map<string, Float32Array<ArrayBuffer>>();
+  /** Files by adapter, the one used last at the end. */
+  readonly #files = new Map<string, ReadonlyMap<string, Float32Array>>();
+  /** By number of slots. */
+  readonly #tensors = new Map<number, ReadonlyMap<string, Tensor>>();
+  #clock = 0;
+  #numActive = 1;
+
+  constructor(shape: LiveAdapterShape, limits: AdapterLimits) {
+    this.#shape = shape;
+    this.#limits = limits;
+    this.#slots = Array.from({ length: limits.maxActive }, () => null);
+    for (const { name, parts, rows, columns } of shape.matrices) {
+      const height = limits.maxActive * parts * shape.maxRank;
+      const [down, up] = adapterInputs(name);
+      this.#memory.set(down, new Float32Array(height * columns));
+      this.#memory.set(up, new Float32Array(height * rows));
+    }
+  }
+
+  /** Slots that the next run multiplies with: the first so many, at least one. */
+  get numActive(): number {
+    return this.#numActive;
+  }
+
+  /**
+   * Puts adapters into slots for the runs of a step.
+   * @param wanted at most `maxActive` different ones
+   * @returns by adapter that can't be had, why
+   */
+  assign(wanted: ReadonlyMap<string, EngineAdapter>): Map<string, string> {
+    const failures = new Map<string, string>();
+    this.#numActive = 1;
+    for (const adapter of wanted.values()) {
+      try {
+        const slot = this.#slotFor(adapter, wanted);
+        this.#numActive = Math.max(this.#numActive, slot + 1);
+      } catch (error) {
+        failures.set(adapter.id, error instanceof Error ? error.message : String(error));
+      }
+    }
+    return failures;
+  }
+
+  /** @throws RangeError when it has none */
+  slotOf({ id }: EngineAdapter): number {
+    const slot = this.#slots.findIndex((content) => content?.id === id);
+    if (slot === -1) throw new RangeError('an adapter has no slot');
+    return slot;
+  }
+
+  /** What a graph is given, over the slots that are active. */
+  tensors(): ReadonlyMap<string, Tensor> {
+    const known = this.#tensors.get(this.#numActive);
+    if (known) return known;
+    const tensors = new Map<string, Tensor>();
+    for (const { name, parts, rows, columns } of this.#shape.matrices) {
+      const height = this.#numActive * parts * this.#shape.maxRank;
+      const [down, up] = adapterInputs(name);
+      tensors.set(down, this.#over(down, [height, columns]));
+      tensors.set(up, this.#over(up, [height, rows]));
+    }
+    this.#tensors.set(this.#numActive, tensors);
+    return tensors;
+  }
+
+  release(): void {
+    for (const tensors of this.#tensors.values()) {
+      for (const tensor of tensors.values()) tensor.release();
+    }
+  }
+
+  #over(name: string, shape: readonly number[]): Tensor {
+    return Tensor.over('float', shape, this.#memory.get(name) ?? new Float32Array());
+  }
+
+  #slotFor(adapter: EngineAdapter, wanted: ReadonlyMap<string, EngineAdapter>): number {
+    const found = this.#slots.findIndex((content) => content?.id === adapter.id);
+    const slot = found === -1 ? this.#freeSlot(wanted) : found;
+    if (found === -1) this.#fill(slot, adapter);
+    this.#slots[slot] = { id: adapter.id, lastUsed: ++this.#clock };
+    return slot;
+  }
+
+  /** The first that is empty, or else the one used longest ago. */
+  #freeSlot(wanted: ReadonlyMap<string, EngineAdapter>): number {
+    const empty = this.#slots.indexOf(null);
+    if (empty !== -1) return empty;
+    let oldest = -1;
+    for (const [slot, content] of this.#slots.entries()) {
+      if (content === null || wanted.has(content.id)) continue;
+      if (oldest === -1 || content.lastUsed < (this.#slots[oldest]?.lastUsed ?? 0)) oldest = slot;
+    }
+    if (oldest === -1) throw new RangeError(`a step has more than ${this.#slots.length} adapters`);
+    return oldest;
+  }
+
+  #fill(slot: number, adapter: EngineAdapter): void {
+    const file = this.#file(adapter);
+    // Until it is whole: reading may fail.
+    this.#slots[slot] = null;
+    for (const { name, parts, rows, columns } of this.#shape.matrices) {
+      const height = parts * this.#shape.maxRank;
+      const [down, up] = adapterInputs(name);
+      for (const [input, key, width] of [
+        [down, `${name}.down`, columns],
+        [up, `${name}.up`, rows],
+      ] as const) {
+        const start = slot * height * width;
+        const target = this.#memory.get(input)?.subarray(start, start + height * width);
+        const values = file.get(key);
+        if (values) target?.set(values);
+        else target?.fill(0);
+      }
+    }
+  }
+
+  #file(adapter: EngineAdapter): ReadonlyMap<string, Float32Array> {
+    const { id, path } = adapter;
+    const file = this.#files.get(id) ?? readTensors(path);
+    this.#files.delete(id);
+    this.#files.set(id, file);
+    for (const other of this.#files.keys()) {
+      if (this.#files.size <= this.#limits.maxCached) break;
+      this.#files.delete(other);
+    }
+    return file;
+  }
+}
+
+/** @throws Error when the file can't be read */
+function readTensors(path: string): ReadonlyMap<string, Float32Array> {
+  const bytes = readFileSync(path);
+  const length = safetensorsHeaderBytes(bytes, bytes.length, path);
+  const entries = parseSafetensorsHeader(bytes.subarray(8, 8 + length), bytes.length, path);
+  return new Map(
+    [...entries].map(([name, { offset, byteLength }]) => [
+      name,
+      new Float32Array(Uint8Array.from(bytes.subarray(offset, offset + byteLength)).buffer),
+    ]),
+  );
+}

@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+import { writingToCache } from '../build/cache-error.ts';
+import { contentHash, sha256 } from '../build/content-hash.ts';
+import { fileExists } from '../build/file-exists.ts';
+import { layerMatrices } from '../graph/layer-matrices.ts';
+import type { LiveAdapterShape } from '../graph/live-adapter-shape.ts';
+import { inRotaryOrder } from '../graph/rotary-order.ts';
+import type { DecoderConfig } from '../huggingface/config.ts';
+import { ModelError } from '../model-error.ts';
+import type { MatrixSource } from '../quantize/matrix-source.ts';
+import { adapterFiles, LoraAdapter, type LoraPair } from './lora-adapter.ts';
+import { requireFitting } from './merged-weights.ts';
+
+/** Raised whenever the file changes. */
+const FORMAT_VERSION = 1;
+
+/** An adapter as the engine reads it: for each matrix that it has, its two parts for one slot. */
+export interface LiveAdapterFile {
+  /** The same for adapters of the same content. */
+  readonly id: string;
+  /** Absolute path: a safetensors file. */
+  readonly path: string;
+}
+
+/** The matrices of a model that live adapters are added to. */
+export function liveAdapterShape(config: DecoderConfig, maxRank: number): LiveAdapterShape {
+  const matrices = [];
+  for (let layer = 0; layer < config.numLayers; layer++) {
+    for (const { name, tensors, columns } of layerMatrices(config, layer)) {
+      const rows = tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
+      matrices.push({ name, parts: tensors.length, rows, columns });
+    }
+  }
+  return { maxRank, matrices };
+}
+
+/**
+ * Writes an adapter's file into the cache, or finds it there.
+ * @param folder as PEFT stores it
+ * @throws {ModelError} if the model can't have it beside others, or at all
+ */
+export async function prepareLiveAdapter(
+  folder: string,
+  config: DecoderConfig,
+  maxRank: number,
+  cacheDirectory: string,
+): Promise<LiveAdapterFile> {
+  const hashes = [];
+  for (const file of await adapterFiles(folder)) {
+    hashes.push(await contentHash(file, join(cacheDirectory, 'content-hashes')));
+  }
+  const id = sha256(JSON.stringify({ FORMAT_VERSION, maxRank, hashes, config }));
+  const path = join(cacheDirectory, 'adapters', `${id}.safetensors`);
+  if (await fileExists(path)) return { id, path };
+  const adapter = await LoraAdapter.open(folder);
+  try {
+    requireFitting(adapter, config);
+    requireLive(adapter, config);
+    const tensors = await tensorsOf(adapter, config, maxRank);
+    await writingToCache(cacheDirectory, 'the adapter', async () => {
+      await mkdir(dirname(path), { recursive: true });
+      const unfinished = `${path}.${randomBytes(6).toString('hex')}`;
+      await writeFile(unfinished, piecesOf(tensors), { flush: true });
+      await rename(unfinished, path);
+    });
+  } finally {
+    await adapter.close();
+  }
+  return { id, path };
+}
+
+/** What can only be merged is refused. */
+function requireLive(adapter: LoraAdapter, { family }: DecoderConfig): void {
+  const refuse = (what: string): never => {
+    throw new ModelError(
+      `${adapter.path} has ${what}, which --adapter merges, and no request picks`,
+    );
+  };
+  if (adapter.config.isDora) refuse('DoRA');
+  const [replaced] = adapter.replacedTensors();
+  if (replaced !== undefined) refuse(`a whole "${replaced}" (modules_to_save)`);
+  const { embedding, lmHead } = family.tensors;
+  const end = [embedding, lmHead].find((name) => adapter.has(name));
+  if (end !== undefined) refuse(`an adapter of "${end}"`);
+}
+
+interface FloatTensor {
+  readonly shape: readonly [number, number];
+  readonly values: Float32Array;
+}
+
+async function tensorsOf(
+  adapter: LoraAdapter,
+  config: DecoderConfig,
+  maxRank: number,
+): Promise<Map<string, FloatTensor>> {
+  const tensors = new Map<string, FloatTensor>();
+  for (let layer = 0; layer < config.numLayers; layer++) {
+    for (const source of layerMatrices(config, layer)) {
+      const isAdapted = source.tensors.some(({ name }) => adapter.has(moduleOf(name)));
+      if (!isAdapted) continue;
+      const { down, up } = await stacked(adapter, config, source, maxRank);
+      tensors.set(`${source.name}.down`, down);
+      tensors.set(`${source.name}.up`, up);
+    }
+  }
+  return tensors;
+}
+
+/** The parts' matrices below each other; what comes out of each goes to its own rows of the layer. */
+async function stacked(
+  adapter: LoraAdapter,
+  config: DecoderConfig,
+  { tensors, columns }: MatrixSource,
+  maxRank: number,
+) {
+  const height = tensors.length * maxRank;
+  const width = tensors.reduce((sum, { rows }) => sum + rows, 0);
+  const down = new Float32Array(height * columns);
+  const up = new Float32Array(height * width);
+  let firstRow = 0;
+  for (const [index, { name, rows }] of tensors.entries()) {
+    const pair = await adapter.pair(moduleOf(name), [rows, columns]);
+    if (pair !== null) {
+      if (pair.rank > maxRank) {
+        throw new ModelError(
+          `${adapter.path} has rank ${pair.rank}, and --max-lora-rank is ${maxRank}`,
+        );
+      }
+      const first = index * maxRank;
+      down.set(pair.a, first * columns);
+      const b = await rowsInOrder(config, name, rows, pair);
+      for (let row = 0; row < rows; row++) {
+        for (let place = 0; place < pair.rank; place++) {
+          const value = pair.scaling * (b[row * pair.rank + place] ?? 0);
+          up[(first + place) * width + firstRow + row] = value;
+        }
+      }
+    }
+    firstRow += rows;
+  }
+  return {
+    down: { shape: [height, columns] as const, values: down },
+    up: { shape: [height, width] as const, values: up },
+  };
+}
+
+/** B with its rows where the graph has those of the matrix. */
+function rowsInOrder(
+  config: DecoderConfig,
+  name: string,
+  rows: number,
+  { rank, b }: LoraPair,
+): Promise<Float32Array> {
+  const source = { get: async () => b, close: async () => {} };
+  return inRotaryOrder(config, source).get(name, [rows, rank]);
+}
+
+function moduleOf(name: string): string {
+  return name.replace(/\.weight$/, '');
+}
+
+/** A safetensors file, in pieces: as a whole it would hold up what else this thread does. */
+function* piecesOf(tensors: ReadonlyMap<string, FloatTensor>): Generator<Uint8Array> {
+  const header: Record<string, unknown> = {};
+  let end = 0;
+  for (const [name, { shape, values }] of tensors) {
+    header[name] = { dtype: 'F32', shape, data_offsets: [end, end + values.byteLength] };
+    end += values.byteLength;
+  }
+  const text = JSON.stringify(header);
+  // Numbers begin at multiples of 8.
+  const padded = Buffer.from(text.padEnd(Math.ceil(text.length / 8) * 8));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(padded.length));
+  yield length;
+  yield padded;
+  for (const { values } of tensors.values()) {
+    yield new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  }
+}

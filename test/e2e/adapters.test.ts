@@ -1,0 +1,179 @@
+/** LoRA adapters that requests pick, on a real server. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RandomWeights } from '../../src/model/huggingface/random-weights.ts';
+import { post, stream } from '../support/http-client.ts';
+import { killNow, until } from '../support/processes.ts';
+import { engineOf, runToEnd, type ServerProcess, startServer } from '../support/server-process.ts';
+import { floatTensor, type RawTensor, writeSafetensors } from '../support/safetensors-writer.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+
+const HIDDEN = 256;
+const QUERIES = 256;
+const LAYERS = 6;
+const NAMES = ['one', 'two', 'three'];
+
+const cache = await temporaryCache();
+const adapters = join(cache.path, 'adapters-of-peft');
+let server: ServerProcess;
+
+/** An adapter of summit that changes what it says. */
+async function writeAdapter(name: string, seed: number, rank = 4): Promise<void> {
+  const random = new RandomWeights(seed);
+  const tensors: Record<string, RawTensor> = {};
+  for (let layer = 0; layer < LAYERS; layer++) {
+    for (const module of ['q_proj', 'o_proj']) {
+      const base = `base_model.model.model.layers.${layer}.self_attn.${module}`;
+      const shapes = { lora_A: [rank, HIDDEN], lora_B: [QUERIES, rank] };
+      for (const [part, shape] of Object.entries(shapes)) {
+        const key = `${base}.${part}.weight`;
+        tensors[key] = floatTensor(shape, await random.get(key, shape));
+      }
+    }
+  }
+  const folder = join(adapters, name);
+  await mkdir(folder, { recursive: true });
+  await writeSafetensors(join(folder, 'adapter_model.safetensors'), tensors);
+  const config = { peft_type: 'LORA', r: rank, lora_alpha: rank * 400, target_modules: [] };
+  await writeFile(join(folder, 'adapter_config.json'), JSON.stringify(config));
+}
+
+beforeAll(async () => {
+  for (const [index, name] of [...NAMES, 'four'].entries()) await writeAdapter(name, index + 1);
+  await writeAdapter('large', 9, 32);
+  server = await startServer(
+    [
+      '--lora-modules',
+      NAMES.map((name) => `${name}=${join(adapters, name)}`).join(','),
+      '--lora-dir',
+      adapters,
+      '--max-loras',
+      '2',
+    ],
+    cache.env,
+  );
+}, 120_000);
+afterAll(async () => {
+  await server.stop();
+  await cache.remove();
+});
+
+const say = (model: string, content = 'Tell me a story about a fox.') => ({
+  model,
+  messages: [{ role: 'user', content }],
+  temperature: 0,
+  max_tokens: 48,
+  ignore_eos: true,
+});
+
+async function answer(model: string, content?: string): Promise<string> {
+  const { text } = await stream(`${server.url}/v1/chat/completions`, say(model, content));
+  return text;
+}
+
+async function load(body: object): Promise<Response> {
+  return post(`${server.url}/v1/load_lora_adapter`, body);
+}
+
+describe('adapters', () => {
+  it('are models whose parent is theirs', async () => {
+    const response = await fetch(`${server.url}/v1/models`);
+    const { data }: { data: { id: string; parent: string | null; root: string }[] } = JSON.parse(
+      await response.text(),
+    );
+    expect(data.map(({ id, parent, root }) => [id, parent, root])).toEqual([
+      ['summit', null, 'summit'],
+      ...NAMES.map((name) => [name, 'summit', name]),
+    ]);
+    expect(server.output()).toMatch(/kernels +|adapters|fp32/);
+  });
+
+  it('say what they alone say, and so does the model, whatever runs beside them', async () => {
+    const models = ['summit', ...NAMES];
+    const alone: string[] = [];
+    for (const model of models) alone.push(await answer(model));
+    expect(new Set(alone).size).toBe(models.length);
+    // Three of them wait for two places.
+    const twice = [...models, ...models, ...models];
+    const together = await Promise.all(twice.map((model) => answer(model)));
+    expect(together).toEqual([...alone, ...alone, ...alone]);
+  });
+
+  it('share no cached prefix with the model or each other', async () => {
+    const prompt = `Read this first: ${'the quick brown fox jumps over the lazy dog. '.repeat(20)}`;
+    const first = [];
+    for (const model of ['summit', 'one', 'two']) first.push(await answer(model, prompt));
+    for (const [index, model] of ['summit', 'one', 'two'].entries()) {
+      expect(await answer(model, prompt)).toBe(first[index]);
+    }
+    expect(new Set(first).size).toBe(3);
+  });
+
+  it('are named by the answer', async () => {
+    const response = await post(`${server.url}/v1/chat/completions`, say('two'));
+    expect(await response.json()).toMatchObject({ model: 'two' });
+    const unknown = await post(`${server.url}/v1/chat/completions`, say('nobody'));
+    expect(unknown.status).toBe(404);
+  });
+
+  it('go on with the same text in the process after one that died', async () => {
+    const models = ['summit', 'one', 'two', 'one'];
+    const expected = await Promise.all(models.map((model) => answer(model)));
+    const before = engineOf(server);
+    let isKilled = false;
+    const texts = await Promise.all(
+      models.map(async (model) => {
+        const { text } = await stream(`${server.url}/v1/chat/completions`, say(model), () => {
+          if (!isKilled) isKilled = killNow(before);
+        });
+        return text;
+      }),
+    );
+    expect(isKilled).toBe(true);
+    expect(texts).toEqual(expected);
+    await until(() => engineOf(server) !== before, 30_000, 'another engine');
+  });
+
+  it('come and go while the server runs', async () => {
+    const response = await load({ lora_name: 'fourth', lora_path: 'four' });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe("Success: LoRA adapter 'fourth' added successfully.");
+    expect(await answer('fourth')).not.toBe(await answer('summit'));
+    const list = await fetch(`${server.url}/lora-adapters`);
+    expect(await list.json()).toEqual(
+      [...NAMES, 'fourth'].map((path, id) => ({ id, path, scale: 1 })),
+    );
+    const unload = { lora_name: 'fourth' };
+    const unloaded = await post(`${server.url}/v1/unload_lora_adapter`, unload);
+    expect(unloaded.status).toBe(200);
+    expect((await post(`${server.url}/v1/chat/completions`, say('fourth'))).status).toBe(404);
+    expect((await post(`${server.url}/v1/unload_lora_adapter`, unload)).status).toBe(404);
+  });
+
+  it.each([
+    [{ lora_name: 'one', lora_path: 'four' }, 400, 'already'],
+    [{ lora_name: 'summit', lora_path: 'four' }, 400, 'already'],
+    [{ lora_name: 'x', lora_path: '../adapters-of-peft/four' }, 400, 'refused'],
+    [{ lora_name: 'x', lora_path: '/etc' }, 400, 'refused'],
+    [{ lora_name: 'x', lora_path: 'nothing' }, 400, 'not a folder with an adapter'],
+    [{ lora_name: 'x', lora_path: 'large' }, 400, 'rank 32, and --max-lora-rank is 16'],
+    [{ lora_name: 'a\u0000b', lora_path: 'four' }, 400, 'expected letters'],
+    [{ lora_path: 'four' }, 400, 'lora_name'],
+  ])('are not loaded by %j', async (body, status, message) => {
+    const response = await load(body);
+    expect(response.status).toBe(status);
+    expect(await response.text()).toContain(message);
+  });
+});
+
+it.each([
+  [['--lora-modules', 'summit=x'], 'the model is called summit'],
+  [['--lora-modules', 'a=/nowhere'], 'is not a folder with an adapter'],
+  [['--lora-dir', 'x', '--kernels', 'native', '--precision', 'int8'], 'ours add no LoRA adapters'],
+  [['--lora-dir', 'x', '--model', 'a=models/summit', '--model', 'b=models/foothill'], 'one model'],
+])('serve %j is refused in words', async (flags, message) => {
+  const { code, output } = await runToEnd(['serve', '--port', '0', ...flags], cache.env);
+  expect(code).not.toBe(0);
+  expect(output).toContain(message);
+});

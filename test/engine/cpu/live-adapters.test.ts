@@ -1,0 +1,186 @@
+/** Adapters that are picked while the model runs, against PEFT and against themselves alone. */
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+
+import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
+import type { EngineAdapter } from '../../../src/engine/request.ts';
+import { argmax } from '../../../src/engine/sampling/sampler.ts';
+import { Sequence } from '../../../src/engine/sequence.ts';
+import { segmentOf } from '../../../src/engine/step.ts';
+import { prepareLiveAdapter } from '../../../src/model/adapters/live-adapter-file.ts';
+import { prepareModel } from '../../../src/model/build/prepare-model.ts';
+import type { Precision } from '../../../src/model/build/manifest.ts';
+import { inspectModelFolder } from '../../../src/model/huggingface/model-folder.ts';
+import { engineRequest } from '../../support/engine-requests.ts';
+import { temporaryCache } from '../../support/temporary-cache.ts';
+
+const FIXTURES = 'test/fixtures';
+const MAX_LENGTH = 64;
+const MAX_RANK = 8;
+
+const cache = await temporaryCache();
+afterAll(() => cache.remove());
+
+const referenceSchema = z.object({
+  family: z.string(),
+  ids: z.array(z.number()),
+  greedy: z.array(z.number()),
+  logits: z.array(z.number()),
+});
+
+async function referenceOf(name: string) {
+  const path = join(FIXTURES, 'adapters', name, 'reference.json');
+  return referenceSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+}
+
+async function prepared(family: string, name: string, scale = 1): Promise<EngineAdapter> {
+  const folder = await inspectModelFolder(join(FIXTURES, 'families', family), MAX_LENGTH);
+  if (folder.kind === 'export') throw new Error('not a folder');
+  const adapter = join(FIXTURES, 'adapters', name);
+  return { ...(await prepareLiveAdapter(adapter, folder.config, MAX_RANK, cache.path)), scale };
+}
+
+async function openDecoder(family: string, maxActive: number, precision: Precision = 'fp32') {
+  const model = await prepareModel(
+    { kind: 'folder', path: join(FIXTURES, 'families', family) },
+    { precision, cacheDirectory: cache.path, maxModelLen: MAX_LENGTH, maxAdapterRank: MAX_RANK },
+  );
+  const adapters = { maxActive, maxCached: 1 };
+  return new CpuDecoder(model, { numSlots: 8, maxModelLen: MAX_LENGTH, adapters });
+}
+
+interface Text {
+  readonly ids: readonly number[];
+  readonly adapter: EngineAdapter | null;
+}
+
+/** Logits of all texts, step by step, whose greedy tokens are computed together. */
+function runTogether(decoder: CpuDecoder, texts: readonly Text[], numTokens: number) {
+  const sequences = texts.map(({ ids, adapter }, slot) => {
+    const sequence = new Sequence(engineRequest({ promptTokenIds: Int32Array.from(ids), adapter }));
+    sequence.slot = slot;
+    return { sequence, computed: 0, logits: [] as Float32Array[], tokens: [] as number[] };
+  });
+  for (let step = 0; step < numTokens; step++) {
+    const segments = sequences.map(({ sequence, computed }) =>
+      segmentOf(sequence, sequence.numTokens - computed, computed),
+    );
+    const { logits, failures } = decoder.execute({ cacheOperations: [], segments });
+    expect(failures).toEqual([]);
+    for (const text of sequences) {
+      const found = logits.find(({ segment }) => segment.sequence === text.sequence);
+      const row = found?.logits[0]?.slice() ?? new Float32Array();
+      text.computed = text.sequence.numTokens;
+      text.logits.push(row);
+      text.tokens.push(argmax(row));
+      text.sequence.append(argmax(row));
+    }
+  }
+  return sequences.map(({ logits, tokens }) => ({ logits, tokens }));
+}
+
+function deviation(actual: ArrayLike<number> | undefined, expected: ArrayLike<number>): number {
+  const values = Array.from(expected);
+  const largest = Math.max(...values.map(Math.abs));
+  return Math.max(...values.map((value, i) => Math.abs(value - (actual?.[i] ?? NaN)))) / largest;
+}
+
+describe.each(['llama-all', 'llama-query', 'llama-patterns', 'qwen3-rslora', 'phi3'])(
+  '%s',
+  (name) => {
+    it('gives the logits and greedy tokens of PEFT, and leaves the model as it is', async () => {
+      const { family, ids, greedy, logits } = await referenceOf(name);
+      const decoder = await openDecoder(family, 2);
+      const adapter = await prepared(family, name);
+      const [adapted, plain, muted] = runTogether(
+        decoder,
+        [
+          { ids, adapter },
+          { ids, adapter: null },
+          { ids, adapter: { ...adapter, scale: 0 } },
+        ],
+        greedy.length,
+      );
+      decoder.release();
+      expect(deviation(adapted?.logits[0], logits)).toBeLessThan(1e-5);
+      expect(adapted?.tokens).toEqual(greedy);
+      expect(deviation(plain?.logits[0], logits)).toBeGreaterThan(0.05);
+      expect(muted).toEqual(plain);
+    });
+  },
+);
+
+describe('adapters in one batch', () => {
+  it.each(['fp32', 'int8'] as const)('in %s are each what they are alone', async (precision) => {
+    const { ids } = await referenceOf('llama-all');
+    const names = ['llama-all', 'llama-query', 'llama-patterns'];
+    const adapters = [null, ...(await Promise.all(names.map((name) => prepared('llama', name))))];
+    const texts = [...adapters, ...adapters].map((adapter, index) => ({
+      ids: ids.slice(index),
+      adapter,
+    }));
+    const together = await openDecoder('llama', 3, precision);
+    const batch = runTogether(together, texts, 8);
+    together.release();
+    for (const [index, text] of texts.entries()) {
+      const decoder = await openDecoder('llama', 3, precision);
+      const [alone] = runTogether(decoder, [text], 8);
+      decoder.release();
+      expect(batch[index]?.tokens, `text ${index}`).toEqual(alone?.tokens);
+      for (const [step, logits] of (alone?.logits ?? []).entries()) {
+        expect(deviation(batch[index]?.logits[step], logits)).toBeLessThan(1e-5);
+      }
+    }
+  });
+
+  it('take the place of others, the one used longest ago, and come back', async () => {
+    const { ids, greedy } = await referenceOf('llama-all');
+    const decoder = await openDecoder('llama', 1);
+    for (const name of ['llama-all', 'llama-query', 'llama-all', 'llama-patterns', 'llama-query']) {
+      const reference = await referenceOf(name);
+      const adapter = await prepared('llama', name);
+      const [text] = runTogether(decoder, [{ ids, adapter }], greedy.length);
+      expect(text?.tokens, name).toEqual(reference.greedy);
+    }
+    decoder.release();
+  });
+
+  it('fail alone where their file is gone', async () => {
+    const { ids } = await referenceOf('llama-all');
+    const decoder = await openDecoder('llama', 2);
+    const adapter = await prepared('llama', 'llama-all');
+    const gone = { ...adapter, id: 'gone', path: join(cache.path, 'gone') };
+    const segments = [gone, null].map((each, slot) => {
+      const request = engineRequest({ promptTokenIds: Int32Array.from(ids), adapter: each });
+      const sequence = new Sequence(request);
+      sequence.slot = slot;
+      return segmentOf(sequence, ids.length);
+    });
+    const { logits, failures } = decoder.execute({ cacheOperations: [], segments });
+    decoder.release();
+    expect(failures).toMatchObject([{ message: expect.stringContaining('ENOENT') }]);
+    expect(logits).toHaveLength(1);
+  });
+});
+
+describe('what can only be merged', () => {
+  it.each([
+    ['gemma2', 'gemma2-dora', /DoRA, which --adapter merges/],
+    ['granite', 'granite-saved', /modules_to_save\), which --adapter merges/],
+    ['olmo2', 'olmo2-embedding', /which --adapter merges/],
+  ])('of %s, %s is refused', async (family, name, message) => {
+    await expect(prepared(family, name)).rejects.toThrow(message);
+  });
+
+  it('is a rank above the limit, too', async () => {
+    const folder = await inspectModelFolder(join(FIXTURES, 'families', 'llama'));
+    if (folder.kind === 'export') throw new Error('not a folder');
+    const adapter = join(FIXTURES, 'adapters', 'llama-patterns');
+    const made = prepareLiveAdapter(adapter, folder.config, 4, cache.path);
+    await expect(made).rejects.toThrow(/has rank 8, and --max-lora-rank is 4/);
+    await rm(join(cache.path, 'adapters'), { recursive: true, force: true });
+  });
+});
