@@ -24,7 +24,7 @@ import { inspectModelFolder } from '../huggingface/model-folder.ts';
 import { createStagingDirectory, discard, publish, removeStaleStaging } from './staging.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 15;
+const FORMAT_VERSION = 16;
 
 /** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
 export type ModelSource =
