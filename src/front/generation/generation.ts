@@ -44,13 +44,10 @@ export interface GenerationRequest {
    * refuse it.
    */
   readonly isNextPart?: boolean;
-<<<<<<< HEAD
   /** Where it stands, if it began elsewhere. */
   readonly resumed?: ResumedChoice | undefined;
-=======
   /** What is added to the model's weights for it; nothing if null or left out. */
   readonly adapter?: EngineAdapter | null;
->>>>>>> eb04fef (LoRA adapters that requests pick as their model: --lora-modules, many in one batch, loaded and unloaded while the server runs; chairlift show says how weights are stored)
 }
 
 /** The tokens of one piece of a growing answer, whatever is made of their text. */
