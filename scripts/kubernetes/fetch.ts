@@ -1,0 +1,45 @@
+/**
+ * Fetches the schemas that the tests check deploy/kubernetes with, from Go modules, about 70 MB of
+ * which 6 MB are kept: `npx tsx scripts/kubernetes/fetch.ts`. Needs Go.
+ */
+import { execFileSync } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { SCHEMA_MODULES, type SchemaModule, schemaPath } from './schemas.ts';
+
+const downloaded = z.object({ Dir: z.string(), Sum: z.string() });
+
+/** @throws Error when the module is not the one that is expected */
+async function fetchModule({ module, sum, files }: SchemaModule): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'chairlift-schemas-'));
+  try {
+    const answer = execFileSync('go', ['mod', 'download', '-json', module], {
+      cwd: folder,
+      env: { ...process.env, GOPATH: join(folder, 'go'), GOFLAGS: '-mod=mod -modcacherw' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const { Dir: path, Sum: found } = downloaded.parse(JSON.parse(answer.toString()));
+    if (found !== sum) throw new Error(`${module} has the hash ${found}, not ${sum}`);
+    for (const file of files) {
+      const target = schemaPath(file);
+      await mkdir(dirname(target), { recursive: true });
+      // Under another name until it is whole.
+      const unfinished = `${target}.${process.pid}`;
+      await copyFile(join(path, file), unfinished);
+      await rename(unfinished, target);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const isThere = async (file: string) => (await stat(schemaPath(file)).catch(() => null)) !== null;
+
+for (const each of SCHEMA_MODULES) {
+  const there = await Promise.all(each.files.map(isThere));
+  if (there.includes(false)) await fetchModule(each);
+  for (const file of each.files)
+    console.log(`${schemaPath(file)} (${each.module}, ${each.license})`);
+}

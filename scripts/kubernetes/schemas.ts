@@ -1,0 +1,57 @@
+/** Where the schemas of Kubernetes' objects come from: Go modules, whose hashes are pinned. */
+import { join } from 'node:path';
+import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+
+export interface SchemaModule {
+  readonly module: string;
+  /** As Go's checksum database knows it. */
+  readonly sum: string;
+  readonly license: string;
+  /** Within the module. */
+  readonly files: readonly string[];
+}
+
+export const SCHEMA_MODULES: readonly SchemaModule[] = [
+  {
+    module: 'k8s.io/kubernetes@v1.34.1',
+    sum: 'h1:F3p8dtpv+i8zQoebZeK5zBqM1g9x1aIdnA5vthvcuUk=',
+    license: 'Apache-2.0',
+    files: ['api/openapi-spec/swagger.json'],
+  },
+  {
+    module: 'sigs.k8s.io/gateway-api@v1.4.0',
+    sum: 'h1:ZwlNM6zOHq0h3WUX2gfByPs2yAEsy/EenYJB78jpQfQ=',
+    license: 'Apache-2.0',
+    files: ['config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
+  },
+  {
+    module: 'sigs.k8s.io/gateway-api-inference-extension@v1.5.0',
+    sum: 'h1:w9Awt60cmI1vM7Y6N81h8wDCBP0WkmxpdI7GKY0v070=',
+    license: 'Apache-2.0',
+    files: [
+      'config/crd/bases/inference.networking.k8s.io_inferencepools.yaml',
+      // Under the group that it had before it moved to llm-d.ai.
+      'config/crd/bases/inference.networking.x-k8s.io_inferenceobjectives.yaml',
+    ],
+  },
+  {
+    module: 'github.com/kedacore/keda/v2@v2.18.0',
+    sum: 'h1:ttR223fii/4QJ0YvtrhcWHaEoezByb/t5CeFopjl6EI=',
+    license: 'Apache-2.0',
+    files: ['config/crd/bases/keda.sh_scaledobjects.yaml'],
+  },
+  {
+    module: 'github.com/kserve/kserve@v0.16.0',
+    sum: 'h1:kDkcAU5VMiZf4zhdDXH+UdAIgzXhs10GMv0d9r4qvTs=',
+    license: 'Apache-2.0',
+    files: [
+      'config/crd/full/serving.kserve.io_inferenceservices.yaml',
+      'config/crd/full/serving.kserve.io_servingruntimes.yaml',
+    ],
+  },
+];
+
+/** Where `fetch.ts` puts a file. */
+export function schemaPath(file: string): string {
+  return join(defaultCacheDirectory(), 'kubernetes-schemas', file.replaceAll('/', '_'));
+}
