@@ -5,6 +5,7 @@
  *   npm run simulate -- <experiment> [--machine <name>] [--requests <n>] [--load <x>] [--seed <n>]
  *                       [--policy <name>] [--svg <file>]
  *   npm run simulate -- soak [--machine <name>] [--seconds 7200]
+ *   npm run simulate -- fleet [flags: see fleet/main.ts]
  *
  * Without arguments it lists experiments and machines.
  */
@@ -12,6 +13,7 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { type Experiment, EXPERIMENTS } from './experiments.ts';
+import { fleet } from './fleet/main.ts';
 import type { Machine } from './machine.ts';
 import { type MachineName, MACHINES } from './machines.ts';
 import { plotSvg } from './plot.ts';
@@ -19,7 +21,10 @@ import { printResults, type Result } from './report.ts';
 import { simulate } from './simulation.ts';
 import { soak } from './soak.ts';
 
+const [command, ...rest] = process.argv.slice(2);
 const { values, positionals } = parseArgs({
+  // A fleet has flags of its own.
+  args: command === 'fleet' ? [command] : process.argv.slice(2),
   allowPositionals: true,
   options: {
     machine: { type: 'string', default: 'smollm2-135m-cpu' },
@@ -72,6 +77,7 @@ function listNames(): void {
   console.log('experiments:');
   for (const [name, { title }] of Object.entries(EXPERIMENTS)) console.log(`  ${name}: ${title}`);
   console.log('  soak: mixed load with clients that give up; checks counters, tokens and memory');
+  console.log('  fleet: replicas behind balancers; it has flags of its own, see fleet/main.ts');
   console.log('machines:');
   for (const [name, { description }] of Object.entries(MACHINES)) {
     console.log(`  ${name}: ${description}`);
@@ -81,7 +87,9 @@ function listNames(): void {
 const [name = ''] = positionals;
 if (!isMachineName(values.machine)) throw new Error(`there is no machine ${values.machine}`);
 const machine: Machine = MACHINES[values.machine];
-if (name === 'soak') {
+if (name === 'fleet') {
+  await fleet(rest);
+} else if (name === 'soak') {
   soak({ machine, seconds: count.parse(values.seconds), seed: count.parse(values.seed) });
 } else if (isExperimentName(name)) {
   const { title } = EXPERIMENTS[name];

@@ -26,6 +26,8 @@ export class Metrics {
   numArrived = 0;
   numFinished = 0;
   numCancelled = 0;
+  /** Ended in their middle with the machine that they were on. */
+  numCut = 0;
   /** Finished, and within the service level. */
   numGood = 0;
   numTokens = 0;
@@ -57,6 +59,10 @@ export class Metrics {
     this.numFinished++;
     const isPrompt = firstMs - arrivedMs <= this.#level.ttftMs;
     if (isPrompt && numSlowGaps <= SLOW_GAPS_ALLOWED * (numTokens - 1)) this.numGood++;
+  }
+
+  cut(): void {
+    this.numCut++;
   }
 
   cancelled(): void {

@@ -61,6 +61,11 @@ export class SimulatedEngine {
     return this.#scheduler.hasWork;
   }
 
+  /** Of the KV cache, 0 to 1: running sequences alone. */
+  get kvCacheUsage(): number {
+    return this.#kvCache.usage;
+  }
+
   get counters() {
     return {
       ...this.#scheduler.counters,

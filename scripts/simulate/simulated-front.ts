@@ -35,23 +35,27 @@ export class SimulatedFront {
   readonly #numPlaces: number;
   readonly #queue: FairQueue;
   readonly #live = new Map<number, Live>();
+  readonly #route: (request: SimulatedRequest) => void;
   #numTaken = 0;
   #nextId = 1;
   /** Arrived, and neither done nor given up. */
   #numOutstanding = 0;
   #numDropped = 0;
 
+  /** @param route where a client sends what comes next; here if left out */
   constructor(
     events: EventQueue,
     engine: EnginePort,
     metrics: Metrics,
     policy: Policy,
     maxNumSeqs: number,
+    route?: (request: SimulatedRequest) => void,
   ) {
     this.#events = events;
     this.#engine = engine;
     this.#metrics = metrics;
     this.#policy = policy;
+    this.#route = route ?? ((request) => this.arrive(request));
     this.#numPlaces = maxNumSeqs + Math.ceil(policy.lookahead * maxNumSeqs);
     // The queue's own aging time is a constant: another one is the same at another pace.
     this.#queue = new FairQueue(() => (events.nowMs * AGING_MS) / policy.agingMs);
@@ -62,6 +66,16 @@ export class SimulatedFront {
     return this.#numDropped;
   }
 
+  /** Requests that have no place in the engine yet. */
+  get numWaiting(): number {
+    return this.#queue.size;
+  }
+
+  /** Arrived, and neither done nor given up. */
+  get numOutstanding(): number {
+    return this.#numOutstanding;
+  }
+
   /** Schedules the next request of the traffic, which then schedules the one after it. */
   play(traffic: Traffic): void {
     const remaining = traffic[Symbol.iterator]();
@@ -69,11 +83,44 @@ export class SimulatedFront {
       const { value, done } = remaining.next();
       if (done === true) return;
       this.#events.schedule(value.atMs, () => {
-        this.#arrive(value.request);
+        this.arrive(value.request);
         scheduleNext();
       });
     };
     scheduleNext();
+  }
+
+  /** @param timeline of a request that came to another front first */
+  arrive(
+    request: SimulatedRequest,
+    timeline = this.#metrics.arrived(request.group, this.#events.nowMs),
+  ): void {
+    const id = this.#nextId++;
+    const live = { request, timeline, numTokens: 0, holdsPlace: false };
+    this.#live.set(id, live);
+    this.#numOutstanding++;
+    this.#queue.enqueue(() => Promise.resolve(this.#submit(id, live)), {
+      id: String(id),
+      client: this.#policy.queue === 'fair' ? request.client : '',
+      level: this.#policy.queue === 'fair' ? request.priority : 0,
+      cost: request.promptTokenIds.length + ASKED_TOKENS,
+    });
+    if (request.patienceMs !== undefined) {
+      this.#events.schedule(this.#events.nowMs + request.patienceMs, () => this.#giveUp(id));
+    }
+    this.#admit();
+  }
+
+  /**
+   * The machine is gone.
+   * @returns what was not begun, which a balancer may send elsewhere; the rest is cut
+   */
+  fail(): { readonly request: SimulatedRequest; readonly timeline: Timeline }[] {
+    const all = [...this.#live.values()];
+    this.#live.clear();
+    const notBegun = all.filter(({ numTokens }) => numTokens === 0);
+    for (let cut = notBegun.length; cut < all.length; cut++) this.#metrics.cut();
+    return notBegun;
   }
 
   /** @throws Error when a token was lost, doubled or changed */
@@ -106,24 +153,6 @@ export class SimulatedFront {
     );
   }
 
-  #arrive(request: SimulatedRequest): void {
-    const id = this.#nextId++;
-    const timeline = this.#metrics.arrived(request.group, this.#events.nowMs);
-    const live = { request, timeline, numTokens: 0, holdsPlace: false };
-    this.#live.set(id, live);
-    this.#numOutstanding++;
-    this.#queue.enqueue(() => Promise.resolve(this.#submit(id, live)), {
-      id: String(id),
-      client: this.#policy.queue === 'fair' ? request.client : '',
-      level: this.#policy.queue === 'fair' ? request.priority : 0,
-      cost: request.promptTokenIds.length + ASKED_TOKENS,
-    });
-    if (request.patienceMs !== undefined) {
-      this.#events.schedule(this.#events.nowMs + request.patienceMs, () => this.#giveUp(id));
-    }
-    this.#admit();
-  }
-
   #admit(): void {
     while (this.#numTaken < this.#numPlaces && this.#queue.size > 0) void this.#queue.dequeue()?.();
   }
@@ -142,7 +171,7 @@ export class SimulatedFront {
     this.#leave(id, live);
     const next = live.request.followUp?.(id);
     if (!next) return;
-    this.#events.schedule(this.#events.nowMs + next.afterMs, () => this.#arrive(next.request));
+    this.#events.schedule(this.#events.nowMs + next.afterMs, () => this.#route(next.request));
   }
 
   #giveUp(id: number): void {
