@@ -38,6 +38,10 @@ export const LIMITS = {
   priorities: { min: 0, max: 9 },
   /** Tokens of a prompt that are logged, with --log-prompts. */
   loggedPromptTokens: 256,
+  /** Batches of events of the prefix caches that are kept for routers (--kv-events-replay) ... */
+  kvEventBatches: 10_000,
+  /** ... and their bytes. */
+  kvEventBytes: 32 * 2 ** 20,
   /** Requests that /v1/requests lists. */
   listedRequests: 1000,
   /** Slots of engines that /slots lists. */

@@ -8,6 +8,7 @@ import { BATCHING_FLAGS } from './flags/batching-flags.ts';
 import { ENGINE_FLAGS } from './flags/engine-flags.ts';
 import type { FlagSpec } from './flags/flag-spec.ts';
 import { HTTP_FLAGS } from './flags/http-flags.ts';
+import { KV_EVENT_FLAGS } from './flags/kv-event-flags.ts';
 import { MODEL_FLAGS } from './flags/model-flags.ts';
 import { OPERATING_FLAGS } from './flags/operating-flags.ts';
 import { REGISTRY_FLAGS } from './flags/registry-flags.ts';
@@ -22,6 +23,7 @@ const OPTIONS = {
   ...OPERATING_FLAGS,
   ...REGISTRY_FLAGS,
   ...BATCHING_FLAGS,
+  ...KV_EVENT_FLAGS,
 };
 
 export type OptionName = keyof typeof OPTIONS;

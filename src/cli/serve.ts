@@ -16,6 +16,7 @@ import { banner, repositoryBanner } from './banner.ts';
 import { DEVICE_OPTIONS } from './device.ts';
 import { LORA_OPTIONS } from './lora.ts';
 import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
+import { openKvEvents } from './kv-events.ts';
 import { openRates, ratesOf } from './rates.ts';
 import { openResumption } from './resumption.ts';
 import { onDumpSignal } from './dump.ts';
@@ -108,6 +109,9 @@ const NAMES: readonly OptionName[] = [
   'logLevel',
   'logFormat',
   'logPrompts',
+  'kvEvents',
+  'kvEventsReplay',
+  'kvEventsAddress',
 ];
 
 /** `chairlift serve`: the server. */
@@ -151,6 +155,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   });
   const maxModels = control === 'auto' ? options.modelsMax : Infinity;
   const isShared = () => access.keys.numClients > 1;
+  const kvEvents = await openKvEvents(options);
   const flags = { ...options, model: undefined };
   const numModels = Math.min(definitions.length, maxModels);
   const loader = new AnyModelLoader(
@@ -161,6 +166,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
       metrics,
       statistics,
       isShared,
+      kvEvents,
     }),
     new EncoderLoader({ options: flags, logger, isShared }),
   );
@@ -242,6 +248,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
         if (resumption?.handover) logger.info(resumption.handover.counts, 'answers handed over');
         await flushTraces();
         await models.close();
+        kvEvents?.close();
       },
     }),
   );

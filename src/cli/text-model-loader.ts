@@ -4,6 +4,7 @@ import { usableCores } from '../engine/cpu/usable-cores.ts';
 import { chatFormatOf } from '../front/chat/chat-format.ts';
 import { EngineClient, type EngineClientOptions } from '../front/engine-process/engine-client.ts';
 import { EngineInstances } from '../front/engine-process/engine-instances.ts';
+import type { KvEventPublisher } from '../front/kv-events/kv-event-publisher.ts';
 import { observeAll } from '../front/generation/observe-all.ts';
 import { TextGenerator } from '../front/generation/text-generator.ts';
 import { warmUp } from '../front/generation/warm-up.ts';
@@ -72,6 +73,7 @@ export interface TextModelLoaderOptions {
   readonly statistics: InferenceStatistics;
   /** Whether several clients share the queue. */
   readonly isShared: () => boolean;
+  readonly kvEvents: KvEventPublisher | null;
 }
 
 /** A model that serves, and how it came to run as it does. */
@@ -155,6 +157,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         kvCacheMemory: Math.floor(limits.kvCacheMemory / instances),
         threads: Math.max(1, Math.floor((limits.threads || usableCores()) / instances)),
         attention,
+        blockEvents: this.#server.kvEvents !== null,
         speculative: await speculation(
           options,
           formats,
@@ -271,7 +274,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     instances: number,
     { stepTimeout }: Options,
   ): EngineClient | EngineInstances {
-    const { logger } = this.#server;
+    const { logger, kvEvents } = this.#server;
     const options: EngineClientOptions = {
       stepTimeoutMs: stepTimeout * 1000,
       onCrash: (description, unfinished) =>
@@ -280,6 +283,12 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
           'the engine process died; starting another',
         ),
     };
-    return instances === 1 ? new EngineClient(options) : new EngineInstances(instances, options);
+    const blocksOf = (index: number) =>
+      kvEvents?.listener(model, () => engine.info.kvBlockTokens, index);
+    const engine: EngineClient | EngineInstances =
+      instances === 1
+        ? new EngineClient({ ...options, blocks: blocksOf(0) })
+        : new EngineInstances(instances, options, blocksOf);
+    return engine;
   }
 }

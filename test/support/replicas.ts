@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
+import { freePorts } from './free-ports.ts';
 import { killNow, until } from './processes.ts';
 import { engineOf, type ServerProcess, startServer } from './server-process.ts';
 
@@ -171,25 +171,4 @@ function configuration(affinity: boolean): string {
   const without = text.replace(/^ *use_backend replicas_by_prefix .*$/m, '');
   if (without === text) throw new Error(`${HAPROXY_CONFIG} has no affinity`);
   return without;
-}
-
-/** All at once, so that they differ. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('there is no port');
-    return address.port;
-  });
-  for (const server of servers) {
-    server.close();
-    await once(server, 'close');
-  }
-  return ports;
 }

@@ -36,6 +36,7 @@ export class EngineBackend implements ChatBackend {
       metrics: new MetricsHub({ withProcess: false, models: () => [] }),
       statistics: new InferenceStatistics(),
       isShared: () => false,
+      kvEvents: null,
     });
     const definition = {
       name: nameOfModel(model),

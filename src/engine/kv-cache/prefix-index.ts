@@ -1,3 +1,5 @@
+import type { BlockLog } from './block-log.ts';
+
 /** Tokens per block: the unit of prefix hashing and of the memory budget, as in vLLM. */
 export const BLOCK_SIZE = 16;
 
@@ -19,27 +21,42 @@ export function wholeBlocks(numTokens: number): number {
 export class PrefixIndex {
   readonly #slotsByHash = new Map<number, Set<number>>();
   readonly #hashesBySlot: number[][] = [];
+  readonly #log: BlockLog | null;
+
+  /** @param log told of each block that the first slot has, and that no slot has any more */
+  constructor(log: BlockLog | null = null) {
+    this.#log = log;
+  }
 
   /** Extends what is known of a slot's text by its full blocks up to `length` tokens. */
   extend(slot: number, salt: string, tokenIds: Int32Array, length: number): void {
     const hashes = (this.#hashesBySlot[slot] ??= []);
     while ((hashes.length + 1) * BLOCK_SIZE <= length) {
       const block = blockAt(tokenIds, hashes.length);
-      const hash = blockHash(hashes.at(-1) ?? saltHash(salt), block);
+      const parent = hashes.at(-1);
+      const hash = blockHash(parent ?? saltHash(salt), block);
       hashes.push(hash);
       const slots = this.#slotsByHash.get(hash);
-      if (slots) slots.add(slot);
-      else this.#slotsByHash.set(hash, new Set([slot]));
+      if (slots) {
+        slots.add(slot);
+      } else {
+        this.#slotsByHash.set(hash, new Set([slot]));
+        this.#log?.stored(hash, parent ?? null, block, salt);
+      }
     }
   }
 
   /** Forgets a slot's text, from block `keptBlocks` on. */
   remove(slot: number, keptBlocks = 0): void {
+    const gone: number[] = [];
     for (const hash of this.#hashesBySlot[slot]?.splice(keptBlocks) ?? []) {
       const slots = this.#slotsByHash.get(hash);
       slots?.delete(slot);
-      if (slots?.size === 0) this.#slotsByHash.delete(hash);
+      if (slots?.size !== 0) continue;
+      this.#slotsByHash.delete(hash);
+      gone.push(hash);
     }
+    this.#log?.removed(gone);
   }
 
   /** The slots that share the most full blocks with the text; empty when none shares any. */

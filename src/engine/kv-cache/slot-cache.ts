@@ -1,4 +1,5 @@
 import { saltOf, type Slot, tokenIdsOf } from './slot.ts';
+import type { BlockLog } from './block-log.ts';
 import type { KvCache } from './kv-cache.ts';
 import { BLOCK_SIZE, PrefixIndex, wholeBlocks } from './prefix-index.ts';
 import { SlotMemory } from './slot-memory.ts';
@@ -17,6 +18,8 @@ export interface SlotCacheOptions {
   readonly maxPages?: number;
   /** Keep what finished sequences computed, for prompts that begin alike. */
   readonly prefixCaching?: boolean;
+  /** Told which blocks can be found. */
+  readonly blocks?: BlockLog | null;
 }
 
 interface Prefix {
@@ -39,7 +42,7 @@ export class SlotCache implements KvCache, SlotTable {
   readonly #moves: SlotMoves;
   readonly #prefixCaching: boolean;
   readonly #slots: readonly Slot[];
-  readonly #index = new PrefixIndex();
+  readonly #index: PrefixIndex;
   #operations: CacheOperation[] = [];
   /** Advances with every use of a cached text: the order of eviction. */
   #clock = 0;
@@ -51,6 +54,7 @@ export class SlotCache implements KvCache, SlotTable {
     this.#pageLength = pageLength;
     this.maxPages = options.maxPages ?? numSlots * Math.ceil(capacity / pageLength);
     this.#prefixCaching = prefixCaching;
+    this.#index = new PrefixIndex(options.blocks);
     const slots: Slot[] = Array.from({ length: numSlots }, (_, index) => ({
       index,
       owner: null,

@@ -2,6 +2,7 @@
 import { GrammarError, type GrammarSpec } from '../../grammar/grammar-spec.ts';
 import { DeviceError } from '../gpu/device-error.ts';
 import type { Engine } from '../engine.ts';
+import type { BlockLog } from '../kv-cache/block-log.ts';
 import type { EngineRequest, TokenOutput } from '../request.ts';
 import type { EngineCommand, EngineMessage, EngineOptions } from './protocol.ts';
 import { openEngine } from './open-engine.ts';
@@ -14,6 +15,7 @@ const rejected: TokenOutput[] = [];
 const compiling = new Set<number>();
 let engine: Engine | undefined;
 let hasAdapters = false;
+let blockLog: BlockLog | null = null;
 let looping = false;
 
 process.on('message', receive);
@@ -64,6 +66,8 @@ function iterate(): void {
   looping = false;
   if (!engine) return;
   const outputs = [...rejected.splice(0), ...engine.step()];
+  const blocks = blockLog?.drain() ?? [];
+  if (blocks.length > 0) post({ type: 'blocks', events: blocks });
   post(toStepMessage(outputs, engine.stats));
   if (!engine.hasWork) return;
   looping = true;
@@ -97,7 +101,7 @@ function handle(command: EngineCommand): void {
 function start(options: EngineOptions, sharedMemoryFd: number | null): void {
   try {
     const opened = openEngine(options, sharedMemoryFd);
-    ({ engine } = opened);
+    ({ engine, blocks: blockLog } = opened);
     hasAdapters = options.adapters !== undefined;
     post({ type: 'ready', info: opened.info });
   } catch (error) {

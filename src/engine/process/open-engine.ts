@@ -1,4 +1,5 @@
 import { ortVersion } from '../../ort/environment.ts';
+import { BlockLog } from '../kv-cache/block-log.ts';
 import { BLOCK_SIZE } from '../kv-cache/prefix-index.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
 import { GrammarMatchers } from '../constraints/grammar-matchers.ts';
@@ -30,6 +31,8 @@ export interface OpenedEngine {
   /** Likewise. */
   readonly speculator: Speculator | null;
   readonly info: EngineInfo;
+  /** Which blocks of the cache can be found; null if nobody asked. */
+  readonly blocks: BlockLog | null;
 }
 
 /**
@@ -45,10 +48,11 @@ export function openEngine(
   const { model, device = CPU_DEVICE, attention, grammarVocabulary: vocabulary } = options;
   const threads = options.threads || usableCores();
   const session = { intraOpThreads: threads };
+  const blocks = options.blockEvents === true ? new BlockLog() : null;
   const opened =
     attention === 'paged'
-      ? { ...openPaged(options, session), hiddenSize: null, durable: null, sharedMemoryFd: null }
-      : openSlots(options, session, inheritedMemory);
+      ? { ...openPaged(options, session, blocks), hiddenSize: null, durable: null, sharedMemoryFd: null }
+      : openSlots(options, session, inheritedMemory, blocks);
   const { decoder, kvCache, costs, kvCacheBytes, kvCacheTokens, durable } = opened;
   const { hiddenSize, sharedMemoryFd } = opened;
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
@@ -67,6 +71,7 @@ export function openEngine(
     kvCache,
     decoder,
     speculator,
+    blocks,
     info: {
       runtimeVersion: ortVersion(),
       device: device.name,

@@ -9,6 +9,7 @@ import {
 import type { EngineOptions } from './protocol.ts';
 import { PagedDecoder } from '../gpu/paged/paged-decoder.ts';
 import { PagedKvCache } from '../gpu/paged/paged-kv-cache.ts';
+import type { BlockLog } from '../kv-cache/block-log.ts';
 import { CostModel } from '../costs/cost-model.ts';
 import { MAX_DRAFTS } from '../step.ts';
 
@@ -25,7 +26,11 @@ export interface OpenedPaged {
  * @throws DeviceError when the session can't be made or the device lacks memory; Error when the
  *   budget is too small, or there is no such kernel for the device or the model's number format
  */
-export function openPaged(options: EngineOptions, session: SessionOptions): OpenedPaged {
+export function openPaged(
+  options: EngineOptions,
+  session: SessionOptions,
+  blocks: BlockLog | null,
+): OpenedPaged {
   const {
     device = CPU_DEVICE,
     model,
@@ -65,6 +70,7 @@ export function openPaged(options: EngineOptions, session: SessionOptions): Open
       numSlots: maxNumSeqs,
       capacity: maxModelLen,
       prefixCaching,
+      blocks,
     }),
     costs: new CostModel({ runsStepsWhole: true }),
     kvCacheBytes: numPages * pageBytes,

@@ -6,6 +6,7 @@ import { KvStorage } from '../cpu/kv-storage.ts';
 import { CPU_DEVICE, type DeviceOptions } from '../gpu/device-options.ts';
 import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
 import { DeviceKvStorage } from '../gpu/slots/device-kv-storage.ts';
+import type { BlockLog } from '../kv-cache/block-log.ts';
 import { bytesOfPositions, type KvShape, kvShape } from '../kv-cache/kv-shape.ts';
 import { SlotCache } from '../kv-cache/slot-cache.ts';
 import { CostModel } from '../costs/cost-model.ts';
@@ -29,6 +30,7 @@ export interface OpenedSlots {
 /**
  * Opens a model with its KV cache in slots, as far as the budget allows.
  * @param inheritedMemory descriptor of the durable KV cache of an earlier engine, same options
+ * @param blocks told which blocks of the cache can be found
  * @throws OrtError, on a device DeviceError, when the model does not run or the device lacks memory;
  *   Error when the budget is too small
  */
@@ -36,6 +38,7 @@ export function openSlots(
   options: EngineOptions,
   session: SessionOptions,
   inheritedMemory: number | null,
+  blocks: BlockLog | null,
 ): OpenedSlots {
   const { model, device = CPU_DEVICE, maxModelLen, prefixCaching } = options;
   const isCpu = device.name === 'cpu';
@@ -56,6 +59,7 @@ export function openSlots(
     pageLength,
     maxPages,
     prefixCaching,
+    blocks,
   });
   if (kvCache.maxTokens < Math.min(2 * pageLength, maxModelLen)) {
     throw new Error(

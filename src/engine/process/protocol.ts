@@ -6,6 +6,7 @@ import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
 import type { BuiltModel } from '../../model/build/manifest.ts';
 import type { AdapterLimits } from '../cpu/adapter-slots.ts';
 import type { DeviceOptions } from '../gpu/device-options.ts';
+import type { BlockEvent } from '../kv-cache/block-log.ts';
 import type { EngineRequest } from '../request.ts';
 import type { SlotState } from '../slot-state.ts';
 import type { StepMessage } from './step-message.ts';
@@ -29,6 +30,8 @@ export interface EngineOptions {
   readonly attention?: 'slots' | 'paged';
   /** Bytes of the device's memory that the KV cache may use. */
   readonly kvCacheMemory: number;
+  /** Tell which blocks of the cache can be found, with each step. */
+  readonly blockEvents?: boolean;
   /** Reuse what earlier requests computed of a prompt's beginning. */
   readonly prefixCaching: boolean;
   /** Longest iteration to aim at while sequences decode; null follows the decode run's own time. */
@@ -76,6 +79,8 @@ export type EngineMessage =
   /** The process ends, and the next one may succeed. */
   | { readonly type: 'dying'; readonly message: string }
   | { readonly type: 'slots'; readonly slots: readonly SlotState[] }
+  /** Of the prefix cache since the message before, in order. */
+  | { readonly type: 'blocks'; readonly events: readonly BlockEvent[] }
   | StepMessage;
 
 export interface EngineInfo {

@@ -6,6 +6,7 @@ import { forEachToken, type TokenDetails } from '../../engine/process/step-messa
 import { coalesced } from './coalesced.ts';
 import { CrashBreaker } from './crash-breaker.ts';
 import {
+  type BlockListener,
   type Engine,
   EngineError,
   type EngineState,
@@ -31,6 +32,7 @@ export interface EngineClientOptions {
   readonly onCrash?: (description: string, numUnfinished: number) => void;
   /** An engine that has work and is silent for longer is killed as hung. Never if left out. */
   readonly stepTimeoutMs?: number;
+  readonly blocks?: BlockListener | undefined;
   /** Starts a process; for tests. */
   readonly spawn?: SpawnEngine;
 }
@@ -134,6 +136,7 @@ export class EngineClient implements Engine {
     clearInterval(this.#watchdog);
     clearTimeout(this.#pause);
     this.#live.failAll(new EngineError('the engine was stopped'));
+    this.#clientOptions.blocks?.cleared();
     await this.#process?.stop(STOP_TIMEOUT_MS);
     this.#launcher.close();
   }
@@ -215,6 +218,9 @@ export class EngineClient implements Engine {
       case 'slots':
         this.#inquiries.answered(message.slots);
         break;
+      case 'blocks':
+        this.#clientOptions.blocks?.changed(message.events);
+        break;
       case 'step':
         this.#heardAt = performance.now();
         this.#stats = message.stats;
@@ -246,6 +252,7 @@ export class EngineClient implements Engine {
   #exited(description: string): void {
     if (this.#state === 'stopped' || this.#state === 'failed') return;
     this.#numCrashes++;
+    this.#clientOptions.blocks?.cleared();
     this.#clientOptions.onCrash?.(description, this.#live.size);
     if (this.#state === 'starting') {
       this.#fail(new EngineError(`the engine process ended: ${description}`));

@@ -1,4 +1,5 @@
 /** The engine as the rest of the front sees it; `engine-client.ts` implements it over a process. */
+import type { BlockEvent } from '../../engine/kv-cache/block-log.ts';
 import type { EngineRequest, FinishReason, Logprobs } from '../../engine/request.ts';
 import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
@@ -85,6 +86,13 @@ export class SlowReaderError extends Error {
   constructor() {
     super('the client reads too slowly; the generation was cancelled');
   }
+}
+
+/** Hears which blocks of an engine's cache can be found. */
+export interface BlockListener {
+  changed(events: readonly BlockEvent[]): void;
+  /** The engine is gone, and its cache with it. */
+  cleared(): void;
 }
 
 export interface Engine {

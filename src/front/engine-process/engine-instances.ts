@@ -5,6 +5,7 @@ import type { EngineStats } from '../../engine/stats.ts';
 import { EngineClient, type EngineClientOptions } from './engine-client.ts';
 import {
   bestState,
+  type BlockListener,
   type Engine,
   type EngineState,
   IDLE_STATS,
@@ -32,12 +33,20 @@ export class EngineInstances implements Engine {
   readonly #instances: readonly Instance[];
   readonly #affinity = new PrefixAffinity<Instance>();
 
-  /** @param count at least 1 */
-  constructor(count: number, options: EngineClientOptions = {}) {
-    this.#instances = Array.from({ length: count }, (): Instance => {
+  /**
+   * @param count at least 1
+   * @param blocksOf who hears of an instance's blocks
+   */
+  constructor(
+    count: number,
+    options: EngineClientOptions = {},
+    blocksOf?: (index: number) => BlockListener | undefined,
+  ) {
+    this.#instances = Array.from({ length: count }, (_, index): Instance => {
       const instance: Instance = {
         client: new EngineClient({
           ...options,
+          blocks: blocksOf?.(index),
           onCrash: (description, numUnfinished) => {
             options.onCrash?.(description, numUnfinished);
             this.#moveFrom(instance);

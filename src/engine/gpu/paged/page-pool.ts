@@ -1,3 +1,4 @@
+import type { BlockLog } from '../../kv-cache/block-log.ts';
 import { blockHash, saltHash } from '../../kv-cache/prefix-index.ts';
 
 /**
@@ -38,10 +39,15 @@ export class PagePool {
   /** Held by nobody, with a text; in the order of release. */
   readonly #cached = new Set<Page>();
   readonly #byHash = new Map<number, Page>();
+  readonly #log: BlockLog | null;
+  /** Names of the texts that pages keep. */
+  readonly #textIds = new Set<number>();
   #lastTextId = 0;
 
-  constructor(numPages: number) {
+  /** @param log told of each text that a page keeps, and that none keeps any more */
+  constructor(numPages: number, log: BlockLog | null = null) {
     this.numPages = numPages;
+    this.#log = log;
     this.#pages = Array.from({ length: numPages }, (_, index) => ({
       index,
       refCount: 0,
@@ -99,15 +105,26 @@ export class PagePool {
   /**
    * Makes a full page findable by its text; it must not be written any more. When another page
    * has that text already, the first one is found from then on.
-   * @returns the name of the text that ends with the page; null when its hash is taken by another
+   * @param salt of the whole text
+   * @returns the name of the text that ends with the page; null when its hash is taken by another, or
+   *   what it follows is gone, so that it could never be found
    */
-  register(index: number, predecessor: Predecessor, tokenIds: Int32Array): number | null {
+  register(
+    index: number,
+    predecessor: Predecessor,
+    tokenIds: Int32Array,
+    salt = '',
+  ): number | null {
+    if (typeof predecessor === 'number' && !this.#textIds.has(predecessor)) return null;
     const hash = textHash(predecessor, tokenIds);
     const known = this.#byHash.get(hash)?.text;
     if (known) return isText(known, predecessor, tokenIds) ? known.id : null;
     const page = this.#page(index);
     page.text = { id: ++this.#lastTextId, hash, predecessor, tokenIds: tokenIds.slice() };
     this.#byHash.set(hash, page);
+    this.#textIds.add(page.text.id);
+    const parent = typeof predecessor === 'number' ? predecessor : null;
+    this.#log?.stored(page.text.id, parent, tokenIds, salt);
     return page.text.id;
   }
 
@@ -116,6 +133,8 @@ export class PagePool {
     const page = this.#page(index);
     if (!page.text) return;
     this.#byHash.delete(page.text.hash);
+    this.#textIds.delete(page.text.id);
+    this.#log?.removed([page.text.id]);
     page.text = null;
     if (this.#cached.delete(page)) this.#empty.push(page);
   }

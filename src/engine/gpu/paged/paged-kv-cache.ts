@@ -1,4 +1,5 @@
 import { PagePool, type Predecessor } from './page-pool.ts';
+import type { BlockLog } from '../../kv-cache/block-log.ts';
 import type { KvCache } from '../../kv-cache/kv-cache.ts';
 import type { Sequence } from '../../sequence.ts';
 import type { CacheOperation } from '../../step.ts';
@@ -13,6 +14,8 @@ export interface PagedKvCacheOptions {
   readonly pageLength: number;
   /** Keep what finished sequences computed, for prompts that begin alike. */
   readonly prefixCaching?: boolean;
+  /** Told which pages can be found. */
+  readonly blocks?: BlockLog | null;
 }
 
 interface Entry {
@@ -48,11 +51,12 @@ export class PagedKvCache implements KvCache {
   readonly #entries: (Entry | null)[];
   #operations: CacheOperation[] = [];
 
-  constructor({ numSlots, capacity, numPages, pageLength, prefixCaching }: PagedKvCacheOptions) {
+  constructor(options: PagedKvCacheOptions) {
+    const { numSlots, capacity, numPages, pageLength, prefixCaching } = options;
     this.numSlots = numSlots;
     this.capacity = capacity;
     this.pageLength = pageLength;
-    this.pool = new PagePool(numPages);
+    this.pool = new PagePool(numPages, options.blocks);
     this.#prefixCaching = prefixCaching ?? true;
     this.#entries = Array.from({ length: numSlots }, () => null);
   }
@@ -113,7 +117,8 @@ export class PagedKvCache implements KvCache {
       const page = pages[entry.numRegistered];
       if (entry.predecessor === null || page === undefined) return;
       const tokenIds = this.#pageText(sequence, entry.numRegistered);
-      entry.predecessor = this.pool.register(page, entry.predecessor, tokenIds);
+      const { cacheSalt } = sequence.request;
+      entry.predecessor = this.pool.register(page, entry.predecessor, tokenIds, cacheSalt);
       entry.numRegistered += 1;
     }
   }

@@ -1,0 +1,58 @@
+/**
+ * What became findable in the prefix cache, and what is no longer: full blocks, each with a name that
+ * stands for it and all before it.
+ */
+export type BlockEvent =
+  | {
+      readonly type: 'stored';
+      /** One after the other. */
+      readonly names: readonly number[];
+      /** What the first one follows; null at the beginning of a text. */
+      readonly parent: number | null;
+      /** Of all of them. */
+      readonly tokenIds: readonly number[];
+      /** Only texts with the same salt share blocks. */
+      readonly salt: string;
+    }
+  | { readonly type: 'removed'; readonly names: readonly number[] };
+
+interface Stored {
+  readonly type: 'stored';
+  readonly names: number[];
+  readonly parent: number | null;
+  readonly tokenIds: number[];
+  readonly salt: string;
+}
+
+/** Collects events until they are sent. Blocks that follow each other are one event. */
+export class BlockLog {
+  #events: BlockEvent[] = [];
+  /** The last event, while the next block may follow it. */
+  #open: Stored | null = null;
+
+  /** One block. */
+  stored(name: number, parent: number | null, tokenIds: Int32Array, salt: string): void {
+    const open = this.#open;
+    if (open !== null && open.names.at(-1) === parent && open.salt === salt) {
+      open.names.push(name);
+      open.tokenIds.push(...tokenIds);
+      return;
+    }
+    this.#open = { type: 'stored', names: [name], parent, tokenIds: [...tokenIds], salt };
+    this.#events.push(this.#open);
+  }
+
+  removed(names: readonly number[]): void {
+    if (names.length === 0) return;
+    this.#open = null;
+    this.#events.push({ type: 'removed', names });
+  }
+
+  /** Events since the last call, in order. */
+  drain(): readonly BlockEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    this.#open = null;
+    return events;
+  }
+}
