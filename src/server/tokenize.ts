@@ -76,7 +76,8 @@ async function detokenize(
   return { prompt: await context.prompts.decode(tokenIds, caller) };
 }
 
-async function encodeText(
+/** The tokens of a raw prompt. @throws ApiError 400 when it can't fit the model */
+export async function encodeText(
   { prompts, model }: ModelContext,
   text: string,
   addSpecialTokens: boolean,

@@ -89,6 +89,11 @@ test.each(['/v1/chat/completions/render', '/apply-template'])(
     expect(await response.json()).toEqual({
       prompt,
       token_ids: tokensOf(prompt),
+      features: {
+        mm_hashes: { image: [] },
+        mm_placeholders: { image: [] },
+        kwargs_data: { image: [] },
+      },
       count: prompt.length,
       max_model_len: 256,
     });

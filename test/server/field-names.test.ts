@@ -29,6 +29,7 @@ describe('errors name the fields that the client sent', () => {
       'max_completion_tokens',
     ],
     ['/v1/chat/completions/render', { messages: [] }, 'messages'],
+    ['/v1/completions/render', { prompt: 5 }, 'prompt'],
     ['/v1/completions', { prompt: long }, 'prompt'],
     ['/v1/responses', { input: long }, 'input'],
     ['/v1/responses', { input: calls }, 'input'],

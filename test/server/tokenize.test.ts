@@ -45,6 +45,18 @@ test('tools reach the template unless tool_choice is none', async () => {
   expect(await textWith({ tool_choice: 'none' })).not.toContain('weather');
 });
 
+test('routers get token ids of prompts and chats by rendering them', async () => {
+  const target = await server();
+  const raw = await post(target, '/v1/completions/render', { prompt: 'a b' });
+  expect(await raw.json()).toEqual([{ token_ids: tokensOf('a b'), features: null, count: 3 }]);
+  const messages = [{ role: 'user', content: 'Hi' }];
+  const chat = await post(target, '/v1/chat/completions/render', { messages });
+  expect(await chat.json()).toMatchObject({
+    token_ids: tokensOf('user: Hi\nassistant: '),
+    features: { mm_hashes: { image: [] } },
+  });
+});
+
 test('/detokenize undoes /tokenize', async () => {
   const tokens = [...tokensOf('a b'), EOS_TOKEN_ID];
   const response = await post(await server(), '/detokenize', { tokens });
@@ -52,6 +64,7 @@ test('/detokenize undoes /tokenize', async () => {
 });
 
 test.each([
+  ['/v1/completions/render', {}, 'prompt'],
   ['/tokenize', {}, 'prompt'],
   ['/tokenize', { prompt: 5 }, 'prompt'],
   ['/tokenize', { messages: [{ role: 'user' }] }, 'messages.0.content'],

@@ -1,4 +1,4 @@
-/** The prompt that a chat comes to, without generating anything. */
+/** The prompt that a request comes to, without generating anything. */
 import type { Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { encodeChat } from '../../front/chat/chat-prompt.ts';
@@ -6,25 +6,58 @@ import { maxAnsweredTokens, requireAnswerable } from '../../front/prompts/prompt
 import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import type { JsonObject } from '../json-object.ts';
-import { chatCompletionBody } from '../schemas/bodies.ts';
+import { badRequest } from '../errors.ts';
+import { chatCompletionBody, tokenizeBody } from '../schemas/bodies.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { withModel } from '../model-access.ts';
+import { encodeText } from '../tokenize.ts';
 import { toChatPrompt } from './chat-completions.ts';
 
+/** Routers that look for a prompt's tokens read this too; our prompts are text alone. */
+const NO_FEATURES = {
+  mm_hashes: { image: [] },
+  mm_placeholders: { image: [] },
+  kwargs_data: { image: [] },
+};
+
 export function renderRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
-  // The first is vLLM's name for it, the second llama.cpp's.
-  for (const path of ['/v1/chat/completions/render', '/apply-template']) {
+  const answers = [
+    // The first is vLLM's name for it, the second llama.cpp's.
+    ['/v1/chat/completions/render', renderChat],
+    ['/apply-template', renderChat],
+    ['/v1/completions/render', renderText],
+  ] as const;
+  for (const [path, answer] of answers) {
     app.post(path, async (c) => {
       const caller = callerOf(context, c);
       const json = await context.bodies.read(c.env.incoming, caller.client);
       return withModel(context, json, caller, async (model) =>
-        c.json(await render(model, json, caller)),
+        c.json(await answer(model, json, caller)),
       );
     });
   }
 }
 
-async function render(context: ModelContext, json: unknown, caller: Caller): Promise<JsonObject> {
+/** A list of one, as in vLLM. */
+async function renderText(
+  context: ModelContext,
+  json: unknown,
+  caller: Caller,
+): Promise<JsonObject[]> {
+  const { prompt, add_special_tokens: addSpecialTokens } = parseWith(tokenizeBody, json);
+  if (prompt === undefined) {
+    throw badRequest('`prompt` is required, as text.', 'prompt', 'missing_required_parameter');
+  }
+  const tokenIds = await encodeText(context, prompt, addSpecialTokens ?? true, caller);
+  requireAnswerable(tokenIds.length, context.model, 'prompt');
+  return [{ token_ids: [...tokenIds], features: null, count: tokenIds.length }];
+}
+
+async function renderChat(
+  context: ModelContext,
+  json: unknown,
+  caller: Caller,
+): Promise<JsonObject> {
   const body = parseWith(chatCompletionBody, json);
   const options = { maxTokens: maxAnsweredTokens(context.model), field: 'messages' };
   const { text, tokenIds } = await encodeChat(context, toChatPrompt(body), options, caller);
@@ -32,6 +65,7 @@ async function render(context: ModelContext, json: unknown, caller: Caller): Pro
   return {
     prompt: text,
     token_ids: [...tokenIds],
+    features: NO_FEATURES,
     count: tokenIds.length,
     max_model_len: context.model.maxModelLen,
   };

@@ -100,6 +100,14 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
   },
   {
     method: 'post',
+    path: '/v1/completions/render',
+    tag: 'Tokens and templates',
+    summary: 'The token ids of a raw prompt, as routers ask for them',
+    body: bodies.tokenize,
+    example: { prompt: 'Hello there' },
+  },
+  {
+    method: 'post',
     path: '/tokenize',
     tag: 'Tokens and templates',
     summary: 'Text or conversation to token ids',
