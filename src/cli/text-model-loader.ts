@@ -2,7 +2,8 @@
 import type { Logger } from 'pino';
 import { usableCores } from '../engine/cpu/usable-cores.ts';
 import { chatFormatOf } from '../front/chat/chat-format.ts';
-import { EngineClient, type EngineClientOptions } from '../front/engine-process/engine-client.ts';
+import { EngineClient } from '../front/engine-process/engine-client.ts';
+import type { EngineClientOptions } from '../front/engine-process/engine-client-options.ts';
 import { EngineInstances } from '../front/engine-process/engine-instances.ts';
 import type { KvEventPublisher } from '../front/kv-events/kv-event-publisher.ts';
 import { observeAll } from '../front/generation/observe-all.ts';

@@ -28,7 +28,10 @@ describe.skipIf(!isInstalled)('HAProxy', () => {
 
   beforeAll(async () => {
     cache = await temporaryCache();
-    replicas = await Replicas.start(['one', 'two'], { env: cache.env });
+    replicas = await Replicas.start(['one', 'two'], {
+      args: ['--drain-delay=4', '--drain-status=404'],
+      env: cache.env,
+    });
     chat = `${replicas.url}/v1/chat/completions`;
   });
   afterAll(async () => {
@@ -135,7 +138,10 @@ describe.skipIf(!isInstalled)('HAProxy', () => {
 
     await during(replicas.add('three'));
     // Its streams end whole, and nothing new is refused.
-    await during(replicas.drain('one').then((code) => expect(code).toBe(0)));
+    const drained = replicas.drain('one');
+    const isLeaving = async () => (await replicas.status('one')).startsWith('NOLB');
+    await until(isLeaving, 10_000, 'HAProxy sees that the replica drains');
+    await during(drained.then((code) => expect(code).toBe(0)));
     expect(errors).toEqual([]);
     expect(outcomes.filter(({ isWhole }) => !isWhole)).toEqual([]);
 

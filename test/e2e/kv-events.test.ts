@@ -75,7 +75,9 @@ describe('events of the prefix cache', () => {
     const before = stored().length;
     const hits = await metric(server.url, 'chairlift_prefix_cache_hits_total');
     await ask(text.repeat(3));
-    expect(await metric(server.url, 'chairlift_prefix_cache_hits_total')).toBeGreaterThan(hits);
+    const isFound = async () =>
+      (await metric(server.url, 'chairlift_prefix_cache_hits_total')) > hits;
+    await until(isFound, 10_000, 'a hit in the metrics');
     expect(stored().length).toBe(before);
   });
 

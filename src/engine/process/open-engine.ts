@@ -51,7 +51,12 @@ export function openEngine(
   const blocks = options.blockEvents === true ? new BlockLog() : null;
   const opened =
     attention === 'paged'
-      ? { ...openPaged(options, session, blocks), hiddenSize: null, durable: null, sharedMemoryFd: null }
+      ? {
+          ...openPaged(options, session, blocks),
+          hiddenSize: null,
+          durable: null,
+          sharedMemoryFd: null,
+        }
       : openSlots(options, session, inheritedMemory, blocks);
   const { decoder, kvCache, costs, kvCacheBytes, kvCacheTokens, durable } = opened;
   const { hiddenSize, sharedMemoryFd } = opened;

@@ -6,7 +6,6 @@ import { forEachToken, type TokenDetails } from '../../engine/process/step-messa
 import { coalesced } from './coalesced.ts';
 import { CrashBreaker } from './crash-breaker.ts';
 import {
-  type BlockListener,
   type Engine,
   EngineError,
   type EngineState,
@@ -17,7 +16,8 @@ import {
   type TokenBatch,
 } from './engine-contract.ts';
 import { EngineLauncher } from './engine-launcher.ts';
-import type { EngineHandle, EngineProcessEvents, SpawnEngine } from './engine-process.ts';
+import type { EngineClientOptions } from './engine-client-options.ts';
+import type { EngineHandle, EngineProcessEvents } from './engine-process.ts';
 import { LiveRequests } from './live-requests.ts';
 import { sendRequests } from './send-requests.ts';
 import { SlotInquiries } from './slot-inquiries.ts';
@@ -26,16 +26,6 @@ import type { TokenStream } from './token-stream.ts';
 /** How often the watchdog looks. */
 const WATCH_MS = 500;
 const STOP_TIMEOUT_MS = 2000;
-
-export interface EngineClientOptions {
-  /** Called when the process ends unexpectedly: how or why, and how many requests it leaves. */
-  readonly onCrash?: (description: string, numUnfinished: number) => void;
-  /** An engine that has work and is silent for longer is killed as hung. Never if left out. */
-  readonly stepTimeoutMs?: number;
-  readonly blocks?: BlockListener | undefined;
-  /** Starts a process; for tests. */
-  readonly spawn?: SpawnEngine;
-}
 
 /**
  * The engine in its own process. If it dies, a new one takes its place and unfinished requests

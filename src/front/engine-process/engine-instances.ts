@@ -2,7 +2,8 @@ import type { EngineRequest } from '../../engine/request.ts';
 import type { EngineInfo, EngineOptions } from '../../engine/process/protocol.ts';
 import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
-import { EngineClient, type EngineClientOptions } from './engine-client.ts';
+import { EngineClient } from './engine-client.ts';
+import type { EngineClientOptions } from './engine-client-options.ts';
 import {
   bestState,
   type BlockListener,
