@@ -126,7 +126,6 @@ export class EngineClient implements Engine {
     clearInterval(this.#watchdog);
     clearTimeout(this.#pause);
     this.#live.failAll(new EngineError('the engine was stopped'));
-    this.#clientOptions.blocks?.cleared();
     await this.#process?.stop(STOP_TIMEOUT_MS);
     this.#launcher.close();
   }
@@ -240,9 +239,9 @@ export class EngineClient implements Engine {
   };
 
   #exited(description: string): void {
+    this.#clientOptions.blocks?.cleared();
     if (this.#state === 'stopped' || this.#state === 'failed') return;
     this.#numCrashes++;
-    this.#clientOptions.blocks?.cleared();
     this.#clientOptions.onCrash?.(description, this.#live.size);
     if (this.#state === 'starting') {
       this.#fail(new EngineError(`the engine process ended: ${description}`));
