@@ -194,6 +194,28 @@ export const LIMITS = {
   /** Milliseconds that a model may take over a batch; then its process is replaced (--step-timeout). */
   batchMs: 60_000,
 
+  /** Bytes of a file of /v1/files, and of all files with what batches write (--batch-disk). */
+  fileBytes: 200 * 2 ** 20,
+  filesBytes: 4 * 2 ** 30,
+  /** Files, and those of one client; what batches made included. */
+  files: 10_000,
+  clientFiles: 1000,
+  /** Files that are being uploaded, and those of one client. */
+  uploads: 16,
+  clientUploads: 4,
+  /** Seconds that a file is kept, and a batch after its end. */
+  fileSeconds: 30 * 86_400,
+  /** Requests of a batch, and bytes of each. */
+  batchLines: 50_000,
+  batchLineBytes: 2 ** 20,
+  /** Batches of one client that are kept; of more the oldest that ended is forgotten. */
+  clientBatches: 1000,
+  /** Batches that wait or run, and those of one client. */
+  openBatches: 1000,
+  clientOpenBatches: 100,
+  /** Seconds that a batch may take. */
+  batchSeconds: 86_400,
+
   /** Streams of `/models/sse`, and those of one client; a server without keys has one client. */
   modelListeners: 64,
   clientModelListeners: 16,

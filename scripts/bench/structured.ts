@@ -84,6 +84,8 @@ async function add(ebnf: string | null, maxTokens: number): Promise<number> {
     minTokens: 0,
     stopTokenIds: ebnf === null ? [] : tokenizer.eosTokenIds,
     priority: 0,
+    tier: 0,
+    targetItlMs: null,
     arrivalMs: id,
     cacheSalt: '',
     sampling: { ...GREEDY, temperature: 1, seed: BigInt(id) },

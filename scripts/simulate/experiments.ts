@@ -35,6 +35,10 @@ export interface Experiment {
   readonly variants: (machine: Machine) => Variant[];
 }
 
+/** As the server's default classes have it. */
+const BATCH = { tier: 1000, targetItlMs: null };
+const INTERACTIVE = { tier: -10, targetItlMs: 42.5 };
+
 const DOCUMENT_SHARE = 0.15;
 const CHAT_TURNS = 4;
 const SHORT_ANSWER = 16;
@@ -130,6 +134,27 @@ function priorities({ machine, numRequests: count, load, seed }: Load): Traffic[
     return shareGptRequest(machine.maxModelLen, random, sender);
   };
   return [arrivals({ count, perSecond, burstiness: 0.25 }, random, make)];
+}
+
+/** Batch requests, always more than can run, and now and then somebody who waits for an answer. */
+function classes({ machine, numRequests, load, seed }: Load): Traffic[] {
+  const random = new Random(seed);
+  const { input, output } = SHAREGPT_MEANS;
+  const capacity = capacityPerSecond(machine, input, output);
+  const numBatch = Math.ceil(numRequests * (1 - load));
+  const batch = () =>
+    shareGptRequest(machine.maxModelLen, random, { group: 'batch', service: BATCH });
+  const interactive = () =>
+    shareGptRequest(machine.maxModelLen, random, { group: 'interactive', service: INTERACTIVE });
+  const lastSeconds = numBatch / ((1 - load) * capacity);
+  return [
+    atOnce(numBatch, 0, batch),
+    arrivals(
+      { count: Math.ceil(load * capacity * lastSeconds), perSecond: load * capacity },
+      random,
+      interactive,
+    ),
+  ];
 }
 
 function mix(a: number, b: number, shareOfB: number): number {
@@ -268,6 +293,16 @@ export const EXPERIMENTS = {
         variant(`aging ${seconds} s`, { agingMs: seconds * 1000 }),
       ),
       variant('first come', { queue: 'fifo', agingMs: 0.001 }),
+    ],
+  },
+  classes: {
+    title: 'Interactive requests beside a flood of batch requests',
+    load: 0.1,
+    traffic: classes,
+    variants: () => [
+      variant('interactive alone', { without: 'batch' }),
+      variant('without classes', { hasClasses: false }),
+      variant('with classes'),
     ],
   },
   bursts: {

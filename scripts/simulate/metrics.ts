@@ -23,6 +23,8 @@ export class Metrics {
   readonly ttft = new Histogram();
   readonly itl = new Histogram();
   readonly ttftByGroup = new Map<string, Histogram>();
+  readonly itlByGroup = new Map<string, Histogram>();
+  readonly tokensByGroup = new Map<string, number>();
   numArrived = 0;
   numFinished = 0;
   numCancelled = 0;
@@ -49,10 +51,13 @@ export class Metrics {
     } else {
       const gap = nowMs - timeline.lastMs;
       this.itl.add(gap);
+      histogramOf(this.itlByGroup, timeline.group).add(gap);
       if (gap > this.#level.itlMs) timeline.numSlowGaps++;
     }
     timeline.lastMs = nowMs;
     this.numTokens++;
+    const { group } = timeline;
+    this.tokensByGroup.set(group, (this.tokensByGroup.get(group) ?? 0) + 1);
   }
 
   finished({ arrivedMs, firstMs, numTokens, numSlowGaps }: Timeline): void {
@@ -71,8 +76,14 @@ export class Metrics {
 
   #addTtft(group: string, ms: number): void {
     this.ttft.add(ms);
-    let histogram = this.ttftByGroup.get(group);
-    if (!histogram) this.ttftByGroup.set(group, (histogram = new Histogram()));
-    histogram.add(ms);
+    histogramOf(this.ttftByGroup, group).add(ms);
   }
+}
+
+function histogramOf(histograms: Map<string, Histogram>, group: string): Histogram {
+  const known = histograms.get(group);
+  if (known) return known;
+  const histogram = new Histogram();
+  histograms.set(group, histogram);
+  return histogram;
 }

@@ -22,6 +22,10 @@ export interface Policy {
   readonly queue: 'fair' | 'fifo';
   /** Requests that the engine holds beyond its rows, as a share of them. */
   readonly lookahead: number;
+  /** Whether requests are of the service classes that they say. */
+  readonly hasClasses: boolean;
+  /** A group that is sent away, to see how the others do without it. */
+  readonly without: string | null;
 }
 
 /** As the server runs when nothing is said. */
@@ -36,4 +40,6 @@ export const DEFAULT_POLICY: Policy = {
   agingMs: AGING_MS,
   queue: 'fair',
   lookahead: 1 / 32,
+  hasClasses: true,
+  without: null,
 };

@@ -24,7 +24,15 @@ export function printResults({ serviceLevel }: Machine, results: readonly Result
     'preempted',
     'prefix hits',
     'KV blocks',
-    ...groups.flatMap((group) => [`${group}: TTFT p50`, 'p99']),
+    ...groups.flatMap((group) => [
+      `${group}: TTFT p50`,
+      'p95',
+      'p99',
+      'ITL p50',
+      'p95',
+      'p99',
+      'tokens/s',
+    ]),
   ];
   printTable(
     header,
@@ -54,8 +62,13 @@ function resultCells(name: string, outcome: Outcome, groups: readonly string[]):
     percent(prefixCacheHits / prefixCacheQueries),
     String(maxResidentPages),
     ...groups.flatMap((group) => [
-      milliseconds(ttftByGroup.get(group)?.percentile(50) ?? NaN),
-      milliseconds(ttftByGroup.get(group)?.percentile(99) ?? NaN),
+      ...[50, 95, 99].map((share) =>
+        milliseconds(ttftByGroup.get(group)?.percentile(share) ?? NaN),
+      ),
+      ...[50, 95, 99].map((share) =>
+        milliseconds(metrics.itlByGroup.get(group)?.percentile(share) ?? NaN),
+      ),
+      (((metrics.tokensByGroup.get(group) ?? 0) * 1000) / elapsedMs).toFixed(0),
     ]),
   ];
 }

@@ -2,6 +2,7 @@ import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import { AGING_MS } from '../../src/engine/request.ts';
 import { FairQueue } from '../../src/front/queue/fair-queue.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
+import { TierCounts } from '../../src/front/queue/tier-counts.ts';
 import type { EventQueue } from './event-queue.ts';
 import { madeUpToken } from './made-up-tokens.ts';
 import type { Metrics, Timeline } from './metrics.ts';
@@ -36,7 +37,8 @@ export class SimulatedFront {
   readonly #queue: FairQueue;
   readonly #live = new Map<number, Live>();
   readonly #route: (request: SimulatedRequest) => void;
-  #numTaken = 0;
+  /** Places taken. */
+  readonly #taken = new TierCounts();
   #nextId = 1;
   /** Arrived, and neither done nor given up. */
   #numOutstanding = 0;
@@ -95,6 +97,7 @@ export class SimulatedFront {
     request: SimulatedRequest,
     timeline = this.#metrics.arrived(request.group, this.#events.nowMs),
   ): void {
+    if (request.group === this.#policy.without) return;
     const id = this.#nextId++;
     const live = { request, timeline, numTokens: 0, holdsPlace: false };
     this.#live.set(id, live);
@@ -102,7 +105,8 @@ export class SimulatedFront {
     this.#queue.enqueue(() => Promise.resolve(this.#submit(id, live)), {
       id: String(id),
       client: this.#policy.queue === 'fair' ? request.client : '',
-      level: this.#policy.queue === 'fair' ? request.priority : 0,
+      level: this.#policy.queue === 'fair' ? request.priority + this.#serviceOf(request).tier : 0,
+      tier: this.#serviceOf(request).tier,
       cost: request.promptTokenIds.length + ASKED_TOKENS,
     });
     if (request.patienceMs !== undefined) {
@@ -146,23 +150,30 @@ export class SimulatedFront {
 
   /** @throws Error when anything is left of requests that are all done */
   checkEmpty(): void {
-    if (this.#live.size + this.#queue.size + this.#numTaken + this.#numOutstanding === 0) return;
+    if (this.#live.size + this.#queue.size + this.#taken.total + this.#numOutstanding === 0) return;
     throw new Error(
       `the front is not empty: ${this.#live.size} live, ${this.#queue.size} waiting, ` +
-        `${this.#numTaken} places taken, ${this.#numOutstanding} outstanding`,
+        `${this.#taken.total} places taken, ${this.#numOutstanding} outstanding`,
     );
   }
 
   #admit(): void {
-    while (this.#numTaken < this.#numPlaces && this.#queue.size > 0) void this.#queue.dequeue()?.();
+    for (;;) {
+      const start = this.#queue.dequeue((tier) => this.#taken.upTo(tier) < this.#numPlaces);
+      if (start === undefined) return;
+      void start();
+    }
   }
 
   #submit(id: number, live: Live): void {
-    const { promptTokenIds, outputTokens: maxTokens, priority } = live.request;
+    const { promptTokenIds, outputTokens: maxTokens } = live.request;
+    const service = this.#serviceOf(live.request);
+    const priority = live.request.priority + service.tier;
     live.holdsPlace = true;
-    this.#numTaken++;
+    this.#taken.add(service.tier, 1);
     const arrivalMs = this.#events.nowMs;
-    const request = engineRequest({ id, promptTokenIds, maxTokens, priority, arrivalMs });
+    const fields = { id, promptTokenIds, maxTokens, priority, arrivalMs };
+    const request = engineRequest({ ...fields, ...service });
     this.#events.schedule(arrivalMs + MESSAGE_MS, () => this.#engine.add(request));
   }
 
@@ -190,6 +201,10 @@ export class SimulatedFront {
   #leave(id: number, live: Live): void {
     this.#live.delete(id);
     this.#numOutstanding--;
-    if (live.holdsPlace) this.#numTaken--;
+    if (live.holdsPlace) this.#taken.add(this.#serviceOf(live.request).tier, -1);
+  }
+
+  #serviceOf({ service }: SimulatedRequest): NonNullable<SimulatedRequest['service']> {
+    return (this.#policy.hasClasses ? service : undefined) ?? { tier: 0, targetItlMs: null };
   }
 }

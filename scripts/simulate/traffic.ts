@@ -8,6 +8,8 @@ export interface SimulatedRequest {
   readonly client: string;
   /** Lower goes first. */
   readonly priority: number;
+  /** Of its service class, with what that promises; that of all if left out. */
+  readonly service?: { readonly tier: number; readonly targetItlMs: number | null };
   readonly promptTokenIds: Int32Array;
   readonly outputTokens: number;
   /** How long the client stays, from the request's arrival; for good if left out. */
@@ -34,7 +36,7 @@ export interface ArrivalShape {
   readonly burstiness?: number;
 }
 
-export type Sender = Partial<Pick<SimulatedRequest, 'group' | 'client' | 'priority'>>;
+export type Sender = Partial<Pick<SimulatedRequest, 'group' | 'client' | 'priority' | 'service'>>;
 
 export function* arrivals(
   { count, perSecond, burstiness = 1 }: ArrivalShape,

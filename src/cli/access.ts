@@ -1,5 +1,6 @@
 /** Who gets in, by flags and files: API keys and TLS. */
 import type { Logger } from 'pino';
+import { serviceClasses, type ServiceClasses } from '../front/service-classes/service-class.ts';
 import { ApiKeyFileError, readApiKeyFile } from '../server/auth/api-key-file.ts';
 import { type ApiKey, ApiKeys } from '../server/auth/api-keys.ts';
 import { isLoopback } from '../server/http/hosts.ts';
@@ -30,7 +31,12 @@ export interface Access {
 }
 
 /** @throws UsageError, ApiKeyFileError, TlsFileError */
-export async function openAccess(options: AccessOptions, logger: Logger): Promise<Access> {
+export async function openAccess(
+  options: AccessOptions,
+  logger: Logger,
+  { classes }: Pick<ServiceClasses, 'classes'> = serviceClasses(),
+): Promise<Access> {
+  const classNames = classes.map(({ name }) => name);
   // Engine processes inherit the environment, and have no use for these.
   delete process.env['CHAIRLIFT_API_KEY'];
   delete process.env['CHAIRLIFT_ADMIN_API_KEY'];
@@ -38,7 +44,7 @@ export async function openAccess(options: AccessOptions, logger: Logger): Promis
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     throw new UsageError('--tls-cert and --tls-key go together: give both');
   }
-  const keys = new ApiKeys(await readUsers(options), options.adminApiKey ?? null);
+  const keys = new ApiKeys(await readUsers(options, classNames), options.adminApiKey ?? null);
   const tls = await readTlsOf(options);
   if (keys.isOpen && !isLoopback(options.host)) {
     logger.warn(
@@ -51,7 +57,7 @@ export async function openAccess(options: AccessOptions, logger: Logger): Promis
     tls,
     reload: async (users) => {
       await replace('API keys', logger, options.apiKeyFile ?? options.config, async () => {
-        keys.replace(await readUsers(options));
+        keys.replace(await readUsers(options, classNames));
         users.dropRevoked();
       });
       await replace('TLS', logger, tlsCert, async () => {
@@ -62,8 +68,11 @@ export async function openAccess(options: AccessOptions, logger: Logger): Promis
   };
 }
 
-async function readUsers({ apiKey = [], apiKeyFile }: AccessOptions): Promise<ApiKey[]> {
-  const listed = apiKeyFile === undefined ? [] : await readApiKeyFile(apiKeyFile);
+async function readUsers(
+  { apiKey = [], apiKeyFile }: AccessOptions,
+  classNames: readonly string[],
+): Promise<ApiKey[]> {
+  const listed = apiKeyFile === undefined ? [] : await readApiKeyFile(apiKeyFile, classNames);
   return [...apiKey, ...listed];
 }
 

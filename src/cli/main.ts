@@ -20,6 +20,7 @@ import { runCommand } from './run.ts';
 import { psCommand, stopCommand } from './server-commands.ts';
 import { generateCommand } from './generate.ts';
 import { profileCommand } from './profile/command.ts';
+import { batchCommand } from './batch.ts';
 import { serveCommand } from './serve.ts';
 import { packageVersion } from './version.ts';
 
@@ -50,6 +51,7 @@ const program = new Command('chairlift')
   .addCommand(psCommand())
   .addCommand(stopCommand())
   .addCommand(generateCommand())
+  .addCommand(batchCommand())
   .addCommand(buildCommand())
   .addCommand(benchCommand())
   .addCommand(profileCommand())

@@ -4,6 +4,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
+import { BATCH_FLAGS } from './flags/batch-flags.ts';
 import { BATCHING_FLAGS } from './flags/batching-flags.ts';
 import { ENGINE_FLAGS } from './flags/engine-flags.ts';
 import type { FlagSpec } from './flags/flag-spec.ts';
@@ -24,6 +25,7 @@ const OPTIONS = {
   ...REGISTRY_FLAGS,
   ...BATCHING_FLAGS,
   ...KV_EVENT_FLAGS,
+  ...BATCH_FLAGS,
 };
 
 export type OptionName = keyof typeof OPTIONS;

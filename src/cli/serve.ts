@@ -4,19 +4,22 @@ import { flushTraces } from '../observability/flush-traces.ts';
 import { createLogger } from '../observability/logger.ts';
 import { NO_ALIASES, VLLM_ALIASES } from '../observability/aliases.ts';
 import { MetricsHub } from '../observability/metrics-hub.ts';
+import { sloMetrics } from '../observability/slo/slo-metrics.ts';
+import { SloTracker } from '../observability/slo/slo-tracker.ts';
+import { lineWork } from '../server/batches/line-runner.ts';
 import type { ServerContext } from '../server/context.ts';
 import { InferenceStatistics } from '../server/generation/inference-statistics.ts';
 import { BodyReader } from '../server/http/request-body.ts';
 import { LoopMonitor } from '../server/operating/loop-monitor.ts';
 import { RunningRequests } from '../server/operating/running-requests.ts';
 import { ResponseStore } from '../server/responses/store.ts';
+import { ServiceTiers } from '../server/tiers/service-tiers.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
 import { openAccess } from './access.ts';
 import { banner, repositoryBanner } from './banner.ts';
-import { DEVICE_OPTIONS } from './device.ts';
-import { LORA_OPTIONS } from './lora.ts';
-import { addOptions, type OptionName, type Options, readOptions } from './options.ts';
+import { addOptions, type Options, readOptions } from './options.ts';
 import { openKvEvents } from './kv-events.ts';
+import { openBatches } from './open-batches.ts';
 import { openRates, ratesOf } from './rates.ts';
 import { openResumption } from './resumption.ts';
 import { onDumpSignal } from './dump.ts';
@@ -30,89 +33,14 @@ import { pullInto } from './pull-into.ts';
 import { modelControl, servedModels } from './served-models.ts';
 import { changingConfig, serverConfig } from './server-config.ts';
 import { ServingPhase } from './serving-phase.ts';
+import { SERVE_FLAGS } from './serve-flags.ts';
+import { readServiceClasses } from './slo.ts';
+import { watchTargets } from './watch-targets.ts';
 import { onShutdownSignal } from './shutdown.ts';
 import { type LoadedText, TextModelLoader } from './text-model-loader.ts';
 import { EncoderLoader } from './encoder-loader.ts';
 import { AnyModelLoader, type LoadedModel } from './model-loader.ts';
 import { packageVersion } from './version.ts';
-
-const NAMES: readonly OptionName[] = [
-  'config',
-  'servedModelName',
-  'modelRepository',
-  'modelControl',
-  'repositoryPollSecs',
-  'modelsMax',
-  'modelsMemory',
-  'keepAlive',
-  'instances',
-  'warmup',
-  'maxBatchSize',
-  'maxBatchTokens',
-  'maxQueueDelayMs',
-  'preferredBatchSizes',
-  'preserveOrdering',
-  'host',
-  'port',
-  'grpcPort',
-  ...DEVICE_OPTIONS,
-  'precision',
-  'kvCacheDtype',
-  'kernels',
-  'attention',
-  'maxNumSeqs',
-  'maxModelLen',
-  'maxNumBatchedTokens',
-  'kvCacheMemory',
-  'prefixCaching',
-  'targetItlMs',
-  'speculative',
-  'speculativeTokens',
-  'draftModel',
-  'durableKv',
-  'maxQueue',
-  'maxQueueTokens',
-  'requestTimeout',
-  'stepTimeout',
-  'tokenizerPoolSize',
-  'grammarPoolSize',
-  'specialTokensInContent',
-  'maxBody',
-  'maxConnections',
-  'maxConnectionsPerAddress',
-  'receiveTimeout',
-  'responseStoreSize',
-  'apiKey',
-  'apiKeyFile',
-  'adminApiKey',
-  'rateLimitRequests',
-  'rateLimitTokens',
-  'metricsPort',
-  'metricsAliases',
-  'sharePrefixCache',
-  'priorityRange',
-  'tlsCert',
-  'tlsKey',
-  'toolCallParser',
-  'reasoningParser',
-  'corsOrigin',
-  'allowedHost',
-  'drainDelay',
-  'drainStatus',
-  'resumeKey',
-  'handoverTo',
-  'shutdownTimeout',
-  'threads',
-  'randomWeights',
-  'adapter',
-  ...LORA_OPTIONS,
-  'logLevel',
-  'logFormat',
-  'logPrompts',
-  'kvEvents',
-  'kvEventsReplay',
-  'kvEventsAddress',
-];
 
 /** `chairlift serve`: the server. */
 export function serveCommand(): Command {
@@ -127,7 +55,7 @@ export function serveCommand(): Command {
       .env('CHAIRLIFT_MODEL')
       .argParser((text, before?: readonly string[]) => [...(before ?? []), text]),
   );
-  return addOptions(command, NAMES).action(async () =>
+  return addOptions(command, SERVE_FLAGS).action(async () =>
     serve(await LiveOptions.open(command, readServeOptions)),
   );
 }
@@ -143,7 +71,8 @@ function readServeOptions(command: Command): ServeOptions {
 async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   const { options } = live;
   const logger = createLogger(options.logLevel, options.logFormat);
-  const access = await openAccess(options, logger);
+  const classes = await readServiceClasses(options.slo);
+  const access = await openAccess(options, logger, classes);
   const version = await packageVersion();
   const { definitions, aliases } = await servedModels(options, logger);
   const control = modelControl(options);
@@ -153,6 +82,9 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
     models: () => models.list(),
     aliases: options.metricsAliases === 'vllm' ? VLLM_ALIASES : NO_ALIASES,
   });
+  const tiers = new ServiceTiers(classes, (client) => access.keys.classOf(client));
+  const targets = new SloTracker(classes.classes);
+  metrics.add(sloMetrics(targets));
   const maxModels = control === 'auto' ? options.modelsMax : Infinity;
   const isShared = () => access.keys.numClients > 1;
   const kvEvents = await openKvEvents(options);
@@ -165,6 +97,8 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
       logger,
       metrics,
       statistics,
+      targets,
+      classOf: (client) => tiers.grant(client),
       isShared,
       kvEvents,
     }),
@@ -190,12 +124,14 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
     },
   });
   await models.update(definitions, aliases);
+  watchTargets(targets, models, logger);
 
   const resumption = openResumption(options, logger);
   const facts = new FolderFacts(options.maxModelLen ?? null);
   const phase = new ServingPhase();
   const config = serverConfig(options, version);
   const rates = ratesOf(options);
+  const batches = await openBatches(options, tiers.last);
   const context: ServerContext = {
     models,
     startedAt: Math.floor(Date.now() / 1000),
@@ -203,6 +139,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
     responses: new ResponseStore(options.responseStoreSize),
     config,
     keys: access.keys,
+    tiers,
     metrics,
     statistics,
     logger,
@@ -212,6 +149,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
     loop: new LoopMonitor(),
     describeModel: (definition) => facts.of(definition),
     pullModel: pullInto(models, options),
+    ...(batches === undefined ? {} : { batches }),
     isLeaving: () => phase.isLeaving,
     isDraining: () => phase.isDraining,
   };
@@ -219,6 +157,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   // get 503.
   const webSockets = new WebSocketHub(context);
   const loading = models.preload();
+  batches?.start(lineWork(context));
   const ports = await openPorts(context, webSockets, access.tls, options);
   onReloadSignal(async () => {
     await live.reload(logger);
@@ -237,11 +176,13 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
       timeoutMs: options.shutdownTimeout * 1000,
       running: context.running,
       logger,
-      stopTaking() {
+      async stopTaking() {
+        // What is not done is taken up by the next server.
+        await batches?.close();
         const admissions = models.loaded().map(({ runtime }) => runtime.admission);
         for (const admission of admissions) admission.close();
         resumption?.handover?.begin();
-        return Promise.all(admissions.map((admission) => admission.onIdle()));
+        await Promise.all(admissions.map((admission) => admission.onIdle()));
       },
       async close(graceMs) {
         await ports.close(graceMs);

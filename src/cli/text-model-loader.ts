@@ -19,10 +19,12 @@ import type { ModelDefinition } from '../front/registry/model-definition.ts';
 import type { ModelLoad } from '../front/registry/model-entry.ts';
 import type { ModelLoader } from '../front/registry/residency.ts';
 import { openDecoderEncoder } from './open-decoder-encoder.ts';
+import type { ServiceClass } from '../front/service-classes/service-class.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';
 import { countParameters } from '../model/huggingface/parameter-count.ts';
 import type { DecoderManifest, Precision } from '../model/build/manifest.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
+import type { SloTracker } from '../observability/slo/slo-tracker.ts';
 import type { TextRuntime } from '../server/context.ts';
 import type { InferenceStatistics } from '../server/generation/inference-statistics.ts';
 import { resolveAttention } from './attention.ts';
@@ -46,6 +48,7 @@ const NOT_OF_A_MODEL: readonly OptionName[] = [
   'servedModelName',
   'sharePrefixCache',
   'priorityRange',
+  'slo',
   'requestTimeout',
   'responseStoreSize',
   'loraModules',
@@ -72,6 +75,10 @@ export interface TextModelLoaderOptions {
   readonly logger: Logger;
   readonly metrics: MetricsHub;
   readonly statistics: InferenceStatistics;
+  /** Follows what is promised to service classes. */
+  readonly targets: SloTracker;
+  /** What a client's requests get that ask for no service class. */
+  readonly classOf: (client: string) => ServiceClass;
   /** Whether several clients share the queue. */
   readonly isShared: () => boolean;
   readonly kvEvents: KvEventPublisher | null;
@@ -117,7 +124,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     onState: (state: ModelLoad['state']) => void,
   ): Promise<LoadedText> {
     const { name, instances } = definition;
-    const { statistics, metrics: hub, isShared } = this.#server;
+    const { statistics, targets, classOf, metrics: hub, isShared } = this.#server;
     const plan = await this.#plan(definition);
     const { options, chosen, chosenDevice, limits, choice, kernels, attention } = plan;
     const formats = { ...choice, ...kernels };
@@ -183,6 +190,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const observe = observeAll(
       metrics.observe.bind(metrics),
       ({ record }) => record ?? null,
+      targets.observe.bind(targets),
       () => statistics.observe(definition),
     );
     const { eosTokenIds } = tokenizer;
@@ -207,6 +215,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
           priorities: this.#server.options.priorityRange,
           sharePrefixCache: this.#server.options.sharePrefixCache ?? false,
         },
+        classOf,
         parallel: limits.maxNumSeqs * instances,
         hiddenSize: engine.info.hiddenSize,
         maxModelLen: limits.maxModelLen,

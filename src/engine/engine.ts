@@ -6,10 +6,11 @@ import type { Sampler } from './sampling/sampler.ts';
 import type { CostModel } from './costs/cost-model.ts';
 import type { Scheduler } from './scheduling/scheduler.ts';
 import { Sequence } from './sequence.ts';
+import { MAX_CONSTRAINED_DRAFTS, NO_DRAFTS } from './drafter.ts';
 import { type SlotState, slotStates } from './slot-state.ts';
 import type { Speculator } from './speculation/speculator.ts';
 import type { EngineStats } from './stats.ts';
-import { type Decoder, MAX_CONSTRAINED_DRAFTS, type StepPlan } from './step.ts';
+import type { Decoder, StepPlan } from './step.ts';
 
 export interface EngineParts {
   readonly scheduler: Scheduler;
@@ -34,14 +35,6 @@ export interface DurableSlots {
     readonly others: readonly EngineRequest[];
   };
 }
-
-const NO_DRAFTS = {
-  numDrafts: 0,
-  numDraftTokens: 0,
-  numAcceptedTokens: 0,
-  numForcedDraftTokens: 0,
-  numForcedAcceptedTokens: 0,
-};
 
 /** The continuous batch: at every step sequences may join and leave. */
 export class Engine {

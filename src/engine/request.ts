@@ -57,6 +57,13 @@ export interface EngineRequest {
   readonly minTokens: number;
   /** Lower goes first, as in vLLM; usually 0. */
   readonly priority: number;
+  /**
+   * Of its service class; usually 0. Those of a higher tier give up their slots for it, and wait
+   * where they would hold it up.
+   */
+  readonly tier: number;
+  /** Milliseconds between its tokens that steps are planned for; null leaves that to the scheduler. */
+  readonly targetItlMs: number | null;
   /** When the request arrived, in milliseconds of any clock that all requests share. */
   readonly arrivalMs: number;
   /** Cached prefixes are shared only among requests with the same salt. */

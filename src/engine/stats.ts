@@ -9,6 +9,8 @@ export interface EngineStats {
   readonly stepTokens: number;
   /** Times that a running sequence gave up its slot for want of memory. */
   readonly numPreemptions: number;
+  /** Times that it gave up its slot to one of a better service class. */
+  readonly numYields: number;
   /** Tokens looked up in the prefix cache, and found there. */
   readonly prefixCacheQueries: number;
   readonly prefixCacheHits: number;

@@ -1,3 +1,4 @@
+import type { TimedRun } from './timed-run.ts';
 import type { Logprobs } from './request.ts';
 import type { Candidates } from './sampling/candidates.ts';
 import type { Sequence } from './sequence.ts';
@@ -35,14 +36,6 @@ export interface Segment {
   readonly draftTokenIds: Int32Array;
 }
 
-/** Segments with a draft that a step has at most. */
-export const MAX_DRAFTS = 4;
-/**
- * The same where one of the sequences has a grammar: several texts are rarely forced at once, and
- * looking for forced text costs them all.
- */
-export const MAX_CONSTRAINED_DRAFTS = 2;
-
 /** What one step does, as a plain value. Planning reserves memory; nothing counts before commit. */
 export interface StepPlan {
   readonly cacheOperations: readonly CacheOperation[];
@@ -64,22 +57,6 @@ export interface SegmentLogits {
   readonly candidates?: Candidates;
   /** The last norm's output, [hidden], after the segment's last token; where the graph tells it. */
   readonly hidden?: Float32Array | null;
-}
-
-/** Consecutive positions of one sequence that a run computed, padding included. */
-export interface Span {
-  readonly start: number;
-  readonly length: number;
-}
-
-/** What one run of the model computed, and how long it took. */
-export interface TimedRun {
-  /** One token each. */
-  readonly decode: readonly Span[];
-  readonly prefill: readonly Span[];
-  /** A token with its draft each. */
-  readonly verify: readonly Span[];
-  readonly ms: number;
 }
 
 /** A sequence whose run failed, or whose logits can't be sampled. */
@@ -143,13 +120,6 @@ export function segmentOf(
   const isLast = start + numTokens === sequence.numTokens;
   const numLogits = isLast || sequence.scoresPrompt ? 1 : 0;
   return { sequence, start, numTokens, numLogits, draftTokenIds: NO_DRAFT };
-}
-
-/** The same with a draft after it. @param segment ends with the sequence's last token */
-export function withDraft(segment: Segment, draftTokenIds: Int32Array): Segment {
-  const { length } = draftTokenIds;
-  const numTokens = segment.numTokens + length;
-  return { ...segment, numTokens, numLogits: 1 + length, draftTokenIds };
 }
 
 /** The tokens to compute. Valid until the sequence gets another token. */

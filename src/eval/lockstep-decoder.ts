@@ -1,5 +1,5 @@
 import { openGraph } from '../engine/graph-session.ts';
-import { kvShape } from '../engine/kv-cache/kv-shape.ts';
+import { kvShape } from '../engine/kv-shape.ts';
 import { KvStorage } from '../engine/cpu/kv-storage.ts';
 import { LogitsBuffer } from '../engine/cpu/logits-buffer.ts';
 import { RunBinding } from '../engine/cpu/run-binding.ts';

@@ -11,6 +11,8 @@ export interface Caller {
   readonly requestId?: string;
   /** Aborts when the client is gone, or its time is over. */
   readonly signal: AbortSignal;
+  /** It is a line of a batch, which nobody waits for. */
+  readonly isOfBatch?: boolean;
   /** Of its rate of tokens; left out where there is no limit. */
   readonly meter?: TokenMeter;
   /** Told what happens to the request; left out where nobody looks. */

@@ -32,6 +32,7 @@ export class MetricsHub {
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
   readonly #own = new Registry();
   readonly #models = new Map<string, Metrics>();
+  readonly #others: Registry[] = [];
   readonly #loadSeconds: Histogram<'model_name'>;
   readonly #stages: Histogram<'model_name' | 'stage'>;
   readonly #evictions: Counter<'model_name'>;
@@ -122,6 +123,11 @@ export class MetricsHub {
     return metrics;
   }
 
+  /** Further metrics of the server. */
+  add(registry: Registry): void {
+    this.#others.push(registry);
+  }
+
   /** For the registry's `onEvent`. */
   observe(event: RegistryEvent): void {
     const labels = { model_name: event.model.name };
@@ -176,7 +182,7 @@ export class MetricsHub {
 
   async #render(): Promise<string> {
     const pages: string[] = [];
-    for (const registry of [this.#own, ...this.#registries()]) {
+    for (const registry of [this.#own, ...this.#others, ...this.#registries()]) {
       // Of many models it takes milliseconds: the scrape that has a page, and other work, go first.
       await setImmediate();
       pages.push(await registry.metrics());

@@ -100,6 +100,13 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
       return stateNow().engine.stats.numPreemptions;
     },
   );
+  counter(
+    'num_yields_total',
+    'Times that a sequence gave its slot to a better service class.',
+    () => {
+      return stateNow().engine.stats.numYields;
+    },
+  );
   counter('prefix_cache_queries_total', 'Tokens looked up in the prefix cache.', () => {
     return stateNow().engine.stats.prefixCacheQueries;
   });

@@ -6,6 +6,7 @@ import { requestId } from 'hono/request-id';
 import { isAnthropicPath, toAnthropicEnvelope } from './anthropic/errors.ts';
 import { messageRoutes } from './anthropic/routes.ts';
 import { auth, requireAdminKey } from './auth/auth.ts';
+import { batchRoutes, fileRoutes } from './batches/routes.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
 import { adapterRoutes } from './adapters/routes.ts';
 import { adminRoutes } from './admin/routes.ts';
@@ -77,6 +78,8 @@ export function createApp(
   responseRoutes(app, context);
   messageRoutes(app, context);
   embeddingRoutes(app, context);
+  fileRoutes(app, context);
+  batchRoutes(app, context);
   ollamaRoutes(app, context);
   renderRoutes(app, context);
   tokenizeRoutes(app, context);

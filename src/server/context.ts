@@ -21,12 +21,14 @@ import type { ModelDefinition, ModelKey } from '../front/registry/model-definiti
 import type { ModelRegistry } from '../front/registry/model-registry.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { ApiKeys } from './auth/api-keys.ts';
+import type { BatchService } from './batches/batch-service.ts';
 import type { LoopMonitor } from './operating/loop-monitor.ts';
 import type { RunningRequests } from './operating/running-requests.ts';
 import type { BodyReader } from './http/request-body.ts';
 import type { RateLimits } from './rates/rate-limits.ts';
 import type { Resumption } from './resume/movable-answer.ts';
 import type { ResponseStore } from './responses/store.ts';
+import type { ServiceTiers } from './tiers/service-tiers.ts';
 import type { InferenceStatistics } from './generation/inference-statistics.ts';
 
 /** Sampling values of the model's generation_config.json; what is absent has OpenAI's default. */
@@ -192,6 +194,7 @@ export interface ServerContext {
   readonly responses: ResponseStore;
   readonly config: ServerConfig;
   readonly keys: ApiKeys;
+  readonly tiers: ServiceTiers;
   readonly metrics: Pick<
     MetricsHub,
     'text' | 'contentType' | 'countRequest' | 'countCall' | 'observeStages'
@@ -207,6 +210,8 @@ export interface ServerContext {
   readonly describeModel?: DescribeModel;
   /** For answers that outlive the server; null or left out without --resume-key. */
   readonly resumption?: Resumption | null;
+  /** Files and batches; left out where there is no folder for them. */
+  readonly batches?: BatchService;
   /** Left out where nothing can be downloaded. */
   readonly pullModel?: PullModel;
   /** True once shutdown began, though requests may still be taken: /ready fails. */

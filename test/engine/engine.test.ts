@@ -107,6 +107,9 @@ const requests = fc.record({
       return Int32Array.from(tokenIds.length > 0 ? tokenIds : [5]);
     }),
   priority: fc.integer({ min: -1, max: 1 }),
+  tier: fc.constantFrom(0, 0, 0, 1, 2),
+  // From one that every step keeps to, to one that none does.
+  targetItlMs: fc.constantFrom(null, null, 0.001, 10, 1000),
   cacheSalt: fc.constantFrom('', '', 'tenant'),
   maxTokens: fc.integer({ min: 1, max: 60 }),
   stopTokenIds: fc.array(fc.integer({ min: 0, max: FAKE_VOCAB_SIZE - 1 }), { maxLength: 1 }),
@@ -158,7 +161,8 @@ describe.each([
               const { resumedTokens, ...rest } = operation.request;
               const whole = fakeContinuation(engineRequest({ ...rest, stopTokenIds: [] }));
               const generated = whole.slice(0, Math.min(resumedTokens, rest.maxTokens - 1));
-              add({ ...rest, outputTokenIds: Int32Array.from(generated) });
+              const priority = rest.priority + 100 * rest.tier;
+              add({ ...rest, priority, outputTokenIds: Int32Array.from(generated) });
             }
             if (operation.type === 'abort') {
               drop(operation.pick, (id) => checked.engine.abort(id));
@@ -183,6 +187,7 @@ describe.each([
           const { stats } = checked.engine;
           count({
             preemptions: stats.numPreemptions,
+            yields: stats.numYields,
             prefixHits: Number(stats.prefixCacheHits > 0),
             copies: checked.numCopies,
             drafts: checked.numDrafts,

@@ -11,6 +11,7 @@ const OF_THE_MODEL = new RegExp(`model_name="${MODEL}"`);
 const OF_THE_SERVER: readonly (readonly [string, RegExp])[] = [
   ['chairlift_models{', /state=/],
   ['chairlift_http_requests_total{', /route=/],
+  ['chairlift_slo_', /class=/],
 ];
 
 async function samplesOf({ url }: { readonly url: string }): Promise<Map<string, number>> {

@@ -6,12 +6,12 @@ import {
 import type { SamplingParams } from '../../src/engine/request.ts';
 import { argmax, Sampler } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
+import { withDraft } from '../../src/engine/drafter.ts';
 import {
   type CacheOperation,
   type Decoder,
   type Segment,
   segmentOf,
-  withDraft,
 } from '../../src/engine/step.ts';
 import type { SlotTable } from '../../src/engine/kv-cache/slot-table.ts';
 import type { BuiltModel } from '../../src/model/build/manifest.ts';

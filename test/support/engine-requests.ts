@@ -26,6 +26,8 @@ export function engineRequest(
     stopTokenIds: [],
     minTokens: 0,
     priority: 0,
+    tier: 0,
+    targetItlMs: null,
     arrivalMs: 0,
     cacheSalt: '',
     grammar: null,

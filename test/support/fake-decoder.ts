@@ -1,5 +1,6 @@
 import { SlotLayout, widthOf } from '../../src/engine/cpu/slot-layout.ts';
 import type { EngineRequest } from '../../src/engine/request.ts';
+import type { TimedRun } from '../../src/engine/timed-run.ts';
 import {
   type CacheOperation,
   type Decoder,
@@ -8,7 +9,6 @@ import {
   type SequenceFailure,
   type StepPlan,
   type StepResult,
-  type TimedRun,
   tokenIdsOf,
 } from '../../src/engine/step.ts';
 

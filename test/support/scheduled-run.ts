@@ -1,11 +1,8 @@
 import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import { CostModel } from '../../src/engine/costs/cost-model.ts';
-import {
-  type Drafter,
-  Scheduler,
-  type SchedulerOptions,
-} from '../../src/engine/scheduling/scheduler.ts';
+import { Scheduler, type SchedulerOptions } from '../../src/engine/scheduling/scheduler.ts';
+import type { Drafter } from '../../src/engine/drafter.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import type { Segment } from '../../src/engine/step.ts';
 import { engineRequest } from './engine-requests.ts';
@@ -18,6 +15,7 @@ export interface ScheduledRunOptions extends Partial<SchedulerOptions> {
   readonly maxPages?: number;
   readonly prefixCaching?: boolean;
   readonly drafter?: Drafter;
+  readonly costs?: CostModel;
 }
 
 /** The scheduler over a KV cache in slots, and a model that always says the same. */
@@ -27,7 +25,8 @@ export class ScheduledRun {
   /** Of the last step. */
   outputs: readonly TokenOutput[] = [];
 
-  constructor({ maxPages, prefixCaching = false, drafter, ...options }: ScheduledRunOptions = {}) {
+  constructor(given: ScheduledRunOptions = {}) {
+    const { maxPages, prefixCaching = false, drafter, costs = new CostModel(), ...options } = given;
     const { maxNumSeqs = 4 } = options;
     this.kvCache = new SlotCache({
       numSlots: prefixCaching ? 2 * maxNumSeqs : maxNumSeqs,
@@ -42,7 +41,7 @@ export class ScheduledRun {
       batching: 'continuous',
       ...options,
     } as const;
-    this.scheduler = new Scheduler(this.kvCache, new CostModel(), all, drafter);
+    this.scheduler = new Scheduler(this.kvCache, costs, all, drafter);
   }
 
   /** Adds requests that come one second after the other, by their ids. */

@@ -106,6 +106,7 @@ class FreeEngine {
       numSteps: ++this.#numSteps,
       stepTokens: this.#live.size,
       numPreemptions: 0,
+      numYields: 0,
       prefixCacheQueries: 0,
       prefixCacheHits: 0,
       numDrafts: 0,

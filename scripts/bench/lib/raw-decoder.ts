@@ -1,6 +1,6 @@
 import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import { KvStorage } from '../../../src/engine/cpu/kv-storage.ts';
-import { kvShape } from '../../../src/engine/kv-cache/kv-shape.ts';
+import { kvShape } from '../../../src/engine/kv-shape.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { segmentOf, type StepResult } from '../../../src/engine/step.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';

@@ -2,8 +2,10 @@ import { Command } from 'commander';
 import type { ChatRequest } from '../../front/chat/chat-request.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import type { GenerationRequest } from '../../front/generation/generation.ts';
+import { serviceClasses } from '../../front/service-classes/service-class.ts';
 import { createLogger } from '../../observability/logger.ts';
 import { MetricsHub } from '../../observability/metrics-hub.ts';
+import { SloTracker } from '../../observability/slo/slo-tracker.ts';
 import { toSettings } from '../../server/generation/parameters.ts';
 import { InferenceStatistics } from '../../server/generation/inference-statistics.ts';
 import { nameOfModel } from '../model-source.ts';
@@ -35,6 +37,8 @@ export class EngineBackend implements ChatBackend {
       logger: createLogger('warn'),
       metrics: new MetricsHub({ withProcess: false, models: () => [] }),
       statistics: new InferenceStatistics(),
+      targets: new SloTracker([]),
+      classOf: () => serviceClasses().usual,
       isShared: () => false,
       kvEvents: null,
     });

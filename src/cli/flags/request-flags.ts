@@ -24,6 +24,12 @@ export const REQUEST_FLAGS = {
     default: LIMITS.priorities,
     defaultText: `${LIMITS.priorities.min},${LIMITS.priorities.max}`,
   },
+  slo: {
+    flags: '--slo <file>',
+    description: 'service classes and their targets: a file in JSON or YAML, or the text itself',
+    schema: z.string().min(1).optional(),
+    defaultText: 'ultra-low, interactive, standard and batch',
+  },
   requestTimeout: {
     flags: '--request-timeout <seconds>',
     description: 'longest time of a request, waiting included',

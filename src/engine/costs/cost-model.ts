@@ -1,5 +1,5 @@
 import { OnlineRegression } from './online-regression.ts';
-import type { Span, TimedRun } from '../step.ts';
+import type { Span, TimedRun } from '../timed-run.ts';
 
 /** A run this many times slower than expected was interrupted: it says nothing about its cost. */
 const OUTLIER = 3;

@@ -5,18 +5,18 @@ import type { Session } from '../../ort/session.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
 import { SharedWeights } from '../../ort/shared-weights.ts';
 import { openGraph } from '../graph-session.ts';
-import { kvShape } from '../kv-cache/kv-shape.ts';
+import { kvShape } from '../kv-shape.ts';
 import type { DecodeSlot } from '../kv-cache/slot-table.ts';
+import { MAX_DRAFTS } from '../drafter.ts';
 import type { EngineAdapter } from '../request.ts';
-import {
-  type Decoder,
-  MAX_DRAFTS,
-  type Segment,
-  type SegmentLogits,
-  type SequenceFailure,
-  type StepPlan,
-  type StepResult,
-  type TimedRun,
+import type { TimedRun } from '../timed-run.ts';
+import type {
+  Decoder,
+  Segment,
+  SegmentLogits,
+  SequenceFailure,
+  StepPlan,
+  StepResult,
 } from '../step.ts';
 import type { TokenOwners } from './adapter-mask.ts';
 import { type AdapterLimits, AdapterSlots } from './adapter-slots.ts';

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { LayerKvScales } from '../../model/graph/kv-scales.ts';
 import type { BuiltModel } from '../../model/build/manifest.ts';
 import { openGraph } from '../graph-session.ts';
-import { type KvShape, kvShape } from '../kv-cache/kv-shape.ts';
+import { type KvShape, kvShape } from '../kv-shape.ts';
 import { KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
 import { uniform } from '../sampling/philox.ts';

@@ -2,7 +2,7 @@ import { tensorByteLength } from '../../ort/element-type.ts';
 import { NativeMemory } from '../../ort/native-memory.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import { KvJournal } from './kv-journal.ts';
-import type { KvShape } from '../kv-cache/kv-shape.ts';
+import type { KvShape } from '../kv-shape.ts';
 import { BLOCK_SIZE } from '../kv-cache/prefix-index.ts';
 import type { CacheOperation } from '../step.ts';
 

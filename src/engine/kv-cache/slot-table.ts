@@ -1,5 +1,6 @@
 import type { Sequence } from '../sequence.ts';
-import type { CacheOperation, Segment, Span } from '../step.ts';
+import type { Span } from '../timed-run.ts';
+import type { CacheOperation, Segment } from '../step.ts';
 
 /** What a decoder over slots asks the bookkeeping when it lays a step out. */
 export interface SlotTable {

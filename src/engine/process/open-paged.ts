@@ -11,7 +11,7 @@ import { PagedDecoder } from '../gpu/paged/paged-decoder.ts';
 import { PagedKvCache } from '../gpu/paged/paged-kv-cache.ts';
 import type { BlockLog } from '../kv-cache/block-log.ts';
 import { CostModel } from '../costs/cost-model.ts';
-import { MAX_DRAFTS } from '../step.ts';
+import { MAX_DRAFTS } from '../drafter.ts';
 
 export interface OpenedPaged {
   readonly decoder: PagedDecoder;

@@ -7,7 +7,7 @@ import { CPU_DEVICE, type DeviceOptions } from '../gpu/device-options.ts';
 import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
 import { DeviceKvStorage } from '../gpu/slots/device-kv-storage.ts';
 import type { BlockLog } from '../kv-cache/block-log.ts';
-import { bytesOfPositions, type KvShape, kvShape } from '../kv-cache/kv-shape.ts';
+import { bytesOfPositions, type KvShape, kvShape } from '../kv-shape.ts';
 import { SlotCache } from '../kv-cache/slot-cache.ts';
 import { CostModel } from '../costs/cost-model.ts';
 import type { Decoder } from '../step.ts';

@@ -31,14 +31,11 @@ export const DEFAULT_PREFILL_POLICY: PrefillPolicy = {
  */
 export class PrefillBudget {
   readonly #policy: PrefillPolicy;
-  readonly #targetItlMs: number | null;
   /** In decode runs. */
   #saved = 0;
 
-  /** @param targetItlMs how long an iteration may take; null leaves it to the policy */
-  constructor(policy: PrefillPolicy, targetItlMs: number | null) {
+  constructor(policy: PrefillPolicy) {
     this.#policy = policy;
-    this.#targetItlMs = targetItlMs;
   }
 
   /** Tokens that the first prompt in line always computes. */
@@ -50,10 +47,11 @@ export class PrefillBudget {
    * For an iteration's prefill; any amount where nothing decodes.
    * @param decodeMs what its decode run is expected to take
    * @param numPrompts yet to be computed: those with a slot, and those that could have one
+   * @param targetMs how long the iteration may take; null leaves it to the policy
    */
-  availableMs(decodeMs: number, numPrompts: number): number {
+  availableMs(decodeMs: number, numPrompts: number, targetMs: number | null = null): number {
     if (decodeMs === 0) return Infinity;
-    if (this.#targetItlMs !== null) return this.#targetItlMs - decodeMs;
+    if (targetMs !== null) return targetMs - decodeMs;
     return decodeMs * (this.#saved + this.#policy.stretchPerPrompt * numPrompts);
   }
 

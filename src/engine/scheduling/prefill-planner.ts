@@ -1,4 +1,5 @@
 import type { CostModel } from '../costs/cost-model.ts';
+import { mostWithin } from '../costs/most-within.ts';
 import type { PrefillBudget } from './prefill-budget.ts';
 import type { Sequence } from '../sequence.ts';
 import { type Segment, segmentOf } from '../step.ts';
@@ -10,6 +11,10 @@ export interface PrefillRequest {
   readonly numPrompts: number;
   /** What the step decodes. */
   readonly decode: readonly Pick<Segment, 'start'>[];
+  /** Whether what is decoded may be held up for as long as the prompts take. */
+  readonly mayHoldUp: boolean;
+  /** Milliseconds that the step may take; null leaves it to the budget. */
+  readonly targetMs: number | null;
   readonly maxTokens: number;
   readonly budget: PrefillBudget;
   readonly costs: CostModel;
@@ -21,8 +26,8 @@ export interface PrefillRequest {
  */
 export function planPrefill(request: PrefillRequest): Segment[] {
   const { sequences, numPrompts, decode, maxTokens, budget, costs } = request;
-  const decodeMs = costs.decodeMs(decode);
-  const availableMs = budget.availableMs(decodeMs, numPrompts);
+  const decodeMs = request.mayHoldUp ? 0 : costs.decodeMs(decode);
+  const availableMs = budget.availableMs(decodeMs, numPrompts, request.targetMs);
   let spentMs = 0;
   let budgetTokens = maxTokens;
   const chunks: Segment[] = [];
@@ -46,13 +51,15 @@ export function planPrefill(request: PrefillRequest): Segment[] {
   return chunks;
 }
 
-/** The most tokens, up to `limit`, whose cost is within `budgetMs`; may be 0. */
-function mostWithin(budgetMs: number, limit: number, costMs: (tokens: number) => number): number {
-  let [low, high] = [0, limit];
-  while (low < high) {
-    const tokens = Math.ceil((low + high) / 2);
-    if (costMs(tokens) <= budgetMs) low = tokens;
-    else high = tokens - 1;
-  }
-  return low;
+/**
+ * Whether it computes a single token, either a sampled one or the last of a prompt. A prompt that
+ * is scored needs the logits of every token, and is computed token by token.
+ */
+export function isDecoding(sequence: Sequence): boolean {
+  return sequence.scoresPrompt || sequence.numUncomputedTokens === 1;
+}
+
+/** What it would compute in one step, given the budget. */
+export function numWantedTokens(sequence: Sequence): number {
+  return isDecoding(sequence) ? 1 : sequence.numUncomputedTokens;
 }

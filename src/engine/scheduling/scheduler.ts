@@ -10,8 +10,12 @@ import {
   type StepPlan,
 } from '../step.ts';
 import type { CostModel } from '../costs/cost-model.ts';
+import type { Drafter } from '../drafter.ts';
+import { appendTokens, readOutput } from './append-tokens.ts';
 import { DEFAULT_PREFILL_POLICY, PrefillBudget, type PrefillPolicy } from './prefill-budget.ts';
-import { planPrefill } from './prefill-planner.ts';
+import { isDecoding, numWantedTokens, planPrefill } from './prefill-planner.ts';
+import { insertInOrder } from './sequence-order.ts';
+import { JOINING_SHARE, lastToYield, latestTier, shortest, tierOf } from './tiers.ts';
 
 export interface SchedulerOptions {
   /** Sequences that run at once. */
@@ -24,19 +28,6 @@ export interface SchedulerOptions {
   readonly batching: 'continuous' | 'static';
   /** Different adapters that run at once; any number if left out. */
   readonly maxAdapters?: number;
-}
-
-/** Guesses how decoding sequences go on. */
-export interface Drafter {
-  /**
-   * To be called in every step in which something decodes.
-   * @param decode all that decodes, one token each
-   * @param isAlone whether the step computes nothing else
-   * @returns the same, with drafts where these pay
-   */
-  draft(decode: readonly Segment[], isAlone: boolean): readonly Segment[];
-  /** So many tokens of a segment's draft came true. */
-  count(segment: Segment, numAccepted: number): void;
 }
 
 /** How many others may get a slot before a sequence that waits for memory. */
@@ -60,7 +51,7 @@ export class Scheduler {
   readonly #waiting: Sequence[] = [];
   /** With a slot, in order. */
   readonly #running: Sequence[] = [];
-  #numPreemptions = 0;
+  readonly #sentBack = { numPreemptions: 0, numYields: 0 };
   #prefixQueries = 0;
   #prefixHits = 0;
 
@@ -81,8 +72,7 @@ export class Scheduler {
     this.#costs = costs;
     this.#options = options;
     this.#drafter = drafter;
-    const { prefillPolicy = DEFAULT_PREFILL_POLICY, targetItlMs } = options;
-    this.#prefillBudget = new PrefillBudget(prefillPolicy, targetItlMs);
+    this.#prefillBudget = new PrefillBudget(options.prefillPolicy ?? DEFAULT_PREFILL_POLICY);
   }
 
   get waiting(): readonly Sequence[] {
@@ -99,7 +89,7 @@ export class Scheduler {
 
   get counters() {
     return {
-      numPreemptions: this.#numPreemptions,
+      ...this.#sentBack,
       prefixCacheQueries: this.#prefixQueries,
       prefixCacheHits: this.#prefixHits,
     };
@@ -127,6 +117,7 @@ export class Scheduler {
     if (!this.hasWork) return null;
     this.#growDecoding();
     this.#admit();
+    this.#keepPace();
     this.#kvCache.compact();
     const decode = this.#running.filter(isDecoding).map((sequence) => segmentOf(sequence, 1));
     const prefill = this.#planPrefill(decode);
@@ -141,7 +132,7 @@ export class Scheduler {
     const outputs = sampled.flatMap(({ segment, tokens, values }) => {
       if (values) return [readOutput(segment.sequence, values)];
       this.#countAccepted(segment, tokens);
-      return append(segment.sequence, tokens);
+      return appendTokens(segment.sequence, tokens);
     });
     const failed = new Set(failures.map(({ sequence }) => sequence));
     for (const { sequence, start, numTokens } of segments) {
@@ -179,42 +170,55 @@ export class Scheduler {
       if (!isDecoding(sequence)) continue;
       while (!this.#kvCache.grow(sequence, sequence.numTokens)) {
         const last = this.#running.at(-1) ?? sequence;
-        this.#preempt(last);
+        this.#sendBack(last, 'numPreemptions');
         if (last === sequence) return;
       }
     }
   }
 
-  /** Takes a sequence's slot. Its tokens stay; their keys and values are computed again later. */
-  #preempt(sequence: Sequence): void {
-    this.#release(sequence, false);
+  /**
+   * Takes a sequence's slot. Its tokens stay; their keys and values are computed again later, as far as
+   * there is no memory to keep them.
+   */
+  #sendBack(sequence: Sequence, count: 'numPreemptions' | 'numYields'): void {
+    this.#release(sequence, count === 'numYields');
     sequence.numComputedTokens = 0;
-    this.#numPreemptions++;
+    this.#sentBack[count]++;
     insertInOrder(this.#waiting, sequence);
   }
 
+  /** As long as a step would be too long for a stream of a better tier, the last of the others yield. */
+  #keepPace(): void {
+    for (;;) {
+      const tier = latestTier(this.#running, this.#decodeMs(this.#running));
+      const last = lastToYield(this.#running, tier);
+      if (!last) return;
+      this.#sendBack(last, 'numYields');
+    }
+  }
+
   /**
-   * Slots go to the first in order, as long as there is a slot and budget for a first token. A
-   * sequence without memory, or room for its adapter, can be overtaken by others, but not forever.
+   * Slots go to the best tier, and in it to the first in order, as long as there is a slot and budget
+   * for a first token. A sequence without memory, or room for its adapter, can be overtaken by others
+   * of its tier, but not forever.
    */
   #admit(): void {
-    const { maxNumSeqs, maxNumBatchedTokens, batching } = this.#options;
-    const isStatic = batching === 'static';
+    const isStatic = this.#options.batching === 'static';
     if (isStatic && this.#running.length > 0) return;
-    let budget = maxNumBatchedTokens;
-    for (const sequence of this.#running) budget -= numWantedTokens(sequence);
     const blocked: Sequence[] = [];
-    for (const sequence of this.#waiting.slice()) {
-      if (this.#running.length === maxNumSeqs || (budget <= 0 && !isStatic)) return;
-      const fits = this.#fitsAdapters(sequence);
-      if (fits && this.#kvCache.reserve(sequence, this.#running.length)) {
+    let closedTier = Infinity;
+    for (const sequence of this.#waiting.toSorted((a, b) => tierOf(a) - tierOf(b))) {
+      const tier = tierOf(sequence);
+      if (tier >= closedTier) continue;
+      if (!this.#hasRoomFor(sequence, isStatic)) {
+        closedTier = tier;
+      } else if (this.#fitsAdapters(sequence) && this.#reserve(sequence)) {
         this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
         insertInOrder(this.#running, sequence);
         this.#countPrefix(sequence);
-        budget -= numWantedTokens(sequence);
         for (const other of blocked) other.timesOvertaken++;
       } else {
-        if (sequence.timesOvertaken >= MAX_OVERTAKEN) return;
+        closedTier = sequence.timesOvertaken >= MAX_OVERTAKEN ? tier : tier + 1;
         blocked.push(sequence);
       }
     }
@@ -229,6 +233,30 @@ export class Scheduler {
     return active.has(adapter.id) || active.size < maxAdapters;
   }
 
+  /** Whether there is a slot, budget for its first token, and time. Worse tiers give up theirs. */
+  #hasRoomFor(sequence: Sequence, isStatic: boolean): boolean {
+    const { maxNumSeqs, maxNumBatchedTokens } = this.#options;
+    const tier = tierOf(sequence);
+    const others = this.#running.filter((other) => tierOf(other) <= tier);
+    const numWanted = others.reduce((sum, other) => sum + numWantedTokens(other), 0);
+    if (others.length === maxNumSeqs || (numWanted >= maxNumBatchedTokens && !isStatic))
+      return false;
+    const stepMs = this.#decodeMs([...this.#running, sequence]) / JOINING_SHARE;
+    const isFirst = others.every((other) => tierOf(other) < tier);
+    return isFirst || latestTier(others, stepMs) >= tier;
+  }
+
+  /** Gives it a slot and memory, if need be those of the last of worse tiers. */
+  #reserve(sequence: Sequence): boolean {
+    for (;;) {
+      const isFull = this.#running.length === this.#options.maxNumSeqs;
+      if (!isFull && this.#kvCache.reserve(sequence, this.#running.length)) return true;
+      const last = this.#running.findLast((other) => tierOf(other) > tierOf(sequence));
+      if (!last) return false;
+      this.#sendBack(last, 'numYields');
+    }
+  }
+
   #countPrefix(sequence: Sequence): void {
     if (sequence.numCachedTokens !== -1) return;
     sequence.numCachedTokens = wholeBlocks(sequence.numComputedTokens);
@@ -236,64 +264,35 @@ export class Scheduler {
     this.#prefixHits += sequence.numCachedTokens;
   }
 
+  /** Of the best tier that has prompts to compute. What decodes of worse tiers can be held up. */
   #planPrefill(decode: readonly Segment[]): Segment[] {
-    const { maxNumSeqs, maxNumBatchedTokens } = this.#options;
-    const sequences = this.#running.filter((sequence) => !isDecoding(sequence));
+    const { maxNumSeqs, maxNumBatchedTokens, targetItlMs } = this.#options;
+    const prompts = this.#running.filter((sequence) => !isDecoding(sequence));
+    const tier = Math.min(...prompts.map(tierOf));
+    const sequences = prompts.filter((sequence) => tierOf(sequence) === tier);
     const numFreeSlots = maxNumSeqs - this.#running.length;
+    const numPrompts = sequences.length + Math.min(this.#waiting.length, numFreeSlots);
+    const targets = [targetItlMs, ...decode.map(({ sequence }) => sequence.request.targetItlMs)];
     return planPrefill({
       sequences,
-      numPrompts: sequences.length + Math.min(this.#waiting.length, numFreeSlots),
+      // For prompts of a worse tier nobody makes more haste.
+      numPrompts: decode.some(({ sequence }) => tierOf(sequence) < tier) ? 1 : numPrompts,
       decode,
+      mayHoldUp: decode.every(({ sequence }) => tierOf(sequence) > tier),
+      targetMs: shortest(targets),
       maxTokens: maxNumBatchedTokens - decode.length,
       budget: this.#prefillBudget,
       costs: this.#costs,
     });
   }
 
+  /** What a step takes in which all of them decode. */
+  #decodeMs(sequences: readonly Sequence[]): number {
+    return this.#costs.decodeMs(sequences.map(({ numTokens }) => ({ start: numTokens })));
+  }
+
   #release(sequence: Sequence, keep: boolean): void {
     this.#kvCache.release(sequence, keep);
     this.#running.splice(this.#running.indexOf(sequence), 1);
   }
-}
-
-/**
- * Whether it computes a single token, either a sampled one or the last of a prompt. A prompt that
- * is scored needs the logits of every token, and is computed token by token.
- */
-function isDecoding(sequence: Sequence): boolean {
-  return sequence.scoresPrompt || sequence.numUncomputedTokens === 1;
-}
-
-/** What it would compute in one step, given the budget. */
-function numWantedTokens(sequence: Sequence): number {
-  return isDecoding(sequence) ? 1 : sequence.numUncomputedTokens;
-}
-
-function append(sequence: Sequence, tokens: readonly SampledToken[]): TokenOutput[] {
-  return tokens.map((token) => {
-    const isFirst = sequence.numTokens === numGivenTokens(sequence);
-    sequence.append(token.tokenId);
-    const output = { id: sequence.id, ...token, finishReason: sequence.finishReason() };
-    return isFirst ? { ...output, numCachedTokens: sequence.numCachedTokens } : output;
-  });
-}
-
-/** Of a sequence that ends with its prompt. */
-function readOutput({ id, numCachedTokens }: Sequence, values: Float32Array): TokenOutput {
-  return { id, tokenId: -1, finishReason: 'stop', numCachedTokens, values };
-}
-
-/** The tokens that the request came with: its prompt, and those generated before a crash. */
-function numGivenTokens({ request }: Sequence): number {
-  return request.promptTokenIds.length + request.outputTokenIds.length;
-}
-
-function insertInOrder(sequences: Sequence[], sequence: Sequence): void {
-  const after = sequences.findLastIndex((other) => precedes(other, sequence));
-  sequences.splice(after + 1, 0, sequence);
-}
-
-/** If two arrived at the same time, the one with the lower id goes first. */
-function precedes(a: Sequence, b: Sequence): boolean {
-  return a.order < b.order || (a.order === b.order && a.id < b.id);
 }

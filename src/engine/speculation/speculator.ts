@@ -1,11 +1,11 @@
 import { AcceptanceRate } from './acceptance-rate.ts';
 import type { CostModel } from '../costs/cost-model.ts';
-import type { Drafter } from '../scheduling/scheduler.ts';
 import { DraftRecord } from './draft-record.ts';
 import type { Draft, DraftSource } from './draft-source.ts';
+import { type Drafter, MAX_CONSTRAINED_DRAFTS, MAX_DRAFTS, withDraft } from '../drafter.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { Sequence } from '../sequence.ts';
-import { MAX_CONSTRAINED_DRAFTS, MAX_DRAFTS, type Segment, withDraft } from '../step.ts';
+import type { Segment } from '../step.ts';
 import { DraftBackoff } from './draft-backoff.ts';
 
 /** Tokens per second must be expected to rise by this factor. */

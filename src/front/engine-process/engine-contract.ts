@@ -29,6 +29,7 @@ export const IDLE_STATS: EngineStats = {
   numSteps: 0,
   stepTokens: 0,
   numPreemptions: 0,
+  numYields: 0,
   prefixCacheQueries: 0,
   prefixCacheHits: 0,
   numDrafts: 0,

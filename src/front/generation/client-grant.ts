@@ -1,20 +1,26 @@
 /** What a request may not choose itself: how urgent it is, and whose cached prefixes it finds. */
+import type { ServiceClass } from '../service-classes/service-class.ts';
 import type { GenerationRequest } from './generation.ts';
 
 export interface GrantRules {
-  /** Both ends belong to it; lower goes first. */
+  /** Levels within a service class, from its own on. Both ends belong to it; lower goes first. */
   readonly priorities: { readonly min: number; readonly max: number };
   /** Whether clients with keys of their own find each other's prompts in the prefix cache. */
   readonly sharePrefixCache: boolean;
 }
 
-/** Without API keys the request's own `client`, from its `user` field, says whose it is. */
+/**
+ * Without API keys the request's own `client`, from its `user` field, says whose it is.
+ * @param serviceClass that it gets
+ */
 export function grantTo(
   client: string,
   { priority = 0, cacheSalt = '' }: Pick<GenerationRequest, 'priority' | 'cacheSalt'>,
   { priorities: { min, max }, sharePrefixCache }: GrantRules,
-): Pick<GenerationRequest, 'priority' | 'client' | 'cacheSalt'> {
-  const granted = { priority: Math.min(Math.max(priority, min), max) };
+  serviceClass: ServiceClass,
+): Pick<GenerationRequest, 'serviceClass' | 'priority' | 'client' | 'cacheSalt'> {
+  const within = Math.min(Math.max(priority, min), max);
+  const granted = { serviceClass, priority: serviceClass.priority + within };
   if (client === '') return granted;
   if (sharePrefixCache) return { ...granted, client };
   // As JSON, one client's salt cannot equal another client's.

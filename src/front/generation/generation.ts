@@ -3,6 +3,7 @@ import type { EngineAdapter, Readout, SamplingParams } from '../../engine/reques
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { RequestRecord } from '../request-record.ts';
 import type { ResumedChoice } from './resumption.ts';
+import type { ServiceClass } from '../service-classes/service-class.ts';
 import type { TokenLogprob } from './token-logprob.ts';
 
 export interface GenerationRequest {
@@ -31,6 +32,10 @@ export interface GenerationRequest {
   readonly textOffsets?: boolean;
   /** Lower goes first, as in vLLM; 0 if left out. */
   readonly priority?: number;
+  /** The service class that its client asked for, by any of its names; what it gets is below. */
+  readonly serviceTier?: string | null;
+  /** What it is promised; like everybody else if left out. */
+  readonly serviceClass?: ServiceClass;
   /** Whose request it is; clients share the server evenly. */
   readonly client?: string;
   /** The longest that it may take, waiting included; the server's own limit if null or left out. */

@@ -4,6 +4,7 @@ import type { Readout } from '../../engine/request.ts';
 import type { Caller } from '../caller.ts';
 import { EngineError } from '../engine-process/engine-contract.ts';
 import { QueueFullError } from '../queue/admission.ts';
+import type { ServiceClass } from '../service-classes/service-class.ts';
 import { type GrantRules, grantTo } from './client-grant.ts';
 import type { GenerationRequest, Generator } from './generation.ts';
 import { GREEDY } from './greedy-sampling.ts';
@@ -11,6 +12,8 @@ import { GREEDY } from './greedy-sampling.ts';
 export interface PromptReaderOptions {
   readonly generator: Generator;
   readonly rules: GrantRules;
+  /** What a client's requests get that ask for no service class. */
+  readonly classOf: (client: string) => ServiceClass;
   /** Prompts of one request that run or wait at once. */
   readonly parallel: number;
 }
@@ -66,9 +69,10 @@ export class PromptReader {
     client: string,
     signal: AbortSignal,
   ): Promise<Float32Array[]> {
+    const { rules, classOf } = this.#options;
     const shared = {
       ...NOT_GENERATED,
-      ...grantTo(client, { priority }, this.#options.rules),
+      ...grantTo(client, { priority }, rules, classOf(client)),
       readout,
     };
     const values: Float32Array[] = [];

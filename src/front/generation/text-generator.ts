@@ -21,6 +21,9 @@ import type {
 import { knownBatch, splitBatch } from './resumption.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
+/** Of the time between tokens, what a step is planned for: sampling and the way to the client take some. */
+const STEP_SHARE = 0.85;
+
 export interface TextGeneratorOptions {
   readonly engine: Engine;
   readonly tokenizer: TextTokenizer;
@@ -134,12 +137,14 @@ class TextGeneration implements GenerationDeltas {
     this.#hasStarted = true;
     const { admission, engine, tokenizer, observe } = this.#options;
     const request = this.#request;
+    const { priority = 0, client = '', serviceClass } = request;
     this.#observer = observe?.(request);
     this.#observer?.queued(performance.now());
     this.#assembler = new CompletionAssembler(tokenizer, request);
     const release = await admission.acquire(this.#signal, {
-      priority: request.priority ?? 0,
-      client: request.client ?? '',
+      priority,
+      client,
+      ...(serviceClass && { tier: serviceClass.priority, share: serviceClass.share }),
       numPromptTokens: request.promptTokenIds.length,
       maxTokens: request.maxTokens,
       isNextPart: request.isNextPart ?? false,
@@ -169,7 +174,7 @@ class TextGeneration implements GenerationDeltas {
   }
 
   #toEngineRequest(request: GenerationRequest): Parameters<Engine['generate']>[0] {
-    const { grammar = null } = request;
+    const { grammar = null, serviceClass } = request;
     // Only this way can a grammar's end be detected.
     const ignoresEos = request.ignoreEos && grammar === null;
     const eosTokenIds = ignoresEos ? [] : this.#options.eosTokenIds;
@@ -179,6 +184,8 @@ class TextGeneration implements GenerationDeltas {
       maxTokens: request.maxTokens,
       minTokens: request.minTokens,
       priority: request.priority ?? 0,
+      tier: serviceClass?.priority ?? 0,
+      targetItlMs: serviceClass?.itlMs ? STEP_SHARE * serviceClass.itlMs : null,
       arrivalMs: performance.now(),
       cacheSalt: request.cacheSalt ?? '',
       adapter: request.adapter ?? null,

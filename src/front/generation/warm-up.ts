@@ -60,6 +60,8 @@ function toRequest(
     maxTokens,
     minTokens: maxTokens,
     priority: 0,
+    tier: 0,
+    targetItlMs: null,
     arrivalMs: performance.now(),
     cacheSalt: WARM_UP_SALT,
     stopTokenIds: [],

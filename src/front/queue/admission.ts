@@ -2,6 +2,7 @@
 import { CompletionRate } from './completion-rate.ts';
 import { FairQueue } from './fair-queue.ts';
 import { isWithinShare, largestShare, QueueShares } from './queue-shares.ts';
+import { TierCounts } from './tier-counts.ts';
 
 const MAX_RETRY_AFTER_SECONDS = 60;
 
@@ -54,6 +55,10 @@ export interface AdmissionOptions {
 export interface AdmissionRequest {
   /** Lower goes first. */
   readonly priority?: number;
+  /** Of its service class: to those of lower tiers it does not count. 0 if left out. */
+  readonly tier?: number;
+  /** The most that its tier may hold of the places; all if left out. */
+  readonly share?: number;
   /** Whose it is: clients wait for their own requests before they wait for others'. */
   readonly client?: string;
   readonly numPromptTokens?: number;
@@ -85,10 +90,12 @@ export class Admission {
   /** Of all that wait, those that are being prepared included. */
   readonly #shares = new QueueShares();
   readonly #rate: CompletionRate;
-  #running = 0;
-  #waiting = 0;
+  readonly #running = new TierCounts();
+  readonly #waiting = new TierCounts();
+  readonly #waitingTokens = new TierCounts();
+  /** Places of tiers that may not have all. */
+  readonly #places = new Map<number, number>();
   #preparing = 0;
-  #waitingTokens = 0;
   readonly #numRejected: Record<QueueBound, number> = { requests: 0, tokens: 0 };
   readonly #idleListeners: (() => void)[] = [];
   #nextId = 0;
@@ -103,17 +110,17 @@ export class Admission {
   }
 
   get running(): number {
-    return this.#running;
+    return this.#running.total;
   }
 
   /** Requests without a place, those that are being prepared included. */
   get waiting(): number {
-    return this.#waiting + this.#preparing;
+    return this.#waiting.total + this.#preparing;
   }
 
   /** Prompt tokens of the requests that wait. */
   get waitingTokens(): number {
-    return this.#waitingTokens;
+    return this.#waitingTokens.total;
   }
 
   /** Requests rejected since the start, by the bound that was reached. */
@@ -131,28 +138,30 @@ export class Admission {
    * For the start of a request, before work is spent on it: that the queue has room for one more.
    * @param numPromptTokens or a low estimate
    * @param client whose it is
+   * @param tier of its service class: those of higher ones are not in its way
    * @throws QueueFullError, ShuttingDownError
    */
-  requireRoom(numPromptTokens: number, client = ''): void {
+  requireRoom(numPromptTokens: number, client = '', tier = 0): void {
     if (this.#isClosed) throw new ShuttingDownError();
-    if (!this.#hasPlace(client)) this.#reject('requests');
-    if (!this.#hasRoomForTokens(numPromptTokens, client)) this.#reject('tokens');
+    if (!this.#hasPlace(client, tier)) this.#reject('requests');
+    if (!this.#hasRoomForTokens(numPromptTokens, client, tier)) this.#reject('tokens');
   }
 
-  #hasPlace(client: string): boolean {
+  #hasPlace(client: string, tier: number): boolean {
     // Those that start at once do not count.
-    const leaving = Math.max(0, this.#concurrency - this.#running);
-    if (this.waiting < leaving) return true;
-    const free = this.#maxQueue - (this.waiting - leaving);
+    const leaving = Math.max(0, this.#concurrency - this.#running.upTo(tier));
+    const waiting = this.#waiting.upTo(tier) + this.#preparing;
+    if (waiting < leaving) return true;
+    const free = this.#maxQueue - (waiting - leaving);
     if (!this.#isShared() || this.#maxQueue === 0) return free > 0;
     const { requests } = this.#shares.of(client);
     if (requests <= leaving) return requests === 0 || free > 0;
     return isWithinShare(requests - leaving, 1, free);
   }
 
-  #hasRoomForTokens(numTokens: number, client: string): boolean {
-    const free = this.#maxQueueTokens - this.#waitingTokens;
-    if (!this.#isShared()) return this.#waiting === 0 || numTokens <= free;
+  #hasRoomForTokens(numTokens: number, client: string, tier: number): boolean {
+    const free = this.#maxQueueTokens - this.#waitingTokens.upTo(tier);
+    if (!this.#isShared()) return this.#waiting.upTo(tier) === 0 || numTokens <= free;
     const { requests, tokens } = this.#shares.of(client);
     return requests === 0 || isWithinShare(tokens, numTokens, free);
   }
@@ -179,11 +188,13 @@ export class Admission {
    * @throws QueueFullError, ShuttingDownError at once; the signal's reason on abort.
    */
   async acquire(signal: AbortSignal, request: AdmissionRequest = {}): Promise<Release> {
-    const { priority = 0, client = '', numPromptTokens = 0, maxTokens = 0 } = request;
+    const { priority = 0, tier = 0, share = 1, client = '' } = request;
+    const { numPromptTokens = 0, maxTokens = 0 } = request;
     signal.throwIfAborted();
-    if (request.isNextPart !== true) this.requireRoom(numPromptTokens, client);
+    if (request.isNextPart !== true) this.requireRoom(numPromptTokens, client, tier);
+    this.#places.set(tier, Math.max(1, Math.floor(share * this.#concurrency)));
     this.#rate.setBusy(true);
-    const leaveQueue = this.#enterQueue(client, numPromptTokens);
+    const leaveQueue = this.#enterQueue(client, numPromptTokens, tier);
     const id = String(this.#nextId++);
     return new Promise((admit, reject) => {
       const leave = (): void => {
@@ -195,22 +206,28 @@ export class Admission {
       const start = (): void => {
         signal.removeEventListener('abort', leave);
         leaveQueue();
-        this.#running++;
-        admit(once(() => this.#end()));
+        this.#running.add(tier, 1);
+        admit(once(() => this.#end(tier)));
       };
       signal.addEventListener('abort', leave, { once: true });
       const cost = numPromptTokens + maxTokens + 1;
-      this.#queue.enqueue(start, { id, level: priority, client, cost });
+      this.#queue.enqueue(start, { id, level: priority, tier, client, cost });
       this.#startNext();
     });
   }
 
   #startNext(): void {
-    if (this.#running < this.#concurrency) this.#queue.dequeue()?.();
+    this.#queue.dequeue((tier) => this.#mayStart(tier))?.();
   }
 
-  #end(): void {
-    this.#running--;
+  /** Places of higher tiers count as free: the engine takes their slots for it. */
+  #mayStart(tier: number): boolean {
+    const places = this.#places.get(tier) ?? this.#concurrency;
+    return this.#running.upTo(tier) < this.#concurrency && this.#running.of(tier) < places;
+  }
+
+  #end(tier: number): void {
+    this.#running.add(tier, -1);
     this.#rate.completed();
     this.#startNext();
     this.#settle();
@@ -227,19 +244,19 @@ export class Admission {
     this.#isClosed = true;
   }
 
-  #enterQueue(client: string, numTokens: number): Release {
-    this.#waiting++;
-    this.#waitingTokens += numTokens;
+  #enterQueue(client: string, numTokens: number, tier: number): Release {
+    this.#waiting.add(tier, 1);
+    this.#waitingTokens.add(tier, numTokens);
     this.#shares.add(client, numTokens);
     return once(() => {
-      this.#waiting--;
-      this.#waitingTokens -= numTokens;
+      this.#waiting.add(tier, -1);
+      this.#waitingTokens.add(tier, -numTokens);
       this.#shares.remove(client, numTokens);
     });
   }
 
   get #isIdle(): boolean {
-    return this.#running + this.#waiting === 0;
+    return this.#running.total + this.#waiting.total === 0;
   }
 
   #settle(): void {

@@ -12,6 +12,8 @@ export interface FairQueueOptions extends QueueAddOptions {
   readonly cost?: number;
   /** Lower goes first, as in vLLM. */
   readonly level?: number;
+  /** Of its service class; requests of different ones don't wait for each other's turn. */
+  readonly tier?: number;
 }
 
 interface Entry<Run> {
@@ -19,6 +21,7 @@ interface Entry<Run> {
   readonly id: string | undefined;
   readonly client: string;
   readonly level: number;
+  readonly tier: number;
   readonly arrivedAt: number;
   /** See StartTags. */
   readonly startTag: number;
@@ -31,7 +34,7 @@ interface Entry<Run> {
  * queue class.
  */
 export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
-  /** By level and client: entries in order of arrival, never none. */
+  /** By tier, level and client: entries in order of arrival, never none. */
   readonly #lines = new Map<string, Entry<Run>[]>();
   readonly #tags = new StartTags();
   readonly #now: () => number;
@@ -47,18 +50,21 @@ export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
   }
 
   enqueue(run: Run, options: Partial<FairQueueOptions> = {}): void {
-    const { client = '', cost = 1, level = 0, id } = options;
+    const { client = '', cost = 1, level = 0, tier = 0, id } = options;
     const startTag = this.#tags.enter(client, cost);
-    const entry = { run, id, client, level, arrivedAt: this.#now(), startTag };
+    const entry = { run, id, client, level, tier, arrivedAt: this.#now(), startTag };
     const line = this.#lines.get(lineOf(entry));
     if (line) line.push(entry);
     else this.#lines.set(lineOf(entry), [entry]);
     this.#size++;
   }
 
-  dequeue(): Run | undefined {
+  /** @param mayStart whether one of this tier can have a place now */
+  dequeue(mayStart: (tier: number) => boolean = () => true): Run | undefined {
     const now = this.#now();
-    const heads = [...this.#lines.values()].flatMap(([head]) => (head ? [head] : []));
+    const heads = [...this.#lines.values()].flatMap(([head]) =>
+      head && mayStart(head.tier) ? [head] : [],
+    );
     // Age raises a request to the best level that waits, but not above it.
     const best = Math.min(...heads.map(({ level }) => level));
     const rank = ({ level, arrivedAt }: Entry<Run>) =>
@@ -96,6 +102,10 @@ export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {
   }
 }
 
-function lineOf({ level, client }: Pick<Entry<unknown>, 'level' | 'client'>): string {
-  return `${level} ${client}`;
+function lineOf({
+  tier,
+  level,
+  client,
+}: Pick<Entry<unknown>, 'tier' | 'level' | 'client'>): string {
+  return `${tier} ${level} ${client}`;
 }

@@ -12,6 +12,8 @@ export interface ApiKey {
   readonly digest: Buffer;
   /** What its client may ask for in a minute, where that is not what all may. */
   readonly rates?: Partial<Rates>;
+  /** The service class of its client's requests, and the best that these may ask for. */
+  readonly serviceClass?: string;
 }
 
 /** Who comes with the admin key. No name in a key file begins with `#`: there it is a comment. */
@@ -67,6 +69,12 @@ export class ApiKeys {
   /** What a client has in place of the rates of all. */
   ratesOf(client: string): Partial<Rates> | undefined {
     return this.#users.find((key) => key.client === client && key.rates !== undefined)?.rates;
+  }
+
+  /** The service class of a client, if its key says so. */
+  classOf(client: string): string | undefined {
+    const isOwn = (key: ApiKey) => key.client === client && key.serviceClass !== undefined;
+    return this.#users.find(isOwn)?.serviceClass;
   }
 
   /** Replaces the keys. If none are left, a closed API stays closed to all. */

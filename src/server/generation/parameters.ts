@@ -34,6 +34,7 @@ export function toSettings(
     logprobs: null,
     promptLogprobs: fields.prompt_logprobs ?? null,
     priority: fields.priority ?? 0,
+    serviceTier: fields.service_tier ?? null,
     cacheSalt: fields.cache_salt ?? '',
     client: fields.user ?? '',
     // Timers take whole milliseconds.

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Caller } from '../../front/caller.ts';
 import type { ChatDelta } from '../../front/chat/chat-delta.ts';
 import type { PreparedChat } from '../../front/chat/prepare-chat.ts';
-import { type GrantRules, grantTo } from '../../front/generation/client-grant.ts';
+import { grantTo } from '../../front/generation/client-grant.ts';
 import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { GenerationDelta, GenerationDeltas } from '../../front/generation/generation.ts';
 import { mapStream, watchStream } from '../../front/generation/map-stream.ts';
@@ -15,6 +15,7 @@ import { withDeadline } from './deadline.ts';
 import { unavailable } from '../errors.ts';
 import { createId } from '../ids.ts';
 import type { RunningRequest } from '../operating/running-requests.ts';
+import { grantedClass } from '../tiers/service-tiers.ts';
 import { compiled } from './structured-outputs.ts';
 
 /**
@@ -26,16 +27,17 @@ export function requireServing(context: ServerContext, client: string): void {
   if (context.isDraining()) throw unavailable('The server is shutting down.');
   const [only, another] = context.models.loaded();
   const isOnly = another === undefined && context.models.list().length === 1;
-  if (isOnly && only?.runtime.kind === 'text') requireRoom(only.runtime, client);
+  if (!isOnly || only?.runtime.kind !== 'text') return;
+  requireRoom(only.runtime, client, context.tiers.bestOf(client).priority);
 }
 
-function requireRoom({ engine, admission }: RoomSource, client: string): void {
+function requireRoom({ engine, admission }: RoomSource, client: string, tier: number): void {
   const { state } = engine;
   if (state === 'failed' || state === 'stopped' || state === 'starting') {
     throw unavailable(`The engine is ${state}.`);
   }
   // Before work is spent on the request: templates and tokenizers cost time.
-  admission.requireRoom(0, client);
+  admission.requireRoom(0, client, tier);
 }
 
 type RoomSource = Pick<ModelContext, 'engine' | 'admission'>;
@@ -53,12 +55,13 @@ export async function startGeneration(
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
   const caller = { ...asker, record: asker.record ?? new RequestRecord() };
   if (context.isDraining()) throw unavailable('The server is shutting down.');
-  requireRoom(context, caller.client);
   const { client } = caller;
+  const granted = grant(request, caller, context);
   const {
     prompts: [first],
     grammar: source,
-  } = request;
+  } = granted;
+  requireRoom(context, caller.client, first?.serviceClass?.priority ?? 0);
   const ending = new AbortController();
   const signal = withDeadline(
     AbortSignal.any([caller.signal, ending.signal]),
@@ -70,11 +73,10 @@ export async function startGeneration(
   if (context.config.logPrompts)
     record.prompt = await beginningOf(context, first, { client, signal });
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
-  const asked = grammar ? withGrammar(request, grammar) : request;
-  const granted = grant(withAdapter(asked, context.adapter), caller, context.config);
+  const complete = withAdapter(grammar ? withGrammar(granted, grammar) : granted, context.adapter);
   const resumed = caller.answer?.start(request, context.model) ?? [];
   const settle = await caller.meter?.charge(mostTokens(request));
-  const deltas = fanOut(context.generator, { ...granted, resumed }, signal);
+  const deltas = fanOut(context.generator, { ...complete, resumed }, signal);
   const next = deltas.next();
   try {
     // The generator decides on admission before it waits for anything, so a refusal is here within
@@ -167,17 +169,28 @@ export async function startChat(
   return mapStream(generated, (delta) => deltas.push(delta));
 }
 
+/**
+ * Sets what a request may not choose itself: its service class, beyond what its client may have, and
+ * what depends on that and on its client.
+ * @throws ApiError 400 for a service class that there is not
+ */
 function grant(
   request: FanOutRequest,
-  { client, record }: Pick<Caller, 'client'> & { readonly record: RequestRecord },
-  rules: GrantRules,
+  caller: Caller & { readonly record: RequestRecord },
+  { tiers, config }: Pick<ServerContext, 'tiers' | 'config'>,
 ): FanOutRequest {
-  const prompts = request.prompts.map((prompt) => ({
-    ...prompt,
-    ...grantTo(client, prompt, rules),
-    record,
-  }));
+  const { client, record } = caller;
+  const prompts = request.prompts.map((prompt) => {
+    const serviceClass = grantedClass(tiers, caller, prompt.serviceTier);
+    const timeoutMs = shorter(prompt.timeoutMs ?? null, serviceClass.deadlineMs);
+    return { ...prompt, ...grantTo(client, prompt, config, serviceClass), timeoutMs, record };
+  });
   return { ...request, prompts };
+}
+
+function shorter(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
 }
 
 function withAdapter(request: FanOutRequest, adapter: ModelContext['adapter']): FanOutRequest {

@@ -37,7 +37,7 @@ export async function prepareChatCompletion(
   const request = toChatRequest(body, numTop, context);
   const chat = await prepareChat(context, request, caller);
   const format: ChatResponseFormat = {
-    head: createHead('chatcmpl-', context.model.id, caller),
+    head: createHead('chatcmpl-', context, body, caller),
     options: responseOptions(body),
     request: chat.generation,
     n: body.n ?? 1,

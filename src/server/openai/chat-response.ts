@@ -130,8 +130,8 @@ export class ChatCompletionChunks {
 
   /** Spreads nothing: it is made for each token. */
   #envelope(choices: readonly JsonObject[], usage: Usage | null | undefined): JsonObject {
-    const { id, created, model } = this.#format.head;
-    return { id, object: 'chat.completion.chunk', created, model, choices, usage };
+    const { id, created, model, service_tier } = this.#format.head;
+    return { id, object: 'chat.completion.chunk', created, model, service_tier, choices, usage };
   }
 }
 
@@ -160,6 +160,7 @@ export function chatCompletion(
     object: 'chat.completion',
     created: head.created,
     model: head.model,
+    service_tier: head.service_tier,
     choices: pickBest(choices, request.numChoices, n).map((choice, index) =>
       toChoice(format, choice, index),
     ),

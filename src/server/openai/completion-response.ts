@@ -123,8 +123,8 @@ export class CompletionChunks {
 
   /** Spreads nothing: it is made for each token. */
   #envelope(choices: readonly JsonObject[], usage: Usage | null | undefined): JsonObject {
-    const { id, created, model } = this.#format.head;
-    return { id, object: 'text_completion', created, model, choices, usage };
+    const { id, created, model, service_tier } = this.#format.head;
+    return { id, object: 'text_completion', created, model, service_tier, choices, usage };
   }
 }
 
@@ -138,6 +138,7 @@ export function completion(
     object: 'text_completion',
     created: head.created,
     model: head.model,
+    service_tier: head.service_tier,
     choices: pickBest(choices, request.numChoices, n).map((choice, index) =>
       toChoice(format, index, choice),
     ),

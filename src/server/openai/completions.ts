@@ -69,7 +69,7 @@ export async function prepareCompletion(
   });
   const request = { prompts: requests, numChoices, ...(grammar === null ? {} : { grammar }) };
   const format: CompletionResponseFormat = {
-    head: createHead('cmpl-', context.model.id, caller),
+    head: createHead('cmpl-', context, body, caller),
     options: responseOptions(body),
     request,
     n: body.n ?? 1,

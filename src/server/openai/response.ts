@@ -1,10 +1,12 @@
 /** What the two completion APIs share: the parts of a response that don't depend on its shape. */
 import type { Caller } from '../../front/caller.ts';
 import type { UsageCounter } from '../../front/generation/token-usage.ts';
+import type { ModelContext } from '../context.ts';
 import type { Sendable } from '../http/written-json.ts';
 import { createId } from '../ids.ts';
 import type { JsonObject } from '../json-object.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
+import { grantedClass, tierNameOf } from '../tiers/service-tiers.ts';
 import { toUsage, type Usage } from './usage.ts';
 
 /** Same in every chunk of one response. */
@@ -13,6 +15,8 @@ export interface ResponseHead {
   /** Unix time in seconds. */
   readonly created: number;
   readonly model: string;
+  /** What the class is called that the request got; undefined if it asked for none. */
+  readonly service_tier: string | undefined;
 }
 
 export interface ResponseOptions {
@@ -34,13 +38,20 @@ export interface PreparedCompletion {
   whole(caller: Caller): Promise<JsonObject>;
 }
 
+/** @throws ApiError 400 for a service class that there is not */
 export function createHead(
   prefix: 'chatcmpl-' | 'cmpl-',
-  model: string,
-  { answer }: Caller,
+  { model, tiers }: Pick<ModelContext, 'model' | 'tiers'>,
+  { service_tier: asked }: GenerationFields,
+  caller: Caller,
 ): ResponseHead {
-  if (answer) return { id: prefix + answer.id, created: answer.created, model };
-  return { id: createId(prefix), created: Math.floor(Date.now() / 1000), model };
+  const { answer } = caller;
+  return {
+    id: answer ? prefix + answer.id : createId(prefix),
+    created: answer?.created ?? Math.floor(Date.now() / 1000),
+    model: model.id,
+    service_tier: asked ? tierNameOf(grantedClass(tiers, caller, asked)) : undefined,
+  };
 }
 
 export function responseOptions(fields: GenerationFields): ResponseOptions {

@@ -25,6 +25,7 @@ import {
   ollamaModelBody,
   ollamaOptions,
 } from '../schemas/ollama.ts';
+import { batchBody } from '../batches/schemas.ts';
 import { contentParts, message } from '../schemas/messages.ts';
 import { responseBody } from '../schemas/responses.ts';
 import { generateBody } from '../kserve/generate.ts';
@@ -70,6 +71,7 @@ export const documentedBodies = {
   unloadAdapter: unloadAdapterBody,
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
   embeddings: embeddingsSchema.extend({ input: prompt }),
+  batch: batchBody,
   rerank: rerankSchema,
   teiRerank: teiRerankSchema,
   score: scoreSchema,

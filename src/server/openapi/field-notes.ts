@@ -60,6 +60,8 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   thinking: 'Whether the model reasons before it answers, for models that can choose.',
   user: 'A name for whom the request is made.',
   priority: 'Lower runs earlier.',
+  service_tier:
+    '`priority`, `default`, `flex`, or the name of a service class; no better than the key allows.',
   cache_salt: 'Prompts share cached prefixes only with those of the same salt.',
   format: '`json`, or a JSON schema that the answer has to keep to.',
   options: 'Sampling, under Ollama’s names; what sets up Ollama’s own engine is ignored.',

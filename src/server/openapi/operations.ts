@@ -1,5 +1,6 @@
 /** Every route of this server: the source of its documentation. */
 import { ANTHROPIC_OPERATIONS } from './operations/anthropic-operations.ts';
+import { BATCH_OPERATIONS } from './operations/batch-operations.ts';
 import { EMBEDDING_OPERATIONS } from './operations/embedding-operations.ts';
 import { KSERVE_OPERATIONS } from './operations/kserve-operations.ts';
 import { MODEL_OPERATIONS } from './operations/model-operations.ts';
@@ -14,6 +15,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...RESPONSES_OPERATIONS,
   ...ANTHROPIC_OPERATIONS,
   ...EMBEDDING_OPERATIONS,
+  ...BATCH_OPERATIONS,
   ...OLLAMA_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...KSERVE_OPERATIONS,

@@ -53,6 +53,13 @@ export class RateLimits {
     return { charge: (most) => this.#charge(account, tokens, most, show) };
   }
 
+  /** The rate of tokens of an account, for work that is no request of its own. */
+  meterOf(account: string): TokenMeter | undefined {
+    const { tokens } = { ...this.#options.rates, ...this.#options.ownRates?.(account) };
+    if (tokens === null) return undefined;
+    return { charge: (most) => this.#charge(account, tokens, most, () => {}) };
+  }
+
   async #charge(
     account: string,
     limit: number,

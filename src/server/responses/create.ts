@@ -13,6 +13,7 @@ import { createId } from '../ids.ts';
 import type { JsonObject } from '../json-object.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { responseBody, type ResponseBody } from '../schemas/responses.ts';
+import { grantedClass, tierNameOf } from '../tiers/service-tiers.ts';
 import { toApiError } from '../to-api-error.ts';
 import { parseInput } from './input.ts';
 import type { Item } from './items.ts';
@@ -92,7 +93,9 @@ export class PreparedResponse {
     const items = [...conversation, ...input];
     requireCallsOfOutputs(items);
     const chat = await prepareFitting(context, body, items, caller);
-    return new PreparedResponse(context, { body, input, previous, chat, partition });
+    const granted = grantedClass(context.tiers, caller, body.service_tier);
+    const told = { ...body, service_tier: tierNameOf(granted) };
+    return new PreparedResponse(context, { body: told, input, previous, chat, partition });
   }
 
   get response(): JsonObject {

@@ -69,7 +69,7 @@ export function toResponseObject(
       summary: body.reasoning?.summary ?? null,
     },
     safety_identifier: body.safety_identifier ?? null,
-    service_tier: body.service_tier ?? 'default',
+    service_tier: body.service_tier,
     store: head.isStored,
     temperature: body.temperature ?? defaults.temperature ?? 1,
     text: { ...body.text, format: body.text?.format ?? { type: 'text' } },

@@ -111,6 +111,8 @@ export const generationFields = {
   return_token_ids: z.boolean().nullish(),
   /** Lower goes first. */
   priority: z.int().nullish(),
+  /** A service class, by its name or OpenAI's. */
+  service_tier: shortText.nullish(),
   /** Seconds that the request may take, waiting included. */
   timeout: z.number().positive().max(86_400).nullish(),
   /** Clients without a key of their own share the server evenly by this. */

@@ -69,6 +69,7 @@ export const generationFieldsOfResponses = {
   stop_token_ids: generationFields.stop_token_ids,
   ignore_eos: generationFields.ignore_eos,
   priority: generationFields.priority,
+  service_tier: generationFields.service_tier,
   timeout: generationFields.timeout,
   cache_salt: generationFields.cache_salt,
   user: generationFields.user,
@@ -99,7 +100,6 @@ export const responseBody = z.looseObject({
   metadata: metadata.nullish(),
   safety_identifier: shortText.nullish(),
   prompt_cache_key: shortText.nullish(),
-  service_tier: shortText.nullish(),
 });
 
 export type ResponseBody = z.infer<typeof responseBody>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CostModel } from '../../../src/engine/costs/cost-model.ts';
-import type { TimedRun } from '../../../src/engine/step.ts';
+import type { TimedRun } from '../../../src/engine/timed-run.ts';
 
 const NOTHING: TimedRun = { decode: [], prefill: [], verify: [], ms: 0 };
 

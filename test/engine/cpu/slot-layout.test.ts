@@ -3,7 +3,8 @@ import { SlotLayout, type SlotLayoutOptions } from '../../../src/engine/cpu/slot
 import { SlotCache } from '../../../src/engine/kv-cache/slot-cache.ts';
 import type { SlotTable } from '../../../src/engine/kv-cache/slot-table.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
-import { type Segment, segmentOf, withDraft } from '../../../src/engine/step.ts';
+import { withDraft } from '../../../src/engine/drafter.ts';
+import { type Segment, segmentOf } from '../../../src/engine/step.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 
 function sequenceIn(slot: number, numPromptTokens: number, numComputed = 0): Sequence {

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { CPU_DEVICE } from '../../../src/engine/gpu/device-options.ts';
-import { bytesOfPositions } from '../../../src/engine/kv-cache/kv-shape.ts';
+import { bytesOfPositions } from '../../../src/engine/kv-shape.ts';
 import { DeviceDecoder } from '../../../src/engine/gpu/slots/device-decoder.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { builtModels } from '../../support/built-models.ts';

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Constraints } from '../../../src/engine/sampling/constraints.ts';
 import { Sampler } from '../../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
-import { segmentOf, type StepResult, withDraft } from '../../../src/engine/step.ts';
+import { withDraft } from '../../../src/engine/drafter.ts';
+import { segmentOf, type StepResult } from '../../../src/engine/step.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 
 const VOCAB_SIZE = 10;

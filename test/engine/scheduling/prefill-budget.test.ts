@@ -9,7 +9,7 @@ const DECODE_MS = 20;
 const { stretchPerPrompt, savedPerStep, maxSaved } = DEFAULT_PREFILL_POLICY;
 
 function budgetAfter(numQuietSteps: number): PrefillBudget {
-  const budget = new PrefillBudget(DEFAULT_PREFILL_POLICY, null);
+  const budget = new PrefillBudget(DEFAULT_PREFILL_POLICY);
   for (let step = 0; step < numQuietSteps; step++) budget.settle(DECODE_MS, 0, 0);
   return budget;
 }
@@ -41,7 +41,7 @@ describe('the time for prefill beside a decode run', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const budget = new PrefillBudget(DEFAULT_PREFILL_POLICY, null);
+        const budget = new PrefillBudget(DEFAULT_PREFILL_POLICY);
         let [given, spent] = [0, 0];
         for (const { numPrompts, share } of steps) {
           const ms = numPrompts === 0 ? 0 : share * budget.availableMs(DECODE_MS, numPrompts);
@@ -55,9 +55,9 @@ describe('the time for prefill beside a decode run', () => {
   });
 
   it('is what a given target leaves, whatever was saved', () => {
-    const budget = new PrefillBudget(DEFAULT_PREFILL_POLICY, 50);
+    const budget = new PrefillBudget(DEFAULT_PREFILL_POLICY);
     for (let step = 0; step < 100; step++) budget.settle(DECODE_MS, 0, 0);
-    expect(budget.availableMs(DECODE_MS, 3)).toBe(30);
+    expect(budget.availableMs(DECODE_MS, 3, 50)).toBe(30);
   });
 
   it('has no bound where nothing decodes', () => {

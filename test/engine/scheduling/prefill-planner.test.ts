@@ -20,8 +20,10 @@ function tokensOfPrompt(changes: Partial<PrefillRequest>): number {
     sequences: [sequence],
     numPrompts: 1,
     decode: DECODE,
+    mayHoldUp: false,
+    targetMs: null,
     maxTokens: 512,
-    budget: new PrefillBudget(DEFAULT_PREFILL_POLICY, null),
+    budget: new PrefillBudget(DEFAULT_PREFILL_POLICY),
     costs: new CostModel(),
     ...changes,
   });
@@ -43,10 +45,13 @@ describe('the prefill of a step', () => {
     expect(tokensOfPrompt({ numPrompts: 20 })).toBeGreaterThan(2 * few);
   });
 
+  it('takes what it needs where nobody minds', () => {
+    expect(tokensOfPrompt({ mayHoldUp: true })).toBe(512);
+  });
+
   it('keeps within a target that is given, however many wait', () => {
     const costs = new CostModel();
-    const targetItlMs = costs.decodeMs(DECODE) + costs.prefillMs([{ start: 0, length: 100 }]);
-    const budget = new PrefillBudget(DEFAULT_PREFILL_POLICY, targetItlMs);
-    expect(tokensOfPrompt({ budget, numPrompts: 20, costs })).toBe(100);
+    const targetMs = costs.decodeMs(DECODE) + costs.prefillMs([{ start: 0, length: 100 }]);
+    expect(tokensOfPrompt({ targetMs, numPrompts: 20, costs })).toBe(100);
   });
 });

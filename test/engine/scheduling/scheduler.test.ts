@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Drafter } from '../../../src/engine/scheduling/scheduler.ts';
-import { withDraft } from '../../../src/engine/step.ts';
+import { type Drafter, withDraft } from '../../../src/engine/drafter.ts';
 import { NEXT_TOKEN, ScheduledRun } from '../../support/scheduled-run.ts';
 
 describe('admission', () => {

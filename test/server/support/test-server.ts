@@ -20,10 +20,16 @@ import {
   PromptEncoder,
   type PromptEncoderOptions,
 } from '../../../src/front/prompts/prompt-encoder.ts';
+import {
+  serviceClasses,
+  type ServiceClasses,
+} from '../../../src/front/service-classes/service-class.ts';
 import { TextGenerator } from '../../../src/front/generation/text-generator.ts';
 import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
 import { MetricsHub } from '../../../src/observability/metrics-hub.ts';
+import { sloMetrics } from '../../../src/observability/slo/slo-metrics.ts';
+import { SloTracker } from '../../../src/observability/slo/slo-tracker.ts';
 import { ApiKeys, unnamedKeys } from '../../../src/server/auth/api-keys.ts';
 import { createApp } from '../../../src/server/app.ts';
 import {
@@ -37,6 +43,8 @@ import {
   type ServerContext,
   type TextRuntime,
 } from '../../../src/server/context.ts';
+import { lineWork } from '../../../src/server/batches/line-runner.ts';
+import type { BatchService } from '../../../src/server/batches/batch-service.ts';
 import { BodyReader } from '../../../src/server/http/request-body.ts';
 import { NO_RATES, RateLimits, type Rates } from '../../../src/server/rates/rate-limits.ts';
 import { RunningRequests } from '../../../src/server/operating/running-requests.ts';
@@ -44,6 +52,7 @@ import type { Handover } from '../../../src/server/resume/handover.ts';
 import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
+import { ServiceTiers } from '../../../src/server/tiers/service-tiers.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
 import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
@@ -128,6 +137,7 @@ export interface TestServerOptions {
   readonly maxSequencesPerRequest?: number;
   readonly responseStoreBytes?: number;
   readonly rates?: Partial<Rates>;
+  readonly classes?: ServiceClasses;
   readonly state?: EngineState;
   readonly chatFormat?: ChatFormat;
   /** Where long prompts are made; on the main thread if left out. */
@@ -152,6 +162,8 @@ export interface TestServerOptions {
   /** As of --resume-key. */
   readonly resumeKey?: string;
   readonly handover?: Handover;
+  /** Started with the server. */
+  readonly batches?: BatchService;
 }
 
 export interface TestServer {
@@ -181,6 +193,10 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   });
   const metrics = new MetricsHub({ withProcess: false, models: () => [], maxAgeMs: 0 });
   const modelMetrics = metrics.of(MODEL, { engine, admission });
+  const classes = options.classes ?? serviceClasses();
+  const tiers = new ServiceTiers(classes, (client) => keys.classOf(client));
+  const targets = new SloTracker(classes.classes);
+  metrics.add(sloMetrics(targets));
   const statistics = new InferenceStatistics();
   const modelKey = { name: MODEL, version: '1' };
   const tokenizer = createTokenizer();
@@ -203,6 +219,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       observe: observeAll(
         modelMetrics.observe.bind(modelMetrics),
         ({ record }) => record ?? null,
+        targets.observe.bind(targets),
         () => statistics.observe(modelKey),
       ),
     });
@@ -214,7 +231,12 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const maxModelLen = options.maxModelLen ?? MAX_MODEL_LEN;
   const rules = { ...DEFAULT_SERVER_CONFIG, ...config };
   const encoder = new DecoderEncoder({
-    reader: new PromptReader({ generator, rules, parallel: 4 }),
+    reader: new PromptReader({
+      generator,
+      rules,
+      classOf: (client) => tiers.grant(client),
+      parallel: 4,
+    }),
     prompts,
     tokenizer,
     modules: {
@@ -236,7 +258,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       get waiting() {
         return admission.waiting;
       },
-      requireRoom: (numTokens, client) => admission.requireRoom(numTokens, client),
+      requireRoom: (numTokens, client, tier) => admission.requireRoom(numTokens, client, tier),
       onIdle: () => admission.onIdle(),
       close: () => admission.close(),
     },
@@ -285,6 +307,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     responses: new ResponseStore(options.responseStoreBytes ?? 2 ** 20),
     config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...config },
     keys,
+    tiers,
     metrics,
     statistics,
     logger: options.logger ?? pino({ level: 'silent' }),
@@ -303,8 +326,10 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     isDraining: () => isDraining,
     ...(options.pullModel === undefined ? {} : { pullModel: options.pullModel }),
     ...(options.describeModel === undefined ? {} : { describeModel: options.describeModel }),
+    ...(options.batches === undefined ? {} : { batches: options.batches }),
   };
   const context: ModelContext = { ...shared, ...runtime, modelKey, keepLoaded: () => () => {} };
+  options.batches?.start(lineWork(shared));
   const webSockets = new WebSocketHub(shared);
   const listener = await listen(createApp(shared), {
     host: '127.0.0.1',

@@ -1,3 +1,4 @@
+import type { TimedRun } from '../../timed-run.ts';
 import type {
   Decoder,
   Segment,
@@ -5,7 +6,6 @@ import type {
   SequenceFailure,
   StepPlan,
   StepResult,
-  TimedRun,
 } from '../../step.ts';
 import { runnable } from '../token-range.ts';
 import { type PagedBatch, packSegments } from './paged-batch.ts';

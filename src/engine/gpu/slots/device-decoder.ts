@@ -7,8 +7,9 @@ import type { SessionOptions } from '../../../ort/session-options.ts';
 import { Tensor } from '../../../ort/tensor.ts';
 import { vulkanDevices } from '../../../ort/vulkan-devices.ts';
 import { openGraph } from '../../graph-session.ts';
-import { kvShape } from '../../kv-cache/kv-shape.ts';
+import { kvShape } from '../../kv-shape.ts';
 import { type DecodeSlot, layOutDecode, type SlotTable } from '../../kv-cache/slot-table.ts';
+import type { TimedRun } from '../../timed-run.ts';
 import {
   type Decoder,
   type Segment,
@@ -16,7 +17,6 @@ import {
   type SequenceFailure,
   type StepPlan,
   type StepResult,
-  type TimedRun,
   tokenIdsOf,
 } from '../../step.ts';
 import { CACHE_ADVICE, setUpOnDevice } from '../device-error.ts';

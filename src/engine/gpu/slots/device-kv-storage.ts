@@ -4,7 +4,7 @@ import type { SessionOptions } from '../../../ort/session-options.ts';
 import { Tensor } from '../../../ort/tensor.ts';
 import { type PositionCopy, PositionCopier } from '../position-copier.ts';
 import type { BusTraffic } from '../device-run.ts';
-import { bytesOfPositions, type KvShape } from '../../kv-cache/kv-shape.ts';
+import { bytesOfPositions, type KvShape } from '../../kv-shape.ts';
 import { BLOCK_SIZE } from '../../kv-cache/prefix-index.ts';
 import type { Sequence } from '../../sequence.ts';
 import type { CacheOperation } from '../../step.ts';

@@ -5,6 +5,7 @@ import { TextGenerator } from '../../../../src/front/generation/text-generator.t
 import { PromptEncoder } from '../../../../src/front/prompts/prompt-encoder.ts';
 import { runPromptJob } from '../../../../src/front/prompts/prompt-job.ts';
 import { Admission, type AdmissionOptions } from '../../../../src/front/queue/admission.ts';
+import { serviceClasses } from '../../../../src/front/service-classes/service-class.ts';
 import { loadTextModel } from '../../../../src/front/text/load-text-model.ts';
 import { prepareModel } from '../../../../src/model/build/prepare-model.ts';
 
@@ -50,6 +51,7 @@ export async function openDecoder(
     prompts,
     tokenizer,
     rules: { priorities: { min: 0, max: 9 }, sharePrefixCache: false },
+    classOf: () => serviceClasses().usual,
     parallel: NUM_SEQS,
     hiddenSize: engine.info.hiddenSize,
     maxModelLen,

@@ -1,8 +1,8 @@
-import type { DecoderManifest } from '../../model/build/manifest.ts';
-import { nativePositionWidth } from '../../model/native/position-width.ts';
-import { tensorByteLength } from '../../ort/element-type.ts';
-import { PAGE_BYTES } from '../../ort/native-memory.ts';
-import { BLOCK_SIZE } from './prefix-index.ts';
+import type { DecoderManifest } from '../model/build/manifest.ts';
+import { nativePositionWidth } from '../model/native/position-width.ts';
+import { tensorByteLength } from '../ort/element-type.ts';
+import { PAGE_BYTES } from '../ort/native-memory.ts';
+import { BLOCK_SIZE } from './kv-cache/prefix-index.ts';
 
 export interface KvShape {
   readonly elementType: 'float' | 'float16' | 'int8';

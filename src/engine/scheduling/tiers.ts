@@ -1,0 +1,33 @@
+import type { Sequence } from '../sequence.ts';
+
+/** A sequence joins if its step leaves so much of a better tier's target: then it stays for a while. */
+export const JOINING_SHARE = 0.8;
+/** While its prompt is computed, others may decode for so much of a stream's target. */
+const PROMPT_SHARE = 0.5;
+
+export function tierOf({ request: { tier } }: Sequence): number {
+  return tier;
+}
+
+/** The best tier of those whose streams would get a token too late from a step of `stepMs`. */
+export function latestTier(running: readonly Sequence[], stepMs: number): number {
+  const late = running.filter(({ request, numUncomputedTokens }) => {
+    const share = numUncomputedTokens > 1 ? PROMPT_SHARE : 1;
+    return share * (request.targetItlMs ?? Infinity) < stepMs;
+  });
+  return Math.min(...late.map(tierOf));
+}
+
+/** The last that has to yield to streams of `tier`: one of each worse tier always goes on. */
+export function lastToYield(running: readonly Sequence[], tier: number): Sequence | undefined {
+  const worse = running.filter((sequence) => tierOf(sequence) > tier);
+  return worse.findLast((one) =>
+    worse.some((other) => other !== one && tierOf(other) === tierOf(one)),
+  );
+}
+
+/** The shortest of the targets that there are, in milliseconds. */
+export function shortest(targetsMs: readonly (number | null)[]): number | null {
+  const some = targetsMs.filter((targetMs) => targetMs !== null);
+  return some.length === 0 ? null : Math.min(...some);
+}

@@ -1,0 +1,234 @@
+/** One batch at work: its lines run until all are done, or it ends early. */
+import { setMaxListeners } from 'node:events';
+import { ApiError } from '../errors.ts';
+import { LIMITS } from '../../limits.ts';
+import { type BatchRecord, type BatchStatus, hasEnded } from './batch-record.ts';
+import { BatchResults } from './batch-results.ts';
+import type { FileStore } from './file-store.ts';
+import { parseInputLine } from './input-line.ts';
+import { LineIndex } from './line-file.ts';
+import type { LineWork } from './line-work.ts';
+import { validateInput } from './validate-input.ts';
+
+/** How a batch can end once it has been at work. */
+type Ending = NonNullable<BatchRecord['ending']>;
+
+export interface BatchJobOptions {
+  readonly files: FileStore;
+  readonly work: LineWork;
+  /** Unix time in seconds. */
+  readonly now: () => number;
+  /** Keeps a new state. */
+  readonly save: (record: BatchRecord) => Promise<void>;
+}
+
+export class BatchJob {
+  readonly #options: BatchJobOptions;
+  readonly #ending = new AbortController();
+  /** Fulfilled when nothing of it is left to do. */
+  readonly ended: Promise<void>;
+  #tellEnd: () => void = () => {};
+  #record: BatchRecord;
+  #input: LineIndex | null = null;
+  #results: BatchResults | null = null;
+  #nextLine = 0;
+  readonly #inFlight = new Set<Promise<void>>();
+  /** Fulfilled with how it ends at once, if it does. */
+  #opening: Promise<Ending | null> | null = null;
+  #finishing: Promise<void> | null = null;
+
+  constructor(record: BatchRecord, options: BatchJobOptions) {
+    this.#record = record;
+    this.#options = options;
+    // All lines that run listen; Node would report more than ten listeners as a leak.
+    setMaxListeners(0, this.#ending.signal);
+    this.ended = new Promise((resolve) => {
+      this.#tellEnd = resolve;
+    });
+  }
+
+  /** As of now. */
+  get record(): BatchRecord {
+    const { counts, usage } = this.#record;
+    const results = this.#results;
+    if (results === null) return this.#record;
+    return {
+      ...this.#record,
+      counts: { ...counts, ...results.counts },
+      usage: results.usage ?? usage,
+    };
+  }
+
+  /** Whether there are lines to start; `open` comes first. */
+  get hasMore(): boolean {
+    return this.#finishing === null && this.#input !== null && this.#nextLine < this.#numLines;
+  }
+
+  /** Checks its input, or takes up what an earlier process left. Ends it if there is nothing to do. */
+  async open(): Promise<void> {
+    if (this.#finishing !== null) return;
+    try {
+      this.#opening = this.#open();
+      const ending = await this.#opening;
+      if (ending !== null) await this.end(ending);
+      if (hasEnded(this.#record)) this.#tellEnd();
+    } catch (error) {
+      if (!this.#ending.signal.aborted) await this.#fail(error, null);
+    }
+  }
+
+  /** Runs the next line that is not done. Never throws. */
+  async runNext(): Promise<void> {
+    const line = this.#nextLine++;
+    if (this.#results === null || this.#results.isDone(line)) return;
+    const running = this.#run(line);
+    this.#inFlight.add(running);
+    await running;
+    this.#inFlight.delete(running);
+    if (this.#isDone) await this.end('completed');
+  }
+
+  /** Ends it early, or because all is done; its lines that run are given up. */
+  end(ending: Ending): Promise<void> {
+    this.#finishing ??= this.#finish(ending)
+      .catch((error: unknown) => {
+        // Its state on the disk says where to go on.
+        this.#options.work.logger.error({ err: error, batch: this.#record.id }, 'batch: no end');
+      })
+      .finally(this.#tellEnd);
+    return this.#finishing;
+  }
+
+  /** Stops work and leaves the rest for another process. */
+  async suspend(): Promise<void> {
+    this.#finishing ??= this.#letGo();
+    await this.#finishing;
+  }
+
+  get #numLines(): number {
+    return this.#input?.numLines ?? 0;
+  }
+
+  async #open(): Promise<Ending | null> {
+    if (this.#record.status === 'validating') await this.#validate();
+    if (this.#record.status === 'failed') return null;
+    await this.#openFiles();
+    const { ending, expiresAt } = this.#record;
+    if (ending !== null) return ending;
+    if (expiresAt <= this.#options.now()) return 'expired';
+    return this.#isDone ? 'completed' : null;
+  }
+
+  async #validate(): Promise<void> {
+    const { inputFileId, endpoint } = this.#record;
+    const path = this.#options.files.pathOf(inputFileId);
+    const { numLines, model, errors } = await validateInput(path, endpoint, this.#ending.signal);
+    const counts = { total: numLines, completed: 0, failed: 0 };
+    const isGood = errors.length === 0;
+    await this.#enter(isGood ? 'in_progress' : 'failed', { model, counts, errors: [...errors] });
+  }
+
+  async #openFiles(): Promise<void> {
+    const { files } = this.#options;
+    const { id, client, inputFileId, outputFileId, errorFileId } = this.#record;
+    this.#input = await LineIndex.open(files.pathOf(inputFileId), LIMITS.batchLineBytes);
+    this.#results = await BatchResults.open(id, {
+      outputPath: files.pathOf(outputFileId),
+      errorPath: files.pathOf(errorFileId),
+      charge: (bytes, isError) => files.grow(isError ? errorFileId : outputFileId, client, bytes),
+    });
+  }
+
+  async #run(line: number): Promise<void> {
+    const { work } = this.#options;
+    const { endpoint, client, account } = this.#record;
+    const { signal } = this.#ending;
+    try {
+      const input = parseInputLine((await this.#input?.read(line)) ?? '');
+      const meter = work.meterOf(account);
+      const caller = { client, signal, ...(meter === undefined ? {} : { meter }) };
+      const result = await work.run(input, endpoint, caller);
+      await this.#results?.add(line, input.customId, result);
+    } catch (error) {
+      // What was given up is run again, or counts as not run.
+      if (signal.aborted) return;
+      void this.#fail(error, line + 1);
+    }
+  }
+
+  /** Of a disk that is full, a file that is gone. @param line from 1 */
+  async #fail(error: unknown, line: number | null): Promise<void> {
+    this.#options.work.logger.error({ err: error, batch: this.#record.id }, 'batch failed');
+    const told = error instanceof ApiError ? error : null;
+    const message = told?.message ?? 'The server could not read or write the files of the batch.';
+    const code = told?.code ?? 'server_error';
+    this.#record = { ...this.#record, errors: [{ code, message, param: null, line }] };
+    await this.end('failed');
+  }
+
+  get #isDone(): boolean {
+    const { completed, failed } = this.#results?.counts ?? { completed: 0, failed: 0 };
+    return completed + failed >= this.#numLines;
+  }
+
+  async #letGo(): Promise<void> {
+    await this.#stopLines();
+    await this.#closeFiles();
+  }
+
+  async #stopLines(): Promise<void> {
+    this.#ending.abort(new Error('the batch ends'));
+    await this.#opening?.catch(() => {});
+    await Promise.all(this.#inFlight);
+  }
+
+  async #closeFiles(): Promise<void> {
+    await this.#input?.close();
+    await this.#results?.close();
+  }
+
+  async #finish(ending: Ending): Promise<void> {
+    await this.#stopLines();
+    if (hasEnded(this.#record)) return;
+    // An earlier process may have done some of it.
+    if (this.#results === null && this.#record.status !== 'validating') await this.#openFiles();
+    if (this.#record.ending === null) {
+      await this.#enter(ending === 'cancelled' ? 'cancelling' : 'finalizing', { ending });
+    }
+    if (ending === 'expired') await this.#expireRest();
+    await this.#closeFiles();
+    await this.#enter(ending, await this.#makeFiles());
+  }
+
+  async #expireRest(): Promise<void> {
+    const [input, results] = [this.#input, this.#results];
+    if (input === null || results === null) return;
+    for (let line = 0; line < input.numLines; line++) {
+      if (results.isDone(line)) continue;
+      await results.addExpired(line, parseInputLine(await input.read(line)).customId);
+    }
+  }
+
+  /** Again after a crash: what is there stays as it is. */
+  async #makeFiles(): Promise<Pick<BatchRecord, 'hasOutput' | 'hasErrors'>> {
+    const results = this.#results;
+    if (results === null) return { hasOutput: false, hasErrors: false };
+    const { id, outputFileId, errorFileId } = this.#record;
+    await this.#makeFile(outputFileId, `${id}_output.jsonl`, results.outputBytes);
+    await this.#makeFile(errorFileId, `${id}_error.jsonl`, results.errorBytes);
+    return { hasOutput: results.outputBytes > 0, hasErrors: results.errorBytes > 0 };
+  }
+
+  async #makeFile(id: string, filename: string, bytes: number): Promise<void> {
+    const { files } = this.#options;
+    const { client, outputSeconds } = this.#record;
+    if (bytes === 0 || files.find(id, client) !== null) return;
+    await files.add({ id, client, purpose: 'batch_output', filename, bytes }, outputSeconds);
+  }
+
+  async #enter(status: BatchStatus, changes: Partial<BatchRecord>): Promise<void> {
+    const times = { ...this.#record.times, [status]: this.#options.now() };
+    this.#record = { ...this.record, ...changes, status, times };
+    await this.#options.save(this.#record);
+  }
+}

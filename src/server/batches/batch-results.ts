@@ -1,0 +1,148 @@
+/** The results of a batch: which lines are done, and what they came to. */
+import type { JsonObject } from '../json-object.ts';
+import { type BatchUsage, NO_USAGE } from './batch-record.ts';
+import type { LineResult } from './line-work.ts';
+import { ResultLog } from './result-log.ts';
+
+interface ResultFiles {
+  readonly outputPath: string;
+  readonly errorPath: string;
+  /** Counts bytes before they are written. @throws when there may be no more */
+  readonly charge: (bytes: number, isError: boolean) => void;
+}
+
+const EXPIRED = {
+  code: 'batch_expired',
+  message: 'This request could not be executed before the completion window expired.',
+};
+
+/**
+ * Every line of the input gets one line in one of two files. The number of the input's line is part
+ * of a result's id: after a crash it says what is done.
+ */
+export class BatchResults {
+  readonly #output: ResultLog;
+  readonly #errors: ResultLog;
+  readonly #charge: ResultFiles['charge'];
+  readonly #idPrefix: string;
+  readonly #done = new Set<number>();
+  #numFailed = 0;
+  #usage: BatchUsage = NO_USAGE;
+
+  private constructor(
+    idPrefix: string,
+    output: ResultLog,
+    errors: ResultLog,
+    charge: ResultFiles['charge'],
+  ) {
+    this.#idPrefix = idPrefix;
+    this.#output = output;
+    this.#errors = errors;
+    this.#charge = charge;
+  }
+
+  /** @param id of the batch */
+  static async open(
+    id: string,
+    { outputPath, errorPath, charge }: ResultFiles,
+  ): Promise<BatchResults> {
+    const idPrefix = `batch_req_${id.replace(/^batch_/, '')}_`;
+    const found: { readonly result: JsonObject; readonly isError: boolean }[] = [];
+    const open = (path: string, isError: boolean) =>
+      ResultLog.open(path, (result) => {
+        // Of an answer only its counts are wanted.
+        found.push({ result: { id: result['id'], usage: usageIn(result) }, isError });
+      });
+    const output = await open(outputPath, false);
+    const errors = outputPath === errorPath ? output : await open(errorPath, true);
+    charge(output.numBytes, false);
+    if (errors !== output) charge(errors.numBytes, true);
+    const results = new BatchResults(idPrefix, output, errors, charge);
+    for (const { result, isError } of found) {
+      const resultId = String(result['id']);
+      if (!resultId.startsWith(idPrefix)) throw new Error('it has results of something else');
+      const line = Number(resultId.slice(idPrefix.length));
+      results.#count(line, isError, result['usage']);
+    }
+    return results;
+  }
+
+  /** Of lines that are done. */
+  get counts(): { readonly completed: number; readonly failed: number } {
+    return { completed: this.#done.size - this.#numFailed, failed: this.#numFailed };
+  }
+
+  get usage(): BatchUsage {
+    return this.#usage;
+  }
+
+  get outputBytes(): number {
+    return this.#output.numBytes;
+  }
+
+  get errorBytes(): number {
+    return this.#errors.numBytes;
+  }
+
+  /** @param line its number, from 0 */
+  isDone(line: number): boolean {
+    return this.#done.has(line);
+  }
+
+  /** Fulfilled once it is on the disk: from then on the line is done. */
+  async add(line: number, customId: string, { status, requestId, body }: LineResult) {
+    const isError = status !== 200;
+    const response = { status_code: status, request_id: requestId, body };
+    await this.#append(line, customId, isError, { response, error: null });
+    this.#count(line, isError, body['usage']);
+  }
+
+  /** For a line that was not run. */
+  async addExpired(line: number, customId: string): Promise<void> {
+    await this.#append(line, customId, true, { response: null, error: EXPIRED });
+    this.#count(line, true, null);
+  }
+
+  async close(): Promise<void> {
+    await this.#output.close();
+    if (this.#errors !== this.#output) await this.#errors.close();
+  }
+
+  async #append(
+    line: number,
+    customId: string,
+    isError: boolean,
+    result: JsonObject,
+  ): Promise<void> {
+    const id = `${this.#idPrefix}${line}`;
+    const text = JSON.stringify({ id, custom_id: customId, ...result });
+    this.#charge(Buffer.byteLength(text) + 1, isError);
+    await (isError ? this.#errors : this.#output).append(text);
+  }
+
+  #count(line: number, isError: boolean, usage: unknown): void {
+    this.#done.add(line);
+    if (isError) this.#numFailed++;
+    this.#usage = sum(this.#usage, usage);
+  }
+}
+
+function usageIn({ response }: JsonObject): unknown {
+  const body: unknown = Object(response).body;
+  return Object(body).usage;
+}
+
+function sum(before: BatchUsage, usage: unknown): BatchUsage {
+  const used = Object(usage);
+  return {
+    inputTokens: before.inputTokens + count(used.prompt_tokens),
+    cachedTokens: before.cachedTokens + count(Object(used.prompt_tokens_details).cached_tokens),
+    outputTokens: before.outputTokens + count(used.completion_tokens),
+    reasoningTokens:
+      before.reasoningTokens + count(Object(used.completion_tokens_details).reasoning_tokens),
+  };
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}

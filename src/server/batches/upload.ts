@@ -1,0 +1,148 @@
+/** Receives one file of a form, and writes it to the disk as it comes in. */
+import { createWriteStream } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { Transform } from 'node:stream';
+import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
+import { LIMITS } from '../../limits.ts';
+import { ApiError, badRequest, bodyTooLarge } from '../errors.ts';
+import type { FileStore } from './file-store.ts';
+
+const MAX_FIELDS = 16;
+const MAX_FIELD_BYTES = 1024;
+const MAX_HEADERS = 32;
+
+export interface Upload {
+  readonly id: string;
+  readonly filename: string;
+  readonly bytes: number;
+  /** The form's other fields. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/**
+ * Writes a draft; its caller makes a file of it, or drops it.
+ * @throws ApiError 400 for what is no such form, 413 for a file that is too large, 429 for one that
+ *   there is no room for, 408 if it is cut short
+ */
+export async function receiveUpload(
+  files: FileStore,
+  incoming: IncomingMessage,
+  client: string,
+): Promise<Upload> {
+  const id = files.newId();
+  try {
+    return await receive(files, incoming, client, id);
+  } catch (error) {
+    await dropUpload(files, id);
+    throw error;
+  }
+}
+
+/** Removes a draft. */
+export async function dropUpload(files: FileStore, id: string): Promise<void> {
+  files.shrink(id);
+  await rm(files.draftOf(id), { force: true });
+}
+
+async function receive(
+  files: FileStore,
+  incoming: IncomingMessage,
+  client: string,
+  id: string,
+): Promise<Upload> {
+  const form = newForm(incoming);
+  const fields: Record<string, string> = {};
+  let filename: string | undefined;
+  let bytes = 0;
+  let writing: Promise<void> | null = null;
+  const write = async (stream: BusboyFileStream): Promise<void> => {
+    const counted = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        try {
+          bytes += chunk.length;
+          if (bytes > LIMITS.fileBytes) throw bodyTooLarge(LIMITS.fileBytes);
+          files.grow(id, client, chunk.length);
+          done(null, chunk);
+        } catch (error) {
+          done(error instanceof Error ? error : new Error(String(error)));
+        }
+      },
+    });
+    try {
+      const file = createWriteStream(files.draftOf(id), { mode: 0o600 });
+      await pipeline(stream, counted, file);
+    } catch (error) {
+      // The rest of the form is not worth reading.
+      form.destroy(error instanceof Error ? error : new Error(String(error)));
+      throw error;
+    }
+  };
+  form.on('field', (name, value) => {
+    fields[name] = value;
+  });
+  form.on('file', (name, stream, given) => {
+    if (name !== 'file' || writing !== null) {
+      stream.resume();
+      return;
+    }
+    filename = given;
+    writing = write(stream);
+    // It is awaited below, after the form.
+    writing.catch(() => {});
+  });
+  try {
+    await pipeline(incoming, form);
+    await (writing as Promise<void> | null);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    if (incoming.destroyed && !incoming.complete) {
+      throw new ApiError(408, 'invalid_request_error', 'The body was cut short.');
+    }
+    const reason = error instanceof Error ? error.message.slice(0, 200) : '';
+    throw badRequest(`The form can't be read: ${reason}.`, null, 'invalid_form');
+  }
+  if (writing === null)
+    throw badRequest('`file` is required.', 'file', 'missing_required_parameter');
+  await sync(files.draftOf(id));
+  return { id, filename: nameOf(filename), bytes, fields };
+}
+
+function newForm(incoming: IncomingMessage): BusboyInstance {
+  const type = incoming.headers['content-type'] ?? '';
+  if (!/^multipart\/form-data\s*;/i.test(type)) {
+    throw new ApiError(415, 'invalid_request_error', 'Files come as `multipart/form-data`.', {
+      code: 'unsupported_media_type',
+    });
+  }
+  try {
+    return new Busboy({
+      headers: { ...incoming.headers, 'content-type': type },
+      limits: {
+        fields: MAX_FIELDS,
+        fieldSize: MAX_FIELD_BYTES,
+        files: 1,
+        parts: MAX_FIELDS + 1,
+        headerPairs: MAX_HEADERS,
+      },
+    });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 200) : '';
+    throw badRequest(`The form can't be read: ${reason}.`, null, 'invalid_form');
+  }
+}
+
+async function sync(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** What a client calls its file is shown and never used as a path. */
+function nameOf(filename: string | undefined): string {
+  return (filename ?? 'file').slice(0, LIMITS.shortTextCharacters);
+}
