@@ -126,6 +126,20 @@ export const LIMITS = {
   /** Parts of a message's content, and its tool calls. */
   messageParts: 1024,
 
+  /** Bytes of a stored answer, its log-probabilities included; a longer one is not kept. */
+  cachedAnswerBytes: 2 ** 20,
+  /** Requests that one computed answer is for, if they are equal and come while it is computed. */
+  sharedRunReaders: 256,
+
+  /** Prompts that are computed ahead at once, and those of one client. */
+  prefetches: 64,
+  clientPrefetches: 16,
+  /** Conversations whose next turns are computed ahead at once, and milliseconds that one may take. */
+  nextTurns: 16,
+  nextTurnMs: 30_000,
+  /** Of the KV cache's tokens and texts, one in so many may be pinned. */
+  cacheTokensPerPinned: 4,
+
   /** Bytes of a conversation of the Responses API that can be gone on with, as JSON. */
   conversationBytes: 2 * 2 ** 20,
   /** Bytes of texts that the Responses API keeps, of all clients together (--response-store-size). */

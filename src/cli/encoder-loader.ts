@@ -3,9 +3,11 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { BatcherOptions } from '../front/batching/batcher-options.ts';
+import { CachedEncoder } from '../front/encoder/cached-encoder.ts';
 import { TensorModel } from '../front/encoder/tensor-model.ts';
 import { TextModel } from '../front/encoder/text-model.ts';
 import { fromTritonConfig } from '../front/encoder/triton-config.ts';
+import type { EmbeddingCache } from '../front/response-cache/embedding-cache.ts';
 import type { ModelDefinition } from '../front/registry/model-definition.ts';
 import type { ModelLoader } from '../front/registry/residency.ts';
 import { LIMITS } from '../limits.ts';
@@ -14,6 +16,7 @@ import { inspectEncoderFolder, isEncoderFolder } from '../model/encoder/encoder-
 import { filesOf } from '../model/export/export-folder.ts';
 import { isHubReference } from '../model/hub/hub-repository.ts';
 import type { EncoderRuntime, TensorRuntime } from '../server/context.ts';
+import { encoderBuildId } from './build-id.ts';
 import { type OptionName, type Options, readFlags } from './options.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -41,6 +44,8 @@ export interface EncoderLoaderOptions {
   readonly options: EncoderOptions;
   readonly logger: Logger;
   readonly isShared: () => boolean;
+  /** Vectors that were computed before; null keeps none. */
+  readonly embeddings?: EmbeddingCache | null;
 }
 
 /** What a folder holds, as far as its files say without being read through. */
@@ -100,7 +105,15 @@ export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime
       batching: fromTritonConfig(triton, base).batching,
       ...this.#watch(name, options),
     });
-    return { kind: 'encoder', encoder, ...(await started(name, encoder)) };
+    const runtime = await started(name, encoder);
+    const { embeddings } = this.#server;
+    if (!embeddings) return { kind: 'encoder', encoder, ...runtime };
+    const buildId = await encoderBuildId(source, precision === 'auto' ? 'fp32' : precision);
+    return {
+      kind: 'encoder',
+      encoder: new CachedEncoder(encoder, embeddings, buildId),
+      ...runtime,
+    };
   }
 
   async #loadGraph(

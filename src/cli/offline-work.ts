@@ -12,6 +12,7 @@ import { InferenceStatistics } from '../server/generation/inference-statistics.t
 import { BodyReader } from '../server/http/request-body.ts';
 import { RunningRequests } from '../server/operating/running-requests.ts';
 import { NO_RATES, RateLimits } from '../server/rates/rate-limits.ts';
+import { Usage } from '../server/rates/usage.ts';
 import { ResponseStore } from '../server/responses/store.ts';
 import { ServiceTiers } from '../server/tiers/service-tiers.ts';
 import { defaultModel, nameOfModel } from './model-source.ts';
@@ -81,6 +82,8 @@ export async function offlineWork(
     statistics,
     logger,
     rates: new RateLimits({ rates: NO_RATES }),
+    usage: new Usage(),
+    answers: null,
     running: new RunningRequests(),
     loop: { stalledMs: 0 },
     isLeaving: () => false,

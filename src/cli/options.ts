@@ -6,6 +6,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { BATCH_FLAGS } from './flags/batch-flags.ts';
 import { BATCHING_FLAGS } from './flags/batching-flags.ts';
+import { CACHE_FLAGS } from './flags/cache-flags.ts';
 import { ENGINE_FLAGS } from './flags/engine-flags.ts';
 import type { FlagSpec } from './flags/flag-spec.ts';
 import { HTTP_FLAGS } from './flags/http-flags.ts';
@@ -26,6 +27,7 @@ const OPTIONS = {
   ...BATCHING_FLAGS,
   ...KV_EVENT_FLAGS,
   ...BATCH_FLAGS,
+  ...CACHE_FLAGS,
 };
 
 export type OptionName = keyof typeof OPTIONS;

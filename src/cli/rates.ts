@@ -1,6 +1,8 @@
+import type { RedisLink } from '../net/redis-link.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { ApiKeys } from '../server/auth/api-keys.ts';
 import { type Rates, RateLimits } from '../server/rates/rate-limits.ts';
+import { redisLimiter } from '../server/rates/redis-limiter.ts';
 import type { Options } from './options.ts';
 
 /** What flags say that clients may ask for in a minute. */
@@ -12,10 +14,16 @@ export function ratesOf({
 }
 
 /** @param rates of all; keys have their own in their place. They may change meanwhile. */
-export function openRates(rates: Rates, keys: ApiKeys, metrics: MetricsHub): RateLimits {
+export function openRates(
+  rates: Rates,
+  keys: ApiKeys,
+  metrics: MetricsHub,
+  redis: RedisLink | null,
+): RateLimits {
   return new RateLimits({
     rates,
     ownRates: (client) => keys.ratesOf(client),
     onRefusal: (unit) => metrics.countRateLimited(unit),
+    ...(redis === null ? {} : { createLimiter: (limiter) => redisLimiter(redis, limiter) }),
   });
 }

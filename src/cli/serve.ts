@@ -29,11 +29,14 @@ import { logRegistryEvent } from './log-registry.ts';
 import { LiveOptions } from './live-options.ts';
 import { openPorts } from './open-ports.ts';
 import { onReloadSignal } from './reload.ts';
+import { preloadModels } from './preload-models.ts';
+import { readPinnedPrompts } from './pin-prompts.ts';
 import { pullInto } from './pull-into.ts';
 import { modelControl, servedModels } from './served-models.ts';
 import { changingConfig, serverConfig } from './server-config.ts';
 import { ServingPhase } from './serving-phase.ts';
 import { SERVE_FLAGS } from './serve-flags.ts';
+import { openSharedState } from './shared-state.ts';
 import { readServiceClasses } from './slo.ts';
 import { watchTargets } from './watch-targets.ts';
 import { onShutdownSignal } from './shutdown.ts';
@@ -85,6 +88,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   const tiers = new ServiceTiers(classes, (client) => access.keys.classOf(client));
   const targets = new SloTracker(classes.classes);
   metrics.add(sloMetrics(targets));
+  const shared = await openSharedState(options, metrics, logger);
   const maxModels = control === 'auto' ? options.modelsMax : Infinity;
   const isShared = () => access.keys.numClients > 1;
   const kvEvents = await openKvEvents(options);
@@ -101,8 +105,9 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
       classOf: (client) => tiers.grant(client),
       isShared,
       kvEvents,
+      prefetch: options.prefetch === undefined ? [] : await readPinnedPrompts(options.prefetch),
     }),
-    new EncoderLoader({ options: flags, logger, isShared }),
+    new EncoderLoader({ options: flags, logger, isShared, embeddings: shared.embeddings }),
   );
   const [only, another] = options.modelRepository === undefined ? definitions : [];
   const isAlone = only !== undefined && another === undefined;
@@ -143,7 +148,9 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
     metrics,
     statistics,
     logger,
-    rates: openRates(rates, access.keys, metrics),
+    rates: openRates(rates, access.keys, metrics, shared.redis),
+    usage: shared.usage,
+    answers: shared.answers,
     running: new RunningRequests(),
     resumption,
     loop: new LoopMonitor(),
@@ -190,6 +197,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
         await flushTraces();
         await models.close();
         kvEvents?.close();
+        shared.redis?.close();
       },
     }),
   );
@@ -198,6 +206,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   }
 
   await loading;
+  preloadModels(options.preload ?? [], models, logger);
   const { url, grpcAddress, metricsUrl } = ports;
   if (metricsUrl !== null) logger.info({ url: metricsUrl }, 'metrics');
   const needsKey = !access.keys.isOpen;

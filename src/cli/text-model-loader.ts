@@ -9,6 +9,9 @@ import type { KvEventPublisher } from '../front/kv-events/kv-event-publisher.ts'
 import { observeAll } from '../front/generation/observe-all.ts';
 import { TextGenerator } from '../front/generation/text-generator.ts';
 import { warmUp } from '../front/generation/warm-up.ts';
+import { NextTurns } from '../front/prefetch/next-turns.ts';
+import { PinnedPrefixes } from '../front/prefetch/pinned-prefixes.ts';
+import { Prefetcher } from '../front/prefetch/prefetcher.ts';
 import { warmUpPrompts } from '../front/prompts/warm-up-prompts.ts';
 import { GrammarChecker } from '../front/grammars/grammar-checker.ts';
 import { grammarVocabulary } from '../front/grammars/grammar-vocabulary.ts';
@@ -28,6 +31,7 @@ import type { SloTracker } from '../observability/slo/slo-tracker.ts';
 import type { TextRuntime } from '../server/context.ts';
 import type { InferenceStatistics } from '../server/generation/inference-statistics.ts';
 import { resolveAttention } from './attention.ts';
+import { textBuildId } from './build-id.ts';
 import { buildWithProgress } from './build-model.ts';
 import { type ChosenDevice, chooseDevice } from './device.ts';
 import { type EngineLimits, engineLimits, requireReach } from './engine-limits.ts';
@@ -38,6 +42,7 @@ import { MODEL_FLAGS } from './flags/model-flags.ts';
 import { REQUEST_FLAGS } from './flags/request-flags.ts';
 import { adapterLimits, hasLora, openAdapters, requireLora } from './lora.ts';
 import { type OptionName, type Options, readFlags } from './options.ts';
+import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
 import { resolvePrecision } from './precision.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
 import { speculation } from './speculation.ts';
@@ -82,6 +87,8 @@ export interface TextModelLoaderOptions {
   /** Whether several clients share the queue. */
   readonly isShared: () => boolean;
   readonly kvEvents: KvEventPublisher | null;
+  /** Prompts that are computed before a model is ready, and pinned. */
+  readonly prefetch?: readonly PinnedPrompt[];
 }
 
 /** A model that serves, and how it came to run as it does. */
@@ -124,7 +131,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     onState: (state: ModelLoad['state']) => void,
   ): Promise<LoadedText> {
     const { name, instances } = definition;
-    const { statistics, targets, classOf, metrics: hub, isShared } = this.#server;
+    const { statistics, targets, classOf, metrics: hub, isShared, logger } = this.#server;
     const plan = await this.#plan(definition);
     const { options, chosen, chosenDevice, limits, choice, kernels, attention } = plan;
     const formats = { ...choice, ...kernels };
@@ -158,6 +165,16 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       ...(maxQueueTokens === undefined ? {} : { maxQueueTokens }),
     });
     const prompts = new PromptEncoder({ model: textModel, admission, pool });
+    const prefetcher = new Prefetcher(engine);
+    const pinned = new PinnedPrefixes({ prefetcher, engine });
+    const prefetchModel = { prompts, model: { id: name, maxModelLen: limits.maxModelLen } };
+    const nextTurns = options.prefetchNextTurn
+      ? new NextTurns({
+          model: prefetchModel,
+          prefetcher,
+          isIdle: () => admission.running + admission.waiting + engine.stats.numRunning === 0,
+        })
+      : null;
     try {
       await engine.start({
         model,
@@ -179,7 +196,9 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         warmUp(engine, options.warmup, { ...limits, vocabSize }),
         options.warmup === 'off' ? null : warmUpPrompts(prompts),
       ]);
+      await pinPrompts(this.#server.prefetch ?? [], prefetchModel, pinned, logger);
     } catch (error) {
+      pinned.close();
       pool.close();
       await engine.stop();
       throw error;
@@ -210,7 +229,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         prompts,
         tokenizer,
         folder: textSource.folder,
-        onProblem: (problem) => this.#server.logger.warn({ model: name, problem }, 'no embeddings'),
+        onProblem: (problem) => logger.warn({ model: name, problem }, 'no embeddings'),
         rules: {
           priorities: this.#server.options.priorityRange,
           sharePrefixCache: this.#server.options.sharePrefixCache ?? false,
@@ -234,10 +253,22 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
           template: chatTemplate?.text ?? '',
         },
       },
+      prefetcher,
+      pinned,
+      nextTurns,
+      buildId: textBuildId({
+        model,
+        tokenizer,
+        device: `${engine.info.device} ${chosenDevice.adapter ?? ''}`,
+        runtimeVersion: engine.info.runtimeVersion,
+        attention,
+      }),
       how: { limits, attention, choice, kernels, chosenDevice, manifest: model.manifest },
       memoryBytes: weights + engine.info.kvCacheBytes,
       async stop() {
         admission.close();
+        nextTurns?.close();
+        pinned.close();
         pool.close();
         grammars.close();
         await engine.stop();

@@ -43,6 +43,9 @@ export interface LogitBias {
 /** Waiting this long counts as much as one level of priority, so that nothing waits forever. */
 export const AGING_MS = 60_000;
 
+/** Of prompts that the operator had computed: everybody finds them. No client can name it. */
+export const PUBLIC_SALT = '\0public';
+
 export interface EngineRequest {
   /** Chosen by the front, unique in the life of the engine process. */
   readonly id: number;
@@ -66,8 +69,10 @@ export interface EngineRequest {
   readonly targetItlMs: number | null;
   /** When the request arrived, in milliseconds of any clock that all requests share. */
   readonly arrivalMs: number;
-  /** Cached prefixes are shared only among requests with the same salt. */
+  /** Cached prefixes are shared only among requests with the same salt, and with `PUBLIC_SALT`. */
   readonly cacheSalt: string;
+  /** What its prompt leaves in the cache is all that is wanted: see BackgroundPrefill. */
+  readonly background?: 'prefetch' | 'pin';
   readonly sampling: SamplingParams;
   /** The grammar of the output; null leaves it free. Its end needs an end-of-sequence token. */
   readonly grammar: GrammarSpec | null;

@@ -19,6 +19,8 @@ export interface Caller {
   readonly record?: RequestRecord;
   /** Follows the answer; left out where no other server could take it up. */
   readonly answer?: AnswerFollower;
+  /** What it says about stored answers; left out where it can say nothing. */
+  readonly cache?: CacheWish;
 }
 
 /** Follows an answer, so that another server can take it up. */
@@ -46,6 +48,36 @@ export interface AnsweringModel {
     readonly precision: string;
   };
 }
+
+/** How a request may be answered from a cache of answers. */
+export interface CacheWish {
+  /** Whether a stored answer will do. */
+  readonly mayFind: boolean;
+  /** Whether its answer may be looked up and kept at all. */
+  readonly mayKeep: boolean;
+  /** Nothing but a stored answer will do. */
+  readonly onlyFound: boolean;
+  /** Most milliseconds since the answer was computed; null for any that is kept. */
+  readonly maxAgeMs: number | null;
+  /** A stored answer will do though the same request could get another one each time. */
+  readonly isAsked: boolean;
+  /** Hears what came of it, before the answer begins. */
+  readonly tell?: (outcome: CacheOutcome) => void;
+}
+
+export type CacheOutcome =
+  | { readonly status: 'hit'; readonly ageMs: number }
+  /** `shared`: computed for an equal request at the same time. `bypass`: not looked up. */
+  | { readonly status: 'miss' | 'shared' | 'bypass' };
+
+/** Of requests that say nothing. */
+export const ANY_ANSWER: CacheWish = {
+  mayFind: true,
+  mayKeep: true,
+  onlyFound: false,
+  maxAgeMs: null,
+  isAsked: false,
+};
 
 export interface TokenMeter {
   /**

@@ -142,6 +142,11 @@ export class MetricsHub {
     }
   }
 
+  /** Adds metrics of other parts of the server. */
+  extend(register: (registry: Registry) => void): void {
+    register(this.#own);
+  }
+
   countRateLimited(unit: 'requests' | 'tokens'): void {
     this.#rateLimited.inc({ unit });
   }

@@ -21,12 +21,14 @@ import { requestsRoutes } from './operating/requests-routes.ts';
 import { modelRoutes } from './openai/models.ts';
 import { isOllamaPath, toOllamaError } from './ollama/errors.ts';
 import { ollamaRoutes } from './ollama/routes.ts';
+import { prefetchRoutes } from './openai/prefetch.ts';
 import { renderRoutes } from './openai/render.ts';
 import { completionRoutes } from './openai/routes.ts';
 import { documentRoutes } from './openapi/routes.ts';
 import { loadReport } from './operating/load-report.ts';
 import { slotsRoute } from './operating/slots-route.ts';
 import { limitRates } from './rates/limit-rates.ts';
+import { usageRoute } from './rates/usage-route.ts';
 import { requestLog } from './http/request-log.ts';
 import { responseRoutes } from './responses/routes.ts';
 import { kserveRoutes } from './kserve/routes.ts';
@@ -69,6 +71,7 @@ export function createApp(
     metricsRoute(app, context);
   }
   requestsRoutes(app, context);
+  usageRoute(app, context);
   modelRoutes(app, context);
   adminRoutes(app, context);
   stateRoutes(app, context);
@@ -82,6 +85,7 @@ export function createApp(
   batchRoutes(app, context);
   ollamaRoutes(app, context);
   renderRoutes(app, context);
+  prefetchRoutes(app, context);
   tokenizeRoutes(app, context);
   kserveRoutes(app, context);
   documentRoutes(app, context);

@@ -9,7 +9,11 @@ import type { Admission } from '../front/queue/admission.ts';
 import type { ChatFormat } from '../front/chat/chat-format.ts';
 import type { Engine } from '../front/engine-process/engine-contract.ts';
 import type { Generator } from '../front/generation/generation.ts';
+import type { GenerationCache } from '../front/response-cache/generation-cache.ts';
 import type { GrammarChecker } from '../front/grammars/grammar-checker.ts';
+import type { NextTurns } from '../front/prefetch/next-turns.ts';
+import type { PinnedPrefixes } from '../front/prefetch/pinned-prefixes.ts';
+import type { Prefetcher } from '../front/prefetch/prefetcher.ts';
 import type { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import { LIMITS } from '../limits.ts';
@@ -27,6 +31,7 @@ import type { RunningRequests } from './operating/running-requests.ts';
 import type { BodyReader } from './http/request-body.ts';
 import type { RateLimits } from './rates/rate-limits.ts';
 import type { Resumption } from './resume/movable-answer.ts';
+import type { Usage } from './rates/usage.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { ServiceTiers } from './tiers/service-tiers.ts';
 import type { InferenceStatistics } from './generation/inference-statistics.ts';
@@ -142,6 +147,12 @@ export interface TextRuntime extends ServedRuntime {
   readonly model: ServedModel;
   /** LoRA adapters that requests pick; null or left out where there can be none. */
   readonly adapters?: ServedAdapters | null;
+  readonly prefetcher: Pick<Prefetcher, 'prefetch'>;
+  readonly pinned: Pick<PinnedPrefixes, 'pin'>;
+  /** Null computes nothing ahead of a conversation's next turn. */
+  readonly nextTurns: Pick<NextTurns, 'expect'> | null;
+  /** Equal for models that give the same answers: for caches of them. */
+  readonly buildId: string;
 }
 
 /** A text encoder: texts become vectors, or pairs of them scores. */
@@ -203,6 +214,10 @@ export interface ServerContext {
   readonly statistics: InferenceStatistics;
   readonly logger: Logger;
   readonly rates: RateLimits;
+  /** What each client has had computed. */
+  readonly usage: Usage;
+  /** Answers that were generated before; null where none are kept. */
+  readonly answers: GenerationCache | null;
   /** What generates at the moment. */
   readonly running: RunningRequests;
   readonly loop: Pick<LoopMonitor, 'stalledMs'>;

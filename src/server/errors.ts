@@ -144,6 +144,12 @@ export function rateLimited(unit: 'requests' | 'tokens', limit: number, ms: numb
   return new ApiError(429, unit, message, { code: 'rate_limit_exceeded', headers: retryAfter(ms) });
 }
 
+export function notCached(): ApiError {
+  return new ApiError(504, 'not_cached', 'No stored answer to this request will do.', {
+    code: 'not_cached',
+  });
+}
+
 export function tooManyRequests(retryAfterSeconds: number): ApiError {
   return new ApiError(429, 'rate_limit_error', 'The queue is full; try again later.', {
     code: 'queue_full',

@@ -6,6 +6,7 @@ import { EncoderInputError } from '../front/encoder/embed-request.ts';
 import { TextTooLongError } from '../front/encoder/encoder-tokenizer.ts';
 import { BatchTimeoutError } from '../front/batching/batcher-options.ts';
 import { InvalidRequestError } from '../front/invalid-request.ts';
+import { NotCachedError } from '../front/response-cache/not-cached-error.ts';
 import { QueueFullError, ShuttingDownError } from '../front/queue/admission.ts';
 import {
   ModelControlError,
@@ -25,6 +26,7 @@ import {
   badRequest,
   internalError,
   modelNotFound,
+  notCached,
   requestTimedOut,
   tooManyRequests,
   unavailable,
@@ -42,6 +44,7 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof InvalidRequestError) {
     return badRequest(error.message, error.field, error.code);
   }
+  if (error instanceof NotCachedError) return notCached();
   if (error instanceof UnknownModelError) return modelNotFound(error.model, error.near);
   if (error instanceof ModelControlError) return badRequest(error.message, null, 'model_control');
   if (error instanceof ModelUnavailableError) {

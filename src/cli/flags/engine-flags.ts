@@ -38,6 +38,17 @@ export const ENGINE_FLAGS = {
     description: 'share the prefix cache among clients with different keys',
     schema: z.boolean().optional(),
   },
+  prefetch: {
+    flags: '--prefetch <file>',
+    description:
+      'prompts to compute before a model is ready, and to keep: lines of JSON with system, messages or prompt',
+    schema: z.string().min(1).optional(),
+  },
+  prefetchNextTurn: {
+    flags: '--prefetch-next-turn',
+    description: 'while idle, compute what the next turns of chats will begin with',
+    schema: z.boolean().optional(),
+  },
   targetItlMs: {
     flags: '--target-itl-ms <ms>',
     description: 'target inter-token latency during prefill',

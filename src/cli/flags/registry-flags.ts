@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseDuration } from '../../front/registry/duration.ts';
 import { MODEL_CONTROLS } from '../../front/registry/model-control.ts';
 import type { FlagSpec } from './flag-spec.ts';
-import { byteSize, count } from './values.ts';
+import { byteSize, count, preloadList } from './values.ts';
 
 const duration = z.string().transform((text, context) => {
   const ms = parseDuration(text);
@@ -49,6 +49,13 @@ export const REGISTRY_FLAGS = {
     schema: duration,
     default: 300_000,
     defaultText: '5m',
+  },
+  preload: {
+    flags: '--preload <names>',
+    description:
+      'models or aliases to load at start, with --model-control auto; name=HH:MM at that time of each day',
+    schema: preloadList.optional(),
+    defaultText: 'as chairlift.json says',
   },
   instances: {
     flags: '--instances <n>',

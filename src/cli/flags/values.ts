@@ -49,6 +49,21 @@ export const priorityRange = z
 
 export const count = (min: number) => z.coerce.number().pipe(z.int().min(min));
 
+const CLOCK = /^([01]?\d|2[0-3]):([0-5]\d)$/;
+
+/** Such as `chat`, or `chat,big=08:30`: names, and when on each day. */
+export const preloadList = z.string().transform((text, context) =>
+  text.split(',').map((part) => {
+    const [name = '', time] = part.trim().split('=');
+    const clock = CLOCK.exec(time ?? '');
+    if (name === '' || (time !== undefined && clock === null)) {
+      context.addIssue({ code: 'custom', message: 'expected names, or name=HH:MM' });
+      return z.NEVER;
+    }
+    return { name, minutes: clock === null ? null : 60 * Number(clock[1]) + Number(clock[2]) };
+  }),
+);
+
 /** Such as `a=1`, or `a=1,b=2`. */
 export const assignments = z
   .string()

@@ -5,6 +5,7 @@ import { BLOCK_SIZE, PrefixIndex, wholeBlocks } from './prefix-index.ts';
 import { SlotMemory } from './slot-memory.ts';
 import { SlotMoves } from './slot-moves.ts';
 import type { SlotTable } from './slot-table.ts';
+import { PUBLIC_SALT } from '../request.ts';
 import type { Sequence } from '../sequence.ts';
 import type { CacheOperation } from '../step.ts';
 
@@ -131,7 +132,7 @@ export class SlotCache implements KvCache, SlotTable {
     if (prefix?.slot.cached) prefix.slot.cached.lastUsed = ++this.#clock;
 
     // If it shares only the beginning of the text, such as a system prompt, the rest is kept too.
-    if (prefix?.slot === slot && !isWholeText(prefix)) {
+    if (prefix?.slot === slot && !mayTakeOver(sequence, prefix)) {
       const moved = this.#moves.moveAway(slot, slot, needed);
       if (moved) prefix = { slot: moved, length: prefix.length };
     }
@@ -144,7 +145,7 @@ export class SlotCache implements KvCache, SlotTable {
     sequence.numComputedTokens = prefix?.length ?? 0;
     this.#memory.makeRoom(needed, prefix ? [slot, prefix.slot] : [slot]);
     this.#memory.setLive(slot, livePages);
-    if (prefix && prefix.slot !== slot) this.#copyPrefix(prefix, slot);
+    if (prefix && prefix.slot !== slot) this.#copyPrefix(sequence, prefix, slot);
     this.#indexOwned(slot);
     return true;
   }
@@ -201,7 +202,8 @@ export class SlotCache implements KvCache, SlotTable {
     sequence.slot = -1;
     if (keep && this.#prefixCaching && length >= BLOCK_SIZE) {
       const tokenIds = sequence.tokenIds(0, length).slice();
-      slot.cached = { tokenIds, salt: sequence.request.cacheSalt, lastUsed: ++this.#clock };
+      const { cacheSalt: salt, background } = sequence.request;
+      slot.cached = { tokenIds, salt, isPinned: background === 'pin', lastUsed: ++this.#clock };
       slot.livePages = this.#memory.pagesOf(length);
     } else {
       this.#moves.drop(slot);
@@ -251,19 +253,21 @@ export class SlotCache implements KvCache, SlotTable {
     const { cacheSalt } = sequence.request;
     const wanted = sequence.tokenIds(0, sequence.numTokens - 1);
     let best: Prefix | null = null;
-    for (const index of this.#index.longestMatches(cacheSalt, wanted)) {
-      const slot = this.#slots[index];
-      if (!slot || saltOf(slot) !== cacheSalt) continue;
-      const length = commonLength(wanted, tokenIdsOf(slot));
-      if (length >= BLOCK_SIZE && length > (best?.length ?? 0)) best = { slot, length };
+    for (const salt of new Set([cacheSalt, PUBLIC_SALT])) {
+      for (const index of this.#index.longestMatches(salt, wanted)) {
+        const slot = this.#slots[index];
+        if (!slot || saltOf(slot) !== salt) continue;
+        const length = commonLength(wanted, tokenIdsOf(slot));
+        if (length >= BLOCK_SIZE && length > (best?.length ?? 0)) best = { slot, length };
+      }
     }
     return best;
   }
 
-  #copyPrefix(prefix: Prefix, to: Slot): void {
+  #copyPrefix(sequence: Sequence, prefix: Prefix, to: Slot): void {
     this.#moves.copy(prefix.slot, to, prefix.length);
     // The new sequence continues the whole text: one copy is enough.
-    if (isWholeText(prefix)) this.#moves.drop(prefix.slot);
+    if (mayTakeOver(sequence, prefix)) this.#moves.drop(prefix.slot);
   }
 
   #indexOwned(slot: Slot): void {
@@ -274,9 +278,13 @@ export class SlotCache implements KvCache, SlotTable {
   }
 }
 
-/** Of an idle slot. The prefix may lack the last token, since one token is always computed. */
-function isWholeText({ slot: { cached }, length }: Prefix): boolean {
-  return cached !== null && length >= cached.tokenIds.length - 1;
+/**
+ * Whether nothing is lost with the text that a prefix is of: the sequence goes on with all of it, but
+ * perhaps for the last token, since one token is always computed. A pinned text is for all.
+ */
+function mayTakeOver({ request }: Sequence, { slot: { cached }, length }: Prefix): boolean {
+  if (cached === null || length < cached.tokenIds.length - 1) return false;
+  return !cached.isPinned || request.background === 'pin';
 }
 
 /** Leading tokens that two texts have in common. */

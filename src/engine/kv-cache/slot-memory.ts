@@ -1,4 +1,4 @@
-import type { Slot } from './slot.ts';
+import { byLastUse, type Slot } from './slot.ts';
 import type { CacheOperation } from '../step.ts';
 
 export interface SlotMemoryOptions {
@@ -57,7 +57,7 @@ export class SlotMemory {
       if (pages > this.#free) this.#trim(slot);
     }
     const cached = others.filter((slot) => slot.cached !== null);
-    cached.sort((a, b) => (a.cached?.lastUsed ?? 0) - (b.cached?.lastUsed ?? 0));
+    cached.sort(byLastUse);
     for (const slot of cached) {
       if (pages <= this.#free) break;
       this.#options.drop(slot);

@@ -1,6 +1,6 @@
 import type { CacheOperation } from '../step.ts';
 import type { PrefixIndex } from './prefix-index.ts';
-import { saltOf, type Slot, tokenIdsOf } from './slot.ts';
+import { byLastUse, saltOf, type Slot, tokenIdsOf } from './slot.ts';
 import type { SlotMemory } from './slot-memory.ts';
 
 export interface SlotMovesOptions {
@@ -48,13 +48,13 @@ export class SlotMoves {
   }
 
   /** For a text to move to: an empty slot, or else that of the text unused for longest, if longer. */
-  #placeAbove({ index, cached }: Slot, kept: Slot): Slot | null {
+  #placeAbove(of: Slot, kept: Slot): Slot | null {
+    const { index } = of;
     const idle = this.#slots.filter((slot) => slot.index > index && !slot.owner && slot !== kept);
     const empty = idle.findLast((slot) => !slot.cached);
     if (empty) return empty;
-    const lastUsed = (slot: Slot) => slot.cached?.lastUsed ?? 0;
-    const [oldest] = idle.sort((a, b) => lastUsed(a) - lastUsed(b));
-    return oldest && lastUsed(oldest) < (cached?.lastUsed ?? 0) ? oldest : null;
+    const [oldest] = idle.sort(byLastUse);
+    return oldest && byLastUse(oldest, of) < 0 ? oldest : null;
   }
 
   /**

@@ -4,6 +4,8 @@ import type { Sequence } from '../sequence.ts';
 export interface CachedText {
   readonly tokenIds: Int32Array;
   readonly salt: string;
+  /** Goes after all others when memory is short. */
+  readonly isPinned: boolean;
   lastUsed: number;
 }
 
@@ -16,6 +18,12 @@ export interface Slot {
   livePages: number;
   /** Pages that may be backed by memory: at least the live ones. */
   residentPages: number;
+}
+
+/** The order in which cached texts make way. */
+export function byLastUse({ cached: a }: Slot, { cached: b }: Slot): number {
+  const isPinned = Number(a?.isPinned ?? false) - Number(b?.isPinned ?? false);
+  return isPinned || (a?.lastUsed ?? 0) - (b?.lastUsed ?? 0);
 }
 
 /** The tokens whose keys and values a slot holds. */

@@ -12,6 +12,7 @@ import {
 import type { CostModel } from '../costs/cost-model.ts';
 import type { Drafter } from '../drafter.ts';
 import { appendTokens, readOutput } from './append-tokens.ts';
+import { BackgroundPrefill } from './background-prefill.ts';
 import { DEFAULT_PREFILL_POLICY, PrefillBudget, type PrefillPolicy } from './prefill-budget.ts';
 import { isDecoding, numWantedTokens, planPrefill } from './prefill-planner.ts';
 import { insertInOrder } from './sequence-order.ts';
@@ -51,6 +52,7 @@ export class Scheduler {
   readonly #waiting: Sequence[] = [];
   /** With a slot, in order. */
   readonly #running: Sequence[] = [];
+  readonly #background: BackgroundPrefill;
   readonly #sentBack = { numPreemptions: 0, numYields: 0 };
   #prefixQueries = 0;
   #prefixHits = 0;
@@ -72,6 +74,7 @@ export class Scheduler {
     this.#costs = costs;
     this.#options = options;
     this.#drafter = drafter;
+    this.#background = new BackgroundPrefill(kvCache, costs, maxNumBatchedTokens);
     this.#prefillBudget = new PrefillBudget(options.prefillPolicy ?? DEFAULT_PREFILL_POLICY);
   }
 
@@ -84,6 +87,11 @@ export class Scheduler {
   }
 
   get hasWork(): boolean {
+    return this.#hasRequests || this.#background.hasWork;
+  }
+
+  /** Whether anybody waits for a token. */
+  get #hasRequests(): boolean {
     return this.#running.length > 0 || this.#waiting.length > 0;
   }
 
@@ -96,7 +104,8 @@ export class Scheduler {
   }
 
   add(sequence: Sequence): void {
-    insertInOrder(this.#waiting, sequence);
+    if (sequence.request.background !== undefined) this.#background.add(sequence);
+    else insertInOrder(this.#waiting, sequence);
   }
 
   /** Takes up a sequence that has a slot already. */
@@ -110,11 +119,13 @@ export class Scheduler {
     if (waiting !== -1) this.#waiting.splice(waiting, 1);
     const running = this.#running.find((sequence) => sequence.id === id);
     if (running) this.#release(running, true);
+    this.#background.abort(id);
   }
 
   /** The next step, or null when there is nothing to do. */
   plan(): StepPlan | null {
-    if (!this.hasWork) return null;
+    if (!this.#hasRequests) return this.#background.plan();
+    this.#background.suspend();
     this.#growDecoding();
     this.#admit();
     this.#keepPace();
@@ -293,6 +304,8 @@ export class Scheduler {
 
   #release(sequence: Sequence, keep: boolean): void {
     this.#kvCache.release(sequence, keep);
-    this.#running.splice(this.#running.indexOf(sequence), 1);
+    const index = this.#running.indexOf(sequence);
+    if (index === -1) this.#background.ended(sequence);
+    else this.#running.splice(index, 1);
   }
 }

@@ -7,7 +7,7 @@ import { maxPromptTokens } from '../prompts/prompt-length.ts';
 import { ChatDeltas } from './chat-deltas.ts';
 import type { ChatFormat } from './chat-format.ts';
 import { encodeChat } from './chat-prompt.ts';
-import type { ChatRequest } from './chat-request.ts';
+import type { ChatPrompt, ChatRequest } from './chat-request.ts';
 import { outputFormatOf } from './output-format.ts';
 
 /** What of a server a chat needs before it runs. */
@@ -21,6 +21,8 @@ export interface ChatModel {
 export interface PreparedChat {
   readonly generation: FanOutRequest;
   readonly promptTokenIds: Int32Array;
+  /** What it was made of, where it can be gone on with. */
+  readonly prompt?: ChatPrompt;
   /** Reads one run of the generation. */
   createDeltas(): ChatDeltas;
 }
@@ -56,6 +58,7 @@ export async function prepareChat(
       ...(grammar === null ? {} : { grammar }),
     },
     promptTokenIds: generation.promptTokenIds,
+    prompt: request,
     createDeltas: () => new ChatDeltas(format),
   };
 }

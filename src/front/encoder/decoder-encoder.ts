@@ -82,7 +82,8 @@ export class DecoderEncoder implements TextEncoder {
       const vector = modules.normalize ? normalized(state) : state;
       return dimensions === null ? vector : shortened(vector, dimensions);
     });
-    return { vectors, numTokens: count(prompts) };
+    const tokenCounts = prompts.map(({ length }) => length);
+    return { vectors, numTokens: count(prompts), tokenCounts };
   }
 
   /** @throws as TextEncoder.score */

@@ -17,7 +17,10 @@ export interface EmbedOptions {
 export interface Embeddings {
   /** In the order of the inputs. */
   readonly vectors: readonly Float32Array[];
+  /** Of all inputs. */
   readonly numTokens: number;
+  /** Of each. */
+  readonly tokenCounts: readonly number[];
 }
 
 export interface Scores {

@@ -152,7 +152,8 @@ export class TextModel implements TextEncoder {
     const vectors = (await this.#run(encoded, priority, caller)).map((vector) =>
       dimensions === null ? vector : shortened(vector, dimensions),
     );
-    return { vectors, numTokens: count(encoded) };
+    const tokenCounts = encoded.map(({ ids }) => ids.length);
+    return { vectors, numTokens: count(encoded), tokenCounts };
   }
 
   /** Scores pairs of texts, with a cross-encoder. @throws as TextEncoder.score */

@@ -16,13 +16,26 @@ export interface GrantRules {
 export function grantTo(
   client: string,
   { priority = 0, cacheSalt = '' }: Pick<GenerationRequest, 'priority' | 'cacheSalt'>,
-  { priorities: { min, max }, sharePrefixCache }: GrantRules,
+  rules: GrantRules,
   serviceClass: ServiceClass,
 ): Pick<GenerationRequest, 'serviceClass' | 'priority' | 'client' | 'cacheSalt'> {
+  const { min, max } = rules.priorities;
   const within = Math.min(Math.max(priority, min), max);
   const granted = { serviceClass, priority: serviceClass.priority + within };
   if (client === '') return granted;
-  if (sharePrefixCache) return { ...granted, client };
+  return { ...granted, client, cacheSalt: saltOf(client, cacheSalt, rules) };
+}
+
+/**
+ * Who finds what a request leaves in the prefix cache.
+ * @param salt that the request names
+ */
+export function saltOf(
+  client: string,
+  salt: string,
+  { sharePrefixCache }: Pick<GrantRules, 'sharePrefixCache'>,
+): string {
+  if (client === '' || sharePrefixCache) return salt;
   // As JSON, one client's salt cannot equal another client's.
-  return { ...granted, client, cacheSalt: JSON.stringify([client, cacheSalt]) };
+  return JSON.stringify([client, salt]);
 }

@@ -18,6 +18,8 @@ export interface GenerationRequest {
   /** Leave special tokens such as `<|im_end|>` out of the text. */
   readonly skipSpecialTokens: boolean;
   readonly sampling: SamplingParams;
+  /** Whether the request named the seed; false if left out. */
+  readonly hasSeed?: boolean;
   /** The compiled grammar of the output. Free if left out. */
   readonly grammar?: GrammarSpec;
   /** Token sequences that the output must not contain; see bad-words.ts. */

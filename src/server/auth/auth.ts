@@ -5,6 +5,7 @@ import type { Caller } from '../../front/caller.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { adminOnly } from '../errors.ts';
 import { isLoopback } from '../http/hosts.ts';
+import { cacheWishOf } from '../caching/cache-control.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { HANDOVER_PATH } from '../resume/handover.ts';
 import { requireLocal } from './local-request.ts';
@@ -92,6 +93,7 @@ export function callerOf({ config }: ServerContext, c: Context<ServerEnv>): Call
     requestId: c.get('requestId'),
     record: c.get('record'),
     signal,
+    cache: cacheWishOf(c),
     ...(meter === undefined ? {} : { meter }),
   };
 }

@@ -11,7 +11,7 @@ const NUMBERS_PER_PIECE = 8192;
  * @param encodingFormat `base64` is that of little-endian float32
  */
 export function* embeddingsAnswer(
-  { vectors, numTokens }: Embeddings,
+  { vectors, numTokens }: Pick<Embeddings, 'vectors' | 'numTokens'>,
   model: string,
   encodingFormat: 'float' | 'base64',
 ): Generator<string, void> {
@@ -25,7 +25,7 @@ export function* embeddingsAnswer(
 }
 
 /** TEI's answer of vectors: nothing but them. */
-export function* teiEmbedAnswer({ vectors }: Embeddings): Generator<string, void> {
+export function* teiEmbedAnswer({ vectors }: Pick<Embeddings, 'vectors'>): Generator<string, void> {
   yield '[';
   yield* joined(vectors, toJson);
   yield ']';

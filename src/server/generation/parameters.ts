@@ -31,6 +31,7 @@ export function toSettings(
     ignoreEos: fields.ignore_eos ?? false,
     skipSpecialTokens: fields.skip_special_tokens ?? true,
     sampling: toSamplingParams(fields, model),
+    hasSeed: isSeed(fields.seed),
     logprobs: null,
     promptLogprobs: fields.prompt_logprobs ?? null,
     priority: fields.priority ?? 0,
@@ -106,8 +107,9 @@ function toLogitBias(
 
 /** Other negative seeds keep their bits: -2 and 2^64 - 2 are one seed. */
 function toSeed(seed: number | bigint | null | undefined): bigint {
-  if (seed === null || seed === undefined || BigInt(seed) === RANDOM_SEED) {
-    return randomBytes(8).readBigUInt64LE();
-  }
-  return BigInt.asUintN(64, BigInt(seed));
+  return isSeed(seed) ? BigInt.asUintN(64, BigInt(seed)) : randomBytes(8).readBigUInt64LE();
+}
+
+function isSeed(seed: GenerationFields['seed']): seed is number | bigint {
+  return seed !== null && seed !== undefined && BigInt(seed) !== RANDOM_SEED;
 }

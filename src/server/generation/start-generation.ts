@@ -1,13 +1,16 @@
 /** Starts a generation, and knows at once whether it was admitted. */
 import { setImmediate } from 'node:timers/promises';
-import type { Caller } from '../../front/caller.ts';
+import { ANY_ANSWER, type Caller } from '../../front/caller.ts';
 import type { ChatDelta } from '../../front/chat/chat-delta.ts';
+import { AssistantMessage } from '../../front/chat/assistant-message.ts';
 import type { PreparedChat } from '../../front/chat/prepare-chat.ts';
-import { grantTo } from '../../front/generation/client-grant.ts';
+import { grantTo, saltOf } from '../../front/generation/client-grant.ts';
 import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
-import type { GenerationDelta, GenerationDeltas } from '../../front/generation/generation.ts';
+import type { GenerationDelta } from '../../front/generation/generation.ts';
 import { mapStream, watchStream } from '../../front/generation/map-stream.ts';
 import { type ModelFacts, RequestRecord } from '../../front/request-record.ts';
+import type { AnswerPlan, StartRun } from '../../front/response-cache/generation-cache.ts';
+import { NotCachedError } from '../../front/response-cache/not-cached-error.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ModelContext, ServerContext } from '../context.ts';
@@ -54,6 +57,7 @@ export async function startGeneration(
   operation: ModelFacts['operation'] = 'text_completion',
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
   const caller = { ...asker, record: asker.record ?? new RequestRecord() };
+  const { usage, model } = context;
   if (context.isDraining()) throw unavailable('The server is shutting down.');
   const { client } = caller;
   const granted = grant(request, caller, context);
@@ -75,8 +79,21 @@ export async function startGeneration(
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
   const complete = withAdapter(grammar ? withGrammar(granted, grammar) : granted, context.adapter);
   const resumed = caller.answer?.start(request, context.model) ?? [];
+  // What began elsewhere is not whole, and an adapter's name may come to stand for other weights.
+  const mayKeep = resumed.length === 0 && !context.adapter;
+  const plan = mayKeep ? planOf(context, complete, caller) : null;
+  const found = await plan?.find();
+  if (found) {
+    caller.cache?.tell?.({ status: 'hit', ageMs: found.ageMs });
+    usage.add(client, model.id, { cachedRequests: 1 });
+    const { answer } = caller;
+    if (!answer) return found.deltas;
+    return watchStream(found.deltas, { onValue: (delta) => answer.record(delta), onEnd() {} });
+  }
+  if (caller.cache?.onlyFound === true) throw new NotCachedError();
   const settle = await caller.meter?.charge(mostTokens(request));
-  const deltas = fanOut(context.generator, { ...complete, resumed }, signal);
+  const start: StartRun = (until) => fanOut(context.generator, { ...complete, resumed }, until);
+  const { deltas, isOwn, chargedTokens } = run(plan, start, signal, caller);
   const next = deltas.next();
   try {
     // The generator decides on admission before it waits for anything, so a refusal is here within
@@ -100,7 +117,10 @@ export async function startGeneration(
     onEnd() {
       remove();
       record.numOutputTokens = running.outputTokens;
-      void settle?.(running.promptTokens + running.outputTokens);
+      const promptTokens = isOwn ? running.promptTokens : 0;
+      const outputTokens = chargedTokens?.() ?? running.outputTokens;
+      usage.add(client, model.id, { cachedRequests: isOwn ? 0 : 1, promptTokens, outputTokens });
+      void settle?.(promptTokens + outputTokens);
     },
   });
 }
@@ -129,6 +149,32 @@ function beginningOf(
 
 function countPromptTokens(prompts: FanOutRequest['prompts']): number {
   return prompts.reduce((sum, { promptTokenIds }) => sum + promptTokenIds.length, 0);
+}
+
+function planOf(
+  { answers, buildId }: ModelContext,
+  request: FanOutRequest,
+  { client, cache = ANY_ANSWER }: Caller,
+): AnswerPlan | null {
+  const plan = answers?.planOf(request, { buildId, client }, cache) ?? null;
+  if (answers !== null && plan === null) cache.tell?.({ status: 'bypass' });
+  return plan;
+}
+
+interface Run {
+  readonly deltas: AsyncIterableIterator<GenerationDelta, void>;
+  /** Whether it was started for this request. */
+  readonly isOwn: boolean;
+  /** Of its tokens so far, those that this request pays; all if left out. */
+  readonly chargedTokens?: () => number;
+}
+
+/** Starts a generation, or joins an equal one. */
+function run(plan: AnswerPlan | null, start: StartRun, signal: AbortSignal, caller: Caller): Run {
+  if (plan === null) return { deltas: start(signal), isOwn: true };
+  const { reader, isShared } = plan.run(start, signal);
+  caller.cache?.tell?.({ status: isShared ? 'shared' : 'miss' });
+  return { deltas: reader, isOwn: !isShared, chargedTokens: () => reader.chargedTokens };
 }
 
 /** What a request may come to, prompts included. */
@@ -166,7 +212,31 @@ export async function startChat(
 ): Promise<AsyncIterableIterator<ChatDelta>> {
   const deltas = chat.createDeltas();
   const generated = await startGeneration(context, chat.generation, caller, 'chat');
-  return mapStream(generated, (delta) => deltas.push(delta));
+  const told = mapStream(generated, (delta) => deltas.push(delta));
+  return expectNextTurn(context, chat, caller, told);
+}
+
+/** Once the answer is complete, what the conversation may go on with is computed ahead. */
+function expectNextTurn(
+  { nextTurns, config }: ModelContext,
+  { prompt, generation: { prompts, numChoices } }: PreparedChat,
+  { client }: Caller,
+  told: AsyncIterableIterator<ChatDelta, void>,
+): AsyncIterableIterator<ChatDelta, void> {
+  if (nextTurns === null || prompt === undefined || numChoices > 1) return told;
+  const answer = new AssistantMessage();
+  let isComplete = false;
+  return watchStream(told, {
+    onValue(delta) {
+      answer.add(delta);
+      isComplete = delta.finishReason === 'stop' || delta.finishReason === 'tool_calls';
+    },
+    onEnd() {
+      if (!isComplete) return;
+      const cacheSalt = saltOf(client, prompts[0]?.cacheSalt ?? '', config);
+      void nextTurns.expect(prompt, answer, { client, cacheSalt });
+    },
+  });
 }
 
 /**
@@ -205,7 +275,7 @@ function withGrammar(request: FanOutRequest, grammar: GrammarSpec): FanOutReques
 /** `deltas` with its first result already asked for; adds no promise per delta. */
 function withFirst(
   first: Promise<IteratorResult<GenerationDelta, void>>,
-  deltas: GenerationDeltas,
+  deltas: AsyncIterableIterator<GenerationDelta, void>,
 ): AsyncIterableIterator<GenerationDelta> {
   let pending: typeof first | undefined = first;
   return {
@@ -218,8 +288,9 @@ function withFirst(
       pending = undefined;
       return result;
     },
-    return() {
-      return deltas.return();
+    async return() {
+      await deltas.return?.();
+      return { done: true, value: undefined };
     },
   };
 }

@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
 import type { ServerConfig } from '../context.ts';
 import { originRefused } from '../errors.ts';
+import { CACHE_HEADERS } from '../caching/cache-control.ts';
 import { RATE_HEADERS } from '../rates/rate-headers.ts';
 
 const ANY_ORIGIN = '*';
@@ -19,7 +20,13 @@ export function allowOrigins({ corsOrigins }: ServerConfig): MiddlewareHandler {
   return cors({
     origin: corsOrigins.includes(ANY_ORIGIN) ? ANY_ORIGIN : [...corsOrigins],
     allowMethods: ['GET', 'POST', 'DELETE', 'OPTIONS'],
-    exposeHeaders: ['x-request-id', 'retry-after', 'server-timing', ...RATE_HEADERS],
+    exposeHeaders: [
+      'x-request-id',
+      'retry-after',
+      'server-timing',
+      ...CACHE_HEADERS,
+      ...RATE_HEADERS,
+    ],
     maxAge: PREFLIGHT_SECONDS,
   });
 }

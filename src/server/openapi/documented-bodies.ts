@@ -9,6 +9,7 @@ import {
   detokenizeBody,
   tokenizeBody,
 } from '../schemas/bodies.ts';
+import { prefetchBody } from '../schemas/prefetch.ts';
 import {
   embeddingsSchema,
   rerankSchema,
@@ -69,6 +70,7 @@ export const documentedBodies = {
   logLevel: logLevelBody,
   loadAdapter: loadAdapterBody,
   unloadAdapter: unloadAdapterBody,
+  prefetch: prefetchBody.extend({ prompt: prompt.optional(), messages: messages.optional() }),
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
   embeddings: embeddingsSchema.extend({ input: prompt }),
   batch: batchBody,

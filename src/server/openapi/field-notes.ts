@@ -2,6 +2,7 @@
 export const FIELD_NOTES: Readonly<Record<string, string>> = {
   model: 'The name of the served model; may be left out.',
   prompt: 'A text, its token ids, or a list of such prompts.',
+  pin: 'Keep it before all other cached prompts, for everybody; needs the admin key.',
   messages: 'The conversation, oldest message first.',
   input: 'A text, or a list of items: messages, function calls and their outputs, reasoning.',
   instructions: 'A system message for this response; those of previous responses are not kept.',

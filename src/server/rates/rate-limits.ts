@@ -1,5 +1,5 @@
 /** How much each client may ask for in a minute: requests, and tokens. */
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { TokenMeter } from '../../front/caller.ts';
 import { rateLimited } from '../errors.ts';
 import { type Headers, rateHeaders, type RateUnit } from './rate-headers.ts';
@@ -14,6 +14,15 @@ export const NO_RATES: Rates = { requests: null, tokens: null };
 
 const WINDOW_SECONDS = 60;
 
+/** What an account may take in a window of time. */
+export interface LimiterOptions {
+  /** Of its name in a store. */
+  readonly keyPrefix: string;
+  readonly points: number;
+  /** Seconds. */
+  readonly duration: number;
+}
+
 export interface RateLimitsOptions {
   /** Of every account. */
   readonly rates: Rates;
@@ -21,6 +30,8 @@ export interface RateLimitsOptions {
   readonly ownRates?: (account: string) => Partial<Rates> | undefined;
   /** Somebody was refused. */
   readonly onRefusal?: (unit: RateUnit) => void;
+  /** Where it is counted; in memory if left out. */
+  readonly createLimiter?: (options: LimiterOptions) => RateLimiterAbstract;
 }
 
 /** Tells the client where it stands; called again when that changes. */
@@ -35,7 +46,7 @@ type Show = (headers: Headers) => void;
 export class RateLimits {
   readonly #options: RateLimitsOptions;
   /** By unit and points: accounts may have limits of their own. */
-  readonly #limiters = new Map<string, RateLimiterMemory>();
+  readonly #limiters = new Map<string, RateLimiterAbstract>();
 
   constructor(options: RateLimitsOptions) {
     this.#options = options;
@@ -100,11 +111,12 @@ export class RateLimits {
     }
   }
 
-  #limiter(unit: RateUnit, points: number): RateLimiterMemory {
-    const name = `${unit} ${points}`;
+  #limiter(unit: RateUnit, points: number): RateLimiterAbstract {
+    const name = `${unit}:${points}`;
     const known = this.#limiters.get(name);
     if (known !== undefined) return known;
-    const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
+    const options = { keyPrefix: name, points, duration: WINDOW_SECONDS };
+    const limiter = this.#options.createLimiter?.(options) ?? new RateLimiterMemory(options);
     this.#limiters.set(name, limiter);
     return limiter;
   }

@@ -12,6 +12,7 @@ import { LAST_TOKEN, readSentenceModules } from '../../../src/model/encoder/sent
 import { pairTemplate } from '../../../src/front/chat/pair-template.ts';
 import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
 import { observeAll } from '../../../src/front/generation/observe-all.ts';
+import { Prefetcher } from '../../../src/front/prefetch/prefetcher.ts';
 import type { ModelControl } from '../../../src/front/registry/model-control.ts';
 import { ModelRegistry } from '../../../src/front/registry/model-registry.ts';
 import { PlainChatEncoder } from '../../../src/front/chat/chat-encoder.ts';
@@ -26,6 +27,7 @@ import {
 } from '../../../src/front/service-classes/service-class.ts';
 import { TextGenerator } from '../../../src/front/generation/text-generator.ts';
 import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
+import type { GenerationCache } from '../../../src/front/response-cache/generation-cache.ts';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
 import { MetricsHub } from '../../../src/observability/metrics-hub.ts';
 import { sloMetrics } from '../../../src/observability/slo/slo-metrics.ts';
@@ -46,7 +48,13 @@ import {
 import { lineWork } from '../../../src/server/batches/line-runner.ts';
 import type { BatchService } from '../../../src/server/batches/batch-service.ts';
 import { BodyReader } from '../../../src/server/http/request-body.ts';
-import { NO_RATES, RateLimits, type Rates } from '../../../src/server/rates/rate-limits.ts';
+import {
+  NO_RATES,
+  RateLimits,
+  type RateLimitsOptions,
+  type Rates,
+} from '../../../src/server/rates/rate-limits.ts';
+import { Usage } from '../../../src/server/rates/usage.ts';
 import { RunningRequests } from '../../../src/server/operating/running-requests.ts';
 import type { Handover } from '../../../src/server/resume/handover.ts';
 import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
@@ -164,6 +172,12 @@ export interface TestServerOptions {
   readonly handover?: Handover;
   /** Started with the server. */
   readonly batches?: BatchService;
+  /** Answers that are kept; none if left out. */
+  readonly answers?: GenerationCache | null;
+  readonly pinned?: TextRuntime['pinned'];
+  readonly nextTurns?: (prefetcher: Prefetcher) => TextRuntime['nextTurns'];
+  /** Where rates are counted; in memory if left out. */
+  readonly createLimiter?: RateLimitsOptions['createLimiter'];
 }
 
 export interface TestServer {
@@ -246,6 +260,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     hiddenSize: engine.info.hiddenSize,
     maxModelLen,
   });
+  const prefetcher = new Prefetcher(engine);
   const runtime: TextRuntime = {
     kind: 'text',
     memoryBytes: 0,
@@ -279,6 +294,10 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       vocabSize: VOCAB_SIZE,
       samplingDefaults: options.samplingDefaults ?? {},
     },
+    buildId: 'fake',
+    prefetcher,
+    pinned: options.pinned ?? { pin: async () => ({ numCachedTokens: 0 }) },
+    nextTurns: options.nextTurns?.(prefetcher) ?? null,
   };
   const models = new ModelRegistry<AnyRuntime>({
     loader: {
@@ -315,7 +334,10 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       rates: { ...NO_RATES, ...options.rates },
       ownRates: (client) => keys.ratesOf(client),
       onRefusal: (unit) => metrics.countRateLimited(unit),
+      ...(options.createLimiter === undefined ? {} : { createLimiter: options.createLimiter }),
     }),
+    usage: new Usage(),
+    answers: options.answers ?? null,
     running: new RunningRequests(),
     loop: options.loop ?? { stalledMs: 0 },
     isLeaving: () => isLeaving || isDraining,

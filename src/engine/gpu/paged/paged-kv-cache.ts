@@ -1,6 +1,7 @@
 import { PagePool, type Predecessor } from './page-pool.ts';
 import type { BlockLog } from '../../kv-cache/block-log.ts';
 import type { KvCache } from '../../kv-cache/kv-cache.ts';
+import { PUBLIC_SALT } from '../../request.ts';
 import type { Sequence } from '../../sequence.ts';
 import type { CacheOperation } from '../../step.ts';
 
@@ -153,22 +154,44 @@ export class PagedKvCache implements KvCache {
   }
 
   #longestPrefix(sequence: Sequence): Prefix {
+    const own = this.#prefixFrom(sequence.request.cacheSalt, sequence);
+    const shared = this.#prefixFrom(PUBLIC_SALT, sequence);
+    return this.#lengthOf(shared) > this.#lengthOf(own) ? shared : own;
+  }
+
+  #prefixFrom(salt: string, sequence: Sequence): Prefix {
+    const { cacheSalt } = sequence.request;
     const pages: number[] = [];
-    let predecessor: Predecessor = sequence.request.cacheSalt;
+    let predecessor: Predecessor = salt;
+    // What follows a text that everybody finds is the request's own again.
+    let isShared = salt !== cacheSalt;
+    const ownAfter = (text: Predecessor): Predecessor =>
+      isShared && pages.length > 0 ? `${cacheSalt}\0${text}` : text;
     // A prompt that is scored needs the logits of all its tokens, not only their keys and values.
     const isWanted = this.#prefixCaching && !sequence.scoresPrompt;
     const numFull = isWanted ? Math.floor(sequence.numTokens / this.pageLength) : 0;
     for (let index = 0; index < numFull; index++) {
-      const found = this.pool.find(predecessor, this.#pageText(sequence, index));
+      const text = this.#pageText(sequence, index);
+      let found = this.pool.find(predecessor, text);
+      if (!found && isShared) {
+        predecessor = ownAfter(predecessor);
+        isShared = false;
+        found = this.pool.find(predecessor, text);
+      }
       if (!found) break;
       // One token is always left to compute.
       if ((index + 1) * this.pageLength === sequence.numTokens) {
-        return { pages, predecessor, lastPage: found.index };
+        return { pages, predecessor: ownAfter(predecessor), lastPage: found.index };
       }
       pages.push(found.index);
       predecessor = found.textId;
     }
-    return { pages, predecessor, lastPage: null };
+    return { pages, predecessor: ownAfter(predecessor), lastPage: null };
+  }
+
+  /** In tokens. */
+  #lengthOf({ pages, lastPage }: Prefix): number {
+    return pages.length * this.pageLength + (lastPage === null ? 0 : this.pageLength - 1);
   }
 
   #pageText(sequence: Sequence, index: number): Int32Array {

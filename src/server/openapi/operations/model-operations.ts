@@ -108,6 +108,21 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
   },
   {
     method: 'post',
+    path: '/v1/prefetch',
+    tag: 'Tokens and templates',
+    summary: 'Compute what prompts will begin with, while there is nothing else to do',
+    body: bodies.prefetch,
+    example: { messages: QUESTION },
+    answer: {
+      object: 'prefetch',
+      model: 'summit',
+      prompt_tokens: 21,
+      cached_tokens: 16,
+      computed_tokens: 21,
+    },
+  },
+  {
+    method: 'post',
     path: '/tokenize',
     tag: 'Tokens and templates',
     summary: 'Text or conversation to token ids',

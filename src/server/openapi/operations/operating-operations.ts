@@ -109,6 +109,28 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
   },
   {
     method: 'get',
+    path: '/v1/usage',
+    tag: 'Operation',
+    summary: 'What each key has had computed since the start; needs the admin key if there is one',
+    answer: {
+      object: 'list',
+      since: 1_760_000_000,
+      data: [
+        {
+          object: 'usage',
+          client: 'alice',
+          model: 'summit',
+          requests: 12,
+          cached_requests: 3,
+          prompt_tokens: 480,
+          completion_tokens: 910,
+          total_tokens: 1390,
+        },
+      ],
+    },
+  },
+  {
+    method: 'get',
     path: '/openapi.json',
     tag: 'Operation',
     summary: 'This document',

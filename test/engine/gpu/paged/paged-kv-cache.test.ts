@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PagedKvCache } from '../../../../src/engine/gpu/paged/paged-kv-cache.ts';
+import { PUBLIC_SALT } from '../../../../src/engine/request.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
 import { engineRequest } from '../../../support/engine-requests.ts';
 
@@ -138,4 +139,28 @@ it('gives the slot of a sequence that has ended to the next one', () => {
   expect(second).toMatchObject({ slot: 1, pageTable: pages });
   expect(compute(text(8, 200), { id: 3 }).slot).toBe(0);
   expect(cache.drainOperations()).toEqual([]);
+});
+
+describe('pages that everybody finds', () => {
+  const cachedOf = (salts: readonly string[]): number[] => {
+    const { cache, compute } = cacheOf({ numPages: 32 });
+    cache.release(compute(text(32), { cacheSalt: PUBLIC_SALT }), true);
+    return salts.map((cacheSalt, index) => {
+      const sequence = sequenceOf(text(70), { id: index + 2, cacheSalt });
+      cache.reserve(sequence, 0);
+      const { numComputedTokens } = sequence;
+      sequence.numComputedTokens = 70;
+      cache.registerBlocks(sequence);
+      cache.release(sequence, true);
+      return numComputedTokens;
+    });
+  };
+
+  it('are found by all; what follows them, by its own client alone', () => {
+    expect(cachedOf(['a', 'b', 'a', 'b', 'c'])).toEqual([32, 32, 64, 64, 32]);
+  });
+
+  it('are found by those without a salt, as their own are', () => {
+    expect(cachedOf(['', ''])).toEqual([32, 64]);
+  });
 });

@@ -1,0 +1,41 @@
+/** What prompts begin with that go on with a chat. */
+import { commonLength } from '../../engine/kv-cache/slot-cache.ts';
+import type { Caller } from '../caller.ts';
+import type { ChatMessage } from '../chat/chat-message.ts';
+import { type ChatPrompts, encodeChat } from '../chat/chat-prompt.ts';
+import type { ChatPrompt } from '../chat/chat-request.ts';
+
+/** Texts that have no token in common, wherever they stand. */
+const NEXT = ['a', '1'] as const;
+
+/**
+ * The tokens that the chat begins with whatever its next message says: the same as far as two chats
+ * agree that go on differently. Templates may show a message otherwise once another follows, so the
+ * chat alone does not tell.
+ * @throws as `encodeChat`
+ */
+export async function chatPrefix(
+  model: ChatPrompts & { readonly model: { readonly maxModelLen: number } },
+  chat: Pick<ChatPrompt, 'messages' | 'tools' | 'toolChoice' | 'templateVariables'>,
+  caller: Caller,
+): Promise<Int32Array> {
+  const options = { maxTokens: model.model.maxModelLen, field: 'messages' };
+  const [first, second] = await Promise.all(
+    NEXT.map(async (content) => {
+      const messages = [...chat.messages, nextMessage(chat.messages.at(-1), content)];
+      const open = { addGenerationPrompt: false, continueFinalMessage: false };
+      const prompt = await encodeChat(model, { ...chat, messages, ...open }, options, caller);
+      return prompt.tokenIds;
+    }),
+  );
+  if (first === undefined || second === undefined) return new Int32Array();
+  return first.slice(0, commonLength(first, second));
+}
+
+/** What an assistant's tool calls are followed by, or any other message. */
+function nextMessage(last: ChatMessage | undefined, content: string): ChatMessage {
+  const [call] = last?.tool_calls ?? [];
+  return call === undefined
+    ? { role: 'user', content }
+    : { role: 'tool', content, ...(call.id === undefined ? {} : { tool_call_id: call.id }) };
+}

@@ -1,0 +1,126 @@
+/** /v1/prefetch: has a prompt computed ahead of the requests that will begin with it. */
+import type { Hono } from 'hono';
+import type { Caller } from '../../front/caller.ts';
+import { encodeChat } from '../../front/chat/chat-prompt.ts';
+import { chatPrefix } from '../../front/prefetch/chat-prefix.ts';
+import type { Prefetched } from '../../front/prefetch/prefetcher.ts';
+import { inClientWords } from '../../front/prompts/prompt-length.ts';
+import { callerOf, checkAdmin } from '../auth/auth.ts';
+import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
+import { badRequest } from '../errors.ts';
+import { saltOf } from '../../front/generation/client-grant.ts';
+import { requireInVocabulary } from '../generation/parameters.ts';
+import { requireServing } from '../generation/start-generation.ts';
+import type { JsonObject } from '../json-object.ts';
+import { withModel } from '../model-access.ts';
+import { chatCompletionBody } from '../schemas/bodies.ts';
+import { parseWith } from '../schemas/parse.ts';
+import { prefetchBody } from '../schemas/prefetch.ts';
+import { parsePrompts } from '../schemas/prompt.ts';
+import { toChatPrompt } from './chat-completions.ts';
+
+export function prefetchRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
+  app.post('/v1/prefetch', async (c) => {
+    const caller = callerOf(context, c);
+    requireServing(context, caller.client);
+    const json = await context.bodies.read(c.env.incoming, caller.client);
+    const body = parseWith(prefetchBody, json);
+    // What is pinned everybody finds, and nobody else's cached prompts stay longer.
+    if (body.pin === true) checkAdmin(context, c.env.incoming);
+    return withModel(context, json, caller, async (model) => {
+      const tokenIds = await tokensOf(model, json, caller);
+      const found = await compute(model, tokenIds, body, caller);
+      return c.json(toAnswer(model, tokenIds.length, found));
+    });
+  });
+}
+
+async function compute(
+  { config, prefetcher, pinned }: ModelContext,
+  tokenIds: Int32Array,
+  body: {
+    readonly pin?: boolean | null | undefined;
+    readonly cache_salt?: string | null | undefined;
+  },
+  caller: Caller,
+): Promise<Prefetched> {
+  const { client, signal, meter } = caller;
+  if (body.pin === true) return await pinned.pin(tokenIds, signal);
+  const settle = await meter?.charge(tokenIds.length);
+  let used = tokenIds.length;
+  try {
+    const cacheSalt = saltOf(client, body.cache_salt ?? '', config);
+    const found = await prefetcher.prefetch({ tokenIds, cacheSalt, client }, signal);
+    used -= found.numCachedTokens;
+    return found;
+  } finally {
+    await settle?.(used);
+  }
+}
+
+/** @throws ApiError 400, InvalidRequestError; as PromptEncoder */
+async function tokensOf(model: ModelContext, json: unknown, caller: Caller): Promise<Int32Array> {
+  const { maxModelLen } = model.model;
+  const { prompt = null } = parseWith(prefetchBody, json);
+  const field = prompt === null ? 'messages' : 'prompt';
+  const tokenIds = await (prompt === null
+    ? tokensOfChat(model, json, caller)
+    : tokensOfPrompt(model, prompt, caller));
+  if (tokenIds.length > 0 && tokenIds.length < maxModelLen) return tokenIds;
+  const message = `\`${field}\` comes to ${tokenIds.length} tokens; expected 1 to ${maxModelLen - 1}, so that there is room for output.`;
+  throw badRequest(message, field, 'context_length_exceeded');
+}
+
+async function tokensOfChat(
+  model: ModelContext,
+  json: unknown,
+  caller: Caller,
+): Promise<Int32Array> {
+  const chat = toChatPrompt(parseWith(chatCompletionBody, json));
+  const isAsked = ['user', 'tool'].includes(chat.messages.at(-1)?.role ?? '');
+  if (!isAsked) return await chatPrefix(model, chat, caller);
+  const options = { maxTokens: model.model.maxModelLen, field: 'messages' };
+  return (await encodeChat(model, chat, options, caller)).tokenIds;
+}
+
+async function tokensOfPrompt(
+  { prompts, model }: ModelContext,
+  prompt: unknown,
+  caller: Caller,
+): Promise<Int32Array> {
+  const [only, another] = parsePrompts(prompt, 2);
+  if (only === undefined || another !== undefined) {
+    throw badRequest(
+      '`prompt`: expected one text, or the tokens of one.',
+      'prompt',
+      'invalid_value',
+    );
+  }
+  if (!('text' in only)) {
+    requireInVocabulary(only.tokenIds, only.param, model.vocabSize);
+    return Int32Array.from(only.tokenIds);
+  }
+  const maxTokens = model.maxModelLen;
+  const options = { addSpecialTokens: true, maxTokens };
+  const encoding = prompts.encodeTexts([only.text], options, caller);
+  const [tokenIds = new Int32Array()] = await encoding.catch((error: unknown) => {
+    throw inClientWords(error, maxTokens, 'prompt');
+  });
+  return tokenIds;
+}
+
+function toAnswer(
+  { model, engine }: ModelContext,
+  numTokens: number,
+  { numCachedTokens }: Prefetched,
+): JsonObject {
+  const block = engine.info.kvBlockTokens;
+  return {
+    object: 'prefetch',
+    model: model.id,
+    prompt_tokens: numTokens,
+    // What requests that begin so are told, in whole blocks.
+    cached_tokens: numTokens - (numTokens % block),
+    computed_tokens: numTokens - numCachedTokens,
+  };
+}

@@ -1,0 +1,12 @@
+import { z } from 'zod';
+import { shortText } from './fields.ts';
+
+/** Of /v1/prefetch: a prompt, or else what a chat completion takes to make one. */
+export const prefetchBody = z.looseObject({
+  model: shortText.nullish(),
+  prompt: z.unknown().optional(),
+  /** As in requests that are to find it. */
+  cache_salt: shortText.nullish(),
+  /** Keep it before all others; the operator's alone. */
+  pin: z.boolean().nullish(),
+});
