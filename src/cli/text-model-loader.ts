@@ -9,9 +9,6 @@ import type { KvEventPublisher } from '../front/kv-events/kv-event-publisher.ts'
 import { observeAll } from '../front/generation/observe-all.ts';
 import { TextGenerator } from '../front/generation/text-generator.ts';
 import { warmUp } from '../front/generation/warm-up.ts';
-import { NextTurns } from '../front/prefetch/next-turns.ts';
-import { PinnedPrefixes } from '../front/prefetch/pinned-prefixes.ts';
-import { Prefetcher } from '../front/prefetch/prefetcher.ts';
 import { warmUpPrompts } from '../front/prompts/warm-up-prompts.ts';
 import { GrammarChecker } from '../front/grammars/grammar-checker.ts';
 import { grammarVocabulary } from '../front/grammars/grammar-vocabulary.ts';
@@ -42,6 +39,7 @@ import { MODEL_FLAGS } from './flags/model-flags.ts';
 import { REQUEST_FLAGS } from './flags/request-flags.ts';
 import { adapterLimits, hasLora, openAdapters, requireLora } from './lora.ts';
 import { type OptionName, type Options, readFlags } from './options.ts';
+import { openPrefetching } from './open-prefetching.ts';
 import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
 import { resolvePrecision } from './precision.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
@@ -132,6 +130,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
   ): Promise<LoadedText> {
     const { name, instances } = definition;
     const { statistics, targets, classOf, metrics: hub, isShared, logger } = this.#server;
+    const { priorityRange, sharePrefixCache = false } = this.#server.options;
     const plan = await this.#plan(definition);
     const { options, chosen, chosenDevice, limits, choice, kernels, attention } = plan;
     const formats = { ...choice, ...kernels };
@@ -165,16 +164,9 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       ...(maxQueueTokens === undefined ? {} : { maxQueueTokens }),
     });
     const prompts = new PromptEncoder({ model: textModel, admission, pool });
-    const prefetcher = new Prefetcher(engine);
-    const pinned = new PinnedPrefixes({ prefetcher, engine });
     const prefetchModel = { prompts, model: { id: name, maxModelLen: limits.maxModelLen } };
-    const nextTurns = options.prefetchNextTurn
-      ? new NextTurns({
-          model: prefetchModel,
-          prefetcher,
-          isIdle: () => admission.running + admission.waiting + engine.stats.numRunning === 0,
-        })
-      : null;
+    const withNextTurns = options.prefetchNextTurn ?? false;
+    const prefetching = openPrefetching(prefetchModel, { engine, admission, withNextTurns });
     try {
       await engine.start({
         model,
@@ -196,9 +188,14 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         warmUp(engine, options.warmup, { ...limits, vocabSize }),
         options.warmup === 'off' ? null : warmUpPrompts(prompts),
       ]);
-      await pinPrompts(this.#server.prefetch ?? [], prefetchModel, pinned, logger);
+      await pinPrompts(
+        this.#server.prefetch ?? [],
+        prefetchModel,
+        prefetching.parts.pinned,
+        logger,
+      );
     } catch (error) {
-      pinned.close();
+      prefetching.close();
       pool.close();
       await engine.stop();
       throw error;
@@ -214,7 +211,8 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     );
     const { eosTokenIds } = tokenizer;
     const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
-    const weights = model.manifest.numParameters * BYTES_PER_WEIGHT[choice.precision];
+    const { family, numParameters, precision } = model.manifest;
+    const weights = numParameters * BYTES_PER_WEIGHT[choice.precision];
     return {
       kind: 'text',
       generator,
@@ -230,10 +228,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         tokenizer,
         folder: textSource.folder,
         onProblem: (problem) => logger.warn({ model: name, problem }, 'no embeddings'),
-        rules: {
-          priorities: this.#server.options.priorityRange,
-          sharePrefixCache: this.#server.options.sharePrefixCache ?? false,
-        },
+        rules: { priorities: priorityRange, sharePrefixCache },
         classOf,
         parallel: limits.maxNumSeqs * instances,
         hiddenSize: engine.info.hiddenSize,
@@ -246,16 +241,9 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         maxModelLen: limits.maxModelLen,
         vocabSize,
         samplingDefaults: generationDefaults,
-        details: {
-          family: model.manifest.family,
-          numParameters: model.manifest.numParameters,
-          precision: model.manifest.precision,
-          template: chatTemplate?.text ?? '',
-        },
+        details: { family, numParameters, precision, template: chatTemplate?.text ?? '' },
       },
-      prefetcher,
-      pinned,
-      nextTurns,
+      ...prefetching.parts,
       buildId: textBuildId({
         model,
         tokenizer,
@@ -267,8 +255,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       memoryBytes: weights + engine.info.kvCacheBytes,
       async stop() {
         admission.close();
-        nextTurns?.close();
-        pinned.close();
+        prefetching.close();
         pool.close();
         grammars.close();
         await engine.stop();

@@ -50,6 +50,7 @@ const APIS: readonly (readonly [path: string, body: object])[] = [
 /** Without what is new in each answer: its ids and times. */
 function lasting(text: string): string {
   return text
+    .replaceAll(/^: server-timing .*$/gm, '')
     .replaceAll(/"(id|item_id|response_id)":"[^"]*"/g, '"$1":""')
     .replaceAll(/"(created|created_at|completed_at|\w+_duration)":("[^"]*"|\d+)/g, '"$1":0');
 }
@@ -330,5 +331,25 @@ describe('what it costs', () => {
     );
     const other = await post(target, '/v1/completions', { ...body, prompt: 'Ho' }, { headers });
     expect(remainingOf(other)).toBe(100 - 2 * (2 + 9));
+  });
+});
+
+describe('equal requests of different service classes', () => {
+  const body = { ...greedy, messages };
+  const slow = { ...body, service_tier: 'flex' };
+
+  test('have one answer', async () => {
+    const target = await server();
+    const first = await ask(target, CHAT, slow);
+    const second = await ask(target, CHAT, { ...body, service_tier: 'default' });
+    expect([first.status, second.status]).toEqual(['miss', 'hit']);
+    expect(target.engine.requests).toHaveLength(1);
+  });
+
+  test('do not wait for each other', async () => {
+    const target = await server({ engine: { delayMs: 30 } });
+    const answers = await Promise.all([slow, slow, body].map((each) => ask(target, CHAT, each)));
+    expect(answers.map(({ status }) => status).sort(byName)).toEqual(['miss', 'miss', 'shared']);
+    expect(target.engine.requests.map(({ tier }) => tier).sort((a, b) => a - b)).toEqual([0, 1000]);
   });
 });

@@ -124,8 +124,11 @@ const STATUSES: Readonly<Record<string, number>> = {
   '/v1/unload_lora_adapter': 403,
   '/models/unload': 403,
   '/admin/log-level': 403,
+  '/internal/v1/resume': 401,
   // Forms may come from other pages: their origin is refused before their type is looked at.
   '/v1/files': 403,
+  // There is no folder for them.
+  '/v1/batches': 501,
 };
 
 test('no page can post what it may post without asking first', async () => {

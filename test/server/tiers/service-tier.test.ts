@@ -57,6 +57,16 @@ describe('a request gets', () => {
     expect((await granted('cat', { priority: 2 })).priority).toBe(1002);
   });
 
+  test.each([
+    ['ann', -10, -10],
+    ['ben', 0, 0],
+    ['cat', 1000, 1000],
+  ])('for embeddings what its key has: %s', async (who, tier, priority) => {
+    const target = await server({ keys: keys() });
+    await (await post(target, '/v1/embeddings', { input: 'Hi', priority: -99 }, of(who))).text();
+    expect(target.engine.requests).toMatchObject([{ tier, priority }]);
+  });
+
   test('the same by chat and by the Responses API', async () => {
     const messages = [{ role: 'user', content: 'Hi' }];
     const asked = { service_tier: 'priority' };

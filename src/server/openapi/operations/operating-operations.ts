@@ -130,6 +130,14 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     },
   },
   {
+    method: 'post',
+    path: '/internal/v1/resume',
+    tag: 'Operation',
+    summary: 'Go on with an answer that another replica hands over',
+    notes: 'For replicas that have the same `--resume-key`; nobody else can make its header.',
+    isOpen: true,
+  },
+  {
     method: 'get',
     path: '/openapi.json',
     tag: 'Operation',
