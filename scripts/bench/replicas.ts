@@ -3,19 +3,22 @@
  *
  * - throughput and fairness at one, two and three replicas, by `chairlift bench`
  * - how much of conversations' prompts is found in the prefix caches, with affinity and without
- * - streams while one replica is added, one drained and one killed
+ * - streams while one replica is added, one drained and one killed: of clients that only read, and of
+ *   clients that resume
  *
  *   npm run build && npx tsx scripts/bench/replicas.ts [--prompts 120] [--json]
  *
  * Here the replicas share the cores, so more of them are not faster. With --json the last line is the
- * outcome of the streams: `{"streams", "identical", "failed", "cut", "longestGapMs"}`.
+ * outcome of the streams
+ * that are resumed: `{"streams", "identical", "failed", "cut", "longestGapMs"}`.
  */
+import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { hasHaproxy } from '../../test/support/replicas.ts';
 import { machineShape } from './lib/machine.ts';
 import { printTable } from './lib/table.ts';
 import { prefixHits } from './replicas/prefix.ts';
-import { plainReader, streamsUnderChanges } from './replicas/streams.ts';
+import { plainReader, resumingReader, streamsUnderChanges } from './replicas/streams.ts';
 import { throughputOf } from './replicas/throughput.ts';
 
 const { values } = parseArgs({
@@ -32,11 +35,13 @@ for (const names of [['one'], ['one', 'two'], ['one', 'two', 'three']] as const)
   throughput.push(await throughputOf(names, options, Number(values.prompts)));
 }
 const prefix = [await prefixHits(options, true), await prefixHits(options, false)];
-const streams = await streamsUnderChanges(options, plainReader);
+const resumable = { args: [...options.args, `--resume-key=${randomUUID()}`] };
+const plain = await streamsUnderChanges(resumable, plainReader);
+const resumed = await streamsUnderChanges(resumable, resumingReader);
 
 if (values.json) {
-  console.log(JSON.stringify({ machine: machineShape(), throughput, prefix }));
-  console.log(JSON.stringify(streams));
+  console.log(JSON.stringify({ machine: machineShape(), throughput, prefix, plain }));
+  console.log(JSON.stringify(resumed));
 } else {
   console.log(`${machineShape()}; summit, a thread for each replica\n`);
   printTable(
@@ -64,15 +69,14 @@ if (values.json) {
   );
   console.log('\nOne replica added, one drained, one killed:\n');
   printTable(
-    ['streams', 'identical', 'failed', 'cut', 'longest gap, ms'],
-    [
-      [
-        String(streams.streams),
-        String(streams.identical),
-        String(streams.failed),
-        String(streams.cut),
-        streams.longestGapMs.toFixed(0),
-      ],
-    ],
+    ['clients', 'streams', 'identical', 'failed', 'cut', 'longest gap, ms'],
+    Object.entries({ 'only read': plain, resume: resumed }).map(([name, each]) => [
+      name,
+      String(each.streams),
+      String(each.identical),
+      String(each.failed),
+      String(each.cut),
+      each.longestGapMs.toFixed(0),
+    ]),
   );
 }

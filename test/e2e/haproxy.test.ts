@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { resumableStream } from '../../src/client/resumable-stream.ts';
 import { post, stream } from '../support/http-client.ts';
 import { until } from '../support/processes.ts';
 import { HAPROXY_CONFIG, hasHaproxy, type ReplicaName, Replicas } from '../support/replicas.ts';
@@ -29,7 +30,7 @@ describe.skipIf(!isInstalled)('HAProxy', () => {
   beforeAll(async () => {
     cache = await temporaryCache();
     replicas = await Replicas.start(['one', 'two'], {
-      args: ['--drain-delay=4', '--drain-status=404'],
+      args: ['--drain-delay=4', '--drain-status=404', '--resume-key=of-all-the-replicas'],
       env: cache.env,
     });
     chat = `${replicas.url}/v1/chat/completions`;
@@ -109,6 +110,7 @@ describe.skipIf(!isInstalled)('HAProxy', () => {
 
   it('does not show metrics of whichever replica, and says whether it can answer', async () => {
     expect((await fetch(`${replicas.url}/metrics`)).status).toBe(404);
+    expect((await post(`${replicas.url}/internal/v1/resume`, {})).status).toBe(404);
     expect((await fetch(`${replicas.url}/balancer`)).status).toBe(200);
   });
 
@@ -123,7 +125,9 @@ describe.skipIf(!isInstalled)('HAProxy', () => {
     const errors: unknown[] = [];
     const clients = bodies.map(async (body, index) => {
       while (!over.signal.aborted) {
-        const result = await stream(chat, body).catch((error: unknown) => {
+        // Every other client has its streams resumed.
+        const send = index % 2 === 0 ? fetch : resumableStream();
+        const result = await stream(chat, body, () => {}, send).catch((error: unknown) => {
           errors.push(error);
           return null;
         });
@@ -149,9 +153,10 @@ describe.skipIf(!isInstalled)('HAProxy', () => {
     await during(replicas.kill('two'));
     over.abort();
     await Promise.all(clients);
-    // Those whose answer had begun are cut: at most one of each client.
+    // Those whose answer had begun are cut, at most one of each client, and never one that resumes.
     const cut = outcomes.slice(whole).filter(({ isWhole }) => !isWhole).length + errors.length;
-    expect(cut).toBeLessThanOrEqual(bodies.length);
+    expect(cut).toBeLessThanOrEqual(bodies.length / 2);
+    expect(outcomes.filter(({ index, isWhole }) => index % 2 === 1 && !isWhole)).toEqual([]);
     const changed = outcomes.filter(
       ({ index, text, isWhole }) => isWhole && text !== alone[index]?.text,
     );

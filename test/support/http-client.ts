@@ -31,8 +31,13 @@ export async function stream(
   url: string,
   body: object,
   onText: (text: string) => void = () => {},
+  send: typeof fetch = fetch,
 ): Promise<StreamedCompletion> {
-  const response = await post(url, { ...body, stream: true });
+  const response = await send(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...body, stream: true }),
+  });
   if (!response.ok || !response.body)
     throw new Error(`${response.status} ${await response.text()}`);
   let text = '';

@@ -1,16 +1,21 @@
 /** Streams through HAProxy while one replica is killed, one drained and one added. */
+import { resumableStream } from '../../../src/client/resumable-stream.ts';
 import { type StreamedCompletion, stream } from '../../../test/support/http-client.ts';
 import { until } from '../../../test/support/processes.ts';
 import { type ReplicaOptions, Replicas } from '../../../test/support/replicas.ts';
 
-/** How a client reads a stream to its end; one that resumes streams fits here too. */
+/** How a client reads a stream to its end. */
 export type StreamReader = (
   url: string,
   body: object,
   onText: (text: string) => void,
 ) => Promise<StreamedCompletion>;
 
-export const plainReader: StreamReader = stream;
+export const plainReader: StreamReader = (url, body, onText) => stream(url, body, onText);
+
+/** One that asks for the rest when its stream breaks off. */
+export const resumingReader: StreamReader = (url, body, onText) =>
+  stream(url, body, onText, resumableStream());
 
 export interface StreamsOutcome {
   readonly streams: number;
