@@ -2,9 +2,6 @@
 import type { Logger } from 'pino';
 import { usableCores } from '../engine/cpu/usable-cores.ts';
 import { chatFormatOf } from '../front/chat/chat-format.ts';
-import { EngineClient } from '../front/engine-process/engine-client.ts';
-import type { EngineClientOptions } from '../front/engine-process/engine-client-options.ts';
-import { EngineInstances } from '../front/engine-process/engine-instances.ts';
 import type { KvEventPublisher } from '../front/kv-events/kv-event-publisher.ts';
 import { observeAll } from '../front/generation/observe-all.ts';
 import { TextGenerator } from '../front/generation/text-generator.ts';
@@ -38,6 +35,7 @@ import { ENGINE_FLAGS } from './flags/engine-flags.ts';
 import { MODEL_FLAGS } from './flags/model-flags.ts';
 import { REQUEST_FLAGS } from './flags/request-flags.ts';
 import { adapterLimits, hasLora, openAdapters, requireLora } from './lora.ts';
+import { newEngine } from './new-engine.ts';
 import { type OptionName, type Options, readFlags } from './options.ts';
 import { openPrefetching } from './open-prefetching.ts';
 import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
@@ -154,7 +152,9 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         : null;
     const { tokenizer, chatTemplate, generationDefaults } = textModel;
     const vocabulary = grammarVocabulary(tokenizer, vocabSize);
-    const engine = this.#newEngine(name, instances, options);
+    const { stepTimeout } = options;
+    const { kvEvents } = this.#server;
+    const engine = newEngine({ model: name, instances, stepTimeout, logger, kvEvents });
     // Its first thread starts while the engine does.
     const pool = new PromptPool(textSource, options.tokenizerPoolSize);
     const admission = new Admission({
@@ -295,28 +295,5 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       hasLora: withLora,
     });
     return { options, chosen, chosenDevice, limits, choice, kernels, attention };
-  }
-
-  #newEngine(
-    model: string,
-    instances: number,
-    { stepTimeout }: Options,
-  ): EngineClient | EngineInstances {
-    const { logger, kvEvents } = this.#server;
-    const options: EngineClientOptions = {
-      stepTimeoutMs: stepTimeout * 1000,
-      onCrash: (description, unfinished) =>
-        logger.error(
-          { model, description, unfinished },
-          'the engine process died; starting another',
-        ),
-    };
-    const blocksOf = (index: number) =>
-      kvEvents?.listener(model, () => engine.info.kvBlockTokens, index);
-    const engine: EngineClient | EngineInstances =
-      instances === 1
-        ? new EngineClient({ ...options, blocks: blocksOf(0) })
-        : new EngineInstances(instances, options, blocksOf);
-    return engine;
   }
 }

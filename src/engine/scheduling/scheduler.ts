@@ -1,5 +1,4 @@
 import type { KvCache } from '../kv-cache/kv-cache.ts';
-import { wholeBlocks } from '../kv-cache/prefix-index.ts';
 import type { TokenOutput } from '../request.ts';
 import type { Sequence } from '../sequence.ts';
 import {
@@ -11,10 +10,12 @@ import {
 } from '../step.ts';
 import type { CostModel } from '../costs/cost-model.ts';
 import type { Drafter } from '../drafter.ts';
+import { fitsAdapters } from './adapter-room.ts';
 import { appendTokens, readOutput } from './append-tokens.ts';
 import { BackgroundPrefill } from './background-prefill.ts';
 import { DEFAULT_PREFILL_POLICY, PrefillBudget, type PrefillPolicy } from './prefill-budget.ts';
 import { isDecoding, numWantedTokens, planPrefill } from './prefill-planner.ts';
+import { PrefixCounts } from './prefix-counts.ts';
 import { insertInOrder } from './sequence-order.ts';
 import { JOINING_SHARE, lastToYield, latestTier, shortest, tierOf } from './tiers.ts';
 
@@ -54,8 +55,7 @@ export class Scheduler {
   readonly #running: Sequence[] = [];
   readonly #background: BackgroundPrefill;
   readonly #sentBack = { numPreemptions: 0, numYields: 0 };
-  #prefixQueries = 0;
-  #prefixHits = 0;
+  readonly #prefixes = new PrefixCounts();
 
   /** @param drafter without it every step gives a sequence one token at most */
   constructor(
@@ -98,8 +98,8 @@ export class Scheduler {
   get counters() {
     return {
       ...this.#sentBack,
-      prefixCacheQueries: this.#prefixQueries,
-      prefixCacheHits: this.#prefixHits,
+      prefixCacheQueries: this.#prefixes.queries,
+      prefixCacheHits: this.#prefixes.hits,
     };
   }
 
@@ -223,25 +223,16 @@ export class Scheduler {
       if (tier >= closedTier) continue;
       if (!this.#hasRoomFor(sequence, isStatic)) {
         closedTier = tier;
-      } else if (this.#fitsAdapters(sequence) && this.#reserve(sequence)) {
+      } else if (fitsAdapters(sequence, this.#running, this.#options) && this.#reserve(sequence)) {
         this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
         insertInOrder(this.#running, sequence);
-        this.#countPrefix(sequence);
+        this.#prefixes.count(sequence);
         for (const other of blocked) other.timesOvertaken++;
       } else {
         closedTier = sequence.timesOvertaken >= MAX_OVERTAKEN ? tier : tier + 1;
         blocked.push(sequence);
       }
     }
-  }
-
-  /** Whether its adapter runs, or one more may. */
-  #fitsAdapters({ request: { adapter } }: Sequence): boolean {
-    const { maxAdapters = Infinity } = this.#options;
-    if (!adapter || maxAdapters === Infinity) return true;
-    const active = new Set(this.#running.map(({ request }) => request.adapter?.id));
-    active.delete(undefined);
-    return active.has(adapter.id) || active.size < maxAdapters;
   }
 
   /** Whether there is a slot, budget for its first token, and time. Worse tiers give up theirs. */
@@ -266,13 +257,6 @@ export class Scheduler {
       if (!last) return false;
       this.#sendBack(last, 'numYields');
     }
-  }
-
-  #countPrefix(sequence: Sequence): void {
-    if (sequence.numCachedTokens !== -1) return;
-    sequence.numCachedTokens = wholeBlocks(sequence.numComputedTokens);
-    this.#prefixQueries += sequence.numTokens;
-    this.#prefixHits += sequence.numCachedTokens;
   }
 
   /** Of the best tier that has prompts to compute. What decodes of worse tiers can be held up. */
