@@ -71,7 +71,7 @@ test('a model is pulled, listed, shown, run and removed', async () => {
   expect(shown).toMatch(/context +2048 tokens/);
   expect(shown).toMatch(/parameters +5\.5M/);
   expect(await chairlift('run', 'owner/name', QUESTION, '--no-server', ...greedy)).toEqual(answer);
-  expectFailure(await chairlift('rm', 'owner/name'), /nobody to ask; --yes/);
+  expectFailure(await chairlift('rm', 'owner/name'), /no terminal to ask on; use --yes/);
   expect((await chairlift('list')).output).toContain('owner/name');
   expect(await chairlift('rm', 'owner/name', '--yes')).toMatchObject({ code: 0 });
   expect((await chairlift('list')).output).not.toContain('owner/name');
