@@ -20,7 +20,7 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
     return { server, target: await new Target(server.url, 'key').connect() };
   };
   const isAtWork = async (target: Target): Promise<boolean> =>
-    /num_requests_running\S* [1-9]/.test(await (await target.get('/metrics')).text());
+    /"state":\s*"decode"/.test(await (await target.get('/v1/requests')).text());
 
   test('#4 a bad key is 401 authentication_error; /health and /models are open; X-Api-Key works (llama.cpp)', async () => {
     const { server } = await start('--api-key', 'key');

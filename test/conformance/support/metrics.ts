@@ -1,4 +1,5 @@
 /** Reads Prometheus metrics whose names end alike on all servers: `vllm:num_requests_running` and ours. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Target } from './target.ts';
 
@@ -10,6 +11,8 @@ export class Samples {
   }
 
   static async of(target: Target): Promise<Samples> {
+    // A page is handed out again for 0.6 s; after that a scrape waits for one that is made anew.
+    await sleep(700);
     const response = await target.get('/metrics');
     expect(response.status).toBe(200);
     return new Samples(await response.text());
