@@ -1,17 +1,7 @@
+import { GREEDY } from '../../src/front/generation/greedy-sampling.ts';
 import type { EngineRequest, SamplingParams } from '../../src/engine/request.ts';
 
-export const GREEDY: SamplingParams = {
-  temperature: 0,
-  topK: 0,
-  topP: 1,
-  minP: 0,
-  repetitionPenalty: 1,
-  presencePenalty: 0,
-  frequencyPenalty: 0,
-  seed: 0n,
-  logitBias: null,
-  allowedTokenIds: null,
-};
+export { GREEDY };
 
 /** A greedy request for `maxTokens` tokens, with whatever is given changed. */
 export function engineRequest(

@@ -1,5 +1,4 @@
 /** /v1/messages and /v1/messages/count_tokens, as Anthropic has them. */
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import type { ChatDelta } from '../../front/chat/chat-delta.ts';
@@ -8,12 +7,13 @@ import { mapStream } from '../../front/generation/map-stream.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { requireServing, startChat } from '../generation/start-generation.ts';
-import { NAMED_EVENTS, writeEventStream } from '../http/sse.ts';
+import type { ApiError } from '../errors.ts';
+import { answerStream } from '../http/answer-stream.ts';
+import { NAMED_EVENTS } from '../http/sse.ts';
 import type { Sendable } from '../http/written-json.ts';
 import { countTokensBody, messagesBody } from '../schemas/anthropic.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { acquireModel, withModel } from '../model-access.ts';
-import { toApiError } from '../to-api-error.ts';
 import { toChatRequest } from './chat-request.ts';
 import { toAnthropicEnvelope } from './errors.ts';
 import { eventsWhenLoaded, isLoading, wantsStream } from '../while-loading.ts';
@@ -80,20 +80,12 @@ async function start(context: ModelContext, json: unknown, caller: Caller) {
   return { message, deltas };
 }
 
-async function streamTo(
+function streamTo(
   c: Context<ServerEnv>,
-  { config, logger }: ServerContext,
+  context: ServerContext,
   events: AsyncIterable<readonly Sendable[]>,
   first: readonly Sendable[] = [],
 ): Promise<Response> {
-  await writeEventStream(c.env.outgoing, events, {
-    style: NAMED_EVENTS,
-    first,
-    pingMs: config.ssePingMs,
-    // A response never sent: it holds the headers that middlewares have set.
-    headers: c.body(null).headers,
-    record: c.get('record'),
-    toErrorEvent: (error) => toAnthropicEnvelope(toApiError(error, logger), c.get('requestId')),
-  });
-  return RESPONSE_ALREADY_SENT;
+  const toEvent = (error: ApiError) => toAnthropicEnvelope(error, c.get('requestId'));
+  return answerStream(c, context, events, { style: NAMED_EVENTS, first, toEvent });
 }

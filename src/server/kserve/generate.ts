@@ -1,16 +1,15 @@
 /** The generate extension: text in and out by plain fields, whole or as server-sent events. */
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { requireServing } from '../generation/start-generation.ts';
-import { type EventStyle, PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
+import { answerStream } from '../http/answer-stream.ts';
+import { type EventStyle, PLAIN_EVENTS } from '../http/sse.ts';
 import type { JsonObject } from '../json-object.ts';
 import { shortText } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { toApiError } from '../to-api-error.ts';
 import { eventsWhenLoaded, isLoading } from '../while-loading.ts';
 import { readTensorBody } from './body.ts';
 import { toKserveEnvelope } from './errors.ts';
@@ -62,20 +61,12 @@ export async function answerGenerate(
   }
 }
 
-async function streamTo(
+function streamTo(
   c: Context<ServerEnv>,
-  { config, logger }: ServerContext,
+  context: ServerContext,
   events: AsyncIterable<readonly JsonObject[]>,
 ): Promise<Response> {
-  await writeEventStream(c.env.outgoing, events, {
-    style: EVENTS,
-    pingMs: config.ssePingMs,
-    // A response never sent: it holds the headers that middlewares have set.
-    headers: c.body(null).headers,
-    record: c.get('record'),
-    toErrorEvent: (error) => toKserveEnvelope(toApiError(error, logger)),
-  });
-  return RESPONSE_ALREADY_SENT;
+  return answerStream(c, context, events, { style: EVENTS, toEvent: toKserveEnvelope });
 }
 
 /** Why an answer ended, in the protocol's words. */

@@ -1,17 +1,16 @@
 /** The two completion routes: body in, JSON or an event stream out. */
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
-import { badRequest } from '../errors.ts';
-import { type EventStreamOptions, PLAIN_EVENTS, writeEventStream } from '../http/sse.ts';
+import { type ApiError, badRequest } from '../errors.ts';
+import { answerStream, type StreamForm } from '../http/answer-stream.ts';
+import { PLAIN_EVENTS } from '../http/sse.ts';
 import type { Sendable } from '../http/written-json.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { acquireModel } from '../model-access.ts';
 import { HANDOVER_PATH, handedOver } from '../resume/handover.ts';
 import { MovableAnswer, RESUME_TOKEN_HEADER } from '../resume/movable-answer.ts';
-import { toApiError } from '../to-api-error.ts';
 import { eventsWhenLoaded, isLoading, wantsStream } from '../while-loading.ts';
 import { prepareChatCompletion } from './chat-completions.ts';
 import { prepareCompletion } from './completions.ts';
@@ -93,20 +92,12 @@ async function answer(
   }
 }
 
-async function streamTo(
+function streamTo(
   c: Context<ServerEnv>,
-  { config, logger }: ServerContext,
+  context: ServerContext,
   chunks: AsyncIterable<readonly Sendable[]>,
-  options: Pick<EventStreamOptions, 'eventId' | 'rest'> = {},
+  options: Pick<StreamForm, 'eventId' | 'rest'> = {},
 ): Promise<Response> {
-  await writeEventStream(c.env.outgoing, chunks, {
-    style: PLAIN_EVENTS,
-    pingMs: config.ssePingMs,
-    // A response never sent: it holds the headers that middlewares have set.
-    headers: c.body(null).headers,
-    toErrorEvent: (error) => ({ ...toApiError(error, logger).toEnvelope() }),
-    record: c.get('record'),
-    ...options,
-  });
-  return RESPONSE_ALREADY_SENT;
+  const toEvent = (error: ApiError) => ({ ...error.toEnvelope() });
+  return answerStream(c, context, chunks, { style: PLAIN_EVENTS, toEvent, ...options });
 }

@@ -1,16 +1,15 @@
 /** /v1/responses over HTTP: create, get, list the input of, cancel, delete. */
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { ApiError, badRequest } from '../errors.ts';
-import { NAMED_EVENTS, writeEventStream } from '../http/sse.ts';
+import { answerStream } from '../http/answer-stream.ts';
+import { NAMED_EVENTS } from '../http/sse.ts';
 import type { JsonObject } from '../json-object.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { acquireModel } from '../model-access.ts';
-import { toApiError } from '../to-api-error.ts';
 import { eventsWhenLoaded, isLoading, wantsStream } from '../while-loading.ts';
 import { PreparedResponse } from './create.ts';
 import { listItems } from './list-items.ts';
@@ -74,21 +73,14 @@ function prepare(context: ModelContext, json: unknown, caller: Caller): Promise<
   return PreparedResponse.prepare(context, json, turnOf, caller);
 }
 
-async function streamTo(
+function streamTo(
   c: Context<ServerEnv>,
-  { config, logger }: ServerContext,
+  context: ServerContext,
   events: AsyncIterable<readonly JsonObject[]>,
 ): Promise<Response> {
-  await writeEventStream(c.env.outgoing, events, {
-    style: NAMED_EVENTS,
-    pingMs: config.ssePingMs,
-    // A response never sent: it holds the headers that middlewares have set.
-    headers: c.body(null).headers,
-    record: c.get('record'),
-    // A failure of the generation is an event already.
-    toErrorEvent: (error) => ({ ...toApiError(error, logger).toEnvelope().error, type: 'error' }),
-  });
-  return RESPONSE_ALREADY_SENT;
+  // A failure of the generation is an event already.
+  const toEvent = (error: ApiError) => ({ ...error.toEnvelope().error, type: 'error' });
+  return answerStream(c, context, events, { style: NAMED_EVENTS, toEvent });
 }
 
 async function respond(
