@@ -174,5 +174,6 @@ const report = {
   },
   interactive: { alone, beside },
 };
-console.log(values.json ? JSON.stringify(report, null, 2) : report);
+if (values.json) console.log(JSON.stringify(report, null, 2));
+else console.dir(report, { depth: null });
 if (results.length !== numLines || customIds.size !== numLines) process.exitCode = 1;

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { Transform } from 'node:stream';
+import { finished, Transform } from 'node:stream';
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
 import { LIMITS } from '../../limits.ts';
 import { ApiError, badRequest, bodyTooLarge } from '../errors.ts';
@@ -93,7 +93,7 @@ async function receive(
     writing.catch(() => {});
   });
   try {
-    await pipeline(incoming, form);
+    await readForm(incoming, form);
     await (writing as Promise<void> | null);
   } catch (error) {
     if (error instanceof ApiError) throw error;
@@ -107,6 +107,26 @@ async function receive(
     throw badRequest('`file` is required.', 'file', 'missing_required_parameter');
   await sync(files.draftOf(id));
   return { id, filename: nameOf(filename), bytes, fields };
+}
+
+/**
+ * What is left of a form that fails is read and dropped: `pipeline` would end the request, and Node would
+ * read nothing more from the connection, on which the client's next request comes.
+ */
+function readForm(incoming: IncomingMessage, form: BusboyInstance): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onClose = (): void => {
+      if (!incoming.complete) form.destroy(new Error('the request was closed'));
+    };
+    incoming.once('close', onClose);
+    finished(form, (error) => {
+      incoming.off('close', onClose);
+      if (!error) return resolve();
+      incoming.unpipe(form).resume();
+      reject(error);
+    });
+    incoming.pipe(form);
+  });
 }
 
 function newForm(incoming: IncomingMessage): BusboyInstance {

@@ -7,8 +7,12 @@ import { boundedList } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parseCounts } from './event-id.ts';
 
+/** They go into an Int32Array: what does not fit would become another token. */
+const isTokenId = (id: unknown): boolean =>
+  Number.isInteger(id) && (id as number) >= 0 && (id as number) < 2 ** 31;
+
 const tokenIds = z.custom<readonly number[]>(
-  (value) => Array.isArray(value) && value.every((id) => Number.isInteger(id) && id >= 0),
+  (value) => Array.isArray(value) && value.every(isTokenId),
   { error: 'expected a list of token ids' },
 );
 

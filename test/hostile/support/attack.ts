@@ -10,8 +10,8 @@ export interface Target {
 export interface Attack {
   /** What is done, in the words of the report's table. */
   readonly name: string;
-  /** The server's flags, beside those of every attack. */
-  readonly flags?: readonly string[];
+  /** The server's flags, beside those of every attack; or what they are with a folder to write to. */
+  readonly flags?: readonly string[] | ((folder: string) => readonly string[]);
   /** The server has a key for the attacker and another one for the victim. */
   readonly hasKeys?: true;
   /** Longest that the victim may wait for a first token, in milliseconds; not looked at if left out. */

@@ -1,5 +1,5 @@
 /** An HTTP and WebSocket client over Node's own parts, which may send what `fetch` would not. */
-import { Agent, type IncomingMessage, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
@@ -16,6 +16,7 @@ export interface ClientOptions {
 export interface Answer {
   readonly status: number;
   readonly text: string;
+  readonly headers: IncomingHttpHeaders;
   /** Until its last byte. */
   readonly ms: number;
 }
@@ -58,7 +59,7 @@ export class Client {
       const answer = await text(response);
       const status = response.statusCode ?? 0;
       this.#count(status);
-      return { status, text: answer, ms: performance.now() - started };
+      return { status, text: answer, headers: response.headers, ms: performance.now() - started };
     } catch (error) {
       if (options.signal?.aborted !== true) this.#count(0);
       throw error;

@@ -36,7 +36,9 @@ const STOP_MS = 5000;
 export async function mount(file: URL, attack: Attack, env: NodeJS.ProcessEnv): Promise<Outcome> {
   const hasKeys = attack.hasKeys === true;
   const keys = hasKeys ? [`--api-key=${Object.values(KEYS).join(',')}`] : [];
-  const server = await startServer([...FLAGS, ...keys, ...(attack.flags ?? [])], env);
+  const { flags = [] } = attack;
+  const own = typeof flags === 'function' ? flags(env['CHAIRLIFT_CACHE'] ?? '') : flags;
+  const server = await startServer([...FLAGS, ...keys, ...own], env);
   const [front, engine] = [server.child.pid ?? 0, engineOf(server)];
   const watch = new Watch(server.url, hasKeys, [front, engine]);
   try {

@@ -1,6 +1,9 @@
 /** /v1/files and /v1/batches, as openai's client sees them. */
+import { once } from 'node:events';
 import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { APIError } from 'openai';
 import { describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '../../../src/limits.ts';
@@ -103,6 +106,27 @@ describe('files', () => {
     await upload(client, 'x'.repeat(1000));
     // What was refused left nothing.
     expect((await client.files.list()).data).toHaveLength(1);
+  });
+
+  test('leave their connection to the next request where they are refused', async () => {
+    const target = await server({ batches: await service({ maxBytes: 3000 }) });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const boundary = 'the-boundary';
+    const part = `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n`;
+    const body = `${part}${'x'.repeat(4 * 2 ** 20)}\r\n--${boundary}--\r\n`;
+    for (let count = 0; count < 5; count++) {
+      const sent = request(`${target.url}/v1/files`, {
+        agent,
+        method: 'POST',
+        headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+        timeout: 10_000,
+      });
+      sent.on('timeout', () => sent.destroy(new Error('no answer')));
+      sent.end(body);
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      expect(await json(answer)).toMatchObject({ error: { code: 'storage_full' } });
+    }
+    agent.destroy();
   });
 
   test.each([
