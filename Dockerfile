@@ -24,6 +24,7 @@ FROM base AS build
 COPY package.json package-lock.json .npmrc tsconfig.json tsconfig.build.json ./
 COPY scripts/setup.mjs scripts/
 COPY src src
+COPY web web
 RUN --mount=type=cache,target=/root/.npm node scripts/setup.mjs build
 
 FROM base AS dependencies

@@ -2,14 +2,14 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
- * Suites of their own: `npm run test:gpu`, attacks on real servers, `npm run test:hostile`, and models
- * that must be fetched, `npm run test:real-models`.
+ * Suites of their own: `npm run test:gpu`, `npm run test:web`, attacks on real servers,
+ * `npm run test:hostile`, and models that must be fetched, `npm run test:real-models`.
  */
-const OTHERS = ['test/gpu/**', 'test/hostile/**', 'test/real-models/**'];
+const OTHERS = ['test/gpu/**', 'test/hostile/**', 'test/real-models/**', 'test/web/**'];
 
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
 const PLAIN = [
-  'test/{bench,cli,files,front,grammar,grpc,net,observability,onnx,server}/**/*.test.ts',
+  'test/{bench,cli,files,front,grammar,grpc,net,observability,onnx,page,server}/**/*.test.ts',
 ];
 
 export default defineConfig({

@@ -9,7 +9,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const installStamp = join(root, 'node_modules', '.chairlift-installed');
-const buildStamp = join(root, 'dist', '.built-from');
+const output = join(root, 'dist');
+/** In `dist`, what is not compiled from `src`. */
+const OF_PAGE = ['web', '.web-built-from'];
 
 const [command = 'build', ...args] = process.argv.slice(2);
 const parent = process.ppid;
@@ -38,21 +40,43 @@ function install() {
 }
 
 function build() {
-  const sources = ['package.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src')];
+  const program = ['package.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src')];
+  buildIfStale('.built-from', program, 'compiling TypeScript', () => {
+    for (const name of existsSync(output) ? readdirSync(output) : []) {
+      if (!OF_PAGE.includes(name)) rmSync(join(output, name), { recursive: true, force: true });
+    }
+    run(process.execPath, [
+      join(root, 'node_modules/typescript/bin/tsc'),
+      '-p',
+      'tsconfig.build.json',
+    ]);
+  });
+  // Its own stamp: most changes leave the page as it is.
+  const page = ['package-lock.json', 'src/client/resumable-stream.ts', ...filesBelow('web')];
+  buildIfStale('.web-built-from', page, 'building the page', () => {
+    run(process.execPath, [
+      join(root, 'node_modules/vite/bin/vite.js'),
+      'build',
+      '--config',
+      'web/vite.config.ts',
+      '--logLevel',
+      'warn',
+    ]);
+  });
+}
+
+function buildIfStale(stampName, sources, what, make) {
+  const stamp = join(output, stampName);
   const wanted = hash(
     sources.map((file) => readFileSync(join(root, file))),
     sources.join('\n'),
   );
-  if (readIfThere(buildStamp) === wanted) return;
-  console.error('chairlift: compiling TypeScript ...');
-  rmSync(join(root, 'dist'), { recursive: true, force: true });
-  run(process.execPath, [
-    join(root, 'node_modules/typescript/bin/tsc'),
-    '-p',
-    'tsconfig.build.json',
-  ]);
-  mkdirSync(join(root, 'dist'), { recursive: true });
-  writeFileSync(buildStamp, wanted);
+  if (readIfThere(stamp) === wanted) return;
+  console.error(`chairlift: ${what} ...`);
+  rmSync(stamp, { force: true });
+  make();
+  mkdirSync(output, { recursive: true });
+  writeFileSync(stamp, wanted);
 }
 
 /** Runs the server in this very process, so that signals and the exit code are its own. */
@@ -67,8 +91,8 @@ function test() {
   run('npm', ['run', '-s', 'check']);
   run(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...args]);
   console.error(
-    'chairlift: not part of npm test: WebGPU on a software driver (npm run test:gpu) and attacks on ' +
-      'real servers (npm run test:hostile). .ci/run runs them too.',
+    'chairlift: not part of npm test: WebGPU on a software driver (npm run test:gpu), the page in a ' +
+      'browser (npm run test:web) and attacks on real servers (npm run test:hostile). .ci/run runs them too.',
   );
 }
 

@@ -73,6 +73,7 @@ export const SERVE_FLAGS: readonly OptionName[] = [
   'toolCallParser',
   'reasoningParser',
   'corsOrigin',
+  'ui',
   'allowedHost',
   'drainDelay',
   'drainStatus',

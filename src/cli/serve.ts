@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { Command, Option } from 'commander';
 import { ModelRegistry } from '../front/registry/model-registry.ts';
 import { flushTraces } from '../observability/flush-traces.ts';
@@ -14,6 +15,7 @@ import { LoopMonitor } from '../server/operating/loop-monitor.ts';
 import { RunningRequests } from '../server/operating/running-requests.ts';
 import { ResponseStore } from '../server/responses/store.ts';
 import { ServiceTiers } from '../server/tiers/service-tiers.ts';
+import { readPageFiles } from '../server/ui/page-files.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
 import { openAccess } from './access.ts';
 import { banner, repositoryBanner } from './banner.ts';
@@ -44,6 +46,9 @@ import { type LoadedText, TextModelLoader } from './text-model-loader.ts';
 import { EncoderLoader } from './encoder-loader.ts';
 import { AnyModelLoader, type LoadedModel } from './model-loader.ts';
 import { packageVersion } from './version.ts';
+
+/** What `npm run build` makes of `web`; the same seen from `src/cli` and from `dist/cli`. */
+const PAGE_FOLDER = fileURLToPath(new URL('../../dist/web', import.meta.url));
 
 /** `chairlift serve`: the server. */
 export function serveCommand(): Command {
@@ -156,6 +161,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
     loop: new LoopMonitor(),
     describeModel: (definition) => facts.of(definition),
     pullModel: pullInto(models, options),
+    page: options.ui ? await readPageFiles(PAGE_FOLDER) : null,
     ...(batches === undefined ? {} : { batches }),
     isLeaving: () => phase.isLeaving,
     isDraining: () => phase.isDraining,

@@ -28,6 +28,7 @@ import { documentRoutes } from './openapi/routes.ts';
 import { loadReport } from './operating/load-report.ts';
 import { slotsRoute } from './operating/slots-route.ts';
 import { limitRates } from './rates/limit-rates.ts';
+import { uiRoutes } from './ui/routes.ts';
 import { usageRoute } from './rates/usage-route.ts';
 import { requestLog } from './http/request-log.ts';
 import { responseRoutes } from './responses/routes.ts';
@@ -89,6 +90,7 @@ export function createApp(
   tokenizeRoutes(app, context);
   kserveRoutes(app, context);
   documentRoutes(app, context);
+  uiRoutes(app, context);
   app.notFound((c) => toResponse(c, routeNotFound(c.req.method, c.req.path)));
   app.onError((error, c) => {
     // The client is gone; no answer can reach it.

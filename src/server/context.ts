@@ -33,6 +33,7 @@ import type { RateLimits } from './rates/rate-limits.ts';
 import type { Resumption } from './resume/movable-answer.ts';
 import type { Usage } from './rates/usage.ts';
 import type { ResponseStore } from './responses/store.ts';
+import type { PageFiles } from './ui/page-files.ts';
 import type { ServiceTiers } from './tiers/service-tiers.ts';
 import type { InferenceStatistics } from './generation/inference-statistics.ts';
 
@@ -227,6 +228,8 @@ export interface ServerContext {
   readonly resumption?: Resumption | null;
   /** Files and batches; left out where there is no folder for them. */
   readonly batches?: BatchService;
+  /** For browsers; null or left out with --no-ui, or where it was not built. */
+  readonly page?: PageFiles | null;
   /** Left out where nothing can be downloaded. */
   readonly pullModel?: PullModel;
   /** True once shutdown began, though requests may still be taken: /ready fails. */

@@ -104,4 +104,9 @@ export const HTTP_FLAGS = {
     schema: originList.optional(),
     defaultText: 'none but its own',
   },
+  ui: {
+    flags: '--no-ui',
+    description: 'no page for browsers at /',
+    schema: z.boolean(),
+  },
 } satisfies Record<string, FlagSpec>;

@@ -10,7 +10,7 @@ import { withDeadline } from '../generation/deadline.ts';
 import { HANDOVER_PATH } from '../resume/handover.ts';
 import { requireLocal } from './local-request.ts';
 
-/** Probes and scrapers have no key, and the documentation is public. */
+/** Probes and scrapers have no key, and the documentation and the page are public. */
 const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/',
   '/health',
@@ -33,12 +33,17 @@ const OPEN_PATHS: ReadonlySet<string> = new Set([
 /** Guards every path but the probes' and the scraper's. */
 export function auth({ keys }: ServerContext): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
-    if (!OPEN_PATHS.has(c.req.path)) {
+    if (!isOpenPath(c.req.path)) {
       const key = keys.identify(c.env.incoming.headers);
       if (key !== null) c.set('client', key.client);
     }
     await next();
   };
+}
+
+/** Below `/ui` are the files of the page alone. */
+function isOpenPath(path: string): boolean {
+  return OPEN_PATHS.has(path) || path.startsWith('/ui/');
 }
 
 /** Guards routes that are open to all unless there is an admin key. */

@@ -25,8 +25,6 @@ const REFUSED = [
 ] as const;
 
 export function ollamaRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
-  // By this Ollama's clients tell whether a server is there.
-  app.get('/', (c) => c.text('Chairlift is running'));
   app.get('/api/version', (c) => c.json({ version: context.config.version }));
   app.get('/api/tags', async (c) => c.json({ models: await listModels(context) }));
   app.get('/api/ps', (c) => c.json({ models: listLoaded(context) }));

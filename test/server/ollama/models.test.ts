@@ -64,7 +64,7 @@ test('the client is told of the server', async () => {
   const target = await server({ config: { apiKeys: ['key'] } });
   expect(await clientOf(target).version()).toEqual({ version: '1.2.3' });
   const running = await fetch(target.url);
-  expect(await running.text()).toBe('Chairlift is running');
+  expect(await running.json()).toMatchObject({ status: 'Chairlift is running' });
   expect((await fetch(target.url, { method: 'HEAD' })).status).toBe(200);
   expect(await expectOllamaError(await fetch(`${target.url}/api/tags`), 401)).toContain('API key');
 });

@@ -60,6 +60,7 @@ import type { Handover } from '../../../src/server/resume/handover.ts';
 import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
+import type { PageFiles } from '../../../src/server/ui/page-files.ts';
 import { ServiceTiers } from '../../../src/server/tiers/service-tiers.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
@@ -170,6 +171,8 @@ export interface TestServerOptions {
   /** As of --resume-key. */
   readonly resumeKey?: string;
   readonly handover?: Handover;
+  /** For browsers; none if left out. */
+  readonly page?: PageFiles;
   /** Started with the server. */
   readonly batches?: BatchService;
   /** Answers that are kept; none if left out. */
@@ -349,6 +352,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     ...(options.pullModel === undefined ? {} : { pullModel: options.pullModel }),
     ...(options.describeModel === undefined ? {} : { describeModel: options.describeModel }),
     ...(options.batches === undefined ? {} : { batches: options.batches }),
+    page: options.page ?? null,
   };
   const context: ModelContext = { ...shared, ...runtime, modelKey, keepLoaded: () => () => {} };
   options.batches?.start(lineWork(shared));

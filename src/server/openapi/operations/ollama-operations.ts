@@ -92,14 +92,6 @@ export const OLLAMA_OPERATIONS: readonly Operation[] = [
     answer: { version: '0.1.0' },
   },
   {
-    method: 'get',
-    path: '/',
-    tag,
-    summary: 'Whether a server is there',
-    isOpen: true,
-    answerType: 'text/plain',
-  },
-  {
     method: 'post',
     path: '/api/embed',
     tag,

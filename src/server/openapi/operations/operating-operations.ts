@@ -4,6 +4,14 @@ import type { Operation } from '../operation.ts';
 export const OPERATING_OPERATIONS: readonly Operation[] = [
   {
     method: 'get',
+    path: '/',
+    tag: 'Operation',
+    summary: 'Whether a server is there, and where things are; for a browser the page',
+    isOpen: true,
+    answer: { status: 'Chairlift is running', version: '0.1.0', openai_base_url: '/v1' },
+  },
+  {
+    method: 'get',
     path: '/health',
     tag: 'Operation',
     summary: '200 while the model can serve, 503 while it loads or is gone',

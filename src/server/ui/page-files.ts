@@ -1,0 +1,49 @@
+/** The files of the page, in memory: a few hundred kilobytes, read once. */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join, sep } from 'node:path';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+export interface PageFile {
+  readonly type: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly gzip: Uint8Array<ArrayBuffer>;
+  /** Of its content. */
+  readonly etag: string;
+}
+
+export interface PageFiles {
+  readonly index: PageFile;
+  /** By name, with slashes, such as `assets/index-1a2b.js`. */
+  readonly files: ReadonlyMap<string, PageFile>;
+}
+
+/**
+ * @param folder with each file and its `.gz`, as `web/vite.config.ts` writes them
+ * @returns null where the page was not built
+ */
+export async function readPageFiles(folder: string): Promise<PageFiles | null> {
+  const names = await readdir(folder, { recursive: true }).catch(() => []);
+  const files = new Map<string, PageFile>();
+  for (const name of names) {
+    const type = TYPES[extname(name)];
+    if (type === undefined) continue;
+    const path = join(folder, name);
+    const [bytes, gzip] = await Promise.all([readFile(path), readFile(`${path}.gz`)]);
+    const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+    files.set(name.replaceAll(sep, '/'), {
+      type,
+      bytes: new Uint8Array(bytes),
+      gzip: new Uint8Array(gzip),
+      etag,
+    });
+  }
+  const index = files.get('index.html');
+  return index === undefined ? null : { index, files };
+}

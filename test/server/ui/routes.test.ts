@@ -1,0 +1,102 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { readPageFiles, type PageFiles } from '../../../src/server/ui/page-files.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { useServers } from '../support/test-server.ts';
+
+const server = useServers();
+
+const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+const SCRIPT = 'assets/index-1a2b.js';
+
+async function pageFiles(): Promise<PageFiles> {
+  const folder = await temporaryDirectory();
+  await mkdir(join(folder, 'assets'));
+  const texts = { 'index.html': '<!doctype html>', [SCRIPT]: 'go()', 'notes.txt': 'not served' };
+  for (const [name, text] of Object.entries(texts)) {
+    await writeFile(join(folder, name), text);
+    await writeFile(join(folder, `${name}.gz`), gzipSync(text));
+  }
+  const files = await readPageFiles(folder);
+  if (files === null) throw new Error('no page');
+  return files;
+}
+
+test('/ is the page for browsers, and JSON for others; neither needs a key', async () => {
+  const { url } = await server({ page: await pageFiles(), config: { apiKeys: ['key'] } });
+  const page = await fetch(url, { headers: BROWSER });
+  expect(await page.text()).toBe('<!doctype html>');
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(page.headers.get('vary')).toContain('accept');
+  const other = await fetch(url);
+  expect(await other.json()).toMatchObject({ status: 'Chairlift is running', version: '1.2.3' });
+  expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
+  expect((await fetch(`${url}/v1/models`)).status).toBe(401);
+});
+
+test('its policy forbids what is inline, from elsewhere or from strings', async () => {
+  const { url } = await server({ page: await pageFiles() });
+  const { headers } = await fetch(url, { headers: BROWSER });
+  const policy = headers.get('content-security-policy') ?? '';
+  for (const rule of [
+    "default-src 'none'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+  ]) {
+    expect(policy).toContain(rule);
+  }
+  expect(policy).not.toMatch(/unsafe|\*|https?:/);
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+  expect(headers.get('referrer-policy')).toBe('no-referrer');
+});
+
+test('files with a hash in their names are kept for ever, the page is asked for again', async () => {
+  const { url } = await server({ page: await pageFiles() });
+  const script = await fetch(`${url}/ui/${SCRIPT}`);
+  expect(script.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+  expect(await script.text()).toBe('go()');
+  const page = await fetch(url, { headers: BROWSER });
+  expect(page.headers.get('cache-control')).toBe('no-cache');
+  const etag = page.headers.get('etag') ?? '';
+  const again = await fetch(url, { headers: { ...BROWSER, 'if-none-match': etag } });
+  expect({ status: again.status, text: await again.text() }).toEqual({ status: 304, text: '' });
+});
+
+test('they are compressed for those who take it', async () => {
+  const page = await pageFiles();
+  const { url } = await server({ page });
+  const encodingFor = async (accepted: string) => {
+    const response = await fetch(`${url}/ui/${SCRIPT}`, {
+      headers: { 'accept-encoding': accepted },
+    });
+    expect(await response.text()).toBe('go()');
+    return response.headers.get('content-encoding');
+  };
+  expect(await encodingFor('br, gzip')).toBe('gzip');
+  expect(await encodingFor('identity')).toBe(null);
+  expect(await encodingFor('gzip;q=0')).toBe(null);
+  expect(gunzipSync(page.index.gzip).toString()).toBe('<!doctype html>');
+});
+
+test('addresses of views are the page; files that are not there are not', async () => {
+  const { url } = await server({ page: await pageFiles() });
+  const view = await fetch(`${url}/ui/batch`);
+  expect(await view.text()).toBe('<!doctype html>');
+  for (const path of ['/ui/assets/gone.js', '/ui/assets/..%2f..%2fpackage.json']) {
+    expect({ path, status: (await fetch(url + path)).status }).toEqual({ path, status: 404 });
+  }
+  expect(await (await fetch(`${url}/ui/notes.txt`)).text()).toBe('<!doctype html>');
+});
+
+test('without it there is none', async () => {
+  const { url } = await server();
+  expect(await (await fetch(url, { headers: BROWSER })).json()).toMatchObject({
+    version: '1.2.3',
+  });
+  expect((await fetch(`${url}/ui/batch`)).status).toBe(404);
+  expect(await readPageFiles(join(await temporaryDirectory(), 'none'))).toBe(null);
+});

@@ -1,0 +1,22 @@
+import { defineConfig } from 'vitest/config';
+import { chromiumPath } from './test/web/support/chromium-path.ts';
+
+const hasChromium = chromiumPath() !== null;
+if (!hasChromium) {
+  console.error(
+    '*** There is no Chromium at /usr/bin/chromium or CHROMIUM_PATH: TESTS OF THE PAGE ARE SKIPPED.',
+  );
+}
+
+/** The page in a real browser, in front of real servers (`npm run test:web`). */
+export default defineConfig({
+  test: {
+    include: hasChromium ? ['test/web/*.test.ts'] : [],
+    passWithNoTests: !hasChromium,
+    pool: 'forks',
+    fileParallelism: false,
+    env: { CHAIRLIFT_THREADS: '1' },
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+  },
+});

@@ -1,0 +1,43 @@
+/** The page's views. Each is a file of its own that the browser loads when it is first opened. */
+import type { ComponentType } from 'preact';
+import type { IconName } from './components/icon.tsx';
+
+export interface Route {
+  readonly path: string;
+  readonly title: string;
+  readonly icon: IconName;
+  readonly load: () => Promise<{ default: ComponentType }>;
+}
+
+export const ROUTES: readonly Route[] = [
+  {
+    path: '/',
+    title: 'Chat',
+    icon: 'chat',
+    load: () => import('./views/chat/chat-view.tsx'),
+  },
+  {
+    path: '/ui/completion',
+    title: 'Completion',
+    icon: 'text',
+    load: () => import('./views/completion/completion-view.tsx'),
+  },
+  {
+    path: '/ui/batch',
+    title: 'Live batch',
+    icon: 'batch',
+    load: () => import('./views/batch/batch-view.tsx'),
+  },
+  {
+    path: '/ui/status',
+    title: 'Status',
+    icon: 'status',
+    load: () => import('./views/status/status-view.tsx'),
+  },
+  {
+    path: '/ui/bench',
+    title: 'Load test',
+    icon: 'bench',
+    load: () => import('./views/bench/bench-view.tsx'),
+  },
+];

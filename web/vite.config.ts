@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { constants, gzipSync } from 'node:zlib';
+import { defineConfig, type Plugin } from 'vite';
+
+const OUTPUT = fileURLToPath(new URL('../dist/web', import.meta.url));
+
+/** The page, from `web/src` to `dist/web`, where the server finds it. */
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  base: '/ui/',
+  plugins: [compress()],
+  // `npm run dev:web`: the page from here, everything else from a server.
+  server: { proxy: { '^/(?!ui/|$|@)': 'http://127.0.0.1:8000' } },
+  build: {
+    outDir: OUTPUT,
+    emptyOutDir: true,
+    // The first browsers with `light-dark()`.
+    target: ['chrome123', 'firefox120', 'safari17.5'],
+    // The policy of the page forbids `data:` scripts, and small files are cheap.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+});
+
+/** Writes `FILE.gz` next to each file, so that the server compresses nothing. */
+function compress(): Plugin {
+  return {
+    name: 'compress',
+    apply: 'build',
+    closeBundle() {
+      for (const name of readdirSync(OUTPUT, { recursive: true, encoding: 'utf8' })) {
+        if (!/\.(html|js|css|svg)$/.test(name)) continue;
+        const path = join(OUTPUT, name);
+        const level = constants.Z_BEST_COMPRESSION;
+        writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level }));
+      }
+    },
+  };
+}
