@@ -8,9 +8,9 @@ const open = usePages();
 const VIEWS = [
   ['/', 'Chat'],
   ['/ui/completion', 'Completion'],
-  ['/ui/batch', 'Live batch'],
+  ['/ui/batch', 'Batch'],
   ['/ui/status', 'Status'],
-  ['/ui/bench', 'Load test'],
+  ['/ui/bench', 'Bench'],
 ] as const;
 
 test.each(VIEWS)('%s is a view of its own', async (path, title) => {

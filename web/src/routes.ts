@@ -24,7 +24,7 @@ export const ROUTES: readonly Route[] = [
   },
   {
     path: '/ui/batch',
-    title: 'Live batch',
+    title: 'Batch',
     icon: 'batch',
     load: () => import('./views/batch/batch-view.tsx'),
   },
@@ -36,7 +36,7 @@ export const ROUTES: readonly Route[] = [
   },
   {
     path: '/ui/bench',
-    title: 'Load test',
+    title: 'Bench',
     icon: 'bench',
     load: () => import('./views/bench/bench-view.tsx'),
   },

@@ -11,7 +11,7 @@ export function Navigation() {
     <nav class="navigation" aria-label="Views">
       <a class="brand" href="/" title={`Chairlift ${serverVersion.value}`}>
         <img src={`${import.meta.env.BASE_URL}favicon.svg`} alt="" width={26} height={26} />
-        <span>Chairlift</span>
+        <span class="hidden-text">Chairlift</span>
       </a>
       <ul>
         {ROUTES.map((route) => (
