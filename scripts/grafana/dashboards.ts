@@ -1,4 +1,5 @@
 /** What the dashboards in deploy/grafana show. */
+import { clients } from './clients.ts';
 import { type Dashboard, quantiles, rate, SELECTED, SELECTED_SERVER } from './panels.ts';
 
 /** A gauge, summed. */
@@ -303,4 +304,4 @@ const models: Dashboard = {
   ],
 };
 
-export const DASHBOARDS: readonly Dashboard[] = [overview, latency, engine, models];
+export const DASHBOARDS: readonly Dashboard[] = [overview, latency, engine, models, clients];

@@ -3,6 +3,11 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { DASHBOARDS } from '../../scripts/grafana/dashboards.ts';
 import { toGrafana } from '../../scripts/grafana/panels.ts';
+import { Registry } from 'prom-client';
+import { CacheCounter } from '../../src/front/response-cache/cache-counter.ts';
+import { registerCacheMetrics } from '../../src/observability/cache-metrics.ts';
+import { registerUsageMetrics } from '../../src/server/rates/usage-metrics.ts';
+import { Usage } from '../../src/server/rates/usage.ts';
 import { MetricsHub } from '../../src/observability/metrics-hub.ts';
 import { post } from '../server/support/client.ts';
 import { startServer } from '../server/support/test-server.ts';
@@ -33,16 +38,30 @@ function read(page: string): void {
   }
 }
 
+/** What a server has whose requests had keys and answers from a cache. */
+async function pageOfClients(): Promise<string> {
+  const registry = new Registry();
+  const usage = new Usage();
+  usage.add('a-key', 'a-model', { requests: 1 });
+  registerUsageMetrics(registry, usage);
+  const counter = new CacheCounter({ stats: { evictions: 0, errors: 0, entries: 0, bytes: 0 } });
+  registerCacheMetrics(registry, { caches: new Map([['generation', counter]]), redis: null });
+  return registry.metrics();
+}
+
 beforeAll(async () => {
   const server = await startServer();
   await (await post(server, '/v1/completions', { prompt: 'Hi', max_tokens: 2 })).text();
   read(await (await fetch(`${server.url}/metrics`)).text());
   await server.close();
   read(await new MetricsHub({ withProcess: true, models: () => [] }).text());
+  read(await pageOfClients());
   // A model's load is not seen by the test server.
   for (const part of ['sum', 'count'])
     labels.get(`chairlift_model_load_seconds_${part}`)?.add('model_name');
   labels.get('chairlift_model_evictions_total')?.add('model_name');
+  // Nobody is refused there.
+  labels.get('chairlift_rate_limited_total')?.add('unit');
 });
 
 describe.each([
