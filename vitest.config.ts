@@ -2,10 +2,16 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
- * Suites of their own: `npm run test:gpu`, `npm run test:web`, attacks on real servers,
+ * Suites of their own: `npm run test:e2e`, `npm run test:gpu`, `npm run test:web`, attacks on real servers,
  * `npm run test:hostile`, and models that must be fetched, `npm run test:real-models`.
  */
-const OTHERS = ['test/gpu/**', 'test/hostile/**', 'test/real-models/**', 'test/web/**'];
+const OTHERS = [
+  'test/e2e/**',
+  'test/gpu/**',
+  'test/hostile/**',
+  'test/real-models/**',
+  'test/web/**',
+];
 
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
 const PLAIN = [
