@@ -46,6 +46,10 @@ export const LIMITS = {
   listedRequests: 1000,
   /** Slots of engines that /slots lists. */
   listedSlots: 4096,
+  /** Kinds of failures that /admin/status remembers, and as many kinds of refusals. */
+  rememberedErrors: 100,
+  /** Tokens that /tokenize spells out as bytes (`return_token_bytes`). */
+  spelledTokens: 8192,
 
   /** Connections at once; if all are taken, the longest idle one is closed (--max-connections). */
   connections: 1024,

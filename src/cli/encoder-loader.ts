@@ -190,6 +190,7 @@ async function started(id: string, model: TextModel | TensorModel) {
     get memoryBytes() {
       return model.memoryBytes;
     },
+    pids: () => model.pids,
     stop: () => model.stop(),
   };
 }

@@ -2,7 +2,9 @@
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { configuredOptions, type ConfigValues, readConfigFile } from './config-file.ts';
+import type { Setting } from '../server/status/settings.ts';
 import type { OptionName } from './options.ts';
+import { settingsOf } from './settings.ts';
 import { UsageError } from './usage-error.ts';
 
 /** What takes effect while the server runs: keys, limits and the log level. */
@@ -46,6 +48,11 @@ export class LiveOptions<T extends { readonly config?: string | undefined }> {
     return new LiveOptions(command, { ...read(command) }, values);
   }
 
+  /** What is in force, and who said so. */
+  get settings(): readonly Setting[] {
+    return settingsOf(this.#command, this.options);
+  }
+
   /** Reads the file again. If it can't be used, that is logged, and nothing changes. */
   async reload(logger: Logger): Promise<void> {
     const { config: file } = this.options;
@@ -69,8 +76,10 @@ export class LiveOptions<T extends { readonly config?: string | undefined }> {
       const source = this.#command.getOptionValueSource(name);
       if (source === 'cli' || source === 'env') continue;
       const option = this.#command.options.find((each) => each.attributeName() === name);
-      const value: unknown = configured.has(name) ? configured.get(name) : option?.defaultValue;
+      const isConfigured = configured.has(name);
+      const value: unknown = isConfigured ? configured.get(name) : option?.defaultValue;
       Object.assign(this.options, { [name]: value });
+      this.#command.setOptionValueWithSource(name, value, isConfigured ? 'config' : 'default');
     }
   }
 

@@ -1,6 +1,7 @@
 /** What a server does for the lines of a batch, without one. */
 import { ModelRegistry } from '../front/registry/model-registry.ts';
 import { serviceClasses } from '../front/service-classes/service-class.ts';
+import { LIMITS } from '../limits.ts';
 import { createLogger } from '../observability/logger.ts';
 import { MetricsHub } from '../observability/metrics-hub.ts';
 import { SloTracker } from '../observability/slo/slo-tracker.ts';
@@ -14,6 +15,8 @@ import { RunningRequests } from '../server/operating/running-requests.ts';
 import { NO_RATES, RateLimits } from '../server/rates/rate-limits.ts';
 import { Usage } from '../server/rates/usage.ts';
 import { ResponseStore } from '../server/responses/store.ts';
+import { StatusSampler } from '../server/status/sampler.ts';
+import { Troubles } from '../server/status/troubles.ts';
 import { ServiceTiers } from '../server/tiers/service-tiers.ts';
 import { defaultModel, nameOfModel } from './model-source.ts';
 import type { Options } from './options.ts';
@@ -70,6 +73,7 @@ export async function offlineWork(
   await models.update([definition], new Map());
   await models.preload();
   if (models.loaded().length === 0) throw failure;
+  const troubles = new Troubles(LIMITS.rememberedErrors);
   const context: ServerContext = {
     models,
     startedAt: Math.floor(Date.now() / 1000),
@@ -84,6 +88,10 @@ export async function offlineWork(
     rates: new RateLimits({ rates: NO_RATES }),
     usage: new Usage(),
     answers: null,
+    troubles,
+    // Nobody looks at it.
+    status: new StatusSampler({ models, answers: null, troubles, metrics }),
+    settings: () => [],
     running: new RunningRequests(),
     loop: { stalledMs: 0 },
     isLeaving: () => false,

@@ -38,6 +38,12 @@ export type Options<N extends OptionName = OptionName> = {
   readonly [K in N]: z.output<(typeof OPTIONS)[K]['schema']>;
 };
 
+/** Whether nobody should get to see its value. */
+export function isSecretOption(name: OptionName): boolean {
+  const spec: FlagSpec = OPTIONS[name];
+  return spec.isSecret ?? false;
+}
+
 /** Adds flags to a command; each can also be set by `CHAIRLIFT_` and its name in capitals. */
 export function addOptions(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Command, Option } from 'commander';
 import { ModelRegistry } from '../front/registry/model-registry.ts';
+import { LIMITS } from '../limits.ts';
 import { flushTraces } from '../observability/flush-traces.ts';
 import { createLogger } from '../observability/logger.ts';
 import { NO_ALIASES, VLLM_ALIASES } from '../observability/aliases.ts';
@@ -14,6 +15,8 @@ import { BodyReader } from '../server/http/request-body.ts';
 import { LoopMonitor } from '../server/operating/loop-monitor.ts';
 import { RunningRequests } from '../server/operating/running-requests.ts';
 import { ResponseStore } from '../server/responses/store.ts';
+import { StatusSampler } from '../server/status/sampler.ts';
+import { Troubles } from '../server/status/troubles.ts';
 import { ServiceTiers } from '../server/tiers/service-tiers.ts';
 import { readPageFiles } from '../server/ui/page-files.ts';
 import { WebSocketHub } from '../server/websocket/hub.ts';
@@ -142,6 +145,8 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   const config = serverConfig(options, version);
   const rates = ratesOf(options);
   const batches = await openBatches(options, tiers.last);
+  const troubles = new Troubles(LIMITS.rememberedErrors);
+  const { answers } = shared;
   const context: ServerContext = {
     models,
     startedAt: Math.floor(Date.now() / 1000),
@@ -155,7 +160,10 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
     logger,
     rates: openRates(rates, access.keys, metrics, shared.redis),
     usage: shared.usage,
-    answers: shared.answers,
+    answers,
+    troubles,
+    status: new StatusSampler({ models, answers, troubles, metrics }).start(),
+    settings: () => live.settings,
     running: new RunningRequests(),
     resumption,
     loop: new LoopMonitor(),

@@ -253,6 +253,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       }),
       how: { limits, attention, choice, kernels, chosenDevice, manifest: model.manifest },
       memoryBytes: weights + engine.info.kvCacheBytes,
+      pids: () => ('pids' in engine ? engine.pids : [engine.pid]),
       async stop() {
         admission.close();
         prefetching.close();

@@ -5,7 +5,8 @@ import type { RegistryEvent } from '../front/registry/residency.ts';
 import type { ModelInfo, ModelState } from '../front/registry/model-entry.ts';
 import { aliased, type Aliases, NO_ALIASES } from './aliases.ts';
 import { mergeFamilies, toPage } from './families.ts';
-import { Metrics } from './metrics.ts';
+import { Metrics, type ModelRates } from './metrics.ts';
+import { Activity } from './recent/activity.ts';
 import type { ObservedState } from './state-metrics.ts';
 
 const STATES: readonly ModelState[] = [
@@ -30,6 +31,8 @@ const LOAD_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 /** The metrics of a server: those of each model that has been loaded, and those of the process. */
 export class MetricsHub {
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
+  /** Of late, for those who look without Prometheus. */
+  readonly activity = new Activity();
   readonly #own = new Registry();
   readonly #models = new Map<string, Metrics>();
   readonly #others: Registry[] = [];
@@ -118,9 +121,14 @@ export class MetricsHub {
       known.watch(state);
       return known;
     }
-    const metrics = new Metrics({ modelName, ...state });
+    const metrics = new Metrics({ modelName, activity: this.activity, ...state });
     this.#models.set(modelName, metrics);
     return metrics;
+  }
+
+  /** Of the last seconds; null for a model that has none. */
+  ratesOf(modelName: string): ModelRates | null {
+    return this.#models.get(modelName)?.rates ?? null;
   }
 
   /** Further metrics of the server. */
@@ -139,6 +147,7 @@ export class MetricsHub {
   observeStages(modelName: string, spans: readonly StageSpan[]): void {
     for (const { stage, ms } of spans) {
       this.#stages.observe({ model_name: modelName, stage }, ms / 1000);
+      this.activity.took(stage, ms);
     }
   }
 

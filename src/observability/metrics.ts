@@ -5,6 +5,7 @@ import type {
   GenerationOutcome,
 } from '../front/generation/generation-observer.ts';
 import type { GenerationRequest } from '../front/generation/generation.ts';
+import type { Activity } from './recent/activity.ts';
 import { RATE_SECONDS, SlidingRate } from './sliding-rate.ts';
 import { type ObservedState, registerStateMetrics } from './state-metrics.ts';
 
@@ -33,11 +34,21 @@ const FINISHED_REASONS = ['stop', 'length', 'abort', 'error'] as const;
 export interface MetricsOptions extends ObservedState {
   /** The value of the label `model_name`. */
   readonly modelName: string;
+  /** Of all models, and told of this one too. */
+  readonly activity: Activity;
+}
+
+/** What a model does, by the second. */
+export interface ModelRates {
+  readonly requests: number;
+  readonly promptTokens: number;
+  readonly generatedTokens: number;
 }
 
 /** One model's metrics, in a registry of their own. */
 export class Metrics {
   readonly registry = new Registry();
+  readonly #activity: Activity;
   #state: ObservedState;
   readonly #promptTokens: Counter;
   readonly #generationTokens: Counter;
@@ -61,6 +72,7 @@ export class Metrics {
 
   constructor(options: MetricsOptions) {
     this.registry.setDefaultLabels({ model_name: options.modelName });
+    this.#activity = options.activity;
     this.#state = options;
     registerStateMetrics(this.registry, () => this.#state);
     this.#promptTokens = this.#counter('prompt_tokens_total', 'Prompt tokens computed.');
@@ -145,6 +157,15 @@ export class Metrics {
     this.#stopFollowing = this.#follow(state);
   }
 
+  get rates(): ModelRates {
+    const now = performance.now();
+    return {
+      requests: this.#requestRate.perSecond(now),
+      promptTokens: this.#promptRate.perSecond(now),
+      generatedTokens: this.#generationRate.perSecond(now),
+    };
+  }
+
   #follow({ engine }: ObservedState): () => void {
     return engine.onStep(({ stepTokens }) => {
       if (stepTokens > 0) this.#stepTokens.observe(stepTokens);
@@ -153,6 +174,7 @@ export class Metrics {
 
   /** Follows one request; this is the text generator's `observe`. */
   observe(request: GenerationRequest): GenerationObserver {
+    const activity = this.#activity;
     const numPromptTokens = request.promptTokenIds.length;
     let queuedAt = 0;
     let admittedAt = 0;
@@ -170,6 +192,7 @@ export class Metrics {
       tokens: (numNew, timeMs) => {
         this.#generationTokens.inc(numNew);
         this.#generationRate.add(numNew, timeMs);
+        activity.generatedTokens += numNew;
         numTokens += numNew;
         const isFirst = lastTokenAt === undefined;
         if (isFirst) {
@@ -177,17 +200,23 @@ export class Metrics {
           this.#promptTokens.inc(numPromptTokens);
           this.#promptRate.add(numPromptTokens, timeMs);
           this.#ttft.observe((timeMs - queuedAt) / 1000);
+          activity.promptTokens += numPromptTokens;
+          activity.took('ttft', timeMs - queuedAt);
         }
         // Tokens that arrived together share the time since the last.
         const numGaps = isFirst ? numNew - 1 : numNew;
         const seconds = (timeMs - (lastTokenAt ?? timeMs)) / 1000 / Math.max(1, numGaps);
-        for (let index = 0; index < numGaps; index++) this.#itl.observe(seconds);
+        for (let index = 0; index < numGaps; index++) {
+          this.#itl.observe(seconds);
+          activity.took('itl', seconds * 1000);
+        }
         lastTokenAt = timeMs;
       },
       finished: (outcome, timeMs) => {
         this.#count(outcome, timeMs);
         if (outcome !== 'stop' && outcome !== 'length') return;
         this.#e2e.observe((timeMs - queuedAt) / 1000);
+        activity.took('e2e', timeMs - queuedAt);
         this.#promptLength.observe(numPromptTokens);
         this.#generationLength.observe(numTokens);
         this.#maxTokens.observe(request.maxTokens);
@@ -206,6 +235,7 @@ export class Metrics {
     if (outcome === 'rejected') return;
     this.#finished.inc({ finished_reason: outcome });
     this.#requestRate.add(1, timeMs);
+    this.#activity.requests++;
   }
 
   #rate(name: string, what: string): SlidingRate {

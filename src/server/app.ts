@@ -11,6 +11,7 @@ import type { ServerContext, ServerEnv } from './context.ts';
 import { adapterRoutes } from './adapters/routes.ts';
 import { adminRoutes } from './admin/routes.ts';
 import { stateRoutes } from './admin/state-routes.ts';
+import { statusRoutes } from './status/routes.ts';
 import { allowOrigins } from './http/cors.ts';
 import { badRequest, methodNotAllowed, routeNotFound, type ApiError } from './errors.ts';
 import { healthRoutes } from './operating/health.ts';
@@ -76,6 +77,7 @@ export function createApp(
   modelRoutes(app, context);
   adminRoutes(app, context);
   stateRoutes(app, context);
+  statusRoutes(app, context);
   slotsRoute(app, context);
   adapterRoutes(app, context);
   completionRoutes(app, context);
@@ -103,6 +105,7 @@ export function createApp(
 
 /** Keeps the headers that middlewares have set. */
 function toResponse(c: Context<ServerEnv>, error: ApiError): Response {
+  if (error.code !== null) c.set('errorCode', error.code);
   return c.json(toBody(c, error), error.status, error.headers);
 }
 

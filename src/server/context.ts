@@ -34,6 +34,9 @@ import type { Resumption } from './resume/movable-answer.ts';
 import type { Usage } from './rates/usage.ts';
 import type { ResponseStore } from './responses/store.ts';
 import type { PageFiles } from './ui/page-files.ts';
+import type { LastHour } from './status/last-hour.ts';
+import type { Setting } from './status/settings.ts';
+import type { Troubles } from './status/troubles.ts';
 import type { ServiceTiers } from './tiers/service-tiers.ts';
 import type { InferenceStatistics } from './generation/inference-statistics.ts';
 
@@ -124,6 +127,8 @@ interface ServedRuntime extends Runtime {
   readonly engine: Pick<Engine, 'state' | 'silentMs'>;
   /** Its queue: takes nothing new after `close`, and is idle once all requests have ended. */
   readonly admission: Pick<Admission, 'onIdle' | 'close'>;
+  /** Of its processes; left out where it has none. */
+  pids?(): readonly (number | undefined)[];
 }
 
 /** A model that generates text, with all that is its own. */
@@ -209,8 +214,14 @@ export interface ServerContext {
   readonly tiers: ServiceTiers;
   readonly metrics: Pick<
     MetricsHub,
-    'text' | 'contentType' | 'countRequest' | 'countCall' | 'observeStages'
+    'text' | 'contentType' | 'countRequest' | 'countCall' | 'observeStages' | 'activity' | 'ratesOf'
   >;
+  /** What went wrong of late. */
+  readonly troubles: Troubles;
+  /** How the last hour was. */
+  readonly status: LastHour;
+  /** What it was told to be. */
+  readonly settings: () => readonly Setting[];
   /** Fed by the generators' `observe`. */
   readonly statistics: InferenceStatistics;
   readonly logger: Logger;
@@ -252,5 +263,12 @@ export interface ModelContext extends ServerContext, Omit<TextRuntime, keyof Run
 export interface ServerEnv {
   Bindings: HttpBindings;
   /** `client` is set where a key was needed, and names its client. */
-  Variables: { requestId: string; record: RequestRecord; client?: string; meter?: TokenMeter };
+  Variables: {
+    requestId: string;
+    record: RequestRecord;
+    client?: string;
+    meter?: TokenMeter;
+    /** The `code` of the error that it was answered with. */
+    errorCode?: string;
+  };
 }

@@ -7,6 +7,7 @@ import {
   maxAnsweredTokens,
   requireAnswerable,
 } from '../front/prompts/prompt-length.ts';
+import { LIMITS } from '../limits.ts';
 import { callerOf } from './auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from './context.ts';
 import { badRequest } from './errors.ts';
@@ -55,6 +56,7 @@ async function tokenize(context: ModelContext, json: unknown, caller: Caller): P
     max_model_len: context.model.maxModelLen,
     tokens: [...tokens],
     token_strs: body.return_token_strs === true ? toStrings(context, tokens) : null,
+    ...(body.return_token_bytes === true ? { token_bytes: toBytes(context, tokens) } : {}),
   };
 }
 
@@ -95,4 +97,19 @@ export async function encodeText(
 /** As the vocabulary spells them, such as `Ġthe`. */
 function toStrings({ tokenizer }: ModelContext, tokens: Int32Array): string[] {
   return Array.from(tokens, (tokenId) => tokenizer.idToToken(tokenId) ?? '');
+}
+
+/**
+ * What each token adds to a text, which may be a part of a character.
+ * @throws ApiError 400 of more than can be spelled out in a moment
+ */
+function toBytes({ tokenizer }: ModelContext, tokens: Int32Array): number[][] {
+  if (tokens.length > LIMITS.spelledTokens) {
+    const message = `Bytes are given of at most ${LIMITS.spelledTokens} tokens, and these are ${tokens.length}.`;
+    throw badRequest(message, 'return_token_bytes', 'invalid_value');
+  }
+  return Array.from(tokens, (tokenId) => {
+    const piece = tokenizer.pieces.get(tokenId) ?? '';
+    return [...(typeof piece === 'string' ? Buffer.from(piece) : piece)];
+  });
 }

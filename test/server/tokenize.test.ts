@@ -81,3 +81,17 @@ test('a template that refuses the messages is a 400 with its words', async () =>
   const error = await errorOf(await post(await server(), '/tokenize', both), 400);
   expect(error.message).toContain('exclude each other');
 });
+
+test('/tokenize gives the bytes of tokens to those who ask, up to a limit', async () => {
+  const target = await server({ maxModelLen: 20_000 });
+  const body = { prompt: 'a\n<|end|>', return_token_bytes: true };
+  const response = await post(target, '/tokenize', body);
+  expect(await response.json()).toMatchObject({
+    token_bytes: [[0x61], [0x0a], [...Buffer.from('<|end|>')]],
+  });
+  const long = { prompt: 'a b '.repeat(2100), return_token_bytes: true };
+  const error = await errorOf(await post(target, '/tokenize', long), 400);
+  expect(error).toMatchObject({ param: 'return_token_bytes' });
+  expect(error.message).toContain('8192');
+  expect((await post(target, '/tokenize', { prompt: long.prompt })).status).toBe(200);
+});

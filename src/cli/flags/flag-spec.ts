@@ -8,6 +8,8 @@ export interface FlagSpec {
   readonly default?: unknown;
   /** May be given several times; the values, which are objects, are merged. */
   readonly isRepeatable?: boolean;
+  /** Its value is a key: nobody gets to see it. */
+  readonly isSecret?: boolean;
   /** Shown in place of the default's value. */
   readonly defaultText?: string;
 }

@@ -59,6 +59,7 @@ export const HTTP_FLAGS = {
       .transform((text) => unnamedKeys(text.split(',').filter((key) => key !== '')))
       .refine((keys) => keys.length > 0, 'expected at least one key')
       .optional(),
+    isSecret: true,
   },
   apiKeyFile: {
     flags: '--api-key-file <file>',
@@ -69,6 +70,7 @@ export const HTTP_FLAGS = {
     flags: '--admin-api-key <key>',
     description: 'key for everything; if set, the only one for /metrics; loads and unloads models',
     schema: z.string().min(1).transform(digestOf).optional(),
+    isSecret: true,
   },
   rateLimitRequests: {
     flags: '--rate-limit-requests <n>',

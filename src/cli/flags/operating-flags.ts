@@ -39,6 +39,7 @@ export const OPERATING_FLAGS = {
     description:
       'secret of all replicas, with which any of them goes on with an answer that another began',
     schema: z.string().min(16, 'expected at least 16 characters').optional(),
+    isSecret: true,
     defaultText: 'answers end with their server',
   },
   handoverTo: {

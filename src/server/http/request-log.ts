@@ -36,6 +36,7 @@ export function requestLog(context: ServerContext): MiddlewareHandler<ServerEnv>
         path,
         route,
         status,
+        errorCode: c.get('errorCode'),
         headers,
         isQuiet,
       }),

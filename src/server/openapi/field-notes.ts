@@ -75,4 +75,7 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   inputs: 'Tensors; `data` is flat or nested as `shape` is.',
   outputs: 'Names of the tensors that are wanted; all that are sent unasked when left out.',
   return_token_strs: 'Return the tokens as the vocabulary spells them.',
+  return_token_bytes: 'Return the bytes that each token adds to the text.',
+  since:
+    'Unix time in milliseconds: the samples of the last hour are told that are newer; 0 for all.',
 };

@@ -1,15 +1,18 @@
-/** What is told of a request that has ended: a line in the log, a span, and times for the metrics. */
+/** What is told of a request that has ended: a line in the log, a span, times for the metrics, troubles. */
 import type { ServerContext } from '../context.ts';
 import type { FinishedRequest } from './finished-request.ts';
+import { noteTrouble } from '../status/note-trouble.ts';
 import { traceRequest } from './request-trace.ts';
 
 export function finishRequest(
-  { logger, metrics }: Pick<ServerContext, 'logger' | 'metrics'>,
+  { logger, metrics, troubles }: Pick<ServerContext, 'logger' | 'metrics' | 'troubles'>,
   request: FinishedRequest,
 ): void {
   const { record, isQuiet = false } = request;
   record.ended(performance.now());
   if (record.asked !== null) metrics.observeStages(record.asked.model, record.spans);
+  // A probe that fails says what the server is at, and says it every few seconds.
+  if (!isQuiet) noteTrouble(troubles, request);
   const traceId = isQuiet ? null : traceRequest(request);
   const level = isQuiet ? 'debug' : 'info';
   if (logger.isLevelEnabled(level)) logger[level](lineOf(request, traceId), 'request');

@@ -16,6 +16,8 @@ export interface FinishedRequest {
   readonly route?: string;
   /** Of HTTP; a WebSocket's frames have the status that HTTP would have answered with. */
   readonly status?: number;
+  /** The `code` of the error that it was refused with. */
+  readonly errorCode?: string | undefined;
   /** Of gRPC. */
   readonly code?: number;
   readonly headers: IncomingHttpHeaders;

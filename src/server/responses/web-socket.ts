@@ -99,6 +99,7 @@ export class ResponsesSession {
       if (event === null) continue;
       const record = new RequestRecord();
       let status = 200;
+      let errorCode: string | undefined;
       try {
         await this.#answer(event, record);
       } catch (error) {
@@ -107,10 +108,11 @@ export class ResponsesSession {
         } else {
           const failure = toApiError(error, this.#context.logger);
           ({ status } = failure);
+          errorCode = failure.code ?? undefined;
           this.#tell(failure);
         }
       }
-      this.#peer.finished({ record, status });
+      this.#peer.finished({ record, status, errorCode });
     }
     this.#isBusy = false;
     this.#closeIfDrained();

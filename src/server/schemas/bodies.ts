@@ -54,6 +54,8 @@ export const tokenizeBody = z.looseObject({
   prompt: z.string().optional(),
   add_special_tokens: z.boolean().nullish(),
   return_token_strs: z.boolean().nullish(),
+  /** Of this server alone. */
+  return_token_bytes: z.boolean().nullish(),
   ...chatPromptFields,
 });
 

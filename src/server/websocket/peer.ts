@@ -11,5 +11,5 @@ export interface Peer {
   /** Takes one request from its rate. @throws ApiError 429 */
   takeRequest(): Promise<TokenMeter | undefined>;
   /** A request has its last frame. */
-  finished(request: Pick<FinishedRequest, 'record' | 'requestId' | 'status'>): void;
+  finished(request: Pick<FinishedRequest, 'record' | 'requestId' | 'status' | 'errorCode'>): void;
 }

@@ -108,12 +108,15 @@ export class WebSocketSession {
   /** Never rejects. */
   async #serve(requestId: string, body: object, caller: FollowedCaller): Promise<void> {
     let status = 200;
+    let errorCode: string | undefined;
     try {
       await this.#answer(requestId, body, caller);
     } catch (error) {
-      status = hasLeft(caller.signal) ? CLIENT_LEFT : this.#tell(requestId, error).status;
+      const failure = hasLeft(caller.signal) ? null : this.#tell(requestId, error);
+      status = failure?.status ?? CLIENT_LEFT;
+      errorCode = failure?.code ?? undefined;
     }
-    this.#peer.finished({ record: caller.record, requestId, status });
+    this.#peer.finished({ record: caller.record, requestId, status, errorCode });
     this.#live.delete(requestId);
     this.#sendDone(requestId);
     this.#closeIfDrained();

@@ -61,6 +61,10 @@ import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
 import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
 import type { PageFiles } from '../../../src/server/ui/page-files.ts';
+import { StatusSampler } from '../../../src/server/status/sampler.ts';
+import type { Setting } from '../../../src/server/status/settings.ts';
+import { Troubles } from '../../../src/server/status/troubles.ts';
+import { LIMITS } from '../../../src/limits.ts';
 import { ServiceTiers } from '../../../src/server/tiers/service-tiers.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
@@ -177,6 +181,8 @@ export interface TestServerOptions {
   readonly batches?: BatchService;
   /** Answers that are kept; none if left out. */
   readonly answers?: GenerationCache | null;
+  /** As the command line has them. */
+  readonly settings?: readonly Setting[];
   readonly pinned?: TextRuntime['pinned'];
   readonly nextTurns?: (prefetcher: Prefetcher) => TextRuntime['nextTurns'];
   /** Where rates are counted; in memory if left out. */
@@ -191,6 +197,8 @@ export interface TestServer {
   readonly runtime: TextRuntime;
   /** As requests for the only model have it. */
   readonly context: ModelContext;
+  /** Samples when a test says so. */
+  readonly sampler: StatusSampler;
   readonly webSockets: WebSocketHub;
   setTls(tls: TlsContext): void;
   startLeaving(): void;
@@ -322,6 +330,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   });
   await models.update(options.models ?? [modelDefinition(MODEL, {}, { preload: true })], new Map());
   await models.preload();
+  const troubles = new Troubles(LIMITS.rememberedErrors);
+  const answers = options.answers ?? null;
+  const sampler = new StatusSampler({ models, answers, troubles, metrics });
   const shared: ServerContext = {
     models,
     startedAt: 1_700_000_000,
@@ -340,7 +351,10 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       ...(options.createLimiter === undefined ? {} : { createLimiter: options.createLimiter }),
     }),
     usage: new Usage(),
-    answers: options.answers ?? null,
+    answers,
+    troubles,
+    status: sampler,
+    settings: () => options.settings ?? [],
     running: new RunningRequests(),
     loop: options.loop ?? { stalledMs: 0 },
     isLeaving: () => isLeaving || isDraining,
@@ -370,6 +384,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     admission,
     runtime,
     context,
+    sampler,
     webSockets,
     setTls: (tls) => listener.setTls(tls),
     startLeaving() {

@@ -1,3 +1,4 @@
+import { statusQuery } from '../../schemas/admin.ts';
 import { documentedBodies } from '../documented-bodies.ts';
 import type { Operation } from '../operation.ts';
 
@@ -92,6 +93,38 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: 'What the server is at: memory, models, engines, queues, requests, no text of them',
     notes: "The operator's.",
+  },
+  {
+    method: 'get',
+    path: '/admin/status',
+    tag: 'Operation',
+    summary:
+      'What the dashboard shows: models, latencies, caches, errors, resources and the last hour',
+    notes:
+      "The operator's. `latency` is of about five minutes, by stage. `errors` are counted by what they were, without texts or keys.",
+    query: statusQuery,
+  },
+  {
+    method: 'get',
+    path: '/admin/config',
+    tag: 'Operation',
+    summary: 'Each flag, its value in force and where it came from; keys are hidden',
+    notes: "The operator's.",
+    answer: {
+      object: 'list',
+      data: [
+        {
+          flag: '--port',
+          environment: 'CHAIRLIFT_PORT',
+          meaning: 'port to listen on',
+          source: 'config file',
+          value: 9000,
+          default: '8000',
+          is_set: true,
+          is_secret: false,
+        },
+      ],
+    },
   },
   {
     method: 'get',
