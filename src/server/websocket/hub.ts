@@ -15,6 +15,7 @@ import { toApiError } from '../to-api-error.ts';
 import { accountOf } from '../rates/limit-rates.ts';
 import { finishRequest } from '../operating/finish-request.ts';
 import type { Peer } from './peer.ts';
+import { chooseProtocol, withProtocolKey } from './protocol-key.ts';
 import { FrameTurns } from './frame-turns.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { WebSocketSession } from './socket-session.ts';
@@ -71,7 +72,7 @@ export class WebSocketHub {
     try {
       requireAllowedHost(request, this.#context);
       requireAllowedOrigin(request, this.#context.config);
-      const key = this.#context.keys.identify(request.headers);
+      const key = this.#context.keys.identify(withProtocolKey(request.headers));
       const createSession = sessionOf(path);
       if (createSession === undefined) throw routeNotFound('WebSocket', path);
       if (this.#isDraining || this.#context.isDraining()) {
@@ -153,6 +154,7 @@ function webSocketOptions(maxPayload: number) {
     // A chunk of the network takes more memory than its bytes.
     maxBufferedChunks: Math.ceil(maxPayload / MIN_CHUNK_BYTES),
     perMessageDeflate: false,
+    handleProtocols: chooseProtocol,
     // Otherwise all frames of a chunk come at once: 64 KiB hold 8,000.
     allowSynchronousEvents: false,
     // Newer than its types.
