@@ -237,6 +237,14 @@ export const LIMITS = {
   /** Streams of `/models/sse`, and those of one client; a server without keys has one client. */
   modelListeners: 64,
   clientModelListeners: 16,
+  /** Streams of `/admin/steps`. */
+  stepWatchers: 16,
+  /** Characters of events that wait for a client of such a stream; beyond them it loses steps. */
+  stepWatcherCharacters: 2 ** 21,
+  /** One in so many iterations is the least that can be watched. */
+  stepsEvery: 1000,
+  /** Requests that wait in the queue and are shown there. */
+  watchedQueue: 64,
   /** Models that are downloaded at once because clients said so. */
   pulls: 2,
 

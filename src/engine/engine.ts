@@ -11,6 +11,8 @@ import { type SlotState, slotStates } from './slot-state.ts';
 import type { Speculator } from './speculation/speculator.ts';
 import type { EngineStats } from './stats.ts';
 import type { Decoder, StepPlan } from './step.ts';
+import type { StepRecord } from './tap/step-record.ts';
+import { StepTap } from './tap/step-tap.ts';
 
 export interface EngineParts {
   readonly scheduler: Scheduler;
@@ -46,6 +48,8 @@ export class Engine {
   readonly #grammars: GrammarMatchers | null;
   readonly #durable: DurableSlots | null;
   readonly #speculator: Speculator | null;
+  /** Null while nobody watches. */
+  #tap: StepTap | null = null;
   #numSteps = 0;
   #stepTokens = 0;
 
@@ -106,11 +110,13 @@ export class Engine {
 
   /** One iteration; returns the tokens it made, in no particular order. */
   step(): TokenOutput[] {
+    this.#tap?.begin(this.#numSteps);
     const plan = this.#scheduler.plan();
     this.#stepTokens = plan === null ? 0 : tokensOf(plan);
     if (plan === null) return [];
     const result = this.#decoder.execute(plan);
     const outcome = this.#sampler.sample(result);
+    this.#tap?.observe(plan, result, outcome);
     const outputs = this.#scheduler.commit(plan, outcome);
 
     for (const run of result.timedRuns) this.#costs.observe(run);
@@ -119,6 +125,18 @@ export class Engine {
     this.#grammars?.advance(outputs, areFew);
     this.#numSteps += 1;
     return outputs;
+  }
+
+  /** Makes records of steps from now on. @param every one in so many; null ends it */
+  watch(every: number | null): void {
+    const [scheduler, kvCache, costs] = [this.#scheduler, this.#kvCache, this.#costs];
+    const parts = { scheduler, kvCache, costs, now: unixMs };
+    this.#tap = every === null ? null : new StepTap(parts, every);
+  }
+
+  /** The last step's record, once; null if it has none. */
+  takeRecord(): StepRecord | null {
+    return this.#tap?.take() ?? null;
   }
 
   get slots(): SlotState[] {
@@ -136,6 +154,10 @@ export class Engine {
       ...(this.#speculator?.counters ?? NO_DRAFTS),
     };
   }
+}
+
+function unixMs(): number {
+  return performance.timeOrigin + performance.now();
 }
 
 function tokensOf({ segments }: StepPlan): number {

@@ -87,8 +87,17 @@ export interface EngineRequest {
    * Left out where tokens are wanted.
    */
   readonly readout?: Readout;
+  /** For those who look into the engine, which does nothing with it. */
+  readonly label?: RequestLabel;
   /** Null or left out for the model alone. */
   readonly adapter?: EngineAdapter | null;
+}
+
+/** What people call a request. */
+export interface RequestLabel {
+  /** Its client's name for it, or the one that its client was told. */
+  readonly requestId: string | null;
+  readonly serviceClass: string | null;
 }
 
 /** What a model says after the last token of a prompt. */

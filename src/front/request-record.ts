@@ -52,6 +52,8 @@ export class RequestRecord {
   readonly startedAt = performance.now();
   /** Unix time in milliseconds. */
   readonly startedEpochMs = Date.now();
+  /** What its client calls it; null where that is not known. */
+  requestId: string | null = null;
   /** Null for what asks no model, or was refused before it was known what it asks. */
   asked: ModelFacts | null = null;
   /** Left out unless prompts are logged. */

@@ -27,6 +27,7 @@ import { renderRoutes } from './openai/render.ts';
 import { completionRoutes } from './openai/routes.ts';
 import { documentRoutes } from './openapi/routes.ts';
 import { loadReport } from './operating/load-report.ts';
+import { stepsRoute } from './steps/steps-route.ts';
 import { slotsRoute } from './operating/slots-route.ts';
 import { limitRates } from './rates/limit-rates.ts';
 import { uiRoutes } from './ui/routes.ts';
@@ -79,6 +80,7 @@ export function createApp(
   stateRoutes(app, context);
   statusRoutes(app, context);
   slotsRoute(app, context);
+  stepsRoute(app, context);
   adapterRoutes(app, context);
   completionRoutes(app, context);
   responseRoutes(app, context);

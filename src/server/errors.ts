@@ -170,8 +170,9 @@ export function tooManyOnSocket(limit: number): ApiError {
   return new ApiError(429, 'rate_limit_error', message, { code: 'too_many_requests_on_socket' });
 }
 
-export function tooManyListeners(limit: number): ApiError {
-  const message = `${limit} clients listen to the states of models already.`;
+/** @param what they listen to */
+export function tooManyListeners(limit: number, what = 'the states of models'): ApiError {
+  const message = `${limit} clients listen to ${what} already.`;
   return new ApiError(429, 'rate_limit_error', message, {
     code: 'too_many_listeners',
     headers: { 'retry-after': '5' },

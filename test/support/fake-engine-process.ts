@@ -10,6 +10,7 @@ import type {
   EngineHandle,
   EngineProcessEvents,
 } from '../../src/front/engine-process/engine-process.ts';
+import { stepRecord } from './step-records.ts';
 
 const INFO: EngineInfo = {
   runtimeVersion: 'fake',
@@ -51,11 +52,14 @@ export class FakeEngineProcess implements EngineHandle {
   readonly commands: EngineCommand[] = [];
   /** Says nothing of its slots. */
   isMute = false;
+  /** Of which steps records are wanted; null for none. */
+  every: number | null = null;
   readonly #events: EngineProcessEvents;
   readonly #options: FakeProcessOptions;
   readonly #running = new Map<number, Running>();
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
+  #numSteps = 0;
 
   constructor(events: EngineProcessEvents, options: FakeProcessOptions = {}) {
     this.#events = events;
@@ -74,6 +78,8 @@ export class FakeEngineProcess implements EngineHandle {
     } else if (command.type === 'inspect') {
       const slots = [{ slot: 0, sequence: null, numKeptTokens: this.#running.size }];
       if (!this.isMute) setTimeout(() => this.#post({ type: 'slots', slots }), STEP_MS);
+    } else if (command.type === 'watch') {
+      this.every = command.every;
     } else if (command.type === 'abort') for (const id of command.ids) this.#running.delete(id);
     else if (command.type === 'add' || command.type === 'resume')
       for (const request of command.requests) this.#take(request);
@@ -116,7 +122,9 @@ export class FakeEngineProcess implements EngineHandle {
       return;
     }
     const outputs = running.flatMap((each) => this.#advance(each));
-    this.#post(toStepMessage(outputs, IDLE_STATS));
+    const step = this.#numSteps++;
+    const isWanted = this.every !== null && step % this.every === 0;
+    this.#post(toStepMessage(outputs, IDLE_STATS, isWanted ? stepRecord([], { step }) : null));
   }
 
   #advance(running: Running): TokenOutput[] {

@@ -9,6 +9,7 @@ import {
   type Engine,
   type EngineState,
   IDLE_STATS,
+  type StepListener,
   type TokenBatch,
 } from '../../src/front/engine-process/engine-contract.ts';
 
@@ -93,6 +94,20 @@ export class FakeEngine implements Engine {
     return () => {
       this.#listeners.delete(listener);
     };
+  }
+
+  /** Who watches its steps, and how closely; tests tell them of steps. */
+  readonly watchers = new Map<StepListener, number>();
+
+  watchSteps(listener: StepListener, every: number): () => void {
+    this.watchers.set(listener, every);
+    return () => {
+      this.watchers.delete(listener);
+    };
+  }
+
+  get instances(): readonly [this] {
+    return [this];
   }
 
   async *generate(request: Request, signal: AbortSignal): AsyncGenerator<TokenBatch, void> {

@@ -60,6 +60,8 @@ class FreeEngine {
       case 'inspect':
         process.send?.({ type: 'slots', slots: [] } satisfies EngineMessage);
         break;
+      case 'watch':
+        break;
       case 'shutdown':
         process.exit(0);
     }

@@ -42,6 +42,16 @@ export class CostModel {
     else this.#addMixed(prefill, Math.max(0, ms - this.decodeMs(decode)));
   }
 
+  /** What it would have said of a run before that. */
+  expectedMs({ decode, prefill, verify }: Omit<TimedRun, 'ms'>): number {
+    if (verify.length > 0) {
+      return verify.reduce((sum, { start, length }) => sum + this.verifyMs(start, length - 1), 0);
+    }
+    if (prefill.length === 0) return this.decodeMs(decode);
+    if (decode.length === 0) return this.prefillMs(prefill);
+    return this.decodeMs(decode) + this.mixedPrefillMs(prefill);
+  }
+
   /** One token for each of these. */
   decodeMs(spans: readonly Pick<Span, 'start'>[]): number {
     return spans.length === 0 ? 0 : this.#decode.predict(decodeFeatures(spans));

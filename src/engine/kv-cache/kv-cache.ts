@@ -1,6 +1,19 @@
 import type { Sequence } from '../sequence.ts';
 import type { CacheOperation } from '../step.ts';
 
+/** Where the memory is, for those who look into the engine. */
+export interface PageCounts {
+  /** Positions of a page. */
+  readonly length: number;
+  readonly total: number;
+  /** That running sequences need. */
+  readonly running: number;
+  /** That texts are kept in, which make way when memory is short. */
+  readonly kept: number;
+  /** [slots]: what each slot's sequence or text needs; sequences may share pages. */
+  readonly bySlot: ArrayLike<number>;
+}
+
 /**
  * Who holds which part of the KV cache. It is bookkeeping alone: `drainOperations` says what to
  * do to the memory. The implementation decides where a sequence's keys and values are.
@@ -10,6 +23,8 @@ export interface KvCache {
   readonly numSlots: number;
   /** Memory of running sequences as a share of the budget, 0 to 1. */
   readonly usage: number;
+  /** Counted anew with each reading. */
+  readonly pages: PageCounts;
   /** The longest sequence that could ever run. */
   readonly maxTokens: number;
   /**

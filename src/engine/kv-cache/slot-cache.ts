@@ -1,6 +1,6 @@
 import { saltOf, type Slot, tokenIdsOf } from './slot.ts';
 import type { BlockLog } from './block-log.ts';
-import type { KvCache } from './kv-cache.ts';
+import type { KvCache, PageCounts } from './kv-cache.ts';
 import { BLOCK_SIZE, PrefixIndex, wholeBlocks } from './prefix-index.ts';
 import { SlotMemory } from './slot-memory.ts';
 import { SlotMoves } from './slot-moves.ts';
@@ -89,6 +89,10 @@ export class SlotCache implements KvCache, SlotTable {
   get usage(): number {
     const running = this.#slots.filter(({ owner }) => owner !== null);
     return running.reduce((sum, { livePages }) => sum + livePages, 0) / this.maxPages;
+  }
+
+  get pages(): PageCounts {
+    return this.#memory.counts;
   }
 
   ownerOf(slot: number): Sequence | null {

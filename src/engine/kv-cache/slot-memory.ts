@@ -1,4 +1,5 @@
 import { byLastUse, type Slot } from './slot.ts';
+import type { PageCounts } from './kv-cache.ts';
 import type { CacheOperation } from '../step.ts';
 
 export interface SlotMemoryOptions {
@@ -28,6 +29,17 @@ export class SlotMemory {
   /** Pages that may be backed by memory. */
   get numResidentPages(): number {
     return this.#numResidentPages;
+  }
+
+  get counts(): PageCounts {
+    const { slots, pageLength, maxPages } = this.#options;
+    let [running, kept] = [0, 0];
+    for (const { owner, livePages } of slots) {
+      if (owner === null) kept += livePages;
+      else running += livePages;
+    }
+    const bySlot = slots.map(({ livePages }) => livePages);
+    return { length: pageLength, total: maxPages, running, kept, bySlot };
   }
 
   /** Pages that hold that many tokens. */

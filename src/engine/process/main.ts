@@ -68,7 +68,7 @@ function iterate(): void {
   const outputs = [...rejected.splice(0), ...engine.step()];
   const blocks = blockLog?.drain() ?? [];
   if (blocks.length > 0) post({ type: 'blocks', events: blocks });
-  post(toStepMessage(outputs, engine.stats));
+  post(toStepMessage(outputs, engine.stats, engine.takeRecord()));
   if (!engine.hasWork) return;
   looping = true;
   setImmediate(iterate);
@@ -92,6 +92,9 @@ function handle(command: EngineCommand): void {
       break;
     case 'inspect':
       post({ type: 'slots', slots: engine?.slots ?? [] });
+      break;
+    case 'watch':
+      engine?.watch(command.every);
       break;
     case 'shutdown':
       process.exit(0);

@@ -71,6 +71,8 @@ export type EngineCommand =
   | { readonly type: 'abort'; readonly ids: readonly number[] }
   /** Say what the slots are at, after the step that runs. */
   | { readonly type: 'inspect' }
+  /** Send records of steps with them: of one step in so many, or no longer. */
+  | { readonly type: 'watch'; readonly every: number | null }
   | { readonly type: 'shutdown' };
 
 export type EngineMessage =

@@ -4,6 +4,7 @@
  */
 import type { TokenOutput } from '../request.ts';
 import type { EngineStats } from '../stats.ts';
+import type { StepRecord } from '../tap/step-record.ts';
 
 /** What the first and the last token of a sequence have besides, and those with log-probabilities. */
 export type TokenDetails = Omit<TokenOutput, 'id' | 'tokenId'>;
@@ -15,6 +16,8 @@ export interface StepMessage {
   /** In order of their tokens' places. Most tokens have none. */
   readonly details: readonly PlacedDetails[];
   readonly stats: EngineStats;
+  /** Left out while nobody watches. */
+  readonly record?: StepRecord;
 }
 
 interface PlacedDetails {
@@ -23,7 +26,11 @@ interface PlacedDetails {
   readonly details: TokenDetails;
 }
 
-export function toStepMessage(outputs: readonly TokenOutput[], stats: EngineStats): StepMessage {
+export function toStepMessage(
+  outputs: readonly TokenOutput[],
+  stats: EngineStats,
+  record: StepRecord | null = null,
+): StepMessage {
   const tokens = new Float64Array(outputs.length * 2);
   const placed: PlacedDetails[] = [];
   for (const [place, output] of outputs.entries()) {
@@ -33,7 +40,8 @@ export function toStepMessage(outputs: readonly TokenOutput[], stats: EngineStat
     const { id: _id, tokenId: _tokenId, ...details } = output;
     placed.push({ place, details });
   }
-  return { type: 'step', tokens, details: placed, stats };
+  const message: StepMessage = { type: 'step', tokens, details: placed, stats };
+  return record === null ? message : { ...message, record };
 }
 
 function isPlain({ finishReason, numCachedTokens, logprobs, promptLogprobs, values }: TokenOutput) {

@@ -16,6 +16,7 @@ import { BackgroundPrefill } from './background-prefill.ts';
 import { DEFAULT_PREFILL_POLICY, PrefillBudget, type PrefillPolicy } from './prefill-budget.ts';
 import { isDecoding, numWantedTokens, planPrefill } from './prefill-planner.ts';
 import { PrefixCounts } from './prefix-counts.ts';
+import { SentBack, type SentBackFor, type SentBackSequence } from './sent-back.ts';
 import { insertInOrder } from './sequence-order.ts';
 import { JOINING_SHARE, lastToYield, latestTier, shortest, tierOf } from './tiers.ts';
 
@@ -54,7 +55,7 @@ export class Scheduler {
   /** With a slot, in order. */
   readonly #running: Sequence[] = [];
   readonly #background: BackgroundPrefill;
-  readonly #sentBack = { numPreemptions: 0, numYields: 0 };
+  readonly #sentBack = new SentBack();
   readonly #prefixes = new PrefixCounts();
 
   /** @param drafter without it every step gives a sequence one token at most */
@@ -86,6 +87,11 @@ export class Scheduler {
     return this.#running;
   }
 
+  /** Who gave up its slot in the last plan. */
+  get sentBack(): readonly SentBackSequence[] {
+    return this.#sentBack.inPlan;
+  }
+
   get hasWork(): boolean {
     return this.#hasRequests || this.#background.hasWork;
   }
@@ -96,11 +102,7 @@ export class Scheduler {
   }
 
   get counters() {
-    return {
-      ...this.#sentBack,
-      prefixCacheQueries: this.#prefixes.queries,
-      prefixCacheHits: this.#prefixes.hits,
-    };
+    return { ...this.#sentBack.counters, ...this.#prefixes.counters };
   }
 
   add(sequence: Sequence): void {
@@ -124,6 +126,7 @@ export class Scheduler {
 
   /** The next step, or null when there is nothing to do. */
   plan(): StepPlan | null {
+    this.#sentBack.beginPlan();
     if (!this.#hasRequests) return this.#background.plan();
     this.#background.suspend();
     this.#growDecoding();
@@ -181,7 +184,7 @@ export class Scheduler {
       if (!isDecoding(sequence)) continue;
       while (!this.#kvCache.grow(sequence, sequence.numTokens)) {
         const last = this.#running.at(-1) ?? sequence;
-        this.#sendBack(last, 'numPreemptions');
+        this.#sendBack(last, 'memory');
         if (last === sequence) return;
       }
     }
@@ -191,10 +194,10 @@ export class Scheduler {
    * Takes a sequence's slot. Its tokens stay; their keys and values are computed again later, as far as
    * there is no memory to keep them.
    */
-  #sendBack(sequence: Sequence, count: 'numPreemptions' | 'numYields'): void {
-    this.#release(sequence, count === 'numYields');
+  #sendBack(sequence: Sequence, reason: SentBackFor): void {
+    this.#sentBack.add(sequence, reason);
+    this.#release(sequence, reason === 'class');
     sequence.numComputedTokens = 0;
-    this.#sentBack[count]++;
     insertInOrder(this.#waiting, sequence);
   }
 
@@ -204,7 +207,7 @@ export class Scheduler {
       const tier = latestTier(this.#running, this.#decodeMs(this.#running));
       const last = lastToYield(this.#running, tier);
       if (!last) return;
-      this.#sendBack(last, 'numYields');
+      this.#sendBack(last, 'class');
     }
   }
 
@@ -255,7 +258,7 @@ export class Scheduler {
       if (!isFull && this.#kvCache.reserve(sequence, this.#running.length)) return true;
       const last = this.#running.findLast((other) => tierOf(other) > tierOf(sequence));
       if (!last) return false;
-      this.#sendBack(last, 'numYields');
+      this.#sendBack(last, 'class');
     }
   }
 

@@ -2,7 +2,6 @@ import type { EngineRequest } from '../../engine/request.ts';
 import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import type { EngineInfo, EngineMessage, EngineOptions } from '../../engine/process/protocol.ts';
-import { forEachToken, type TokenDetails } from '../../engine/process/step-message.ts';
 import { coalesced } from './coalesced.ts';
 import { CrashBreaker } from './crash-breaker.ts';
 import {
@@ -10,9 +9,8 @@ import {
   EngineError,
   type EngineState,
   EngineUnavailableError,
-  failureOf,
   IDLE_STATS,
-  SlowReaderError,
+  type StepListener,
   type TokenBatch,
 } from './engine-contract.ts';
 import { EngineLauncher } from './engine-launcher.ts';
@@ -21,7 +19,8 @@ import type { EngineHandle, EngineProcessEvents } from './engine-process.ts';
 import { LiveRequests } from './live-requests.ts';
 import { sendRequests } from './send-requests.ts';
 import { SlotInquiries } from './slot-inquiries.ts';
-import type { TokenStream } from './token-stream.ts';
+import { StepDelivery } from './step-delivery.ts';
+import { StepWatch } from './step-watch.ts';
 
 /** How often the watchdog looks. */
 const WATCH_MS = 500;
@@ -40,6 +39,11 @@ export class EngineClient implements Engine {
   readonly #live = new LiveRequests();
   readonly #launcher: EngineLauncher;
   readonly #inquiries = new SlotInquiries();
+  readonly #delivery = new StepDelivery(this.#live, this.#breaker);
+  readonly #watchers = new StepWatch(
+    (command) => this.#state === 'ready' && this.#process?.send(command),
+    (id) => this.#live.get(id)?.request,
+  );
   readonly #listeners = new Set<(stats: EngineStats) => void>();
   #options: EngineOptions | undefined;
   #process: EngineHandle | undefined;
@@ -56,8 +60,6 @@ export class EngineClient implements Engine {
   #retryAt = 0;
   /** Why the process ends, if it said so. */
   #lastWords: string | undefined;
-  /** Streams that have tokens of the step at hand. */
-  readonly #fed = new Set<TokenStream>();
   /** Requests that ended before the engine ended them. */
   readonly #aborted: number[] = [];
   /** The choices of a request come one by one, at once. */
@@ -86,6 +88,10 @@ export class EngineClient implements Engine {
     return this.#numCrashes;
   }
 
+  get instances(): readonly [this] {
+    return [this];
+  }
+
   get silentMs(): number {
     const hasWork = this.#state === 'ready' && this.#live.size > 0;
     return hasWork ? performance.now() - this.#heardAt : 0;
@@ -105,6 +111,10 @@ export class EngineClient implements Engine {
     return () => this.#listeners.delete(listener);
   }
 
+  watchSteps(listener: StepListener, every: number): () => void {
+    return this.#watchers.add(listener, every);
+  }
+
   /**
    * Starts the process and loads the model. Requests may be submitted before: they wait.
    * @throws EngineError when the engine can't load the model
@@ -122,7 +132,7 @@ export class EngineClient implements Engine {
 
   /** Ends the process; requests still under way fail. */
   async stop(): Promise<void> {
-    this.#state = 'stopped';
+    this.#become('stopped');
     clearInterval(this.#watchdog);
     clearTimeout(this.#pause);
     this.#live.failAll(new EngineError('the engine was stopped'));
@@ -170,7 +180,8 @@ export class EngineClient implements Engine {
 
   #ready(info: EngineInfo): void {
     this.#info = info;
-    this.#state = 'ready';
+    this.#become('ready');
+    this.#watchers.started();
     this.#heardAt = performance.now();
     if (this.#process) this.#launcher.keep(this.#process, info.sharedMemoryFd);
     this.#process?.send({ type: 'resume', requests: this.#live.handOver() });
@@ -213,30 +224,13 @@ export class EngineClient implements Engine {
       case 'step':
         this.#heardAt = performance.now();
         this.#stats = message.stats;
-        forEachToken(message, this.#deliver);
-        // All tokens of the step are there.
-        for (const stream of this.#fed) stream.flush();
-        this.#fed.clear();
+        if (message.record) this.#watchers.stepped(message.record);
+        this.#delivery.deliver(message);
         this.#handOver();
         for (const listener of this.#listeners) listener(message.stats);
         break;
     }
   }
-
-  readonly #deliver = (id: number, tokenId: number, details: TokenDetails | null): void => {
-    const live = this.#live.get(id);
-    // Aborted while its last step ran.
-    if (!live) return;
-    if (details !== null && details.finishReason !== null) this.#live.delete(id);
-    if (details?.finishReason === 'error') {
-      live.stream.fail(failureOf(details));
-      return;
-    }
-    this.#breaker.progressed();
-    this.#live.progressed(live, tokenId);
-    this.#fed.add(live.stream);
-    if (!live.stream.push(tokenId, details)) live.stream.abort(new SlowReaderError());
-  };
 
   #exited(description: string): void {
     this.#clientOptions.blocks?.cleared();
@@ -258,13 +252,13 @@ export class EngineClient implements Engine {
   }
 
   #recover(): void {
-    this.#state = 'recovering';
+    this.#become('recovering');
     if (this.#options) this.#launch(this.#options);
   }
 
   /** Opens the breaker: nothing new is accepted until it is worth another try. */
   #pauseFor(pauseMs: number): void {
-    this.#state = 'failed';
+    this.#become('failed');
     const error = new EngineUnavailableError(pauseMs / 1000);
     for (const { stream } of this.#live.paused()) stream.fail(error);
     this.#retryAt = performance.now() + pauseMs;
@@ -292,8 +286,13 @@ export class EngineClient implements Engine {
     throw new EngineUnavailableError((this.#retryAt - performance.now()) / 1000);
   }
 
+  #become(state: EngineState): void {
+    this.#state = state;
+    this.#watchers.became(state, this.#live.size);
+  }
+
   #fail(error: EngineError): void {
-    this.#state = 'failed';
+    this.#become('failed');
     this.#started?.reject(error);
     this.#live.failAll(error);
   }

@@ -5,6 +5,7 @@ import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import type { TokenDetails } from '../../engine/process/step-message.ts';
 import type { EngineInfo } from '../../engine/process/protocol.ts';
+import type { StepRecord } from '../../engine/tap/step-record.ts';
 
 /** Tokens that arrived since the consumer last looked: one per iteration, more when it fell behind. */
 export interface TokenBatch {
@@ -96,6 +97,29 @@ export interface BlockListener {
   cleared(): void;
 }
 
+/** Watches what an engine does, iteration by iteration. */
+export interface StepListener {
+  /**
+   * @param requestOf the request of an id in the record; undefined if it was given up meanwhile
+   * @param instance which of the model's processes it is, from 0 on
+   */
+  stepped(
+    record: StepRecord,
+    requestOf: (id: number) => EngineRequest | undefined,
+    instance: number,
+  ): void;
+  /** The process crashed, is back, or is stopped. @param numUnfinished requests that it has then */
+  became(state: EngineState, numUnfinished: number, instance: number): void;
+}
+
+/** One process of an engine. */
+export interface EngineInstanceState {
+  readonly state: EngineState;
+  /** Known once `state` has been `ready`. */
+  readonly info: EngineInfo;
+  readonly numCrashes: number;
+}
+
 export interface Engine {
   readonly state: EngineState;
   /** Known once `state` has been `ready`. */
@@ -109,6 +133,14 @@ export interface Engine {
   inspect(): Promise<readonly SlotState[]>;
   /** Calls `listener` after every iteration; returns a function that stops it. */
   onStep(listener: (stats: EngineStats) => void): () => void;
+  /**
+   * Has the engine make records of its steps, which it does for nobody else.
+   * @param every of one step in so many, by their numbers
+   * @returns ends it
+   */
+  watchSteps(listener: StepListener, every: number): () => void;
+  /** Each of its processes, for those who watch. */
+  readonly instances: readonly EngineInstanceState[];
   /**
    * Runs one request. Ending the iteration early (break, return, throw) or aborting the signal
    * frees its slot at the next step; on abort the iteration throws the signal's reason.

@@ -10,6 +10,7 @@ import {
   type Engine,
   type EngineState,
   IDLE_STATS,
+  type StepListener,
   type TokenBatch,
 } from './engine-contract.ts';
 import { PrefixAffinity } from './prefix-affinity.ts';
@@ -117,6 +118,25 @@ export class EngineInstances implements Engine {
     return () => {
       for (const stop of stops) stop();
     };
+  }
+
+  watchSteps(listener: StepListener, every: number): () => void {
+    const stops = this.#clients.map((client, instance) =>
+      client.watchSteps(
+        {
+          stepped: (record, requestOf) => listener.stepped(record, requestOf, instance),
+          became: (state, numUnfinished) => listener.became(state, numUnfinished, instance),
+        },
+        every,
+      ),
+    );
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  get instances(): readonly EngineClient[] {
+    return this.#clients;
   }
 
   /** @throws EngineError when one of them can't load the model; then all are stopped */

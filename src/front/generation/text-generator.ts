@@ -195,6 +195,10 @@ class TextGeneration implements GenerationDeltas {
       badWords: request.badWords,
       logprobs: request.logprobs,
       promptLogprobs: request.promptLogprobs,
+      label: {
+        requestId: request.record?.requestId ?? null,
+        serviceClass: serviceClass?.name ?? null,
+      },
       ...(request.readout === undefined ? {} : { readout: request.readout }),
     };
   }

@@ -72,6 +72,7 @@ export async function startGeneration(
     first?.timeoutMs ?? null,
   );
   const { record } = caller;
+  record.requestId = caller.requestId ?? null;
   record.asked = factsOf(context, request, operation);
   record.numPromptTokens = countPromptTokens(request.prompts);
   if (context.config.logPrompts)
@@ -103,7 +104,7 @@ export async function startGeneration(
     await settle?.(0);
     throw error;
   }
-  const { request: running, remove } = listed(context, request, caller, ending);
+  const { request: running, remove } = listed(context, granted, caller, ending);
   return watchStream(withFirst(next, deltas), {
     onValue(delta) {
       const { tokenIds, numCachedTokens, choice = 0 } = delta;
@@ -196,6 +197,7 @@ function listed(
     id: requestId,
     client,
     model: model.id,
+    serviceClass: prompts[0]?.serviceClass?.name ?? null,
     promptTokens: countPromptTokens(prompts),
     startedAt: performance.now(),
     state: () => record.state,

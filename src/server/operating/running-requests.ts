@@ -9,6 +9,7 @@ export interface RunningRequest {
   /** Whose it is; empty on a server without keys. */
   readonly client: string;
   readonly model: string;
+  readonly serviceClass: string | null;
   /** Of all its prompts. */
   readonly promptTokens: number;
   /** Time of `performance.now()`. */

@@ -1,6 +1,6 @@
 import { PagePool, type Predecessor } from './page-pool.ts';
 import type { BlockLog } from '../../kv-cache/block-log.ts';
-import type { KvCache } from '../../kv-cache/kv-cache.ts';
+import type { KvCache, PageCounts } from '../../kv-cache/kv-cache.ts';
 import { PUBLIC_SALT } from '../../request.ts';
 import type { Sequence } from '../../sequence.ts';
 import type { CacheOperation } from '../../step.ts';
@@ -64,6 +64,12 @@ export class PagedKvCache implements KvCache {
 
   get usage(): number {
     return 1 - this.pool.numFree / this.pool.numPages;
+  }
+
+  get pages(): PageCounts {
+    const { numPages: total, numFree, numCached: kept } = this.pool;
+    const bySlot = this.#entries.map((entry) => entry?.pages.length ?? 0);
+    return { length: this.pageLength, total, running: total - numFree, kept, bySlot };
   }
 
   get maxTokens(): number {

@@ -1,5 +1,6 @@
 import { statusQuery } from '../../schemas/admin.ts';
 import { documentedBodies } from '../documented-bodies.ts';
+import { stepsQuery } from '../../schemas/steps.ts';
 import type { Operation } from '../operation.ts';
 
 export const OPERATING_OPERATIONS: readonly Operation[] = [
@@ -131,6 +132,16 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     path: '/slots',
     tag: 'Operation',
     summary: "What each slot of the engines is at, without its text; the operator's",
+  },
+  {
+    method: 'get',
+    path: '/admin/steps',
+    tag: 'Operation',
+    summary: 'The running batch live: what each iteration computed in each slot, without its text',
+    notes:
+      "The operator's. Events until the client leaves: `start`, `engine`, `request`, `step`, `queue`, `lost`; see docs/operating.md. `model` is the first that is loaded if left out; `every` tells one in so many iterations.",
+    query: stepsQuery,
+    answerType: 'text/event-stream',
   },
   {
     method: 'get',

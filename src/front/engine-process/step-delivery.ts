@@ -1,0 +1,45 @@
+import {
+  forEachToken,
+  type StepMessage,
+  type TokenDetails,
+} from '../../engine/process/step-message.ts';
+import type { CrashBreaker } from './crash-breaker.ts';
+import { failureOf, SlowReaderError } from './engine-contract.ts';
+import type { LiveRequests } from './live-requests.ts';
+import type { TokenStream } from './token-stream.ts';
+
+/** Gives the tokens of each step to the streams of their requests. */
+export class StepDelivery {
+  readonly #live: LiveRequests;
+  readonly #breaker: Pick<CrashBreaker, 'progressed'>;
+  /** Streams that have tokens of the step at hand. */
+  readonly #fed = new Set<TokenStream>();
+
+  /** @param breaker told of each token: the process does its work */
+  constructor(live: LiveRequests, breaker: Pick<CrashBreaker, 'progressed'>) {
+    this.#live = live;
+    this.#breaker = breaker;
+  }
+
+  deliver(message: StepMessage): void {
+    forEachToken(message, this.#deliverToken);
+    // All tokens of the step are there.
+    for (const stream of this.#fed) stream.flush();
+    this.#fed.clear();
+  }
+
+  readonly #deliverToken = (id: number, tokenId: number, details: TokenDetails | null): void => {
+    const live = this.#live.get(id);
+    // Aborted while its last step ran.
+    if (!live) return;
+    if (details !== null && details.finishReason !== null) this.#live.delete(id);
+    if (details?.finishReason === 'error') {
+      live.stream.fail(failureOf(details));
+      return;
+    }
+    this.#breaker.progressed();
+    this.#live.progressed(live, tokenId);
+    this.#fed.add(live.stream);
+    if (!live.stream.push(tokenId, details)) live.stream.abort(new SlowReaderError());
+  };
+}
