@@ -3,9 +3,12 @@
  * with a machine's step costs in place of a model.
  *
  *   npm run simulate -- <experiment> [--machine <name>] [--requests <n>] [--load <x>] [--seed <n>]
- *                       [--policy <name>] [--svg <file>]
+ *                       [--policy <name>] [--svg <file>] [--record <file>]
  *   npm run simulate -- soak [--machine <name>] [--seconds 7200]
  *   npm run simulate -- fleet [flags: see fleet/main.ts]
+ *
+ * With --record the iterations of one --policy, from second --record-from on and --record-steps of them,
+ * are written as lines of JSON that the page /ui/batch replays.
  *
  * Without arguments it lists experiments and machines.
  */
@@ -17,6 +20,7 @@ import { fleet } from './fleet/main.ts';
 import type { Machine } from './machine.ts';
 import { type MachineName, MACHINES } from './machines.ts';
 import { plotSvg } from './plot.ts';
+import { openRecording } from './recorder.ts';
 import { printResults, type Result } from './report.ts';
 import { simulate } from './simulation.ts';
 import { soak } from './soak.ts';
@@ -34,6 +38,9 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '7200' },
     policy: { type: 'string' },
     svg: { type: 'string' },
+    record: { type: 'string' },
+    'record-from': { type: 'string', default: '0' },
+    'record-steps': { type: 'string', default: '2000' },
   },
 });
 
@@ -53,14 +60,26 @@ function run(experiment: Experiment, machine: Machine): Result[] {
   if (chosen.length === 0) {
     throw new Error(`the policies are ${variants.map((each) => each.name).join(', ')}`);
   }
+  const recording = openRecordingOf(chosen.map((each) => each.name));
   return chosen.map(({ name, policy }) => {
     const traffic = experiment.traffic({ machine, numRequests, load, seed });
     const start = performance.now();
-    const outcome = simulate({ machine, policy, traffic, seed });
+    const outcome = simulate({ machine, policy, traffic, seed, recorder: recording?.recorder });
+    recording?.close();
     const seconds = ((performance.now() - start) / 1000).toFixed(1);
     process.stderr.write(`${name}: ${(outcome.elapsedMs / 1000).toFixed(0)} s in ${seconds} s\n`);
     return { name, outcome };
   });
+}
+
+/** @throws Error where it would have several policies in it */
+function openRecordingOf(policies: readonly string[]) {
+  const { record } = values;
+  if (record === undefined) return null;
+  if (policies.length > 1) throw new Error(`--record needs a --policy: ${policies.join(', ')}`);
+  const fromMs = 1000 * z.coerce.number().min(0).parse(values['record-from']);
+  const maxSteps = count.parse(values['record-steps']);
+  return openRecording(record, { name: `${values.machine}, ${policies[0]}`, fromMs, maxSteps });
 }
 
 function svgOf(title: string, results: readonly Result[]): string {

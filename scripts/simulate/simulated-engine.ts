@@ -6,16 +6,26 @@ import { BLOCK_SIZE } from '../../src/engine/kv-cache/prefix-index.ts';
 import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import type { SampledSegment, StepPlan } from '../../src/engine/step.ts';
+import { StepTap } from '../../src/engine/tap/step-tap.ts';
 import type { Random } from '../../src/bench/random.ts';
+import type { TimedRun } from '../../src/engine/timed-run.ts';
 import { copyMs, type Machine, timedRunsOf } from './machine.ts';
 import { madeUpToken } from './made-up-tokens.ts';
 import type { Policy } from './policy.ts';
+import type { RecordedEngine, Recorder } from './recorder.ts';
 
 /** Steps scatter about what they should take, in terms of it. */
 const NOISE = 0.03;
 
 export interface SimulatedStep {
   readonly outputs: readonly TokenOutput[];
+  readonly durationMs: number;
+}
+
+/** A step before it is committed. */
+interface MadeStep {
+  readonly timedRuns: readonly TimedRun[];
+  readonly sampled: readonly SampledSegment[];
   readonly durationMs: number;
 }
 
@@ -28,6 +38,9 @@ export class SimulatedEngine {
   readonly #scheduler: Scheduler;
   readonly #layout: SlotLayout;
   readonly #priorityScale: number;
+  /** Takes records; null where nobody does. */
+  #record: ((plan: StepPlan, step: MadeStep) => void) | null = null;
+  #tap: StepTap | null = null;
   #numSteps = 0;
   #numSampled = 0;
   #numComputed = 0;
@@ -91,19 +104,55 @@ export class SimulatedEngine {
     this.#scheduler.abort(id);
   }
 
+  /**
+   * Has a recorder told of each step from now on.
+   * @param nowMs the virtual clock
+   * @returns tells it that the machine is gone
+   */
+  watch(
+    recorder: Recorder,
+    { instance, queue }: Pick<RecordedEngine, 'instance' | 'queue'>,
+    nowMs: () => number,
+  ): () => void {
+    const [scheduler, kvCache] = [this.#scheduler, this.#kvCache];
+    const { numSlots, maxPages } = kvCache;
+    const engine = { instance, queue, numSlots, kvCacheTokens: maxPages * BLOCK_SIZE };
+    const requestOf = (id: number) =>
+      [...scheduler.running, ...scheduler.waiting].find((each) => each.id === id)?.request;
+    // The clock stands still while a step is made.
+    let elapsedMs = 0;
+    const now = () => nowMs() + elapsedMs;
+    const tap = new StepTap({ scheduler, kvCache, costs: this.#costs, now }, 1);
+    this.#tap = tap;
+    this.#record = (plan, { timedRuns, sampled, durationMs }) => {
+      elapsedMs = durationMs;
+      tap.observe(plan, { timedRuns, logits: [], failures: [] }, { sampled, failures: [] });
+      elapsedMs = 0;
+      const record = tap.take();
+      if (record !== null) recorder.stepped(engine, record, requestOf);
+    };
+    recorder.became(engine, 'ready', nowMs());
+    return () => recorder.became(engine, 'recovering', nowMs());
+  }
+
   /** One iteration: the engine's own loop without a model. Null when there is nothing to do. */
   step(): SimulatedStep | null {
+    this.#tap?.begin(this.#numSteps);
     const plan = this.#scheduler.plan();
     if (!plan) return null;
     const { costs } = this.#machine;
     const runs = this.#layout.runsOf(plan.segments);
-    let durationMs = copyMs(costs, [...plan.cacheOperations, ...runs.cacheOperations]);
-    for (const run of timedRunsOf(costs, runs)) {
-      const ms = run.ms * this.#noise();
-      this.#costs.observe({ ...run, ms });
-      durationMs += ms;
-    }
+    const timedRuns = timedRunsOf(costs, runs).map((run) => ({
+      ...run,
+      ms: run.ms * this.#noise(),
+    }));
+    const durationMs = timedRuns.reduce(
+      (sum, { ms }) => sum + ms,
+      copyMs(costs, [...plan.cacheOperations, ...runs.cacheOperations]),
+    );
     const sampled = sample(plan);
+    this.#record?.(plan, { timedRuns, sampled, durationMs });
+    for (const run of timedRuns) this.#costs.observe(run);
     const outputs = this.#scheduler.commit(plan, { sampled, failures: [] });
     this.#numSteps++;
     this.#numSampled += sampled.length;

@@ -2,11 +2,13 @@ import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import { AGING_MS } from '../../src/engine/request.ts';
 import { FairQueue } from '../../src/front/queue/fair-queue.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
+import { LIMITS } from '../../src/limits.ts';
 import { TierCounts } from '../../src/front/queue/tier-counts.ts';
 import type { EventQueue } from './event-queue.ts';
 import { madeUpToken } from './made-up-tokens.ts';
 import type { Metrics, Timeline } from './metrics.ts';
 import type { Policy } from './policy.ts';
+import type { RecordedEngine } from './recorder.ts';
 import type { SimulatedRequest, Traffic } from './traffic.ts';
 
 /** From one process to the other: what is decided on a step's outcome misses the next step. */
@@ -23,6 +25,7 @@ export interface EnginePort {
 interface Live {
   readonly request: SimulatedRequest;
   readonly timeline: Timeline;
+  readonly arrivedAt: number;
   numTokens: number;
   holdsPlace: boolean;
 }
@@ -73,6 +76,20 @@ export class SimulatedFront {
     return this.#queue.size;
   }
 
+  /** Those that wait, for a recorder. */
+  queue(): ReturnType<RecordedEngine['queue']> {
+    const first = [...this.#live].filter(([, { holdsPlace }]) => !holdsPlace);
+    return {
+      num_waiting: this.#queue.size,
+      requests: first.slice(0, LIMITS.watchedQueue).map(([id, { request, arrivedAt }]) => ({
+        request_id: nameOf(id, request),
+        class: request.group,
+        prompt_tokens: request.promptTokenIds.length,
+        waited_ms: this.#events.nowMs - arrivedAt,
+      })),
+    };
+  }
+
   /** Arrived, and neither done nor given up. */
   get numOutstanding(): number {
     return this.#numOutstanding;
@@ -99,7 +116,8 @@ export class SimulatedFront {
   ): void {
     if (request.group === this.#policy.without) return;
     const id = this.#nextId++;
-    const live = { request, timeline, numTokens: 0, holdsPlace: false };
+    const arrivedAt = this.#events.nowMs;
+    const live = { request, timeline, arrivedAt, numTokens: 0, holdsPlace: false };
     this.#live.set(id, live);
     this.#numOutstanding++;
     this.#queue.enqueue(() => Promise.resolve(this.#submit(id, live)), {
@@ -172,7 +190,8 @@ export class SimulatedFront {
     live.holdsPlace = true;
     this.#taken.add(service.tier, 1);
     const arrivalMs = this.#events.nowMs;
-    const fields = { id, promptTokenIds, maxTokens, priority, arrivalMs };
+    const label = { requestId: nameOf(id, live.request), serviceClass: live.request.group };
+    const fields = { id, promptTokenIds, maxTokens, priority, arrivalMs, label };
     const request = engineRequest({ ...fields, ...service });
     this.#events.schedule(arrivalMs + MESSAGE_MS, () => this.#engine.add(request));
   }
@@ -207,4 +226,8 @@ export class SimulatedFront {
   #serviceOf({ service }: SimulatedRequest): NonNullable<SimulatedRequest['service']> {
     return (this.#policy.hasClasses ? service : undefined) ?? { tier: 0, targetItlMs: null };
   }
+}
+
+function nameOf(id: number, { client, group }: SimulatedRequest): string {
+  return `${client || group}-${id}`;
 }

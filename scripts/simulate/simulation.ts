@@ -4,6 +4,7 @@ import { EventQueue } from './event-queue.ts';
 import type { Machine } from './machine.ts';
 import { Metrics } from './metrics.ts';
 import type { Policy } from './policy.ts';
+import type { Recorder } from './recorder.ts';
 import { SimulatedEngine } from './simulated-engine.ts';
 import { SimulatedFront } from './simulated-front.ts';
 import type { Traffic } from './traffic.ts';
@@ -13,6 +14,8 @@ export interface SimulationOptions {
   readonly policy: Policy;
   readonly traffic: readonly Traffic[];
   readonly seed: number;
+  /** Told of each step; nobody is if left out. */
+  readonly recorder?: Recorder | undefined;
   /** Told every so often how far the virtual clock is. */
   readonly onProgress?: (nowMs: number) => void;
 }
@@ -37,6 +40,8 @@ export function simulate(options: SimulationOptions): Outcome {
   const priorityScale = policy.agingMs / AGING_MS;
   const engine = new SimulatedEngine(machine, policy, priorityScale, new Random(seed));
   const front = new SimulatedFront(events, engine, metrics, policy, machine.maxNumSeqs);
+  const recorded = { instance: 0, queue: () => front.queue() };
+  if (options.recorder) engine.watch(options.recorder, recorded, () => events.nowMs);
   for (const each of traffic) front.play(each);
   for (let steps = 1; ; steps++) {
     const step = engine.step();

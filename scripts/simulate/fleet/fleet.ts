@@ -2,6 +2,7 @@ import { Random } from '../../../src/bench/random.ts';
 import { EventQueue } from '../event-queue.ts';
 import { Metrics, type Timeline } from '../metrics.ts';
 import { DEFAULT_POLICY } from '../policy.ts';
+import type { Recorder } from '../recorder.ts';
 import type { SimulatedRequest } from '../traffic.ts';
 import { PICKERS } from './pickers.ts';
 import { Replica } from './replica.ts';
@@ -14,6 +15,8 @@ export interface FleetOptions extends FleetLoad {
   readonly seed: number;
   /** Replicas that die, each at its own time. */
   readonly failures: number;
+  /** Told of each replica's steps; nobody is if left out. */
+  readonly recorder?: Recorder | undefined;
 }
 
 export interface FleetOutcome {
@@ -49,7 +52,9 @@ export function simulateFleet(options: FleetOptions): FleetOutcome {
   const route = (request: SimulatedRequest, timeline?: Timeline): void => {
     picker.pick(request, up, events.nowMs).arrive(request, timeline);
   };
-  const parts = { events, metrics, machine, policy: DEFAULT_POLICY, random: noise, route };
+  const policy = DEFAULT_POLICY;
+  const { recorder } = options;
+  const parts = { events, metrics, machine, policy, random: noise, route, recorder };
   const start = (index: number) => new Replica(index, parts);
   let up: readonly Replica[] = Array.from({ length: numReplicas }, (_, index) => start(index));
 

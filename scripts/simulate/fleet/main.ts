@@ -3,6 +3,7 @@
  *
  *   npm run simulate -- fleet [--replicas 10,100] [--shape diurnal] [--failures 0] [--load 1]
  *                             [--seconds 120] [--machine <name>] [--seed <n>] [--svg <file>]
+ *                             [--policy <balancer> --record <file>]
  */
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -10,6 +11,7 @@ import { z } from 'zod';
 import { printTable } from '../../bench/lib/table.ts';
 import { type MachineName, MACHINES } from '../machines.ts';
 import { plotSvg } from '../plot.ts';
+import { openRecording } from '../recorder.ts';
 import { type FleetOutcome, type PickerName, simulateFleet } from './fleet.ts';
 import { PICKERS } from './pickers.ts';
 import { type Shape, SHAPES } from './traffic.ts';
@@ -25,6 +27,8 @@ const schema = z.object({
   seed: count,
   policy: z.enum(Object.keys(PICKERS) as [PickerName]).optional(),
   svg: z.string().optional(),
+  record: z.string().optional(),
+  'record-steps': count,
 });
 
 export async function fleet(args: readonly string[]): Promise<void> {
@@ -40,9 +44,18 @@ export async function fleet(args: readonly string[]): Promise<void> {
       seed: { type: 'string', default: '1' },
       policy: { type: 'string' },
       svg: { type: 'string' },
+      record: { type: 'string' },
+      'record-steps': { type: 'string', default: '5000' },
     },
   });
-  const { machine: machineName, replicas, policy, svg, ...load } = schema.parse(values);
+  const { machine: machineName, replicas, policy, svg, record, ...rest } = schema.parse(values);
+  const { 'record-steps': maxSteps, ...load } = rest;
+  if (record !== undefined && (policy === undefined || replicas.length > 1)) {
+    throw new Error('--record needs a --policy and one number of --replicas');
+  }
+  const recorded = `${replicas[0]} replicas, ${policy}`;
+  const recording =
+    record === undefined ? null : openRecording(record, { name: recorded, fromMs: 0, maxSteps });
   const machine = MACHINES[machineName];
   const names = Object.keys(PICKERS) as PickerName[];
   console.log(
@@ -56,13 +69,20 @@ export async function fleet(args: readonly string[]): Promise<void> {
       .filter((name) => name === (policy ?? name))
       .map((picker) => {
         const start = performance.now();
-        const outcome = simulateFleet({ ...load, machine, numReplicas, picker });
+        const outcome = simulateFleet({
+          ...load,
+          machine,
+          numReplicas,
+          picker,
+          recorder: recording?.recorder,
+        });
         const seconds = ((performance.now() - start) / 1000).toFixed(1);
         process.stderr.write(`${numReplicas}, ${picker}: ${seconds} s\n`);
         return { name: picker, outcome };
       });
     rows.push(...last.map(({ name, outcome }) => [`${numReplicas}`, name, ...cells(outcome)]));
   }
+  recording?.close();
   printTable(HEADER, rows);
   if (svg !== undefined)
     await writeFile(svg, svgOf(`${replicas.at(-1)} replicas, ${load.shape}`, last));

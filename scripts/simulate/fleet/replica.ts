@@ -4,6 +4,7 @@ import type { EventQueue } from '../event-queue.ts';
 import type { Machine } from '../machine.ts';
 import type { Metrics, Timeline } from '../metrics.ts';
 import type { Policy } from '../policy.ts';
+import type { Recorder } from '../recorder.ts';
 import { SimulatedEngine } from '../simulated-engine.ts';
 import { SimulatedFront } from '../simulated-front.ts';
 import type { SimulatedRequest } from '../traffic.ts';
@@ -16,6 +17,8 @@ export interface ReplicaParts {
   readonly random: Random;
   /** Where clients send what comes next. */
   readonly route: (request: SimulatedRequest) => void;
+  /** Told of each step; nobody is if left out. */
+  readonly recorder?: Recorder | undefined;
 }
 
 /** What a scrape of its metrics says. */
@@ -30,10 +33,12 @@ export class Replica {
   readonly #events: EventQueue;
   readonly #engine: SimulatedEngine;
   readonly #front: SimulatedFront;
+  readonly #recordCrash: (() => void) | undefined;
   #isStepping = false;
   #isGone = false;
 
-  constructor(index: number, { events, metrics, machine, policy, random, route }: ReplicaParts) {
+  constructor(index: number, parts: ReplicaParts) {
+    const { events, metrics, machine, policy, random, route, recorder } = parts;
     this.index = index;
     this.#events = events;
     this.#engine = new SimulatedEngine(machine, policy, policy.agingMs / AGING_MS, random);
@@ -47,6 +52,9 @@ export class Replica {
     };
     const { maxNumSeqs } = machine;
     this.#front = new SimulatedFront(events, port, metrics, policy, maxNumSeqs, route);
+    const queue = () => this.#front.queue();
+    const recorded = { instance: index, queue };
+    this.#recordCrash = recorder && this.#engine.watch(recorder, recorded, () => events.nowMs);
   }
 
   /** Requests that it has, waiting or running. */
@@ -69,6 +77,7 @@ export class Replica {
   /** @returns what was not begun */
   fail(): { readonly request: SimulatedRequest; readonly timeline: Timeline }[] {
     this.#isGone = true;
+    this.#recordCrash?.();
     return this.#front.fail();
   }
 
