@@ -1,33 +1,21 @@
 import type { BenchmarkRun } from './benchmark.ts';
+import { htmlDocument, section } from './html/document.ts';
 import { escapeHtml } from './html/escape.ts';
 import { formatMs, latencyPlots, overTimePlots, ratePlots } from './html/plots.ts';
-import { STYLE } from './html/style.ts';
 import { timeline } from './html/timeline.ts';
 import { arrivalLabel, LATENCY_TITLES } from './labels.ts';
 import { LATENCY_NAMES } from './bench-metrics.ts';
 import type { ReportContext } from './report-json.ts';
 
-/**
- * One document that needs nothing else: no script, no font, no network. Well-formed XML after the
- * doctype, so that it can be checked.
- * @param runs in the order of rising rates
- */
+/** @param runs in the order of rising rates */
 export function toHtml(runs: readonly BenchmarkRun[], context: ReportContext): string {
-  const title = `Load test of ${context.model}`;
-  return [
-    '<!doctype html>',
-    '<html lang="en"><head><meta charset="utf-8"/>',
-    '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
-    `<title>${escapeHtml(title)}</title><style>${STYLE}</style></head><body>`,
-    `<h1>${escapeHtml(title)}</h1>`,
-    `<p class="facts">${escapeHtml(facts(runs, context))}</p>`,
+  return htmlDocument(`Load test of ${context.model}`, facts(runs, context), [
     ...(runs.length === 1 ? runs.map(tiles) : []),
     section('Latency', 'plots', latencyPlots(runs)),
     section('Against the request rate', 'plots', ratePlots(runs)),
     ...runs.map((run) => runSection(run, runs.length > 1)),
     section('Figures', '', [figures(runs)]),
-    '</body></html>\n',
-  ].join('\n');
+  ]);
 }
 
 function facts(runs: readonly BenchmarkRun[], context: ReportContext): string {
@@ -79,12 +67,6 @@ function errorList({ records }: BenchmarkRun): string {
   if (errors.size === 0) return '';
   const items = [...errors].slice(0, 5).map((error) => `<li>${escapeHtml(error)}</li>`);
   return `<ul class="errors">${items.join('')}</ul>`;
-}
-
-function section(title: string, className: string, parts: readonly string[]): string {
-  if (parts.length === 0) return '';
-  const body = `<div class="${className}">${parts.join('\n')}</div>`;
-  return `<section><h2>${escapeHtml(title)}</h2>${body}</section>`;
 }
 
 function figures(runs: readonly BenchmarkRun[]): string {

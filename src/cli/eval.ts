@@ -1,15 +1,16 @@
 import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { readEvalFile } from '../eval/eval-file.ts';
 import { encodeData, evaluateModel, type PrecisionReport } from '../eval/evaluate-model.ts';
 import { reportTable } from '../eval/report.ts';
-import { fileExists } from '../model/build/file-exists.ts';
 import { PRECISIONS } from '../model/build/manifest.ts';
 import { buildWithProgress } from './build-model.ts';
 import { UsageError } from './usage-error.ts';
-import { type ChosenModel, chooseModel } from './model-source.ts';
+import { count } from './flags/values.ts';
+import { compareVariants } from './compare.ts';
+import { OWN_DATA, ownData } from './eval-data.ts';
+import { chooseModel } from './model-source.ts';
 import { resolveKernels } from './kernels.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
@@ -24,9 +25,6 @@ const NAMES: readonly OptionName[] = [
   'threads',
 ];
 
-/** Evaluation data that comes with a model. */
-const OWN_DATA = 'eval.jsonl';
-
 const precisionName = z.enum(PRECISIONS, `expected one of ${PRECISIONS.join(', ')}`);
 
 const ownOptions = z.object({
@@ -36,7 +34,17 @@ const ownOptions = z.object({
     .pipe(z.array(precisionName).min(1)),
   data: z.string().min(1).optional(),
   json: z.boolean().default(false),
+  compare: z.array(z.string().min(1)).min(1).optional(),
+  rounds: count(1),
+  row: z.array(z.string().min(1)).default([]),
+  machine: z.string().min(1).optional(),
+  html: z.string().min(1).optional(),
+  saveResult: z.string().min(1).optional(),
 });
+
+/** What says nothing without `--compare`, and the other way round. */
+const OF_COMPARE = ['rounds', 'row', 'machine', 'html', 'saveResult'];
+const NOT_OF_COMPARE = ['precisions', 'model', 'maxNumSeqs'];
 
 /** `chairlift eval`: what each precision costs in accuracy, and what it gains. */
 export function evalCommand(): Command {
@@ -47,23 +55,52 @@ export function evalCommand(): Command {
       '--data <file>',
       `a text, or JSON lines of {"text"} and {"task", "prompt", "answer"} (default: ${OWN_DATA} next to the model)`,
     )
-    .option('--json', 'print JSON instead of a table');
-  return addOptions(command, NAMES).action(() => evaluatePrecisions(command));
+    .option('--json', 'print JSON instead of a table')
+    .option(
+      '--compare <variants...>',
+      'MODEL or MODEL:precision, each a row: request latency, requests/s, tokens/s, memory, size, accuracy',
+    )
+    .option('--rounds <n>', 'with --compare: times that each variant is measured, in turns', '3')
+    .option('--row <files...>', 'with --compare: saved results of other machines to show beside')
+    .option(
+      '--machine <name>',
+      'with --compare: what to call this machine (default: its processor)',
+    )
+    .option('--html <file>', 'with --compare: write a report with plots')
+    .option('--save-result <file>', 'with --compare: write all figures as JSON');
+  return addOptions(command, NAMES).action(() => evaluate(command));
 }
 
-async function evaluatePrecisions(command: Command): Promise<void> {
+async function evaluate(command: Command): Promise<void> {
   const own = ownOptions.safeParse(command.opts());
   if (!own.success) throw new UsageError(z.prettifyError(own.error));
+  const { compare } = own.data;
+  const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
+  const wrong = (compare ? NOT_OF_COMPARE : OF_COMPARE).find(isGiven);
+  if (wrong !== undefined) {
+    const flag = `--${wrong.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    throw new UsageError(
+      compare ? `${flag} does not go with --compare` : `${flag} is for --compare`,
+    );
+  }
+  if (compare) return compareVariants({ ...own.data, compare }, readOptions(command));
+  return evaluatePrecisions(own.data, command);
+}
+
+async function evaluatePrecisions(
+  own: z.output<typeof ownOptions>,
+  command: Command,
+): Promise<void> {
   const { kvCacheDtype, kernels, maxNumSeqs, threads, ...options } = readOptions(command);
   const chosen = await chooseModel({ ...options, precision: 'auto' }, async () => null);
-  const data = await readEvalFile(own.data.data ?? (await ownData(chosen)));
+  const data = await readEvalFile(own.data ?? (await ownData(chosen)));
   const text = {
     ...(await loadTextModel(chosen.text)),
     maxModelLen: chosen.decoder.config.maxPositionEmbeddings,
   };
   const encoded = encodeData(data, text);
   const reports: PrecisionReport[] = [];
-  for (const precision of own.data.precisions) {
+  for (const precision of own.precisions) {
     const { kind } = chosen.decoder;
     const formats =
       kind === 'buildable'
@@ -83,13 +120,7 @@ async function evaluatePrecisions(command: Command): Promise<void> {
       bar.stop();
     }
   }
-  console.log(own.data.json ? JSON.stringify(reports, null, 2) : reportTable(reports));
-}
-
-async function ownData({ name, text: { folder } }: ChosenModel): Promise<string> {
-  const path = join(folder ?? '.', OWN_DATA);
-  if (folder !== null && (await fileExists(path))) return path;
-  throw new UsageError(`model ${name} comes with no ${OWN_DATA}: give --data`);
+  console.log(own.json ? JSON.stringify(reports, null, 2) : reportTable(reports));
 }
 
 function progressBar(precision: string): SingleBar {

@@ -31,6 +31,20 @@ export async function withProgressBar<R>(
   }
 }
 
+/** A bar on stderr over so many steps, which its owner starts and stops. */
+export function stepsBar(what: string): SingleBar {
+  return new SingleBar(
+    {
+      format: `${what} |{bar}| {percentage}% {value}/{total}, {eta_formatted} left`,
+      noTTYOutput: true,
+      notTTYSchedule: 5000,
+      hideCursor: true,
+      clearOnComplete: true,
+    },
+    Presets.shades_classic,
+  );
+}
+
 function toMebibytes(bytes: number): number {
   return Math.round(bytes / 2 ** 20);
 }

@@ -1,4 +1,5 @@
 import type { PrecisionReport, TaskScore } from './evaluate-model.ts';
+import { markdownTable } from './markdown-table.ts';
 
 /** The reports as a Markdown table: a column for each precision. */
 export function reportTable(reports: readonly PrecisionReport[]): string {
@@ -34,34 +35,16 @@ export function reportTable(reports: readonly PrecisionReport[]): string {
     ...first.tasks.map(({ task }, i) => row(task, ({ tasks }) => share(tasks.slice(i, i + 1)))),
     ...(first.tasks.length > 1 ? [row('all tasks', ({ tasks }) => share(tasks))] : []),
   ];
-  return formatTable(rows);
+  return markdownTable(rows);
 }
 
 /** Share of correct answers over tasks, such as `74.5 % (149/200)`. */
-function share(tasks: readonly TaskScore[]): string {
+export function share(tasks: readonly TaskScore[]): string {
   const correct = tasks.reduce((sum, task) => sum + task.correct, 0);
   const cases = tasks.reduce((sum, task) => sum + task.cases, 0);
   return `${((100 * correct) / cases).toFixed(1)} % (${correct}/${cases})`;
 }
 
-function mebibytes(bytes: number): string {
+export function mebibytes(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-}
-
-function formatTable(rows: readonly (readonly string[])[]): string {
-  const [header = []] = rows;
-  const widths = header.map((_, column) =>
-    Math.max(...rows.map((cells) => cells[column]?.length ?? 0), 4),
-  );
-  const line = (cells: readonly string[]) => {
-    const padded = cells.map((cell, column) => {
-      const width = widths[column] ?? 0;
-      return column === 0 ? cell.padEnd(width) : cell.padStart(width);
-    });
-    return `| ${padded.join(' | ')} |`;
-  };
-  const rule = widths.map((width, column) =>
-    column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
-  );
-  return [line(header), line(rule), ...rows.slice(1).map((cells) => line(cells))].join('\n');
 }

@@ -7,6 +7,7 @@ import { toHtml } from '../../src/bench/report-html.ts';
 import { type ReportContext, toJson } from '../../src/bench/report-json.ts';
 import { toText } from '../../src/bench/report-text.ts';
 import { record } from './support/records.ts';
+import { checkWellFormed } from './support/well-formed.ts';
 
 const context: ReportContext = {
   url: 'http://127.0.0.1:8000/v1/completions',
@@ -80,21 +81,6 @@ describe('toText', () => {
     expect(text).toContain('1 failed: HTTP 500: <b>no</b>');
   });
 });
-
-/** Throws unless every element is closed in order and every attribute quoted. */
-function checkWellFormed(html: string): void {
-  const body = html.replace(/^<!doctype html>/, '').replace(/<style>.*?<\/style>/s, '');
-  const open: string[] = [];
-  for (const match of body.matchAll(/<(\/?)([a-z][a-z0-9]*)((?:\s[^<>]*?)?)(\/?)>|[<>]/g)) {
-    const [tag, closes, name, attributes = '', isEmpty] = match;
-    if (name === undefined) throw new Error(`a stray ${tag} at ${match.index}`);
-    const rest = attributes.replaceAll(/\s[a-z0-9:-]+="[^"<]*"/gi, '').trim();
-    if (rest !== '') throw new Error(`bad attributes in ${tag}`);
-    if (closes && open.pop() !== name) throw new Error(`${tag} closes nothing`);
-    if (!closes && !isEmpty) open.push(name);
-  }
-  if (open.length > 0) throw new Error(`not closed: ${open.join(', ')}`);
-}
 
 function captions(html: string): string[] {
   return Array.from(html.matchAll(/<figcaption>(.*?)<\/figcaption>/g), ([, text = '']) => text);

@@ -1,4 +1,5 @@
 import { escapeHtml } from './escape.ts';
+import { axisLabels, type Frame, frameOf, grid, round } from './frame.ts';
 import { formatTick, linearScale, logScale, type Scale } from './scale.ts';
 
 export type Point = readonly [x: number, y: number];
@@ -32,24 +33,10 @@ export interface PlotSpec {
   readonly height?: number;
 }
 
-const MARGIN = { top: 14, right: 18, bottom: 40, left: 62 } as const;
-
-interface Frame {
-  readonly left: number;
-  readonly right: number;
-  readonly top: number;
-  readonly bottom: number;
-}
-
 /** A line plot as a figure with an inline SVG. */
 export function linePlot(spec: PlotSpec): string {
   const { width = 380, height = 260, title, series } = spec;
-  const frame = {
-    left: MARGIN.left,
-    right: width - MARGIN.right,
-    top: MARGIN.top,
-    bottom: height - MARGIN.bottom,
-  };
+  const frame = frameOf(width, height);
   const [x, y] = scales(spec, frame);
   const svg = [
     `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeHtml(title)}">`,
@@ -75,30 +62,6 @@ function scales({ series, xScale, yMax }: PlotSpec, frame: Frame): [Scale, Scale
         )
       : linearScale(maxOf(0), xRange, { endsAtTick: false });
   return [x, linearScale(yMax ?? maxOf(1), [frame.bottom, frame.top])];
-}
-
-function grid(x: Scale, y: Scale, { left, right, top, bottom }: Frame): string {
-  const rows = y.ticks.map((tick) => {
-    const at = round(y.at(tick));
-    const label = `<text class="tick" x="${left - 8}" y="${at + 4}" text-anchor="end">${formatTick(tick)}</text>`;
-    return `<line class="grid" x1="${left}" x2="${right}" y1="${at}" y2="${at}"/>${label}`;
-  });
-  const columns = x.ticks.map((tick) => {
-    const at = round(x.at(tick));
-    const label = `<text class="tick" x="${at}" y="${bottom + 17}" text-anchor="middle">${formatTick(tick)}</text>`;
-    return `<line class="grid" x1="${at}" x2="${at}" y1="${top}" y2="${bottom}"/>${label}`;
-  });
-  const base = `<line class="axis" x1="${left}" x2="${right}" y1="${bottom}" y2="${bottom}"/>`;
-  return [...rows, ...columns, base].join('');
-}
-
-function axisLabels({ xLabel, yLabel }: PlotSpec, frame: Frame, height: number): string {
-  const x = (frame.left + frame.right) / 2;
-  const y = (frame.top + frame.bottom) / 2;
-  return (
-    `<text class="label" x="${x}" y="${height - 5}" text-anchor="middle">${escapeHtml(xLabel)}</text>` +
-    `<text class="label" transform="translate(13 ${y}) rotate(-90)" text-anchor="middle">${escapeHtml(yLabel)}</text>`
-  );
 }
 
 function markerLine({ x: value, label }: Marker, index: number, x: Scale, frame: Frame): string {
@@ -136,8 +99,4 @@ function legend(series: readonly Series[]): string {
     return `<li><span class="key" style="border-top:2px ${style} ${color}"></span>${escapeHtml(label)}</li>`;
   });
   return `<ul class="legend">${items.join('')}</ul>`;
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
 }

@@ -22,6 +22,18 @@ export function linearScale(
   };
 }
 
+/** From the tick below the least of `values` to the one above the largest: 0 need not be shown. */
+export function rangeScale(values: readonly number[], [from, to]: PixelRange): Scale {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const step = niceStep((most - least || Math.abs(most) || 1) / 5);
+  const start = Math.floor(least / step + 1e-9) * step;
+  const count = Math.max(1, Math.ceil((most - start) / step - 1e-9));
+  return {
+    at: (value) => from + ((value - start) / (count * step)) * (to - from),
+    ticks: Array.from({ length: count + 1 }, (_, index) => start + index * step),
+  };
+}
+
 /** For values above 0 over several orders of magnitude, from exactly `min` to `max`. */
 export function logScale(min: number, max: number, [from, to]: PixelRange): Scale {
   const low = Math.log10(min);

@@ -48,6 +48,8 @@ svg .marker { stroke: var(--muted); stroke-width: 1; stroke-dasharray: 2 3; }
 svg .marker-label { fill: var(--ink); }
 svg .waiting { stroke: var(--faint); stroke-width: 1.5; }
 svg .waiting.failed { stroke: var(--bad); }
+svg .disk { fill: var(--accent); fill-opacity: 0.25; stroke: var(--accent); stroke-width: 1.5; }
+svg .disk.hollow { fill: none; stroke-dasharray: 3 3; }
 svg .token { stroke: var(--accent); stroke-width: 1; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14px; }
@@ -55,5 +57,6 @@ th, td { padding: 7px 14px; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 thead th { color: var(--muted); font-weight: 500; font-size: 13px; }
 tbody tr { border-top: 1px solid var(--border); }
+.notes { color: var(--muted); font-size: 13px; margin: 12px 0 0; }
 .errors { color: var(--bad); }
 `;

@@ -1,0 +1,193 @@
+/** `chairlift eval --compare`: variants of a model, or several models, in one table. */
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { usableCores } from '../engine/cpu/usable-cores.ts';
+import {
+  type Comparison,
+  type ComparisonRow,
+  readRows,
+  type Workload,
+} from '../eval/compare/comparison.ts';
+import { comparisonHtml } from '../eval/compare/compare-html.ts';
+import { comparisonMarkdown } from '../eval/compare/compare-table.ts';
+import { measureSpeed, type Runnable, type Speed } from '../eval/compare/measure-speed.ts';
+import { parseVariant, type Variant } from '../eval/compare/variant.ts';
+import { type EvalData, readEvalFile } from '../eval/eval-file.ts';
+import {
+  type EncodedData,
+  encodeData,
+  type EvalText,
+  evaluateModel,
+  type PrecisionReport,
+} from '../eval/evaluate-model.ts';
+import { loadTextModel } from '../front/text/load-text-model.ts';
+import type { BuiltModel } from '../model/build/manifest.ts';
+import { buildWithProgress } from './build-model.ts';
+import { engineLimits } from './engine-limits.ts';
+import { ownData } from './eval-data.ts';
+import { resolveKernels } from './kernels.ts';
+import { chooseModel } from './model-source.ts';
+import type { Options } from './options.ts';
+import { resolvePrecision } from './precision.ts';
+import { stepsBar } from './progress-bar.ts';
+import { UsageError } from './usage-error.ts';
+
+const STREAMS = [1, 4, 16];
+const PROMPT_TOKENS = 64;
+const OUTPUT_TOKENS = 32;
+
+export interface CompareOptions {
+  /** Each a model, or a model and a precision. */
+  readonly compare: readonly string[];
+  readonly rounds: number;
+  /** Results of other runs, whose rows are shown beside. */
+  readonly row: readonly string[];
+  /** What this machine is called; its processor if left out. */
+  readonly machine?: string | undefined;
+  /** Evaluation data; the first model's own if left out. */
+  readonly data?: string | undefined;
+  readonly json: boolean;
+  /** Files to write. */
+  readonly html?: string | undefined;
+  readonly saveResult?: string | undefined;
+}
+
+type ModelOptions = Options<'adapter' | 'kvCacheDtype' | 'kernels' | 'maxNumSeqs' | 'threads'>;
+
+/** @throws UsageError, ModelError, EvalFileError, EngineError */
+export async function compareVariants(own: CompareOptions, options: ModelOptions): Promise<void> {
+  const variants = own.compare.map((name) => parseVariant(name));
+  const repeated = variants.find(({ name }, index) => own.compare.indexOf(name) !== index);
+  if (repeated) throw new UsageError(`--compare has ${repeated.name} twice`);
+  const data = await dataFor(variants, own.data, options);
+  const workload: Workload = {
+    promptTokens: PROMPT_TOKENS,
+    outputTokens: OUTPUT_TOKENS,
+    streams: STREAMS,
+    data: createHash('sha256').update(JSON.stringify(data)).digest('hex'),
+  };
+  const others = await Promise.all(own.row.map((path) => readRows(path, workload)));
+  const machine = own.machine ?? machineName();
+  const rows = await measureRows(variants, data, own.rounds, options);
+  const comparison: Comparison = {
+    date: new Date().toISOString(),
+    machine,
+    workload,
+    rows: [...rows.map((row) => ({ ...row, machine })), ...others.flat()],
+  };
+  const json = JSON.stringify(comparison, null, 2);
+  console.log(own.json ? json : comparisonMarkdown(comparison));
+  if (own.saveResult !== undefined) await writeFile(own.saveResult, `${json}\n`);
+  if (own.html !== undefined) await writeFile(own.html, comparisonHtml(comparison));
+}
+
+async function dataFor(
+  [first]: readonly Variant[],
+  path: string | undefined,
+  { adapter }: ModelOptions,
+): Promise<EvalData> {
+  if (path !== undefined) return readEvalFile(path);
+  const chosen = await chooseModel(
+    { model: first?.model, randomWeights: undefined, adapter },
+    async () => null,
+  );
+  return readEvalFile(await ownData(chosen));
+}
+
+async function measureRows(
+  variants: readonly Variant[],
+  data: EvalData,
+  rounds: number,
+  options: ModelOptions,
+): Promise<Omit<ComparisonRow, 'machine'>[]> {
+  const prepared: Prepared[] = [];
+  for (const variant of variants) prepared.push(await prepare(variant, data, options));
+  const bar = stepsBar('comparing');
+  bar.start(variants.length * (rounds + 1), 0);
+  try {
+    const reports: PrecisionReport[] = [];
+    for (const { built, encoded, text } of prepared) {
+      reports.push(await evaluateModel(built, encoded, text, options, () => {}));
+      bar.increment();
+    }
+    const work = { promptTokens: PROMPT_TOKENS, outputTokens: OUTPUT_TOKENS, streams: STREAMS };
+    const speeds = await measureSpeed(prepared, work, rounds, () => bar.increment());
+    const threads = options.threads || usableCores();
+    return prepared.flatMap((one, index) => {
+      const [report, speed] = [reports[index], speeds[index]];
+      return report && speed ? [rowOf(one, report, speed, { rounds, threads })] : [];
+    });
+  } finally {
+    bar.stop();
+  }
+}
+
+function rowOf(
+  { variant, built }: Prepared,
+  { fileBytes, residentBytes, perplexity, numScoredTokens, tasks }: PrecisionReport,
+  { startMs, levels }: Speed,
+  how: Pick<ComparisonRow, 'rounds' | 'threads'>,
+): Omit<ComparisonRow, 'machine'> {
+  const { precision, kernels } = built.manifest;
+  const accuracy = { perplexity, numScoredTokens, tasks: [...tasks] };
+  const speed = { startMs, levels: [...levels] };
+  const { name } = variant;
+  return {
+    variant: name,
+    precision,
+    kernels,
+    ...how,
+    fileBytes,
+    residentBytes,
+    ...speed,
+    ...accuracy,
+  };
+}
+
+interface Prepared extends Runnable {
+  readonly variant: Variant;
+  readonly built: BuiltModel;
+  readonly encoded: EncodedData;
+  readonly text: EvalText;
+}
+
+async function prepare(variant: Variant, data: EvalData, options: ModelOptions): Promise<Prepared> {
+  const { model, precision } = variant;
+  const { adapter, kvCacheDtype } = options;
+  const chosen = await chooseModel(
+    { model, randomWeights: undefined, precision, adapter },
+    async () => null,
+  );
+  const { kind, config } = chosen.decoder;
+  const formats = resolvePrecision(precision, null, chosen.decoder);
+  const kernels = await resolveKernels(options, { ...formats, model: kind, device: 'cpu' });
+  const built = await buildWithProgress(chosen.source, { ...formats, ...kernels }, kvCacheDtype);
+  const text = { ...(await loadTextModel(chosen.text)), maxModelLen: config.maxPositionEmbeddings };
+  const encoded = encodeData(data, text);
+  const limits = engineLimits(
+    {
+      ...options,
+      maxNumSeqs: Math.max(...STREAMS),
+      maxModelLen: PROMPT_TOKENS + OUTPUT_TOKENS,
+      prefixCaching: false,
+      targetItlMs: undefined,
+      maxNumBatchedTokens: undefined,
+      kvCacheMemory: undefined,
+      durableKv: undefined,
+    },
+    config,
+  );
+  const tokenIds = joined([...encoded.texts, ...encoded.prompts.map((prompt) => prompt.tokenIds)]);
+  return { variant, built, encoded, text, engine: { ...limits, model: built }, tokenIds };
+}
+
+function joined(parts: readonly Int32Array[]): Int32Array {
+  return Int32Array.from(parts.flatMap((part) => [...part]));
+}
+
+/** Where figures are from, such as `AMD EPYC 9V74, 2 cores`. */
+function machineName(): string {
+  const model = cpus()[0]?.model.trim() ?? 'unknown CPU';
+  return `${model}, ${process.arch}, ${usableCores()} cores`;
+}
