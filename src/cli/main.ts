@@ -10,6 +10,8 @@ import { ApiKeyFileError } from '../server/auth/api-key-file.ts';
 import { ListenError } from '../server/http/listen.ts';
 import { TlsFileError } from '../server/http/tls.ts';
 import { BenchError } from '../bench/bench-error.ts';
+import { MembersError } from '../distill/gzip-members.ts';
+import { PromptLineError } from '../distill/prompt-line.ts';
 import { benchCommand } from './bench.ts';
 import { buildCommand } from './build.ts';
 import { doctorCommand } from './doctor/command.ts';
@@ -21,6 +23,7 @@ import { psCommand, stopCommand } from './server-commands.ts';
 import { generateCommand } from './generate.ts';
 import { profileCommand } from './profile/command.ts';
 import { batchCommand } from './batch.ts';
+import { distillDataCommand } from './distill-data.ts';
 import { serveCommand } from './serve.ts';
 import { packageVersion } from './version.ts';
 
@@ -37,6 +40,8 @@ const EXPECTED_ERRORS = [
   UsageError,
   BenchError,
   InvalidRequestError,
+  MembersError,
+  PromptLineError,
 ];
 
 const program = new Command('chairlift')
@@ -56,6 +61,7 @@ const program = new Command('chairlift')
   .addCommand(benchCommand())
   .addCommand(profileCommand())
   .addCommand(evalCommand())
+  .addCommand(distillDataCommand())
   .addCommand(doctorCommand())
   .addHelpText(
     'after',
