@@ -46,7 +46,7 @@ export function comparisonMarkdown(comparison: Comparison): string {
 /** Sentences for below a table. */
 export function comparisonNotes({ machine, workload, rows }: Comparison): string[] {
   const { promptTokens, outputTokens } = workload;
-  const [first] = rows.filter((row) => row.machine === machine);
+  const first = rows.find((row) => row.machine === machine);
   const notes = [
     `A request has ${promptTokens} tokens and gets ${outputTokens}, without drafts or cached prefixes; ` +
       'each variant in an engine process of its own, in turns, medians of ' +
