@@ -24,7 +24,8 @@ import {
 } from '../../src/eval/evaluate-model.ts';
 import { reportTable } from '../../src/eval/report.ts';
 import { loadTextModel } from '../../src/front/text/load-text-model.ts';
-import { prepareModel, type ModelSource } from '../../src/model/build/prepare-model.ts';
+import type { ModelSource } from '../../src/model/build/model-source.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
 import { type BuiltModel, PRECISIONS, type Precision } from '../../src/model/build/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';

@@ -1,4 +1,6 @@
-import { type ModelSource, prepareModel } from '../model/build/prepare-model.ts';
+import { usableCores } from '../engine/cpu/usable-cores.ts';
+import type { ModelSource } from '../model/build/model-source.ts';
+import { prepareModel } from '../model/build/prepare-model.ts';
 import type { BuildOptions } from '../model/build/build-options.ts';
 import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
 import type { BuiltModel } from '../model/build/manifest.ts';
@@ -32,11 +34,19 @@ export async function buildWithProgress(
       nativeKernels,
       maxAdapterRank,
       cacheDirectory,
+      threads: buildThreads,
       ...calibration,
       onProgress,
       onDamaged: (what) => console.error(`chairlift: ${what}: building it again`),
     }),
   );
+}
+
+/** Smaller models are built before threads for them have started. */
+const THREADED_PARAMETERS = 50e6;
+
+function buildThreads(numParameters: number): number {
+  return numParameters < THREADED_PARAMETERS ? 1 : usableCores();
 }
 
 /** Not a static import: it brings ONNX Runtime into a process that otherwise does without. */

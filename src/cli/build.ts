@@ -1,11 +1,15 @@
 import { Command } from 'commander';
 import { dirname } from 'node:path';
+import { compareWeights, type MatrixChange } from '../model/compare/compare-weights.ts';
 import { buildWithProgress } from './build-model.ts';
 import { chooseDevice, DEVICE_OPTIONS } from './device.ts';
 import { chooseModel } from './model-source.ts';
 import { resolveKernels } from './kernels.ts';
 import { addOptions, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
+import { withProgressBar } from './progress-bar.ts';
+import { UsageError } from './usage-error.ts';
+import { summaryOfChanges, tableOfErrors } from './weight-report.ts';
 
 const NAMES = [
   'model',
@@ -18,16 +22,26 @@ const NAMES = [
   'randomWeights',
 ] as const;
 
+interface ReportOptions {
+  readonly compare?: boolean;
+  readonly json?: boolean;
+}
+
 /** `chairlift build`: makes the ONNX graph ahead of the first `serve`. */
 export function buildCommand(): Command {
-  const command = new Command('build').description(
-    'build the ONNX graph of a model into the cache, and print where it is',
-  );
+  const command = new Command('build')
+    .description('build the ONNX graph of a model into the cache, and print where it is')
+    .option('--compare', 'compare the weights of the build with those of the checkpoint')
+    .option('--json', 'print all of it as JSON, a matrix at a time');
   return addOptions(command, NAMES).action(async () => {
     const options = readOptions<(typeof NAMES)[number]>(command);
+    const { compare = false, json = false } = command.opts<ReportOptions>();
     const { source, decoder } = await chooseModel(options, (config) =>
       chooseDevice(options, config),
     );
+    if (compare && decoder.kind === 'export') {
+      throw new UsageError('--compare needs a model in safetensors or GGUF, not an ONNX export');
+    }
     const device = await chooseDevice(options, decoder.config);
     const choice = resolvePrecision(options.precision, device, decoder);
     const kernels = await resolveKernels(options, {
@@ -35,15 +49,30 @@ export function buildCommand(): Command {
       model: decoder.kind,
       device: device.device.name,
     });
-    const { graphPath, manifest } = await buildWithProgress(
+    const { maxModelLen } = options;
+    const model = await buildWithProgress(
       source,
-      { ...choice, ...kernels, maxModelLen: options.maxModelLen },
+      { ...choice, ...kernels, maxModelLen },
       options.kvCacheDtype,
     );
+    const { graphPath, manifest } = model;
+    let changes: readonly MatrixChange[] = [];
+    if (decoder.kind !== 'export') {
+      changes = await withProgressBar('comparing the weights', (onProgress) =>
+        compareWeights(source, model, { withErrors: compare, maxModelLen, onProgress }),
+      );
+    }
+    const folder = dirname(graphPath);
+    if (json) {
+      console.log(JSON.stringify({ folder, manifest, matrices: changes }, null, 2));
+      return;
+    }
     const millions = (manifest.numParameters / 1e6).toFixed(1);
     console.log(
       `${manifest.family}, ${millions}M parameters, ${manifest.precision}, kernels ${manifest.kernels}, KV cache ${manifest.kvCacheDtype}`,
     );
-    console.log(dirname(graphPath));
+    if (changes.length > 0) console.log(summaryOfChanges(changes));
+    if (compare) console.log(tableOfErrors(changes));
+    console.log(folder);
   });
 }

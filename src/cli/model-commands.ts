@@ -7,6 +7,7 @@ import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
 import { removeCachedModel } from '../model/hub/hub-cache.ts';
 import { parseHubReference } from '../model/hub/hub-repository.ts';
 import type { ExportFolder } from '../model/export/export-folder.ts';
+import { matrixTypes } from '../model/compare/matrix-types.ts';
 import { inspectModelFolder, type ModelFolder } from '../model/huggingface/model-folder.ts';
 import { countParameters } from '../model/huggingface/parameter-count.ts';
 import { DEVICE_OPTIONS } from './device.ts';
@@ -105,6 +106,17 @@ function weightsOf({ kind, config, stored }: Exclude<ModelFolder, ExportFolder>)
   return `${[method, stored.description].filter(Boolean).join(', ')}, kept in ${stored.precision}`;
 }
 
+/** Such as `168 in Q4_K, 1 in Q6_K`. */
+async function typesOf({ config, open }: Exclude<ModelFolder, ExportFolder>): Promise<string> {
+  const weights = await open();
+  try {
+    const types = matrixTypes(config, weights);
+    return types.map(([type, count]) => `${count} in ${type}`).join(', ');
+  } finally {
+    await weights.close();
+  }
+}
+
 async function describe(path: string): Promise<string> {
   const folder = await inspectModelFolder(path);
   const { config } = folder;
@@ -126,6 +138,7 @@ async function describe(path: string): Promise<string> {
           ['parameters', formatCount(countParameters(folder.config))],
           ['layers', String(folder.config.numLayers)],
           ['weights', weightsOf(folder)],
+          ['matrices', await typesOf(folder)],
         ]),
     ['context', `${config.maxPositionEmbeddings} tokens`],
     ['vocabulary', `${config.vocabSize} tokens`],

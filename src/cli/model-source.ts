@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type DecoderConfig, parseDecoderConfig } from '../model/huggingface/config.ts';
 import type { TextSource } from '../front/text/load-text-model.ts';
-import type { ModelSource } from '../model/build/prepare-model.ts';
+import type { ModelSource } from '../model/build/model-source.ts';
 import type { ExportFolder } from '../model/export/export-folder.ts';
 import { ModelError } from '../model/model-error.ts';
 import { fileExists } from '../model/build/file-exists.ts';

@@ -11,6 +11,7 @@ import {
   initializerBytes,
   type Initializer,
   type InitializerData,
+  madeInOrder,
 } from './initializer.ts';
 import {
   GraphProtoSchema,
@@ -34,10 +35,13 @@ const NATIVE_OPSET_VERSION = 1n;
 /** Tensors up to this many bytes are stored in the graph file itself. */
 export const MAX_INLINE_BYTES = 4096;
 
-/** The initializers in an external data file, by name. */
+/** The initializers of a graph that was written, by name. */
 export interface ExternalData {
   readonly fileName: string;
+  /** In that file. */
   readonly spans: ReadonlyMap<string, ExternalSpan>;
+  /** In the graph itself. */
+  readonly inline: ReadonlyMap<string, Uint8Array>;
 }
 
 /** Called as bytes of external data are written; `name` is the initializer just written. */
@@ -137,20 +141,26 @@ export class GraphBuilder implements GraphNodes {
 
   /**
    * Writes the model to `graphPath`, and all but its smallest initializers to one external data
-   * file `graphPath + ".data"`, one at a time. Both files are flushed to the disk.
+   * file `graphPath + ".data"`, in order. Both files are flushed to the disk.
+   * @param bytesAhead of deferred initializers that are made together, besides the one that is waited for
    * @returns what the data file holds
    */
-  async write(graphPath: string, onProgress?: WriteProgress): Promise<ExternalData> {
+  async write(
+    graphPath: string,
+    onProgress?: WriteProgress,
+    bytesAhead = 0,
+  ): Promise<ExternalData> {
     const dataPath = `${graphPath}.data`;
     const total = this.#initializers.reduce((sum, item) => sum + externalBytes(item), 0);
     const tensors: TensorProto[] = [];
     const spans = new Map<string, ExternalSpan>();
+    const inline = new Map<string, Uint8Array>();
     const data = await ExternalDataWriter.create(dataPath);
     try {
       let done = 0;
-      for (const initializer of this.#initializers) {
-        const bytes = await initializerBytes(initializer);
+      for await (const { initializer, bytes } of madeInOrder(this.#initializers, bytesAhead)) {
         if (externalBytes(initializer) === 0) {
+          inline.set(initializer.name, bytes);
           tensors.push(inlineTensor(initializer, bytes));
           continue;
         }
@@ -165,24 +175,26 @@ export class GraphBuilder implements GraphNodes {
       await data.close();
     }
     await writeFile(graphPath, this.#serialize(tensors), { flush: true });
-    return { fileName: basename(dataPath), spans };
+    return { fileName: basename(dataPath), spans, inline };
   }
 
   /**
-   * Writes the model to `graphPath`, its big initializers being those of the same names that another
-   * graph has written to the same folder.
-   * @throws {Error} if one of them is not there
+   * Writes the model to `graphPath`, its initializers being those of the same names that another graph has
+   * written to the same folder.
+   * @throws {Error} if a big one of them is not there
    */
-  async writeSharing({ fileName, spans }: ExternalData, graphPath: string): Promise<void> {
+  async writeSharing({ fileName, spans, inline }: ExternalData, graphPath: string): Promise<void> {
     const tensors: TensorProto[] = [];
     for (const initializer of this.#initializers) {
+      const { name } = initializer;
       if (externalBytes(initializer) === 0) {
-        tensors.push(inlineTensor(initializer, await initializerBytes(initializer)));
+        const bytes = inline.get(name) ?? (await initializerBytes(initializer));
+        tensors.push(inlineTensor(initializer, bytes));
         continue;
       }
-      const span = spans.get(initializer.name);
+      const span = spans.get(name);
       if (span?.length !== externalBytes(initializer)) {
-        throw new Error(`initializer "${initializer.name}" is not what ${fileName} holds`);
+        throw new Error(`initializer "${name}" is not what ${fileName} holds`);
       }
       tensors.push(externalTensor(initializer, fileName, span));
     }

@@ -36,3 +36,36 @@ export function checkedBytes(initializer: Initializer, data: ArrayBufferView): U
   }
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
+
+/**
+ * The bytes of initializers, in order. While one is waited for or used, those after it are being made, of up
+ * to `bytesAhead` bytes.
+ */
+export async function* madeInOrder(
+  initializers: readonly Initializer[],
+  bytesAhead: number,
+): AsyncGenerator<{ readonly initializer: Initializer; readonly bytes: Uint8Array }, void> {
+  const begun: { readonly size: number; readonly bytes: Promise<Uint8Array> }[] = [];
+  let ahead = 0;
+  let next = 0;
+  const begin = (initializer: Initializer, size: number) => {
+    const bytes = initializerBytes(initializer);
+    // If one before it fails, nobody waits for it.
+    bytes.catch(() => {});
+    begun.push({ size, bytes });
+    ahead += size;
+    next++;
+  };
+  for (const initializer of initializers) {
+    if (begun.length === 0) begin(initializer, 0);
+    for (let more = initializers[next]; more !== undefined; more = initializers[next]) {
+      const size = initializerByteLength(more);
+      if (ahead + size > bytesAhead) break;
+      begin(more, size);
+    }
+    const first = begun.shift();
+    if (first === undefined) break;
+    yield { initializer, bytes: await first.bytes };
+    ahead -= first.size;
+  }
+}

@@ -2,7 +2,8 @@ import { cp, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/pr
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openGraph } from '../../src/engine/graph-session.ts';
-import { prepareModel, type ModelSource } from '../../src/model/build/prepare-model.ts';
+import type { ModelSource } from '../../src/model/build/model-source.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { fileHash } from '../../src/model/build/content-hash.ts';
 import type { BuiltModel } from '../../src/model/build/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.ts';
 import { pack4, pack8, PackedLayout } from '../../src/model/native/packed-matrix.ts';
 import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize/quantize-blocks.ts';
-import { quantizeRow } from '../../src/model/quantize/row-matrix.ts';
+import { quantizeRow } from '../../src/model/quantize/make-rows.ts';
 import type { WeightSource } from '../../src/model/huggingface/weights.ts';
 import {
   floats,

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
-import { type ModelSource, prepareModel } from '../../src/model/build/prepare-model.ts';
+import type { ModelSource } from '../../src/model/build/model-source.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import type {
   BuiltModel,

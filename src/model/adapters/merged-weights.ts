@@ -1,6 +1,12 @@
 import { layerMatrices } from '../graph/layer-matrices.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import type { StoredIntegers, StoredLayout, WeightSource } from '../huggingface/weights.ts';
+import {
+  inOnePiece,
+  piecesOf,
+  type StoredIntegers,
+  type StoredLayout,
+  type WeightSource,
+} from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';
 import { readIntegers } from '../quantize/stored-blocks.ts';
 import type { LoraAdapter, LoraPair } from './lora-adapter.ts';
@@ -32,6 +38,17 @@ export class MergedWeights implements WeightSource {
     const magnitude = await this.#adapter.magnitude(module, rows);
     if (magnitude !== null) scaleRows(merged, columns, magnitude);
     return merged;
+  }
+
+  pieces(name: string, shape: readonly number[]): AsyncIterable<Float32Array> {
+    return this.#isAdapted(name)
+      ? inOnePiece(this, name, shape)
+      : piecesOf(this.#base, name, shape);
+  }
+
+  typeOf(name: string): string | null {
+    const type = this.#base.typeOf?.(name) ?? null;
+    return type !== null && this.#isAdapted(name) ? `${type} with an adapter` : type;
   }
 
   layout(name: string, shape: readonly number[]): StoredLayout | null {

@@ -22,6 +22,11 @@ export interface BuildOptions {
    * depend; the longest possible if left out.
    */
   readonly maxModelLen?: number | undefined;
+  /**
+   * Threads that make matrices of a model with so many parameters; from two on they are threads of their own.
+   * One if left out.
+   */
+  readonly threads?: ((numParameters: number) => number) | undefined;
   /** Called while building: bytes written, bytes in all, and the weight just written. */
   readonly onProgress?: (done: number, total: number, label: string) => void;
   /** Called with what is wrong before a damaged build in the cache is made again. */

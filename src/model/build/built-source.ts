@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
-import { adapterFiles, LoraAdapter } from '../adapters/lora-adapter.ts';
 import { liveAdapterShape } from '../adapters/live-adapter-file.ts';
-import { MergedWeights } from '../adapters/merged-weights.ts';
 import type { BuildOptions } from './build-options.ts';
 import { contentHash } from './content-hash.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
@@ -16,65 +14,40 @@ import {
   MIXED_GRAPH_FILE,
   PAGED_GRAPH_FILE,
 } from './decoder-source.ts';
-import type { GgufCheckpoint } from '../gguf/gguf-checkpoint.ts';
-import type { HuggingFaceFolder } from '../huggingface/model-folder.ts';
 import { countParameters } from '../huggingface/parameter-count.ts';
-import { RandomWeights } from '../huggingface/random-weights.ts';
+import { withThreads } from './matrix-threads.ts';
+import type { Checkpoint, ModelSource } from './model-source.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
-/**
- * Graphs built from the weights of a Hugging Face folder or a GGUF model.
- * @param adapter folder of a LoRA adapter that is added to them; null for none
- */
-export function folderSource(
-  { config, weightFiles, open }: HuggingFaceFolder | GgufCheckpoint,
-  cacheDirectory: string,
-  adapter: string | null,
-): DecoderSource {
-  const index = join(cacheDirectory, 'content-hashes');
-  const identity = async () => {
-    const files = [...weightFiles, ...(adapter === null ? [] : await adapterFiles(adapter))];
-    const hashes: string[] = [];
-    for (const file of files) hashes.push(await contentHash(file, index));
-    return hashes.join(' ');
-  };
-  const openMerged = async (): Promise<WeightSource> => {
-    if (adapter === null) return open();
-    const opened = await LoraAdapter.open(adapter);
-    try {
-      return new MergedWeights(await open(), opened, config);
-    } catch (error) {
-      await opened.close();
-      throw error;
-    }
-  };
-  return builtSource(config, identity, openMerged);
-}
+/** Bytes of graphs' initializers that are made ahead where there are threads to make them. */
+const BYTES_AHEAD = 128 * 2 ** 20;
 
-/** Graphs of a shape, with random weights. */
-export function randomSource(config: DecoderConfig, seed: number): DecoderSource {
-  return builtSource(
-    config,
-    async () => `random ${seed}`,
-    async () => new RandomWeights(seed),
-  );
-}
-
-function builtSource(
-  config: DecoderConfig,
-  identity: () => Promise<string>,
-  open: () => Promise<WeightSource>,
+/** Graphs built from a model's weights. */
+export function builtSource(
+  { config, origin, open }: Checkpoint,
+  source: ModelSource,
 ): DecoderSource {
   return {
     facts: config,
     weightsFolder: null,
-    identity,
+    async identity(cacheDirectory) {
+      if ('seed' in origin) return `random ${origin.seed}`;
+      const index = join(cacheDirectory, 'content-hashes');
+      const hashes: string[] = [];
+      for (const file of origin) hashes.push(await contentHash(file, index));
+      return hashes.join(' ');
+    },
     write: async (folder, options, kvScales) => {
       const { precision, activationDtype = 'float32', nativeKernels, maxAdapterRank } = options;
-      const weights = await open();
+      const { maxModelLen, threads = () => 1 } = options;
+      const numThreads = threads(countParameters(config));
+      const opened = await open();
+      const weights =
+        numThreads > 1 ? withThreads(opened, { source, maxModelLen }, numThreads) : opened;
       try {
         const formats = { precision, activationDtype, kvScales, maxAdapterRank };
-        await writeGraphs(folder, graphsOf(config, weights, formats, options), options);
+        const graphs = graphsOf(config, weights, formats, options);
+        await writeGraphs(folder, graphs, options, numThreads > 1 ? BYTES_AHEAD : 0);
       } finally {
         await weights.close();
       }
@@ -135,8 +108,9 @@ async function writeGraphs(
   folder: string,
   { decoder, mixed, paged }: Graphs,
   { onProgress }: BuildOptions,
+  bytesAhead: number,
 ): Promise<void> {
-  const data = await decoder().write(join(folder, GRAPH_FILE), onProgress);
+  const data = await decoder().write(join(folder, GRAPH_FILE), onProgress, bytesAhead);
   await mixed().writeSharing(data, join(folder, MIXED_GRAPH_FILE));
   await paged?.().writeSharing(data, join(folder, PAGED_GRAPH_FILE));
 }

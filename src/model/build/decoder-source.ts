@@ -15,8 +15,11 @@ export interface DecoderSource {
   readonly facts: unknown;
   /** Where the weights are if they are not written; null for a source that writes them. */
   readonly weightsFolder: string | null;
-  /** A string that is the same for two sources if and only if their weights are. */
-  identity(): Promise<string>;
+  /**
+   * A string that is the same for two sources if and only if their weights are.
+   * @param cacheDirectory where hashes of files are remembered
+   */
+  identity(cacheDirectory: string): Promise<string>;
   /** Writes all graphs to a folder. @param kvScales for a KV cache of int8 */
   write(
     folder: string,

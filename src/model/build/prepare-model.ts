@@ -3,9 +3,8 @@ import { join } from 'node:path';
 
 import type { BuildOptions } from './build-options.ts';
 import { findDamage, writeContents } from './build-contents.ts';
-import { folderSource, randomSource } from './built-source.ts';
+import { builtSource } from './built-source.ts';
 import { writingToCache } from './cache-error.ts';
-import { parseDecoderConfig } from '../huggingface/config.ts';
 import { sha256 } from './content-hash.ts';
 import {
   type DecoderSource,
@@ -20,21 +19,11 @@ import { fileExists } from './file-exists.ts';
 import type { LayerKvScales } from '../graph/kv-scales.ts';
 import type { BuiltModel } from './manifest.ts';
 import { readManifest, writeManifest } from './manifest-file.ts';
-import { inspectModelFolder } from '../huggingface/model-folder.ts';
+import { inspectSource, type ModelSource } from './model-source.ts';
 import { createStagingDirectory, discard, publish, removeStaleStaging } from './staging.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
 const FORMAT_VERSION = 16;
-
-/** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
-export type ModelSource =
-  | {
-      readonly kind: 'folder';
-      readonly path: string;
-      /** Folder of a LoRA adapter that is added to its weights. */
-      readonly adapter?: string | undefined;
-    }
-  | { readonly kind: 'random'; readonly config: unknown; readonly seed: number };
 
 /**
  * Builds a model's decoder graph, or finds it already built from the same configuration, weights
@@ -63,7 +52,7 @@ export async function prepareModel(
   const kvCacheDtype =
     nativeKernels?.kvCacheDtype ?? (calibrateKv ? ('int8' as const) : activationDtype);
   const kernels = nativeKernels ? 'native' : 'onnxruntime';
-  const weights = await resolved.identity();
+  const weights = await resolved.identity(options.cacheDirectory);
   const config = resolved.facts;
   const formats = { precision, activationDtype, kvCacheDtype, kernels, maxAdapterRank };
   const facts = { FORMAT_VERSION, ...formats, config, weights };
@@ -102,20 +91,8 @@ async function kvScalesFor(
 }
 
 async function resolveSource(source: ModelSource, options: BuildOptions): Promise<DecoderSource> {
-  const { maxModelLen } = options;
-  if (source.kind === 'random') {
-    return randomSource(
-      parseDecoderConfig(source.config, 'the configuration', maxModelLen),
-      source.seed,
-    );
-  }
-  const folder = await inspectModelFolder(source.path, maxModelLen);
-  const { adapter = null } = source;
-  if (folder.kind !== 'export') return folderSource(folder, options.cacheDirectory, adapter);
-  if (adapter === null) return exportSource(folder, options);
-  throw new ModelError(
-    `${folder.path} is an ONNX export: an adapter needs a model in safetensors or GGUF`,
-  );
+  const model = await inspectSource(source, options.maxModelLen);
+  return model.kind === 'export' ? exportSource(model, options) : builtSource(model, source);
 }
 
 async function buildInto(
@@ -129,7 +106,7 @@ async function buildInto(
   try {
     const manifest = await source.write(staging, options, kvScales);
     await writeManifest(staging, { formatVersion: FORMAT_VERSION, ...manifest });
-    if ((await source.identity()) !== identity) {
+    if ((await source.identity(options.cacheDirectory)) !== identity) {
       throw new ModelError('the weights changed while the model was being built: start again');
     }
     await writeContents(staging, source.weightsFolder);

@@ -29,7 +29,7 @@ export function exportSource(folder: ExportFolder, options: BuildOptions): Decod
     facts: config,
     weightsFolder: dirname(file),
     // For weights in other files, rewritten graphs contain only their location.
-    identity: () => contentHash(file, join(options.cacheDirectory, 'content-hashes')),
+    identity: (cacheDirectory) => contentHash(file, join(cacheDirectory, 'content-hashes')),
     write: async (target, { onProgress }, kvScales) => {
       const origin = relative(path, file);
       const exported = await readExport(file, config);

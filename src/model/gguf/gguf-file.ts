@@ -2,15 +2,15 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 import { MODEL_LIMITS } from '../../limits.ts';
-import { readRange } from '../huggingface/file-range.ts';
+import { readPieces, readRange } from '../huggingface/file-range.ts';
 import { ModelError } from '../model-error.ts';
 import { DEQUANTIZE } from './dequantize.ts';
 import { type GgufTensor, readGgufHeader } from './gguf-header.ts';
 import { ggufParts } from './gguf-names.ts';
 import type { GgufMetadata } from './metadata.ts';
 
-/** Bytes read at a time, about. */
-const READ_CHUNK = 8 * 2 ** 20;
+/** Values read at a time, about: a multiple of every block's. */
+const PIECE_VALUES = 2 ** 20;
 
 interface Located extends GgufTensor {
   readonly file: FileHandle;
@@ -100,26 +100,51 @@ export class GgufFile {
    * @throws {ModelError} if there is no such tensor, or the file changed
    */
   async read(name: string): Promise<Float32Array> {
-    const { file, path, offset, byteLength, type } = this.#require(name);
-    const { blockBytes, blockSize } = type;
-    const dequantize = DEQUANTIZE[type.name];
-    if (dequantize === undefined) throw new TypeError(`${type.name} has no values`);
-    const values = new Float32Array((byteLength / blockBytes) * blockSize);
-    const chunk = new Uint8Array(
-      Math.min(byteLength, Math.ceil(READ_CHUNK / blockBytes) * blockBytes),
-    );
-    for (let position = 0; position < byteLength; position += chunk.byteLength) {
-      const part = chunk.subarray(0, Math.min(chunk.byteLength, byteLength - position));
-      await readRange(file, offset + position, part, `${path}: tensor "${name}"`);
-      const start = (position / blockBytes) * blockSize;
-      const count = (part.byteLength / blockBytes) * blockSize;
-      dequantize(part, values.subarray(start, start + count));
+    const floats = this.#floats(name);
+    const values = new Float32Array(floats.numValues);
+    let first = 0;
+    for await (const bytes of floats.read(PIECE_VALUES)) {
+      const end = first + floats.valuesIn(bytes);
+      floats.dequantize(bytes, values.subarray(first, end));
+      first = end;
     }
     return values;
   }
 
+  /**
+   * Likewise in pieces of whole rows, each of which stays as it is until the next is asked for.
+   * @throws {ModelError} as `read`
+   */
+  async *pieces(name: string): AsyncGenerator<Float32Array, void> {
+    const floats = this.#floats(name);
+    const width = floats.numValues / (this.#require(name).shape[0] || 1);
+    const rows = Math.max(1, Math.floor(PIECE_VALUES / width));
+    const values = new Float32Array(Math.min(floats.numValues, rows * width));
+    for await (const bytes of floats.read(values.length)) {
+      const piece = values.subarray(0, floats.valuesIn(bytes));
+      floats.dequantize(bytes, piece);
+      yield piece;
+    }
+  }
+
   async close(): Promise<void> {
     await closeAll(this.#files);
+  }
+
+  /** How to read a tensor's values; of whole rows, which are whole blocks. */
+  #floats(name: string) {
+    const { file, path, offset, byteLength, type } = this.#require(name);
+    const { blockBytes, blockSize } = type;
+    const dequantize = DEQUANTIZE[type.name];
+    if (dequantize === undefined) throw new TypeError(`${type.name} has no values`);
+    const what = `${path}: tensor "${name}"`;
+    return {
+      dequantize,
+      numValues: (byteLength / blockBytes) * blockSize,
+      valuesIn: (bytes: Uint8Array) => (bytes.byteLength / blockBytes) * blockSize,
+      read: (numValues: number) =>
+        readPieces(file, { offset, byteLength }, (numValues / blockSize) * blockBytes, what),
+    };
   }
 
   #require(name: string): Located {

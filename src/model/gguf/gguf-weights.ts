@@ -1,5 +1,10 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import type { StoredIntegers, StoredLayout, WeightSource } from '../huggingface/weights.ts';
+import {
+  inOnePiece,
+  type StoredIntegers,
+  type StoredLayout,
+  type WeightSource,
+} from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';
 import { withRows } from '../quantize/stored-blocks.ts';
 import type { Architecture } from './architectures.ts';
@@ -37,6 +42,17 @@ export class GgufWeights implements WeightSource {
     }
     // Norms that multiply by 1 plus their weight have the sum in the file.
     return place.kind === 'norm' && family.normsAddOne ? values.map((value) => value - 1) : values;
+  }
+
+  pieces(name: string, shape: readonly number[]): AsyncIterable<Float32Array> {
+    const { place, stored } = this.#require(name, shape);
+    return place.kind === 'heads' && this.#pairsRows
+      ? inOnePiece(this, name, shape)
+      : this.#file.pieces(stored);
+  }
+
+  typeOf(name: string): string | null {
+    return this.#find(name).tensor?.type.name ?? null;
   }
 
   layout(name: string, shape: readonly number[]): StoredLayout | null {

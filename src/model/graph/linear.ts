@@ -1,9 +1,9 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { BlockMatrix } from '../quantize/block-matrix.ts';
 import { castToActivations, floatInitializer } from '../quantize/float-matrix.ts';
+import { makeMatrix } from '../quantize/make-matrix.ts';
 import { emitRowMatmul } from '../quantize/row-matrix.ts';
 import type { RowQuantizer } from '../quantize/row-quantizer.ts';
-import { transposeInto } from '../quantize/transpose.ts';
 import { keptFormat } from '../quantize/kept-format.ts';
 import type { WeightFormat } from '../quantize/weight-format.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
@@ -76,24 +76,11 @@ function emitMatmul(
     return output;
   }
   const shape = [inFeatures, totalOutFeatures(layer)];
-  const stored = floatInitializer(graph, `${name}.weight`, shape, format.type, () =>
-    loadTransposed(weights, layer),
-  );
+  const { type } = format;
+  const stored = graph.initializer(`${name}.weight`, type, shape, async () => {
+    return (await makeMatrix(weights, { kind: 'floats', source, type, isTransposed: true })).values;
+  });
   return graph.node(output, 'MatMul', [input, castToActivations(graph, stored, format)]);
-}
-
-/** All parts' weights, checkpoint order [out, in], as one [inFeatures, sum of outFeatures]. */
-async function loadTransposed(weights: WeightSource, layer: LinearLayer): Promise<Float32Array> {
-  const { inFeatures } = layer;
-  const columns = totalOutFeatures(layer);
-  const fused = new Float32Array(inFeatures * columns);
-  let firstColumn = 0;
-  for (const { tensor, outFeatures } of layer.parts) {
-    const part = await weights.get(`${tensor}.weight`, [outFeatures, inFeatures]);
-    transposeInto(part, outFeatures, inFeatures, fused, columns, firstColumn);
-    firstColumn += outFeatures;
-  }
-  return fused;
 }
 
 export async function loadBias(weights: WeightSource, layer: LinearLayer): Promise<Float32Array> {

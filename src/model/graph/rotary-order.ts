@@ -1,6 +1,6 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { layerTensorNames } from '../huggingface/families.ts';
-import type { WeightSource } from '../huggingface/weights.ts';
+import { inOnePiece, piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { readIntegers, withRows } from '../quantize/stored-blocks.ts';
 
 /**
@@ -14,12 +14,20 @@ export function inRotaryOrder(config: DecoderConfig, weights: WeightSource): Wei
   const order = headOrder(headDim, rotaryDim);
   const counts = reorderedHeads(config);
   const numHeadsOf = (name: string) => counts.get(name.replace(/\.(weight|bias)$/, ''));
+  const get: WeightSource['get'] = async (name, shape) => {
+    const values = await weights.get(name, shape);
+    const numHeads = numHeadsOf(name);
+    return numHeads === undefined ? values : reorder(values, shape, numHeads, order);
+  };
   return {
-    async get(name, shape) {
-      const values = await weights.get(name, shape);
-      const numHeads = numHeadsOf(name);
-      return numHeads === undefined ? values : reorder(values, shape, numHeads, order);
-    },
+    get,
+    pieces: (name, shape) =>
+      numHeadsOf(name) === undefined
+        ? piecesOf(weights, name, shape)
+        : inOnePiece({ get }, name, shape),
+    // There they are in this order, too.
+    made: (task) => weights.made?.(task) ?? null,
+    typeOf: (name) => weights.typeOf?.(name) ?? null,
     layout: (name, shape) => weights.layout?.(name, shape) ?? null,
     async integers(name, [rows = 0, columns = 0]) {
       const stored = await readIntegers(weights, name, [rows, columns]);

@@ -1,6 +1,7 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { BlockMatrix } from '../quantize/block-matrix.ts';
-import { castToActivations, floatInitializer } from '../quantize/float-matrix.ts';
+import { castToActivations } from '../quantize/float-matrix.ts';
+import { makeMatrix } from '../quantize/make-matrix.ts';
 import type { BlockFormat, FloatFormat } from '../quantize/weight-format.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
@@ -21,9 +22,8 @@ export function vocabularyMatrix(
   format: FloatFormat | BlockFormat,
 ): VocabularyMatrix {
   const name = `${tensor}.weight`;
+  const source = { name: tensor, tensors: [{ name, rows: vocabSize }], columns: hiddenSize };
   if (format.kind === 'blocks') {
-    const tensors = [{ name, rows: vocabSize }];
-    const source = { name: tensor, tensors, columns: hiddenSize };
     const matrix = new BlockMatrix(graph, weights, source, format);
     return {
       embed: (tokenIds) => matrix.gather('embedding/Gather', tokenIds),
@@ -31,7 +31,11 @@ export function vocabularyMatrix(
     };
   }
   const shape = [vocabSize, hiddenSize];
-  const stored = floatInitializer(graph, name, shape, format.type, () => weights.get(name, shape));
+  const { type } = format;
+  const stored = graph.initializer(name, type, shape, async () => {
+    return (await makeMatrix(weights, { kind: 'floats', source, type, isTransposed: false }))
+      .values;
+  });
   return floatVocabulary(graph, stored, format);
 }
 

@@ -21,3 +21,34 @@ export async function readRange(
     done += bytesRead;
   }
 }
+
+/**
+ * A range of an open file in pieces of `pieceBytes`, the last one maybe shorter: each is read while the one
+ * before it is used, and stays as it is until the next is asked for.
+ * @throws {ModelError} as readRange
+ */
+export async function* readPieces(
+  file: FileHandle,
+  { offset, byteLength }: { readonly offset: number; readonly byteLength: number },
+  pieceBytes: number,
+  what: string,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
+  const size = Math.min(pieceBytes, byteLength);
+  const buffers = [new Uint8Array(size), new Uint8Array(size)] as const;
+  const read = async (start: number, index: number) => {
+    const piece = buffers[index % 2 === 0 ? 0 : 1].subarray(0, Math.min(size, byteLength - start));
+    await readRange(file, offset + start, piece, what);
+    return piece;
+  };
+  let next: Promise<Uint8Array<ArrayBuffer>> | null = byteLength > 0 ? read(0, 0) : null;
+  try {
+    for (let index = 1; next !== null; index++) {
+      const piece = await next;
+      next = size * index < byteLength ? read(size * index, index) : null;
+      yield piece;
+    }
+  } finally {
+    // Who stops early may close the file.
+    await next?.catch(() => {});
+  }
+}

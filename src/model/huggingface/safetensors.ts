@@ -5,15 +5,15 @@ import { z } from 'zod';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { ModelError } from '../model-error.ts';
-import { readRange } from './file-range.ts';
+import { readPieces, readRange } from './file-range.ts';
 import { bfloat16ToFloat32, float16ToFloat32 } from './float-conversion.ts';
 import { readJson } from './json-file.ts';
 import { readSafetensorsHeader, type TensorEntry } from './safetensors-header.ts';
 import { textModelTensor } from './text-config.ts';
 import type { WeightSource } from './weights.ts';
 
-/** Bytes read at a time: a multiple of every element size. */
-const READ_CHUNK = 16 * 1024 * 1024;
+/** Values read at a time, about. */
+const PIECE_VALUES = 2 ** 20;
 
 interface Located extends TensorEntry {
   readonly file: FileHandle;
@@ -112,6 +112,10 @@ export class SafetensorsWeights implements WeightSource {
     return this.#tensors.get(name);
   }
 
+  typeOf(name: string): string | null {
+    return this.#tensors.get(name)?.dtype ?? null;
+  }
+
   /** A tensor's bytes. @throws {ModelError} if there is no such tensor */
   async bytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
     const tensor = this.#require(name);
@@ -121,18 +125,57 @@ export class SafetensorsWeights implements WeightSource {
   }
 
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
+    const floats = this.#floats(name, shape);
+    const values = new Float32Array(floats.numValues);
+    let first = 0;
+    for await (const bytes of floats.read(PIECE_VALUES)) {
+      const end = first + bytes.byteLength / floats.elementBytes;
+      floats.convert(bytes, values.subarray(first, end));
+      first = end;
+    }
+    return values;
+  }
+
+  async *pieces(name: string, shape: readonly number[]): AsyncGenerator<Float32Array, void> {
+    const floats = this.#floats(name, shape);
+    const width = floats.numValues / (shape[0] || 1);
+    const rows = Math.max(1, Math.floor(PIECE_VALUES / width));
+    const values = new Float32Array(Math.min(floats.numValues, rows * width));
+    for await (const bytes of floats.read(values.length)) {
+      const piece = values.subarray(0, bytes.byteLength / floats.elementBytes);
+      floats.convert(bytes, piece);
+      yield piece;
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#files.values()].map((file) => file.close()));
+  }
+
+  /** How to read a tensor of floats. */
+  #floats(name: string, shape: readonly number[]) {
     const tensor = this.#require(name);
-    const what = `${tensor.path}: tensor "${name}"`;
+    const { file, path, offset, byteLength, dtype } = tensor;
+    const what = `${path}: tensor "${name}"`;
     if (tensor.shape.join() !== shape.join()) {
       throw new ModelError(
         `${what} has shape [${tensor.shape.join(', ')}], expected [${shape.join(', ')}]`,
       );
     }
-    return readTensor(tensor, what);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#files.values()].map((file) => file.close()));
+    const conversion = CONVERSIONS[dtype];
+    if (conversion === undefined) {
+      throw new ModelError(
+        `${what} has dtype ${dtype}, supported: ${Object.keys(CONVERSIONS).join(', ')}`,
+      );
+    }
+    const { elementBytes, convert } = conversion;
+    return {
+      elementBytes,
+      convert,
+      numValues: byteLength / elementBytes,
+      read: (numValues: number) =>
+        readPieces(file, { offset, byteLength }, numValues * elementBytes, what),
+    };
   }
 
   #require(name: string): Located {
@@ -161,23 +204,4 @@ async function openFile(path: string): Promise<FileHandle> {
   } catch (error) {
     throw new ModelError(`${path} cannot be opened`, { cause: error });
   }
-}
-
-async function readTensor(tensor: Located, what: string): Promise<Float32Array> {
-  const conversion = CONVERSIONS[tensor.dtype];
-  if (conversion === undefined) {
-    throw new ModelError(
-      `${what} has dtype ${tensor.dtype}, supported: ${Object.keys(CONVERSIONS).join(', ')}`,
-    );
-  }
-  const { elementBytes, convert } = conversion;
-  const values = new Float32Array(tensor.byteLength / elementBytes);
-  const chunk = new Uint8Array(Math.min(READ_CHUNK, tensor.byteLength));
-  for (let position = 0; position < tensor.byteLength; position += chunk.byteLength) {
-    const length = Math.min(chunk.byteLength, tensor.byteLength - position);
-    await readRange(tensor.file, tensor.offset + position, chunk.subarray(0, length), what);
-    const first = position / elementBytes;
-    convert(chunk, values.subarray(first, first + length / elementBytes));
-  }
-  return values;
 }

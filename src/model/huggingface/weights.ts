@@ -1,3 +1,5 @@
+import type { MatrixSource } from '../quantize/matrix-source.ts';
+
 /** How a matrix [rows, columns] is stored whose weights are integers. */
 export interface StoredLayout {
   readonly bits: 4 | 8;
@@ -19,6 +21,29 @@ export interface StoredIntegers {
   readonly zeroPoints: Uint8Array | null;
 }
 
+/** What is to be made of a matrix for a graph: plain values, which can go to another thread. */
+export type MatrixTask = { readonly source: MatrixSource } & (
+  | {
+      readonly kind: 'floats';
+      readonly type: 'float' | 'float16';
+      /** [columns, rows], else [rows, columns]. */
+      readonly isTransposed: boolean;
+    }
+  /** For emitRowMatmul. */
+  | { readonly kind: 'rows' }
+  /** For BlockMatrix. @see BlockFormat.stored */
+  | { readonly kind: 'blocks'; readonly bits: 4 | 8; readonly stored: StoredLayout | null }
+  /** For emitNativeLinear. @see PackedLayout */
+  | { readonly kind: 'native'; readonly bits: 4 | 8; readonly isGated: boolean }
+);
+
+/** A matrix as a graph stores it; what a kind of task has no use for is empty. */
+export interface MadeMatrix {
+  readonly values: Float32Array | Uint16Array | Int8Array | Uint8Array;
+  readonly scales: Float32Array;
+  readonly zeroPoints: Uint8Array;
+}
+
 /** Where a model's weights come from. */
 export interface WeightSource {
   /**
@@ -27,6 +52,13 @@ export interface WeightSource {
    * @throws {ModelError} if there is no such tensor, or it cannot be read in that shape
    */
   get(name: string, shape: readonly number[]): Promise<Float32Array>;
+  /**
+   * A matrix as `get` gives it, in pieces of whole rows, so that not all of it is in memory at once. A
+   * piece stays as it is until the next is asked for. Left out where only the whole can be had.
+   */
+  pieces?(name: string, shape: readonly number[]): AsyncIterable<Float32Array>;
+  /** How a tensor is stored, for people, such as `BF16`; null where this is left out, or nothing is known. */
+  typeOf?(name: string): string | null;
   /** How a matrix is stored; null, as where this is left out, if its weights are no such integers. */
   layout?(name: string, shape: readonly number[]): StoredLayout | null;
   /**
@@ -34,6 +66,26 @@ export interface WeightSource {
    * @throws {ModelError} if it cannot be read in that shape, or is not as the layout says
    */
   integers?(name: string, shape: readonly number[]): Promise<StoredIntegers>;
+  /** Does a task in another thread, which has the same weights open; null, as if left out, without one. */
+  made?(task: MatrixTask): Promise<MadeMatrix> | null;
   /** Releases what the source holds open. */
   close(): Promise<void>;
+}
+
+/** A matrix in pieces of whole rows, or in one piece where its source has no smaller ones. */
+export function piecesOf(
+  weights: WeightSource,
+  name: string,
+  shape: readonly number[],
+): AsyncIterable<Float32Array> {
+  return weights.pieces?.(name, shape) ?? inOnePiece(weights, name, shape);
+}
+
+/** A matrix as the only piece of itself. */
+export async function* inOnePiece(
+  weights: Pick<WeightSource, 'get'>,
+  name: string,
+  shape: readonly number[],
+): AsyncGenerator<Float32Array, void> {
+  yield await weights.get(name, shape);
 }

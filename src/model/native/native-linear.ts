@@ -1,9 +1,10 @@
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
-import type { MatrixSource } from '../quantize/matrix-source.ts';
+import { MadeOnce } from '../quantize/make-matrix.ts';
+import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
 import type { Activation } from '../huggingface/config.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-import { pack4, pack8, PackedLayout, type PackedMatrix } from './packed-matrix.ts';
+import { PackedLayout } from './packed-matrix.ts';
 
 /** An RMS normalization before a product. */
 export interface NormBefore {
@@ -40,28 +41,20 @@ export function emitNativeLinear(
   { norm, bias, gate, residual }: LinearFusion = {},
 ): string {
   const { name, columns } = source;
-  const rows = source.tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
-  const layout = new PackedLayout(rows, columns, gate !== undefined);
+  const rows = rowsOf(source);
+  const isGated = gate !== undefined;
+  const layout = new PackedLayout(rows, columns, isGated);
   const { numPlaces, padded } = layout;
-  // The graph is written in the order of its initializers: values, then their scales.
-  let packed: PackedMatrix | undefined;
-  const pack = () => (bits === 4 ? pack4 : pack8)(weights, source, layout);
+  const made = new MadeOnce(weights, { kind: 'native', source, bits, isGated });
   const valuesName = `${name}.weight_packed${bits}`;
-  const values = graph.initializer(
-    valuesName,
-    'uint8',
-    [numPlaces, (padded * bits) / 8],
-    async () => {
-      packed = await pack();
-      return packed.values;
-    },
-  );
+  const valuesShape = [numPlaces, (padded * bits) / 8];
+  const values = graph.initializer(valuesName, 'uint8', valuesShape, async () => {
+    return (await made.load()).values;
+  });
   const shape = bits === 4 ? [numPlaces, padded / 64] : [numPlaces];
   const type = bits === 4 ? 'float16' : 'float';
   const scales = floatInitializer(graph, `${name}.weight_scales`, shape, type, async () => {
-    const { scales: made } = packed ?? (await pack());
-    packed = undefined;
-    return made;
+    return (await made.loadLast()).scales;
   });
   const inputs = [input, values, scales, norm?.weight ?? '', '', residual ?? ''];
   if (bias) {

@@ -1,4 +1,4 @@
-import type { MatrixSource } from '../quantize/matrix-source.ts';
+import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
 import {
   BLOCK_SIZE,
   blockBytes,
@@ -8,9 +8,15 @@ import {
   quantizeRows,
 } from '../quantize/quantize-blocks.ts';
 import { packIntegers } from '../quantize/pack-integers.ts';
-import { forEachRow } from '../quantize/row-matrix.ts';
+import { forEachRow } from '../quantize/make-rows.ts';
 import { sharedLayout } from '../quantize/stored-blocks.ts';
-import type { StoredLayout, WeightSource } from '../huggingface/weights.ts';
+import {
+  type MadeMatrix,
+  type MatrixTask,
+  piecesOf,
+  type StoredLayout,
+  type WeightSource,
+} from '../huggingface/weights.ts';
 
 /** Columns of a vector, and of the two that lie together; see native/kernels.h. */
 const LANES = 16;
@@ -59,6 +65,16 @@ export class PackedLayout {
   }
 }
 
+/** A matrix as emitNativeLinear takes it. */
+export async function makePacked(
+  weights: WeightSource,
+  { source, bits, isGated }: Extract<MatrixTask, { kind: 'native' }>,
+): Promise<MadeMatrix> {
+  const layout = new PackedLayout(rowsOf(source), source.columns, isGated);
+  const packed = await (bits === 4 ? pack4 : pack8)(weights, source, layout);
+  return { ...packed, zeroPoints: new Uint8Array() };
+}
+
 /** [pairs][padded / 4][2][16][4] of values moved up by 128, a scale for each row. */
 export async function pack8(
   weights: WeightSource,
@@ -67,16 +83,21 @@ export async function pack8(
 ): Promise<PackedMatrix> {
   const { padded, numPlaces } = layout;
   const values = new Uint8Array(numPlaces * padded).fill(128);
+  const fours = new Uint32Array(values.buffer);
   const scales = new Float32Array(numPlaces);
   let first = 0;
   for (const { name, rows } of tensors) {
+    // Padding is 0, too.
+    const row8 = new Int8Array(padded);
+    const rowFours = new Uint32Array(row8.buffer);
     await forEachRow(weights, name, [rows, columns], (row, integers, scale) => {
       const place = layout.placeOf(first + row);
       scales[place] = scale;
-      const base = Math.floor(place / PAIR) * PAIR * padded + (place % PAIR) * 4;
-      for (let column = 0; column < columns; column++) {
-        const at = base + (column >> 2) * 4 * PAIR + (column & 3);
-        values[at] = (integers[column] ?? 0) + 128;
+      row8.set(integers);
+      const base = (Math.floor(place / PAIR) * PAIR * padded) / 4 + (place % PAIR);
+      for (let at = 0; at < rowFours.length; at++) {
+        // To flip the highest bit of a byte is to add 128 to it.
+        fours[base + at * PAIR] = (rowFours[at] ?? 0) ^ 0x80808080;
       }
     });
     first += rows;
@@ -97,44 +118,48 @@ export async function pack4(
   const blocks = padded / BLOCK_SIZE;
   const values = new Uint8Array((numPlaces * padded) / 2).fill(0x88);
   const scales = new Float32Array(numPlaces * blocks);
-  let first = 0;
-  for (const { name, rows } of tensors) {
-    const quantized = await blocksOf(weights, { name, rows }, columns);
-    for (let row = 0; row < rows; row++) {
-      const place = layout.placeOf(first + row);
-      for (let block = 0; block < blocks; block++) {
-        const from = row * blocks + block;
-        const pairBlock = Math.floor(place / PAIR) * blocks + block;
-        scales[pairBlock * PAIR + (place % PAIR)] = quantized.scales[from] ?? 0;
-        const bytes = quantized.packed.subarray(from * blockBytes(4), (from + 1) * blockBytes(4));
-        const base = pairBlock * PAIR * blockBytes(4);
-        packBlock(
-          bytes,
-          values,
-          base + Math.floor((place % PAIR) / LANES) * LANES * blockBytes(4) + (place % LANES) * 4,
-        );
+  let row = 0;
+  for (const tensor of tensors) {
+    for await (const quantized of blocksOf(weights, tensor, columns)) {
+      for (let from = 0; from < quantized.scales.length; row++) {
+        const place = layout.placeOf(row);
+        const lane = place % PAIR;
+        for (let block = 0; block < blocks; block++, from++) {
+          const pairBlock = Math.floor(place / PAIR) * blocks + block;
+          scales[pairBlock * PAIR + lane] = quantized.scales[from] ?? 0;
+          const base = pairBlock * PAIR * blockBytes(4);
+          const half = Math.floor(lane / LANES) * LANES * blockBytes(4);
+          packBlock(
+            quantized.packed,
+            from * blockBytes(4),
+            values,
+            base + half + (lane % LANES) * 4,
+          );
+        }
       }
     }
-    first += rows;
   }
   return { values, scales };
 }
 
-/** A tensor's own blocks, if they are of these weights, else new ones. */
-async function blocksOf(
+/** A tensor's own blocks, if they are of these weights, else new ones; in pieces of whole rows. */
+async function* blocksOf(
   weights: WeightSource,
   tensor: MatrixSource['tensors'][number],
   columns: number,
-): Promise<QuantizedBlocks> {
+): AsyncGenerator<QuantizedBlocks, void> {
   const { name, rows } = tensor;
   const source = { name, tensors: [tensor], columns };
   const layout = sharedLayout(weights, source);
   if (layout !== null && isInNativeBlocks(layout)) {
-    return packIntegers(weights, source, rows, layout, BLOCK_SIZE);
+    yield await packIntegers(weights, source, rows, layout, BLOCK_SIZE);
+    return;
   }
-  const quantized = emptyBlocks(rows, columns, 4);
-  quantizeRows(await weights.get(name, [rows, columns]), columns, 4, quantized, 0);
-  return quantized;
+  for await (const piece of piecesOf(weights, name, [rows, columns])) {
+    const quantized = emptyBlocks(piece.length / columns, columns, 4);
+    quantizeRows(piece, columns, 4, quantized, 0);
+    yield quantized;
+  }
 }
 
 /** Whether integers can be kept in 4-bit blocks of native/. */
@@ -142,17 +167,20 @@ export function isInNativeBlocks({ bits, blockSize, ...rest }: StoredLayout): bo
   return bits === 4 && blockSize % BLOCK_SIZE === 0 && !rest.hasZeroPoints && rest.order === null;
 }
 
-/** @param bytes of a block, two neighbours to a byte @param base of the block's row */
-function packBlock(bytes: Uint8Array, values: Uint8Array, base: number): void {
-  for (let at = 0; at < BLOCK_SIZE; at += 8) {
-    const to = base + (at >> 3) * 4 * LANES;
-    for (let j = 0; j < 4; j++) {
-      values[to + j] = valueAt(bytes, at + j) | (valueAt(bytes, at + 4 + j) << 4);
-    }
+/** @param from first byte of a block, two neighbours to a byte @param base of the block's row */
+function packBlock(bytes: Uint8Array, from: number, values: Uint8Array, base: number): void {
+  for (let eight = 0; eight < BLOCK_SIZE / 8; eight++) {
+    const at = from + eight * 4;
+    const [a, b, c, d] = [
+      bytes[at] ?? 0,
+      bytes[at + 1] ?? 0,
+      bytes[at + 2] ?? 0,
+      bytes[at + 3] ?? 0,
+    ];
+    const to = base + eight * 4 * LANES;
+    values[to] = (a & 15) | (c << 4);
+    values[to + 1] = (a >> 4) | (c & 0xf0);
+    values[to + 2] = (b & 15) | (d << 4);
+    values[to + 3] = (b >> 4) | (d & 0xf0);
   }
-}
-
-function valueAt(bytes: Uint8Array, index: number): number {
-  const byte = bytes[index >> 1] ?? 0;
-  return index & 1 ? byte >> 4 : byte & 15;
 }

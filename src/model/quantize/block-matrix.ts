@@ -1,8 +1,9 @@
 import { MICROSOFT_DOMAIN, type GraphBuilder } from '../../onnx/graph-builder.ts';
 import { floatInitializer } from './float-matrix.ts';
-import type { MatrixSource } from './matrix-source.ts';
-import { packIntegers, type PackedBlocks, zeroPointBytes } from './pack-integers.ts';
-import { BLOCK_SIZE, emptyBlocks, quantizeRows, type QuantizedBlocks } from './quantize-blocks.ts';
+import { MadeOnce } from './make-matrix.ts';
+import { type MatrixSource, rowsOf } from './matrix-source.ts';
+import { zeroPointBytes } from './pack-integers.ts';
+import { BLOCK_SIZE } from './quantize-blocks.ts';
 import { productBlockSize } from './stored-blocks.ts';
 import { type BlockFormat, INT8_ACTIVATIONS } from './weight-format.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
@@ -29,7 +30,7 @@ export class BlockMatrix {
     { bits, activations, stored }: BlockFormat,
   ) {
     const { name, columns } = source;
-    const rows = source.tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
+    const rows = rowsOf(source);
     const blockSize = (stored ? productBlockSize(stored) : null) ?? BLOCK_SIZE;
     const blocks = Math.ceil(columns / blockSize);
     this.#graph = graph;
@@ -39,28 +40,22 @@ export class BlockMatrix {
     this.#bits = bits;
     this.#blockSize = blockSize;
     this.#order = stored?.order ?? null;
-    const once = new LoadedOnce(async () =>
-      stored
-        ? packIntegers(weights, source, rows, stored, blockSize)
-        : { ...(await quantize(weights, source, rows, bits)), zeroPoints: new Uint8Array() },
-    );
+    const made = new MadeOnce(weights, { kind: 'blocks', source, bits, stored: stored ?? null });
     // The graph is written in the order of its initializers: the last of them lets go of the matrix.
     const shape = [rows, blocks, (blockSize * bits) / 8];
     this.#packed = graph.initializer(`${name}.weight_blocks`, 'uint8', shape, async () => {
-      return (await once.load()).packed;
+      return (await made.load()).values;
     });
     if (stored?.hasZeroPoints === true) {
       const zeroShape = [rows, zeroPointBytes(blocks, bits)];
       const zeroName = `${name}.weight_zero_points`;
       this.#zeroPoints = graph.initializer(zeroName, 'uint8', zeroShape, async () => {
-        return (await once.load()).zeroPoints;
+        return (await made.load()).zeroPoints;
       });
     }
     const scalesName = `${name}.weight_scales`;
     this.#scales = floatInitializer(graph, scalesName, [rows, blocks], activations, async () => {
-      const { scales } = await once.load();
-      once.forget();
-      return scales;
+      return (await made.loadLast()).scales;
     });
   }
 
@@ -133,38 +128,4 @@ export class BlockMatrix {
       new Uint8Array(this.#rows * blocks).fill(middle),
     );
   }
-}
-
-/** A matrix that several initializers are made of, one after the other. */
-class LoadedOnce {
-  readonly #make: () => Promise<PackedBlocks>;
-  #made: PackedBlocks | undefined;
-
-  constructor(make: () => Promise<PackedBlocks>) {
-    this.#make = make;
-  }
-
-  async load(): Promise<PackedBlocks> {
-    this.#made ??= await this.#make();
-    return this.#made;
-  }
-
-  forget(): void {
-    this.#made = undefined;
-  }
-}
-
-async function quantize(
-  weights: WeightSource,
-  { tensors, columns }: MatrixSource,
-  totalRows: number,
-  bits: 4 | 8,
-): Promise<QuantizedBlocks> {
-  const quantized = emptyBlocks(totalRows, columns, bits);
-  let firstRow = 0;
-  for (const { name, rows } of tensors) {
-    quantizeRows(await weights.get(name, [rows, columns]), columns, bits, quantized, firstRow);
-    firstRow += rows;
-  }
-  return quantized;
 }

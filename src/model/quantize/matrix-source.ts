@@ -4,3 +4,8 @@ export interface MatrixSource {
   readonly tensors: readonly { readonly name: string; readonly rows: number }[];
   readonly columns: number;
 }
+
+/** Rows of the whole matrix. */
+export function rowsOf({ tensors }: Pick<MatrixSource, 'tensors'>): number {
+  return tensors.reduce((sum, { rows }) => sum + rows, 0);
+}

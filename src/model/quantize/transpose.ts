@@ -1,15 +1,17 @@
 /** Edge of the square blocks that are transposed at a time: two of them fit a level 1 cache. */
 const BLOCK = 32;
 
+type Numbers = Float32Array | Uint16Array | Int8Array;
+
 /**
  * Writes the transpose of `source` [rows, columns] into the columns `firstColumn` to
  * `firstColumn + rows - 1` of `target` [columns, targetColumns].
  */
 export function transposeInto(
-  source: Float32Array,
+  source: Numbers,
   rows: number,
   columns: number,
-  target: Float32Array,
+  target: Numbers,
   targetColumns: number,
   firstColumn: number,
 ): void {

@@ -1,5 +1,10 @@
 import type { SafetensorsWeights } from '../huggingface/safetensors.ts';
-import type { StoredIntegers, StoredLayout, WeightSource } from '../huggingface/weights.ts';
+import {
+  inOnePiece,
+  type StoredIntegers,
+  type StoredLayout,
+  type WeightSource,
+} from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';
 import { dequantize } from '../quantize/stored-blocks.ts';
 import { awqFormat } from './awq.ts';
@@ -21,6 +26,8 @@ export class QuantizedWeights implements WeightSource {
   readonly #plain: SafetensorsWeights;
   readonly #tensors: TensorReader;
   readonly #formats: readonly MatrixFormat[];
+  /** As config.json calls it. */
+  readonly #method: string;
   /** By name of a matrix without `.weight`, the number of each column's group. */
   readonly #groups: ReadonlyMap<string, Int32Array>;
   readonly #orders = new Map<string, Int32Array | null>();
@@ -33,6 +40,7 @@ export class QuantizedWeights implements WeightSource {
     this.#plain = plain;
     this.#tensors = new TensorReader(plain);
     this.#formats = formatsOf(quantization);
+    this.#method = quantization.method;
     this.#groups = groups;
   }
 
@@ -63,6 +71,17 @@ export class QuantizedWeights implements WeightSource {
     }
     const integers = await format.integers(this.#tensors, base, matrix, layout);
     return dequantize(integers, layout, matrix[1]);
+  }
+
+  pieces(name: string, shape: readonly number[]): AsyncIterable<Float32Array> {
+    return this.#find(name, shape) === null
+      ? this.#plain.pieces(name, shape)
+      : inOnePiece(this, name, shape);
+  }
+
+  typeOf(name: string): string | null {
+    // Of a matrix of any shape.
+    return this.#find(name, [0, 0]) === null ? this.#plain.typeOf(name) : this.#method;
   }
 
   layout(name: string, shape: readonly number[]): StoredLayout | null {

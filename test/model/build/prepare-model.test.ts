@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 
 import { expect, test } from 'vitest';
 
-import { prepareModel, type ModelSource } from '../../../src/model/build/prepare-model.ts';
+import type { ModelSource } from '../../../src/model/build/model-source.ts';
+import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
 import type { BuiltModel } from '../../../src/model/build/manifest.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';

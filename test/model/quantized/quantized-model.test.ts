@@ -14,7 +14,7 @@ import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { emptyBlocks, quantizeRows } from '../../../src/model/quantize/quantize-blocks.ts';
-import { quantizeRow } from '../../../src/model/quantize/row-matrix.ts';
+import { quantizeRow } from '../../../src/model/quantize/make-rows.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { floatTensor, type RawTensor, writeSafetensors } from '../../support/safetensors-writer.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';

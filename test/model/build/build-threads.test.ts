@@ -1,0 +1,78 @@
+/** Builds in several threads: to the byte what one thread builds, and what it always built. */
+import { createHash } from 'node:crypto';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { expect, test } from 'vitest';
+
+import type { BuildOptions } from '../../../src/model/build/build-options.ts';
+import type { ModelSource } from '../../../src/model/build/model-source.ts';
+import { prepareModel } from '../../../src/model/build/prepare-model.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const FOOTHILL = join('models', 'foothill');
+const NATIVE = { nativeKernels: { kvCacheDtype: 'float16' } } as const;
+
+async function buildIn(
+  threads: number,
+  source: ModelSource,
+  options: Pick<BuildOptions, 'precision' | 'nativeKernels'>,
+): Promise<string[]> {
+  const cacheDirectory = await temporaryDirectory();
+  const model = await prepareModel(source, { ...options, cacheDirectory, threads: () => threads });
+  const { graphPath, mixedGraphPath } = model;
+  return Promise.all(
+    [`${graphPath}.data`, graphPath, mixedGraphPath].map(async (path) =>
+      createHash('sha256')
+        .update(await readFile(path))
+        .digest('hex'),
+    ),
+  );
+}
+
+// Hashes of the weights from before there were threads, or pieces of matrices.
+test.each([
+  [{ precision: 'fp32' }, '771fb96379813056'],
+  [{ precision: 'fp16' }, '2a33f0aa3785a7a2'],
+  [{ precision: 'int8' }, '7768ad1f879b370f'],
+  [{ precision: 'int4' }, '26b461e17afde0f0'],
+  [{ precision: 'int8', ...NATIVE }, '09316c73331c10c9'],
+  [{ precision: 'int4', ...NATIVE }, 'bbe27980daa6b26b'],
+] as const)('%j has the same bytes with two threads, with one, and ever', async (options, hash) => {
+  const source = { kind: 'folder', path: FOOTHILL } as const;
+  const [one, two] = [await buildIn(1, source, options), await buildIn(2, source, options)];
+  expect(two).toEqual(one);
+  expect(one[0]).toMatch(new RegExp(`^${hash}`));
+});
+
+test('threads have the adapter, and heads in the order of rotation', async () => {
+  const families = join('test', 'fixtures', 'families');
+  const adapter = join('test', 'fixtures', 'adapters', 'llama-all');
+  for (const source of [
+    { kind: 'folder', path: join(families, 'llama'), adapter },
+    { kind: 'folder', path: join(families, 'phi3') },
+  ] as const) {
+    const options = { precision: 'int4', ...NATIVE } as const;
+    expect(await buildIn(2, source, options)).toEqual(await buildIn(1, source, options));
+  }
+});
+
+test('what a thread can not read is told as it is without threads', async () => {
+  const path = await temporaryDirectory();
+  await copyFile(join(FOOTHILL, 'config.json'), join(path, 'config.json'));
+  const bytes = await readFile(join(FOOTHILL, 'model.safetensors'));
+  // The header keeps its length.
+  const name = '"model.layers.1.mlp.down_proj.weight":{"dtype":';
+  const at = bytes.indexOf(name) + name.length;
+  expect(at).toBeGreaterThan(name.length);
+  const dtype = bytes.toString('latin1', at, bytes.indexOf(',', at));
+  bytes.write(dtype === '"F32"' ? '"I32"' : '"U16"'.padEnd(dtype.length), at);
+  await writeFile(join(path, 'model.safetensors'), bytes);
+  for (const threads of [1, 2]) {
+    const building = buildIn(threads, { kind: 'folder', path }, { precision: 'int8', ...NATIVE });
+    await expect(building).rejects.toMatchObject({
+      name: 'ModelError',
+      message: expect.stringMatching(/down_proj\.weight" has dtype [IU]/),
+    });
+  }
+});
