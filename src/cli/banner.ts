@@ -16,6 +16,8 @@ export interface BannerFacts {
   readonly precisionReason: string | null;
   /** Whose kernels compute, and why; null where there is nothing to tell. */
   readonly kernelSet: string | null;
+  /** What was measured and is taken; null where nothing was. */
+  readonly tuned: string | null;
   /** The device as its driver calls it; null where that can't be known. */
   readonly adapter: string | null;
   /** Why this device; null when it was asked for. */
@@ -30,7 +32,7 @@ export interface BannerFacts {
 /** What `serve` prints when it is ready. */
 export function banner(facts: BannerFacts): string {
   const { url, version, modelName, manifest, info, limits } = facts;
-  const { precisionReason, kernelSet, adapter, deviceReason } = facts;
+  const { precisionReason, kernelSet, tuned, adapter, deviceReason } = facts;
   const { maxNumSeqs, maxModelLen } = limits;
   const isCpu = info.device === 'cpu';
   const where = isCpu
@@ -47,6 +49,7 @@ export function banner(facts: BannerFacts): string {
     ['runs in', `${manifest.precision} on ${where}`],
     ...(precisionReason === null ? [] : [['', precisionReason]]),
     ...(kernelSet === null ? [] : [['kernels', kernelSet]]),
+    ...(tuned === null ? [] : [['tuned', tuned]]),
     ...(deviceReason === null ? [] : [['', `${info.device} ${deviceReason}`]]),
     [
       'KV cache',

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   CPU_DEVICE,
@@ -8,6 +9,7 @@ import {
   type DeviceProbe,
   NO_DEVICE,
 } from '../engine/gpu/device-options.ts';
+import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
 import type { ActivationDtype } from '../model/build/manifest.ts';
 import { UsageError } from './usage-error.ts';
 import type { OptionName, Options } from './options.ts';
@@ -165,9 +167,23 @@ function deviceOptions(
   return {
     name,
     id: deviceId,
-    providerOptions: providerOption ?? {},
+    providerOptions: {
+      ...(name === 'tensorrt' && path === undefined ? compilationCaches() : {}),
+      ...providerOption,
+    },
     providerLibrary: path === undefined ? null : { name, path },
     graphCapture: graphCapture === true && name === 'webgpu',
+  };
+}
+
+/** TensorRT compiles for minutes: what it compiled and timed is kept for the next start. */
+function compilationCaches(): Record<string, string> {
+  const folder = join(defaultCacheDirectory(), 'tensorrt');
+  return {
+    trt_engine_cache_enable: '1',
+    trt_engine_cache_path: folder,
+    trt_timing_cache_enable: '1',
+    trt_timing_cache_path: folder,
   };
 }
 

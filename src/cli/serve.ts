@@ -48,6 +48,7 @@ import { onShutdownSignal } from './shutdown.ts';
 import { type LoadedText, TextModelLoader } from './text-model-loader.ts';
 import { EncoderLoader } from './encoder-loader.ts';
 import { AnyModelLoader, type LoadedModel } from './model-loader.ts';
+import { describeTuning } from './tuning.ts';
 import { packageVersion } from './version.ts';
 
 /** What `npm run build` makes of `web`; the same seen from `src/cli` and from `dist/cli`. */
@@ -245,6 +246,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
       manifest: how.manifest,
       precisionReason,
       kernelSet: how.kernels.description,
+      tuned: how.tuning && describeTuning(how.tuning),
       adapter: how.chosenDevice.adapter,
       deviceReason,
       info: engine.info,

@@ -24,41 +24,16 @@ import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { SloTracker } from '../observability/slo/slo-tracker.ts';
 import type { TextRuntime } from '../server/context.ts';
 import type { InferenceStatistics } from '../server/generation/inference-statistics.ts';
-import { resolveAttention } from './attention.ts';
 import { textBuildId } from './build-id.ts';
 import { buildWithProgress } from './build-model.ts';
-import { type ChosenDevice, chooseDevice } from './device.ts';
-import { type EngineLimits, engineLimits, requireReach } from './engine-limits.ts';
-import { type KernelChoice, resolveKernels } from './kernels.ts';
-import { type ChosenModel, chooseModel } from './model-source.ts';
-import { ENGINE_FLAGS } from './flags/engine-flags.ts';
-import { MODEL_FLAGS } from './flags/model-flags.ts';
-import { REQUEST_FLAGS } from './flags/request-flags.ts';
-import { adapterLimits, hasLora, openAdapters, requireLora } from './lora.ts';
+import { requireReach } from './engine-limits.ts';
+import { adapterLimits, hasLora, openAdapters } from './lora.ts';
+import { type ModelPlan, planModel } from './model-plan.ts';
 import { newEngine } from './new-engine.ts';
-import { type OptionName, type Options, readFlags } from './options.ts';
+import type { Options } from './options.ts';
 import { openPrefetching } from './open-prefetching.ts';
 import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
-import { resolvePrecision } from './precision.ts';
-import type { PrecisionChoice } from './precision-choice.ts';
 import { speculation } from './speculation.ts';
-
-/** A flag that is the server's, or that a definition says in its own words. */
-const NOT_OF_A_MODEL: readonly OptionName[] = [
-  'model',
-  'servedModelName',
-  'sharePrefixCache',
-  'priorityRange',
-  'slo',
-  'requestTimeout',
-  'responseStoreSize',
-  'loraModules',
-  'loraDir',
-];
-/** Flags that a model of a repository may have of its own. */
-const OWN_FLAGS = (
-  Object.keys({ ...MODEL_FLAGS, ...ENGINE_FLAGS, ...REQUEST_FLAGS }) as OptionName[]
-).filter((name) => !NOT_OF_A_MODEL.includes(name));
 
 /** Of a weight in a build; a scale for each block or channel is not counted. */
 const BYTES_PER_WEIGHT: Readonly<Record<Precision, number>> = {
@@ -89,25 +64,17 @@ export interface TextModelLoaderOptions {
 
 /** A model that serves, and how it came to run as it does. */
 export interface LoadedText extends TextRuntime {
-  readonly how: Pick<Plan, 'limits' | 'attention' | 'choice' | 'kernels' | 'chosenDevice'> & {
+  readonly how: Pick<
+    ModelPlan,
+    'limits' | 'attention' | 'choice' | 'kernels' | 'chosenDevice' | 'tuning'
+  > & {
     readonly manifest: DecoderManifest;
   };
 }
 
-/** What was decided about a model before anything of it was built. */
-interface Plan {
-  readonly options: Options;
-  readonly chosen: ChosenModel;
-  readonly chosenDevice: ChosenDevice;
-  readonly limits: EngineLimits;
-  readonly choice: PrecisionChoice;
-  readonly kernels: KernelChoice;
-  readonly attention: 'slots' | 'paged';
-}
-
 export class TextModelLoader implements ModelLoader<LoadedText> {
   readonly #server: TextModelLoaderOptions;
-  readonly #plans = new WeakMap<ModelDefinition, Promise<Plan>>();
+  readonly #plans = new WeakMap<ModelDefinition, Promise<ModelPlan>>();
 
   constructor(options: TextModelLoaderOptions) {
     this.#server = options;
@@ -130,7 +97,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const { statistics, targets, classOf, metrics: hub, isShared, logger } = this.#server;
     const { priorityRange, sharePrefixCache = false } = this.#server.options;
     const plan = await this.#plan(definition);
-    const { options, chosen, chosenDevice, limits, choice, kernels, attention } = plan;
+    const { options, chosen, chosenDevice, limits, choice, kernels, attention, tuning } = plan;
     const formats = { ...choice, ...kernels };
     const { specialTokensInContent = false, maxQueue, maxQueueTokens } = options;
     const textSource = { ...chosen.text, specialTokensInContent };
@@ -251,7 +218,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         runtimeVersion: engine.info.runtimeVersion,
         attention,
       }),
-      how: { limits, attention, choice, kernels, chosenDevice, manifest: model.manifest },
+      how: { limits, attention, choice, kernels, chosenDevice, tuning, manifest: model.manifest },
       memoryBytes: weights + engine.info.kvCacheBytes,
       pids: () => ('pids' in engine ? engine.pids : [engine.pid]),
       async stop() {
@@ -264,37 +231,13 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     };
   }
 
-  #plan(definition: ModelDefinition): Promise<Plan> {
+  #plan(definition: ModelDefinition): Promise<ModelPlan> {
     const known = this.#plans.get(definition);
     if (known !== undefined) return known;
-    const plan = this.#decide(definition);
+    const plan = planModel(definition, this.#server.options, this.#server.numModels);
     this.#plans.set(definition, plan);
     // The next try may find what this one missed.
     plan.catch(() => this.#plans.delete(definition));
     return plan;
-  }
-
-  async #decide({ source, flags }: ModelDefinition): Promise<Plan> {
-    const options = { ...this.#server.options, ...readFlags(flags, OWN_FLAGS), model: source };
-    const chosen = await chooseModel(options, (config) => chooseDevice(options, config));
-    const { config, kind } = chosen.decoder;
-    const chosenDevice = await chooseDevice(options, config);
-    const limits = engineLimits(options, config, chosenDevice, this.#server.numModels);
-    const choice = resolvePrecision(options.precision, chosenDevice, chosen.decoder);
-    const attention = resolveAttention(
-      options.attention,
-      chosenDevice,
-      choice.activationDtype,
-      kind,
-    );
-    const withLora = hasLora(options);
-    if (withLora) requireLora(kind, chosenDevice);
-    const kernels = await resolveKernels(options, {
-      ...choice,
-      model: kind,
-      device: chosenDevice.device.name,
-      hasLora: withLora,
-    });
-    return { options, chosen, chosenDevice, limits, choice, kernels, attention };
   }
 }

@@ -81,3 +81,16 @@ test('WebGPU does not run models whose attention caps its scores', async () => {
     /--device webgpu cannot run this model: .* \(supported: --device cpu, cuda\)/,
   );
 });
+
+test('what TensorRT compiles is kept, where flags say nothing else', async () => {
+  const wanted = { ...flags, device: 'tensorrt' } as const;
+  const kept = await chooseDevice(wanted, llama, machine({ tensorrt: works }));
+  expect(kept.device.providerOptions).toMatchObject({
+    trt_engine_cache_enable: '1',
+    trt_timing_cache_enable: '1',
+  });
+  expect(kept.device.providerOptions['trt_engine_cache_path']).toMatch(/tensorrt$/);
+  const own = { ...wanted, providerOption: { trt_engine_cache_enable: '0' } };
+  const chosen = await chooseDevice(own, llama, machine({ tensorrt: works }));
+  expect(chosen.device.providerOptions['trt_engine_cache_enable']).toBe('0');
+});

@@ -1,0 +1,90 @@
+import { loadavg } from 'node:os';
+import type { BuiltModel } from '../model/build/manifest.ts';
+import { usableCores } from '../engine/cpu/usable-cores.ts';
+import { autotune, type Tried, tuningStages } from './autotune.ts';
+import { buildWithProgress } from './build-model.ts';
+import { engineLimits } from './engine-limits.ts';
+import { resolveKernels } from './kernels.ts';
+import type { ChosenModel } from './model-source.ts';
+import type { Options } from './options.ts';
+import type { PrecisionChoice } from './precision-choice.ts';
+import { table } from './text-format.ts';
+import { type Settings, writeTuning } from './tuning.ts';
+
+/** As `serve` has them. */
+const MAX_NUM_SEQS = 32;
+const BATCHED_TOKENS = 512;
+
+type Flags = Options<'kernels' | 'kvCacheDtype' | 'maxModelLen' | 'threads'>;
+
+/** Measures what this machine does best with a model, and keeps it for `serve`. @returns what to tell */
+export async function tuneBuild(
+  { source, decoder }: ChosenModel,
+  built: BuiltModel,
+  choice: PrecisionChoice,
+  flags: Flags,
+): Promise<string> {
+  const { config, kind } = decoder;
+  const { kvCacheDtype } = flags;
+  const [load = 0] = loadavg();
+  const isBusy = load > usableCores() / 2;
+  const { kernels: own, vocabSize } = built.manifest;
+  const builds = new Map<Settings['kernels'], Promise<BuiltModel>>([[own, Promise.resolve(built)]]);
+  const buildFor = async (kernels: Settings['kernels']) => {
+    const circumstances = { ...choice, model: kind, device: 'cpu' };
+    const resolved = await resolveKernels({ kernels, kvCacheDtype }, circumstances);
+    const { maxModelLen } = flags;
+    return buildWithProgress(source, { ...choice, ...resolved, maxModelLen }, kvCacheDtype);
+  };
+  const maxModelLen = Math.min(flags.maxModelLen ?? 1024, config.maxPositionEmbeddings, 1024);
+  const hasNative = own === 'native' && flags.kernels === 'auto' && kvCacheDtype !== 'float16';
+  const { settings, tried } = await autotune(
+    {
+      kernels: own,
+      threads: flags.threads || usableCores(),
+      maxNumBatchedTokens: BATCHED_TOKENS,
+    },
+    tuningStages(hasNative, flags.threads === 0, maxModelLen),
+    async ({ kernels, threads, maxNumBatchedTokens }) => {
+      const model = builds.get(kernels) ?? buildFor(kernels);
+      builds.set(kernels, model);
+      const limits = engineLimits(
+        {
+          threads,
+          maxNumBatchedTokens,
+          maxModelLen,
+          kvCacheDtype,
+          maxNumSeqs: MAX_NUM_SEQS,
+          prefixCaching: false,
+          kvCacheMemory: undefined,
+          targetItlMs: undefined,
+          durableKv: undefined,
+        },
+        config,
+      );
+      return { ...limits, model: await model };
+    },
+    vocabSize,
+  );
+  const model = { config, precision: built.manifest.precision };
+  const path = await writeTuning(model, { settings, date: new Date().toISOString() });
+  return [
+    tunedTable(tried),
+    ...(isBusy
+      ? ['this machine had other work, which picks for itself: tune it again at rest']
+      : []),
+    `kept in ${path}; serve takes what its flags leave open`,
+  ].join('\n');
+}
+
+function tunedTable(tried: readonly Tried[]): string {
+  const rows = tried.map(({ stage, settings, tokensPerSecond, isPicked }) => [
+    stage,
+    settings.kernels,
+    String(settings.threads),
+    String(settings.maxNumBatchedTokens),
+    tokensPerSecond.toFixed(0),
+    isPicked ? 'picked' : '',
+  ]);
+  return table(['MEASURED', 'KERNELS', 'THREADS', 'TOKENS A STEP', 'TOKENS/S', ''], rows);
+}
