@@ -1,12 +1,13 @@
 /**
  * Speculative decoding: tokens per second of one stream on summit with drafts from texts (n-grams)
- * and from a draft model (foothill), each against plain decoding, by kind of prompt. Where a JSON
+ * and from a draft model (`--draft-model`, foothill), each against plain decoding, by kind of prompt. Where a JSON
  * schema constrains the answer, what that forces is drafted first, with a draft model that alone.
  * `--model smollm2-135m` has that shape and random weights answer the questions of record-prompts.ts,
  * with the answers given there.
  *
  *   npx tsx scripts/bench/speculative.ts [--model summit] [--prompts 100] [--tokens 8] [--threads 2]
  *     [--precision fp32] [--temperature 0] [--seed 1] [--rounds 5] [--clock wall|cpu] [--json]
+ *     [--draft-model models/foothill]
  *
  * Every prompt comes once, in mixed order, and no two are the same: what a stream can be guessed
  * from is its own text and other answers. For each prompt the engines take turns, in another order
@@ -35,7 +36,6 @@ import { type BenchPrompt, speculativePrompts } from './lib/speculative-prompts.
 import { median, printTable } from './lib/table.ts';
 
 const SUMMIT = 'models/summit';
-const DRAFT_MODEL = 'models/foothill';
 const MAX_TOKENS = 160;
 /** Prompts that are not counted: the engines learn what their runs cost. */
 const WARM_UP = 5;
@@ -43,6 +43,7 @@ const WARM_UP = 5;
 const { values } = parseArgs({
   options: {
     model: { type: 'string', default: 'summit' },
+    'draft-model': { type: 'string', default: 'models/foothill' },
     prompts: { type: 'string', default: '100' },
     tokens: { type: 'string', default: '8' },
     threads: { type: 'string', default: String(availableParallelism()) },
@@ -203,7 +204,7 @@ const plain = new Contender(null);
 const again = new Contender(null);
 const contenders = new Map([['n-gram', new Contender({ draftModel: null })]]);
 if (isSummit) {
-  const draftModel = await prepareModel({ kind: 'folder', path: DRAFT_MODEL }, build);
+  const draftModel = await prepareModel({ kind: 'folder', path: values['draft-model'] }, build);
   contenders.set('draft model', new Contender({ draftModel }));
 }
 const all = [plain, again, ...contenders.values()];
