@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dataset import SOURCES, STORED_WEIGHT_ONE, build
+from distillation import soft_losses
 from model import CONFIGS, Llama
 
 # The share of the user's tokens that enters the loss at a step, with their weight raised to match.
@@ -101,9 +102,7 @@ def loss_of(
         return cross_entropy, cross_entropy.item()
     with torch.no_grad():
         wanted = teacher.logits(teacher(ids, mask)[:, :-1][used]).float()
-    distances = F.kl_div(
-        F.log_softmax(logits, -1), F.log_softmax(wanted, -1), log_target=True, reduction="none"
-    ).sum(-1)
+    distances = soft_losses(logits, wanted, 1.0)
     distance = (distances * used_weights).sum() / used_weights.sum()
     loss = (1 - DISTILLATION_SHARE) * cross_entropy + DISTILLATION_SHARE * distance
     return loss, cross_entropy.item()
