@@ -5,7 +5,7 @@ import {
   emptyBlocks,
   quantizeRows,
 } from '../../../src/model/quantize/quantize-blocks.ts';
-import { quantizeRow } from '../../../src/model/quantize/row-matrix.ts';
+import { quantizeRow } from '../../../src/model/quantize/make-rows.ts';
 
 /** Values, and what scripts/training/grids.py makes of them (test_student.py --write). */
 const FIXTURE: Record<string, number[][]> = JSON.parse(
