@@ -4,7 +4,12 @@ import { parseDuration } from '../front/registry/duration.ts';
 import { keyOf } from '../front/registry/model-definition.ts';
 import { LIMITS } from '../limits.ts';
 import type { Lease } from '../front/registry/lease.ts';
-import { baseName, findAdapter, type FoundAdapter } from './adapters/find-adapter.ts';
+import {
+  baseName,
+  findAdapter,
+  type FoundAdapter,
+  scaledAdapter,
+} from './adapters/find-adapter.ts';
 import type { AnyRuntime, ModelContext, ServerContext } from './context.ts';
 import { badRequest, modelNotFound } from './errors.ts';
 
@@ -15,6 +20,8 @@ interface ModelFields {
   readonly user: string;
   /** Milliseconds; null for the server's own. */
   readonly keepAliveMs: number | null;
+  /** Null where it is left out. */
+  readonly lora: unknown;
 }
 
 /** Of what a request names: a model, or an adapter and then its model. */
@@ -39,8 +46,11 @@ export async function acquireModel(
   json: unknown,
   caller: Caller,
 ): Promise<AcquiredModel> {
-  const adapter = findAdapter(context, modelFieldsOf(json).model);
-  const named = adapter ? { ...Object(json), model: baseName(adapter) } : json;
+  const { model, lora } = modelFieldsOf(json);
+  const picked = findAdapter(context, model);
+  const adapter = lora === null ? picked : scaledAdapter(context, lora);
+  const base = picked ?? adapter;
+  const named = base ? { ...Object(json), model: baseName(base) } : json;
   const lease = await acquireKind(context, named, caller, 'text');
   return { model: modelOf(context, { ...lease, adapter }), release: lease.release };
 }
@@ -152,11 +162,12 @@ export async function withModel<T>(
 function modelFieldsOf(json: unknown): ModelFields {
   const body: Readonly<Record<string, unknown>> =
     typeof json === 'object' && json !== null ? { ...json } : {};
-  const { model, user, keep_alive: keepAlive } = body;
+  const { model, user, keep_alive: keepAlive, lora } = body;
   // What is no name its API refuses.
   const isName = typeof model === 'string' && model.length <= LIMITS.shortTextCharacters;
   return {
     model: isName ? model : null,
+    lora: lora ?? null,
     user: typeof user === 'string' ? user : '',
     keepAliveMs: keepAlive === undefined || keepAlive === null ? null : toMs(keepAlive),
   };

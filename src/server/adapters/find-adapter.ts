@@ -2,6 +2,9 @@
 import type { ServedAdapter } from '../../front/adapters/served-adapters.ts';
 import { keyOf, type ModelKey } from '../../front/registry/model-definition.ts';
 import type { ServerContext } from '../context.ts';
+import { badRequest } from '../errors.ts';
+import { loraField } from '../schemas/adapters.ts';
+import { parseWith } from '../schemas/parse.ts';
 
 export interface FoundAdapter {
   readonly adapter: ServedAdapter;
@@ -24,6 +27,29 @@ export function findAdapter(
 ): FoundAdapter | null {
   if (name === null) return null;
   return allAdapters(context).find(({ adapter }) => adapter.name === name) ?? null;
+}
+
+/**
+ * The adapter that a request's `lora` picks, with its scale.
+ * @returns null where all have scale 0: the model alone
+ * @throws ApiError 400 for one that is not there, or for several at once
+ */
+export function scaledAdapter(
+  context: Pick<ServerContext, 'models'>,
+  lora: unknown,
+): FoundAdapter | null {
+  const wanted = parseWith(loraField, lora, ['lora']).filter(({ scale }) => scale !== 0);
+  const [first, other] = wanted;
+  if (first === undefined) return null;
+  if (other !== undefined) {
+    throw badRequest('`lora`: a request can have one adapter with a scale other than 0.', 'lora');
+  }
+  const found = allAdapters(context)[first.id];
+  if (found === undefined) {
+    throw badRequest(`\`lora\`: there is no adapter ${first.id} in /lora-adapters.`, 'lora');
+  }
+  const { adapter } = found;
+  return { ...found, adapter: { ...adapter, engine: { ...adapter.engine, scale: first.scale } } };
 }
 
 /** The name by which the registry knows an adapter's model. */

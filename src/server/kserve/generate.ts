@@ -73,13 +73,13 @@ function streamTo(
 const FINISH_REASONS: Readonly<Record<string, string>> = { length: 'length', stop: 'eos_token' };
 
 function answerWriter(
-  { modelKey }: ModelContext,
+  { model, modelKey }: ModelContext,
   id: string,
   hasDetails: boolean,
 ): (answer: TextAnswer) => JsonObject {
   return ({ text, finishReason, stopReason }) => ({
     ...(id === '' ? {} : { id }),
-    model_name: modelKey.name,
+    model_name: model.id,
     model_version: modelKey.version,
     text_output: text,
     ...(hasDetails && finishReason !== null

@@ -173,14 +173,15 @@ function requireOutputs({ outputs }: InferRequest): void {
 }
 
 function responseMaker(
-  { modelKey: { name, version } }: ModelContext,
+  { model, modelKey }: ModelContext,
   { id, outputs }: InferRequest,
   shape: readonly number[],
 ): (answers: readonly TextAnswer[], isFinal: boolean) => InferResponse {
   const wanted = outputs.length === 0 ? [OUTPUTS.text] : outputs.map((output) => output.name);
   return (answers, isFinal) => ({
-    model: name,
-    version,
+    // An adapter's name, if one was asked for.
+    model: model.id,
+    version: modelKey.version,
     id,
     outputs: wanted.map((output) => tensorOf(output, shape, answers)),
     isFinal,

@@ -63,6 +63,7 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   priority: 'Lower runs earlier.',
   service_tier:
     '`priority`, `default`, `flex`, or the name of a service class; no better than the key allows.',
+  lora: 'Adapters by their `id` in /lora-adapters, each with a `scale`: one other than 0 in place of the model.',
   cache_salt: 'Prompts share cached prefixes only with those of the same salt.',
   format: '`json`, or a JSON schema that the answer has to keep to.',
   options: 'Sampling, under Ollama’s names; what sets up Ollama’s own engine is ignored.',

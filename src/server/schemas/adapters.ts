@@ -1,6 +1,7 @@
 /** What operators ask of adapters, as in vLLM. */
 import { z } from 'zod';
-import { shortText } from './fields.ts';
+import { MODEL_LIMITS } from '../../limits.ts';
+import { boundedList, shortText } from './fields.ts';
 
 /** What a model may be called, too. */
 const name = shortText.regex(/^[\w][\w.:/-]*$/, 'expected letters, digits and . _ : / -');
@@ -10,3 +11,12 @@ export const loadAdapterBody = z.looseObject({ lora_name: name, lora_path: short
 
 /** The body of /v1/unload_lora_adapter. */
 export const unloadAdapterBody = z.looseObject({ lora_name: name });
+
+/** How far an adapter's scale may be from none. */
+const MOST_SCALE = 100;
+
+/** A request's `lora`: those that are left out have scale 0. */
+export const loraField = boundedList(
+  z.looseObject({ id: z.int().min(0), scale: z.number().min(-MOST_SCALE).max(MOST_SCALE) }),
+  MODEL_LIMITS.adapters,
+);

@@ -119,6 +119,8 @@ export const generationFields = {
   user: shortText.nullish(),
   /** Cached prefixes are shared only among requests with the same salt. */
   cache_salt: shortText.min(1).nullish(),
+  /** As llama-server has it: of adapters, by their place in /lora-adapters. Read before the model is known. */
+  lora: z.unknown().optional(),
   /** How many answers to give, each a choice of its own. */
   n: z.int().min(1).max(LIMITS.choices).nullish(),
   /** Generate this many and answer with the `n` likeliest by mean log-probability. */

@@ -1,0 +1,176 @@
+/** Routes of LoRA adapters, over an engine that says what it was given. */
+import { describe, expect, test } from 'vitest';
+import { ServedAdapters } from '../../../src/front/adapters/served-adapters.ts';
+import { InvalidRequestError } from '../../../src/front/invalid-request.ts';
+import { MODEL_LIMITS } from '../../../src/limits.ts';
+import { ApiKeys, digestOf } from '../../../src/server/auth/api-keys.ts';
+import { chunksOf, errorOf, post } from '../support/client.ts';
+import {
+  babbles,
+  MODEL,
+  type TestServer,
+  type TestServerOptions,
+  tokensOf,
+  useServers,
+} from '../support/test-server.ts';
+
+const start = useServers();
+
+/** With the adapters `one` and `two`; any path but `bad` has one. */
+async function serverWith(options: TestServerOptions = {}): Promise<TestServer> {
+  const target = await start(options);
+  const adapters = new ServedAdapters(async (path) => {
+    if (path === 'bad') throw new InvalidRequestError('bad is no adapter', 'lora_path');
+    return { id: path, path: `/adapters/${path}` };
+  });
+  await adapters.load('one', 'first');
+  await adapters.load('two', 'second');
+  return { ...target, runtime: Object.assign(target.runtime, { adapters }) };
+}
+
+const tells = (): TestServerOptions => ({
+  script: (_prompt, { adapter }) =>
+    tokensOf(adapter ? `${adapter.id} x ${adapter.scale}` : 'none at all'),
+});
+const ask = { prompt: 'Hi', max_tokens: 40 };
+
+describe('a request', () => {
+  test.each([
+    [{ model: MODEL }, 'none at all'],
+    [{ model: 'two' }, 'second x 1'],
+    [{ model: MODEL, lora: [{ id: 0, scale: 0.5 }] }, 'first x 0.5'],
+    [
+      {
+        model: MODEL,
+        lora: [
+          { id: 0, scale: 0 },
+          { id: 1, scale: -2 },
+        ],
+      },
+      'second x -2',
+    ],
+    [{ lora: [{ id: 1, scale: 1 }] }, 'second x 1'],
+    // What is asked for by its place and by its name is the place's.
+    [{ model: 'two', lora: [{ id: 0, scale: 3 }] }, 'first x 3'],
+    [{ model: 'two', lora: [{ id: 1, scale: 0 }] }, 'none at all'],
+    [{ model: 'two', lora: [] }, 'none at all'],
+    [{ model: 'two', lora: null }, 'second x 1'],
+  ])('%j is computed with that adapter', async (body, text) => {
+    const target = await serverWith(tells());
+    const answer = await post(target, '/v1/completions', { ...ask, ...body });
+    expect(await answer.json()).toMatchObject({ choices: [{ text }] });
+  });
+
+  test.each([
+    [[{ id: 2, scale: 1 }], 'no adapter 2'],
+    [[{ id: -1, scale: 1 }], 'lora'],
+    [[{ id: 0.5, scale: 1 }], 'lora'],
+    [[{ id: 0 }], 'required'],
+    [[{ id: 0, scale: 1e9 }], 'lora'],
+    [[{ id: 0, scale: '1' }], 'lora'],
+    ['one', 'lora'],
+    [{ id: 0, scale: 1 }, 'lora'],
+    [
+      [
+        { id: 0, scale: 1 },
+        { id: 1, scale: 1 },
+      ],
+      'one adapter',
+    ],
+    [Array.from({ length: MODEL_LIMITS.adapters + 1 }, (_, id) => ({ id, scale: 0 })), 'lora'],
+  ])('with such a `lora` is refused (%#)', async (lora, message) => {
+    const target = await serverWith(tells());
+    for (const [path, body] of [
+      ['/v1/completions', ask],
+      ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi' }] }],
+    ] as const) {
+      const error = await errorOf(await post(target, path, { ...body, lora }), 400);
+      expect(error.message).toContain(message);
+      expect(error.param).toMatch(/^lora/);
+    }
+    expect(target.engine.requests).toEqual([]);
+  });
+
+  test('over KServe names an adapter as its model', async () => {
+    const target = await serverWith(tells());
+    const body = { text_input: 'Hi', parameters: { max_tokens: 40 } };
+    const answer = await post(target, '/v2/models/two/generate', body);
+    expect(await answer.json()).toMatchObject({ model_name: 'two', text_output: 'Hisecond x 1' });
+    const inputs = [{ name: 'text_input', datatype: 'BYTES', shape: [1], data: ['Hi'] }];
+    const inferred = await post(target, '/v2/models/one/infer', { inputs });
+    expect(await inferred.json()).toMatchObject({
+      model_name: 'one',
+      outputs: [{ data: [expect.stringContaining('first x 1')] }],
+    });
+    expect((await post(target, '/v2/models/three/generate', body)).status).toBe(404);
+  });
+});
+
+describe('loading and unloading', () => {
+  const load = { lora_name: 'three', lora_path: 'third' };
+
+  test('a stream goes on with an adapter that was unloaded', async () => {
+    const target = await serverWith({ script: babbles });
+    const response = await post(target, '/v1/completions', {
+      ...ask,
+      model: 'one',
+      max_tokens: 100,
+      stream: true,
+    });
+    const unloaded = await post(target, '/v1/unload_lora_adapter', { lora_name: 'one' });
+    expect(unloaded.status).toBe(200);
+    const chunks = await chunksOf(response);
+    expect(JSON.stringify(chunks)).toContain('"finish_reason":"length"');
+    await errorOf(await post(target, '/v1/completions', { ...ask, model: 'one' }), 404);
+    // Places in the list are those of what is there now.
+    const list: unknown = await (await fetch(`${target.url}/lora-adapters`)).json();
+    expect(list).toEqual([{ id: 0, path: 'two', scale: 1 }]);
+  });
+
+  test('need the admin key, or a server without keys', async () => {
+    const users = [{ client: 'user', digest: digestOf('user-key') }];
+    const keys = new ApiKeys(users, digestOf('admin-key'));
+    const target = await serverWith({ keys });
+    const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
+    for (const path of ['/v1/load_lora_adapter', '/v1/unload_lora_adapter']) {
+      await errorOf(await post(target, path, load), 401);
+      await errorOf(await post(target, path, load, bearer('user-key')), 403);
+    }
+    expect((await post(target, '/v1/load_lora_adapter', load, bearer('admin-key'))).status).toBe(
+      200,
+    );
+  });
+
+  test.each([
+    [{ ...load, lora_name: 'one' }, 'already'],
+    [{ ...load, lora_name: MODEL }, 'already'],
+    [{ ...load, lora_name: '../three' }, 'expected letters'],
+    [{ ...load, lora_name: 'x'.repeat(10_000) }, 'lora_name'],
+    [{ ...load, lora_path: 'x'.repeat(10_000) }, 'lora_path'],
+    [{ ...load, lora_path: '' }, 'lora_path'],
+    [{ ...load, lora_path: ['a'] }, 'lora_path'],
+    [{ ...load, lora_path: 'bad' }, 'bad is no adapter'],
+    [{ lora_name: 'three' }, 'lora_path'],
+    [[], 'JSON object'],
+  ])('such a body is refused (%#)', async (body, message) => {
+    const target = await serverWith();
+    const error = await errorOf(await post(target, '/v1/load_lora_adapter', body), 400);
+    expect(error.message).toContain(message);
+    expect(target.runtime.adapters?.list()).toHaveLength(2);
+  });
+
+  test('are bounded in number', async () => {
+    const target = await serverWith();
+    for (let count = 2; count < MODEL_LIMITS.adapters; count++) {
+      await target.runtime.adapters?.load(`a${count}`, `a${count}`);
+    }
+    const error = await errorOf(await post(target, '/v1/load_lora_adapter', load), 400);
+    expect(error.message).toContain(`there are ${MODEL_LIMITS.adapters} LoRA adapters already`);
+  });
+
+  test('are refused where the model takes no adapters', async () => {
+    const target = await start();
+    const error = await errorOf(await post(target, '/v1/load_lora_adapter', load), 400);
+    expect(error.message).toContain('without --lora-dir');
+  });
+});
