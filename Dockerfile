@@ -13,6 +13,12 @@
 #     -v chairlift-cache:/var/cache/chairlift chairlift
 #
 # Give a stop more time than the longest generation takes (docker stop --time).
+#
+# `--build-arg ROOT=bones` makes a smaller image: Node.js and the libraries that it needs, without a
+# shell, npm and Debian's programs.
+
+# What the image starts from: `base` or `bones`.
+ARG ROOT=base
 
 # Not Alpine: ONNX Runtime needs glibc.
 FROM node:24-bookworm-slim AS base
@@ -35,22 +41,44 @@ RUN cd node_modules/onnxruntime-node/bin/napi-v6 \
     && rm -rf darwin win32 \
     && find linux -mindepth 1 -maxdepth 1 ! -name "$(node -p process.arch)" -exec rm -rf {} +
 
-FROM base
+FROM base AS app
+COPY package.json LICENSE ./
+COPY --from=dependencies /app/node_modules node_modules
+COPY models/summit models/summit
+COPY native/prebuilt native/prebuilt
+COPY --from=build /app/dist dist
+# What is for compilers and debuggers goes. The embedded model is there already built, for CPUs like this
+# one, so that a container without a volume need not write anything.
+RUN find dist node_modules -type f \( -name '*.ts' -o -name '*.[cm]ts' -o -name '*.map' \) -delete \
+    && CHAIRLIFT_CACHE=/cache node dist/cli/main.js build
+
+# The system's libraries that programs here are linked with, wherever they are, and who owns what.
+FROM app AS gathered
+RUN mkdir -p -m 1777 /bones/tmp \
+    && ldd /usr/local/bin/node $(find node_modules -name '*.node' -o -name 'libonnxruntime.so*') \
+       | awk '$3 ~ "^/" { print $3 } $1 ~ "^/" && $1 !~ ":$" { print $1 }' | sort -u \
+       | xargs cp --parents --dereference -t /bones \
+    && cp --parents /usr/local/bin/node /etc/passwd /etc/group /bones
+
+FROM scratch AS bones
+COPY --from=gathered /bones /
+ENV PATH=/usr/local/bin
+WORKDIR /app
+
+FROM ${ROOT}
 LABEL org.opencontainers.image.title="Chairlift" \
       org.opencontainers.image.description="A continuous-batching token server for ONNX language models" \
       org.opencontainers.image.licenses="Apache-2.0"
 ENV NODE_ENV=production \
     CHAIRLIFT_HOST=0.0.0.0 \
     CHAIRLIFT_CACHE=/var/cache/chairlift
-RUN install -d -o node -g node /var/cache/chairlift
-COPY package.json LICENSE ./
-COPY --from=dependencies /app/node_modules node_modules
-COPY models/summit models/summit
-COPY native/prebuilt native/prebuilt
-COPY --from=build /app/dist dist
-USER node
+COPY --from=app /app ./
+# OpenShift's users have any id, and the group 0.
+COPY --from=app --chown=1000:0 --chmod=775 /cache /var/cache/chairlift
+# The user `node`, by number: Kubernetes sees that it is not root.
+USER 1000:1000
 EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
-    CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CHAIRLIFT_PORT ?? 8000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+    CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CHAIRLIFT_PORT ?? process.env.PORT ?? 8000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/cli/main.js", "serve"]

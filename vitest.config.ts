@@ -3,9 +3,11 @@ import { defineConfig } from 'vitest/config';
 
 /**
  * Suites of their own: `npm run test:e2e`, `npm run test:gpu`, `npm run test:web`, attacks on real servers,
- * `npm run test:hostile`, and models that must be fetched, `npm run test:real-models`.
+ * `npm run test:hostile`, models that must be fetched, `npm run test:real-models`, and
+ * images, `npm run test:container`.
  */
 const OTHERS = [
+  'test/container/**',
   'test/e2e/**',
   'test/gpu/**',
   'test/hostile/**',

@@ -1,13 +1,13 @@
 /**
- * Fetches the schemas that the tests check deploy/kubernetes with, from Go modules, about 70 MB of
- * which 6 MB are kept: `npx tsx scripts/kubernetes/fetch.ts`. Needs Go.
+ * Fetches the schemas that the tests check deploy with, from Go modules, about 80 MB of which 6 MB are
+ * kept: `npx tsx scripts/kubernetes/fetch.ts`. Needs Go.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { SCHEMA_MODULES, type SchemaModule, schemaPath } from './schemas.ts';
+import { COMPOSE_SCHEMA, SCHEMA_MODULES, type SchemaModule, schemaPath } from './schemas.ts';
 
 const downloaded = z.object({ Dir: z.string(), Sum: z.string() });
 
@@ -37,7 +37,7 @@ async function fetchModule({ module, sum, files }: SchemaModule): Promise<void> 
 
 const isThere = async (file: string) => (await stat(schemaPath(file)).catch(() => null)) !== null;
 
-for (const each of SCHEMA_MODULES) {
+for (const each of [...SCHEMA_MODULES, COMPOSE_SCHEMA]) {
   const there = await Promise.all(each.files.map(isThere));
   if (there.includes(false)) await fetchModule(each);
   for (const file of each.files)

@@ -1,4 +1,4 @@
-/** Where the schemas of Kubernetes' objects come from: Go modules, whose hashes are pinned. */
+/** Where the schemas of what is in deploy come from: Go modules, whose hashes are pinned. */
 import { join } from 'node:path';
 import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
 
@@ -49,7 +49,21 @@ export const SCHEMA_MODULES: readonly SchemaModule[] = [
       'config/crd/full/serving.kserve.io_servingruntimes.yaml',
     ],
   },
+  {
+    module: 'knative.dev/serving@v0.51.0',
+    sum: 'h1:yN2Q7eYqJgoPfZkATjoBZyGbZ2P1Qhns9HIMU4mF+to=',
+    license: 'Apache-2.0',
+    files: ['config/core/300-resources/service.yaml'],
+  },
 ];
+
+/** Of deploy/compose. */
+export const COMPOSE_SCHEMA: SchemaModule = {
+  module: 'github.com/compose-spec/compose-go/v2@v2.16.2',
+  sum: 'h1:pTp1DqQwJzFd85GzlWsSszKA1ABrV/ySqsClujIcWA8=',
+  license: 'Apache-2.0',
+  files: ['schema/compose-spec.json'],
+};
 
 /** Where `fetch.ts` puts a file. */
 export function schemaPath(file: string): string {

@@ -4,6 +4,12 @@ import { digestOf, unnamedKeys } from '../../server/auth/api-keys.ts';
 import type { FlagSpec } from './flag-spec.ts';
 import { byteSize, count, hostList, originList } from './values.ts';
 
+/** Hosts such as Cloud Run say by PORT where they send requests; what is no port there is not theirs. */
+export function portOfHost({ PORT = '' }: NodeJS.ProcessEnv): number {
+  const port = Number(PORT);
+  return /^\d+$/.test(PORT) && port > 0 && port < 65_536 ? port : 8000;
+}
+
 /** Who may connect, from where, and with which key. */
 export const HTTP_FLAGS = {
   host: {
@@ -16,7 +22,8 @@ export const HTTP_FLAGS = {
     flags: '--port <number>',
     description: 'port to listen on; 0 takes a free one',
     schema: count(0).pipe(z.number().max(65_535)),
-    default: 8000,
+    default: portOfHost(process.env),
+    defaultText: '8000, or PORT',
   },
   grpcPort: {
     flags: '--grpc-port <number>',

@@ -1,0 +1,23 @@
+/**
+ * Builds the images of the Dockerfile, `chairlift:latest` and `chairlift:bones`, without a Docker
+ * daemon: `npx tsx scripts/container/build.ts`. Needs root, buildah, and mmdebstrap for the image that
+ * they start from.
+ */
+import { existsSync } from 'node:fs';
+import { makeBaseImage } from './base-image.ts';
+import { buildah, IMAGES, storeEnv } from './store.ts';
+
+/** Of the machine, and seen by the build where they are: a registry may be behind a proxy with a certificate of its own. */
+const OF_MACHINE = ['/etc/ssl/certs', '/usr/etc/npmrc:/usr/local/etc/npmrc'];
+
+const env = storeEnv();
+makeBaseImage(env, 'Dockerfile');
+const volumes = OF_MACHINE.map((volume) => volume.split(':'))
+  .filter(([from = '']) => existsSync(from))
+  .map(([from, to = from]) => `--volume=${from}:${to}:ro`);
+const options = ['--isolation=chroot', '--format=docker', '--layers', '--pull=false', ...volumes];
+for (const [root, name] of Object.entries(IMAGES)) {
+  buildah(env, 'bud', ...options, `--build-arg=ROOT=${root}`, `--tag=${name}`, '.');
+}
+// Layers that no image has any more.
+buildah(env, 'rmi', '--prune');

@@ -1,0 +1,40 @@
+/** buildah and podman with a store of our own: the machine's images are left alone. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+
+const STORE = join(defaultCacheDirectory(), 'containers');
+
+/** Images of the Dockerfile, by what they start from. */
+export const IMAGES = { base: 'localhost/chairlift:latest', bones: 'localhost/chairlift:bones' };
+
+/** What is not installed of what images are built and run with. */
+export function missingPrograms(): string[] {
+  return ['buildah', 'podman', 'runc'].filter(
+    (name) => spawnSync(name, ['--version']).status !== 0,
+  );
+}
+
+/** The environment that makes both use the store. */
+export function storeEnv(): NodeJS.ProcessEnv {
+  const config = join(STORE, 'storage.conf');
+  const folders = `runroot = "${join(STORE, 'run')}"\ngraphroot = "${join(STORE, 'root')}"\n`;
+  const env = { ...process.env, CONTAINERS_STORAGE_CONF: config };
+  mkdirSync(STORE, { recursive: true });
+  // Layers on top of each other, or copies of whole file systems where the kernel has no such thing.
+  for (const driver of ['overlay', 'vfs']) {
+    writeFileSync(config, `[storage]\ndriver = "${driver}"\n${folders}`);
+    if (spawnSync('buildah', ['info'], { env }).status === 0) break;
+  }
+  return env;
+}
+
+/** @throws Error when it fails; what it says is ours */
+export function buildah(env: NodeJS.ProcessEnv, ...args: readonly string[]): void {
+  execFileSync('buildah', args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+export function hasImage(env: NodeJS.ProcessEnv, name: string): boolean {
+  return spawnSync('buildah', ['inspect', '--type', 'image', name], { env }).status === 0;
+}

@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+/** The images (`npm run test:container`), which scripts/container/build.ts has built. */
+export default defineConfig({
+  test: {
+    include: ['test/container/**/*.test.ts'],
+    pool: 'forks',
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
+});
