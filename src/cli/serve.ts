@@ -32,7 +32,7 @@ import { FolderFacts } from './folder-facts.ts';
 import { followRepository } from './follow-repository.ts';
 import { logRegistryEvent } from './log-registry.ts';
 import { LiveOptions } from './live-options.ts';
-import { openPorts } from './open-ports.ts';
+import { openPorts, type Ports } from './open-ports.ts';
 import { onReloadSignal } from './reload.ts';
 import { preloadModels } from './preload-models.ts';
 import { readPinnedPrompts } from './pin-prompts.ts';
@@ -54,8 +54,11 @@ import { packageVersion } from './version.ts';
 /** What `npm run build` makes of `web`; the same seen from `src/cli` and from `dist/cli`. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../dist/web', import.meta.url));
 
-/** `chairlift serve`: the server. */
-export function serveCommand(): Command {
+/**
+ * `chairlift serve`: the server.
+ * @param onReady told when it serves
+ */
+export function serveCommand(onReady: (ports: Ports) => void = () => {}): Command {
   const command = new Command('serve').description('serve models over HTTP and WebSocket');
   command.addOption(
     new Option(
@@ -68,7 +71,7 @@ export function serveCommand(): Command {
       .argParser((text, before?: readonly string[]) => [...(before ?? []), text]),
   );
   return addOptions(command, SERVE_FLAGS).action(async () =>
-    serve(await LiveOptions.open(command, readServeOptions)),
+    onReady(await serve(await LiveOptions.open(command, readServeOptions))),
   );
 }
 
@@ -80,7 +83,7 @@ function readServeOptions(command: Command): ServeOptions {
   return { ...options, ...(model === undefined ? {} : { model }) };
 }
 
-async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
+async function serve(live: LiveOptions<ServeOptions>): Promise<Ports> {
   const { options } = live;
   const logger = createLogger(options.logLevel, options.logFormat);
   const classes = await readServiceClasses(options.slo);
@@ -232,7 +235,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
   if (!isAlone || served?.runtime.kind !== 'text') {
     const list = models.list();
     console.log(repositoryBanner({ url, grpcAddress, version, models: list, control, needsKey }));
-    return;
+    return ports;
   }
   const { runtime } = served;
   const { model, how, engine, prompts } = runtime;
@@ -256,6 +259,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<void> {
       needsKey,
     }),
   );
+  return ports;
 }
 
 function reasonsOf({ choice, chosenDevice }: LoadedText['how']) {

@@ -94,7 +94,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     onState: (state: ModelLoad['state']) => void,
   ): Promise<LoadedText> {
     const { name, instances } = definition;
-    const { statistics, targets, classOf, metrics: hub, isShared, logger } = this.#server;
+    const { statistics, targets, classOf, metrics: hub, isShared, kvEvents, logger } = this.#server;
     const { priorityRange, sharePrefixCache = false } = this.#server.options;
     const plan = await this.#plan(definition);
     const { options, chosen, chosenDevice, limits, choice, kernels, attention, tuning } = plan;
@@ -120,10 +120,10 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const { tokenizer, chatTemplate, generationDefaults } = textModel;
     const vocabulary = grammarVocabulary(tokenizer, vocabSize);
     const { stepTimeout } = options;
-    const { kvEvents } = this.#server;
     const engine = newEngine({ model: name, instances, stepTimeout, logger, kvEvents });
-    // Its first thread starts while the engine does.
-    const pool = new PromptPool(textSource, options.tokenizerPoolSize);
+    // Its first thread starts while the engine does, or with the first prompt that is long.
+    const minThreads = options.warmup === 'off' ? 0 : 1;
+    const pool = new PromptPool(textSource, { minThreads, maxThreads: options.tokenizerPoolSize });
     const admission = new Admission({
       concurrency: requestsInEngine(limits.maxNumSeqs) * instances,
       maxQueue,

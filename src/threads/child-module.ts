@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { FORK_OPTIONS, takeEarly } from './early-child.ts';
 
 const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
 
@@ -26,12 +27,7 @@ export class ChildModule<Command extends object, Message> {
    */
   constructor(entry: URL, { onMessage, onExit }: ChildEvents<Message>, inherited?: number) {
     const path = fileURLToPath(entry);
-    this.child = fork(RUNS_FROM_SOURCE ? path.replace(/\.js$/, '.ts') : path, [], {
-      // Typed arrays and bigints cross as they are.
-      serialization: 'advanced',
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc', inherited ?? 'ignore'],
-      execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
-    });
+    this.child = (inherited === undefined ? takeEarly(path) : undefined) ?? start(path, inherited);
     this.child.on('message', (message) => onMessage(message as Message));
     const end = (description: string) => {
       if (this.#ended) return;
@@ -65,4 +61,13 @@ export class ChildModule<Command extends object, Message> {
     await exited;
     clearTimeout(timer);
   }
+}
+
+/** @param path of the built module */
+function start(path: string, inherited: number | undefined): ChildProcess {
+  return fork(RUNS_FROM_SOURCE ? path.replace(/\.js$/, '.ts') : path, [], {
+    ...FORK_OPTIONS,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc', inherited ?? 'ignore'],
+    execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
+  });
 }

@@ -10,17 +10,18 @@ export interface ThreadPoolOptions {
   readonly entry: URL;
   /** What the module finds under that name; a copy. */
   readonly workerData: unknown;
+  /** Started at once; the others start as they are needed. */
+  readonly minThreads?: 0 | 1;
   readonly maxThreads: number;
   /** Heap of a thread, beyond which it alone ends. */
   readonly heapMb: number;
 }
 
 /**
- * Threads of a module, from the sources or from the build, depending on which one is running. The
- * first is started at once, the others as they are needed.
+ * Threads of a module, from the sources or from the build, depending on which one is running.
  */
 export function startThreadPool<Task, Result>(options: ThreadPoolOptions): Piscina<Task, Result> {
-  const { entry, workerData, maxThreads, heapMb } = options;
+  const { entry, workerData, minThreads = 1, maxThreads, heapMb } = options;
   const pool = new Piscina<Task, Result>({
     filename: RUNS_FROM_SOURCE ? entry.href.replace(/\.js$/, '.ts') : entry.href,
     // A thread does not inherit the loader of TypeScript sources. A built one that is ended while it
@@ -29,7 +30,7 @@ export function startThreadPool<Task, Result>(options: ThreadPoolOptions): Pisci
       ? ['--import', typeScriptLoader()]
       : ['--no-experimental-require-module'],
     workerData,
-    minThreads: 1,
+    minThreads,
     maxThreads,
     idleTimeout: IDLE_MS,
     resourceLimits: { maxOldGenerationSizeMb: heapMb },

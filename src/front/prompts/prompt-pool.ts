@@ -1,6 +1,7 @@
 import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../caller.ts';
 import { ChatTemplateError } from '../chat/chat-message.ts';
+import type { ThreadPoolOptions } from '../../threads/thread-pool.ts';
 import { FairThreads } from './fair-threads.ts';
 import {
   charactersOf,
@@ -17,12 +18,16 @@ const ENTRY = new URL('./prompt-worker.js', import.meta.url);
 export class PromptPool {
   readonly #threads: FairThreads<PromptJob, PromptAnswer>;
 
-  /** @param maxThreads at least 1 */
-  constructor(source: TextSource, maxThreads: number, deadlineMs: number = LIMITS.promptMs) {
+  /** @param threads that are there at once, and at most */
+  constructor(
+    source: TextSource,
+    threads: Pick<ThreadPoolOptions, 'minThreads' | 'maxThreads'>,
+    deadlineMs: number = LIMITS.promptMs,
+  ) {
     this.#threads = new FairThreads({
       entry: ENTRY,
       workerData: source,
-      maxThreads,
+      ...threads,
       heapMb: LIMITS.promptThreadMb,
       deadlineMs,
     });

@@ -22,7 +22,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const SOURCE = { folder: 'models/summit', vocabSize: 4096 };
 const model = await loadTextModel(SOURCE);
-const one = new PromptPool(SOURCE, 1);
+const one = new PromptPool(SOURCE, { maxThreads: 1 });
 afterAll(() => one.close());
 
 const never = new AbortController().signal;
@@ -144,7 +144,7 @@ describe('prompts from threads', () => {
   }, 120_000);
 
   it('end with their thread at the deadline, and the next one is made by another', async () => {
-    const pool = new PromptPool(SOURCE, 1, 400);
+    const pool = new PromptPool(SOURCE, { maxThreads: 1 }, 400);
     await expect(pool.run(long(SLOW), caller)).rejects.toThrow(
       new TaskTooCostlyError('takes longer than the limit of 0.4 s'),
     );
@@ -170,7 +170,7 @@ describe('prompts from threads', () => {
   });
 
   it('of one client leave a thread to the others', async () => {
-    const pool = new PromptPool(SOURCE, 2);
+    const pool = new PromptPool(SOURCE, { maxThreads: 2 });
     const gone = new AbortController();
     const flood = Array.from({ length: 6 }, () =>
       pool.run(long(SLOW), { client: 'a', signal: gone.signal }).catch((error: unknown) => error),
@@ -185,7 +185,7 @@ describe('prompts from threads', () => {
 
   it('fail with their thread, alone', async () => {
     const folder = join(await temporaryDirectory(), 'model');
-    const pool = new PromptPool({ ...SOURCE, folder }, 1);
+    const pool = new PromptPool({ ...SOURCE, folder }, { maxThreads: 1 });
     // The first thread found nothing to load, and ended.
     await expect(pool.run(long(), caller)).rejects.toThrow(/tokenizer\.json is missing/);
     symlinkSync(resolve(SOURCE.folder), folder);
@@ -196,7 +196,7 @@ describe('prompts from threads', () => {
   });
 
   it('fail when the pool closes', async () => {
-    const pool = new PromptPool(SOURCE, 1);
+    const pool = new PromptPool(SOURCE, { maxThreads: 1 });
     const jobs = [pool.run(long(), caller), pool.run(long(), caller)];
     pool.close();
     for (const job of jobs) await expect(job).rejects.toBeInstanceOf(ThreadError);

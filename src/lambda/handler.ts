@@ -1,0 +1,34 @@
+/**
+ * AWS Lambda's entry, for functions whose answers stream (deploy/lambda): a server starts with the
+ * function, outside of the handler, and each event is a request to it.
+ */
+import type { Writable } from 'node:stream';
+import { startEarly } from '../threads/early-child.ts';
+import type { FunctionUrlEvent, HttpMetadata } from './answer-event.ts';
+
+/** As Lambda's runtime for Node.js has it. */
+interface LambdaRuntime {
+  streamifyResponse(
+    handler: (event: FunctionUrlEvent, stream: Writable) => Promise<void>,
+  ): (event: FunctionUrlEvent, stream: Writable) => Promise<void>;
+  readonly HttpResponseStream: { from(stream: Writable, metadata: HttpMetadata): Writable };
+}
+
+declare const awslambda: LambdaRuntime;
+
+// The engine's process loads its code while this one loads that of the front.
+startEarly(new URL('../engine/process/main.js', import.meta.url));
+const { serveCommand } = await import('../cli/serve.ts');
+const { answerEvent } = await import('./answer-event.ts');
+
+// The first event is waiting already, and is what a model gets warm with.
+process.env['CHAIRLIFT_WARMUP'] ??= 'off';
+const { url } = await new Promise<{ readonly url: string }>((resolve, reject) => {
+  serveCommand(resolve)
+    .parseAsync(['--host', '127.0.0.1', '--port', '0'], { from: 'user' })
+    .catch(reject);
+});
+
+export const handler = awslambda.streamifyResponse((event, stream) =>
+  answerEvent(url, event, (metadata) => awslambda.HttpResponseStream.from(stream, metadata)),
+);
