@@ -3,10 +3,11 @@ import { defineConfig } from 'vitest/config';
 
 /**
  * Suites of their own: `npm run test:e2e`, `npm run test:gpu`, `npm run test:web`, attacks on real servers,
- * `npm run test:hostile`, models that must be fetched, `npm run test:real-models`, and
- * images, `npm run test:container`.
+ * `npm run test:hostile`, models that must be fetched, `npm run test:real-models`, images,
+ * `npm run test:container`, and another processor, `npm run test:arm64`.
  */
 const OTHERS = [
+  'test/arm64/**',
   'test/container/**',
   'test/e2e/**',
   'test/gpu/**',

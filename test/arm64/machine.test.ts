@@ -1,0 +1,9 @@
+/** Whether the tests of this suite run on what they are there for. */
+import { arch } from 'node:process';
+import { expect, it } from 'vitest';
+import { loadNativeKernels, PREBUILT } from '../../src/ort/native-kernels.ts';
+
+it('is an ARM64 machine, whose kernels of ours are those of NEON', () => {
+  expect(arch).toBe('arm64');
+  expect(loadNativeKernels(PREBUILT)).toMatchObject({ instructions: 'neon', isFast: true });
+});
