@@ -1,4 +1,5 @@
 /** Texts and pairs of texts to an encoder's tokens, over a Hugging Face tokenizer.json of any kind. */
+import { exactPreTokenizer } from '../text/exact-pre-tokenizer.ts';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
@@ -60,7 +61,9 @@ export class EncoderTokenizer {
     // The library reads these without asking whether they are there.
     const file = { added_tokens: [], normalizer: null, pre_tokenizer: null, ...tokenizer };
     try {
-      this.#library = new Tokenizer({ post_processor: null, decoder: null, ...file }, config);
+      const pre_tokenizer = exactPreTokenizer(file.pre_tokenizer);
+      const steps = { post_processor: null, decoder: null, ...file, pre_tokenizer };
+      this.#library = new Tokenizer(steps, config);
     } catch (error) {
       throw new TokenizerError(String(error), { cause: error });
     }

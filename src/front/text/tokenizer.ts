@@ -4,6 +4,7 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
 import { type HfTokenizer, idsOf, RespelledTokenizer } from '../chat/respelled-tokenizer.ts';
 import type { SecretSpelling } from '../chat/secret-spelling.ts';
+import { exactPreTokenizer } from './exact-pre-tokenizer.ts';
 import { TokenPieces } from './token-pieces.ts';
 import { maxTokenCharacters } from './token-reach.ts';
 import {
@@ -27,7 +28,7 @@ const tokenizerFile = z.looseObject({
   pre_tokenizer: z
     .unknown()
     .optional()
-    .transform((value) => value ?? null),
+    .transform((value) => exactPreTokenizer(value ?? null)),
   post_processor: z
     .unknown()
     .optional()
