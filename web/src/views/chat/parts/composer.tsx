@@ -1,0 +1,121 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Icon } from '../../../components/icon.tsx';
+import { notify } from '../../../components/notices.tsx';
+import { pickFiles } from '../../../components/save-file.ts';
+import { readAttachment } from '../model/attachments.ts';
+import type { ChatSession } from '../model/chat-session.ts';
+import type { Attachment } from '../model/types.ts';
+
+const MAX_PIXELS = 240;
+
+/** Enter sends, Shift and Enter begin a line, Escape stops. Files can be dropped or pasted. */
+export function Composer({ session }: { readonly session: ChatSession }) {
+  const [text, setText] = useState('');
+  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const isRunning = session.isRunning.value;
+  const isEmpty = text.trim() === '' && attachments.length === 0;
+  useEffect(() => {
+    // Phones would open their keyboard.
+    if (matchMedia('(pointer: fine)').matches) field.current?.focus();
+  }, []);
+  useEffect(() => {
+    const { current } = field;
+    if (current === null) return;
+    current.style.height = 'auto';
+    current.style.height = `${Math.min(MAX_PIXELS, current.scrollHeight + 2)}px`;
+  }, [text]);
+  const attach = async (files: Iterable<File>) => {
+    for (const file of files) {
+      try {
+        const attachment = await readAttachment(file);
+        setAttachments((before) => [...before, attachment]);
+      } catch (error) {
+        notify(`${file.name}: ${error instanceof Error ? error.message : String(error)}`, true);
+      }
+    }
+  };
+  const send = () => {
+    if (isEmpty || isRunning) return;
+    setText('');
+    setAttachments([]);
+    void session.send(text.trim(), attachments);
+  };
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        void attach(event.dataTransfer?.files ?? []);
+      }}
+    >
+      {attachments.length > 0 && (
+        <ul class="attachments">
+          {attachments.map((attachment) => (
+            <li key={attachment.name}>
+              {attachment.name}
+              <button
+                type="button"
+                class="quiet"
+                aria-label={`Remove ${attachment.name}`}
+                onClick={() => setAttachments(attachments.filter((each) => each !== attachment))}
+              >
+                <Icon name="close" />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="composer-field">
+        <button
+          type="button"
+          class="quiet"
+          aria-label="Attach text files"
+          title="Attach text files"
+          onClick={() => void pickFiles('').then(attach)}
+        >
+          <Icon name="attach" />
+        </button>
+        <textarea
+          ref={field}
+          rows={1}
+          aria-label="Message"
+          placeholder="Message"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+            event.preventDefault();
+            send();
+          }}
+          onPaste={(event) => {
+            const files = [...(event.clipboardData?.files ?? [])];
+            if (files.length === 0) return;
+            event.preventDefault();
+            void attach(files);
+          }}
+        />
+        {isRunning ? (
+          <button
+            type="button"
+            class="primary"
+            aria-label="Stop"
+            title="Stop (Escape)"
+            onClick={() => session.stop()}
+          >
+            <Icon name="stop" />
+          </button>
+        ) : (
+          <button class="primary" disabled={isEmpty} aria-label="Send" title="Send (Enter)">
+            <Icon name="send" />
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}

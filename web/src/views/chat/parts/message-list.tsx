@@ -1,0 +1,82 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Icon } from '../../../components/icon.tsx';
+import { VirtualList } from '../../../components/virtual-list.tsx';
+import type { ChatSession } from '../model/chat-session.ts';
+import { EmptyChat } from './empty-chat.tsx';
+import { MessageRow } from './message-row.tsx';
+
+const ROW_PIXELS = 120;
+/** Nearer to the end than this, the list stays at its end while it grows. */
+const END_PIXELS = 60;
+
+export function MessageList({ session }: { readonly session: ChatSession }) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const [isAway, setAway] = useState(false);
+  const rows = new Map(session.rows.value.map((row) => [row.id, row]));
+  const isEmpty = rows.size === 0;
+  useEffect(() => {
+    const list = scroller.current;
+    if (list === null) return;
+    const follow = () => {
+      if (isAtEnd.current) list.scrollTop = list.scrollHeight;
+    };
+    follow();
+    const observer = new ResizeObserver(follow);
+    observer.observe(list);
+    if (list.firstElementChild) observer.observe(list.firstElementChild);
+    return () => observer.disconnect();
+  }, [isEmpty]);
+  const onScroll = () => {
+    const list = scroller.current;
+    if (list === null) return;
+    const left = list.scrollHeight - list.scrollTop - list.clientHeight;
+    isAtEnd.current = left < END_PIXELS;
+    setAway(left > list.clientHeight);
+  };
+  const toEnd = () => {
+    isAtEnd.current = true;
+    scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
+  };
+  // A question that was just asked is where to look.
+  const numRows = rows.size;
+  useEffect(() => {
+    if (session.isRunning.peek()) toEnd();
+  }, [numRows]);
+  return (
+    <div class="messages-frame">
+      <div
+        class="messages"
+        ref={scroller}
+        onScroll={onScroll}
+        onWheel={({ deltaY }) => {
+          // Whoever scrolls back wants to read.
+          if (deltaY < 0) isAtEnd.current = false;
+        }}
+        tabIndex={0}
+        role="log"
+        aria-label="Messages"
+        aria-live="off"
+      >
+        {isEmpty ? (
+          <EmptyChat session={session} />
+        ) : (
+          <VirtualList
+            scroller={scroller}
+            ids={[...rows.keys()]}
+            estimate={ROW_PIXELS}
+            render={(id) => {
+              const row = rows.get(id);
+              return row === undefined ? null : <MessageRow session={session} ids={row.ids} />;
+            }}
+          />
+        )}
+      </div>
+      {isAway && (
+        <button class="to-end" onClick={toEnd} aria-label="To the end" title="To the end">
+          <Icon name="down" />
+        </button>
+      )}
+    </div>
+  );
+}

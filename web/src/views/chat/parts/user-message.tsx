@@ -1,0 +1,52 @@
+import { useState } from 'preact/hooks';
+import { CopyButton } from '../../../components/copy-button.tsx';
+import { Icon } from '../../../components/icon.tsx';
+import type { ChatSession } from '../model/chat-session.ts';
+import type { Message } from '../model/types.ts';
+import { MessageEditor } from './message-editor.tsx';
+import { VersionSwitch } from './version-switch.tsx';
+
+interface UserMessageProps {
+  readonly session: ChatSession;
+  readonly message: Message;
+}
+
+export function UserMessage({ session, message }: UserMessageProps) {
+  const [isEdited, setEdited] = useState(false);
+  if (isEdited) {
+    return (
+      <MessageEditor
+        text={message.content}
+        action="Ask again"
+        onCancel={() => setEdited(false)}
+        onSave={(text) => {
+          setEdited(false);
+          void session.edit(message, text);
+        }}
+      />
+    );
+  }
+  return (
+    <div class="user-message">
+      {message.attachments?.map(({ name, text }) => (
+        <details key={name} class="attachment">
+          <summary>{name}</summary>
+          <pre tabIndex={0}>{text}</pre>
+        </details>
+      ))}
+      <div class="bubble">{message.content}</div>
+      <div class="message-actions">
+        <VersionSwitch session={session} message={message} />
+        <button
+          class="quiet"
+          onClick={() => setEdited(true)}
+          aria-label="Edit and ask again"
+          title="Edit and ask again"
+        >
+          <Icon name="edit" />
+        </button>
+        <CopyButton text={message.content} label="Copy question" />
+      </div>
+    </div>
+  );
+}

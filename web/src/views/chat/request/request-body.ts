@@ -1,0 +1,97 @@
+/** From a conversation to the body of a request. */
+import type { Attachment, ChatSettings, Message } from '../model/types.ts';
+
+export interface RequestMessage {
+  readonly role: string;
+  readonly content: string | null;
+  readonly tool_calls?: readonly object[];
+  readonly tool_call_id?: string;
+}
+
+export type RequestBody = Readonly<Record<string, unknown>> & {
+  readonly messages: readonly RequestMessage[];
+};
+
+const NUM_ALTERNATIVES = 8;
+
+/**
+ * @param path from the first message to the last
+ * @param given what the answer begins with; '' for nothing
+ */
+export function toRequestBody(
+  path: readonly Message[],
+  settings: ChatSettings,
+  model: string | null,
+  given = '',
+): RequestBody {
+  const { system, parameters, logprobs } = settings;
+  const tools = parseTools(settings.tools);
+  return {
+    ...(model === null ? {} : { model }),
+    messages: [
+      ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),
+      ...path.map(toRequestMessage),
+      ...(given === '' ? [] : [{ role: 'assistant', content: given }]),
+    ],
+    ...(given === '' ? {} : { continue_final_message: true }),
+    ...parameters,
+    ...(tools.length > 0 ? { tools, tool_choice: settings.toolChoice } : {}),
+    // What is given may be any part of the JSON, and a grammar begins at its start.
+    ...(given === '' ? responseFormat(settings) : {}),
+    ...(logprobs ? { logprobs: true, top_logprobs: NUM_ALTERNATIVES } : {}),
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+}
+
+/** What is typed as tools; none while it is not a list. */
+export function parseTools(text: string): readonly unknown[] {
+  try {
+    const tools: unknown = JSON.parse(text);
+    return Array.isArray(tools) ? tools : [];
+  } catch {
+    return [];
+  }
+}
+
+/** A message's text with what is attached to it. */
+export function fullText({ content, attachments = [] }: Pick<Message, 'content' | 'attachments'>) {
+  return [...attachments.map(attachedText), content].join('\n\n');
+}
+
+function attachedText({ name, text }: Attachment): string {
+  // Longer than any fence in the text.
+  const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), ([fence]) => fence.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${name}:\n${fence}\n${text}\n${fence}`;
+}
+
+function toRequestMessage(message: Message): RequestMessage {
+  const { role, content, toolCalls = [], toolCallId } = message;
+  if (role === 'tool') return { role, content, tool_call_id: toolCallId ?? '' };
+  if (toolCalls.length === 0) return { role, content: fullText(message) };
+  return {
+    role,
+    content: content === '' ? null : content,
+    tool_calls: toolCalls.map(({ id, name, arguments: text }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: text },
+    })),
+  };
+}
+
+function responseFormat({ output, schema }: ChatSettings): object {
+  if (output === 'text') return {};
+  if (output === 'json') return { response_format: { type: 'json_object' } };
+  const json_schema = { name: 'answer', schema: parseSchema(schema), strict: true };
+  return { response_format: { type: 'json_schema', json_schema } };
+}
+
+function parseSchema(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
