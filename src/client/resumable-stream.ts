@@ -19,6 +19,8 @@ export interface ResumableStreamOptions {
   readonly attempts?: number;
   /** Milliseconds before the second attempt, doubled before each further one; 100 if left out. */
   readonly backoffMs?: number;
+  /** Most milliseconds between two attempts; no limit if left out. */
+  readonly maxBackoffMs?: number;
   /** Called whenever a stream goes on, with the milliseconds that it was interrupted. */
   readonly onResume?: (gapMs: number) => void;
 }
@@ -43,6 +45,7 @@ class ResumableBody {
   readonly #token: string;
   readonly #attempts: number;
   readonly #backoffMs: number;
+  readonly #maxBackoffMs: number;
   readonly #onResume: (gapMs: number) => void;
   readonly #progress = new Progress();
   #source: ReadableStreamDefaultReader<Uint8Array>;
@@ -56,13 +59,16 @@ class ResumableBody {
     body: string,
     token: string,
     source: ReadableStream<Uint8Array>,
-    { attempts = 8, backoffMs = 100, onResume = () => {} }: ResumableStreamOptions,
+    options: ResumableStreamOptions,
   ) {
+    const { attempts = 8, backoffMs = 100, maxBackoffMs = Infinity } = options;
+    const { onResume = () => {} } = options;
     this.#again = again;
     this.#body = body;
     this.#token = token;
     this.#attempts = attempts;
     this.#backoffMs = backoffMs;
+    this.#maxBackoffMs = maxBackoffMs;
     this.#onResume = onResume;
     this.#source = source.getReader();
   }
@@ -120,7 +126,8 @@ class ResumableBody {
     this.#decoder = new TextDecoder();
     let failure: unknown;
     for (let attempt = 0; attempt < this.#attempts && !this.#isCancelled; attempt++) {
-      if (attempt > 0) await sleep(this.#backoffMs * 2 ** (attempt - 1));
+      const backoffMs = this.#backoffMs * 2 ** (attempt - 1);
+      if (attempt > 0) await sleep(Math.min(this.#maxBackoffMs, backoffMs));
       try {
         const answer = await this.#again(this.#resumingBody());
         if (answer.ok && answer.body !== null) {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { launchBrowser } from './support/launch-browser.ts';
 import { usePages } from './support/browser.ts';
 import { useServer } from './support/server.ts';
 
@@ -40,16 +41,44 @@ test('no view is wider than a phone', async () => {
 });
 
 test('the policy of the page stops scripts and HTML from strings', async () => {
-  const page = await open(url());
-  const stopped = await page.evaluate(() => {
-    // Its own listener would fail this test, as it should all others.
-    addEventListener('securitypolicyviolation', (event) => event.stopImmediatePropagation(), true);
-    try {
-      document.body.innerHTML = '<b>x</b>';
-      return false;
-    } catch {
-      return true;
-    }
-  });
-  expect(stopped).toBe(true);
+  // Not one of `open`: it fails what is tried here, as it should.
+  const browser = await launchBrowser();
+  try {
+    const page = await browser.newPage();
+    await page.goto(url());
+    await page.locator('main h1').waitFor();
+    const stopped = await page.evaluate(async () => {
+      const directives: string[] = [];
+      addEventListener('securitypolicyviolation', (event) => {
+        directives.push(event.effectiveDirective);
+      });
+      const attempts = [
+        () => (document.body.innerHTML = '<b>x</b>'),
+        () => setTimeout('1'),
+        () => document.body.setAttribute('style', 'color: red'),
+        () => document.body.setAttribute('onclick', 'document.title = "hacked"'),
+        () => document.body.append(Object.assign(new Image(), { src: 'https://evil.example/x' })),
+        () => fetch('https://evil.example/x').catch(() => {}),
+      ];
+      for (const attempt of attempts) {
+        try {
+          await attempt();
+        } catch {
+          // As the policy has it.
+        }
+      }
+      document.body.click();
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return directives;
+    });
+    expect(await page.title()).not.toBe('hacked');
+    expect([...new Set(stopped)].toSorted()).toEqual([
+      'connect-src',
+      'img-src',
+      'require-trusted-types-for',
+      'style-src-attr',
+    ]);
+  } finally {
+    await browser.close();
+  }
 });

@@ -1,60 +1,146 @@
 /** JSON that is still being written. */
 
-/** A value that has just begun, and says nothing yet. */
-const HALF_LITERAL = /(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|-|\d\.|\d[eE][+-]?)$/;
+const SPACE = /[ \t\n\r]*/y;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+/** A number, or what may become one. */
+const BEGUN_NUMBER = /-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d*)?)?/y;
+const WORDS = new Map<string, unknown>([
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]);
 
 /**
- * Closes what is open at the end of `text`.
+ * What has been written of a value. What says nothing yet, such as a name without its value, is left
+ * out; `value` is undefined if that is all.
  * @returns null where nothing that follows can make JSON of it
  */
 export function parsePartialJson(text: string): { readonly value: unknown } | null {
-  const open: string[] = [];
-  let isString = false;
-  /** Up to here it can be closed. */
-  let safe = '';
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at] ?? '';
-    if (isString) {
-      if (character === '\\') at++;
-      else if (character === '"') isString = false;
-      continue;
-    }
-    if (character === '"') isString = true;
-    else if (character === '{') open.push('}');
-    else if (character === '[') open.push(']');
-    else if (character === '}' || character === ']') {
-      if (open.pop() !== character) return null;
-    }
+  try {
+    const reader = new PartialReader(text);
+    const value = reader.value();
+    return reader.isAtEnd() ? { value } : null;
+  } catch {
+    return null;
   }
-  safe = isString ? closeString(text) : text;
-  const ends = open.toReversed().join('');
-  for (const candidate of candidates(safe.trimEnd(), isString)) {
-    try {
-      return { value: JSON.parse(candidate + ends) as unknown };
-    } catch {
-      // The next one leaves more out.
-    }
-  }
-  return text.trim() === '' ? { value: undefined } : null;
 }
 
-/** Without an escape that is not whole. */
-function closeString(text: string): string {
-  const whole = text.replace(/(?<!\\)((?:\\\\)*)\\(?:u[\da-fA-F]{0,3})?$/, '$1');
-  return `${whole}"`;
-}
+class PartialReader {
+  readonly #text: string;
+  #at = 0;
 
-/** What is left when what is not whole at its end goes. */
-function* candidates(text: string, isString: boolean): Generator<string> {
-  yield text;
-  if (isString) {
-    // A name of a field without its value.
-    yield text.replace(/,?\s*"(?:[^"\\]|\\.)*"$/, '');
-    return;
+  constructor(text: string) {
+    this.#text = text;
   }
-  const shorter = text.replace(HALF_LITERAL, (half) => (/^\d/.test(half) ? half.charAt(0) : ''));
-  const trimmed = shorter.trimEnd();
-  yield trimmed;
-  yield trimmed.replace(/,$/, '');
-  yield trimmed.replace(/,?\s*"(?:[^"\\]|\\.)*"\s*:?$/, '');
+
+  /** After spaces. */
+  isAtEnd(): boolean {
+    this.#take(SPACE);
+    return this.#at >= this.#text.length;
+  }
+
+  /** @throws SyntaxError where none can come of it */
+  value(): unknown {
+    if (this.isAtEnd()) return undefined;
+    switch (this.#text[this.#at]) {
+      case '{':
+        return this.#object();
+      case '[':
+        return this.#list();
+      case '"':
+        return this.#string();
+      default: {
+        const word = this.#word();
+        return word === null ? this.#number() : word.value;
+      }
+    }
+  }
+
+  #object(): unknown {
+    const entries: (readonly [string, unknown])[] = [];
+    this.#items('}', () => {
+      if (this.#text[this.#at] !== '"') throw new SyntaxError('expected a name');
+      const name = this.#string();
+      if (this.isAtEnd()) return;
+      if (this.#text[this.#at++] !== ':') throw new SyntaxError('expected a colon');
+      const value = this.value();
+      if (value !== undefined) entries.push([name, value]);
+    });
+    return Object.fromEntries(entries);
+  }
+
+  #list(): unknown[] {
+    const items: unknown[] = [];
+    this.#items(']', () => {
+      const value = this.value();
+      if (value !== undefined) items.push(value);
+    });
+    return items;
+  }
+
+  /** Up to the bracket that closes them, or to the end. */
+  #items(closing: string, readItem: () => void): void {
+    this.#at += 1;
+    for (let isFirst = true; !this.isAtEnd(); isFirst = false) {
+      const character = this.#text[this.#at];
+      if (character === closing && isFirst) break;
+      if (!isFirst) {
+        this.#at += 1;
+        if (character === closing) return;
+        if (character !== ',') throw new SyntaxError('expected a comma');
+        if (this.isAtEnd()) return;
+      }
+      readItem();
+    }
+    this.#at += 1;
+  }
+
+  #string(): string {
+    const start = this.#at;
+    for (let at = start + 1; at < this.#text.length; at++) {
+      const character = this.#text[at];
+      if (character === '\\') at += 1;
+      if (character !== '"') continue;
+      this.#at = at + 1;
+      return JSON.parse(this.#text.slice(start, this.#at)) as string;
+    }
+    this.#at = this.#text.length;
+    const begun = this.#text.slice(start);
+    // Without an escape that is not whole.
+    const [whole = '"'] = /^"(?:[^\\]|\\u[\da-fA-F]{4}|\\[^u])*/.exec(begun) ?? [];
+    if (!/^(?:\\(?:u[\da-fA-F]{0,3})?)?$/.test(begun.slice(whole.length))) {
+      throw new SyntaxError('expected an escape');
+    }
+    return JSON.parse(`${whole}"`) as string;
+  }
+
+  /** @returns null where there is none */
+  #word(): { readonly value: unknown } | null {
+    const rest = this.#text.slice(this.#at, this.#at + 5);
+    for (const [word, value] of WORDS) {
+      const isBegun = rest !== '' && word.startsWith(rest);
+      if (!isBegun && !rest.startsWith(word)) continue;
+      this.#at += Math.min(word.length, rest.length);
+      return { value: isBegun && rest !== word ? undefined : value };
+    }
+    return null;
+  }
+
+  #number(): number | undefined {
+    const begun = this.#peek(BEGUN_NUMBER);
+    if (begun === '') throw new SyntaxError('expected a value');
+    const whole = this.#peek(NUMBER);
+    const isLast = this.#at + begun.length >= this.#text.length;
+    this.#at += isLast ? begun.length : whole.length;
+    return whole === '' ? undefined : Number(whole);
+  }
+
+  #peek(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    return pattern.exec(this.#text)?.[0] ?? '';
+  }
+
+  #take(pattern: RegExp): void {
+    this.#at += this.#peek(pattern).length;
+  }
 }

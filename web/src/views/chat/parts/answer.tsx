@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { CodeBlock } from '../../../components/code-block.tsx';
 import { Markdown } from '../../../components/markdown.tsx';
@@ -10,6 +11,9 @@ import { Reasoning } from './reasoning.tsx';
 import { TokenView } from './token-view.tsx';
 import { ToolCalls } from './tool-calls.tsx';
 
+/** Of all answers: whoever goes on from one token wants to see those that follow. */
+const showsTokens = signal(false);
+
 interface AnswerProps {
   readonly session: ChatSession;
   readonly message: Message;
@@ -17,7 +21,6 @@ interface AnswerProps {
 
 export function Answer({ session, message }: AnswerProps) {
   const [isEdited, setEdited] = useState(false);
-  const [showsTokens, setShowsTokens] = useState(false);
   const { content, error, schema, state, tokens = [], toolCalls = [] } = message;
   const isRunning = state === 'running';
   if (isEdited) {
@@ -36,7 +39,7 @@ export function Answer({ session, message }: AnswerProps) {
   return (
     <div class="answer" aria-busy={isRunning}>
       <Reasoning message={message} />
-      {showsTokens && tokens.length > 0 ? (
+      {showsTokens.value && tokens.length > 0 ? (
         <TokenView
           message={message}
           onGoOn={isRunning ? undefined : (given) => void session.goOn(message, given)}
@@ -56,8 +59,8 @@ export function Answer({ session, message }: AnswerProps) {
       <AnswerFooter
         session={session}
         message={message}
-        showsTokens={showsTokens}
-        onToggleTokens={() => setShowsTokens(!showsTokens)}
+        showsTokens={showsTokens.value}
+        onToggleTokens={() => (showsTokens.value = !showsTokens.value)}
         onEdit={() => setEdited(true)}
       />
     </div>

@@ -1,6 +1,11 @@
-import { useMemo, useState } from 'preact/hooks';
-import { percent, piecesOf, textWith, type TokenPiece } from '../model/token-text.ts';
-import type { Message, TokenChoice } from '../model/types.ts';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { piecesOf, textWith } from '../model/token-text.ts';
+import type { Message } from '../model/types.ts';
+import { Alternatives } from './alternatives.tsx';
+
+/** Pixels of a list of alternatives. */
+const LIST_WIDTH = 250;
+const LIST_HEIGHT = 290;
 
 interface TokenViewProps {
   readonly message: Message;
@@ -8,47 +13,63 @@ interface TokenViewProps {
   readonly onGoOn: ((given: string) => void) | undefined;
 }
 
+interface Active {
+  /** Of the piece. */
+  readonly index: number;
+  /** Where its alternatives are, in pixels of the view. */
+  readonly left: number;
+  readonly top: number;
+  readonly isAbove: boolean;
+}
+
 /** The answer's tokens, the less likely the more colored. Left and Right go through them. */
 export function TokenView({ message, onGoOn }: TokenViewProps) {
   const { content, givenLength = 0, tokens = [] } = message;
   const pieces = useMemo(() => piecesOf(tokens), [tokens]);
-  const [active, setActive] = useState<number | null>(null);
-  const piece = active === null ? undefined : pieces[active];
+  const [active, setActive] = useState<Active | null>(null);
+  const view = useRef<HTMLDivElement>(null);
+  const piece = active === null ? undefined : pieces[active.index];
+  const token = piece && tokens[piece.from];
   const given = content.slice(0, givenLength);
-  const move = (event: KeyboardEvent) => {
+  const activate = (index: number) => {
+    const element = view.current?.querySelector(`[data-piece="${index}"]`);
+    if (view.current && element) setActive({ index, ...placeFor(element, view.current) });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape' && active !== null) {
+      event.preventDefault();
+      setActive(null);
+    }
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    const next = Math.max(0, Math.min(pieces.length - 1, (active ?? -step) + step));
-    setActive(next);
+    activate(Math.max(0, Math.min(pieces.length - 1, (active?.index ?? -step) + step)));
   };
   return (
-    <div class="token-view">
+    <div class="token-view" ref={view} onMouseLeave={() => setActive(null)} onKeyDown={onKeyDown}>
       <div
         class="token-text"
         tabIndex={0}
         role="group"
         aria-label="Tokens: Left and Right show alternatives"
-        onKeyDown={move}
       >
         {given !== '' && <span class="given">{given}</span>}
         {pieces.map(({ text, from }, index) => (
           <span
             key={from}
-            class={`token ${levelOf(tokens[from]?.logprob ?? 0)}${index === active ? ' active' : ''}`}
-            onMouseEnter={() => setActive(index)}
-            onClick={() => setActive(index)}
+            data-piece={index}
+            class={`token ${levelOf(tokens[from]?.logprob ?? 0)}${index === active?.index ? ' active' : ''}`}
+            onMouseEnter={() => activate(index)}
+            onClick={() => activate(index)}
           >
             {text.replaceAll('\n', '↵\n')}
           </span>
         ))}
       </div>
-      {piece === undefined ? (
-        <p class="soft small">Point at a token to see what else it could have been.</p>
-      ) : (
+      {active !== null && piece !== undefined && token !== undefined && (
         <Alternatives
-          message={message}
-          piece={piece}
+          token={token}
+          place={active}
           onPick={onGoOn && ((choice) => onGoOn(given + textWith(tokens, piece.from, choice)))}
         />
       )}
@@ -56,39 +77,16 @@ export function TokenView({ message, onGoOn }: TokenViewProps) {
   );
 }
 
-interface AlternativesProps {
-  readonly message: Message;
-  readonly piece: TokenPiece;
-  readonly onPick: ((choice: TokenChoice) => void) | undefined;
-}
-
-function Alternatives({ message, piece, onPick }: AlternativesProps) {
-  const token = message.tokens?.[piece.from];
-  if (token === undefined) return null;
-  const isListed = token.top.some((choice) => choice.token === token.token);
-  const choices: readonly TokenChoice[] = isListed ? token.top : [token, ...token.top];
-  return (
-    <div class="alternatives" role="group" aria-label="Go on with another token from here">
-      {choices.map((choice, index) => (
-        <button
-          key={index}
-          type="button"
-          class={choice.token === token.token ? 'alternative taken' : 'alternative'}
-          disabled={onPick === undefined}
-          title="Go on from here with this token"
-          onClick={() => onPick?.(choice)}
-        >
-          <code>{spell(choice.token)}</code>
-          <meter min={0} max={1} value={Math.exp(choice.logprob)} aria-hidden="true" />
-          <span class="numbers">{percent(choice.logprob)}</span>
-        </button>
-      ))}
-    </div>
-  );
-}
-
-function spell(token: string): string {
-  return token.replaceAll(' ', '␣').replaceAll('\n', '↵').replaceAll('\t', '⇥') || '∅';
+/** Right below the token, so that the pointer meets no other on its way there; or above it. */
+function placeFor(element: Element, view: Element): Omit<Active, 'index'> {
+  const line = [...element.getClientRects()].at(-1) ?? element.getBoundingClientRect();
+  const frame = view.getBoundingClientRect();
+  const isAbove = line.bottom + LIST_HEIGHT > innerHeight && line.top > LIST_HEIGHT;
+  return {
+    left: Math.max(0, Math.min(line.left - frame.left, frame.width - LIST_WIDTH)),
+    top: (isAbove ? line.top : line.bottom) - frame.top,
+    isAbove,
+  };
 }
 
 /** @param logprob natural logarithm */

@@ -5,8 +5,9 @@ import { request } from '../../../api/request.ts';
 import type { ChatChunk } from './answer-builder.ts';
 import type { RequestBody } from './request-body.ts';
 
-/** Together about 25 s: time for a server to start again. */
-const ATTEMPTS = 9;
+/** Together about a minute: time for a server to start again. */
+const ATTEMPTS = 64;
+const MAX_BACKOFF_MS = 1000;
 
 export const CHAT_PATH = '/v1/chat/completions';
 
@@ -16,7 +17,7 @@ export async function* streamChat(
   signal: AbortSignal,
   onResume: (gapMs: number) => void,
 ): AsyncGenerator<ChatChunk> {
-  const send = resumableStream({ attempts: ATTEMPTS, onResume });
+  const send = resumableStream({ attempts: ATTEMPTS, maxBackoffMs: MAX_BACKOFF_MS, onResume });
   const response = await request(CHAT_PATH, { body, signal, fetch: send });
   yield* readEvents<ChatChunk>(response);
 }

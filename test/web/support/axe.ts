@@ -1,0 +1,22 @@
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import type axe from 'axe-core';
+import type { Page } from 'playwright-core';
+
+const SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds against WCAG 2.1 AA that is serious or worse: the rule, and where. */
+export async function seriousFaults(page: Page): Promise<string[]> {
+  // Evaluated by the debugger, which the page's policy does not hold back.
+  await page.evaluate(SOURCE);
+  const { violations } = await page.evaluate(() =>
+    (window as unknown as { axe: typeof axe }).axe.run({
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],
+    }),
+  );
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+    );
+}

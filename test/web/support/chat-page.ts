@@ -1,0 +1,38 @@
+/** What tests do with the chat. */
+import type { Locator, Page } from 'playwright-core';
+
+export function composer(page: Page): Locator {
+  return page.locator('.composer').getByLabel('Message');
+}
+
+/** Sends a question, and waits until nothing is written any more. */
+export async function ask(page: Page, text: string): Promise<void> {
+  await composer(page).fill(text);
+  await page.keyboard.press('Enter');
+  await answered(page);
+}
+
+export async function answered(page: Page): Promise<void> {
+  await page.locator('.answer').first().waitFor();
+  await page.getByRole('button', { name: 'Send' }).waitFor();
+}
+
+/** Texts of the answers that are shown, without what is beside them. */
+export async function answers(page: Page): Promise<string[]> {
+  const texts = page.locator('.answer > .markdown, .answer > .code-block code');
+  return (await texts.allInnerTexts()).map((text) => text.trim());
+}
+
+/** Sets a parameter, with the settings open. */
+export async function setParameter(page: Page, name: string, value: string): Promise<void> {
+  await page
+    .locator('.parameter')
+    .filter({ has: page.locator(`code:text-is("${name}")`) })
+    .locator('input, textarea, select')
+    .fill(value);
+}
+
+export async function openSettings(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Settings', exact: true }).click();
+  await page.locator('.parameter').first().waitFor();
+}
