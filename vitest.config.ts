@@ -18,7 +18,7 @@ const OTHERS = [
 
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
 const PLAIN = [
-  'test/{bench,cli,files,front,grammar,grpc,net,observability,onnx,page,server}/**/*.test.ts',
+  'test/{bench,cli,client,files,front,grammar,grpc,net,observability,onnx,page,server}/**/*.test.ts',
 ];
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { checkJson, schemaFault } from '../../web/src/views/chat/model/json-check.ts';
 import { parsePartialJson } from '../../web/src/views/chat/model/partial-json.ts';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { percent, piecesOf, textWith } from '../../web/src/views/chat/model/token-text.ts';
 

@@ -15,7 +15,11 @@ test('the page asks for the key, and forgets it with the tab', async () => {
   expect((await answers(page))[0]).toContain('2');
   const kept = () =>
     page.evaluate(() =>
-      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+      JSON.stringify([
+        Object.entries(localStorage),
+        Object.entries(sessionStorage),
+        document.cookie,
+      ]),
     );
   expect(await kept()).not.toContain('a-secret-key');
   await page.reload();

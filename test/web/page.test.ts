@@ -54,15 +54,14 @@ test('the policy of the page stops scripts and HTML from strings', async () => {
       });
       const attempts = [
         () => (document.body.innerHTML = '<b>x</b>'),
-        () => setTimeout('1'),
         () => document.body.setAttribute('style', 'color: red'),
         () => document.body.setAttribute('onclick', 'document.title = "hacked"'),
         () => document.body.append(Object.assign(new Image(), { src: 'https://evil.example/x' })),
-        () => fetch('https://evil.example/x').catch(() => {}),
+        () => void fetch('https://evil.example/x').catch(() => {}),
       ];
       for (const attempt of attempts) {
         try {
-          await attempt();
+          attempt();
         } catch {
           // As the policy has it.
         }

@@ -42,7 +42,7 @@ class PartialReader {
   /** @throws SyntaxError where none can come of it */
   value(): unknown {
     if (this.isAtEnd()) return undefined;
-    switch (this.#text[this.#at]) {
+    switch (this.#text.charAt(this.#at)) {
       case '{':
         return this.#object();
       case '[':
