@@ -1,5 +1,6 @@
 /** What is in each picture. */
 import type { Page } from 'playwright-core';
+import { ask, openSettings, setParameter } from '../../test/web/support/chat-page.ts';
 
 export interface Shot {
   /** Of the file. */
@@ -14,9 +15,29 @@ export interface Shot {
 }
 
 export const SHOTS: readonly Shot[] = [
-  { name: 'chat', path: '/' },
+  { name: 'chat', path: '/', prepare: chat },
+  { name: 'tokens', path: '/', prepare: tokens },
   { name: 'completion', path: '/ui/completion' },
   { name: 'batch', path: '/ui/batch' },
   { name: 'status', path: '/ui/status' },
   { name: 'bench', path: '/ui/bench' },
 ];
+
+async function chat(page: Page): Promise<void> {
+  await openSettings(page);
+  await setParameter(page, 'seed', '7');
+  await page.getByRole('button', { name: 'Close settings' }).click();
+  await ask(page, 'What is 23 + 45?');
+  await ask(page, 'Tell me a short story about a dog.');
+}
+
+async function tokens(page: Page): Promise<void> {
+  await openSettings(page);
+  await setParameter(page, 'seed', '7');
+  await page.getByLabel('Show tokens and their alternatives').check();
+  await ask(page, 'Tell me a short story about a fox.');
+  await page.getByRole('button', { name: 'Tokens' }).click();
+  await page.locator('.messages').evaluate((element) => (element.scrollTop = 0));
+  await page.locator('.token.open, .token.rare').nth(2).hover();
+  await page.locator('.alternatives').waitFor();
+}

@@ -31,13 +31,6 @@ test('answers side by side are one version', () => {
   expect(versions.map(idsOf)).toEqual([['b1', 'b2'], ['b3']]);
 });
 
-test('what follows a message goes with it', () => {
-  const all = tree();
-  expect(all.remove('q1').toSorted()).toEqual(['a1', 'a2', 'q1', 'q3']);
-  expect(idsOf([...all.all()])).toEqual(['q2', 'b1', 'b2', 'b3']);
-  expect(idsOf(all.path({ root: 'q1' }))).toEqual(['q2', 'b3']);
-});
-
 test('the way to a message does not depend on what is chosen', () => {
   expect(idsOf(tree().pathTo('q3'))).toEqual(['q1', 'a2', 'q3']);
   expect(tree().pathTo(null)).toEqual([]);

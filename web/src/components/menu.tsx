@@ -23,7 +23,8 @@ export function Menu({ label, icon, children }: MenuProps) {
     return () => removeEventListener('mousedown', close);
   }, [isOpen]);
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Escape') {
+    if (event.key === 'Escape' && isOpen) {
+      event.preventDefault();
       setOpen(false);
       root.current?.querySelector('button')?.focus();
     }

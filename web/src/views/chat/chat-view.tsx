@@ -22,7 +22,9 @@ export default function ChatView() {
   }, []);
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && !event.defaultPrevented) current.stop();
+      // What closes a dialog stops nothing.
+      const isInside = event.target instanceof Element && event.target.closest('dialog') !== null;
+      if (event.key === 'Escape' && !event.defaultPrevented && !isInside) current.stop();
       if (event.altKey && event.code === 'KeyN') startChat();
     };
     addEventListener('keydown', onKeyDown);

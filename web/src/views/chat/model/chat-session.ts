@@ -5,7 +5,7 @@ import { ServerError } from '../../../api/request.ts';
 import { AnswerBuilder } from '../request/answer-builder.ts';
 import { toRequestBody } from '../request/request-body.ts';
 import { streamChat } from '../request/stream-chat.ts';
-import { deleteMessages, writeChat, writeMessages } from './chat-store.ts';
+import { writeChat, writeMessages } from './chat-store.ts';
 import { MessageTree } from './message-tree.ts';
 import { newId } from './new-id.ts';
 import { type Attachment, type Chat, type ChatSettings, type Message, ROOT } from './types.ts';
@@ -142,13 +142,6 @@ export class ChatSession {
     for (const controller of this.#running.peek()) controller.abort();
   }
 
-  /** With all that follows. */
-  async remove(message: Message): Promise<void> {
-    const removed = this.#tree.remove(message.id);
-    this.#shape.value += 1;
-    await deleteMessages(removed);
-  }
-
   async #ask(
     parentId: string | null,
     content: string,
@@ -205,8 +198,8 @@ export class ChatSession {
     const controller = new AbortController();
     this.#running.value = new Set([...this.#running.peek(), controller]);
     const update = (changed: Partial<Message> = {}) =>
-      answers.flatMap(
-        ({ id }, index) => this.#update(id, { ...builder.fields(index), ...changed }) ?? [],
+      answers.map((answer, index) =>
+        this.#update(answer, { ...builder.fields(index), ...changed }),
       );
     let timer: ReturnType<typeof setTimeout> | undefined;
     let storedAt = Date.now();
@@ -248,13 +241,10 @@ export class ChatSession {
     return message;
   }
 
-  /** @returns undefined for what was removed while it was written */
-  #update(id: string, fields: Partial<Message>): Message | undefined {
-    const before = this.#tree.get(id);
-    if (before === undefined) return undefined;
+  #update(before: Message, fields: Partial<Message>): Message {
     const message = { ...before, ...fields };
     this.#tree.set(message);
-    const shown = this.#signals.get(id);
+    const shown = this.#signals.get(before.id);
     if (shown !== undefined) shown.value = message;
     return message;
   }

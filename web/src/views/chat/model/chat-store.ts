@@ -47,13 +47,6 @@ export async function writeMessages(messages: Iterable<Message>): Promise<void> 
   await writing.done;
 }
 
-export async function deleteMessages(ids: Iterable<string>): Promise<void> {
-  const deleting = (await database())?.transaction('messages', 'readwrite');
-  if (deleting === undefined) return;
-  for (const id of ids) void deleting.store.delete(id);
-  await deleting.done;
-}
-
 export async function deleteChat(id: string): Promise<void> {
   const deleting = (await database())?.transaction(['chats', 'messages'], 'readwrite');
   if (deleting === undefined) return;

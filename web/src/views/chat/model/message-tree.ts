@@ -35,27 +35,6 @@ export class MessageTree {
     this.#messages.set(message.id, message);
   }
 
-  /** Takes a message away, with all that follows it. */
-  remove(id: string): string[] {
-    const removed: string[] = [];
-    const pending = [id];
-    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      removed.push(next);
-      pending.push(...(this.#children.get(next) ?? []));
-    }
-    const key = this.#messages.get(id)?.parentId ?? ROOT;
-    const siblings = this.#children.get(key) ?? [];
-    this.#children.set(
-      key,
-      siblings.filter((sibling) => sibling !== id),
-    );
-    for (const each of removed) {
-      this.#messages.delete(each);
-      this.#children.delete(each);
-    }
-    return removed;
-  }
-
   childrenOf(id: string | null): Message[] {
     const ids = this.#children.get(id ?? ROOT) ?? [];
     return ids.flatMap((child) => this.#messages.get(child) ?? []);
