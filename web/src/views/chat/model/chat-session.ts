@@ -1,17 +1,14 @@
 /** An open chat: its messages as they are written, and what can be done with them. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { refreshModels } from '../../../api/models.ts';
-import { ServerError } from '../../../api/request.ts';
-import { AnswerBuilder } from '../request/answer-builder.ts';
-import { toRequestBody } from '../request/request-body.ts';
-import { streamChat } from '../request/stream-chat.ts';
+import { type RequestBody, toRequestBody } from '../request/request-body.ts';
+import { runAnswer } from '../request/run-answer.ts';
 import { writeChat, writeMessages } from './chat-store.ts';
 import { MessageTree } from './message-tree.ts';
 import { newId } from './new-id.ts';
 import { type Attachment, type Chat, type ChatSettings, type Message, ROOT } from './types.ts';
 
-/** How often an answer that is being written is shown and stored. */
-const SHOW_MS = 33;
+/** How often an answer that is being written is stored. */
 const STORE_MS = 2000;
 const TITLE_CHARACTERS = 60;
 
@@ -186,47 +183,29 @@ export class ChatSession {
     });
     const [first] = runs[0]?.answers ?? [];
     if (first !== undefined) this.choose(first);
-    await Promise.all(runs.map(({ body, answers }) => this.#stream(body, answers, given)));
+    await Promise.all(runs.map(({ body, answers }) => this.#run(body, answers, given)));
   }
 
-  async #stream(
-    body: ReturnType<typeof toRequestBody>,
-    answers: readonly Message[],
-    given: string,
-  ): Promise<void> {
-    const builder = new AnswerBuilder(answers.length, given);
+  async #run(body: RequestBody, answers: readonly Message[], given: string): Promise<void> {
     const controller = new AbortController();
     this.#running.value = new Set([...this.#running.peek(), controller]);
-    const update = (changed: Partial<Message> = {}) =>
-      answers.map((answer, index) =>
-        this.#update(answer, { ...builder.fields(index), ...changed }),
-      );
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let written = answers;
     let storedAt = Date.now();
-    const show = () => {
-      timer = undefined;
-      const updated = update();
-      if (Date.now() - storedAt < STORE_MS) return;
-      storedAt = Date.now();
-      void writeMessages(updated);
-    };
-    let end: Partial<Message> = { state: 'done' };
-    try {
-      const onResume = (gapMs: number) => update({ resumedAfterMs: gapMs });
-      for await (const chunk of streamChat(body, controller.signal, onResume)) {
-        builder.add(chunk);
-        timer ??= setTimeout(show, SHOW_MS);
-      }
-    } catch (error) {
-      end = controller.signal.aborted
-        ? { state: 'stopped' }
-        : { state: 'failed', error: reasonOf(error) };
-    }
-    clearTimeout(timer);
-    const ended = update(end);
+    await runAnswer({
+      body,
+      numAnswers: answers.length,
+      given,
+      signal: controller.signal,
+      onChange: (fields) => {
+        written = written.map((answer, index) => this.#update({ ...answer, ...fields[index] }));
+        if (Date.now() - storedAt < STORE_MS) return;
+        storedAt = Date.now();
+        void writeMessages(written);
+      },
+    });
     this.#running.value = new Set([...this.#running.peek()].filter((each) => each !== controller));
     refreshModels();
-    await writeMessages(ended);
+    await writeMessages(written);
   }
 
   #create(
@@ -241,10 +220,9 @@ export class ChatSession {
     return message;
   }
 
-  #update(before: Message, fields: Partial<Message>): Message {
-    const message = { ...before, ...fields };
+  #update(message: Message): Message {
     this.#tree.set(message);
-    const shown = this.#signals.get(before.id);
+    const shown = this.#signals.get(message.id);
     if (shown !== undefined) shown.value = message;
     return message;
   }
@@ -259,10 +237,4 @@ export class ChatSession {
 function schemaOf({ output, schema }: ChatSettings, given: string): Partial<Message> {
   if (output === 'text' || given !== '') return {};
   return { schema: output === 'schema' ? schema : '' };
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof ServerError) return error.message;
-  if (error instanceof TypeError) return 'The server can’t be reached, or its connection broke.';
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,0 +1,49 @@
+/** Runs a request from its body to what has become of its messages. */
+import { ServerError } from '../../../api/request.ts';
+import type { Message } from '../model/types.ts';
+import { AnswerBuilder } from './answer-builder.ts';
+import type { RequestBody } from './request-body.ts';
+import { streamChat } from './stream-chat.ts';
+
+/** How often what is being written is shown, in milliseconds: more than the eye follows costs time. */
+const SHOW_MS = 33;
+
+export interface AnswerRun {
+  readonly body: RequestBody;
+  readonly numAnswers: number;
+  /** What each answer begins with. */
+  readonly given: string;
+  readonly signal: AbortSignal;
+  /** Told what each answer's message has so far, and at last once with how it ended. */
+  readonly onChange: (fields: readonly Partial<Message>[]) => void;
+}
+
+/** Never rejects: how it ended is in the messages. */
+export async function runAnswer(run: AnswerRun): Promise<void> {
+  const { body, given, numAnswers, onChange, signal } = run;
+  const builder = new AnswerBuilder(numAnswers, given);
+  let resumed: Partial<Message> = {};
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const tell = (end: Partial<Message> = {}) => {
+    clearTimeout(timer);
+    timer = undefined;
+    const fields = Array.from({ length: numAnswers }, (_, index) => builder.fields(index));
+    onChange(fields.map((each) => ({ ...each, ...resumed, ...end })));
+  };
+  try {
+    const onResume = (gapMs: number) => (resumed = { resumedAfterMs: gapMs });
+    for await (const chunk of streamChat(body, signal, onResume)) {
+      builder.add(chunk);
+      timer ??= setTimeout(tell, SHOW_MS);
+    }
+    tell({ state: 'done' });
+  } catch (error) {
+    tell(signal.aborted ? { state: 'stopped' } : { state: 'failed', error: reasonOf(error) });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ServerError) return error.message;
+  if (error instanceof TypeError) return 'The server can’t be reached, or its connection broke.';
+  return error instanceof Error ? error.message : String(error);
+}
