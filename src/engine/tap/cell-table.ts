@@ -16,13 +16,19 @@ const PLACES = Object.fromEntries(CELL_FIELDS.map((field, place) => [field, plac
 export class CellTable {
   readonly #cells: Float64Array;
   readonly #isUsed: Uint8Array;
-  readonly #pagesBySlot: ArrayLike<number>;
+  #pagesBySlot: ArrayLike<number> = [];
   #length = 0;
 
-  constructor(numSlots: number, pagesBySlot: ArrayLike<number>) {
+  constructor(numSlots: number) {
     this.#cells = new Float64Array(numSlots * CELL_LENGTH);
     this.#isUsed = new Uint8Array(numSlots);
+  }
+
+  /** Begins anew: its memory is used again for each step. */
+  reset(pagesBySlot: ArrayLike<number>): void {
     this.#pagesBySlot = pagesBySlot;
+    this.#isUsed.fill(0);
+    this.#length = 0;
   }
 
   has(slot: number): boolean {

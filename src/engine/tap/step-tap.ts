@@ -2,7 +2,14 @@ import type { CostModel } from '../costs/cost-model.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { Scheduler } from '../scheduling/scheduler.ts';
 import type { Sequence } from '../sequence.ts';
-import type { SampledSegment, Segment, StepOutcome, StepPlan, StepResult } from '../step.ts';
+import type {
+  SampledSegment,
+  SampledToken,
+  Segment,
+  StepOutcome,
+  StepPlan,
+  StepResult,
+} from '../step.ts';
 import { CellTable } from './cell-table.ts';
 import { MAX_TOLD_WAITING, SENT_BACK_FOR, type SlotWork, type StepRecord } from './step-record.ts';
 
@@ -19,16 +26,18 @@ export interface TappedParts {
 export class StepTap {
   readonly #parts: TappedParts;
   readonly #every: number;
+  readonly #table: CellTable;
   /** Set from `begin` to `observe`, in steps that are recorded. */
   #begun: { readonly step: number; readonly startedAt: number } | null = null;
-  /** Those that had slots before the plan, or in the last record. */
-  #known: ReadonlySet<Sequence> = new Set();
+  /** Those that had slots before the plan. */
+  readonly #known = new Set<Sequence>();
   #record: StepRecord | null = null;
 
   /** @param every one in so many iterations is recorded */
   constructor(parts: TappedParts, every: number) {
     this.#parts = parts;
     this.#every = every;
+    this.#table = new CellTable(parts.kvCache.numSlots);
   }
 
   /** To be called before a step is planned. */
@@ -36,7 +45,8 @@ export class StepTap {
     this.#begun = null;
     if (step % this.#every !== 0) return;
     const { scheduler, now } = this.#parts;
-    this.#known = new Set([...this.#known, ...scheduler.running]);
+    for (const sequence of this.#known) if (sequence.slot === -1) this.#known.delete(sequence);
+    for (const sequence of scheduler.running) this.#known.add(sequence);
     this.#begun = { step, startedAt: now() };
   }
 
@@ -44,7 +54,7 @@ export class StepTap {
   observe({ segments }: StepPlan, { timedRuns }: StepResult, outcome: StepOutcome): void {
     if (this.#begun === null) return;
     const { scheduler, kvCache, costs, now } = this.#parts;
-    const { running, waiting, sentBack } = scheduler;
+    const { waiting, sentBack } = scheduler;
     const { bySlot, ...pages } = kvCache.pages;
     this.#record = {
       ...this.#begun,
@@ -59,7 +69,8 @@ export class StepTap {
       ),
       pages,
     };
-    this.#known = new Set([...running, ...segments.map(({ sequence }) => sequence)]);
+    // What is computed for nobody yet is not among those that run.
+    for (const { sequence } of segments) this.#known.add(sequence);
   }
 
   /** The last step's record, once; null if it was not recorded. */
@@ -75,22 +86,23 @@ export class StepTap {
     pagesBySlot: ArrayLike<number>,
   ): Float64Array {
     const { scheduler, kvCache } = this.#parts;
-    const outcomes = new Map(sampled.map((each) => [each.segment.sequence, each]));
+    const outcomes = new Map<Sequence, SampledSegment>();
+    for (const each of sampled) outcomes.set(each.segment.sequence, each);
     const failed = new Set(failures.map(({ sequence }) => sequence));
-    const table = new CellTable(kvCache.numSlots, pagesBySlot);
+    const table = this.#table;
+    table.reset(pagesBySlot);
     for (const segment of segments) {
       const { sequence, start, numTokens, draftTokenIds } = segment;
       const own = outcomes.get(sequence);
       const work = failed.has(sequence) ? 'failed' : workOf(segment, own);
       const tokens = own?.tokens ?? [];
-      const accepted = tokens.filter(({ tokenId }, at) => tokenId === draftTokenIds[at]);
       table.add(sequence.slot, sequence.id, work, {
         start,
         computed: numTokens,
         sampled: tokens.length,
         cached: this.#isNew(sequence) ? start : 0,
         drafted: draftTokenIds.length,
-        accepted: accepted.length,
+        accepted: numAccepted(draftTokenIds, tokens),
       });
     }
     for (const sequence of scheduler.running) {
@@ -110,6 +122,12 @@ export class StepTap {
     const { sentBack } = this.#parts.scheduler;
     return !this.#known.has(sequence) || sentBack.some(({ id }) => id === sequence.id);
   }
+}
+
+/** Tokens of a draft that came true. */
+function numAccepted(draftTokenIds: Int32Array, tokens: readonly SampledToken[]): number {
+  if (draftTokenIds.length === 0) return 0;
+  return tokens.filter(({ tokenId }, at) => tokenId === draftTokenIds[at]).length;
 }
 
 function workOf(
