@@ -1,6 +1,7 @@
 /** What is in each picture. */
 import type { Page } from 'playwright-core';
 import { ask, openSettings, setParameter } from '../../test/web/support/chat-page.ts';
+import { BATCH_FLAGS, showBatch } from './batch-load.ts';
 
 export interface Shot {
   /** Of the file. */
@@ -18,7 +19,7 @@ export const SHOTS: readonly Shot[] = [
   { name: 'chat', path: '/', prepare: chat },
   { name: 'tokens', path: '/', prepare: tokens },
   { name: 'completion', path: '/ui/completion' },
-  { name: 'batch', path: '/ui/batch' },
+  { name: 'batch', path: '/ui/batch', args: BATCH_FLAGS, prepare: showBatch },
   { name: 'status', path: '/ui/status' },
   { name: 'bench', path: '/ui/bench' },
 ];

@@ -6,6 +6,7 @@ import { stepsEvent, type StepsEvent } from '../../src/server/schemas/steps.ts';
 import type { LanesCanvas } from '../../web/src/views/batch/drawn-cells.ts';
 import { cellOf } from '../support/step-cells.ts';
 import { StepStream } from '../support/step-stream.ts';
+import { seriousFaults } from './support/axe.ts';
 import { usePages } from './support/browser.ts';
 import { useServer } from './support/server.ts';
 
@@ -86,7 +87,9 @@ function cellsOf(events: readonly StepsEvent[]) {
 }
 
 test('the batch view shows what a load did, cell by cell, as the server has it', async () => {
-  const page = await open(`${url()}/ui/batch`, { viewport: VIEWPORT });
+  // Less motion makes the change of a color a transition, which must not show in the canvas.
+  const options = { viewport: VIEWPORT, reducedMotion: 'reduce' } as const;
+  const page = await open(`${url()}/ui/batch`, options);
   await page.getByText('engine ready').waitFor();
   await zoomOut(page);
   const own = await StepStream.open(url());
@@ -211,3 +214,18 @@ test('where there is an admin key, the view asks for it', async () => {
   await page.getByText('engine ready').waitFor();
   expect(await page.getByRole('alert').count()).toBe(0);
 });
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`axe finds nothing serious in a recording with its table, ${colorScheme}, on a phone too`, async () => {
+    const page = await open(`${url()}/ui/batch`, {
+      colorScheme,
+      viewport: { width: 360, height: 740 },
+    });
+    await openRecording(page, FIXTURE);
+    await seek(page, 40);
+    await page.getByText('This step as a table').click();
+    await page.locator('.batch-table tbody tr').first().waitFor();
+    expect(await seriousFaults(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  });
+}

@@ -58,7 +58,7 @@ export function Lanes({ session, zoom, onZoom }: LanesProps) {
     return () => cancelAnimationFrame(frame);
   }, [session]);
 
-  const pointAt = (event: PointerEvent | WheelEvent) => {
+  const pointAt = (event: PointerEvent) => {
     const { current } = view;
     if (current === null) return null;
     const found = hit(current, event.offsetX * current.ratio, event.offsetY * current.ratio);
@@ -80,12 +80,13 @@ export function Lanes({ session, zoom, onZoom }: LanesProps) {
         aria-describedby="batch-keys"
         onPointerMove={(event) => {
           hint.value = { x: event.offsetX, y: event.offsetY };
-          session.point(pointAt(event));
+          session.hover(pointAt(event));
         }}
         onPointerLeave={() => {
           hint.value = null;
-          if (!session.isPaused.value) session.point(null);
+          session.hover(null);
         }}
+        onPointerDown={(event) => session.point(pointAt(event))}
         onWheel={(event) => {
           const isScrolled =
             view.current !== null && numVisibleLanes(view.current) < numLanes(session);
@@ -207,6 +208,9 @@ function CursorLine({ session, view }: CursorLineProps) {
   );
 }
 
+/** Where there is no room for it on the left, it is on the right; in CSS pixels. */
+const TIP_WIDTH = 300;
+
 function Tip({
   session,
   at,
@@ -217,7 +221,11 @@ function Tip({
   const cursor = session.cursor.value;
   if (cursor === null || session.column === undefined) return null;
   return (
-    <p class="batch-tip" style={{ left: `${at.x}px`, top: `${at.y}px` }} aria-hidden="true">
+    <p
+      class={at.x < TIP_WIDTH ? 'batch-tip right' : 'batch-tip'}
+      style={{ left: `${at.x}px`, top: `${at.y}px` }}
+      aria-hidden="true"
+    >
       {describeCursor(session, cursor)}
     </p>
   );

@@ -23,6 +23,8 @@ export interface Palette {
 /** @param element whose custom properties `--batch-NAME` they are, as `color` has them */
 export function readPalette(element: HTMLElement): Palette {
   const probe = document.createElement('span');
+  // Else a change of color is under way, however short, when it is read.
+  probe.style.transitionProperty = 'none';
   element.append(probe);
   const colorOf = (name: string) => {
     probe.style.color = `var(--batch-${name})`;

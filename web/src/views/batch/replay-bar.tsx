@@ -30,7 +30,7 @@ export function ReplayBar({ session }: { readonly session: BatchSession }) {
           value={replay.speed}
           onChange={(event) => {
             replay.speed = Number(event.currentTarget.value);
-            session.point(session.cursor.value);
+            session.panels.value++;
           }}
         >
           {SPEEDS.map((speed) => (

@@ -25,6 +25,8 @@ export class BatchSession {
   readonly model = signal<string | null>(null);
   /** Null is the last column. */
   readonly cursor = signal<Cursor | null>(null);
+  /** It was put where it is, and does not follow the pointer. */
+  #isPinned = false;
   /** Changes when tables and lists have to be made anew. */
   readonly panels = signal(0);
   #live = new Timeline();
@@ -87,18 +89,26 @@ export class BatchSession {
       const { timeline } = this;
       this.#pausedAt = new Map(timeline.instances.map((each) => [each, timeline.endIndex(each)]));
       this.isPaused.value = isPaused;
-      if (!isPaused) this.cursor.value = null;
     }
-    this.panels.value++;
+    if (isPaused) this.panels.value++;
+    else this.point(null);
   }
 
   seek(numSteps: number): void {
     this.replay.value?.seek(numSteps);
-    this.cursor.value = null;
+    this.point(null);
+  }
+
+  /** Follows the pointer, unless the cursor was put somewhere. */
+  hover(cursor: Cursor | null): void {
+    if (this.#isPinned) return;
+    this.cursor.value = cursor;
     this.panels.value++;
   }
 
+  /** Puts the cursor where it stays; null lets it go. */
   point(cursor: Cursor | null): void {
+    this.#isPinned = cursor !== null;
     this.cursor.value = cursor;
     this.panels.value++;
   }
@@ -120,18 +130,16 @@ export class BatchSession {
   open(text: string): void {
     const replay = new Replay(parseRecording(text));
     replay.seek(1);
-    this.cursor.value = null;
     this.isPaused.value = false;
     this.instance.value = replay.timeline.instances[0] ?? 0;
     this.replay.value = replay;
-    this.panels.value++;
+    this.point(null);
   }
 
   backToLive(): void {
     this.replay.value = null;
-    this.cursor.value = null;
     this.instance.value = 0;
-    this.panels.value++;
+    this.point(null);
   }
 
   #receive(event: BatchEvent): void {
