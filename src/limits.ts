@@ -293,6 +293,8 @@ export const MODEL_LIMITS = {
   /** Attention heads of a layer. */
   heads: 4096,
   headDim: 4096,
+  /** Experts of a layer. */
+  experts: 4096,
   /** `hidden_size` and `intermediate_size`. */
   width: 2 ** 20,
   /** Positions, in tokens, and values of a table of their angles (positions times half of a head). */

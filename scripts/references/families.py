@@ -9,12 +9,15 @@ reference.json: logits and greedy continuations, computed in float32 from those 
 
 import argparse
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 VOCABULARY_SIZE = 64
 # Sliding windows and windows before rotary scaling are well below the longer prompt.
@@ -49,6 +52,7 @@ GRANITE = {
     # Large enough to show.
     "rms_norm_eps": 0.01,
 }
+EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
 YARN = {"rope_type": "yarn", "factor": 4.0, **ROPE}
 
 
@@ -63,6 +67,21 @@ def yarn(**config) -> PreTrainedModel:
 
 def phi3(**config) -> PreTrainedModel:
     return transformers.Phi3ForCausalLM(transformers.Phi3Config(**{**SHAPE, **config}))
+
+
+def gpt_neox(**config) -> PreTrainedModel:
+    shape = {**SHAPE, "intermediate_size": 48, "num_hidden_layers": 2}
+    del shape["num_key_value_heads"]
+    return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**shape, **config))
+
+
+def gpt_oss(**config) -> PreTrainedModel:
+    config = {**SHAPE, **EXPERTS, "head_dim": 16, "sliding_window": WINDOW, **config}
+    rope = {**YARN, "truncate": False}
+    return transformers.GptOssForCausalLM(
+        # A limit low enough that it shows.
+        transformers.GptOssConfig(**config, swiglu_limit=1.5, rope_parameters=rope)
+    )
 
 
 VISION = {
@@ -242,19 +261,65 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             },
         )
     ),
+    "mixtral": lambda: transformers.MixtralForCausalLM(
+        transformers.MixtralConfig(**SHAPE, **EXPERTS)
+    ),
+    "qwen3-moe": lambda: transformers.Qwen3MoeForCausalLM(
+        transformers.Qwen3MoeConfig(
+            **SHAPE,
+            head_dim=32,
+            num_experts=6,
+            num_experts_per_tok=3,
+            moe_intermediate_size=8,
+            mlp_only_layers=[0],
+            norm_topk_prob=True,
+            tie_word_embeddings=True,
+        )
+    ),
+    "olmoe": lambda: transformers.OlmoeForCausalLM(
+        transformers.OlmoeConfig(**SHAPE, num_experts=4, num_experts_per_tok=2)
+    ),
+    "granite-moe": lambda: transformers.GraniteMoeForCausalLM(
+        transformers.GraniteMoeConfig(**SHAPE, **GRANITE, **EXPERTS)
+    ),
+    "gpt2": lambda: transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=VOCABULARY_SIZE,
+            n_positions=MAX_LENGTH,
+            n_embd=32,
+            n_layer=2,
+            n_head=2,
+            n_inner=48,
+            bos_token_id=1,
+            eos_token_id=2,
+        )
+    ),
+    "gpt-neox": lambda: gpt_neox(rotary_pct=0.5),
+    "gpt-neox-sequential": lambda: gpt_neox(use_parallel_residual=False, hidden_act="gelu_new"),
+    "gpt-oss": gpt_oss,
+    # Blocks have 32 values.
+    "gpt-oss-mxfp4": lambda: gpt_oss(intermediate_size=32, num_hidden_layers=1),
 }
 
 
-def randomize(model: PreTrainedModel) -> None:
+# With the usual seed an int8 cache has its router pick another expert.
+SEEDS = {"qwen3-moe": 2}
+
+
+def randomize(model: PreTrainedModel, seed: int) -> None:
     """Weights wide enough that every part of the model shows in the logits."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator)
-            if parameter.dim() == 2:
-                is_table = "embed_tokens" in name or "lm_head" in name
+            if parameter.dim() == 2 and not name.endswith("bias"):
+                is_table = re.search("embed|lm_head|wte|wpe", name) is not None
                 # Small enough that what layers add outweighs the token itself.
                 parameter.copy_(noise * (0.2 if is_table else parameter.shape[1] ** -0.5))
+            elif parameter.dim() == 3:
+                # All experts of a layer; only gpt-oss has their matrices transposed.
+                is_transposed = "GptOss" in type(model).__name__
+                parameter.copy_(noise * parameter.shape[1 if is_transposed else 2] ** -0.5)
             elif name.endswith("bias"):
                 parameter.copy_(noise * 0.3)
             else:
@@ -299,15 +364,58 @@ def reference(model: PreTrainedModel, num_tokens: int, max_model_len: int) -> di
     }
 
 
+def pack_experts(folder: Path) -> None:
+    """Gives a written gpt-oss the matrices of its experts in MXFP4, random ones."""
+    path = folder / "model.safetensors"
+    generator = torch.Generator().manual_seed(0)
+    packed = {}
+    for name, tensor in load_file(path).items():
+        if not re.search(r"experts\.\w+_proj$", name):
+            packed[name] = tensor
+            continue
+        experts, columns, rows = tensor.shape
+        groups = (experts, rows, columns // 32)
+        draw = {"generator": generator, "dtype": torch.uint8}
+        packed[f"{name}_blocks"] = torch.randint(0, 256, (*groups, 16), **draw)
+        # Powers of two by which values of about 3 come to those of other matrices.
+        packed[f"{name}_scales"] = torch.randint(122, 125, groups, **draw)
+    save_file(packed, path, {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "mxfp4"}
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
+def unpack_experts(folder: Path) -> PreTrainedModel:
+    """What Transformers makes of those, without the kernels that it needs to load them itself."""
+    config = transformers.AutoConfig.from_pretrained(folder)
+    del config.quantization_config
+    tensors = load_file(folder / "model.safetensors")
+    for name in [name for name in tensors if name.endswith("_blocks")]:
+        base = name.removesuffix("_blocks")
+        scales = tensors.pop(f"{base}_scales")
+        tensors[base] = convert_moe_packed_tensors(tensors.pop(name), scales, dtype=torch.float32)
+    model = transformers.GptOssForCausalLM._from_config(
+        config, dtype=torch.float32, attn_implementation="eager"
+    )
+    model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
+    return model.eval()
+
+
 def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
     model = build()
     model.set_attn_implementation("eager")
     model.eval()
-    randomize(model)
+    randomize(model, SEEDS.get(folder.name, 0))
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "generation_config.json").unlink()
     # Read back: what save_pretrained left out counts.
-    model = type(model).from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+    if folder.name.endswith("mxfp4"):
+        pack_experts(folder)
+        model = unpack_experts(folder)
+    else:
+        model = type(model).from_pretrained(
+            folder, dtype=torch.float32, attn_implementation="eager"
+        )
     # LongRoPE's factors depend on how long texts may become.
     references = [
         reference(model, SHORT_PROMPT, ORIGINAL_LENGTH),

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { writingToCache } from '../build/cache-error.ts';
 import { contentHash, sha256 } from '../build/content-hash.ts';
 import { fileExists } from '../build/file-exists.ts';
-import { layerMatrices } from '../graph/layer-matrices.ts';
+import { tokenMatrices } from '../graph/layer-matrices.ts';
 import type { LiveAdapterShape } from '../graph/live-adapter-shape.ts';
 import { inRotaryOrder } from '../graph/rotary-order.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
@@ -29,7 +29,7 @@ export interface LiveAdapterFile {
 export function liveAdapterShape(config: DecoderConfig, maxRank: number): LiveAdapterShape {
   const matrices = [];
   for (let layer = 0; layer < config.numLayers; layer++) {
-    for (const { name, tensors, columns } of layerMatrices(config, layer)) {
+    for (const { name, tensors, columns } of tokenMatrices(config, layer)) {
       const rows = tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
       matrices.push({ name, parts: tensors.length, rows, columns });
     }
@@ -73,7 +73,7 @@ export async function prepareLiveAdapter(
 }
 
 /** What can only be merged is refused. */
-function requireLive(adapter: LoraAdapter, { family }: DecoderConfig): void {
+function requireLive(adapter: LoraAdapter, config: DecoderConfig): void {
   const refuse = (what: string): never => {
     throw new ModelError(
       `${adapter.path} has ${what}, which --adapter merges, and no request picks`,
@@ -82,9 +82,14 @@ function requireLive(adapter: LoraAdapter, { family }: DecoderConfig): void {
   if (adapter.config.isDora) refuse('DoRA');
   const [replaced] = adapter.replacedTensors();
   if (replaced !== undefined) refuse(`a whole "${replaced}" (modules_to_save)`);
-  const { embedding, lmHead } = family.tensors;
-  const end = [embedding, lmHead].find((name) => adapter.has(name));
-  if (end !== undefined) refuse(`an adapter of "${end}"`);
+  const live = new Set<string>();
+  for (let layer = 0; layer < config.numLayers; layer++) {
+    for (const { tensors } of tokenMatrices(config, layer)) {
+      for (const { name } of tensors) live.add(moduleOf(name));
+    }
+  }
+  const other = [...adapter.modules()].find((module) => !live.has(module));
+  if (other !== undefined) refuse(`an adapter of "${other}"`);
 }
 
 interface FloatTensor {
@@ -99,7 +104,7 @@ async function tensorsOf(
 ): Promise<Map<string, FloatTensor>> {
   const tensors = new Map<string, FloatTensor>();
   for (let layer = 0; layer < config.numLayers; layer++) {
-    for (const source of layerMatrices(config, layer)) {
+    for (const source of tokenMatrices(config, layer)) {
       const isAdapted = source.tensors.some(({ name }) => adapter.has(moduleOf(name)));
       if (!isAdapted) continue;
       const { down, up } = await stacked(adapter, config, source, maxRank);

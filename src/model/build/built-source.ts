@@ -74,7 +74,7 @@ export function builtSource(
 interface Graphs {
   readonly decoder: () => GraphBuilder;
   readonly mixed: () => GraphBuilder;
-  /** Null where no provider has a kernel for it. */
+  /** Null where no provider has a kernel for it, or positions have embeddings. */
   readonly paged: (() => GraphBuilder) | null;
 }
 
@@ -98,7 +98,7 @@ function graphsOf(
     decoder: () => buildDecoderGraph(config, weights, formats),
     mixed: () => buildMixedGraph(config, weights, formats),
     paged:
-      formats.activationDtype === 'float16'
+      formats.activationDtype === 'float16' && config.family.tensors.positions === null
         ? () => buildPagedGraph(config, weights, formats)
         : null,
   };

@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 import { ModelError } from '../model-error.ts';
 import { exportVariants, filesOf } from '../export/export-folder.ts';
-import { FAMILIES } from '../huggingface/families.ts';
+import { FAMILIES } from '../huggingface/known-families.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { SHARD_INDEX, SINGLE_FILE, weightFiles } from '../huggingface/safetensors.ts';
 import {

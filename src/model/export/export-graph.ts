@@ -12,13 +12,13 @@ import { ModelError } from '../model-error.ts';
 import { regroupAttention } from './export-attention.ts';
 import { pickLogits } from './export-lm-head.ts';
 import { quantizeActivations } from './export-matmuls.ts';
-import { packPositions } from './export-positions.ts';
 import { HIDDEN_OUTPUT } from '../graph/decoder-parts.ts';
 import { cast } from '../quantize/float-matrix.ts';
 import { declareKvScales, type LayerKvScales } from '../graph/kv-scales.ts';
 import type { KvCacheDtype, Precision } from '../build/manifest.ts';
 import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.ts';
 import { type GroupPrefix, packTokens } from '../graph/token-packing.ts';
+import { packPositions } from '../graph/token-positions.ts';
 
 /** What an export's other files say about it. */
 export interface ExportConfig {
@@ -183,7 +183,9 @@ export function rewriteExport(
   const first = graph.initializer('tokens/first', 'int64', [1], BigInt64Array.of(0n));
   const ids = cast(graph, 'tokens/ids', packing.tokenIds, 'int64');
   graph.node('tokens/row', 'Unsqueeze', [ids, first], { outputs: [given(config.inputIds)] });
-  packPositions(graph, groups, given('position_ids'));
+  graph.node('positions/row', 'Unsqueeze', [packPositions(graph, groups), first], {
+    outputs: [given('position_ids')],
+  });
   const ownLogits = given(config.logits);
   const nodes = graph.needed([ownLogits]);
   if (activationDtype === 'float32') quantizeActivations(nodes);

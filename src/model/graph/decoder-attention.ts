@@ -2,6 +2,8 @@
 export interface DecoderAttention {
   /** int32 or int64 [tokens], padding included. */
   readonly tokenIds: string;
+  /** Adds every token's position; returns the name of int64 [tokens]. */
+  positions(): string;
   /** Takes [tokens, (heads + 2 kv_heads) * head_dim]; returns the name of [tokens, heads * head_dim]. */
   attend(layer: number, qkv: string): string;
   /** Adds the cache's outputs, which come after the logits. */

@@ -1,5 +1,6 @@
-import { GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
+import { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
+import type { ExpertConfig } from '../huggingface/expert-config.ts';
 import { layerTensorNames } from '../huggingface/families.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { cast } from '../quantize/float-matrix.ts';
@@ -9,15 +10,27 @@ import {
   type BlockFormat,
   type FloatFormat,
   type FloatType,
+  type WeightFormat,
   type WeightFormats,
   weightFormats,
 } from '../quantize/weight-format.ts';
+import { emitActivation, emitGated } from './activation.ts';
+import { declareSinks } from './attention-sinks.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
-import { capLogits, declareHidden, fusedParts, scaleEmbedding } from './decoder-parts.ts';
+import {
+  addPositions,
+  capLogits,
+  declareHidden,
+  fusedParts,
+  scaleEmbedding,
+} from './decoder-parts.ts';
 import { DecoderNorms, type HiddenState } from './decoder-norms.ts';
+import { expertsOf } from './expert-layers.ts';
+import { emitExperts } from './experts.ts';
 import { normalizeHeads } from './head-norms.ts';
 import { LiveAdapters } from './live-adapters.ts';
 import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
+import { mlpLayers } from './mlp-layers.ts';
 import type { NumberFormats } from './number-formats.ts';
 import { inRotaryOrder } from './rotary-order.ts';
 import { declareRotaryTables } from './rotary-tables.ts';
@@ -59,15 +72,13 @@ export class DecoderEmitter {
     const { numLayers, family, vocabSize, logitScale } = this.#config;
     graph.input('logits_index', 'int64', ['wanted']);
     declareRotaryTables(graph, this.#config, this.#activations);
+    declareSinks(graph, this.#config, this.#weights, this.#activations);
     const attention = this.#addAttention(graph, this.#activations);
 
     const embedding = this.#vocabularyMatrix(family.tensors.embedding, this.#formats.embedding);
-    let hidden = scaleEmbedding(
-      graph,
-      this.#config,
-      this.#activations,
-      embedding.embed(attention.tokenIds),
-    );
+    const type = this.#activations;
+    const scaled = scaleEmbedding(graph, this.#config, type, embedding.embed(attention.tokenIds));
+    let hidden = addPositions(graph, this.#config, this.#weights, type, scaled, attention);
     let residual: string | undefined;
     for (let layer = 0; layer < numLayers; layer++) {
       const names = layerTensorNames(this.#config.family, layer);
@@ -77,9 +88,12 @@ export class DecoderEmitter {
       const rowsLike = last ? 'logits_index' : attention.tokenIds;
       const projected = this.#attentionOutput(layer, { value: attended, rowsLike });
       const added = this.#outputNorm(names.attentionOutputNorm, projected);
-      const after = this.#norms.add(names.mlpNorm, added, this.#pickWanted(before.residual, last));
+      const after = this.#beforeMlp(names.mlpNorm, added, this.#pickWanted(before.residual, last));
       const transformed = this.#mlp(layer, { value: after.normalized, rowsLike });
-      hidden = this.#outputNorm(names.mlpOutputNorm, transformed);
+      const output = this.#outputNorm(names.mlpOutputNorm, transformed);
+      hidden = this.#config.parallelResidual
+        ? graph.node(`layers.${layer}/Parallel`, 'Add', [added, output])
+        : output;
       ({ residual } = after);
     }
     // The projection is linear, so the logits' scale can be the norm's.
@@ -112,6 +126,12 @@ export class DecoderEmitter {
     return attention.attend(layer, normalizeHeads(this.#graph, this.#config, qkv, weights));
   }
 
+  /** @param added by attention to `residual` */
+  #beforeMlp(tensor: string | null, added: string, residual: string): HiddenState {
+    if (!this.#config.parallelResidual) return this.#norms.add(tensor, added, residual);
+    return { normalized: this.#norms.add(tensor, residual, undefined).normalized, residual };
+  }
+
   #outputNorm(tensor: string | null, value: string): string {
     return tensor === null ? value : this.#norms.plain(tensor, value);
   }
@@ -132,41 +152,29 @@ export class DecoderEmitter {
   }
 
   #mlp(layer: number, normalized: LinearInput): string {
-    const { hiddenSize, intermediateSize, mlpBias } = this.#config;
-    const names = layerTensorNames(this.#config.family, layer);
+    const experts = expertsOf(this.#config, layer);
+    if (experts !== null) return this.#experts(layer, experts, normalized);
+    const { first, down } = mlpLayers(this.#config, layer);
     const prefix = `layers.${layer}.mlp`;
-    const gateUp = this.#linear(normalized, {
-      name: `${prefix}.gate_up`,
-      inFeatures: hiddenSize,
-      parts: fusedParts(names.gateUp, [intermediateSize, intermediateSize]),
-      bias: mlpBias,
-    });
-    const [gate, up] = [`${prefix}/gate`, `${prefix}/up`];
-    this.#graph.node(`${prefix}/Split`, 'Split', [gateUp], {
-      outputs: [gate, up],
-      attributes: { axis: -1n, num_outputs: 2n },
-    });
-    const activated = this.#activate(gate);
-    const gated = this.#graph.node(`${prefix}/Mul`, 'Mul', [activated, up]);
-    return this.#linear(
-      { value: gated, rowsLike: normalized.rowsLike },
-      {
-        name: `${prefix}.down`,
-        inFeatures: intermediateSize,
-        parts: [{ tensor: names.down, outFeatures: hiddenSize }],
-        bias: mlpBias,
-      },
-    );
+    const { family, activation } = this.#config;
+    const given = this.#linear(normalized, first);
+    const activated = family.gatesMlp
+      ? emitGated(this.#graph, prefix, given, activation)
+      : emitActivation(this.#graph, given, activation);
+    return this.#linear({ value: activated, rowsLike: normalized.rowsLike }, down);
   }
 
-  #activate(gate: string): string {
-    const domain = MICROSOFT_DOMAIN;
-    if (this.#config.activation === 'gelu_tanh') {
-      return this.#graph.node(`${gate}/GELU`, 'FastGelu', [gate], { domain });
-    }
-    // With alpha 1 this is SiLU, in one kernel.
-    const attributes = { alpha: 1 };
-    return this.#graph.node(`${gate}/SiLU`, 'QuickGelu', [gate], { domain, attributes });
+  #experts(layer: number, experts: ExpertConfig, input: LinearInput): string {
+    const type = this.#activations;
+    const floats = { kind: 'float', type, activations: type } as const;
+    const { linear } = this.#formats;
+    const emit = (format: WeightFormat) => (rows: LinearInput, of: LinearLayer) =>
+      emitLinear(this.#graph, this.#weights, of, rows, format, this.#quantizer);
+    return emitExperts(this.#graph, this.#config, experts, layer, input, {
+      type,
+      router: emit(floats),
+      expert: emit(linear),
+    });
   }
 
   /** Adds the LM head; `hidden` is [wanted, hidden]. */

@@ -26,7 +26,7 @@ export class DecoderNorms {
   }
 
   /**
-   * RMS normalization of `hidden`, added to `residual` first if there is one; only added without a
+   * Normalization of `hidden`, added to `residual` first if there is one; only added without a
    * norm. The result is multiplied by `scale`.
    */
   add(tensor: string | null, hidden: string, residual: string | undefined, scale = 1): HiddenState {
@@ -38,7 +38,11 @@ export class DecoderNorms {
       return { normalized: sum, residual: sum };
     }
     if (residual === undefined) {
-      return { normalized: this.plain(tensor, hidden), residual: hidden };
+      return { normalized: this.plain(tensor, hidden, scale), residual: hidden };
+    }
+    if (this.#config.family.norms === 'layer') {
+      const sum = this.#graph.node(`${tensor}/Sum`, 'Add', [residual, hidden]);
+      return { normalized: this.plain(tensor, sum, scale), residual: sum };
     }
     const weight = this.weight(tensor, this.#config.hiddenSize, scale);
     const epsilon = this.#config.rmsNormEps;
@@ -56,10 +60,16 @@ export class DecoderNorms {
     return { normalized, residual: sum };
   }
 
-  /** RMS normalization of a value by itself. */
-  plain(tensor: string, hidden: string): string {
-    const { hiddenSize, rmsNormEps } = this.#config;
-    const weight = this.weight(tensor, hiddenSize);
+  /** Normalization of a value by itself. */
+  plain(tensor: string, hidden: string, scale = 1): string {
+    const { hiddenSize, rmsNormEps, family } = this.#config;
+    const weight = this.weight(tensor, hiddenSize, scale);
+    if (family.norms === 'layer') {
+      const inputs = [hidden, weight, this.#bias(tensor, scale)];
+      return this.#graph.node(`${tensor}/Norm`, 'LayerNormalization', inputs, {
+        attributes: { epsilon: rmsNormEps, axis: -1n },
+      });
+    }
     return emitRmsNorm(this.#graph, `${tensor}/Norm`, hidden, weight, rmsNormEps);
   }
 
@@ -70,6 +80,15 @@ export class DecoderNorms {
       const values = await this.#weights.get(name, [size]);
       const offset = this.#config.family.normsAddOne ? 1 : 0;
       return values.map((value) => scale * (offset + value));
+    });
+  }
+
+  #bias(tensor: string, scale: number): string {
+    const { hiddenSize } = this.#config;
+    const name = `${tensor}.bias`;
+    return floatInitializer(this.#graph, name, [hiddenSize], this.#type, async () => {
+      const values = await this.#weights.get(name, [hiddenSize]);
+      return values.map((value) => scale * value);
     });
   }
 }

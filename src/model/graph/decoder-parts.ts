@@ -1,7 +1,9 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { cast, scalar } from '../quantize/float-matrix.ts';
+import { cast, floatInitializer, scalar } from '../quantize/float-matrix.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
+import type { DecoderAttention } from './decoder-attention.ts';
 import type { LinearPart } from './linear.ts';
 
 /** Name of a decoder's output of hidden states; a graph may lack it. */
@@ -17,6 +19,24 @@ export function scaleEmbedding(
   if (embeddingScale === 1) return embedded;
   const scale = scalar(graph, 'embedding/scale', type, embeddingScale);
   return graph.node('embedding/Scaled', 'Mul', [embedded, scale]);
+}
+
+/** Adds the embeddings of positions to those of tokens, if the family has any. */
+export function addPositions(
+  graph: GraphBuilder,
+  { family, maxPositionEmbeddings, hiddenSize }: DecoderConfig,
+  weights: WeightSource,
+  type: FloatType,
+  embedded: string,
+  attention: Pick<DecoderAttention, 'positions'>,
+): string {
+  const { positions: tensor } = family.tensors;
+  if (tensor === null) return embedded;
+  const name = `${tensor}.weight`;
+  const shape = [maxPositionEmbeddings, hiddenSize];
+  const table = floatInitializer(graph, name, shape, type, () => weights.get(name, shape));
+  const places = graph.node('positions/Gather', 'Gather', [table, attention.positions()]);
+  return graph.node('positions/Sum', 'Add', [embedded, places]);
 }
 
 /** Adds the logits: what `project` adds under a name, capped if the model caps them. */

@@ -28,14 +28,17 @@ function scaleName(layer: number, kind: string): string {
 }
 
 /** The inputs and attributes that make a layer's cache int8 for GroupQueryAttention. */
-export function quantizedCache(layer: number): {
+export function quantizedCache(
+  layer: number,
+  sinks = '',
+): {
   /** From the one after the rotary tables on. */
   readonly inputs: readonly string[];
   readonly attributes: Readonly<Record<string, AttributeValue>>;
 } {
   return {
-    // Left out: positions, attention bias and head sinks.
-    inputs: ['', '', '', scaleName(layer, 'key'), scaleName(layer, 'value')],
+    // Left out: positions and attention bias.
+    inputs: ['', '', sinks, scaleName(layer, 'key'), scaleName(layer, 'value')],
     attributes: {
       k_quant_type: 'PER_CHANNEL',
       v_quant_type: 'PER_CHANNEL',

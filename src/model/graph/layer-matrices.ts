@@ -2,10 +2,24 @@ import type { DecoderConfig } from '../huggingface/config.ts';
 import { layerTensorNames } from '../huggingface/families.ts';
 import type { MatrixSource } from '../quantize/matrix-source.ts';
 import { fusedParts } from './decoder-parts.ts';
+import { expertLayers, expertsOf } from './expert-layers.ts';
+import type { LinearLayer } from './linear.ts';
+import { mlpLayers } from './mlp-layers.ts';
 
-/** A layer's matrices, those that read the same value as one. */
+/** A layer's matrices, those that read the same value as one; of experts, all but the router. */
 export function layerMatrices(config: DecoderConfig, layer: number): MatrixSource[] {
-  const { family, numHeads, numKvHeads, headDim, hiddenSize, intermediateSize } = config;
+  const experts = expertsOf(config, layer);
+  if (experts === null) return tokenMatrices(config, layer);
+  const each = expertLayers(config, experts, layer).each;
+  return [
+    ...tokenMatrices(config, layer),
+    ...each.flatMap(({ gateUp, down }) => [matrixOf(gateUp), matrixOf(down)]),
+  ];
+}
+
+/** Those that every token is multiplied with: an expert's are not among them. */
+export function tokenMatrices(config: DecoderConfig, layer: number): MatrixSource[] {
+  const { family, numHeads, numKvHeads, headDim, hiddenSize } = config;
   const names = layerTensorNames(family, layer);
   const matrix = (
     name: string,
@@ -21,10 +35,20 @@ export function layerMatrices(config: DecoderConfig, layer: number): MatrixSourc
     columns,
   });
   const heads = [numHeads, numKvHeads, numKvHeads].map((count) => count * headDim);
-  return [
+  const attention = [
     matrix('attention.qkv', hiddenSize, names.queryKeyValue, heads),
     matrix('attention.output', numHeads * headDim, [names.attentionOutput], [hiddenSize]),
-    matrix('mlp.gate_up', hiddenSize, names.gateUp, [intermediateSize, intermediateSize]),
-    matrix('mlp.down', intermediateSize, [names.down], [hiddenSize]),
   ];
+  if (expertsOf(config, layer) !== null) return attention;
+  const { first, down } = mlpLayers(config, layer);
+  return [...attention, matrixOf(first), matrixOf(down)];
+}
+
+/** What a linear layer multiplies with. */
+export function matrixOf({ name, parts, inFeatures }: LinearLayer): MatrixSource {
+  const tensors = parts.map(({ tensor, outFeatures }) => ({
+    name: `${tensor}.weight`,
+    rows: outFeatures,
+  }));
+  return { name, tensors, columns: inFeatures };
 }

@@ -1,6 +1,7 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
+import { sinksOf } from './attention-sinks.ts';
 import { attentionAttributes } from './attention-attributes.ts';
 import { kvNames, layerKvNames } from './kv-names.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
@@ -27,11 +28,15 @@ export function pagedAttention(
 
   return {
     tokenIds: 'input_ids',
+    positions() {
+      throw new RangeError('no paged graph has embeddings of positions');
+    },
     attend(layer, qkv) {
       const name = `layers.${layer}.attention/PagedAttention`;
+      const sinks = sinksOf(config, layer);
       // After the rotary tables: slot_mapping, head_sink, q_norm_weight, k_norm_weight, k_scale and
       // v_scale. Without the metadata each layer would wait for the lengths to come from the device.
-      const optional = ['', '', '', '', '', '', 'attention_metadata'];
+      const optional = ['', sinks, '', '', '', '', 'attention_metadata'];
       return graph.node(
         name,
         'PagedAttention',

@@ -3,26 +3,28 @@ import { layerTensorNames } from '../huggingface/families.ts';
 import { inOnePiece, piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { readIntegers, withRows } from '../quantize/stored-blocks.ts';
 
+/** By new place of a row, the row of a checkpoint that comes there. */
+type RowOrder = (place: number) => number;
+
 /**
- * Weights for attention that rotates dimension i of a head with dimension i + headDim / 2. If only
- * the first `rotaryDim` are rotated, checkpoints pair them among themselves: the dimensions of
- * query and key heads are reordered, which does not change their dot products.
+ * Weights with the rows of queries, keys and values where attention reads them: all queries, then all
+ * keys, then all values, head by head. Attention rotates dimension i of a head with dimension
+ * i + headDim / 2. If only the first `rotaryDim` are rotated, checkpoints pair them among themselves:
+ * the dimensions of query and key heads are reordered, which does not change their dot products.
  */
 export function inRotaryOrder(config: DecoderConfig, weights: WeightSource): WeightSource {
-  const { headDim, rotaryDim } = config;
-  if (rotaryDim === headDim) return weights;
-  const order = headOrder(headDim, rotaryDim);
-  const counts = reorderedHeads(config);
-  const numHeadsOf = (name: string) => counts.get(name.replace(/\.(weight|bias)$/, ''));
+  const orders = rowOrders(config);
+  if (orders.size === 0) return weights;
+  const orderOf = (name: string) => orders.get(name.replace(/\.(weight|bias)$/, ''));
   const get: WeightSource['get'] = async (name, shape) => {
     const values = await weights.get(name, shape);
-    const numHeads = numHeadsOf(name);
-    return numHeads === undefined ? values : reorder(values, shape, numHeads, order);
+    const order = orderOf(name);
+    return order === undefined ? values : reorder(values, shape, order);
   };
   return {
     get,
     pieces: (name, shape) =>
-      numHeadsOf(name) === undefined
+      orderOf(name) === undefined
         ? piecesOf(weights, name, shape)
         : inOnePiece({ get }, name, shape),
     // There they are in this order, too.
@@ -31,10 +33,8 @@ export function inRotaryOrder(config: DecoderConfig, weights: WeightSource): Wei
     layout: (name, shape) => weights.layout?.(name, shape) ?? null,
     async integers(name, [rows = 0, columns = 0]) {
       const stored = await readIntegers(weights, name, [rows, columns]);
-      const numReordered = (numHeadsOf(name) ?? 0) * headDim;
-      return withRows(stored, rows, (place) =>
-        place < numReordered ? place - (place % headDim) + (order[place % headDim] ?? 0) : place,
-      );
+      const order = orderOf(name);
+      return order === undefined ? stored : withRows(stored, rows, order);
     },
     close: () => weights.close(),
   };
@@ -53,36 +53,59 @@ function headOrder(headDim: number, rotaryDim: number): readonly number[] {
   ];
 }
 
-/** By tensor name without `.weight` and `.bias`, how many heads at its beginning are put in order. */
-function reorderedHeads({ family, numLayers, numHeads, numKvHeads }: DecoderConfig) {
-  const counts = new Map<string, number>();
+/** By tensor name without `.weight` and `.bias`, of tensors whose rows are put in order. */
+function rowOrders({
+  family,
+  numLayers,
+  numHeads,
+  numKvHeads,
+  headDim,
+  rotaryDim,
+}: DecoderConfig): Map<string, RowOrder> {
+  const orders = new Map<string, RowOrder>();
+  const isByHead = family.fusedOrder === 'by head';
+  if (rotaryDim === headDim && !isByHead) return orders;
+  const dimensions = headOrder(headDim, rotaryDim);
+  const inHeads =
+    (count: number): RowOrder =>
+    (place) => {
+      const within = place % headDim;
+      return place < count * headDim ? place - within + (dimensions[within] ?? 0) : place;
+    };
+  /** From a head's query, key and value, then the next head's. */
+  const byKind: RowOrder = (place) => {
+    const within = place % headDim;
+    const head = Math.floor(place / headDim) % numHeads;
+    const kind = Math.floor(place / (numHeads * headDim));
+    return (head * 3 + kind) * headDim + (kind < 2 ? (dimensions[within] ?? 0) : within);
+  };
   for (let layer = 0; layer < numLayers; layer++) {
     const { queryKeyValue, headNorms } = layerTensorNames(family, layer);
     const [query = '', key] = queryKeyValue;
-    counts.set(query, key === undefined ? numHeads + numKvHeads : numHeads);
-    if (key !== undefined) counts.set(key, numKvHeads);
+    if (key === undefined) {
+      orders.set(query, isByHead ? byKind : inHeads(numHeads + numKvHeads));
+    } else {
+      orders.set(query, inHeads(numHeads));
+      orders.set(key, inHeads(numKvHeads));
+    }
     if (headNorms === null) continue;
     const isShared = headNorms.over === 'head';
-    counts.set(headNorms.query, isShared ? 1 : numHeads);
-    counts.set(headNorms.key, isShared ? 1 : numKvHeads);
+    orders.set(headNorms.query, inHeads(isShared ? 1 : numHeads));
+    orders.set(headNorms.key, inHeads(isShared ? 1 : numKvHeads));
   }
-  return counts;
+  return orders;
 }
 
 function reorder(
   values: Float32Array,
-  shape: readonly number[],
-  numHeads: number,
-  order: readonly number[],
+  [rows = 1]: readonly number[],
+  rowOf: RowOrder,
 ): Float32Array {
-  const width = values.length / (shape[0] ?? 1);
-  const ordered = values.slice();
-  for (let head = 0; head < numHeads; head++) {
-    const first = head * order.length;
-    for (const [place, dimension] of order.entries()) {
-      const start = (first + dimension) * width;
-      ordered.set(values.subarray(start, start + width), (first + place) * width);
-    }
+  const width = values.length / rows;
+  const ordered = new Float32Array(values.length);
+  for (let place = 0; place < rows; place++) {
+    const start = rowOf(place) * width;
+    ordered.set(values.subarray(start, start + width), place * width);
   }
   return ordered;
 }

@@ -1,12 +1,14 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
+import { sinksOf } from './attention-sinks.ts';
 import { layerKvNames } from './kv-names.ts';
 import { declareKvScales, type LayerKvScales, quantizedCache } from './kv-scales.ts';
 import { attentionAttributes } from './attention-attributes.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
 import { declareSlotInputs, declareSlotOutputs } from './slot-interface.ts';
 import { type GroupPrefix, packTokens } from './token-packing.ts';
+import { packPositions } from './token-positions.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 
 /**
@@ -33,7 +35,11 @@ export function slotAttention(
 
   function attendGroup(layer: number, qkv: string, group: GroupPrefix): string {
     const name = `${group}layers.${layer}.attention/GroupQueryAttention`;
-    const quantized = kvScales ? quantizedCache(layer) : { inputs: [], attributes: {} };
+    const sinks = sinksOf(config, layer);
+    const quantized = kvScales
+      ? quantizedCache(layer, sinks)
+      : // Left out: positions and attention bias.
+        { inputs: sinks === '' ? [] : ['', '', sinks], attributes: {} };
     return graph.node(
       name,
       'GroupQueryAttention',
@@ -58,6 +64,7 @@ export function slotAttention(
 
   return {
     tokenIds: packing.tokenIds,
+    positions: () => packPositions(graph, groups),
     attend: (layer, qkv) =>
       packing.forEachGroup([qkv], numHeads * headDim, ([rows = ''], group) =>
         attendGroup(layer, rows, group),

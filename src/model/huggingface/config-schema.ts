@@ -41,7 +41,8 @@ const ropeByLayerTypeSchema = z.object({
 export const configSchema = z.looseObject({
   vocab_size: count.max(MODEL_LIMITS.vocabSize),
   hidden_size: width,
-  intermediate_size: width,
+  // Left out by GPT-2: four times as much.
+  intermediate_size: width.nullish(),
   num_hidden_layers: count.max(MODEL_LIMITS.layers),
   num_attention_heads: heads,
   num_key_value_heads: heads.nullish(),
@@ -85,7 +86,22 @@ export const configSchema = z.looseObject({
   logits_scaling: positive.nullish(),
   // Granite 4's intermediate_size, if there are no experts.
   shared_intermediate_size: width.nullish(),
-  num_local_experts: z.int().nonnegative().nullish(),
+  // Mixtures of experts.
+  num_local_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
+  num_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
+  num_experts_per_tok: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
+  moe_intermediate_size: width.nullish(),
+  norm_topk_prob: z.boolean().default(false),
+  decoder_sparse_step: count.nullish(),
+  mlp_only_layers: z.array(z.int()).nullish(),
+  swiglu_limit: positive.nullish(),
+  swiglu_alpha: positive.nullish(),
+  // What OLMo clips queries, keys and values to.
+  clip_qkv: z.number().nullish(),
+  use_parallel_residual: z.boolean().default(false),
+  // GPT-2's variants.
+  scale_attn_weights: z.boolean().default(true),
+  scale_attn_by_inverse_layer_idx: z.boolean().default(false),
   use_bidirectional_attention: z.boolean().nullish(),
   quantization_config: z.unknown().optional(),
   // What compressed-tensors called it at first.

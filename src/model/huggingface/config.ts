@@ -2,9 +2,11 @@ import { z } from 'zod';
 
 import { MODEL_LIMITS } from '../../limits.ts';
 import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
+import { type ExpertConfig, parseExperts } from './expert-config.ts';
 import { ModelError } from '../model-error.ts';
 import { parseQuantization, type Quantization } from '../quantized/quantization.ts';
-import { FAMILIES, type BiasRule, type Family } from './families.ts';
+import type { BiasRule, Family } from './families.ts';
+import { FAMILIES } from './known-families.ts';
 import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
 import type { RopeScaling } from './rope-scaling.ts';
@@ -23,6 +25,7 @@ export interface DecoderConfig {
   readonly headDim: number;
   readonly activation: Activation;
   readonly maxPositionEmbeddings: number;
+  /** Of other norms, too. */
   readonly rmsNormEps: number;
   /** What embeddings are multiplied by. */
   readonly embeddingScale: number;
@@ -44,10 +47,14 @@ export interface DecoderConfig {
   readonly attentionScale: number;
   /** By layer, how many tokens each attends to, itself included; null for all before it. */
   readonly slidingWindows: readonly (number | null)[];
+  /** MLPs read what attention reads, not what it adds. */
+  readonly parallelResidual: boolean;
   readonly tieWordEmbeddings: boolean;
   readonly queryKeyValueBias: boolean;
   readonly attentionOutputBias: boolean;
   readonly mlpBias: boolean;
+  /** Null where all layers have an MLP. */
+  readonly experts: ExpertConfig | null;
   /** How the checkpoint's matrices are quantized; null if they are not. */
   readonly quantization: Quantization | null;
   readonly bosTokenId: number | null;
@@ -56,11 +63,14 @@ export interface DecoderConfig {
 }
 
 /** An MLP's activation; `gelu_tanh` is GELU approximated with a tanh. */
-export type Activation = 'silu' | 'gelu_tanh';
+export type Activation = 'silu' | 'gelu' | 'gelu_tanh';
 
 /** By their names in config.json. */
 const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   silu: 'silu',
+  gelu: 'gelu',
+  gelu_new: 'gelu_tanh',
+  gelu_fast: 'gelu_tanh',
   gelu_pytorch_tanh: 'gelu_tanh',
 };
 
@@ -90,7 +100,7 @@ export function parseDecoderConfig(
 ): DecoderConfig {
   const text = textModelConfig(json);
   const family = parseFamily(text, origin);
-  const parsed = configSchema.safeParse({ ...family.defaults, ...Object(text) });
+  const parsed = configSchema.safeParse({ ...family.defaults, ...renamed(text, family) });
   if (!parsed.success) {
     throw new ModelError(`${origin} is not a valid model configuration: ${issues(parsed.error)}`);
   }
@@ -113,7 +123,7 @@ export function parseDecoderConfig(
     family,
     vocabSize: hf.vocab_size,
     hiddenSize: hf.hidden_size,
-    intermediateSize: hf.shared_intermediate_size ?? hf.intermediate_size,
+    intermediateSize: intermediateSize(hf),
     numLayers: hf.num_hidden_layers,
     numHeads: hf.num_attention_heads,
     numKvHeads: hf.num_key_value_heads ?? hf.num_attention_heads,
@@ -132,16 +142,19 @@ export function parseDecoderConfig(
     localRopeTheta: rope.localTheta,
     attentionScale: hf.attention_multiplier ?? (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
     slidingWindows: slidingWindows(hf, family.slidingWindow, rope.maxPositionEmbeddings),
+    parallelResidual: hf.use_parallel_residual,
     // A model that was trained for embeddings may have no LM head; what it generates means nothing.
     tieWordEmbeddings: hf.tie_word_embeddings || isWithoutHead(hf),
     queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
     attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
     mlpBias: hasBias(family.bias.mlp, hf),
+    experts: parseExperts(hf, family, intermediateSize(hf), origin),
     quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),
     bosTokenId: hf.bos_token_id ?? null,
     eosTokenIds: [hf.eos_token_id ?? []].flat(),
   };
   checkHeads(config, origin);
+  checkQuantization(config, origin);
   checkPositions(config, origin);
   return config;
 }
@@ -160,15 +173,26 @@ function parseFamily(json: unknown, origin: string): Family {
   return family;
 }
 
+/** A configuration with the names that others have for its fields. */
+function renamed(json: unknown, { names }: Family): Readonly<Record<string, unknown>> {
+  const fields: Record<string, unknown> = { ...Object(json) };
+  for (const [name, own] of Object.entries(names)) {
+    // Null is what is left out.
+    if (fields[own] !== undefined && fields[own] !== null) fields[name] = fields[own];
+  }
+  return fields;
+}
+
 function rejectUnsupported(hf: HuggingFaceConfig, origin: string): void {
   const reject = (what: string, supported: string): never => {
     throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
   };
-  if ((hf.num_local_experts ?? 0) > 0) {
-    reject(`a mixture of ${hf.num_local_experts} experts`, 'dense models');
-  }
+  if (hf.clip_qkv) reject(`clip_qkv ${hf.clip_qkv}`, 'queries, keys and values as they are');
   const layerType = hf.layer_types?.find((type) => !LAYER_TYPES.includes(type));
   if (layerType !== undefined) reject(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
+  if (!hf.scale_attn_weights || hf.scale_attn_by_inverse_layer_idx) {
+    reject('another scale of attention', 'one over the root of head_dim');
+  }
   if (hf.use_bidirectional_attention === true) {
     reject('use_bidirectional_attention', 'causal attention');
   }
@@ -184,6 +208,10 @@ function parseActivation(hf: HuggingFaceConfig, origin: string): Activation {
     );
   }
   return activation;
+}
+
+function intermediateSize(hf: HuggingFaceConfig): number {
+  return hf.shared_intermediate_size ?? hf.intermediate_size ?? 4 * hf.hidden_size;
 }
 
 function hasBias(rule: BiasRule, hf: HuggingFaceConfig): boolean {
@@ -205,6 +233,16 @@ function checkHeads({ headDim, numHeads, numKvHeads }: DecoderConfig, origin: st
   if (numHeads % numKvHeads !== 0) {
     throw new ModelError(
       `${origin}: num_attention_heads ${numHeads} is not a multiple of num_key_value_heads ${numKvHeads}`,
+    );
+  }
+}
+
+/** There is one format for stacked experts. */
+function checkQuantization({ quantization, family }: DecoderConfig, origin: string): void {
+  const isAlternating = family.experts?.stacked?.order === 'columns, alternating';
+  if (quantization !== null && (quantization.method === 'mxfp4') !== isAlternating) {
+    throw new ModelError(
+      `${origin}: quant_method "${quantization.method}" is not supported for ${family.modelType}`,
     );
   }
 }

@@ -10,6 +10,19 @@ export interface HeadNorms {
   readonly over: 'head' | 'all heads';
 }
 
+/**
+ * Names of what a layer has in place of an MLP where it has experts. `*` stands for an expert's number.
+ * Checkpoints may hold the matrices of all experts as one tensor, see StackedExperts: by these names
+ * each is read by itself.
+ */
+export interface ExpertTensorNames {
+  /** The layer that scores every expert for a token. */
+  readonly router: string;
+  readonly gate: string;
+  readonly up: string;
+  readonly down: string;
+}
+
 /** Names of a layer's tensors, without `.weight` and `.bias`, relative to the layer. */
 export interface LayerTensorNames {
   /** Norm before attention; null if there is none. */
@@ -18,16 +31,45 @@ export interface LayerTensorNames {
   readonly queryKeyValue: readonly string[];
   /** Norms of queries and keys before rotary embedding; null if there are none. */
   readonly headNorms: HeadNorms | null;
+  /** What every query's head attends to besides the keys: [heads] scores; null if there is none. */
+  readonly sinks: string | null;
   readonly attentionOutput: string;
   /** Norm of what attention adds to the hidden state; null if there is none. */
   readonly attentionOutputNorm: string | null;
   /** Norm before the MLP; null if there is none. */
   readonly mlpNorm: string | null;
-  /** Gate and up: likewise. */
+  /** Gate and up: likewise; an MLP without gates has its first matrix here. */
   readonly gateUp: readonly string[];
   readonly down: string;
   /** Norm of what the MLP adds to the hidden state; null if there is none. */
   readonly mlpOutputNorm: string | null;
+  /** Null in families without experts. */
+  readonly experts: ExpertTensorNames | null;
+}
+
+/** How checkpoints hold the matrices of all of a layer's experts as one tensor [experts, ...]. */
+export interface StackedExperts {
+  /** Gates and ups; relative to the layer, in full. */
+  readonly gateUp: string;
+  readonly down: string;
+  /** Likewise their biases [experts, ...]; null if there are none. */
+  readonly gateUpBias: string | null;
+  readonly downBias: string | null;
+  /**
+   * Matrices are [out, in] with gates before ups, or [in, out] with each gate next to its up (if they
+   * are not quantized: then [out, in]).
+   */
+  readonly order: 'rows, gates first' | 'columns, alternating';
+}
+
+/** What sets a family's experts apart. */
+export interface ExpertRules {
+  /** Whether the shares of a token's experts are made to add up to 1: always, or by that flag. */
+  readonly normalizesShares: 'always' | 'norm_topk_prob';
+  /** Whether router and experts have biases. */
+  readonly bias: boolean;
+  /** Null where each matrix is a tensor by itself. */
+  readonly stacked: StackedExperts | null;
 }
 
 /**
@@ -49,198 +91,34 @@ export interface Family {
   readonly slidingWindow: WindowRule;
   /** Layers with a sliding window have rotary frequencies of their own, which are not scaled. */
   readonly localRopeInWindows: boolean;
+  /** Norms by the root of the mean square, or by mean and deviation, with a bias. */
+  readonly norms: 'rms' | 'layer';
   /** Norms multiply by 1 plus their weight. */
   readonly normsAddOne: boolean;
+  /** Whether an MLP multiplies what it activates by another half. */
+  readonly gatesMlp: boolean;
+  /** Rows of a fused query, key and value: all queries first, or a head's query, key and value. */
+  readonly fusedOrder: 'by kind' | 'by head';
+  /** Checkpoints have the matrices of layers as [in, out]. */
+  readonly storesTransposed: boolean;
   /** Embeddings are multiplied by sqrt(hidden_size). */
   readonly scalesEmbedding: boolean;
-  /** Defaults for what config.json leaves out, by its own names. */
+  /** Defaults for what config.json leaves out, by its own names, or by others' if it has `names`. */
   readonly defaults: Readonly<Record<string, unknown>>;
+  /** What config.json calls fields that others have, by their names. */
+  readonly names: Readonly<Record<string, string>>;
+  /** Null where no layer has experts. */
+  readonly experts: ExpertRules | null;
   readonly tensors: {
     readonly embedding: string;
+    /** Embeddings of positions, which are added; null if there are none. */
+    readonly positions: string | null;
     readonly layerPrefix: string;
     readonly layer: LayerTensorNames;
     readonly finalNorm: string;
     readonly lmHead: string;
   };
 }
-
-const LLAMA_LAYER: LayerTensorNames = {
-  attentionNorm: 'input_layernorm',
-  queryKeyValue: ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'],
-  headNorms: null,
-  attentionOutput: 'self_attn.o_proj',
-  attentionOutputNorm: null,
-  mlpNorm: 'post_attention_layernorm',
-  gateUp: ['mlp.gate_proj', 'mlp.up_proj'],
-  down: 'mlp.down_proj',
-  mlpOutputNorm: null,
-};
-
-/** Llama, which most later families vary. */
-const LLAMA: Family = {
-  modelType: 'llama',
-  bias: { queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias', mlp: 'mlp_bias' },
-  slidingWindow: 'all',
-  localRopeInWindows: false,
-  normsAddOne: false,
-  scalesEmbedding: false,
-  defaults: {},
-  tensors: {
-    embedding: 'model.embed_tokens',
-    layerPrefix: 'model.layers',
-    layer: LLAMA_LAYER,
-    finalNorm: 'model.norm',
-    lmHead: 'lm_head',
-  },
-};
-
-const NO_BIAS: Family['bias'] = { queryKeyValue: 'never', attentionOutput: 'never', mlp: 'never' };
-const HEAD_NORMS: HeadNorms = {
-  query: 'self_attn.q_norm',
-  key: 'self_attn.k_norm',
-  over: 'head',
-};
-
-const GEMMA_LAYER: LayerTensorNames = {
-  ...LLAMA_LAYER,
-  attentionOutputNorm: 'post_attention_layernorm',
-  mlpNorm: 'pre_feedforward_layernorm',
-  mlpOutputNorm: 'post_feedforward_layernorm',
-};
-
-const GEMMA2: Family = {
-  ...LLAMA,
-  modelType: 'gemma2',
-  bias: { ...LLAMA.bias, mlp: 'never' },
-  slidingWindow: 'pattern',
-  normsAddOne: true,
-  scalesEmbedding: true,
-  defaults: {
-    head_dim: 256,
-    hidden_activation: 'gelu_pytorch_tanh',
-    query_pre_attn_scalar: 256,
-    attn_logit_softcapping: 50,
-    final_logit_softcapping: 30,
-    sliding_window: 4096,
-    sliding_window_pattern: 2,
-    tie_word_embeddings: true,
-  },
-  tensors: { ...LLAMA.tensors, layer: GEMMA_LAYER },
-};
-
-const GRANITE: Family = {
-  ...LLAMA,
-  modelType: 'granite',
-  // Not one over the root of head_dim, as elsewhere.
-  defaults: { attention_multiplier: 1 },
-};
-
-const OLMO2: Family = {
-  ...LLAMA,
-  modelType: 'olmo2',
-  bias: { ...LLAMA.bias, mlp: 'never' },
-  defaults: { rms_norm_eps: 1e-5 },
-  tensors: {
-    ...LLAMA.tensors,
-    layer: {
-      ...LLAMA_LAYER,
-      attentionNorm: null,
-      headNorms: { ...HEAD_NORMS, over: 'all heads' },
-      attentionOutputNorm: 'post_attention_layernorm',
-      mlpNorm: null,
-      mlpOutputNorm: 'post_feedforward_layernorm',
-    },
-  },
-};
-
-/** Every family that the graph builder knows. A new one is an entry here. */
-export const FAMILIES: readonly Family[] = [
-  LLAMA,
-  { ...LLAMA, modelType: 'mistral', bias: NO_BIAS },
-  { ...LLAMA, modelType: 'ministral3', bias: NO_BIAS, defaults: { rms_norm_eps: 1e-5 } },
-  {
-    ...LLAMA,
-    modelType: 'qwen2',
-    bias: { ...NO_BIAS, queryKeyValue: 'always' },
-    slidingWindow: 'flag',
-  },
-  {
-    ...LLAMA,
-    modelType: 'qwen3',
-    bias: { ...LLAMA.bias, mlp: 'never' },
-    slidingWindow: 'flag',
-    tensors: { ...LLAMA.tensors, layer: { ...LLAMA_LAYER, headNorms: HEAD_NORMS } },
-  },
-  {
-    ...LLAMA,
-    modelType: 'phi3',
-    bias: NO_BIAS,
-    tensors: {
-      ...LLAMA.tensors,
-      layer: {
-        ...LLAMA_LAYER,
-        queryKeyValue: ['self_attn.qkv_proj'],
-        gateUp: ['mlp.gate_up_proj'],
-      },
-    },
-  },
-  GEMMA2,
-  {
-    ...GEMMA2,
-    modelType: 'gemma3_text',
-    localRopeInWindows: true,
-    // All that configurations inside of multimodal models leave out.
-    defaults: {
-      vocab_size: 262_208,
-      num_attention_heads: 8,
-      num_key_value_heads: 4,
-      head_dim: 256,
-      max_position_embeddings: 131_072,
-      hidden_activation: 'gelu_pytorch_tanh',
-      query_pre_attn_scalar: 256,
-      rope_theta: 1_000_000,
-      rope_local_base_freq: 10_000,
-      sliding_window: 4096,
-      sliding_window_pattern: 6,
-      tie_word_embeddings: true,
-    },
-    tensors: { ...LLAMA.tensors, layer: { ...GEMMA_LAYER, headNorms: HEAD_NORMS } },
-  },
-  {
-    ...LLAMA,
-    modelType: 'smollm3',
-    slidingWindow: 'flag',
-    defaults: { rope_theta: 2_000_000, no_rope_layer_interval: 4, tie_word_embeddings: true },
-  },
-  GRANITE,
-  {
-    ...GRANITE,
-    modelType: 'granitemoehybrid',
-    bias: { ...LLAMA.bias, mlp: 'never' },
-    defaults: { ...GRANITE.defaults, num_local_experts: 8, position_embedding_type: null },
-    tensors: {
-      ...LLAMA.tensors,
-      layer: {
-        ...LLAMA_LAYER,
-        gateUp: ['shared_mlp.input_linear'],
-        down: 'shared_mlp.output_linear',
-      },
-    },
-  },
-  OLMO2,
-  {
-    ...OLMO2,
-    modelType: 'olmo3',
-    slidingWindow: 'pattern',
-    localRopeInWindows: true,
-    defaults: {
-      ...OLMO2.defaults,
-      rope_theta: 500_000,
-      sliding_window: 4096,
-      sliding_window_pattern: 4,
-    },
-  },
-];
 
 /** A layer's tensor names in full, without `.weight` and `.bias`. */
 export function layerTensorNames({ tensors }: Family, layer: number): LayerTensorNames {
@@ -255,11 +133,23 @@ export function layerTensorNames({ tensors }: Family, layer: number): LayerTenso
       query: full(names.headNorms.query),
       key: full(names.headNorms.key),
     },
+    sinks: fullOrNull(names.sinks),
     attentionOutput: full(names.attentionOutput),
     attentionOutputNorm: fullOrNull(names.attentionOutputNorm),
     mlpNorm: fullOrNull(names.mlpNorm),
     gateUp: names.gateUp.map(full),
     down: full(names.down),
     mlpOutputNorm: fullOrNull(names.mlpOutputNorm),
+    experts: names.experts && {
+      router: full(names.experts.router),
+      gate: full(names.experts.gate),
+      up: full(names.experts.up),
+      down: full(names.experts.down),
+    },
   };
+}
+
+/** A name with an expert's number. */
+export function ofExpert(name: string, expert: number): string {
+  return name.replace('*', String(expert));
 }

@@ -11,6 +11,8 @@ import { ggufModels, isGguf } from '../gguf/gguf-names.ts';
 import { QuantizedWeights } from '../quantized/quantized-weights.ts';
 import { readJson } from './json-file.ts';
 import { SafetensorsWeights, SHARD_INDEX, SINGLE_FILE, weightFiles } from './safetensors.ts';
+import { StackedWeights } from './stacked-experts.ts';
+import { transposedWeights } from './transposed-weights.ts';
 import type { WeightSource } from './weights.ts';
 
 /** A Hugging Face checkpoint: config.json and safetensors weights. */
@@ -99,12 +101,13 @@ async function inspectHuggingFaceFolder(
   };
 }
 
-async function openWeights(
-  files: readonly string[],
-  { quantization }: DecoderConfig,
-): Promise<WeightSource> {
+async function openWeights(files: readonly string[], config: DecoderConfig): Promise<WeightSource> {
+  const { quantization, family } = config;
   const plain = await SafetensorsWeights.open(files);
-  return quantization === null ? plain : QuantizedWeights.open(plain, quantization);
+  const weights = quantization === null ? plain : await QuantizedWeights.open(plain, quantization);
+  if (family.storesTransposed) return transposedWeights(weights, family.tensors.layerPrefix);
+  const stacked = family.experts?.stacked ?? null;
+  return stacked === null ? weights : new StackedWeights(plain, weights, config, stacked);
 }
 
 function hasSafetensors(names: readonly string[]): boolean {

@@ -1,4 +1,5 @@
 import type { DecoderConfig } from './config.ts';
+import type { ExpertConfig } from './expert-config.ts';
 
 /** Number of trained values in a model. A tied embedding counts once. */
 export function countParameters(config: DecoderConfig): number {
@@ -8,15 +9,32 @@ export function countParameters(config: DecoderConfig): number {
   const attention =
     (hiddenSize + Number(config.queryKeyValueBias)) * queriesKeysValues +
     (queries + Number(config.attentionOutputBias)) * hiddenSize;
-  const mlp =
-    (hiddenSize + Number(config.mlpBias)) * 2 * intermediateSize +
-    (intermediateSize + Number(config.mlpBias)) * hiddenSize;
+  const mlps = Array.from({ length: config.numLayers }, (_, layer) =>
+    config.experts?.layers[layer] === true
+      ? countExperts(config.experts, hiddenSize)
+      : mlp(hiddenSize, intermediateSize, config.mlpBias, config.family.gatesMlp),
+  );
+  const sinks = config.family.tensors.layer.sinks === null ? 0 : config.numHeads;
   const { headNorms, attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm } =
     config.family.tensors.layer;
   const layerNorms = [attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm];
   const numNorms = layerNorms.filter((name) => name !== null).length;
   const numNormedHeads = headNorms?.over === 'head' ? 2 : config.numHeads + config.numKvHeads;
-  const norms = numNorms * hiddenSize + (headNorms === null ? 0 : numNormedHeads * headDim);
-  const embeddings = (config.tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize;
-  return embeddings + config.numLayers * (attention + mlp + norms) + hiddenSize;
+  const normSize = hiddenSize * (config.family.norms === 'layer' ? 2 : 1);
+  const norms = numNorms * normSize + (headNorms === null ? 0 : numNormedHeads * headDim);
+  const { positions } = config.family.tensors;
+  const numPositions = positions === null ? 0 : config.maxPositionEmbeddings;
+  const embeddings = ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize;
+  const layers = config.numLayers * (attention + sinks + norms);
+  return embeddings + layers + mlps.reduce((sum, each) => sum + each, 0) + normSize;
+}
+
+function mlp(hidden: number, intermediate: number, bias: boolean, isGated = true): number {
+  const added = Number(bias);
+  return (hidden + added) * (isGated ? 2 : 1) * intermediate + (intermediate + added) * hidden;
+}
+
+function countExperts(experts: ExpertConfig, hiddenSize: number): number {
+  const { count, intermediateSize, bias } = experts;
+  return count * (hiddenSize + Number(bias) + mlp(hiddenSize, intermediateSize, bias));
 }

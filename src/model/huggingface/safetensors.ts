@@ -125,19 +125,11 @@ export class SafetensorsWeights implements WeightSource {
   }
 
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
-    const floats = this.#floats(name, shape);
-    const values = new Float32Array(floats.numValues);
-    let first = 0;
-    for await (const bytes of floats.read(PIECE_VALUES)) {
-      const end = first + bytes.byteLength / floats.elementBytes;
-      floats.convert(bytes, values.subarray(first, end));
-      first = end;
-    }
-    return values;
+    return readFloats(this.#requireShape(name, shape), this.#describe(name));
   }
 
   async *pieces(name: string, shape: readonly number[]): AsyncGenerator<Float32Array, void> {
-    const floats = this.#floats(name, shape);
+    const floats = floatsOf(this.#requireShape(name, shape), this.#describe(name));
     const width = floats.numValues / (shape[0] || 1);
     const rows = Math.max(1, Math.floor(PIECE_VALUES / width));
     const values = new Float32Array(Math.min(floats.numValues, rows * width));
@@ -148,34 +140,49 @@ export class SafetensorsWeights implements WeightSource {
     }
   }
 
+  /**
+   * One of the tensors that a tensor is made of.
+   * @param shape of all of them, [count, ...]
+   */
+  async part(name: string, shape: readonly number[], index: number): Promise<Float32Array> {
+    return readFloats(this.#part(name, shape, index), this.#describe(name));
+  }
+
+  /** Likewise its bytes, of a tensor of bytes. */
+  async bytesOfPart(
+    name: string,
+    shape: readonly number[],
+    index: number,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const part = this.#part(name, shape, index);
+    if (part.dtype !== 'U8') {
+      throw new ModelError(`${this.#describe(name)} has dtype ${part.dtype}, expected U8`);
+    }
+    const bytes = new Uint8Array(part.byteLength);
+    await readRange(part.file, part.offset, bytes, this.#describe(name));
+    return bytes;
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#files.values()].map((file) => file.close()));
   }
 
-  /** How to read a tensor of floats. */
-  #floats(name: string, shape: readonly number[]) {
+  #part(name: string, shape: readonly number[], index: number): Located {
+    const tensor = this.#requireShape(name, shape);
+    const byteLength = tensor.byteLength / (shape[0] ?? 1);
+    return { ...tensor, byteLength, offset: tensor.offset + index * byteLength };
+  }
+
+  #describe(name: string): string {
+    return `${this.#require(name).path}: tensor "${name}"`;
+  }
+
+  #requireShape(name: string, shape: readonly number[]): Located {
     const tensor = this.#require(name);
-    const { file, path, offset, byteLength, dtype } = tensor;
-    const what = `${path}: tensor "${name}"`;
-    if (tensor.shape.join() !== shape.join()) {
-      throw new ModelError(
-        `${what} has shape [${tensor.shape.join(', ')}], expected [${shape.join(', ')}]`,
-      );
-    }
-    const conversion = CONVERSIONS[dtype];
-    if (conversion === undefined) {
-      throw new ModelError(
-        `${what} has dtype ${dtype}, supported: ${Object.keys(CONVERSIONS).join(', ')}`,
-      );
-    }
-    const { elementBytes, convert } = conversion;
-    return {
-      elementBytes,
-      convert,
-      numValues: byteLength / elementBytes,
-      read: (numValues: number) =>
-        readPieces(file, { offset, byteLength }, numValues * elementBytes, what),
-    };
+    if (tensor.shape.join() === shape.join()) return tensor;
+    throw new ModelError(
+      `${this.#describe(name)} has shape [${tensor.shape.join(', ')}], expected [${shape.join(', ')}]`,
+    );
   }
 
   #require(name: string): Located {
@@ -196,6 +203,36 @@ export class SafetensorsWeights implements WeightSource {
       this.#tensors.set(name, { ...entry, file, path });
     }
   }
+}
+
+/** How to read a tensor of floats. @param what to call it in errors */
+function floatsOf({ file, offset, byteLength, dtype }: Located, what: string) {
+  const conversion = CONVERSIONS[dtype];
+  if (conversion === undefined) {
+    throw new ModelError(
+      `${what} has dtype ${dtype}, supported: ${Object.keys(CONVERSIONS).join(', ')}`,
+    );
+  }
+  const { elementBytes, convert } = conversion;
+  return {
+    elementBytes,
+    convert,
+    numValues: byteLength / elementBytes,
+    read: (numValues: number) =>
+      readPieces(file, { offset, byteLength }, numValues * elementBytes, what),
+  };
+}
+
+async function readFloats(tensor: Located, what: string): Promise<Float32Array> {
+  const floats = floatsOf(tensor, what);
+  const values = new Float32Array(floats.numValues);
+  let first = 0;
+  for await (const bytes of floats.read(PIECE_VALUES)) {
+    const end = first + bytes.byteLength / floats.elementBytes;
+    floats.convert(bytes, values.subarray(first, end));
+    first = end;
+  }
+  return values;
 }
 
 async function openFile(path: string): Promise<FileHandle> {

@@ -37,6 +37,7 @@ const PREFIXES = [
   [/^language_model\./, ''],
   [/^model\.(language_model|text_model)\./, 'model.'],
   [/^(?=(embed_tokens|layers|norm)\.)/, 'model.'],
+  [/^(?=(wte|wpe|h|ln_f)\.)/, 'transformer.'],
 ] as const;
 
 /**

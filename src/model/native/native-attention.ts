@@ -1,4 +1,5 @@
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
+import { sinksOf } from '../graph/attention-sinks.ts';
 import { attentionAttributes } from '../graph/attention-attributes.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { HeadNorms } from '../huggingface/families.ts';
@@ -7,12 +8,15 @@ import type { KvCacheDtype } from '../build/manifest.ts';
 import { rotaryTableNames } from '../graph/rotary-tables.ts';
 import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
+import { packPositions } from '../graph/token-positions.ts';
 import { nativePositionWidth } from './position-width.ts';
 
 /** Attention of native/, over all groups of rows in one node. */
 export interface NativeAttention {
   /** int64 [tokens] of all groups, padding included. */
   readonly tokenIds: string;
+  /** Adds every token's position; returns the name of int64 [tokens]. */
+  positions(): string;
   /**
    * Takes [tokens, (heads + 2 kv_heads) * head_dim], gives [tokens, heads * head_dim].
    * @param norms names of the head norms' weights
@@ -52,6 +56,7 @@ export function nativeAttention(
 
   return {
     tokenIds,
+    positions: () => packPositions(graph, groups),
     attend(layer, qkv, norms) {
       const name = `layers.${layer}.attention/Attention`;
       const ofGroup = (group: GroupPrefix, names: readonly string[]) =>
@@ -68,13 +73,12 @@ export function nativeAttention(
       return graph.node(
         name,
         OPERATORS[kvCacheDtype],
-        // Left out: sinks, which no family has.
         [
           qkv,
           ...rotaryTableNames(config, layer),
           norms?.query ?? '',
           norms?.key ?? '',
-          '',
+          sinksOf(config, layer),
           ...inputs,
         ],
         {

@@ -1,19 +1,33 @@
 import { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { capLogits, declareHidden, fusedParts, scaleEmbedding } from '../graph/decoder-parts.ts';
+import type { ExpertConfig } from '../huggingface/expert-config.ts';
+import { emitActivation, emitGated } from '../graph/activation.ts';
+import {
+  addPositions,
+  capLogits,
+  declareHidden,
+  fusedParts,
+  scaleEmbedding,
+} from '../graph/decoder-parts.ts';
 import { DecoderNorms } from '../graph/decoder-norms.ts';
+import { declareSinks } from '../graph/attention-sinks.ts';
+import { expertsOf } from '../graph/expert-layers.ts';
+import { emitExperts } from '../graph/experts.ts';
+import { matrixOf } from '../graph/layer-matrices.ts';
+import { mlpLayers } from '../graph/mlp-layers.ts';
 import { emitRmsNorm } from '../graph/rms-norm.ts';
 import { type HeadNorms, layerTensorNames } from '../huggingface/families.ts';
-import { type LinearLayer, loadBias } from '../graph/linear.ts';
+import { emitLinear, type LinearLayer, loadBias } from '../graph/linear.ts';
 import type { KvCacheDtype, Precision } from '../build/manifest.ts';
 import { inRotaryOrder } from '../graph/rotary-order.ts';
 import { declareRotaryTables } from '../graph/rotary-tables.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
+import { RowQuantizer } from '../quantize/row-quantizer.ts';
 import { vocabularyMatrix } from '../graph/vocabulary-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { emitBest } from './best.ts';
 import { type NativeAttention, nativeAttention } from './native-attention.ts';
-import { emitNativeLinear, type LinearFusion, type NormBefore } from './native-linear.ts';
+import { emitNativeLinear, isGate, type LinearFusion, type NormBefore } from './native-linear.ts';
 
 export interface NativeFormats {
   readonly precision: Extract<Precision, 'int8' | 'int4'>;
@@ -54,17 +68,20 @@ class NativeEmitter {
     const { numLayers, family, vocabSize, hiddenSize } = config;
     graph.input('logits_index', 'int64', ['wanted']);
     declareRotaryTables(graph, config, 'float');
+    declareSinks(graph, config, this.#weights, 'float');
     const attention = nativeAttention(graph, config, groups, this.#formats.kvCacheDtype);
     const { embedding: tensor } = family.tensors;
     const shape = [vocabSize, hiddenSize] as const;
     const format = { kind: 'blocks', bits: 8, activations: 'float' } as const;
     const embedding = vocabularyMatrix(graph, this.#weights, tensor, shape, format);
-    let hidden = scaleEmbedding(graph, config, 'float', embedding.embed(attention.tokenIds));
+    const scaled = scaleEmbedding(graph, config, 'float', embedding.embed(attention.tokenIds));
+    let hidden = addPositions(graph, config, this.#weights, 'float', scaled, attention);
     for (let layer = 0; layer < numLayers; layer++) {
       const attended = this.#attention(layer, hidden, attention);
       const last = layer === numLayers - 1;
-      hidden = this.#attentionOutput(layer, pick(attended), pick(hidden));
-      hidden = this.#mlp(layer, hidden);
+      const before = pick(hidden);
+      const added = this.#attentionOutput(layer, pick(attended), before);
+      hidden = this.#mlp(layer, config.parallelResidual ? before : added, added);
 
       // Above the last attention, only what logits are wanted of.
       function pick(value: string): string {
@@ -82,6 +99,7 @@ class NativeEmitter {
     const { numHeads, numKvHeads, headDim, hiddenSize, queryKeyValueBias, family } = this.#config;
     const names = layerTensorNames(family, layer);
     const sizes = [numHeads, numKvHeads, numKvHeads].map((count) => count * headDim);
+    const { input, norm } = this.#normBefore(names.attentionNorm, hidden);
     const qkv = this.#linear(
       {
         name: `layers.${layer}.attention.qkv`,
@@ -89,8 +107,8 @@ class NativeEmitter {
         parts: fusedParts(names.queryKeyValue, sizes),
         bias: queryKeyValueBias,
       },
-      hidden,
-      { norm: this.#normBefore(names.attentionNorm) },
+      input,
+      { norm },
     );
     return attention.attend(layer, qkv, this.#headNorms(names.headNorms));
   }
@@ -117,25 +135,52 @@ class NativeEmitter {
     });
   }
 
-  #mlp(layer: number, hidden: string): string {
-    const { hiddenSize, intermediateSize, mlpBias, activation, family } = this.#config;
-    const names = layerTensorNames(family, layer);
-    const gated = this.#linear(
+  /** @param residual what the result is added to */
+  #mlp(layer: number, hidden: string, residual: string): string {
+    const config = this.#config;
+    const { mlpNorm, mlpOutputNorm } = layerTensorNames(config.family, layer);
+    const experts = expertsOf(config, layer);
+    if (experts !== null) {
+      const computed = this.#experts(layer, experts, this.#normalized(mlpNorm, hidden));
+      return this.#graph.node(`layers.${layer}.mlp/Sum`, 'Add', [residual, computed]);
+    }
+    const { first, down } = mlpLayers(config, layer);
+    const { input, norm } = this.#normBefore(mlpNorm, hidden);
+    const activated = this.#activated(layer, first, input, norm);
+    return this.#added(mlpOutputNorm, residual, activated, down);
+  }
+
+  #activated(
+    layer: number,
+    first: LinearLayer,
+    input: string,
+    norm: NormBefore | undefined,
+  ): string {
+    const { activation, family } = this.#config;
+    if (!family.gatesMlp) {
+      return emitActivation(this.#graph, this.#linear(first, input, { norm }), activation);
+    }
+    if (isGate(activation)) return this.#linear(first, input, { norm, gate: activation });
+    const gateUp = this.#linear(first, input, { norm });
+    return emitGated(this.#graph, `layers.${layer}.mlp`, gateUp, activation);
+  }
+
+  #experts(layer: number, experts: ExpertConfig, value: string): string {
+    const graph = this.#graph;
+    const floats = { kind: 'float', type: 'float', activations: 'float' } as const;
+    const quantizer = new RowQuantizer(graph);
+    return emitExperts(
+      graph,
+      this.#config,
+      experts,
+      layer,
+      { value, rowsLike: '' },
       {
-        name: `layers.${layer}.mlp.gate_up`,
-        inFeatures: hiddenSize,
-        parts: fusedParts(names.gateUp, [intermediateSize, intermediateSize]),
-        bias: mlpBias,
+        type: 'float',
+        router: (rows, of) => emitLinear(graph, this.#weights, of, rows, floats, quantizer),
+        expert: (rows, of) => this.#linear(of, rows.value, {}),
       },
-      hidden,
-      { norm: this.#normBefore(names.mlpNorm), gate: activation },
     );
-    return this.#added(names.mlpOutputNorm, hidden, gated, {
-      name: `layers.${layer}.mlp.down`,
-      inFeatures: intermediateSize,
-      parts: [{ tensor: names.down, outFeatures: hiddenSize }],
-      bias: mlpBias,
-    });
   }
 
   #project(hidden: string): void {
@@ -144,14 +189,14 @@ class NativeEmitter {
     const tensors = [{ name: `${tieWordEmbeddings ? embedding : lmHead}.weight`, rows: vocabSize }];
     const source = { name: 'lm_head', tensors, columns: hiddenSize };
     // The projection is linear, so the logits' scale can be the norm's.
-    const norm = this.#normBefore(finalNorm, logitScale);
+    const { input, norm } = this.#normBefore(finalNorm, hidden, logitScale);
     capLogits(this.#graph, this.#config, (logits) =>
-      emitNativeLinear(this.#graph, this.#weights, source, 8, logits, hidden, { norm }),
+      emitNativeLinear(this.#graph, this.#weights, source, 8, logits, input, { norm }),
     );
     // The product has its norm inside: what embeddings are made of takes one of its own.
     const normalized = norm
       ? emitRmsNorm(this.#graph, 'hidden/Norm', hidden, norm.weight, norm.epsilon)
-      : hidden;
+      : input;
     declareHidden(this.#graph, this.#config, 'float', normalized);
   }
 
@@ -163,27 +208,33 @@ class NativeEmitter {
   }
 
   #linear(layer: LinearLayer, input: string, fusion: LinearFusion): string {
-    const { name, inFeatures, parts } = layer;
-    const tensors = parts.map(({ tensor, outFeatures }) => ({
-      name: `${tensor}.weight`,
-      rows: outFeatures,
-    }));
     const bits = this.#formats.precision === 'int4' ? 4 : 8;
     const bias = layer.bias ? () => loadBias(this.#weights, layer) : undefined;
     return emitNativeLinear(
       this.#graph,
       this.#weights,
-      { name, tensors, columns: inFeatures },
+      matrixOf(layer),
       bits,
-      `${name}/Linear`,
+      `${layer.name}/Linear`,
       input,
       { ...fusion, bias },
     );
   }
 
-  #normBefore(tensor: string | null, scale = 1): NormBefore | undefined {
-    if (tensor === null) return undefined;
-    const { hiddenSize, rmsNormEps } = this.#config;
-    return { weight: this.#norms.weight(tensor, hiddenSize, scale), epsilon: rmsNormEps };
+  #normalized(tensor: string | null, hidden: string): string {
+    return tensor === null ? hidden : this.#norms.plain(tensor, hidden);
+  }
+
+  /** What a product reads, and its norm if that can be part of it. */
+  #normBefore(
+    tensor: string | null,
+    hidden: string,
+    scale = 1,
+  ): { readonly input: string; readonly norm?: NormBefore } {
+    if (tensor === null) return { input: hidden };
+    const { hiddenSize, rmsNormEps, family } = this.#config;
+    if (family.norms === 'layer') return { input: this.#norms.plain(tensor, hidden, scale) };
+    const weight = this.#norms.weight(tensor, hiddenSize, scale);
+    return { input: hidden, norm: { weight, epsilon: rmsNormEps } };
   }
 }

@@ -19,13 +19,20 @@ export interface LinearFusion {
   /** Loads [rows of the matrix]. */
   readonly bias?: (() => Promise<Float32Array>) | undefined;
   /** The first half of the rows, activated, times the other half. */
-  readonly gate?: Activation | undefined;
+  readonly gate?: Gate | undefined;
   /** Name of what is added last. */
   readonly residual?: string | undefined;
 }
 
 /** As in native/kernels.h. */
-const ACTIVATIONS: Readonly<Record<Activation, bigint>> = { silu: 1n, gelu_tanh: 2n };
+const ACTIVATIONS = { silu: 1n, gelu_tanh: 2n } as const;
+
+/** Activations that a product of gates and ups has inside. */
+type Gate = keyof typeof ACTIVATIONS;
+
+export function isGate(activation: Activation): activation is Gate {
+  return activation in ACTIVATIONS;
+}
 
 /**
  * Adds a linear layer of native/: weights of 8 bits by a scale per row or of 4 bits by a scale per block,

@@ -2,7 +2,8 @@ import type { ValueFormat } from './matrix-format.ts';
 
 /** Values by their 4 bits: a sign, 2 bits of exponent, 1 of fraction. */
 export const E2M1 = Float32Array.of(0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6);
-const BLOCK = 32;
+/** Values that share an exponent. */
+export const E2M1_BLOCK = 32;
 /** Of the power of two that a block is multiplied by. */
 const EXPONENT_BIAS = 127;
 
@@ -17,7 +18,7 @@ export function mxfp4Format(): ValueFormat {
     async values(tensors, base, [rows, columns]) {
       const shape = [rows, Math.ceil(columns / 2)];
       const packed = await tensors.bytes(`${base}.weight_packed`, ['U8'], shape);
-      const scaleShape = [rows, Math.ceil(columns / BLOCK)];
+      const scaleShape = [rows, Math.ceil(columns / E2M1_BLOCK)];
       const exponents = await tensors.bytes(`${base}.weight_scale`, ['U8', 'F8_E8M0'], scaleShape);
       return mxfp4Values(packed, exponents);
     },
@@ -28,7 +29,7 @@ export function mxfp4Format(): ValueFormat {
 export function mxfp4Values(packed: Uint8Array, exponents: Uint8Array): Float32Array {
   const values = new Float32Array(packed.length * 2);
   for (const [index, byte] of packed.entries()) {
-    const exponent = exponents[Math.floor((index * 2) / BLOCK)] ?? 0;
+    const exponent = exponents[Math.floor((index * 2) / E2M1_BLOCK)] ?? 0;
     const scale = 2 ** (exponent - EXPONENT_BIAS);
     values[index * 2] = (E2M1[byte & 15] ?? 0) * scale;
     values[index * 2 + 1] = (E2M1[byte >> 4] ?? 0) * scale;

@@ -13,7 +13,9 @@ export type Quantization =
   | { readonly method: 'awq'; readonly groupSize: number }
   | { readonly method: 'compressed-tensors'; readonly format: string }
   | { readonly method: 'fp8'; readonly block: readonly [number, number] | null }
-  | { readonly method: 'bitsandbytes' };
+  | { readonly method: 'bitsandbytes' }
+  /** Of experts that are stacked, see StackedExperts. */
+  | { readonly method: 'mxfp4' };
 
 const GPTQ_FORMATS: readonly string[] = ['gptq', 'gptq_v2'];
 const AWQ_VERSIONS: readonly string[] = ['gemm'];
@@ -83,6 +85,7 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
     case 'fbgemm_fp8':
       return { method: 'fp8', block: config.weight_block_size ?? null };
     case 'bitsandbytes':
+    case 'mxfp4':
       return { method };
     default:
       requireOneOf('quant_method', method, [
@@ -92,6 +95,7 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
         'fp8',
         'fbgemm_fp8',
         'bitsandbytes',
+        'mxfp4',
       ]);
       return null;
   }

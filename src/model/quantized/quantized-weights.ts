@@ -142,6 +142,9 @@ function formatsOf(quantization: Quantization): readonly MatrixFormat[] {
       return [float8Format(quantization.block)];
     case 'bitsandbytes':
       return [fourBitFormat(), eightBitFormat()];
+    case 'mxfp4':
+      // Experts alone, which are read elsewhere.
+      return [];
     case 'compressed-tensors':
     default:
       return [mxfp4Format(), packQuantizedFormat(), intQuantizedFormat(), float8Format(null)];

@@ -348,14 +348,14 @@ test.each([
     { model_type: 'mamba' },
     'model type "mamba" is not supported ' +
       '(supported: llama, mistral, ministral3, qwen2, qwen3, phi3, gemma2, gemma3_text, smollm3, granite, ' +
-      'granitemoehybrid, olmo2, olmo3, gemma3, idefics3, mistral3, qwen2_vl, qwen2_5_vl, qwen3_vl, smolvlm)',
+      'granitemoehybrid, olmo2, olmo3, mixtral, qwen3_moe, olmoe, granitemoe, gpt_oss, gpt2, gpt_neox, gemma3, idefics3, mistral3, qwen2_vl, qwen2_5_vl, qwen3_vl, smolvlm)',
   ],
   [{ model_type: undefined }, 'config.json has no "model_type"'],
   [{ hidden_size: undefined }, 'not a valid model configuration: hidden_size: '],
   [{ num_hidden_layers: -1 }, 'not a valid model configuration: num_hidden_layers: '],
   [
-    { hidden_act: 'gelu' },
-    'hidden_act "gelu" is not supported (supported: silu, gelu_pytorch_tanh)',
+    { hidden_act: 'relu' },
+    'hidden_act "relu" is not supported (supported: silu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh)',
   ],
   [
     { rope_scaling: { rope_type: 'dynamic', factor: 4 } },
@@ -398,6 +398,24 @@ test.each([
   [
     { model_type: 'granitemoehybrid', num_local_experts: 0, layer_types: ['mamba', 'attention'] },
     'layer type "mamba" is not supported (supported: full_attention, sliding_attention, attention)',
+  ],
+  [
+    { model_type: 'mixtral', num_local_experts: 4, num_experts_per_tok: 5 },
+    '5 experts for a token are more than all 4',
+  ],
+  [{ model_type: 'mixtral', num_local_experts: 5000 }, 'num_local_experts: Too big'],
+  [{ model_type: 'olmoe', clip_qkv: 8 }, 'clip_qkv 8 is not supported'],
+  [
+    { model_type: 'mixtral', quantization_config: { quant_method: 'mxfp4' } },
+    'quant_method "mxfp4" is not supported for mixtral',
+  ],
+  [
+    { model_type: 'gpt_oss', quantization_config: { quant_method: 'gptq' } },
+    'quant_method "gptq" is not supported for gpt_oss',
+  ],
+  [
+    { model_type: 'gpt2', scale_attn_by_inverse_layer_idx: true },
+    'another scale of attention is not supported',
   ],
   [{ quantization_config: { quant_method: 'hqq' } }, 'quant_method "hqq" is not supported'],
 ])('refuses %o', (changes, message) => {

@@ -1,24 +1,20 @@
 import type { GraphNodes } from '../../onnx/graph-nodes.ts';
 import { cast } from '../quantize/float-matrix.ts';
-import type { GroupPrefix } from '../graph/token-packing.ts';
+import type { GroupPrefix } from './token-packing.ts';
 
 /**
- * Adds the position of every token, int64 [1, tokens], in the order of packTokens.
+ * Adds the position of every token, int64 [tokens], in the order of packTokens.
  *
  * A sequence's new tokens are its last ones: they begin at its length after the step minus their
  * number. Padded sequences are new, and begin at 0.
  */
-export function packPositions(
-  graph: GraphNodes,
-  groups: readonly GroupPrefix[],
-  output: string,
-): string {
+export function packPositions(graph: GraphNodes, groups: readonly GroupPrefix[]): string {
   const constant = (name: string, ...values: readonly bigint[]) =>
     graph.initializer(`positions/${name}`, 'int64', [values.length], BigInt64Array.from(values));
   const scalar = (name: string, value: bigint) =>
     graph.initializer(`positions/${name}`, 'int64', [], BigInt64Array.of(value));
   const [zero, one] = [scalar('zero', 0n), scalar('one', 1n)];
-  const [first, last, rest] = [constant('first', 0n), constant('last', 1n), constant('rest', -1n)];
+  const [last, rest] = [constant('last', 1n), constant('rest', -1n)];
 
   const parts = groups.map((group) => {
     const name = (part: string) => `${group}positions/${part}`;
@@ -33,6 +29,5 @@ export function packPositions(
     const positions = graph.node(name('positions'), 'Add', [column, offsets]);
     return graph.node(name('flat'), 'Reshape', [positions, rest]);
   });
-  const packed = graph.node('positions/packed', 'Concat', parts, { attributes: { axis: 0n } });
-  return graph.node('positions/row', 'Unsqueeze', [packed, first], { outputs: [output] });
+  return graph.node('positions/packed', 'Concat', parts, { attributes: { axis: 0n } });
 }

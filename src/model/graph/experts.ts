@@ -1,0 +1,175 @@
+import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
+import type { DecoderConfig } from '../huggingface/config.ts';
+import type { ClampedGates, ExpertConfig } from '../huggingface/expert-config.ts';
+import { cast, floatData } from '../quantize/float-matrix.ts';
+import type { FloatType } from '../quantize/weight-format.ts';
+import { emitGated, splitGates } from './activation.ts';
+import { type ExpertLayer, expertLayers } from './expert-layers.ts';
+import type { LinearInput, LinearLayer } from './linear.ts';
+
+/** Adds a linear layer over any number of rows, none included; returns its output's name. */
+export type EmitLinear = (input: LinearInput, layer: LinearLayer) => string;
+
+/** What a graph's experts are made with. */
+export interface ExpertEmitters {
+  /** Of the activations. */
+  readonly type: FloatType;
+  /** In floats: a rounded score can pick another expert. */
+  readonly router: EmitLinear;
+  readonly expert: EmitLinear;
+}
+
+/**
+ * Adds a layer's experts: [tokens, hidden] to [tokens, hidden], each token computed by those that its
+ * router picks. Tokens are put in the order of their experts, so that every expert computes its own in
+ * one product, and none if it has none. What a token gets does not depend on the others, but for what
+ * the product itself makes of them.
+ */
+export function emitExperts(
+  graph: GraphBuilder,
+  config: DecoderConfig,
+  experts: ExpertConfig,
+  layer: number,
+  input: LinearInput,
+  emit: ExpertEmitters,
+): string {
+  const prefix = `layers.${layer}.mlp`;
+  const { router, each } = expertLayers(config, experts, layer);
+  const scores = emit.router(input, router);
+  const { shares, ids } = pickExperts(graph, prefix, scores, experts, emit.type);
+  const grouped = groupByExpert(graph, prefix, ids, experts);
+  const rows = graph.node(`${prefix}/Rows`, 'Gather', [input.value, grouped.tokens]);
+
+  const forEach = (name: string, value: string, layerOf: (layers: ExpertLayer) => LinearLayer) => {
+    const parts = grouped.split(`${prefix}/${name}`, value);
+    const outputs = each.map((layers, index) => {
+      const own = { value: parts[index] ?? '', rowsLike: grouped.rowsLike[index] ?? '' };
+      return emit.expert(own, layerOf(layers));
+    });
+    return graph.node(`${prefix}/${name}/All`, 'Concat', outputs, { attributes: { axis: 0n } });
+  };
+  const gateUp = forEach('GateUp', rows, (layers) => layers.gateUp);
+  const gated =
+    experts.clampedGates === null
+      ? emitGated(graph, prefix, gateUp, config.activation)
+      : clampGates(graph, prefix, gateUp, experts.clampedGates, emit.type);
+  const down = forEach('Down', gated, (layers) => layers.down);
+
+  // Back to the order of tokens: [tokens, perToken, hidden].
+  const back = graph.node(`${prefix}/Back`, 'Gather', [down, grouped.places]);
+  const byToken = int64s(graph, `${prefix}/by_token`, -1, experts.perToken, config.hiddenSize);
+  const results = graph.node(`${prefix}/ByToken`, 'Reshape', [back, byToken]);
+  const column = int64s(graph, `${prefix}/column`, 2);
+  const weights = graph.node(`${prefix}/Weights`, 'Unsqueeze', [shares, column]);
+  const weighted = graph.node(`${prefix}/Weighted`, 'Mul', [results, weights]);
+  const axis = int64s(graph, `${prefix}/picked_axis`, 1);
+  return graph.node(`${prefix}/Experts`, 'ReduceSum', [weighted, axis], {
+    attributes: { keepdims: 0n },
+  });
+}
+
+/** The experts of every token, int64 [tokens, perToken], and their shares, likewise. */
+function pickExperts(
+  graph: GraphBuilder,
+  prefix: string,
+  given: string,
+  { perToken, normalizesShares }: ExpertConfig,
+  type: FloatType,
+): { shares: string; ids: string } {
+  const scores = type === 'float' ? given : cast(graph, `${prefix}/Scores`, given, 'float');
+  const ids = `${prefix}/PickedIds`;
+  const picked = graph.node(
+    `${prefix}/Picked`,
+    'TopK',
+    [scores, int64s(graph, `${prefix}/per_token`, perToken)],
+    { outputs: [`${prefix}/Picked`, ids], attributes: { axis: -1n } },
+  );
+  const softmax = (value: string) =>
+    graph.node(`${value}/Softmax`, 'Softmax', [value], { attributes: { axis: -1n } });
+  const shares = normalizesShares
+    ? softmax(picked)
+    : graph.node(`${prefix}/Shares`, 'GatherElements', [softmax(scores), ids], {
+        attributes: { axis: 1n },
+      });
+  return { ids, shares: type === 'float' ? shares : cast(graph, `${prefix}/Cast`, shares, type) };
+}
+
+/** Every pair of a token and an expert of it, in the order of experts; of one expert, of tokens. */
+interface Grouped {
+  /** int64 [pairs]: the token of each. */
+  readonly tokens: string;
+  /** int64 [pairs]: token by token, where its pairs are in this order. */
+  readonly places: string;
+  /** By expert, a value of as many rows as it has pairs. */
+  readonly rowsLike: readonly string[];
+  /** Takes a value [pairs, ...] apart, by expert. */
+  split(name: string, value: string): string[];
+}
+
+function groupByExpert(
+  graph: GraphBuilder,
+  prefix: string,
+  ids: string,
+  { count, perToken }: ExpertConfig,
+): Grouped {
+  const name = (part: string) => `${prefix}/${part}`;
+  const flat = graph.node(name('Pairs'), 'Reshape', [ids, int64s(graph, name('flat'), -1)]);
+  const size = graph.node(name('NumPairs'), 'Shape', [flat]);
+  // Of equal values TopK takes the first one first.
+  const sort = (value: string) => {
+    const outputs = [`${value}/Sorted`, `${value}/Order`] as const;
+    graph.node(`${value}/TopK`, 'TopK', [value, size], { outputs, attributes: { largest: 0n } });
+    return outputs;
+  };
+  const [sorted, order] = sort(flat);
+  const [, places] = sort(order);
+  const pairs = graph.initializer(
+    name('pairs_per_token'),
+    'int64',
+    [],
+    BigInt64Array.of(BigInt(perToken)),
+  );
+  const tokens = graph.node(name('Tokens'), 'Div', [order, pairs]);
+
+  const numbers = Array.from({ length: count }, (_, expert) => expert);
+  const column = int64s(graph, name('pairs_axis'), 1);
+  const apart = graph.node(name('PairColumn'), 'Unsqueeze', [flat, column]);
+  const all = int64s(graph, name('numbers'), ...numbers);
+  const isOf = graph.node(name('IsOf'), 'Equal', [apart, all]);
+  const ones = cast(graph, name('Ones'), isOf, 'int64');
+  const first = int64s(graph, name('first_axis'), 0);
+  const counts = graph.node(name('Counts'), 'ReduceSum', [ones, first], {
+    attributes: { keepdims: 0n },
+  });
+  const split = (of: string, value: string) => {
+    const outputs = numbers.map((expert) => `${of}.${expert}`);
+    graph.node(`${of}/Split`, 'Split', [value, counts], { outputs, attributes: { axis: 0n } });
+    return outputs;
+  };
+  return { tokens, places, rowsLike: split(name('Own'), sorted), split };
+}
+
+function clampGates(
+  graph: GraphBuilder,
+  prefix: string,
+  gateUp: string,
+  { limit, alpha }: ClampedGates,
+  type: FloatType,
+): string {
+  const { gate, up } = splitGates(graph, prefix, gateUp);
+  const scalar = (name: string, value: number) =>
+    graph.initializer(`${prefix}/${name}`, type, [], floatData(type, Float32Array.of(value)));
+  const [least, most] = [scalar('least', -limit), scalar('most', limit)];
+  const clampedGate = graph.node(`${gate}/Clamped`, 'Clip', [gate, '', most]);
+  const clampedUp = graph.node(`${up}/Clamped`, 'Clip', [up, least, most]);
+  const activated = graph.node(`${gate}/Activated`, 'QuickGelu', [clampedGate], {
+    domain: MICROSOFT_DOMAIN,
+    attributes: { alpha },
+  });
+  const more = graph.node(`${up}/More`, 'Add', [clampedUp, scalar('one', 1)]);
+  return graph.node(`${prefix}/Mul`, 'Mul', [activated, more]);
+}
+
+function int64s(graph: GraphBuilder, name: string, ...values: readonly number[]): string {
+  return graph.initializer(name, 'int64', [values.length], BigInt64Array.from(values, BigInt));
+}
