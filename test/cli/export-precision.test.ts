@@ -26,6 +26,7 @@ function folder(variants: readonly Variant[], bytes = 1e9): ExportFolder {
       hiddenSize: null,
       maxPositionEmbeddings: 10,
       headDim: 16,
+      numHeads: null,
       attentionSoftcap: null,
       inputIds: 'input_ids',
       logits: 'logits',

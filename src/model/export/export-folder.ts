@@ -9,6 +9,9 @@ import { externalFiles } from '../../onnx/external-initializers.ts';
 import { parseModel } from '../../onnx/parsed-model.ts';
 import { ModelError } from '../model-error.ts';
 import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
+import { groupAttention } from './group-attention.ts';
+import { withCommonNames } from '../huggingface/families.ts';
+import { FAMILIES } from '../huggingface/known-families.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import type { ActivationDtype, Precision } from '../build/manifest.ts';
 
@@ -72,6 +75,7 @@ const genaiSchema = z.looseObject({
       filename: z.string(),
       head_size: headSize.nullish(),
       hidden_size: width.nullish(),
+      num_attention_heads: size.max(MODEL_LIMITS.heads).nullish(),
       inputs: z.looseObject({ input_ids: z.string().default('input_ids') }),
       outputs: z.looseObject({ logits: z.string().default('logits') }),
     }),
@@ -145,7 +149,9 @@ async function totalBytes(paths: readonly string[]): Promise<number> {
  * @throws {ModelError} when something is missing
  */
 export function parseExportConfig(json: unknown, origin: string): ExportConfig {
-  const parsed = configSchema.safeParse(json);
+  const { data: named } = z.looseObject({ model_type: z.string() }).safeParse(json);
+  const family = FAMILIES.find(({ modelType }) => modelType === named?.model_type);
+  const parsed = configSchema.safeParse(family ? withCommonNames(json, family) : json);
   if (!parsed.success) throw new ModelError(`${origin}: ${z.prettifyError(parsed.error)}`);
   const { data } = parsed;
   const { hidden_size: hidden, num_attention_heads: heads } = data;
@@ -155,6 +161,7 @@ export function parseExportConfig(json: unknown, origin: string): ExportConfig {
     hiddenSize: hidden ?? null,
     maxPositionEmbeddings: data.max_position_embeddings,
     headDim: data.head_dim ?? (hidden && heads ? hidden / heads : null),
+    numHeads: heads ?? null,
     attentionSoftcap: data.attn_logit_softcapping ?? null,
     inputIds: 'input_ids',
     logits: 'logits',
@@ -185,6 +192,7 @@ async function inspectGenaiFolder(path: string, names: readonly string[]): Promi
     hiddenSize: decoder.hidden_size ?? null,
     maxPositionEmbeddings: length,
     headDim: decoder.head_size ?? null,
+    numHeads: decoder.num_attention_heads ?? null,
     attentionSoftcap: null,
     inputIds: decoder.inputs.input_ids,
     logits: decoder.outputs.logits,
@@ -223,5 +231,10 @@ export async function readExport(file: string, config: ExportConfig): Promise<Ex
     const reason = error instanceof Error ? error.message : String(error);
     throw new ModelError(`${file} can't be read: ${reason}`, { cause: error });
   }
-  return inspectExport(parsed, config, join(basename(dirname(file)), basename(file)));
+  const origin = join(basename(dirname(file)), basename(file));
+  const grouped = await groupAttention(parsed, config, origin);
+  if (grouped === null) return inspectExport(parsed, config, origin);
+  const exported = inspectExport(grouped.parsed, config, origin);
+  const maxPositions = Math.min(exported.facts.maxPositions, grouped.maxPositions);
+  return { ...exported, facts: { ...exported.facts, maxPositions } };
 }

@@ -30,6 +30,8 @@ export interface ExportConfig {
   readonly maxPositionEmbeddings: number;
   /** Null where it is left to the graph. */
   readonly headDim: number | null;
+  /** Of queries; null where it is left to the graph. */
+  readonly numHeads: number | null;
   /** What attention scores are capped to; null where they are not, or where the graph will say. */
   readonly attentionSoftcap: number | null;
   readonly inputIds: string;
@@ -59,7 +61,8 @@ export interface ExportGraph {
   readonly facts: ExportFacts;
 }
 
-const CACHE_TYPES = new Map<number, ExportFacts['activationDtype']>([
+/** By ONNX's numbers. */
+export const CACHE_TYPES = new Map<number, ExportFacts['activationDtype']>([
   [DataType.FLOAT, 'float32'],
   [DataType.FLOAT16, 'float16'],
 ]);
@@ -217,17 +220,17 @@ function isAttention({ opType, domain }: NodeProto): boolean {
 }
 
 /** In the order of layers. */
-function attentionNodes(graph: GraphProto): NodeProto[] {
+export function attentionNodes(graph: GraphProto): NodeProto[] {
   return graph.node.filter(isAttention);
 }
 
-function elementTypeOf(value: ValueInfoProto | undefined): number {
+export function elementTypeOf(value: ValueInfoProto | undefined): number {
   const type = value?.type?.value;
   return type?.case === 'tensorType' ? type.value.elemType : DataType.UNDEFINED;
 }
 
 /** A value's dimensions; null for those that have no size. */
-function sizesOf(value: ValueInfoProto | undefined): (number | null)[] {
+export function sizesOf(value: ValueInfoProto | undefined): (number | null)[] {
   const type = value?.type?.value;
   const dims = type?.case === 'tensorType' ? (type.value.shape?.dim ?? []) : [];
   return dims.map(({ value: dim }) => (dim.case === 'dimValue' ? Number(dim.value) : null));

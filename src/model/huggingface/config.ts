@@ -5,7 +5,7 @@ import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
 import { type ExpertConfig, parseExperts } from './expert-config.ts';
 import { ModelError } from '../model-error.ts';
 import { parseQuantization, type Quantization } from '../quantized/quantization.ts';
-import type { BiasRule, Family } from './families.ts';
+import { type BiasRule, type Family, withCommonNames } from './families.ts';
 import { FAMILIES } from './known-families.ts';
 import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
@@ -100,7 +100,7 @@ export function parseDecoderConfig(
 ): DecoderConfig {
   const text = textModelConfig(json);
   const family = parseFamily(text, origin);
-  const parsed = configSchema.safeParse({ ...family.defaults, ...renamed(text, family) });
+  const parsed = configSchema.safeParse({ ...family.defaults, ...withCommonNames(text, family) });
   if (!parsed.success) {
     throw new ModelError(`${origin} is not a valid model configuration: ${issues(parsed.error)}`);
   }
@@ -171,16 +171,6 @@ function parseFamily(json: unknown, origin: string): Family {
     throw new ModelError(`${origin}: model type "${modelType}" is not supported (${supported})`);
   }
   return family;
-}
-
-/** A configuration with the names that others have for its fields. */
-function renamed(json: unknown, { names }: Family): Readonly<Record<string, unknown>> {
-  const fields: Record<string, unknown> = { ...Object(json) };
-  for (const [name, own] of Object.entries(names)) {
-    // Null is what is left out.
-    if (fields[own] !== undefined && fields[own] !== null) fields[name] = fields[own];
-  }
-  return fields;
 }
 
 function rejectUnsupported(hf: HuggingFaceConfig, origin: string): void {

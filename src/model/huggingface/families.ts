@@ -153,3 +153,13 @@ export function layerTensorNames({ tensors }: Family, layer: number): LayerTenso
 export function ofExpert(name: string, expert: number): string {
   return name.replace('*', String(expert));
 }
+
+/** A parsed config.json with the names that other families have for its fields. */
+export function withCommonNames(json: unknown, { names }: Family): Record<string, unknown> {
+  const fields: Record<string, unknown> = { ...Object(json) };
+  for (const [name, own] of Object.entries(names)) {
+    // Null is what is left out.
+    if (fields[own] !== undefined && fields[own] !== null) fields[name] = fields[own];
+  }
+  return fields;
+}

@@ -14,6 +14,7 @@ const CONFIG = {
   hiddenSize: null,
   maxPositionEmbeddings: 512,
   headDim: 16,
+  numHeads: 2,
   attentionSoftcap: null,
   inputIds: 'input_ids',
   logits: 'logits',

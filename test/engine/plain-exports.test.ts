@@ -1,0 +1,96 @@
+/** Exports with attention of plain operators, against PyTorch: see test/exports/plain.py. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { openEngine } from '../../src/engine/process/open-engine.ts';
+import type { TokenOutput } from '../../src/engine/request.ts';
+import { prepareModel } from '../../src/model/build/prepare-model.ts';
+import { engineRequest } from '../support/engine-requests.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+
+const cache = await temporaryCache();
+afterAll(() => cache.remove());
+
+const references = z
+  .record(
+    z.string(),
+    z.array(
+      z.object({
+        prompt: z.array(z.int()),
+        logits: z.array(z.number()),
+        greedy: z.array(z.int()),
+      }),
+    ),
+  )
+  .parse(JSON.parse(await readFile('test/exports/plain-reference.json', 'utf8')));
+
+const build = (name: string) =>
+  prepareModel(
+    { kind: 'folder', path: `test/exports/plain/${name}` },
+    {
+      ...(name.endsWith('fp16')
+        ? ({ precision: 'fp16', activationDtype: 'float16' } as const)
+        : { precision: 'fp32' }),
+      cacheDirectory: cache.path,
+    },
+  );
+
+describe.each([
+  ['gpt2', 3],
+  ['gpt-neox', 3],
+  ['llama', 3],
+  // MultiHeadAttention, in float16.
+  ['genai-fp16', 1],
+] as const)('%s', (name, digits) => {
+  const texts = references[name] ?? [];
+
+  async function run(maxNumBatchedTokens: number): Promise<TokenOutput[][]> {
+    const { engine, decoder } = openEngine({
+      model: await build(name),
+      maxNumSeqs: 4,
+      maxModelLen: 128,
+      maxNumBatchedTokens,
+      threads: 1,
+      kvCacheMemory: 2 ** 26,
+      prefixCaching: false,
+      targetItlMs: null,
+      batching: 'continuous',
+    });
+    for (const [id, { prompt }] of texts.entries()) {
+      const promptTokenIds = Int32Array.from(prompt);
+      engine.add({ ...engineRequest({ id, promptTokenIds, maxTokens: 16 }), logprobs: 5 });
+    }
+    const outputs = texts.map((): TokenOutput[] => []);
+    while (engine.hasWork) {
+      for (const output of engine.step()) outputs[output.id]?.push(output);
+    }
+    decoder.release();
+    return outputs;
+  }
+
+  it.each([512, 7])('gives the tokens of PyTorch, in chunks of %i tokens', async (chunk) => {
+    expect(texts).toHaveLength(3);
+    const outputs = await run(chunk);
+    const tokens = outputs.map((text) => text.map(({ tokenId }) => tokenId));
+    expect(tokens).toEqual(texts.map(({ greedy }) => greedy));
+    for (const [index, { logits }] of texts.entries()) {
+      const total = Math.log(logits.reduce((sum, each) => sum + Math.exp(each), 0));
+      const { tokenIds, logprobs } = outputs[index]?.[0]?.logprobs ?? {};
+      expect(tokenIds?.length).toBeGreaterThanOrEqual(5);
+      for (const [at, id] of tokenIds?.entries() ?? []) {
+        expect(logprobs?.[at]).toBeCloseTo((logits[id] ?? NaN) - total, digits);
+      }
+    }
+  });
+
+  it('has no attention mask left', async () => {
+    const { manifest } = await build(name);
+    expect(manifest).toMatchObject({ numLayers: 2, headDim: 16, maxPositionEmbeddings: 128 });
+  });
+});
+
+it('refuses attention with a window of its own, by the name of its softmax', async () => {
+  await expect(build('mistral-window')).rejects.toThrow(
+    /the attention around Softmax \S*layers\.0\S* is not what GroupQueryAttention computes/,
+  );
+});
