@@ -177,12 +177,13 @@ test('a preemption and a crash that were recorded are seen, also without eyes', 
     .toContain(`Slot ${slot}: request ${request.request_id}`);
   expect(await told.innerText()).toContain('gave it up for want of memory');
   await page.keyboard.press('ArrowLeft');
-  expect(await told.innerText()).toContain(`Step ${steps[preempted - 1]?.step}:`);
+  const step = `Step ${steps[preempted - 1]?.step}:`;
+  await expect.poll(() => told.innerText()).toContain(step);
 
   // The table has the same step.
   await page.getByText('This step as a table').click();
   const rows = page.locator('.batch-table tbody tr');
-  expect(await rows.count()).toBe(steps[preempted - 1]?.cells.length);
+  await expect.poll(() => rows.count()).toBe(steps[preempted - 1]?.cells.length);
   expect(await page.locator('.batch-table table').getAttribute('data-step')).toBe(
     String(steps[preempted - 1]?.step),
   );
