@@ -1,8 +1,9 @@
 /** A benchmark: warm-up, then one run for each request rate. */
 import { arrivalTimes, type ArrivalOptions } from './arrivals.ts';
+import type { BenchmarkRun } from './benchmark-run.ts';
 import { BenchError } from './bench-error.ts';
 import { runLoad } from './load.ts';
-import { computeMetrics, type BenchMetrics, type MetricOptions } from './bench-metrics.ts';
+import { computeMetrics, type MetricOptions } from './bench-metrics.ts';
 import { Random } from './random.ts';
 import { type RequestRecord, RequestRecorder } from './recorder.ts';
 import { type BodyOptions, requestBody } from './backend.ts';
@@ -27,14 +28,6 @@ export interface BenchmarkProgress {
   start(arrivals: ArrivalOptions): void;
   end(record: RequestRecord): void;
   stop(): void;
-}
-
-export interface BenchmarkRun {
-  readonly startedAt: Date;
-  readonly arrivals: ArrivalOptions;
-  readonly records: readonly RequestRecord[];
-  readonly durationMs: number;
-  readonly metrics: BenchMetrics;
 }
 
 /** @throws {BenchError} if the server fails the warm-up */

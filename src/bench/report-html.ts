@@ -1,4 +1,4 @@
-import type { BenchmarkRun } from './benchmark.ts';
+import type { BenchmarkRun } from './benchmark-run.ts';
 import { htmlDocument, section } from './html/document.ts';
 import { escapeHtml } from './html/escape.ts';
 import { formatMs, latencyPlots, overTimePlots, ratePlots } from './html/plots.ts';

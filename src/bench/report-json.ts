@@ -1,4 +1,4 @@
-import type { BenchmarkRun } from './benchmark.ts';
+import type { BenchmarkRun } from './benchmark-run.ts';
 import { e2elOf, itlsOf, ttftOf } from './latencies.ts';
 import { LATENCY_NAMES } from './bench-metrics.ts';
 import type { Backend } from './backend.ts';

@@ -1,4 +1,4 @@
-import type { BenchmarkRun } from './benchmark.ts';
+import type { BenchmarkRun } from './benchmark-run.ts';
 import { arrivalLabel, LATENCY_TITLES } from './labels.ts';
 import { LATENCY_NAMES } from './bench-metrics.ts';
 

@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import { writeFile } from 'node:fs/promises';
 import type { ArrivalOptions } from '../bench/arrivals.ts';
-import { type BenchmarkRun, runBenchmark } from '../bench/benchmark.ts';
+import type { BenchmarkRun } from '../bench/benchmark-run.ts';
+import { runBenchmark } from '../bench/benchmark.ts';
 import { readDataset } from '../bench/dataset.ts';
 import { SHAREGPT_MEANS } from '../bench/lengths.ts';
 import type { Random } from '../bench/random.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ArrivalOptions } from '../../src/bench/arrivals.ts';
-import type { BenchmarkRun } from '../../src/bench/benchmark.ts';
+import type { BenchmarkRun } from '../../src/bench/benchmark-run.ts';
 import { computeMetrics } from '../../src/bench/bench-metrics.ts';
 import type { RequestRecord } from '../../src/bench/recorder.ts';
 import { toHtml } from '../../src/bench/report-html.ts';

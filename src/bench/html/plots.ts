@@ -1,5 +1,5 @@
 /** The plots of a report, from the runs of a benchmark. */
-import type { BenchmarkRun } from '../benchmark.ts';
+import type { BenchmarkRun } from '../benchmark-run.ts';
 import { arrivalLabel, LATENCY_TITLES } from '../labels.ts';
 import { e2elOf, itlsOf, ttftOf } from '../latencies.ts';
 import type { LatencyName } from '../bench-metrics.ts';

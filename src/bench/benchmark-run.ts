@@ -1,0 +1,12 @@
+import type { ArrivalOptions } from './arrivals.ts';
+import type { BenchMetrics } from './bench-metrics.ts';
+import type { RequestRecord } from './recorder.ts';
+
+/** What was sent, and how it went. */
+export interface BenchmarkRun {
+  readonly startedAt: Date;
+  readonly arrivals: ArrivalOptions;
+  readonly records: readonly RequestRecord[];
+  readonly durationMs: number;
+  readonly metrics: BenchMetrics;
+}
