@@ -52,7 +52,12 @@ function build() {
     ]);
   });
   // Its own stamp: most changes leave the page as it is.
-  const page = ['package-lock.json', 'src/client/resumable-stream.ts', ...filesBelow('web')];
+  const page = [
+    'package-lock.json',
+    'src/client/resumable-stream.ts',
+    ...filesBelow('src/bench'),
+    ...filesBelow('web'),
+  ];
   buildIfStale('.web-built-from', page, 'building the page', () => {
     run(process.execPath, [
       join(root, 'node_modules/vite/bin/vite.js'),
