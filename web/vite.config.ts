@@ -6,6 +6,8 @@ import { defineConfig, type Plugin } from 'vite';
 
 const OUTPUT = fileURLToPath(new URL('../dist/web', import.meta.url));
 
+const HASHED = 'assets/[name]-[hash].js';
+
 /** The page, from `web/src` to `dist/web`, where the server finds it. */
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
@@ -21,6 +23,11 @@ export default defineConfig({
     // The policy of the page forbids `data:` scripts, and small files are cheap.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      input: { index: 'web/index.html', docs: 'web/src/docs/main.tsx' },
+      // The server's own page of documentation names its script: it has no build that could.
+      output: { entryFileNames: (entry) => (entry.name === 'docs' ? 'docs.js' : HASHED) },
+    },
     reportCompressedSize: false,
   },
 });

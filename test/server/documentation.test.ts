@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createApp } from '../../src/server/app.ts';
@@ -64,20 +65,43 @@ test('bodies list what is parsed by hand too', () => {
   ).toEqual(expect.objectContaining({ success: true }));
 });
 
-test('/docs is one page, without scripts, that names the model', async () => {
+test('/docs is one page, without scripts where no page was built, that names the model', async () => {
   const { url } = await server();
   const response = await fetch(`${url}/docs`);
   expect(response.headers.get('content-type')).toContain('text/html');
-  expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+  const policy = response.headers.get('content-security-policy') ?? '';
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("script-src 'self'");
+  expect(policy).not.toContain('unsafe');
   const text = await response.text();
   expect(text).toContain(MODEL);
   for (const { path } of OPERATIONS) expect(text).toContain(path);
-  expect(text).not.toMatch(/<script|src=|https:/);
+  expect(text).not.toMatch(/<script|src=|https:|style="/);
+  // Its own style passes its policy, to the letter.
+  const style = /<style>([^]*?)<\/style>/.exec(text)?.[1] ?? '';
+  const hash = createHash('sha256').update(style).digest('base64');
+  expect(policy).toContain(`'sha256-${hash}'`);
   expect(text).toContain(`curl ${url}/v1/responses`);
   // The page is made once; each reader finds the name that they know the server by.
   const named = url.replace('127.0.0.1', 'localhost');
   const again = await (await fetch(`${named}/docs`)).text();
   expect(again).toBe(text.replaceAll(url, named));
+});
+
+test('/docs has one script where a page was built: that of its forms', async () => {
+  const file = {
+    type: 'text/javascript',
+    bytes: new Uint8Array(),
+    gzip: new Uint8Array(),
+    etag: '""',
+  };
+  const page = { index: file, files: new Map([['docs.js', file]]) };
+  const { url } = await server({ page });
+  const text = await (await fetch(`${url}/docs`)).text();
+  expect(text.match(/<script[^>]*>/g)).toEqual(['<script type="module" src="/ui/docs.js">']);
+  for (const { method, path } of OPERATIONS) {
+    expect(text).toContain(`data-method="${method}" data-path="${path}"`);
+  }
 });
 
 test.each(['/v1/chat/completions/render', '/apply-template'])(

@@ -90,28 +90,26 @@ function toJsonSchema(schema: z.ZodObject) {
 }
 
 function describe(operation: Operation): JsonObject {
-  const { tag, summary, notes, body, example, isOpen = false } = operation;
+  const { tag, summary, notes, isOpen = false } = operation;
   return {
     tags: [tag],
     summary,
     ...(notes === undefined ? {} : { description: notes }),
     ...(isOpen ? { security: [] } : {}),
     parameters: [...pathParameters(operation.path), ...queryParameters(operation.query)],
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: {
-              'application/json': {
-                schema: toBodySchema(body),
-                ...(example === undefined ? {} : { example }),
-              },
-            },
-          },
-        }),
+    ...describeBody(operation),
     responses: { 200: describeAnswer(operation), ...describeErrors(operation) },
   };
+}
+
+function describeBody({ body, form, example }: Operation): JsonObject {
+  const schema = body ?? form;
+  if (schema === undefined) return {};
+  const type = form === undefined ? 'application/json' : 'multipart/form-data';
+  const content = {
+    [type]: { schema: toBodySchema(schema), ...(example === undefined ? {} : { example }) },
+  };
+  return { requestBody: { required: true, content } };
 }
 
 function describeAnswer(operation: Operation): JsonObject {
@@ -127,9 +125,10 @@ function describeAnswer(operation: Operation): JsonObject {
   };
 }
 
-function describeErrors({ isOpen = false, body }: Operation): JsonObject {
+function describeErrors({ isOpen = false, body, form }: Operation): JsonObject {
   const statuses = Object.entries(ERRORS).filter(
-    ([status]) => body !== undefined || (!isOpen && (status === '401' || status === '404')),
+    ([status]) =>
+      (body ?? form) !== undefined || (!isOpen && (status === '401' || status === '404')),
   );
   const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
   return Object.fromEntries(

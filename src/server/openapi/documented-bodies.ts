@@ -26,7 +26,7 @@ import {
   ollamaModelBody,
   ollamaOptions,
 } from '../schemas/ollama.ts';
-import { batchBody } from '../batches/schemas.ts';
+import { batchBody, uploadFields } from '../batches/schemas.ts';
 import { contentParts, message } from '../schemas/messages.ts';
 import { responseBody } from '../schemas/responses.ts';
 import { generateBody } from '../kserve/generate.ts';
@@ -74,6 +74,7 @@ export const documentedBodies = {
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
   embeddings: embeddingsSchema.extend({ input: prompt }),
   batch: batchBody,
+  upload: uploadFields.extend({ file: z.string().meta({ format: 'binary' }) }),
   rerank: rerankSchema,
   teiRerank: teiRerankSchema,
   score: scoreSchema,

@@ -11,6 +11,8 @@ export interface Operation {
   readonly notes?: string;
   readonly body?: z.ZodObject;
   readonly query?: z.ZodObject;
+  /** Of a form with a file, in place of a body. */
+  readonly form?: z.ZodObject;
   /** A complete body that works. */
   readonly example?: JsonObject;
   /** What such a body is answered with. */

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** The look of the documentation page. */
 export const STYLE = `
 :root {
@@ -7,6 +9,7 @@ export const STYLE = `
   --line: light-dark(#dde3ea, #2c3542);
   --page: light-dark(#ffffff, #12171e);
   --code: light-dark(#f3f6f9, #1a212b);
+  --edge: light-dark(#8a93a0, #6d7887);
   --link: light-dark(#0b62b8, #6db3ff);
   --post: light-dark(#1c7c46, #58c98a);
   --delete: light-dark(#b3372f, #f0847c);
@@ -40,7 +43,7 @@ main { padding: 1.5rem 2.5rem 6rem; max-width: 62rem; }
 main h2 { margin: 2.5rem 0 0; font-size: 1.5rem; }
 section { padding: 1.1rem 0; border-bottom: 1px solid var(--line); }
 h3 { margin: 0; font-size: 1.05rem; }
-h3 code { padding: 0; background: none; font-size: 1rem; }
+h3 code { padding: 0; background: none; font-size: 1rem; overflow-wrap: anywhere; }
 p { margin: 0.5rem 0; }
 a { color: var(--link); }
 b { display: inline-block; min-width: 4.2em; font-size: 0.72rem; text-transform: uppercase; color: var(--link); }
@@ -61,3 +64,6 @@ td:nth-child(3) { width: 42%; }
   main { padding: 1rem 1.2rem 4rem; }
 }
 `;
+
+/** What the page's policy lets pass as its style: this, and nothing else that is inline. */
+export const STYLE_SOURCE = `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`;

@@ -1,4 +1,4 @@
-/** The documentation as one page without scripts, styles from elsewhere, or anything to load. */
+/** The documentation as one page that needs nothing else; a script adds forms to it, where there is one. */
 import { html, raw } from 'hono/html';
 import type { JsonObject } from '../json-object.ts';
 import { toBodySchema } from './document.ts';
@@ -14,9 +14,11 @@ export interface PageFacts {
   readonly origin: string;
   readonly version: string;
   readonly modelName: string;
+  /** Of the forms; null where they were not built. */
+  readonly scriptUrl: string | null;
 }
 
-export function createPage({ origin, version, modelName }: PageFacts): Html {
+export function createPage({ origin, version, modelName, scriptUrl }: PageFacts): Html {
   const tags = [...new Set(OPERATIONS.map(({ tag }) => tag))];
   return html`<!doctype html>
     <html lang="en">
@@ -24,14 +26,14 @@ export function createPage({ origin, version, modelName }: PageFacts): Html {
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>Chairlift ${version}: API</title>
-        <style>
-          ${raw(STYLE)}
-        </style>
+        ${raw(`<style>${STYLE}</style>`)}
+        ${scriptUrl === null ? '' : html`<script type="module" src="${scriptUrl}"></script>`}
       </head>
       <body>
         <nav>
           <h1>Chairlift</h1>
           <p>${version}, serving <code>${modelName}</code></p>
+          <div id="key"></div>
           ${tags.map(
             (tag) =>
               html`<h2>${tag}</h2>
@@ -44,6 +46,10 @@ export function createPage({ origin, version, modelName }: PageFacts): Html {
                   )}
                 </ul>`,
           )}
+          <h2>WebSocket</h2>
+          <ul>
+            <li><a href="#web-socket">Frames of requests and answers</a></li>
+          </ul>
         </nav>
         <main>
           <section>
@@ -60,6 +66,7 @@ export function createPage({ origin, version, modelName }: PageFacts): Html {
               html`<h2>${tag}</h2>
                 ${operationsOf(tag).map((operation) => section(operation, origin))}`,
           )}
+          ${webSocketSection()}
         </main>
       </body>
     </html>`;
@@ -78,9 +85,9 @@ function badge({ method }: Operation): Html {
 }
 
 function section(operation: Operation, origin: string): Html {
-  const { path, summary, notes, body, query, example, answer } = operation;
+  const { method, path, summary, notes, body, query, example, answer } = operation;
   const { isOpen = false, streams } = operation;
-  return html`<section id="${idOf(operation)}">
+  return html`<section id="${idOf(operation)}" data-method="${method}" data-path="${path}">
     <h3>${badge(operation)} <code>${path}</code></h3>
     <p>
       ${summary}${streams ? html`<i>streams</i>` : ''}${isOpen ? html`<i>no key needed</i>` : ''}
@@ -90,7 +97,22 @@ function section(operation: Operation, origin: string): Html {
     ${query === undefined ? '' : fields(toBodySchema(query))}
     ${example === undefined ? '' : html`<pre>${toCurl(operation, origin)}</pre>`}
     ${answer === undefined ? '' : html`<pre>${JSON.stringify(answer, null, 2)}</pre>`}
+    <div class="try"></div>
   </section>`;
+}
+
+function webSocketSection(): Html {
+  return html`<h2>WebSocket</h2>
+    <section id="web-socket">
+      <p>
+        <code>/v1/chat/completions</code> and <code>/v1/completions</code> take the body of a
+        request as a frame, with a <code>request_id</code> of yours. Each frame that comes back has
+        it too; the last is <code>{"request_id", "type": "done"}</code>. Many requests share a
+        socket, and <code>{"request_id", "type": "cancel"}</code> ends one.
+        <code>/v1/responses</code> takes OpenAI’s <code>response.create</code> events.
+      </p>
+      <div class="try"></div>
+    </section>`;
 }
 
 function fields({ properties, required }: JsonObject): Html {

@@ -4,7 +4,7 @@
  * Nothing from elsewhere, nothing inline, no code from strings, and no HTML from strings either: with
  * Trusted Types and no policy, a browser refuses `innerHTML`. So whatever a model says stays text.
  */
-const POLICY = [
+export const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",

@@ -13,6 +13,7 @@ export const BATCH_OPERATIONS: readonly Operation[] = [
     tag,
     summary: 'Upload a file of requests',
     notes: `A form with \`file\` and \`purpose\` (\`batch\`), and perhaps \`expires_after[seconds]\`. Each line is \`{"custom_id", "method": "POST", "url", "body"}\`. ${needsFolder}`,
+    form: bodies.upload,
   },
   { method: 'get', path: '/v1/files', tag, summary: 'Your files', query: listQuery },
   { method: 'get', path: '/v1/files/{id}', tag, summary: 'What a file is' },
