@@ -27,7 +27,7 @@ try {
         });
         const page = await context.newPage();
         await page.goto(server.url + path);
-        await page.locator('main h1').first().waitFor({ state: 'attached' });
+        await page.locator('h1').first().waitFor({ state: 'attached' });
         await prepare?.(page, server.url);
         const file = `${IMAGES}page-${name}-${colorScheme}.png`;
         await page.screenshot({ path: file });

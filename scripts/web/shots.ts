@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import { ask, openSettings, setParameter } from '../../test/web/support/chat-page.ts';
 import { BATCH_FLAGS, showBatch } from './batch-load.ts';
+import { bench, completion, docs, status } from './prepare-shots.ts';
 
 export interface Shot {
   /** Of the file. */
@@ -18,10 +19,16 @@ export interface Shot {
 export const SHOTS: readonly Shot[] = [
   { name: 'chat', path: '/', prepare: chat },
   { name: 'tokens', path: '/', prepare: tokens },
-  { name: 'completion', path: '/ui/completion' },
+  { name: 'completion', path: '/ui/completion', prepare: completion },
   { name: 'batch', path: '/ui/batch', args: BATCH_FLAGS, prepare: showBatch },
-  { name: 'status', path: '/ui/status' },
-  { name: 'bench', path: '/ui/bench' },
+  { name: 'status', path: '/ui/status', args: ['--model-control', 'explicit'], prepare: status },
+  {
+    name: 'bench',
+    path: '/ui/bench',
+    viewport: { width: 1200, height: 1100 },
+    prepare: bench,
+  },
+  { name: 'docs', path: '/docs', prepare: docs },
 ];
 
 async function chat(page: Page): Promise<void> {
