@@ -16,6 +16,8 @@ import { benchCommand } from './bench.ts';
 import { buildCommand } from './build.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { evalCommand } from './eval.ts';
+import { optimizeCommand } from './optimize.ts';
+import { StepError } from '../optimize/steps/step.ts';
 import { UsageError } from './usage-error.ts';
 import { listCommand, pullCommand, removeCommand, showCommand } from './model-commands.ts';
 import { runCommand } from './run.ts';
@@ -38,6 +40,7 @@ const EXPECTED_ERRORS = [
   ApiKeyFileError,
   TlsFileError,
   UsageError,
+  StepError,
   BenchError,
   InvalidRequestError,
   MembersError,
@@ -62,6 +65,7 @@ const program = new Command('chairlift')
   .addCommand(profileCommand())
   .addCommand(evalCommand())
   .addCommand(distillDataCommand())
+  .addCommand(optimizeCommand())
   .addCommand(doctorCommand())
   .addHelpText(
     'after',

@@ -44,6 +44,13 @@ export interface ExternalData {
   readonly inline: ReadonlyMap<string, Uint8Array>;
 }
 
+/** A value that a graph is given, or gives. */
+export interface GraphValue {
+  readonly name: string;
+  readonly type: ElementType;
+  readonly dims: readonly Dimension[];
+}
+
 /** Called as bytes of external data are written; `name` is the initializer just written. */
 export type WriteProgress = (bytesWritten: number, bytesTotal: number, name: string) => void;
 
@@ -120,6 +127,41 @@ export class GraphBuilder implements GraphNodes {
     }
     this.#nodes.push(nodeProto(name, opType, inputs, { outputs, domain, attributes }));
     return first;
+  }
+
+  /**
+   * The part of this graph that makes some values out of others, as a graph of its own. Inputs of this
+   * graph that it needs are its inputs, too.
+   * @param inputs values of this graph that the part is given
+   * @param outputs values that it makes
+   */
+  part(inputs: readonly GraphValue[], outputs: readonly GraphValue[]): GraphBuilder {
+    const part = new GraphBuilder(this.#name);
+    for (const { name, type, dims } of inputs) part.input(name, type, dims);
+    const needed = new Set(outputs.map(({ name }) => name));
+    const nodes: NodeProto[] = [];
+    for (const node of this.#nodes.toReversed()) {
+      const isNeeded = node.output.some((name) => needed.has(name) && !part.#names.has(name));
+      if (!isNeeded) continue;
+      nodes.push(node);
+      for (const name of node.input) if (name !== '') needed.add(name);
+    }
+    for (const input of this.#inputs) {
+      if (!needed.has(input.name) || part.#names.has(input.name)) continue;
+      part.#define(input.name);
+      part.#inputs.push(input);
+    }
+    for (const initializer of this.#initializers) {
+      if (!needed.has(initializer.name)) continue;
+      part.#define(initializer.name);
+      part.#initializers.push(initializer);
+    }
+    for (const node of nodes.toReversed()) {
+      for (const name of node.output) if (name !== '') part.#define(name);
+      part.#nodes.push(node);
+    }
+    for (const { name, type, dims } of outputs) part.output(name, type, dims);
+    return part;
   }
 
   /**

@@ -70,7 +70,7 @@ export async function calibrateKv(model: BuiltModel): Promise<readonly LayerKvSc
 }
 
 /** A token drawn at temperature 1. @param random in [0, 1) */
-function draw(logits: Float32Array, random: number): number {
+export function draw(logits: Float32Array, random: number): number {
   const max = logits.reduce((a, b) => Math.max(a, b), -Infinity);
   const weights = logits.map((logit) => Math.exp(logit - max));
   let left = random * weights.reduce((sum, weight) => sum + weight, 0);

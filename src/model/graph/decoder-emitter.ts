@@ -17,6 +17,7 @@ import {
 import { emitActivation, emitGated } from './activation.ts';
 import { declareSinks } from './attention-sinks.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
+import type { DecoderObserver } from './decoder-observer.ts';
 import {
   addPositions,
   capLogits,
@@ -50,12 +51,14 @@ export class DecoderEmitter {
   readonly #activations: FloatType;
   readonly #addAttention: AddAttention;
   readonly #adapters: LiveAdapters | null;
+  readonly #observer: DecoderObserver | null;
 
   constructor(
     config: DecoderConfig,
     weights: WeightSource,
     { precision, activationDtype = 'float32', maxAdapterRank }: NumberFormats,
     addAttention: AddAttention,
+    observer: DecoderObserver | null = null,
   ) {
     this.#config = config;
     this.#weights = inRotaryOrder(config, weights);
@@ -65,6 +68,7 @@ export class DecoderEmitter {
     this.#addAttention = addAttention;
     this.#adapters =
       maxAdapterRank === undefined ? null : new LiveAdapters(this.#graph, maxAdapterRank);
+    this.#observer = observer;
   }
 
   emit(): GraphBuilder {
@@ -81,6 +85,7 @@ export class DecoderEmitter {
     let hidden = addPositions(graph, this.#config, this.#weights, type, scaled, attention);
     let residual: string | undefined;
     for (let layer = 0; layer < numLayers; layer++) {
+      this.#observer?.boundary(layer, hidden, residual);
       const names = layerTensorNames(this.#config.family, layer);
       const before = this.#norms.add(names.attentionNorm, hidden, residual);
       const last = layer === numLayers - 1;
@@ -96,6 +101,7 @@ export class DecoderEmitter {
         : output;
       ({ residual } = after);
     }
+    this.#observer?.boundary(numLayers, hidden, residual);
     // The projection is linear, so the logits' scale can be the norm's.
     const { normalized } = this.#norms.add(family.tensors.finalNorm, hidden, residual, logitScale);
     this.#project(normalized, embedding);
@@ -216,6 +222,7 @@ export class DecoderEmitter {
 
   #linear(input: LinearInput, layer: LinearLayer): string {
     const { linear } = this.#formats;
+    this.#observer?.linear(layer.name, input.value);
     const output = emitLinear(this.#graph, this.#weights, layer, input, linear, this.#quantizer);
     return this.#adapters?.add(output, layer, input) ?? output;
   }

@@ -82,3 +82,16 @@ function roundToEven(value: number): number {
   const rest = value - below;
   return rest > 0.5 || (rest === 0.5 && below % 2 === 1) ? below + 1 : below;
 }
+
+/** Rounds float32 to bfloat16 bits, to the nearest and on a tie to the even one. */
+export function float32ToBfloat16(source: Float32Array): Uint16Array {
+  const bits = new Uint32Array(source.buffer, source.byteOffset, source.length);
+  const halves = new Uint16Array(source.length);
+  for (let i = 0; i < bits.length; i++) {
+    const value = bits[i] ?? 0;
+    const isNaN = (value & 0x7fff_ffff) > 0x7f80_0000;
+    // A carry out of the fraction goes into the exponent, which is what rounding up means there.
+    halves[i] = isNaN ? (value >>> 16) | 0x40 : (value + 0x7fff + ((value >>> 16) & 1)) >>> 16;
+  }
+  return halves;
+}

@@ -8,8 +8,9 @@ const GROUP_SIZES = [16, 32, 64, 128, 256, 512, 1024];
 /**
  * Of compressed-tensors, `pack-quantized`: `weight_packed` [rows, words], `weight_scale` [rows, groups],
  * `weight_zero_point` [rows / integers in a word, groups], `weight_g_idx` [columns].
+ * @param groupSizes that the configuration names
  */
-export function packQuantizedFormat(): IntegerFormat {
+export function packQuantizedFormat(groupSizes: readonly number[] = []): IntegerFormat {
   return {
     kind: 'integers',
     holds: (tensors, base) => tensors.shape(`${base}.weight_packed`) !== null,
@@ -18,7 +19,7 @@ export function packQuantizedFormat(): IntegerFormat {
       // The last word of a row may be filled in part.
       const bits =
         words === Math.ceil(columns / 8) ? 4 : words === Math.ceil(columns / 4) ? 8 : null;
-      const blockSize = scaleBlock(tensors, base, [rows, columns]);
+      const blockSize = scaleBlock(tensors, base, [rows, columns], groupSizes);
       if (height !== rows || bits === null || blockSize === null) return null;
       const hasZeroPoints = tensors.shape(`${base}.weight_zero_point`) !== null;
       return { bits, blockSize, hasZeroPoints, order };
@@ -47,13 +48,14 @@ export function packQuantizedFormat(): IntegerFormat {
 /**
  * Of compressed-tensors, `int-quantized`: `weight` [rows, columns] of int8, `weight_scale` and
  * `weight_zero_point` [rows, groups].
+ * @param groupSizes that the configuration names
  */
-export function intQuantizedFormat(): IntegerFormat {
+export function intQuantizedFormat(groupSizes: readonly number[] = []): IntegerFormat {
   return {
     kind: 'integers',
     holds: (tensors, base) => tensors.dtype(`${base}.weight`) === 'I8',
     layout(tensors, base, shape) {
-      const blockSize = scaleBlock(tensors, base, shape);
+      const blockSize = scaleBlock(tensors, base, shape, groupSizes);
       if (blockSize === null) return null;
       const hasZeroPoints = tensors.shape(`${base}.weight_zero_point`) !== null;
       return { bits: 8, blockSize, hasZeroPoints, order: null };
@@ -74,12 +76,19 @@ export function intQuantizedFormat(): IntegerFormat {
 }
 
 /** Weights of a row that share a scale; a single scale is for the whole matrix. */
-function scaleBlock(tensors: TensorReader, base: string, [rows, columns]: MatrixShape) {
+function scaleBlock(
+  tensors: TensorReader,
+  base: string,
+  [rows, columns]: MatrixShape,
+  groupSizes: readonly number[],
+): number | null {
   const shape = tensors.shape(`${base}.weight_scale`);
   if (shape === null) return null;
   const count = shape.reduce((product, dim) => product * dim, 1);
   if (count === 1 || count === rows) return columns;
   const groups = count / rows;
+  const named = groupSizes.find((size) => Math.ceil(columns / size) === groups);
+  if (named !== undefined) return named;
   if (columns % groups === 0) return columns / groups;
   // The last group of a row may be smaller.
   return GROUP_SIZES.find((size) => Math.ceil(columns / size) === groups) ?? null;

@@ -11,7 +11,12 @@ export type Quantization =
       readonly zeroOffset: 0 | 1;
     }
   | { readonly method: 'awq'; readonly groupSize: number }
-  | { readonly method: 'compressed-tensors'; readonly format: string }
+  | {
+      readonly method: 'compressed-tensors';
+      readonly format: string;
+      /** Weights that share a scale, in one group of matrices or another. */
+      readonly groupSizes: readonly number[];
+    }
   | { readonly method: 'fp8'; readonly block: readonly [number, number] | null }
   | { readonly method: 'bitsandbytes' }
   /** Of experts that are stacked, see StackedExperts. */
@@ -40,6 +45,13 @@ const schema = z.looseObject({
   version: z.string().optional(),
   format: z.string().optional(),
   weight_block_size: z.tuple([size, size]).nullish(),
+  config_groups: z
+    .record(
+      z.string(),
+      z.looseObject({ weights: z.looseObject({ group_size: z.int().nullish() }).nullish() }),
+    )
+    .optional()
+    .catch(undefined),
 });
 
 /**
@@ -79,7 +91,9 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
     case 'compressed-tensors': {
       const stated = config.format ?? 'dense';
       const format = requireOneOf('compressed-tensors format', stated, COMPRESSED_FORMATS);
-      return { method, format };
+      const groups = Object.values(config.config_groups ?? {});
+      const sizes = groups.map(({ weights }) => weights?.group_size ?? 0);
+      return { method, format, groupSizes: sizes.filter((each) => each > 0) };
     }
     case 'fp8':
     case 'fbgemm_fp8':

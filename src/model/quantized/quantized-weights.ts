@@ -147,7 +147,12 @@ function formatsOf(quantization: Quantization): readonly MatrixFormat[] {
       return [];
     case 'compressed-tensors':
     default:
-      return [mxfp4Format(), packQuantizedFormat(), intQuantizedFormat(), float8Format(null)];
+      return [
+        mxfp4Format(),
+        packQuantizedFormat(quantization.groupSizes),
+        intQuantizedFormat(quantization.groupSizes),
+        float8Format(null),
+      ];
   }
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import {
   bfloat16ToFloat32,
+  float32ToBfloat16,
   float16ToFloat32,
   float32ToFloat16,
 } from '../../../src/model/huggingface/float-conversion.ts';
@@ -81,4 +82,19 @@ describe('float32 to float16', () => {
     const source = Float32Array.of(65519, 65520, -1e30, Infinity, NaN);
     expect([...float32ToFloat16(source)]).toEqual([0x7bff, 0x7c00, 0xfc00, 0x7c00, 0x7e00]);
   });
+});
+
+test('bfloat16 rounds to the nearest, and on a tie to the even one', () => {
+  const source = Float32Array.of(
+    1,
+    -2.5,
+    1 + 2 ** -8,
+    1 + 3 * 2 ** -8,
+    1 + 2 ** -8 + 2 ** -20,
+    NaN,
+  );
+  const back = new Float32Array(source.length);
+  bfloat16ToFloat32(float32ToBfloat16(source), back);
+  expect([...back]).toEqual([1, -2.5, 1, 1 + 2 ** -6, 1 + 2 ** -7, NaN]);
+  expect([...float32ToBfloat16(Float32Array.of(3.4e38, -Infinity))]).toEqual([0x7f80, 0xff80]);
 });

@@ -1,0 +1,58 @@
+import { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { StepFlags } from '../../src/cli/optimize-steps.ts';
+import type { Step } from '../../src/optimize/steps/step.ts';
+
+function parse(line: string): Step[] {
+  const flags = new StepFlags();
+  flags.addTo(new Command('optimize').exitOverride()).parse(line.split(' '), { from: 'user' });
+  return flags.steps();
+}
+
+test('steps come in the order of their flags, and others change the one before them', () => {
+  const line =
+    '--prune-layers 2 --refit none --sparsity 50% --criterion wanda --block-size 2 ' +
+    '--prune-mlp 30% --prune-heads 50% --of queries --rounding gptq --block-size 128';
+  expect(parse(line)).toEqual([
+    { step: 'prune-layers', amount: { kind: 'count', count: 2 }, refit: false },
+    { step: 'sparsity', pattern: 0.5, criterion: 'wanda', blockSize: 2, refit: false },
+    { step: 'prune-mlp', share: 0.3, refit: true },
+    { step: 'prune-heads', share: 0.5, of: 'queries', refit: true },
+    { step: 'rounding', method: 'gptq', blockSize: 128 },
+  ]);
+});
+
+test('a schedule is several steps', () => {
+  const shares = parse('--sparsity 80% --schedule polynomial --rounds 2').map((step) =>
+    step.step === 'sparsity' ? [step.pattern, step.refit] : [],
+  );
+  expect(shares).toEqual([
+    [0.8 * (1 - 0.5 ** 3), true],
+    [0.8, true],
+  ]);
+  expect(parse('--sparsity 80% --schedule polynomial')).toHaveLength(4);
+});
+
+test.each([
+  ['--prune-mlp 100%', /--prune-mlp 100%: expected more than 0% and less than 100%/],
+  ['--prune-mlp 0%', /more than 0%/],
+  ['--prune-mlp 30', /--prune-mlp 30: expected/],
+  ['--prune-layers at:-1', /expected numbers of layers/],
+  ['--sparsity 3:4', /--sparsity 3:4/],
+  ['--sparsity 2:4 --block-size 2', /2:4 has no blocks/],
+  ['--sparsity 2:4 --schedule polynomial', /--schedule needs a share/],
+  ['--sparsity 50% --block-size 3', /expected one of 1, 2, 4, 8, 16/],
+  ['--rounding gptq --block-size 2', /expected one of 16, 32, 64, 128/],
+  ['--rounding best', /expected nearest or gptq or awq/],
+  ['--rounding gptq --prune-mlp 30%', /--rounding must be the last step/],
+  ['--criterion wanda --sparsity 50%', /--criterion goes right after --sparsity/],
+  ['--prune-mlp 30% --of queries', /--of goes right after --prune-heads/],
+  ['--rounding gptq --refit none', /--refit goes right after/],
+  ['--sparsity 50% --rounds 1', /--rounds 1: expected 2 to 100/],
+])('refused: %s', (line, message) => {
+  expect(() => parse(line)).toThrow(message);
+});
+
+test('nothing to do is refused', () => {
+  expect(() => new StepFlags().steps()).toThrow(/nothing to do/);
+});
