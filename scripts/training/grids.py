@@ -1,6 +1,6 @@
 """The grids that Chairlift rounds to, and rounding that gradients pass straight through.
 
-The same numbers as src/model/quantize/quantize-blocks.ts, src/model/quantize/row-matrix.ts and
+The same numbers as src/model/quantize/quantize-blocks.ts, src/model/quantize/make-rows.ts and
 native/quantize.cpp: what is trained on these grids is stored on them without further loss.
 """
 

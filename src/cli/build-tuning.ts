@@ -17,13 +17,13 @@ const BATCHED_TOKENS = 512;
 
 type Flags = Options<'kernels' | 'kvCacheDtype' | 'maxModelLen' | 'threads'>;
 
-/** Measures what this machine does best with a model, and keeps it for `serve`. @returns what to tell */
+/** Measures what this machine does best with a model, and keeps it for `serve`. @returns also a table to tell */
 export async function tuneBuild(
   { source, decoder }: ChosenModel,
   built: BuiltModel,
   choice: PrecisionChoice,
   flags: Flags,
-): Promise<string> {
+): Promise<{ readonly settings: Settings; readonly report: string }> {
   const { config, kind } = decoder;
   const { kvCacheDtype } = flags;
   const [load = 0] = loadavg();
@@ -68,13 +68,14 @@ export async function tuneBuild(
   );
   const model = { config, precision: built.manifest.precision };
   const path = await writeTuning(model, { settings, date: new Date().toISOString() });
-  return [
+  const report = [
     tunedTable(tried),
     ...(isBusy
       ? ['this machine had other work, which picks for itself: tune it again at rest']
       : []),
     `kept in ${path}; serve takes what its flags leave open`,
   ].join('\n');
+  return { settings, report };
 }
 
 function tunedTable(tried: readonly Tried[]): string {

@@ -74,10 +74,11 @@ async function build(command: Command): Promise<void> {
       compareWeights(source, model, { withErrors: compare, maxModelLen, onProgress }),
     );
   }
+  const tuned = autotune ? await tuneBuild(chosen, model, choice, options) : null;
   const folder = dirname(graphPath);
-  const tuning = autotune ? await tuneBuild(chosen, model, choice, options) : null;
   if (json) {
-    console.log(JSON.stringify({ folder, manifest, matrices: changes, tuning }, null, 2));
+    const tuning = tuned && { tuning: tuned.settings };
+    console.log(JSON.stringify({ folder, manifest, matrices: changes, ...tuning }, null, 2));
     return;
   }
   const millions = (manifest.numParameters / 1e6).toFixed(1);
@@ -86,6 +87,6 @@ async function build(command: Command): Promise<void> {
   );
   if (changes.length > 0) console.log(summaryOfChanges(changes));
   if (compare) console.log(tableOfErrors(changes));
+  if (tuned) console.log(tuned.report);
   console.log(folder);
-  if (tuning !== null) console.log(tuning);
 }

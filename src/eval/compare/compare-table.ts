@@ -49,8 +49,8 @@ export function comparisonNotes({ machine, workload, rows }: Comparison): string
   const first = rows.find((row) => row.machine === machine);
   const notes = [
     `A request has ${promptTokens} tokens and gets ${outputTokens}, without drafts or cached prefixes; ` +
-      'each variant in an engine process of its own, in turns, medians of ' +
-      `${first?.rounds ?? 0} rounds. ${machine}, ${first?.threads ?? 0} threads.`,
+      'each variant in an engine process of its own, in turns; rounds, of which the medians count: ' +
+      `${first?.rounds ?? 0}. ${machine}; threads: ${first?.threads ?? 0}.`,
   ];
   const elsewhere = rows.filter((row) => row.machine !== machine);
   if (elsewhere.length > 0) {
