@@ -50,6 +50,8 @@ describe('refused', () => {
     await expect(open(path)).rejects.toThrow(/quantized already \(compressed-tensors\)/);
     await expect(open('test/fixtures/families/smolvlm')).rejects.toThrow(/more than text/);
     await expect(open('test/exports/genai')).rejects.toThrow(/ONNX export/);
+    await expect(open('test/fixtures/families/mixtral')).rejects.toThrow(/has experts/);
+    await expect(open('test/fixtures/families/gpt2')).rejects.toThrow(/rotary positions/);
     const olmo = { kind: 'folder', path: 'test/fixtures/families/olmo2' } as const;
     const heads: Step = { step: 'prune-heads', share: 0.5, of: 'groups', refit: true };
     await expect(optimized(olmo, [heads])).rejects.toThrow(/all heads together/);

@@ -26,6 +26,9 @@ export function textAttention(graph: GraphBuilder, config: DecoderConfig): Decod
   const rows = graph.initializer('text/rows', 'int64', [2], BigInt64Array.of(-1n, width));
   return {
     tokenIds,
+    positions() {
+      throw new TypeError('optimize takes no model with learned positions');
+    },
     attend(layer, qkv) {
       const name = `layers.${layer}.attention/GroupQueryAttention`;
       const text = graph.node(`${qkv}/Text`, 'Unsqueeze', [qkv, first]);

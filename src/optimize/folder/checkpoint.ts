@@ -32,6 +32,7 @@ export interface Checkpoint {
 export async function openSource(source: ModelSource): Promise<Checkpoint> {
   if (source.kind === 'random') {
     const config = parseDecoderConfig(source.config, 'the configuration');
+    requirePlainLayers(config);
     const weights = new RandomWeights(source.seed);
     return { json: asObject(source.config), config, weights, dtypeOf: () => 'F16' };
   }
@@ -40,6 +41,7 @@ export async function openSource(source: ModelSource): Promise<Checkpoint> {
   if (folder.kind === 'export') {
     throw new ModelError(`${path} is an ONNX export: optimize takes safetensors or GGUF`);
   }
+  requirePlainLayers(folder.config);
   if (folder.kind === 'gguf') {
     const json = await ggufJson(path);
     return { json, config: folder.config, weights: await folder.open(), dtypeOf: () => 'F16' };
@@ -91,6 +93,18 @@ async function openFloats(
     throw new ModelError(`tensor "${tensor}" is not stored in floats`);
   };
   return { json, config, weights, dtypeOf };
+}
+
+/** Steps and their graphs know one MLP in each layer, after the attention, and rotary positions. */
+function requirePlainLayers({ experts, family, parallelResidual }: DecoderConfig): void {
+  if (experts !== null) {
+    throw new ModelError('the model has experts: optimize takes models with one MLP in each layer');
+  }
+  if (parallelResidual || family.storesTransposed || family.tensors.positions !== null) {
+    throw new ModelError(
+      'optimize takes models with rotary positions whose MLPs come after the attention: not GPT-2 and GPT-NeoX',
+    );
+  }
 }
 
 /** What a model computes by itself, and older checkpoints store nevertheless. */
