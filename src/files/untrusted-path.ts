@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import { MODEL_LIMITS } from '../limits.ts';
+import { MODEL_LIMITS } from '../model-limits.ts';
 
 /** A hub or a file of a model names a file that it must not reach. */
 export class UntrustedPathError extends Error {

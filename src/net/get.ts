@@ -1,7 +1,7 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 
-import { MODEL_LIMITS } from '../limits.ts';
+import { MODEL_LIMITS } from '../model-limits.ts';
 
 const MAX_REDIRECTS = 10;
 

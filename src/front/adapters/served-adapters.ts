@@ -1,5 +1,5 @@
 import type { EngineAdapter } from '../../engine/request.ts';
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
 
 /** An adapter that requests pick by its name, as if it were a model. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readBounded } from '../../files/read-bounded.ts';
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import type { Aliases } from './aliases.ts';
 import type { ModelDefinition } from './model-definition.ts';
 import {

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readBounded } from '../../files/read-bounded.ts';
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 
 /** A tokenizer's file is missing, unreadable or of a kind that can't be served. */
 export class TokenizerError extends Error {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
 
 const size = z.int().positive();

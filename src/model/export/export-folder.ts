@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 import { readBounded } from '../../files/read-bounded.ts';
 import { joinUntrusted, UntrustedPathError } from '../../files/untrusted-path.ts';
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { externalFiles } from '../../onnx/external-initializers.ts';
 import { parseModel } from '../../onnx/parsed-model.ts';
 import { ModelError } from '../model-error.ts';

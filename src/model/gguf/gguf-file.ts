@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { readPieces, readRange } from '../huggingface/file-range.ts';
 import { ModelError } from '../model-error.ts';
 import { DEQUANTIZE } from './dequantize.ts';

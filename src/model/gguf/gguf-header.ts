@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { readRange } from '../huggingface/file-range.ts';
 import { ModelError } from '../model-error.ts';
 import { HeaderCursor, NeedsMoreBytes } from './header-cursor.ts';

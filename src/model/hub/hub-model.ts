@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { writingToCache } from '../build/cache-error.ts';
 import { parseDecoderConfig } from '../huggingface/config.ts';
 import { ModelError } from '../model-error.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 
 const count = z.int().positive();
 const heads = count.max(MODEL_LIMITS.heads);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
 import { type ExpertConfig, parseExperts } from './expert-config.ts';
 import { ModelError } from '../model-error.ts';

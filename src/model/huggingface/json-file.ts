@@ -1,5 +1,5 @@
 import { readBounded } from '../../files/read-bounded.ts';
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
 
 /**

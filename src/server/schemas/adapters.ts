@@ -1,6 +1,6 @@
 /** What operators ask of adapters, as in vLLM. */
 import { z } from 'zod';
-import { MODEL_LIMITS } from '../../limits.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { boundedList, shortText } from './fields.ts';
 
 /** What a model may be called, too. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { ServedAdapters } from '../../../src/front/adapters/served-adapters.ts';
 import { InvalidRequestError } from '../../../src/front/invalid-request.ts';
-import { MODEL_LIMITS } from '../../../src/limits.ts';
+import { MODEL_LIMITS } from '../../../src/model-limits.ts';
 import { ApiKeys, digestOf } from '../../../src/server/auth/api-keys.ts';
 import { chunksOf, errorOf, post } from '../support/client.ts';
 import {

@@ -1,4 +1,4 @@
-import { MODEL_LIMITS } from '../../../limits.ts';
+import { MODEL_LIMITS } from '../../../model-limits.ts';
 import { ModelError } from '../../model-error.ts';
 import type { GgufMetadata } from '../metadata.ts';
 

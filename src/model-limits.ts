@@ -1,0 +1,37 @@
+/**
+ * Bounds on what a hub's answers and a model folder's files may ask for: far above every model that
+ * there is, and far below what would take the machine's memory.
+ */
+export const MODEL_LIMITS = {
+  /** Characters of a path that a hub or a model's file names, and bytes of each part of it. */
+  pathCharacters: 1024,
+  fileNameBytes: 255,
+  /** Bytes of an answer in JSON, such as a hub's list of files. */
+  jsonAnswerBytes: 32 * 2 ** 20,
+  /** Bytes of a JSON file or a chat template; large tokenizers have 35 MB. */
+  textFileBytes: 64 * 2 ** 20,
+  /** Bytes of an ONNX file without external weights: the most that the format can have. */
+  graphBytes: 2 ** 31 - 1,
+  /** Bytes of a GGUF file before its weights: metadata, vocabulary and names of tensors. */
+  ggufHeaderBytes: 256 * 2 ** 20,
+  /** Files of a GGUF model that is split. */
+  ggufParts: 1000,
+
+  /** LoRA adapters that requests pick. */
+  adapters: 1024,
+  /** Models of a repository; further folders are not read. */
+  repositoryModels: 1000,
+
+  vocabSize: 2 ** 22,
+  layers: 1024,
+  /** Attention heads of a layer. */
+  heads: 4096,
+  headDim: 4096,
+  /** Experts of a layer. */
+  experts: 4096,
+  /** `hidden_size` and `intermediate_size`. */
+  width: 2 ** 20,
+  /** Positions, in tokens, and values of a table of their angles (positions times half of a head). */
+  positions: 2 ** 27,
+  rotaryTableValues: 2 ** 30,
+} as const;
