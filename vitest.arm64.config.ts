@@ -10,7 +10,11 @@ process.execPath = MACHINE.wrapper;
 
 export default defineConfig({
   test: {
-    include: ['test/arm64/**/*.test.ts', 'test/ort/**/*.test.ts', 'test/engine/**/*.test.ts'],
+    include: [
+      'test/arm64/**/*.test.ts',
+      'test/ort/**/*.test.ts',
+      'test/engine/{constraints,costs,kv-cache,sampling,scheduling}/**/*.test.ts',
+    ],
     pool: 'forks',
     execArgv: ['--expose-gc'],
     maxWorkers: 2,

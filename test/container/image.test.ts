@@ -17,7 +17,8 @@ describe.each(Object.entries(IMAGES))('%s', (root, image) => {
   const files = filesOf(image, '/app');
   const [config] = JSON.parse(podman('inspect', '--type', 'image', image)) as {
     Size: number;
-    Config: { User: string; StopSignal: string; Healthcheck: object };
+    Config: { User: string; StopSignal: string };
+    Healthcheck?: { Test: string[] };
   }[];
 
   it('has nothing that a server does not need', () => {
@@ -42,7 +43,7 @@ describe.each(Object.entries(IMAGES))('%s', (root, image) => {
     console.log(`${image}: ${Math.round((config?.Size ?? 0) / MB)} MB`);
     expect(config?.Size).toBeLessThan(LARGEST[root as keyof typeof LARGEST]);
     expect(config?.Config).toMatchObject({ User: '1000:1000', StopSignal: 'SIGTERM' });
-    expect(config?.Config.Healthcheck).toBeDefined();
+    expect(config?.Healthcheck?.Test[0]).toBe('CMD');
   });
 });
 
