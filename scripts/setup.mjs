@@ -96,8 +96,9 @@ function test() {
   run('npm', ['run', '-s', 'check']);
   run(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...args]);
   console.error(
-    'chairlift: not part of npm test: WebGPU on a software driver (npm run test:gpu), the page in a ' +
-      'browser (npm run test:web) and attacks on real servers (npm run test:hostile). .ci/run runs them too.',
+    'chairlift: not part of npm test: whole servers, killed and behind balancers (npm run test:e2e), WebGPU ' +
+      'on a software driver (npm run test:gpu), the page in a browser (npm run test:web) and attacks on real ' +
+      'servers (npm run test:hostile). .ci/run runs them too.',
   );
 }
 

@@ -9,7 +9,9 @@ export interface FunctionUrlEvent {
   readonly rawPath: string;
   readonly rawQueryString: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly requestContext: { readonly http: { readonly method: string } };
+  readonly requestContext: {
+    readonly http: { readonly method: string; readonly sourceIp: string };
+  };
   readonly body?: string;
   readonly isBase64Encoded?: boolean;
 }
@@ -41,10 +43,12 @@ export async function answerEvent(
   open: (metadata: HttpMetadata) => Writable,
 ): Promise<void> {
   const { rawPath, rawQueryString, headers, body, isBase64Encoded = false } = event;
+  const { method, sourceIp } = event.requestContext.http;
   const query = rawQueryString === '' ? '' : `?${rawQueryString}`;
   const asked = request(url + rawPath + query, {
-    method: event.requestContext.http.method,
-    headers: headersOf(headers),
+    method,
+    // Who comes from this machine is the operator: nobody who comes from elsewhere may look like that.
+    headers: { ...headersOf(headers), 'x-forwarded-for': sourceIp },
   });
   asked.end(
     body === undefined ? undefined : Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8'),

@@ -41,3 +41,8 @@ it('sends an answer that has no body', async () => {
   const answer = await lambda.send({ method: 'HEAD', path: '/health' });
   expect(answer).toMatchObject({ statusCode: 200, chunks: [] });
 });
+
+it('takes nobody who comes from elsewhere for the operator', async () => {
+  const answer = await lambda.send({ method: 'GET', path: '/admin/state' });
+  expect(answer.statusCode).toBe(403);
+});

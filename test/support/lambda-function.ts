@@ -68,7 +68,7 @@ export class LambdaFunction {
         rawPath,
         rawQueryString,
         headers: { host: 'abc.lambda-url.eu-central-1.on.aws', ...headers },
-        requestContext: { http: { method } },
+        requestContext: { http: { method, sourceIp: '203.0.113.9' } },
         ...(body === undefined
           ? {}
           : { body: Buffer.from(body).toString('base64'), isBase64Encoded: true }),

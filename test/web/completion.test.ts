@@ -61,6 +61,18 @@ test('goes on with a text, with each token in its color', async () => {
   }
 });
 
+test('a number that is being typed stays when something else changes', async () => {
+  const page = await openPad(PROMPT);
+  const temperature = page.getByLabel('Temperature');
+  await temperature.fill('1.5');
+  await textOf(page).evaluate((area) => {
+    (area as HTMLTextAreaElement).value += '!';
+    area.dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await page.getByText(`${PROMPT}!`).first().waitFor({ state: 'attached' });
+  expect(await temperature.inputValue()).toBe('1.5');
+});
+
 test('what is written is scored too, and an edit takes away what it changes', async () => {
   const page = await openPad('The cat sat on the mat.');
   await page.getByRole('button', { name: 'Score' }).click();

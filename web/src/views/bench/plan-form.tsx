@@ -1,9 +1,10 @@
+import { NumberInput } from '../../components/number-input.tsx';
 import { type BenchPlan, PLAN_FIELDS, PRESETS } from './plan.ts';
 
 interface PlanFormProps {
   readonly plan: BenchPlan;
   readonly isRunning: boolean;
-  readonly onChange: (plan: BenchPlan) => void;
+  readonly onChange: (change: (plan: BenchPlan) => BenchPlan) => void;
 }
 
 /** What is to be sent. */
@@ -17,7 +18,7 @@ export function PlanForm({ plan, isRunning, onChange }: PlanFormProps) {
             key={preset.title}
             type="button"
             aria-pressed={isSame(preset.plan, plan)}
-            onClick={() => onChange(preset.plan)}
+            onClick={() => onChange(() => preset.plan)}
           >
             {preset.title}
           </button>
@@ -29,17 +30,13 @@ export function PlanForm({ plan, isRunning, onChange }: PlanFormProps) {
             <span>
               {label} <span class="note">{note}</span>
             </span>
-            <input
-              type="number"
+            <NumberInput
+              value={plan[name]}
               min={min}
               max={max}
               step={step}
-              value={plan[name]}
-              onChange={(event) => {
-                const value = event.currentTarget.valueAsNumber;
-                const bounded = Math.min(max, Math.max(min, Number.isNaN(value) ? min : value));
-                onChange({ ...plan, [name]: bounded });
-              }}
+              whenEmpty={min}
+              onChange={(value) => onChange((now) => ({ ...now, [name]: value }))}
             />
           </label>
         ))}

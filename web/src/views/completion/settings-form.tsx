@@ -1,8 +1,9 @@
+import { NumberInput } from '../../components/number-input.tsx';
 import { DEFAULT_PAD, type PadSettings } from './pad-settings.ts';
 
 interface SettingsFormProps {
   readonly settings: PadSettings;
-  readonly onChange: (settings: PadSettings) => void;
+  readonly onChange: (change: (settings: PadSettings) => PadSettings) => void;
 }
 
 const NUMBERS = [
@@ -13,7 +14,7 @@ const NUMBERS = [
 ] as const;
 
 export function SettingsForm({ settings, onChange }: SettingsFormProps) {
-  const set = (change: Partial<PadSettings>) => onChange({ ...settings, ...change });
+  const set = (change: Partial<PadSettings>) => onChange((now) => ({ ...now, ...change }));
   return (
     <section aria-labelledby="pad-settings">
       <h2 id="pad-settings">How it goes on</h2>
@@ -21,17 +22,13 @@ export function SettingsForm({ settings, onChange }: SettingsFormProps) {
         {NUMBERS.map(({ name, label, min, max, step }) => (
           <label key={name} class="field">
             {label}
-            <input
-              type="number"
+            <NumberInput
+              value={settings[name]}
               min={min}
               max={max}
               step={step}
-              value={settings[name]}
-              onChange={(event) => {
-                const value = event.currentTarget.valueAsNumber;
-                const isGiven = !Number.isNaN(value);
-                set({ [name]: isGiven ? Math.min(max, Math.max(min, value)) : DEFAULT_PAD[name] });
-              }}
+              whenEmpty={DEFAULT_PAD[name]}
+              onChange={(value) => set({ [name]: value })}
             />
           </label>
         ))}
