@@ -19,5 +19,5 @@ const options = ['--isolation=chroot', '--format=docker', '--layers', '--pull=fa
 for (const [root, name] of Object.entries(IMAGES)) {
   buildah(env, 'bud', ...options, `--build-arg=ROOT=${root}`, `--tag=${name}`, '.');
 }
-// Layers that no image has any more.
-buildah(env, 'rmi', '--prune');
+// Layers that no image has any more, with containers that a test which was killed has left.
+buildah(env, 'rmi', '--prune', '--force');
