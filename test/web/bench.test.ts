@@ -38,7 +38,9 @@ describe('without keys', () => {
     await page.getByRole('heading', { name: 'Report' }).waitFor();
     const tile = (label: string) => page.locator('.tiles > div').filter({ hasText: label });
     expect(await tile('Completed').locator('dd').innerText()).toBe('6 of 6');
-    expect(await tile('Output throughput').locator('dd').innerText()).toMatch(/^[\d.,]+ tokens\/s$/);
+    expect(await tile('Output throughput').locator('dd').innerText()).toMatch(
+      /^[\d.,]+ tokens\/s$/,
+    );
     // A tick for each token of each answer.
     const ticks = await page
       .locator('.timeline path.tokens')

@@ -32,7 +32,7 @@ const LINE_HEIGHT = 13;
 /** About that of a character. */
 const CHARACTER_WIDTH = 6;
 
-/** A plot of disks with their names beside them, as a figure with an inline SVG. */
+/** A plot of disks with their names next to them, as a figure with an inline SVG. */
 export function scatterPlot(spec: ScatterSpec): string {
   const { width = 580, height = 360, title, bubbles } = spec;
   const frame = frameOf(width, height);

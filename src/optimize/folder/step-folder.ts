@@ -15,7 +15,7 @@ export function factsPath(path: string): string {
 
 /**
  * The result of a step: a folder with config.json and weights, which is there when the step is done. Until
- * then each finished layer is a file beside it, so that the step can go on after a crash.
+ * then each finished layer is a file next to it, so that the step can go on after a crash.
  */
 export class StepFolder {
   /** Of the result. */
