@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { makeBaseImage } from './base-image.ts';
 import { buildah, IMAGES, storeEnv } from './store.ts';
 
-/** Of the machine, and seen by the build where they are: a registry may be behind a proxy with a certificate of its own. */
+/** Of the machine, and seen by the build at the same paths: a registry may be reached through a proxy with a certificate of its own. */
 const OF_MACHINE = ['/etc/ssl/certs', '/usr/etc/npmrc:/usr/local/etc/npmrc'];
 
 const env = storeEnv();

@@ -1,9 +1,5 @@
 /** The dashboard of keys and service classes: who asks for how much, and who gets what was promised. */
-import { type Dashboard, type Query, rate, SELECTED_SERVER } from './panels.ts';
-
-/** Events a second of a counter that no model has. */
-const serverRate = (metric: string, by: string): string =>
-  `sum by (${by}) (rate(${metric}{${SELECTED_SERVER}}[$__rate_interval]))`;
+import { type Dashboard, type Query, rate, SELECTED_SERVER, serverRate } from './panels.ts';
 
 const REQUESTS = 'chairlift_client_requests_total';
 const TOKENS = 'chairlift_client_tokens_total';

@@ -1,6 +1,13 @@
 /** What the dashboards in deploy/grafana show. */
 import { clients } from './clients.ts';
-import { type Dashboard, quantiles, rate, SELECTED, SELECTED_SERVER } from './panels.ts';
+import {
+  type Dashboard,
+  quantiles,
+  rate,
+  SELECTED,
+  SELECTED_SERVER,
+  serverRate,
+} from './panels.ts';
 
 /** A gauge, summed. */
 const level = (metric: string, by: string, more = ''): string =>
@@ -71,12 +78,7 @@ const overview: Dashboard = {
     {
       title: 'HTTP answers, by status',
       unit: 'reqps',
-      queries: [
-        [
-          `sum by (status) (rate(chairlift_http_requests_total{${SELECTED_SERVER}}[$__rate_interval]))`,
-          '{{status}}',
-        ],
-      ],
+      queries: [[serverRate('chairlift_http_requests_total', 'status'), '{{status}}']],
     },
     {
       title: 'Silence of engines with work',

@@ -33,6 +33,11 @@ export function rate(metric: string, by: string, more = ''): string {
   return `sum by (${by}) (rate(${metric}{${SELECTED}${more}}[$__rate_interval]))`;
 }
 
+/** The same of a counter that no model has. */
+export function serverRate(metric: string, by: string): string {
+  return `sum by (${by}) (rate(${metric}{${SELECTED_SERVER}}[$__rate_interval]))`;
+}
+
 /** p50, p95 and p99 of a histogram. */
 export function quantiles(histogram: string): Query[] {
   return [0.5, 0.95, 0.99].map((quantile) => [

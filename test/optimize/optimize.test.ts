@@ -11,8 +11,15 @@ import type { DecoderConfig } from '../../src/model/huggingface/config.ts';
 import { inspectModelFolder } from '../../src/model/huggingface/model-folder.ts';
 import type { WeightSource } from '../../src/model/huggingface/weights.ts';
 import { openSource } from '../../src/optimize/folder/checkpoint.ts';
-import type { PruneMlp, Rounding, Sparsity, Step } from '../../src/optimize/steps/step.ts';
-import { optimized, SMALL, SMALL_SHAPE } from '../support/optimized.ts';
+import type { Sparsity, Step } from '../../src/optimize/steps/step.ts';
+import {
+  optimized,
+  SMALL,
+  SMALL_SHAPE,
+  PRUNE_MLP,
+  ROUNDING,
+  SPARSITY,
+} from '../support/optimized.ts';
 import { OneText } from '../support/one-text.ts';
 import { referenceLogits } from '../support/reference-llama.ts';
 
@@ -20,16 +27,6 @@ const cacheDirectory = await mkdtemp(join(tmpdir(), 'chairlift-test-'));
 afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 
 const IDS = [3, 141, 59, 26, 53, 58, 97];
-
-const PRUNE_MLP: PruneMlp = { step: 'prune-mlp', share: 0.25, refit: true };
-const SPARSITY: Sparsity = {
-  step: 'sparsity',
-  pattern: 0.5,
-  criterion: 'magnitude',
-  blockSize: 1,
-  refit: false,
-};
-const ROUNDING: Rounding = { step: 'rounding', method: 'nearest', blockSize: 64 };
 
 async function openFolder(path: string) {
   const folder = await inspectModelFolder(path);

@@ -7,21 +7,19 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openSource } from '../../src/optimize/folder/checkpoint.ts';
 import { optimizeModel } from '../../src/optimize/optimize.ts';
-import type { PruneMlp, Rounding, Sparsity, Step } from '../../src/optimize/steps/step.ts';
-import { KILLED_PLAN, optimized, planOf, SMALL } from '../support/optimized.ts';
+import type { Step } from '../../src/optimize/steps/step.ts';
+import {
+  KILLED_PLAN,
+  optimized,
+  planOf,
+  SMALL,
+  PRUNE_MLP,
+  ROUNDING,
+  SPARSITY,
+} from '../support/optimized.ts';
 
 const parent = await mkdtemp(join(tmpdir(), 'chairlift-test-'));
 afterAll(() => rm(parent, { recursive: true, force: true }));
-
-const PRUNE_MLP: PruneMlp = { step: 'prune-mlp', share: 0.25, refit: true };
-const SPARSITY: Sparsity = {
-  step: 'sparsity',
-  pattern: 0.5,
-  criterion: 'magnitude',
-  blockSize: 1,
-  refit: false,
-};
-const ROUNDING: Rounding = { step: 'rounding', method: 'nearest', blockSize: 64 };
 
 describe('refused', () => {
   test.each<[RegExp, Step]>([

@@ -5,7 +5,7 @@ import type { ModelSource } from '../../src/model/build/model-source.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { type OnProgress, optimizeModel } from '../../src/optimize/optimize.ts';
 import type { GivenTexts, OptimizePlan } from '../../src/optimize/plan.ts';
-import type { Step } from '../../src/optimize/steps/step.ts';
+import type { PruneMlp, Rounding, Sparsity, Step } from '../../src/optimize/steps/step.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 /** A small shape with widths that divide well. */
@@ -65,3 +65,13 @@ export const KILLED_PLAN: OptimizePlan = planOf(
     refit: true,
   })),
 );
+
+export const PRUNE_MLP: PruneMlp = { step: 'prune-mlp', share: 0.25, refit: true };
+export const SPARSITY: Sparsity = {
+  step: 'sparsity',
+  pattern: 0.5,
+  criterion: 'magnitude',
+  blockSize: 1,
+  refit: false,
+};
+export const ROUNDING: Rounding = { step: 'rounding', method: 'nearest', blockSize: 64 };

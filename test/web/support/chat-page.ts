@@ -17,7 +17,7 @@ export async function answered(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Send' }).waitFor();
 }
 
-/** Texts of the answers that are shown, without what is beside them. */
+/** Texts of the answers that are shown, without what is next to them. */
 export async function answers(page: Page): Promise<string[]> {
   const texts = page.locator('.answer > .markdown, .answer > .code-block code');
   return (await texts.allInnerTexts()).map((text) => text.trim());

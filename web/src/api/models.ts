@@ -3,6 +3,15 @@ import { computed, signal } from '@preact/signals';
 import { apiKey } from './key.ts';
 import { requestJson } from './request.ts';
 
+export type ModelState =
+  | 'unloaded'
+  | 'downloading'
+  | 'building'
+  | 'loading'
+  | 'ready'
+  | 'draining'
+  | 'failed';
+
 export interface Model {
   readonly id: string;
   /** Longest prompt plus answer in tokens; null where that is not known. */
@@ -10,14 +19,7 @@ export interface Model {
   /** Such as `chat`; null where that is not known. */
   readonly capabilities: readonly string[] | null;
   readonly status: {
-    readonly value:
-      | 'unloaded'
-      | 'downloading'
-      | 'building'
-      | 'loading'
-      | 'ready'
-      | 'draining'
-      | 'failed';
+    readonly value: ModelState;
     /** Why it can't be used. */
     readonly reason?: string;
   };

@@ -1,14 +1,6 @@
 /** What the server tells its operator. */
+import type { ModelState } from './models.ts';
 import { request, requestJson } from './request.ts';
-
-export type ModelState =
-  | 'unloaded'
-  | 'downloading'
-  | 'building'
-  | 'loading'
-  | 'ready'
-  | 'draining'
-  | 'failed';
 
 export interface ModelStatus {
   readonly id: string;
