@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Attack } from '../support/attack.ts';
 import type { Answer, Client } from '../support/client.ts';
+import { toldApart, type Try } from '../support/told-apart.ts';
 
 const inFolder = (folder: string): readonly string[] => ['--batch-dir', join(folder, 'batches')];
 
@@ -65,10 +66,7 @@ export const attacks: readonly Attack[] = [
     async run({ attacker, victim }) {
       const fileId = await idOf(upload(victim, lines(20, 100)));
       const batchId = await idOf(startBatch(victim, fileId));
-      const tries = (
-        file: string,
-        batch: string,
-      ): readonly (readonly [string, string, object?])[] => [
+      const tries = (file: string, batch: string): readonly Try[] => [
         ['GET', `/v1/files/${file}`],
         ['GET', `/v1/files/${file}/content`],
         ['GET', `/v1/batches/${batch}`],
@@ -78,17 +76,9 @@ export const attacks: readonly Attack[] = [
       ];
       const never = (id: string) => id.slice(0, -4) + (id.endsWith('0000') ? '1111' : '0000');
       const invented = tries(never(fileId), never(batchId));
-      const breaches: string[] = [];
-      for (const [index, [method, path, body]] of tries(fileId, batchId).entries()) {
-        const answer = await attacker.send(path, { method, body });
-        const [, otherPath = '', otherBody] = invented[index] ?? [];
-        const other = await attacker.send(otherPath, { method, body: otherBody });
-        const ownWords = (text: string) =>
-          text.replaceAll(/(file|batch)[-_][\w-]+/g, 'ID').replaceAll(/"created_at":\d+/g, '');
-        if (answer.status === other.status && ownWords(answer.text) === ownWords(other.text))
-          continue;
-        breaches.push(`${method} ${path}: ${answer.status} ${answer.text}`.slice(0, 200));
-      }
+      const neutral = (text: string) =>
+        text.replaceAll(/(file|batch)[-_][\w-]+/g, 'ID').replaceAll(/"created_at":\d+/g, '');
+      const breaches = await toldApart(attacker, tries(fileId, batchId), invented, neutral);
       for (const path of ['/v1/files', '/v1/batches']) {
         const { text } = await attacker.send(path);
         if (text.includes(fileId) || text.includes(batchId)) breaches.push(`${path} lists it`);

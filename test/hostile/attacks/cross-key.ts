@@ -1,6 +1,7 @@
 /** One key after what another key made. */
 import type { Attack } from '../support/attack.ts';
-import type { Answer, Client } from '../support/client.ts';
+import type { Client } from '../support/client.ts';
+import { toldApart, type Try } from '../support/told-apart.ts';
 
 const SECRET = 'The password of the vault is sesame.';
 
@@ -16,11 +17,6 @@ async function makeConversation(victim: Client, fields: object = {}): Promise<st
   return (JSON.parse(text) as Made).id;
 }
 
-/** Nothing of an id in it: what was never there is answered the same. */
-function withoutId(answer: Answer, id: string): string {
-  return `${answer.status} ${answer.text.replaceAll(id, 'ID')}`;
-}
-
 export const attacks: readonly Attack[] = [
   {
     name: 'reads, continues, cancels and deletes a response by its id',
@@ -28,26 +24,19 @@ export const attacks: readonly Attack[] = [
     async run({ attacker, victim }) {
       const id = await makeConversation(victim);
       const never = id.replaceAll(/[0-9a-f]/g, (digit) => (digit === '0' ? '1' : '0'));
-      const breaches: string[] = [];
       const follow = { input: 'What is the password?', max_output_tokens: 16 };
-      const tries = (of: string): readonly (readonly [string, string, object?])[] => [
+      const tries = (of: string): readonly Try[] => [
         ['GET', `/v1/responses/${of}`],
         ['GET', `/v1/responses/${of}/input_items`],
         ['POST', `/v1/responses/${of}/cancel`],
         ['POST', '/v1/responses', { ...follow, previous_response_id: of }],
         ['DELETE', `/v1/responses/${of}`],
       ];
-      const invented = tries(never);
-      for (const [index, [method, path, body]] of tries(id).entries()) {
-        const answer = await attacker.send(path, { method, body });
-        const [, otherPath = '', otherBody] = invented[index] ?? [];
-        const other = await attacker.send(otherPath, { method, body: otherBody });
-        if (withoutId(answer, id) === withoutId(other, never)) continue;
-        breaches.push(`${method} ${path.replace(id, ':id')}: ${answer.status} ${answer.text}`);
-      }
+      const withoutId = (text: string) => text.replaceAll(id, 'ID').replaceAll(never, 'ID');
+      const breaches = await toldApart(attacker, tries(id), tries(never), withoutId);
       const still = await victim.send(`/v1/responses/${id}`);
       if (still.status !== 200) breaches.push(`the response is gone: ${still.status}`);
-      return breaches.map((breach) => breach.slice(0, 200));
+      return breaches;
     },
   },
   {
