@@ -4,7 +4,7 @@
  *
  * CHAIRLIFT_TWO_KEYS_SECONDS is for how long, 20 if not set.
  */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import { KEYS } from './support/attack.ts';
@@ -22,14 +22,15 @@ const FLAGS = ['--threads=1', '--max-num-seqs=4', '--max-queue=32'];
 let server: ServerProcess;
 let remove: () => Promise<void>;
 
-beforeAll(async () => {
+// A try finds nothing of the one before.
+beforeEach(async () => {
   const cache = await temporaryCache();
   remove = cache.remove;
   const keys = `--api-key=${Object.values(KEYS).join(',')}`;
   server = await startServer([...FLAGS, keys], cache.env);
 });
 
-afterAll(async () => {
+afterEach(async () => {
   await server.stop();
   await remove();
 });
@@ -46,7 +47,7 @@ it('keeps two keys apart, and shares out the tokens fairly', async () => {
   for (const [name, tally] of Object.entries({ anna, bert })) {
     const { tokens, served, refused, looks, leaks } = tally;
     console.log(
-      `${name}: ${tokens} tokens in ${served} answers, ${refused} refused; looked ${looks} times, ${leaks.length} leaks`,
+      `${name}: ${tokens} tokens in ${served} answers, ${refused} refused; looked ${looks} times, ${leaks.length} leaks ${leaks.join('; ')}`,
     );
   }
   expect(anna.looks + bert.looks).toBeGreaterThan(10);

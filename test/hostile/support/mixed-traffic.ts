@@ -12,7 +12,7 @@ export interface Belongings {
 }
 
 export interface Tally {
-  /** Tokens that were generated for it. */
+  /** Tokens of its prompts and of the answers to them, by which places are shared out. */
   tokens: number;
   /** Requests that were served. */
   served: number;
@@ -26,8 +26,7 @@ export interface Tally {
 interface Answer {
   readonly id: string;
   readonly usage?: {
-    readonly completion_tokens?: number;
-    readonly output_tokens?: number;
+    readonly total_tokens?: number;
     readonly prompt_tokens_details?: { readonly cached_tokens?: number };
   };
 }
@@ -67,6 +66,7 @@ class Visitor {
   readonly #mine: Belongings;
   readonly #others: Belongings;
   readonly #tally: Tally;
+  #isLooking = false;
   #hasLooked = false;
 
   constructor(client: Client, name: string, mine: Belongings, others: Belongings, tally: Tally) {
@@ -136,18 +136,26 @@ class Visitor {
     const answer = await this.#client.try('/v1/responses', { body });
     this.#tally.looks++;
     if (answer?.status !== 200) return;
-    const { id: made } = JSON.parse(answer.text) as Answer;
+    const { id: made } = this.#count(answer.text);
     const items = await this.#client.try(`/v1/responses/${made}/input_items`);
     this.#note(items?.text ?? '', 'an item');
   }
 
   /** Whether the other's prompt is in the cache: by its tokens that are found there. */
   async #lookIntoCache(): Promise<void> {
+    // Of two looks at once one would find what the other has computed so far.
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    await this.#lookOnce();
+    this.#isLooking = false;
+  }
+
+  async #lookOnce(): Promise<void> {
     const body = { prompt: this.#others.prompt, max_tokens: 1 };
     const answer = await this.#client.try('/v1/completions', { body });
     this.#tally.looks++;
     if (answer?.status !== 200) return;
-    const { usage } = JSON.parse(answer.text) as Answer;
+    const { usage } = this.#count(answer.text);
     // It has asked for this itself before, and finds that; the first time it must find nothing.
     const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0;
     if (!this.#hasLooked && cached > 0) {
@@ -177,9 +185,13 @@ class Visitor {
       await sleep(RETRY_AFTER_MS);
       return null;
     }
-    const parsed = JSON.parse(answer.text) as Answer;
     this.#tally.served++;
-    this.#tally.tokens += parsed.usage?.completion_tokens ?? parsed.usage?.output_tokens ?? 0;
-    return parsed;
+    return this.#count(answer.text);
+  }
+
+  #count(text: string): Answer {
+    const answer = JSON.parse(text) as Answer;
+    this.#tally.tokens += answer.usage?.total_tokens ?? 0;
+    return answer;
   }
 }
