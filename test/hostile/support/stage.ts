@@ -24,10 +24,8 @@ export interface Outcome {
 /** One thread for the model, and a cache that holds what the attacks ask for and no more. */
 const FLAGS = ['--threads=1', '--kv-cache-memory=128m', '--shutdown-timeout=1'];
 
-/** The first texts warm up what computes them, and count for nothing. */
-const WARM_UP_MS = 1500;
 /** In which the victim's stream is seen undisturbed, over a text or two. */
-const BEFORE_MS = 3000;
+const BEFORE_MS = 1500;
 /** What an attack leaves to be worked off shows within this. */
 const AFTER_MS = 1000;
 const STOP_MS = 5000;
@@ -42,7 +40,7 @@ export async function mount(file: URL, attack: Attack, env: NodeJS.ProcessEnv): 
   const [front, engine] = [server.child.pid ?? 0, engineOf(server)];
   const watch = new Watch(server.url, hasKeys, [front, engine]);
   try {
-    await sleep(WARM_UP_MS);
+    // The first text warms up what computes it, and counts for nothing.
     await watch.take();
     await sleep(BEFORE_MS);
     const before = await watch.take();
