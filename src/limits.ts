@@ -87,6 +87,8 @@ export const LIMITS = {
    * (--tokenizer-pool-size).
    */
   promptCharactersAtOnce: 512,
+  /** Texts of more characters are made one at a time: a thread may take 300 bytes for each. */
+  promptCharactersInTurn: 131_072,
   /** Milliseconds that a thread may spend on one prompt. */
   promptMs: 10_000,
   /** Heap of such a thread, in megabytes. */

@@ -21,6 +21,7 @@ export class TokenizePool {
       maxThreads,
       heapMb: LIMITS.promptThreadMb,
       deadlineMs: LIMITS.promptMs,
+      largeCost: LIMITS.promptCharactersInTurn,
     });
   }
 

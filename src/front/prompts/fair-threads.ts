@@ -25,17 +25,21 @@ export class ThreadError extends Error {
 export interface FairThreadsOptions extends ThreadPoolOptions {
   /** Milliseconds that a task may run; its wait for a thread does not count. */
   readonly deadlineMs: number;
+  /** Tasks that cost more are large. */
+  readonly largeCost: number;
 }
 
 /**
  * Threads that clients use in turns. If there are several threads, one client has all but one at
- * most, so that the next client's task begins at once. A task that runs too long, or whose caller
- * is gone, ends together with its thread, and another thread takes its place.
+ * most, so that the next client's task begins at once. Large tasks run one at a time, whosever they
+ * are: each may take hundreds of megabytes. A task that runs too long, or whose caller is gone, ends
+ * together with its thread, and another thread takes its place.
  */
 export class FairThreads<Task, Result> {
   readonly #pool: Piscina<Task, Result>;
   readonly #options: FairThreadsOptions;
   readonly #queue: PQueue<FairQueue, FairQueueOptions>;
+  readonly #largeOnes = new PQueue({ concurrency: 1, queueClass: FairQueue });
   /** By client, of which there are as many as keys: its tasks that are in the queue or run. */
   readonly #lanes = new Map<string, PQueue>();
   readonly #tasksPerClient: number;
@@ -57,14 +61,14 @@ export class FairThreads<Task, Result> {
   async run(task: Task, { client, signal: callerSignal }: Caller, cost: number): Promise<Result> {
     const signal = AbortSignal.any([callerSignal, this.#closed.signal]);
     signal.throwIfAborted();
-    const queued = () => {
-      // By its id the queue takes an aborted task out.
-      const id = String(this.#nextId++);
-      return this.#queue.add(() => this.#start(task, signal), { signal, id, client, cost });
-    };
+    // By its id a queue takes an aborted task out.
+    const place = { signal, id: String(this.#nextId++), client, cost };
+    const queued = () => this.#queue.add(() => this.#start(task, signal), place);
+    const isLarge = cost > this.#options.largeCost;
+    const inTurn = isLarge ? () => this.#largeOnes.add(queued, place) : queued;
     // Without keys there is one client, which may have every thread.
-    if (client === '') return await queued();
-    return await this.#laneOf(client).add(queued, { signal });
+    if (client === '') return await inTurn();
+    return await this.#laneOf(client).add(inTurn, { signal });
   }
 
   /** Ends the threads; running and waiting tasks fail. */

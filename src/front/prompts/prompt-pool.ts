@@ -30,6 +30,7 @@ export class PromptPool {
       ...threads,
       heapMb: LIMITS.promptThreadMb,
       deadlineMs,
+      largeCost: LIMITS.promptCharactersInTurn,
     });
   }
 

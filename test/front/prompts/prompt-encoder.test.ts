@@ -183,6 +183,21 @@ describe('prompts from threads', () => {
     pool.close();
   }, 60_000);
 
+  it('run one at a time when they are large, whosever they are', async () => {
+    const pool = new PromptPool(SOURCE, { maxThreads: 2 });
+    const gone = new AbortController();
+    const large = ['', 'a', 'b'].map((client) =>
+      pool.run(long(SLOW), { client, signal: gone.signal }).catch((error: unknown) => error),
+    );
+    const small = pool.run(long(), { client: 'c', signal: never });
+    const first = await Promise.race([small, ...large]);
+    expect(first).toEqual([{ text: '', tokenIds: tokensOf(LONG) }]);
+    const reason = new Error('gone');
+    gone.abort(reason);
+    expect(await Promise.all(large)).toEqual(large.map(() => reason));
+    pool.close();
+  }, 60_000);
+
   it('fail with their thread, alone', async () => {
     const folder = join(await temporaryDirectory(), 'model');
     const pool = new PromptPool({ ...SOURCE, folder }, { maxThreads: 1 });
