@@ -77,12 +77,12 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
-    name: '400 prompts of 1,200 tokens computed ahead, and half of the clients leave',
+    name: '200 prompts of 1,200 tokens computed ahead, and half of the clients leave',
     hasKeys: true,
     maxWaitMs: 2000,
     async run({ attacker }) {
       const leaving = AbortSignal.timeout(500);
-      const asked = Array.from({ length: 400 }, (_, at) =>
+      const asked = Array.from({ length: 200 }, (_, at) =>
         attacker.try('/v1/prefetch', {
           body: { prompt: longPrompt(at) },
           ...(at % 2 === 0 ? { signal: leaving } : {}),
@@ -90,7 +90,7 @@ export const attacks: readonly Attack[] = [
       );
       const answers = await Promise.all(asked);
       const refused = answers.filter((answer) => answer?.status === 429).length;
-      return refused === 0 ? ['none of 400 at once was refused'] : [];
+      return refused === 0 ? ['none of 200 at once was refused'] : [];
     },
   },
   {
@@ -108,14 +108,14 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
-    name: '100 conversations whose next turns are computed ahead',
+    name: '40 conversations whose next turns are computed ahead',
     flags: ['--prefetch-next-turn'],
     hasKeys: true,
     maxWaitMs: 2000,
     async run({ attacker }) {
       const content = longPrompt(1);
       const lanes = Array.from({ length: 4 }, async (_, lane) => {
-        for (let count = 0; count < 25; count++) {
+        for (let count = 0; count < 10; count++) {
           const messages = [{ role: 'user', content: `${lane} ${count} ${content}` }];
           await attacker.try('/v1/chat/completions', { body: { messages, max_tokens: 8 } });
         }

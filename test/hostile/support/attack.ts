@@ -24,7 +24,7 @@ export interface Attack {
   run(target: Target): Promise<readonly string[] | void>;
 }
 
-export const MAX_ATTACK_MS = 30_000;
+export const MAX_ATTACK_MS = 60_000;
 
 /** The keys of servers that have keys. */
 export const KEYS = { attacker: 'key-of-the-attacker', victim: 'key-of-the-victim' } as const;
