@@ -9,6 +9,13 @@ const STORE = join(defaultCacheDirectory(), 'containers');
 /** Images of the Dockerfile, by what they start from. */
 export const IMAGES = { base: 'localhost/chairlift:latest', bones: 'localhost/chairlift:bones' };
 
+/** What runc of Debian 12 can set where it runs in a container itself; and no network of its own. */
+export const RUN_OPTIONS = [
+  '--ulimit=nofile=1024:1024',
+  '--ulimit=nproc=1024:1024',
+  '--network=host',
+];
+
 /** What is not installed of what images are built and run with. */
 export function missingPrograms(): string[] {
   return ['buildah', 'podman', 'runc'].filter(

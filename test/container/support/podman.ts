@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { freePorts } from '../../support/free-ports.ts';
 import { until } from '../../support/processes.ts';
-import { storeEnv } from '../../../scripts/container/store.ts';
+import { RUN_OPTIONS, storeEnv } from '../../../scripts/container/store.ts';
 
 const env = storeEnv();
 
@@ -13,11 +13,8 @@ export function podman(...args: readonly string[]): string {
 
 /** What a program prints in a container of its own. */
 export function printed(image: string, ...command: readonly string[]): string {
-  return podman('--runtime', 'runc', 'run', '--rm', ...LIMITS, image, ...command).trim();
+  return podman('--runtime', 'runc', 'run', '--rm', ...RUN_OPTIONS, image, ...command).trim();
 }
-
-/** What runc of Debian 12 can set where it runs in a container itself; and no network of its own. */
-const LIMITS = ['--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024', '--network=host'];
 
 export class Container {
   readonly #id: string;
@@ -37,7 +34,7 @@ export class Container {
     const [port = 0] = await freePorts(1);
     const set = Object.entries({ PORT: String(port), CHAIRLIFT_HOST: '127.0.0.1', ...environment });
     const flags = set.map(([name, value]) => `--env=${name}=${value}`);
-    const run = ['run', '--detach', '--init', ...LIMITS, ...flags, ...options, image];
+    const run = ['run', '--detach', '--init', ...RUN_OPTIONS, ...flags, ...options, image];
     const container = new Container(podman('--runtime', 'runc', ...run).trim(), port);
     try {
       await until(() => container.#isReady(), 60_000, 'the start of the container');
