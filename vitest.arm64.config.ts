@@ -22,5 +22,7 @@ export default defineConfig({
     env: { CHAIRLIFT_THREADS: '1' },
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 20_000 } },
+    setupFiles: ['./test/support/patience.ts'],
   },
 });

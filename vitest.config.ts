@@ -33,6 +33,8 @@ export default defineConfig({
     // For what hangs: how long a test takes says little on a machine with other work.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
+    setupFiles: ['./test/support/patience.ts'],
     // `npm run coverage`. Servers and engines in processes of their own, and threads, do not count.
     coverage: {
       include: ['src/**/*.ts'],

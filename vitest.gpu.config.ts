@@ -13,5 +13,7 @@ export default defineConfig({
     env: { CHAIRLIFT_THREADS: '1' },
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
+    setupFiles: ['./test/support/patience.ts'],
   },
 });

@@ -9,6 +9,8 @@ export default defineConfig({
     globalSetup: './test/hostile/support/table.ts',
     testTimeout: 180_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
+    setupFiles: ['./test/support/patience.ts'],
     // A machine with other work may stall by itself; an attack that works, works twice.
     retry: 2,
   },

@@ -9,5 +9,7 @@ export default defineConfig({
     env: { CHAIRLIFT_THREADS: '2' },
     testTimeout: 600_000,
     hookTimeout: 600_000,
+    expect: { poll: { timeout: 20_000 } },
+    setupFiles: ['./test/support/patience.ts'],
   },
 });

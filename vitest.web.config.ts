@@ -17,8 +17,8 @@ export default defineConfig({
     fileParallelism: false,
     env: { CHAIRLIFT_THREADS: '1' },
     testTimeout: 60_000,
-    // Other work may have the machine.
-    expect: { poll: { timeout: 20_000 } },
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
+    setupFiles: ['./test/support/patience.ts'],
   },
 });

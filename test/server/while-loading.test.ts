@@ -6,7 +6,7 @@ import { MODEL, useServers } from './support/test-server.ts';
 
 const server = useServers();
 
-const LOAD_MS = 300;
+const LOAD_MS = 500;
 const SLOW = { loadMs: LOAD_MS };
 
 function slowServer(flags: Record<string, string | number> = SLOW) {

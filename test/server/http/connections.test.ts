@@ -218,7 +218,8 @@ test('a body that drips in is cut when its time is over', async () => {
 });
 
 test('generation is no part of the time for a request to arrive', async () => {
-  const target = await server({ ...slow, connections: hasty });
+  const connections = { headMs: 1000, receiveMs: 1000 };
+  const target = await server({ script: babbles, engine: { delayMs: 15 }, connections });
   const response = await post(target, '/v1/completions', { ...endless, max_tokens: 120 });
   expect(await response.text()).toContain('[DONE]');
 });
