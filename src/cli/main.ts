@@ -4,6 +4,7 @@ import { TokenizerError } from '../front/text/tokenizer-files.ts';
 import { EngineError } from '../front/engine-process/engine-contract.ts';
 import { InvalidRequestError } from '../front/invalid-request.ts';
 import { EvalFileError } from '../eval/eval-file.ts';
+import { FolderTakenError } from '../files/folder-lock.ts';
 import { UntrustedPathError } from '../files/untrusted-path.ts';
 import { ModelError } from '../model/model-error.ts';
 import { ApiKeyFileError } from '../server/auth/api-key-file.ts';
@@ -33,6 +34,7 @@ import { packageVersion } from './version.ts';
 const EXPECTED_ERRORS = [
   ModelError,
   UntrustedPathError,
+  FolderTakenError,
   TokenizerError,
   ListenError,
   EngineError,

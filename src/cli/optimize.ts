@@ -13,6 +13,7 @@ import { inspectModelFolder } from '../model/huggingface/model-folder.ts';
 import { WorkFolder } from '../optimize/folder/work-folder.ts';
 import type { OnProgress, OptimizationReport } from '../optimize/optimize.ts';
 import type { GivenTexts } from '../optimize/plan.ts';
+import { OWN_DATA } from './eval-data.ts';
 import { type ChosenModel, chooseModel } from './model-source.ts';
 import { StepFlags } from './optimize-steps.ts';
 import { addOptions, readOptions } from './options.ts';
@@ -20,9 +21,6 @@ import { formatCount, table } from './text-format.ts';
 import { UsageError } from './usage-error.ts';
 
 const NAMES = ['model', 'randomWeights', 'threads'] as const;
-
-/** Evaluation data that comes with a model. */
-const OWN_DATA = 'eval.jsonl';
 
 const ownOptions = z.object({
   out: z.string().min(1),

@@ -2,6 +2,7 @@ import { copyFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileExists } from '../model/build/file-exists.ts';
 import { prepareModel } from '../model/build/prepare-model.ts';
+import type { DecoderConfig } from '../model/huggingface/config.ts';
 import { readJson } from '../model/huggingface/json-file.ts';
 import { SINGLE_FILE } from '../model/huggingface/safetensors.ts';
 import { LayerwiseDecoder } from './calibration/layerwise-decoder.ts';
@@ -57,9 +58,14 @@ export async function optimizeModel(
   result: string,
   onProgress: OnProgress,
 ): Promise<OptimizationReport> {
-  const work = await WorkFolder.open(result, planKey(plan));
+  // What is refused is refused before anything is made.
+  const source = await openSource(plan.source);
+  const work = await WorkFolder.open(result, planKey(plan)).catch(async (error: unknown) => {
+    await source.weights.close();
+    throw error;
+  });
   try {
-    return await new Optimization(plan, work, onProgress).run(result);
+    return await new Optimization(plan, work, onProgress).run(source, result);
   } catch (error) {
     // The same plan would fail again.
     if (error instanceof StepError) await work.remove();
@@ -67,6 +73,11 @@ export async function optimizeModel(
   } finally {
     work.close();
   }
+}
+
+interface HowToWrite {
+  readonly config: DecoderConfig;
+  readonly seed: number;
 }
 
 class Optimization {
@@ -80,12 +91,15 @@ class Optimization {
     this.#onProgress = onProgress;
   }
 
-  async run(result: string): Promise<OptimizationReport> {
+  /** @param original closed afterwards */
+  async run(original: Checkpoint, result: string): Promise<OptimizationReport> {
     const { seed, steps, identity, calibration, evaluation } = this.#plan;
-    const texts = await this.#texts('calibration', calibration, seed);
-    const measured = await this.#texts('evaluation', evaluation, seed + EVALUATION_SEED);
-    let source = await openSource(this.#plan.source);
+    const { config } = original;
+    let source = original;
     try {
+      const texts = await this.#texts('calibration', calibration, { config, seed });
+      const other = { config, seed: seed + EVALUATION_SEED };
+      const measured = await this.#texts('evaluation', evaluation, other);
       const before = await this.#measure('before', source, measured);
       const facts: unknown[] = [];
       for (const [index, step] of steps.entries()) {
@@ -124,12 +138,11 @@ class Optimization {
   }
 
   /** Texts as they were picked or written before a crash, else new ones. */
-  async #texts(name: string, given: GivenTexts | null, seed: number): Promise<Int32Array[]> {
-    const texts = await this.#work.once(name, async () =>
-      (given === null ? await this.#ownTexts(name, seed) : this.#pick(given, seed)).map((text) =>
-        Array.from(text),
-      ),
-    );
+  async #texts(name: string, given: GivenTexts | null, how: HowToWrite): Promise<Int32Array[]> {
+    const texts = await this.#work.once(name, async () => {
+      const found = given ? this.#pick(given, how.seed) : await this.#ownTexts(name, how);
+      return found.map((text) => Array.from(text));
+    });
     return texts.map((text) => Int32Array.from(text));
   }
 
@@ -138,12 +151,10 @@ class Optimization {
     return pickTexts(texts, { length: TEXT_LENGTH, numTokens, seed });
   }
 
-  async #ownTexts(name: string, seed: number): Promise<Int32Array[]> {
+  async #ownTexts(name: string, { config, seed }: HowToWrite): Promise<Int32Array[]> {
     const { source, numTokens, threads } = this.#plan;
     const cacheDirectory = this.#work.scratch;
     const model = await prepareModel(source, { precision: 'fp32', cacheDirectory });
-    const { config, weights } = await openSource(source);
-    await weights.close();
     const length = Math.min(TEXT_LENGTH, config.maxPositionEmbeddings);
     const { bosTokenId } = config;
     const numTexts = Math.ceil(numTokens / length);

@@ -46,6 +46,14 @@ describe('refused', () => {
     const open = (path: string) => openSource({ kind: 'folder', path });
     const { path } = await optimized(SMALL, [ROUNDING]);
     await expect(open(path)).rejects.toThrow(/quantized already \(compressed-tensors\)/);
+    // Before the model has written texts, and nothing is left.
+    const folder = await mkdtemp(join(parent, 'refused-'));
+    const plan = planOf({ kind: 'folder', path }, [PRUNE_MLP], { calibration: null });
+    const done: string[] = [];
+    const making = optimizeModel(plan, join(folder, 'result'), (what) => done.push(what));
+    await expect(making).rejects.toThrow(/quantized already/);
+    expect(done).toEqual([]);
+    expect(await readdir(folder)).toEqual([]);
     await expect(open('test/fixtures/families/smolvlm')).rejects.toThrow(/more than text/);
     await expect(open('test/exports/genai')).rejects.toThrow(/ONNX export/);
     await expect(open('test/fixtures/families/mixtral')).rejects.toThrow(/has experts/);

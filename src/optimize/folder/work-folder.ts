@@ -20,7 +20,7 @@ export class WorkFolder {
 
   /**
    * @param key of the plan
-   * @throws {Error} if another process is at work there
+   * @throws {FolderTakenError} if another process is at work there
    */
   static async open(result: string, key: string): Promise<WorkFolder> {
     const path = `${result}.optimizing`;

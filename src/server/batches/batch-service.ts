@@ -53,7 +53,7 @@ export class BatchService {
 
   /**
    * Reads what is in the folder; nothing runs before `start`.
-   * @throws Error if another process has the folder, or it can't be read
+   * @throws FolderTakenError if another process has the folder; Error if it can't be read
    */
   static async open(options: BatchServiceOptions): Promise<BatchService> {
     const { folder, maxBytes, now = unixTime } = options;
