@@ -1,6 +1,6 @@
 import { escapeHtml } from './escape.ts';
 import { type Frame, frameOf, grid, axisLabels, round } from './frame.ts';
-import { linearScale, logScale, rangeScale } from './scale.ts';
+import { formatTick, linearScale, logScale, rangeScale } from './scale.ts';
 
 /** A disk: its place tells two values, its area a third one. */
 export interface Bubble {
@@ -20,6 +20,8 @@ export interface ScatterSpec {
   readonly yLabel: string;
   readonly bubbles: readonly Bubble[];
   readonly xScale?: 'linear' | 'log';
+  /** Values of y far above all others are drawn at the top, with the value in their label. */
+  readonly clipsTop?: boolean;
   readonly width?: number;
   readonly height?: number;
 }
@@ -27,6 +29,8 @@ export interface ScatterSpec {
 /** Of the largest disk, in pixels; no disk is smaller than `LEAST_RADIUS`. */
 const MOST_RADIUS = 22;
 const LEAST_RADIUS = 3;
+/** Of an axis, what is too little for all values but the largest. */
+const LEAST_SPAN = 0.1;
 /** Between the lines of labels. */
 const LINE_HEIGHT = 13;
 /** About that of a character. */
@@ -34,11 +38,13 @@ const CHARACTER_WIDTH = 6;
 
 /** A plot of disks with their names next to them, as a figure with an inline SVG. */
 export function scatterPlot(spec: ScatterSpec): string {
-  const { width = 580, height = 360, title, bubbles } = spec;
+  const { width = 580, height = 360, title, bubbles, clipsTop = false } = spec;
   const frame = frameOf(width, height);
   const x = xScaleOf(spec, frame);
+  const values = bubbles.map((bubble) => bubble.y);
+  const most = clipsTop ? mostShown(values) : Math.max(...values);
   const y = rangeScale(
-    bubbles.map((bubble) => bubble.y),
+    values.filter((value) => value <= most),
     [frame.bottom - MOST_RADIUS, frame.top + MOST_RADIUS],
   );
   const mostArea = Math.max(...bubbles.map(({ area }) => area));
@@ -47,8 +53,9 @@ export function scatterPlot(spec: ScatterSpec): string {
     .toSorted((a, b) => b.area - a.area)
     .map((bubble) => ({
       bubble,
+      isClipped: bubble.y > most,
       x: round(x.at(bubble.x)),
-      y: round(y.at(bubble.y)),
+      y: bubble.y > most ? frame.top : round(y.at(bubble.y)),
       radius: round(Math.max(LEAST_RADIUS, MOST_RADIUS * Math.sqrt(bubble.area / mostArea))),
     }));
   const svg = [
@@ -56,7 +63,7 @@ export function scatterPlot(spec: ScatterSpec): string {
     grid(x, y, frame),
     axisLabels(spec, frame, height),
     ...places.map((place) => disk(place)),
-    ...placeLabels(places, frame).map(({ place, ...at }) => labelAt(place.bubble.label, at)),
+    ...placeLabels(places, frame).map(({ place, ...at }) => labelAt(labelOf(place), at)),
     '</svg>',
   ].join('\n');
   return `<figure><figcaption>${escapeHtml(title)}</figcaption>${svg}</figure>`;
@@ -64,6 +71,7 @@ export function scatterPlot(spec: ScatterSpec): string {
 
 interface Place {
   readonly bubble: Bubble;
+  readonly isClipped: boolean;
   readonly x: number;
   readonly y: number;
   readonly radius: number;
@@ -84,6 +92,24 @@ function xScaleOf({ bubbles, xScale = 'linear' }: ScatterSpec, { left, right }: 
   return logScale(Math.min(...values) / 1.3, most * 1.3, [left, right]);
 }
 
+/**
+ * The largest of the values that an axis should reach: without those that leave the others a tenth of it,
+ * as long as that is a third of them at most.
+ */
+export function mostShown(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const span = (count: number) => (sorted[count - 1] ?? 0) - (sorted[0] ?? 0);
+  let shown = sorted.length;
+  for (let count = shown - 1; count >= (2 / 3) * sorted.length; count--) {
+    if (span(count) <= LEAST_SPAN * span(shown)) shown = count;
+  }
+  return sorted[shown - 1] ?? 0;
+}
+
+function labelOf({ bubble, isClipped }: Place): string {
+  return isClipped ? `${bubble.label}: ${formatTick(bubble.y)} \u2191` : bubble.label;
+}
+
 function disk({ bubble, x, y, radius }: Place): string {
   const kind = bubble.isHollow === true ? 'disk hollow' : 'disk';
   const tip = escapeHtml(`${bubble.label}: ${bubble.tip}`);
@@ -94,7 +120,7 @@ function disk({ bubble, x, y, radius }: Place): string {
 function placeLabels(places: readonly Place[], { right }: Frame): LabelPlace[] {
   const labels: (LabelPlace & { readonly from: number; readonly to: number })[] = [];
   for (const place of places.toSorted((a, b) => a.y - b.y)) {
-    const length = place.bubble.label.length * CHARACTER_WIDTH;
+    const length = labelOf(place).length * CHARACTER_WIDTH;
     const isLeft = place.x + place.radius + 4 + length > right;
     const x = round(isLeft ? place.x - place.radius - 4 : place.x + place.radius + 4);
     const [from, to] = isLeft ? [x - length, x] : [x, x + length];

@@ -24,27 +24,41 @@ export function comparisonHtml(comparison: Comparison): string {
 /** Accuracy against speed, by perplexity and by tasks: disks whose area is the size of the file. */
 function accuracyPlots(comparison: Comparison): string[] {
   return [
-    plot(comparison, 'Perplexity (lower is better)', ({ perplexity }) => perplexity),
-    plot(comparison, 'Tasks solved, %', ({ tasks }) => {
-      const cases = tasks.reduce((sum, task) => sum + task.cases, 0);
-      return cases === 0
-        ? null
-        : (100 * tasks.reduce((sum, { correct }) => sum + correct, 0)) / cases;
+    plot(comparison, {
+      yLabel: 'Perplexity (lower is better)',
+      // A variant that is of no use must not press all others together.
+      clipsTop: true,
+      accuracyOf: ({ perplexity }) => perplexity,
+    }),
+    plot(comparison, {
+      yLabel: 'Tasks solved, %',
+      clipsTop: false,
+      accuracyOf: ({ tasks }) => {
+        const cases = tasks.reduce((sum, task) => sum + task.cases, 0);
+        return cases === 0
+          ? null
+          : (100 * tasks.reduce((sum, { correct }) => sum + correct, 0)) / cases;
+      },
     }),
   ].flatMap((each) => each ?? []);
+}
+
+interface AccuracyPlot {
+  readonly yLabel: string;
+  readonly clipsTop: boolean;
+  readonly accuracyOf: (row: ComparisonRow) => number | null;
 }
 
 /** Null where no row has that accuracy. */
 function plot(
   { machine, workload, rows }: Comparison,
-  yLabel: string,
-  accuracyOf: (row: ComparisonRow) => number | null,
+  { yLabel, clipsTop, accuracyOf }: AccuracyPlot,
 ): string | null {
   const streams = workload.streams.at(-1) ?? 1;
   const bubbles = rows.flatMap((row): Bubble[] => {
     const y = accuracyOf(row);
     const speed = levelOf(row, streams)?.tokensPerSecond ?? 0;
-    if (y === null || speed === 0) return [];
+    if (y === null || !Number.isFinite(y) || speed === 0) return [];
     return [
       {
         label: titleOf(row, machine),
@@ -64,6 +78,7 @@ function plot(
     xLabel: `tokens/s, ${streams} streams`,
     yLabel,
     bubbles,
+    clipsTop,
     xScale: isWide ? 'log' : 'linear',
   });
 }

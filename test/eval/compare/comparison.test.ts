@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { mostShown } from '../../../src/bench/html/scatter-plot.ts';
 import { comparisonHtml } from '../../../src/eval/compare/compare-html.ts';
 import { comparisonMarkdown } from '../../../src/eval/compare/compare-table.ts';
 import { readRows } from '../../../src/eval/compare/comparison.ts';
@@ -102,6 +103,38 @@ describe('the report', () => {
     for (const [index, y] of heights.slice(1).entries()) {
       expect(y - (heights[index] ?? 0)).toBeGreaterThanOrEqual(12);
     }
+  });
+
+  test('a perplexity far above the others leaves them apart, and is named', () => {
+    const rows = [1.79, 1.8, 1.89, 2.65, 178.2].map((perplexity) =>
+      row({ variant: `of ${perplexity}:int8`, perplexity, tasks: [] }),
+    );
+    const html = comparisonHtml(comparison(rows));
+    checkWellFormed(html);
+    expect(html).toContain('>of 178.2:int8: 178 \u2191<');
+    const disks = html.matchAll(/cy="([\d.]+)"[^>]*><title>of ([\d.]+)/g);
+    const heights = new Map(Array.from(disks, ([, y, name]) => [Number(name), Number(y)]));
+    const of = (perplexity: number) => heights.get(perplexity) ?? Number.NaN;
+    expect(of(1.79) - of(2.65)).toBeGreaterThan(150);
+    expect(of(1.79) - of(1.89)).toBeGreaterThan(15);
+    // Less is further down, and the one that is off the axis above all.
+    expect([...heights.values()]).toEqual([...heights.values()].sort((a, b) => b - a));
+  });
+
+  test.each<[number[], number]>([
+    [[1, 2, 3], 3],
+    [[1, 1.1, 100], 1.1],
+    [[1, 1, 100], 1],
+    // Two apart are as good as any two.
+    [[1, 100], 100],
+    [[1, 1.1, 1.2, 1.3, 99, 100], 1.3],
+    [[1, 1.1, 1.2, 1.3, 1.4, 100, 1e6], 1.4],
+    // Where many are far above, they are what the plot is about.
+    [[1, 1.1, 98, 99, 100], 100],
+    [[7], 7],
+  ])('of %j, values up to %d are on the axis', (values, most) => {
+    expect(mostShown(values)).toBe(most);
+    expect(mostShown(values.toReversed())).toBe(most);
   });
 
   test('draws what differs a hundredfold, and what has no accuracy', () => {
