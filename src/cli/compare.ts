@@ -53,20 +53,20 @@ export interface CompareOptions {
   readonly saveResult?: string | undefined;
 }
 
-type ModelOptions = Options<'adapter' | 'kvCacheDtype' | 'kernels' | 'maxNumSeqs' | 'threads'>;
+export type CompareModelOptions = Options<
+  'adapter' | 'kvCacheDtype' | 'kernels' | 'maxNumSeqs' | 'threads'
+>;
 
 /** @throws UsageError, ModelError, EvalFileError, EngineError */
-export async function compareVariants(own: CompareOptions, options: ModelOptions): Promise<void> {
+export async function compareVariants(
+  own: CompareOptions,
+  options: CompareModelOptions,
+): Promise<void> {
   const variants = own.compare.map((name) => parseVariant(name));
   const repeated = variants.find(({ name }, index) => own.compare.indexOf(name) !== index);
   if (repeated) throw new UsageError(`--compare has ${repeated.name} twice`);
   const data = await dataFor(variants, own.data, options);
-  const workload: Workload = {
-    promptTokens: PROMPT_TOKENS,
-    outputTokens: OUTPUT_TOKENS,
-    streams: STREAMS,
-    data: createHash('sha256').update(JSON.stringify(data)).digest('hex'),
-  };
+  const workload = workloadOf(data);
   const others = await Promise.all(own.row.map((path) => readRows(path, workload)));
   const machine = own.machine ?? machineName();
   const rows = await measureRows(variants, data, own.rounds, options);
@@ -85,7 +85,7 @@ export async function compareVariants(own: CompareOptions, options: ModelOptions
 async function dataFor(
   [first]: readonly Variant[],
   path: string | undefined,
-  { adapter }: ModelOptions,
+  { adapter }: CompareModelOptions,
 ): Promise<EvalData> {
   if (path !== undefined) return readEvalFile(path);
   const chosen = await chooseModel(
@@ -95,11 +95,25 @@ async function dataFor(
   return readEvalFile(await ownData(chosen));
 }
 
-async function measureRows(
+export function workloadOf(data: EvalData): Workload {
+  return {
+    promptTokens: PROMPT_TOKENS,
+    outputTokens: OUTPUT_TOKENS,
+    streams: STREAMS,
+    data: createHash('sha256').update(JSON.stringify(data)).digest('hex'),
+  };
+}
+
+/**
+ * A row for each variant, in their order.
+ * @param evaluated what a variant was measured to be before, or what `evaluate` gives
+ */
+export async function measureRows(
   variants: readonly Variant[],
   data: EvalData,
   rounds: number,
-  options: ModelOptions,
+  options: CompareModelOptions,
+  evaluated = (_variant: Variant, evaluate: () => Promise<PrecisionReport>) => evaluate(),
 ): Promise<Omit<ComparisonRow, 'machine'>[]> {
   const prepared: Prepared[] = [];
   for (const variant of variants) prepared.push(await prepare(variant, data, options));
@@ -107,8 +121,9 @@ async function measureRows(
   bar.start(variants.length * (rounds + 1), 0);
   try {
     const reports: PrecisionReport[] = [];
-    for (const { built, encoded, text } of prepared) {
-      reports.push(await evaluateModel(built, encoded, text, options, () => {}));
+    for (const { variant, built, encoded, text } of prepared) {
+      const evaluate = () => evaluateModel(built, encoded, text, options, () => {});
+      reports.push(await evaluated(variant, evaluate));
       bar.increment();
     }
     const work = { promptTokens: PROMPT_TOKENS, outputTokens: OUTPUT_TOKENS, streams: STREAMS };
@@ -152,7 +167,11 @@ interface Prepared extends Runnable {
   readonly text: EvalText;
 }
 
-async function prepare(variant: Variant, data: EvalData, options: ModelOptions): Promise<Prepared> {
+async function prepare(
+  variant: Variant,
+  data: EvalData,
+  options: CompareModelOptions,
+): Promise<Prepared> {
   const { model, precision } = variant;
   const { adapter, kvCacheDtype } = options;
   const chosen = await chooseModel(
@@ -187,7 +206,7 @@ function joined(parts: readonly Int32Array[]): Int32Array {
 }
 
 /** Where figures are from, such as `AMD EPYC 9V74, 2 cores`. */
-function machineName(): string {
+export function machineName(): string {
   const model = cpus()[0]?.model.trim() ?? 'unknown CPU';
   return `${model}, ${process.arch}, ${usableCores()} cores`;
 }

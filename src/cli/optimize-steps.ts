@@ -23,7 +23,12 @@ export class StepFlags {
     const add = (flags: string, description: string, take: (text: string) => void) =>
       command.addOption(new Option(flags, description).argParser((text) => (take(text), text)));
     add('--prune-mlp <share>', 'remove channels of the MLPs, such as 30%', (text) =>
-      this.#push({ step: 'prune-mlp', share: shareOf('--prune-mlp', text), refit: true }),
+      this.#push({
+        step: 'prune-mlp',
+        share: shareOf('--prune-mlp', text),
+        ratios: 'uniform',
+        refit: true,
+      }),
     );
     add('--prune-heads <share>', 'remove heads, with their keys and values, such as 50%', (text) =>
       this.#push({
@@ -51,6 +56,15 @@ export class StepFlags {
         method: oneOf('--rounding', text, ['nearest', 'gptq', 'awq']),
         blockSize: 64,
       }),
+    );
+    add(
+      '--ratios <how>',
+      'of the MLPs: uniform (default), or sensitivity, which prunes layers more where that costs less; only Chairlift reads the folder',
+      (text) =>
+        this.#change('--ratios', ['prune-mlp'], (step) => ({
+          ...step,
+          ratios: oneOf('--ratios', text, ['uniform', 'sensitivity']),
+        })),
     );
     add('--of <what>', 'of the heads: groups (default), or queries of each group', (text) =>
       this.#change('--of', ['prune-heads'], (step) => ({

@@ -12,11 +12,11 @@ function parse(line: string): Step[] {
 test('steps come in the order of their flags, and others change the one before them', () => {
   const line =
     '--prune-layers 2 --refit none --sparsity 50% --criterion wanda --block-size 2 ' +
-    '--prune-mlp 30% --prune-heads 50% --of queries --rounding gptq --block-size 128';
+    '--prune-mlp 30% --ratios sensitivity --prune-heads 50% --of queries --rounding gptq --block-size 128';
   expect(parse(line)).toEqual([
     { step: 'prune-layers', amount: { kind: 'count', count: 2 }, refit: false },
     { step: 'sparsity', pattern: 0.5, criterion: 'wanda', blockSize: 2, refit: false },
-    { step: 'prune-mlp', share: 0.3, refit: true },
+    { step: 'prune-mlp', share: 0.3, ratios: 'sensitivity', refit: true },
     { step: 'prune-heads', share: 0.5, of: 'queries', refit: true },
     { step: 'rounding', method: 'gptq', blockSize: 128 },
   ]);
@@ -46,6 +46,8 @@ test.each([
   ['--rounding best', /expected nearest or gptq or awq/],
   ['--rounding gptq --prune-mlp 30%', /--rounding must be the last step/],
   ['--criterion wanda --sparsity 50%', /--criterion goes right after --sparsity/],
+  ['--prune-mlp 30% --ratios best', /expected uniform or sensitivity/],
+  ['--prune-heads 50% --ratios sensitivity', /--ratios goes right after --prune-mlp/],
   ['--prune-mlp 30% --of queries', /--of goes right after --prune-heads/],
   ['--rounding gptq --refit none', /--refit goes right after/],
   ['--sparsity 50% --rounds 1', /--rounds 1: expected 2 to 100/],

@@ -9,10 +9,12 @@ import { inverseFactor } from '../../src/optimize/math/cholesky.ts';
 import { Compensation } from '../../src/optimize/math/compensation.ts';
 import { contributions, largest } from '../../src/optimize/math/contributions.ts';
 import { floatsOf, roundRows } from '../../src/optimize/math/integer-rows.ts';
+import { leastLossWidths } from '../../src/optimize/math/least-loss.ts';
 import { lowest, lowestBlocks, twoOfFour } from '../../src/optimize/math/masks.ts';
 import { QuadraticError } from '../../src/optimize/math/quadratic-error.ts';
 import { refitColumns, refitTo, selectColumns } from '../../src/optimize/math/refit.ts';
 import { meanCosine } from '../../src/optimize/steps/prune-layers.ts';
+import { typicalEnergy } from '../../src/optimize/steps/mlp-widths.ts';
 import { polynomialShares } from '../../src/optimize/steps/schedule.ts';
 import { searchScales } from '../../src/optimize/steps/scale-search.ts';
 
@@ -99,6 +101,38 @@ describe('scores and masks', () => {
 
   test('the largest, the first of equal ones', () => {
     expect(largest([3, 5, 1, 5, 5], 2)).toEqual([1, 3]);
+  });
+
+  test('widths of least loss are the best of all there are', () => {
+    const unit = 2;
+    const layers = [12, 8, 12, 4];
+    const losses = layers.map((channels, layer) =>
+      Float64Array.from({ length: channels }, (_, i) => uniform(BigInt(layer), i) ** (1 + layer)),
+    );
+    const lossOf = (widths: readonly number[]) =>
+      losses.reduce((total, channels, layer) => {
+        const removed = [...channels].sort((a, b) => b - a).slice(widths[layer]);
+        return total + removed.reduce((a, b) => a + b, 0);
+      }, 0);
+    const choices = (channels: number) =>
+      Array.from({ length: channels / unit }, (_, i) => 2 * i + 2);
+    const all = layers.reduce<number[][]>(
+      (found, channels) => found.flatMap((widths) => choices(channels).map((w) => [...widths, w])),
+      [[]],
+    );
+    for (let left = layers.length * unit; left <= 36; left += unit) {
+      const candidates = all.filter((widths) => widths.reduce((a, b) => a + b, 0) === left);
+      const best = Math.min(...candidates.map(lossOf));
+      const widths = leastLossWidths(losses, unit, left);
+      expect(widths.reduce((a, b) => a + b, 0)).toBe(left);
+      expect(Math.min(...widths)).toBeGreaterThanOrEqual(unit);
+      expect(lossOf(widths)).toBeCloseTo(best, 12);
+    }
+  });
+
+  test('a typical token is not one with a huge hidden state', () => {
+    const hidden = [Float32Array.of(3, 4, 3000, 4000), Float32Array.of(0.003, 0.004)];
+    expect(typicalEnergy(hidden, 2)).toBeCloseTo(25, 4);
   });
 
   test('masks', () => {

@@ -66,7 +66,12 @@ export const KILLED_PLAN: OptimizePlan = planOf(
   })),
 );
 
-export const PRUNE_MLP: PruneMlp = { step: 'prune-mlp', share: 0.25, refit: true };
+export const PRUNE_MLP: PruneMlp = {
+  step: 'prune-mlp',
+  share: 0.25,
+  ratios: 'uniform',
+  refit: true,
+};
 export const SPARSITY: Sparsity = {
   step: 'sparsity',
   pattern: 0.5,

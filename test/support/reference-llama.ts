@@ -13,7 +13,7 @@ export async function referenceLogits(
   weights: WeightSource,
   ids: readonly number[],
 ): Promise<number[]> {
-  const { hiddenSize, vocabSize, numHeads, numKvHeads, headDim, intermediateSize } = config;
+  const { hiddenSize, vocabSize, numHeads, numKvHeads, headDim, intermediateSizes } = config;
   const linear = async (name: string, inputs: Vector[], size: number, bias: boolean) => {
     const inSize = inputs[0]?.length ?? 0;
     const weight = await weights.get(`${name}.weight`, [size, inSize]);
@@ -69,6 +69,7 @@ export async function referenceLogits(
     hidden = add(hidden, output);
 
     const { mlpBias } = config;
+    const intermediateSize = at(intermediateSizes, layer);
     const y = await norm(`${name}.post_attention_layernorm`, hidden);
     const gate = await linear(`${name}.mlp.gate_proj`, y, intermediateSize, mlpBias);
     const up = await linear(`${name}.mlp.up_proj`, y, intermediateSize, mlpBias);

@@ -59,7 +59,7 @@ function metadata(config: DecoderConfig, type: GgufType): Record<string, GgufVal
     'llama.context_length': { uint32: config.maxPositionEmbeddings },
     'llama.embedding_length': { uint32: config.hiddenSize },
     'llama.block_count': { uint32: config.numLayers },
-    'llama.feed_forward_length': { uint32: config.intermediateSize },
+    'llama.feed_forward_length': { uint32: config.intermediateSizes[0] ?? 0 },
     'llama.attention.head_count': { uint32: config.numHeads },
     'llama.attention.head_count_kv': { uint32: config.numKvHeads },
     'llama.attention.layer_norm_rms_epsilon': { float32: config.rmsNormEps },
@@ -110,7 +110,8 @@ function tensors(writer: Writer): GgufTensor[] {
 
 function layerTensors(writer: Writer, layer: number): GgufTensor[] {
   const { config } = writer;
-  const { hiddenSize, intermediateSize, numHeads, numKvHeads, headDim } = config;
+  const { hiddenSize, intermediateSizes, numHeads, numKvHeads, headDim } = config;
+  const intermediateSize = intermediateSizes[layer] ?? 0;
   const names = layerTensorNames(config.family, layer);
   // Llama's: a tensor for each.
   const [query = '', key = '', value = ''] = names.queryKeyValue;

@@ -5,12 +5,13 @@ import type { LinearLayer } from './linear.ts';
 
 /** An MLP's two linear layers: the first gives gates and ups, or without gates what is activated. */
 export function mlpLayers(
-  { family, hiddenSize, intermediateSize, mlpBias }: DecoderConfig,
+  { family, hiddenSize, intermediateSizes, mlpBias }: DecoderConfig,
   layer: number,
 ): { readonly first: LinearLayer; readonly down: LinearLayer } {
   const names = layerTensorNames(family, layer);
   const prefix = `layers.${layer}.mlp`;
-  const sizes = family.gatesMlp ? [intermediateSize, intermediateSize] : [intermediateSize];
+  const width = intermediateSizes[layer] ?? 0;
+  const sizes = family.gatesMlp ? [width, width] : [width];
   return {
     first: {
       name: `${prefix}.${family.gatesMlp ? 'gate_up' : 'up'}`,
@@ -20,7 +21,7 @@ export function mlpLayers(
     },
     down: {
       name: `${prefix}.down`,
-      inFeatures: intermediateSize,
+      inFeatures: width,
       parts: [{ tensor: names.down, outFeatures: hiddenSize }],
       bias: mlpBias,
     },

@@ -5,6 +5,8 @@ import { MODEL_LIMITS } from '../../model-limits.ts';
 const count = z.int().positive();
 const heads = count.max(MODEL_LIMITS.heads);
 const width = count.max(MODEL_LIMITS.width);
+// One for all layers, or one for each.
+const widths = z.union([width, z.array(width).max(MODEL_LIMITS.layers)]);
 const tokenId = z.int().nonnegative();
 const positive = z.number().positive();
 const fraction = positive.max(1);
@@ -42,7 +44,7 @@ export const configSchema = z.looseObject({
   vocab_size: count.max(MODEL_LIMITS.vocabSize),
   hidden_size: width,
   // Left out by GPT-2: four times as much.
-  intermediate_size: width.nullish(),
+  intermediate_size: widths.nullish(),
   num_hidden_layers: count.max(MODEL_LIMITS.layers),
   num_attention_heads: heads,
   num_key_value_heads: heads.nullish(),
@@ -85,7 +87,7 @@ export const configSchema = z.looseObject({
   residual_multiplier: positive.nullish(),
   logits_scaling: positive.nullish(),
   // Granite 4's intermediate_size, if there are no experts.
-  shared_intermediate_size: width.nullish(),
+  shared_intermediate_size: widths.nullish(),
   // Mixtures of experts.
   num_local_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
   num_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),

@@ -18,7 +18,8 @@ export interface DecoderConfig {
   readonly family: Family;
   readonly vocabSize: number;
   readonly hiddenSize: number;
-  readonly intermediateSize: number;
+  /** By layer, channels of its MLP. */
+  readonly intermediateSizes: readonly number[];
   readonly numLayers: number;
   readonly numHeads: number;
   readonly numKvHeads: number;
@@ -119,11 +120,12 @@ export function parseDecoderConfig(
   const embeddingScale = family.scalesEmbedding
     ? Math.sqrt(hf.hidden_size)
     : (hf.embedding_multiplier ?? 1);
+  const widths = intermediateSizes(hf, origin);
   const config: DecoderConfig = {
     family,
     vocabSize: hf.vocab_size,
     hiddenSize: hf.hidden_size,
-    intermediateSize: intermediateSize(hf),
+    intermediateSizes: widths,
     numLayers: hf.num_hidden_layers,
     numHeads: hf.num_attention_heads,
     numKvHeads: hf.num_key_value_heads ?? hf.num_attention_heads,
@@ -148,7 +150,7 @@ export function parseDecoderConfig(
     queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
     attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
     mlpBias: hasBias(family.bias.mlp, hf),
-    experts: parseExperts(hf, family, intermediateSize(hf), origin),
+    experts: parseExperts(hf, family, widths, origin),
     quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),
     bosTokenId: hf.bos_token_id ?? null,
     eosTokenIds: [hf.eos_token_id ?? []].flat(),
@@ -200,8 +202,14 @@ function parseActivation(hf: HuggingFaceConfig, origin: string): Activation {
   return activation;
 }
 
-function intermediateSize(hf: HuggingFaceConfig): number {
-  return hf.shared_intermediate_size ?? hf.intermediate_size ?? 4 * hf.hidden_size;
+function intermediateSizes(hf: HuggingFaceConfig, origin: string): number[] {
+  const numLayers = hf.num_hidden_layers;
+  const sizes = hf.shared_intermediate_size ?? hf.intermediate_size ?? 4 * hf.hidden_size;
+  if (!Array.isArray(sizes)) return Array.from({ length: numLayers }, () => sizes);
+  if (sizes.length === numLayers) return sizes;
+  throw new ModelError(
+    `${origin}: intermediate_size is of ${sizes.length} layers, and the model has ${numLayers}`,
+  );
 }
 
 function hasBias(rule: BiasRule, hf: HuggingFaceConfig): boolean {
@@ -249,7 +257,13 @@ function checkPositions({ maxPositionEmbeddings, headDim }: DecoderConfig, origi
 }
 
 function issues(error: z.ZodError): string {
-  return error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+  return error.issues.map((issue) => `${issue.path.join('.')}: ${reason(issue)}`).join('; ');
+}
+
+/** Of what may be one thing or another, why it is neither. */
+function reason(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'invalid_union') return issue.message;
+  return issue.errors.map((errors) => errors.map(reason).join(', ')).join(', or ');
 }
 
 /** Such as `MistralModel`, which makes hidden states alone. */

@@ -26,13 +26,13 @@ export interface ExpertConfig {
 }
 
 /**
- * @param intermediateSize of an MLP, and of experts if nothing else is said
+ * @param widths of MLPs by layer, and of experts if nothing else is said
  * @throws {ModelError} if there are experts in a family that has none, or fewer than a token needs
  */
 export function parseExperts(
   hf: HuggingFaceConfig,
   { experts: rules }: Family,
-  intermediateSize: number,
+  widths: readonly number[],
   origin: string,
 ): ExpertConfig | null {
   // Families' defaults are of the second name.
@@ -47,11 +47,15 @@ export function parseExperts(
   if (perToken > count) {
     throw new ModelError(`${origin}: ${perToken} experts for a token are more than all ${count}`);
   }
+  const [width = 0] = widths;
+  if (widths.some((each) => each !== width)) {
+    throw new ModelError(`${origin}: experts of other widths in each layer are not supported`);
+  }
   const { swiglu_limit: limit, swiglu_alpha: alpha, decoder_sparse_step: step } = hf;
   return {
     count,
     perToken,
-    intermediateSize: hf.moe_intermediate_size ?? intermediateSize,
+    intermediateSize: hf.moe_intermediate_size ?? width,
     normalizesShares: rules.normalizesShares === 'always' || hf[rules.normalizesShares],
     bias: rules.bias,
     clampedGates: limit && alpha ? { limit, alpha } : null,

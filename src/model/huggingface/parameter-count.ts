@@ -3,16 +3,16 @@ import type { ExpertConfig } from './expert-config.ts';
 
 /** Number of trained values in a model. A tied embedding counts once. */
 export function countParameters(config: DecoderConfig): number {
-  const { hiddenSize, intermediateSize, vocabSize, headDim } = config;
+  const { hiddenSize, intermediateSizes, vocabSize, headDim } = config;
   const queries = config.numHeads * headDim;
   const queriesKeysValues = queries + 2 * config.numKvHeads * headDim;
   const attention =
     (hiddenSize + Number(config.queryKeyValueBias)) * queriesKeysValues +
     (queries + Number(config.attentionOutputBias)) * hiddenSize;
-  const mlps = Array.from({ length: config.numLayers }, (_, layer) =>
+  const mlps = intermediateSizes.map((width, layer) =>
     config.experts?.layers[layer] === true
       ? countExperts(config.experts, hiddenSize)
-      : mlp(hiddenSize, intermediateSize, config.mlpBias, config.family.gatesMlp),
+      : mlp(hiddenSize, width, config.mlpBias, config.family.gatesMlp),
   );
   const sinks = config.family.tensors.layer.sinks === null ? 0 : config.numHeads;
   const { headNorms, attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm } =

@@ -25,8 +25,8 @@ export interface Checkpoint {
 }
 
 /**
- * Opens what optimize begins with: floats in safetensors, the values of a GGUF model, which become
- * float16, or a shape with random weights.
+ * Opens what optimize begins with: floats in safetensors, the values of a GGUF model, of which integers
+ * become float16, or a shape with random weights.
  * @throws {ModelError} if it is something else
  */
 export async function openSource(source: ModelSource): Promise<Checkpoint> {
@@ -43,8 +43,9 @@ export async function openSource(source: ModelSource): Promise<Checkpoint> {
   }
   requirePlainLayers(folder.config);
   if (folder.kind === 'gguf') {
+    const weights = await folder.open();
     const json = await ggufJson(path);
-    return { json, config: folder.config, weights: await folder.open(), dtypeOf: () => 'F16' };
+    return { json, config: folder.config, weights, dtypeOf: (name) => ggufDtype(weights, name) };
   }
   const { config } = folder;
   if (config.quantization !== null) {
@@ -133,6 +134,12 @@ async function ggufJson(path: string): Promise<Checkpoint['json']> {
   } finally {
     await file.close();
   }
+}
+
+/** Floats stay as they are. Products of integers and scales in float16 fit that, too. */
+function ggufDtype(weights: WeightSource, tensor: string): FloatDtype {
+  const type = weights.typeOf?.(tensor);
+  return FLOAT_DTYPES.find((each) => each === type) ?? 'F16';
 }
 
 function asObject(json: unknown): Readonly<Record<string, unknown>> {

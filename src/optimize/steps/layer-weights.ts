@@ -15,15 +15,15 @@ export interface LayerMatrix {
 /** The weights of one layer of a checkpoint. */
 export class LayerWeights {
   readonly names: LayerTensorNames;
+  readonly layer: number;
   readonly #source: Checkpoint;
-  readonly #layer: number;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
 
   constructor(source: Checkpoint, layer: number) {
     const tensors = layerTensors(source.config, layer);
     this.names = layerTensorNames(source.config.family, layer);
     this.#source = source;
-    this.#layer = layer;
+    this.layer = layer;
     this.#shapes = new Map(tensors.map(({ name, shape }) => [name, shape]));
   }
 
@@ -34,16 +34,16 @@ export class LayerWeights {
   /** @throws {RangeError} if the layer has no such tensor */
   get(name: string): Promise<Float32Array> {
     const shape = this.#shapes.get(name);
-    if (shape === undefined) throw new RangeError(`layer ${this.#layer} has no "${name}"`);
+    if (shape === undefined) throw new RangeError(`layer ${this.layer} has no "${name}"`);
     return this.#source.weights.get(name, shape);
   }
 
   /** The matrices that read the same value. */
   async matrices(linear: LinearName): Promise<LayerMatrix[]> {
-    const found = layerMatrices(this.#source.config, this.#layer).find(
-      ({ name }) => name === `layers.${this.#layer}.${linear}`,
+    const found = layerMatrices(this.#source.config, this.layer).find(
+      ({ name }) => name === `layers.${this.layer}.${linear}`,
     );
-    if (found === undefined) throw new RangeError(`layer ${this.#layer} has no ${linear}`);
+    if (found === undefined) throw new RangeError(`layer ${this.layer} has no ${linear}`);
     const { tensors, columns } = found;
     return Promise.all(
       tensors.map(async ({ name, rows }) => ({

@@ -8,6 +8,7 @@ import { copyOf } from '../folder/step-folder.ts';
 import { largest } from '../math/contributions.ts';
 import { refitTo } from '../math/refit.ts';
 import { LayerWeights } from './layer-weights.ts';
+import { widthField, widthValue } from './mlp-widths.ts';
 import { percent, type PruneLayers, type StepContext, StepError } from './step.ts';
 
 const GRAM = { linear: 'mlp.down', kind: 'gram' } as const;
@@ -111,10 +112,10 @@ function namedLayers(amount: PruneLayers['amount'], { numLayers }: DecoderConfig
 /** Fields of config.json: those that say something of each layer say it of those that are kept. */
 function fieldsOf(
   json: Readonly<Record<string, unknown>>,
-  { slidingWindows, rotatedLayers }: DecoderConfig,
+  { slidingWindows, rotatedLayers, intermediateSizes }: DecoderConfig,
   kept: readonly number[],
 ): Record<string, unknown> {
-  const of = <T>(values: readonly T[]) => kept.map((layer) => values[layer]);
+  const of = <T>(values: readonly T[]) => values.filter((_, layer) => kept.includes(layer));
   const types = json['layer_types'];
   const hasWindows = slidingWindows.some((window) => window !== null);
   const windowTypes = slidingWindows.map((window) =>
@@ -123,6 +124,7 @@ function fieldsOf(
   const isMixed = rotatedLayers.includes(true) && rotatedLayers.includes(false);
   return {
     num_hidden_layers: kept.length,
+    [widthField(json)]: widthValue(of(intermediateSizes)),
     ...(Array.isArray(types) && { layer_types: of<unknown>(types) }),
     ...(!Array.isArray(types) && hasWindows && { layer_types: of(windowTypes) }),
     ...(isMixed && { no_rope_layers: of(rotatedLayers).map(Number) }),

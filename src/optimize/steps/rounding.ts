@@ -163,7 +163,7 @@ function quantizationConfig(blockSize: number) {
 }
 
 function requireWords({ source: { config } }: StepContext): void {
-  const widths = [config.hiddenSize, config.numHeads * config.headDim, config.intermediateSize];
+  const widths = [config.hiddenSize, config.numHeads * config.headDim, ...config.intermediateSizes];
   const width = widths.find((each) => each % PER_WORD !== 0);
   if (width === undefined) return;
   throw new StepError(

@@ -82,7 +82,7 @@ function removed(
 }
 
 function requireFours({ source: { config } }: StepContext, { pattern }: Sparsity): void {
-  const widths = [config.hiddenSize, config.numHeads * config.headDim, config.intermediateSize];
+  const widths = [config.hiddenSize, config.numHeads * config.headDim, ...config.intermediateSizes];
   const width = widths.find((each) => each % 4 !== 0);
   if (pattern !== '2:4' || width === undefined) return;
   throw new StepError(`2:4 needs rows of multiples of 4 weights, and this model has ${width}`);

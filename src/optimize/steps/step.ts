@@ -10,6 +10,8 @@ export type Amount =
 export interface PruneMlp {
   readonly step: 'prune-mlp';
   readonly share: number;
+  /** The same share of every layer, or of all layers together, where it costs least. */
+  readonly ratios: 'uniform' | 'sensitivity';
   readonly refit: boolean;
 }
 

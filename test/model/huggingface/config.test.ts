@@ -184,7 +184,7 @@ describe('defaults of a family', () => {
     [{ model_type: 'granite' }, { attentionScale: 1, embeddingScale: 1, logitScale: 1 }],
     [
       { model_type: 'granitemoehybrid', num_local_experts: 0, shared_intermediate_size: 99 },
-      { rotatedLayers: [false, false, false], intermediateSize: 99, attentionScale: 1 },
+      { rotatedLayers: [false, false, false], intermediateSizes: [99, 99, 99], attentionScale: 1 },
     ],
     [
       {
@@ -203,6 +203,19 @@ describe('defaults of a family', () => {
   ])('hold for what is left out: %o', (changes, expected) => {
     expect(parse(changes)).toMatchObject(expected);
   });
+});
+
+test('MLPs may have a width for each layer', () => {
+  expect(parse().intermediateSizes).toEqual([352, 352, 352]);
+  expect(parse({ intermediate_size: [64, 352, 8] }).intermediateSizes).toEqual([64, 352, 8]);
+  expect(() => parse({ intermediate_size: [64, 352] })).toThrow(
+    'config.json: intermediate_size is of 2 layers, and the model has 3',
+  );
+  expect(() => parse({ intermediate_size: [64, 352, 1e9] })).toThrow(
+    /intermediate_size\.2: Too big/,
+  );
+  const experts = { model_type: 'mixtral', num_local_experts: 4, num_experts_per_tok: 2 };
+  expect(() => parse({ ...experts, intermediate_size: [64, 352, 8] })).toThrow(/experts of other/);
 });
 
 describe('what Transformers 4 wrote means what Transformers 5 writes', () => {

@@ -31,6 +31,7 @@ test.each([
   {},
   { tie_word_embeddings: false },
   { attention_bias: true, mlp_bias: true },
+  { intermediate_size: [96, 32] },
   { model_type: 'qwen2', head_dim: 32 },
   { model_type: 'qwen3' },
   { model_type: 'phi3' },
