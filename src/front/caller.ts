@@ -29,6 +29,8 @@ export interface AnswerFollower {
   readonly id: string;
   /** Unix time in seconds. */
   readonly created: number;
+  /** What it began with elsewhere: the model alone if null; left out for a new answer. */
+  readonly adapter?: AnsweringAdapter | null | undefined;
   /**
    * Called once the prompt is known.
    * @returns where its choices stand that began elsewhere; none for a new answer
@@ -41,12 +43,21 @@ export interface AnswerFollower {
 /** What decides whether two servers give the same answer. */
 export interface AnsweringModel {
   readonly id: string;
+  readonly adapter?: Omit<AnsweringAdapter, 'name'> | null;
   readonly vocabSize: number;
   readonly details?: {
     readonly family: string;
     readonly numParameters: number;
     readonly precision: string;
   };
+}
+
+/** A LoRA adapter, wherever it stands in a server's list of them. */
+export interface AnsweringAdapter {
+  readonly name: string;
+  /** The same for adapters of the same content. */
+  readonly id: string;
+  readonly scale: number;
 }
 
 /** How a request may be answered from a cache of answers. */

@@ -8,6 +8,7 @@ import {
   baseName,
   findAdapter,
   type FoundAdapter,
+  resumedAdapter,
   scaledAdapter,
 } from './adapters/find-adapter.ts';
 import type { AnyRuntime, ModelContext, ServerContext } from './context.ts';
@@ -38,8 +39,8 @@ export interface AcquiredModel {
 /**
  * The model that a body names, which generates text, once it is loaded; the first there is, if it
  * names none.
- * @throws ApiError 400 for a model that does not; UnknownModelError, ModelUnavailableError,
- *   QueueFullError
+ * @throws ApiError 400 for a model that does not, 409 where what an answer began with is not here;
+ *   UnknownModelError, ModelUnavailableError, QueueFullError
  */
 export async function acquireModel(
   context: ServerContext,
@@ -48,11 +49,21 @@ export async function acquireModel(
 ): Promise<AcquiredModel> {
   const { model, lora } = modelFieldsOf(json);
   const picked = findAdapter(context, model);
-  const adapter = lora === null ? picked : scaledAdapter(context, lora);
+  const adapter = adapterOf(context, lora, picked, caller);
   const base = picked ?? adapter;
   const named = base ? { ...Object(json), model: baseName(base) } : json;
   const lease = await acquireKind(context, named, caller, 'text');
   return { model: modelOf(context, { ...lease, adapter }), release: lease.release };
+}
+
+function adapterOf(
+  context: ServerContext,
+  lora: unknown,
+  picked: FoundAdapter | null,
+  { answer }: Caller,
+): FoundAdapter | null {
+  if (answer?.adapter !== undefined) return resumedAdapter(context, answer.adapter);
+  return lora === null ? picked : scaledAdapter(context, lora);
 }
 
 /** The model that a body names, of one of some kinds. @throws as `acquireModel` */

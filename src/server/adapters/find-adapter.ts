@@ -1,8 +1,9 @@
 /** From the name of an adapter to the model that it is for. */
+import type { AnsweringAdapter } from '../../front/caller.ts';
 import type { ServedAdapter } from '../../front/adapters/served-adapters.ts';
 import { keyOf, type ModelKey } from '../../front/registry/model-definition.ts';
 import type { ServerContext } from '../context.ts';
-import { badRequest } from '../errors.ts';
+import { badRequest, cannotResume } from '../errors.ts';
 import { loraField } from '../schemas/adapters.ts';
 import { parseWith } from '../schemas/parse.ts';
 
@@ -48,8 +49,33 @@ export function scaledAdapter(
   if (found === undefined) {
     throw badRequest(`\`lora\`: there is no adapter ${first.id} in /lora-adapters.`, 'lora');
   }
+  return withScale(found, first.scale);
+}
+
+/**
+ * The adapter that an answer began with elsewhere.
+ * @param begun null for the model alone
+ * @throws ApiError 409 where there is none of that name and content
+ */
+export function resumedAdapter(
+  context: Pick<ServerContext, 'models'>,
+  begun: AnsweringAdapter | null,
+): FoundAdapter | null {
+  if (begun === null) return null;
+  const found = findAdapter(context, begun.name);
+  if (found === null) {
+    throw cannotResume(`It began with the LoRA adapter ${begun.name}, which is not here.`);
+  }
+  if (found.adapter.engine.id !== begun.id) {
+    const why = 'which has other weights here, or is of another model or --max-lora-rank';
+    throw cannotResume(`It began with the LoRA adapter ${begun.name}, ${why}.`);
+  }
+  return withScale(found, begun.scale);
+}
+
+function withScale(found: FoundAdapter, scale: number): FoundAdapter {
   const { adapter } = found;
-  return { ...found, adapter: { ...adapter, engine: { ...adapter.engine, scale: first.scale } } };
+  return { ...found, adapter: { ...adapter, engine: { ...adapter.engine, scale } } };
 }
 
 /** The name by which the registry knows an adapter's model. */

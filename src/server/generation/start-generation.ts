@@ -57,7 +57,7 @@ export async function startGeneration(
   operation: ModelFacts['operation'] = 'text_completion',
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
   const caller = { ...asker, record: asker.record ?? new RequestRecord() };
-  const { usage, model } = context;
+  const { usage, model, adapter = null } = context;
   if (context.isDraining()) throw unavailable('The server is shutting down.');
   const { client } = caller;
   const granted = grant(request, caller, context);
@@ -78,10 +78,10 @@ export async function startGeneration(
   if (context.config.logPrompts)
     record.prompt = await beginningOf(context, first, { client, signal });
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
-  const complete = withAdapter(grammar ? withGrammar(granted, grammar) : granted, context.adapter);
-  const resumed = caller.answer?.start(request, context.model) ?? [];
+  const complete = withAdapter(grammar ? withGrammar(granted, grammar) : granted, adapter);
+  const resumed = caller.answer?.start(request, { ...context.model, adapter }) ?? [];
   // What began elsewhere is not whole, and an adapter's name may come to stand for other weights.
-  const mayKeep = resumed.length === 0 && !context.adapter;
+  const mayKeep = resumed.length === 0 && !adapter;
   const plan = mayKeep ? planOf(context, complete, caller) : null;
   const found = await plan?.find();
   if (found) {

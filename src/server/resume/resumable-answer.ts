@@ -1,7 +1,7 @@
 /** One answer that can be taken up by another replica: what it says of itself, and how far it has come. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { AnswerFollower, AnsweringModel } from '../../front/caller.ts';
+import type { AnswerFollower, AnsweringAdapter, AnsweringModel } from '../../front/caller.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { TokenDelta } from '../../front/generation/generation.ts';
 import type { ResumedChoice } from '../../front/generation/resumption.ts';
@@ -28,6 +28,11 @@ const identity = z.object({
 
 const sealedAnswer = identity.extend({
   model: z.string(),
+  /** Null for the model alone. A request's `lora` goes by places, which are one server's. */
+  adapter: z
+    .object({ name: z.string(), id: z.string(), scale: z.number() })
+    .nullable()
+    .default(null),
   /** Of the tokens of all prompts. */
   promptDigest: z.string(),
   /** Unix time in milliseconds. */
@@ -71,6 +76,10 @@ export class ResumableAnswer implements AnswerFollower {
     return this.#identity.created;
   }
 
+  get adapter(): AnsweringAdapter | null | undefined {
+    return this.#before?.sealed.adapter;
+  }
+
   /** For a request that has none of its own. */
   get seed(): bigint {
     return BigInt(this.#identity.seed);
@@ -84,6 +93,7 @@ export class ResumableAnswer implements AnswerFollower {
     this.#sealed = {
       ...this.#identity,
       model: describe(model),
+      adapter: adapterOf(model),
       promptDigest: digestOf(request),
       expires: Date.now() + LIMITS.resumeMs,
     };
@@ -175,6 +185,10 @@ function open(
 function describe({ id, details }: AnsweringModel): string {
   if (details === undefined) return id;
   return `${id} (${details.family}, ${details.numParameters} parameters, ${details.precision})`;
+}
+
+function adapterOf({ id: name, adapter }: AnsweringModel): AnsweringAdapter | null {
+  return adapter ? { name, id: adapter.id, scale: adapter.scale } : null;
 }
 
 function digestOf({ prompts }: FanOutRequest): string {
