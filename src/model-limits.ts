@@ -19,6 +19,11 @@ export const MODEL_LIMITS = {
 
   /** LoRA adapters that requests pick. */
   adapters: 1024,
+  /** Bytes of an adapter's weights on the hub. */
+  adapterBytes: 4096 * 2 ** 20,
+  /** Patterns of an adapter's scales, and milliseconds that all may take to match names. */
+  adapterPatterns: 1024,
+  adapterPatternsMs: 1000,
   /** Models of a repository; further folders are not read. */
   repositoryModels: 1000,
 

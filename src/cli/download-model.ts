@@ -1,5 +1,8 @@
+import { resolve } from 'node:path';
 import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
+import { pullHubAdapter } from '../model/hub/hub-adapter.ts';
 import { type PickVariant, pullHubModel } from '../model/hub/hub-model.ts';
+import type { HubPullOptions } from '../model/hub/hub-pull.ts';
 import { hubAccess, isHubReference, parseHubReference } from '../model/hub/hub-repository.ts';
 import { withProgressBar } from './progress-bar.ts';
 
@@ -15,13 +18,16 @@ export function downloadModel(
   pickVariant: PickVariant,
   onProgress: (done: number, total: number) => void,
 ): Promise<string> {
-  return pullHubModel(parseHubReference(reference), {
+  return pullHubModel(parseHubReference(reference), { ...pullOptions(onProgress), pickVariant });
+}
+
+function pullOptions(onProgress: (done: number, total: number) => void): HubPullOptions {
+  return {
     access: hubAccess(),
     cacheDirectory: defaultCacheDirectory(),
-    pickVariant,
     onProgress,
     onOffline: (reason) => console.error(`chairlift: ${reason}: taking what is downloaded`),
-  });
+  };
 }
 
 /**
@@ -35,5 +41,17 @@ export async function localModelFolder(model: string, pickVariant: PickVariant):
   const { id } = parseHubReference(model);
   return withProgressBar(`downloading ${id}`, (onProgress) =>
     downloadModel(model, pickVariant, onProgress),
+  );
+}
+
+/**
+ * The folder of an adapter that the operator names: itself, or where `hf:owner/name` was downloaded to.
+ * @throws ModelError when it can't be had
+ */
+export async function localAdapterFolder(adapter: string): Promise<string> {
+  if (!isHubReference(adapter)) return resolve(adapter);
+  const reference = parseHubReference(adapter);
+  return withProgressBar(`downloading ${reference.id}`, (onProgress) =>
+    pullHubAdapter(reference, pullOptions(onProgress)),
   );
 }

@@ -7,7 +7,9 @@ import { prepareLiveAdapter } from '../model/adapters/live-adapter-file.ts';
 import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
 import type { DecoderConfig } from '../model/huggingface/config.ts';
 import { ModelError } from '../model/model-error.ts';
+import { isHubReference } from '../model/hub/hub-repository.ts';
 import type { ChosenDevice } from './device.ts';
+import { localAdapterFolder } from './download-model.ts';
 import type { OptionName, Options } from './options.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -58,11 +60,12 @@ export async function openAdapters(
 ): Promise<ServedAdapters> {
   const cache = defaultCacheDirectory();
   const prepare = (folder: string) => prepareLiveAdapter(folder, config, maxLoraRank, cache);
-  // Those of a command line are where the operator says, those of requests in one folder.
+  // Those of a command line are where the operator says, on the hub too; those of requests in one
+  // folder: a download would fill the disk, and read with the operator's token what is private.
   let isStarting = true;
   const adapters = new ServedAdapters(async (path) => {
-    if (isStarting) return prepare(resolve(path));
-    if (loraDir === undefined) {
+    if (isStarting) return prepare(await localAdapterFolder(path));
+    if (loraDir === undefined || isHubReference(path)) {
       throw new InvalidRequestError('adapters are loaded from --lora-dir only', 'lora_path');
     }
     try {

@@ -15,7 +15,7 @@ import { inspectModelFolder, type ModelFolder } from '../model/huggingface/model
 import { PRESETS } from '../model/huggingface/presets.ts';
 import type { ChosenDevice, RunnableModel } from './device.ts';
 import { pickVariant } from './export-precision.ts';
-import { localModelFolder } from './download-model.ts';
+import { localAdapterFolder, localModelFolder } from './download-model.ts';
 import type { Options } from './options.ts';
 import type { BuildableModel } from './precision.ts';
 import { UsageError } from './usage-error.ts';
@@ -72,7 +72,7 @@ export async function chooseModel(
   const text = { folder: await textFolderOf(folder), vocabSize: folder.config.vocabSize };
   return {
     name: nameOfModel(isHubReference(named) ? named : path),
-    source: { kind: 'folder', path, adapter },
+    source: { kind: 'folder', path, adapter: adapter && (await localAdapterFolder(adapter)) },
     decoder,
     text,
   };

@@ -156,6 +156,7 @@ describe('adapters', () => {
     [{ lora_name: 'summit', lora_path: 'four' }, 400, 'already'],
     [{ lora_name: 'x', lora_path: '../adapters-of-peft/four' }, 400, 'refused'],
     [{ lora_name: 'x', lora_path: '/etc' }, 400, 'refused'],
+    [{ lora_name: 'x', lora_path: 'hf:owner/name' }, 400, 'from --lora-dir only'],
     [{ lora_name: 'x', lora_path: 'nothing' }, 400, 'not a folder with an adapter'],
     [{ lora_name: 'x', lora_path: 'large' }, 400, 'rank 32, and --max-lora-rank is 16'],
     [{ lora_name: 'a\u0000b', lora_path: 'four' }, 400, 'expected letters'],

@@ -17,12 +17,13 @@ export const MODEL_FLAGS = {
   adapter: {
     flags: '--adapter <folder>',
     description:
-      'LoRA adapter, as PEFT stores it, that is merged into the model when it is built: no cost afterwards',
+      'LoRA adapter, as PEFT stores it, or hf:owner/name[@revision], that is merged into the model when it is built: no cost afterwards',
     schema: z.string().min(1).optional(),
   },
   loraModules: {
     flags: '--lora-modules <name=folder>',
-    description: 'LoRA adapters that requests pick as their model; may be repeated',
+    description:
+      'LoRA adapters that requests pick as their model, each a folder or hf:owner/name[@revision]; may be repeated',
     schema: assignments.optional(),
     isRepeatable: true,
   },

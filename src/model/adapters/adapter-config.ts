@@ -1,14 +1,15 @@
 import { z } from 'zod';
 
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
+import { ModulePatterns } from './module-patterns.ts';
 
 const MAX_RANK = 4096;
 /** Characters of a pattern that names modules. */
 const MAX_PATTERN = 512;
 
 const rank = z.int().positive().max(MAX_RANK);
-const patterns = <T extends z.ZodType>(value: T) =>
-  z.record(z.string().max(MAX_PATTERN), value).nullish();
+const patterns = <T extends z.ZodType>(value: T) => z.record(z.string().max(MAX_PATTERN), value);
 
 const schema = z.looseObject({
   peft_type: z.string(),
@@ -17,8 +18,12 @@ const schema = z.looseObject({
   use_rslora: z.boolean().nullish(),
   use_dora: z.boolean().nullish(),
   lora_bias: z.boolean().nullish(),
-  rank_pattern: patterns(rank),
-  alpha_pattern: patterns(z.number()),
+  rank_pattern: patterns(rank).nullish(),
+  alpha_pattern: patterns(z.number())
+    .refine((record) => Object.keys(record).length <= MODEL_LIMITS.adapterPatterns, {
+      error: `more than ${MODEL_LIMITS.adapterPatterns} patterns`,
+    })
+    .nullish(),
   modules_to_save: z.array(z.string()).nullish(),
   target_parameters: z.array(z.string()).nullish(),
   base_model_name_or_path: z.string().nullish(),
@@ -52,8 +57,9 @@ export function parseAdapterConfig(json: unknown, origin: string): AdapterConfig
   if (config.peft_type !== 'LORA') refuse(`peft_type ${config.peft_type}`);
   if (config.lora_bias === true) refuse('lora_bias');
   if ((config.target_parameters ?? []).length > 0) refuse('target_parameters');
+  const matchers = new ModulePatterns(origin);
   const alphas = Object.entries(config.alpha_pattern ?? {}).map(
-    ([pattern, alpha]) => [moduleMatcher(pattern, origin), alpha] as const,
+    ([pattern, alpha]) => [matchers.matcher(pattern), alpha] as const,
   );
   return {
     isDora: config.use_dora === true,
@@ -63,14 +69,4 @@ export function parseAdapterConfig(json: unknown, origin: string): AdapterConfig
       return alpha / (config.use_rslora === true ? Math.sqrt(rankOfModule) : rankOfModule);
     },
   };
-}
-
-/** As PEFT does it: a pattern is the end of a module's name, from a dot on, or all of it. */
-function moduleMatcher(pattern: string, origin: string): (module: string) => boolean {
-  try {
-    const whole = new RegExp(`^(?:.*\\.)?(?:${pattern})$`);
-    return (module) => whole.test(module);
-  } catch (error) {
-    throw new ModelError(`${origin}: "${pattern}" is not a regular expression`, { cause: error });
-  }
 }

@@ -7,8 +7,8 @@ import { textModelTensor } from '../huggingface/text-config.ts';
 import { ModelError } from '../model-error.ts';
 import { type AdapterConfig, parseAdapterConfig } from './adapter-config.ts';
 
-const CONFIG_FILE = 'adapter_config.json';
-const WEIGHTS_FILE = 'adapter_model.safetensors';
+export const ADAPTER_CONFIG_FILE = 'adapter_config.json';
+export const ADAPTER_WEIGHTS_FILE = 'adapter_model.safetensors';
 
 /** What an adapter does to a matrix [out, in]: scaling * B A is added, B [out, rank], A [rank, in]. */
 export interface LoraPair {
@@ -145,11 +145,11 @@ export async function adapterFiles(folder: string): Promise<string[]> {
   const names = await readdir(path).catch((error: unknown) => {
     throw new ModelError(`${path} is not a folder with an adapter`, { cause: error });
   });
-  const missing = [CONFIG_FILE, WEIGHTS_FILE].find((name) => !names.includes(name));
+  const missing = [ADAPTER_CONFIG_FILE, ADAPTER_WEIGHTS_FILE].find((name) => !names.includes(name));
   if (missing !== undefined) {
     throw new ModelError(`${path} has no ${missing}; supported: LoRA adapters as PEFT stores them`);
   }
-  return [join(path, CONFIG_FILE), join(path, WEIGHTS_FILE)];
+  return [join(path, ADAPTER_CONFIG_FILE), join(path, ADAPTER_WEIGHTS_FILE)];
 }
 
 /** What PEFT's name of a tensor is without PEFT. */

@@ -3,7 +3,7 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { writingToCache } from '../build/cache-error.ts';
-import { hubHome } from './hub-model.ts';
+import { hubHome } from './hub-pull.ts';
 
 export interface CachedModel {
   /** Such as `Qwen/Qwen3-0.6B`. */

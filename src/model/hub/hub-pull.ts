@@ -1,0 +1,144 @@
+/** Downloads of a repository on the hub, each commit in a folder of its own. */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+
+import { joinUntrusted } from '../../files/untrusted-path.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
+import { writingToCache } from '../build/cache-error.ts';
+import { ModelError } from '../model-error.ts';
+import type { HubFileOptions } from './hub-file.ts';
+import {
+  COMMIT,
+  type HubFile,
+  type HubListing,
+  type HubReference,
+  listHubFiles,
+} from './hub-repository.ts';
+import { downloadFiles } from './hub-snapshot.ts';
+
+export interface HubPullOptions extends Pick<HubFileOptions, 'access' | 'retryMs'> {
+  readonly cacheDirectory: string;
+  /** Called with bytes, those that were there before included. */
+  readonly onProgress?: (done: number, total: number) => void;
+  /** Called once if the hub can't be reached and an earlier download is taken. */
+  readonly onOffline?: (reason: string) => void;
+}
+
+/** What lies in a folder of the cache. */
+export interface PulledFiles {
+  readonly folder: string;
+  /** Paths relative to it, with slashes; of the hub's files those that were not downloaded, too. */
+  readonly names: readonly string[];
+}
+
+/** What a download is made of. */
+export interface Download {
+  readonly files: readonly HubFile[];
+  /** Where they go. */
+  readonly folder: string;
+  /** Downloads some that are not there yet; may be called again. */
+  readonly fetchAll: (wanted: readonly HubFile[]) => Promise<void>;
+}
+
+/**
+ * Downloads what `download` takes of a repository, or finds it downloaded at the same commit.
+ * @throws {ModelError} when that is not possible, saying why
+ */
+export async function pullFiles(
+  reference: HubReference,
+  { access, cacheDirectory, onProgress = () => {}, onOffline = () => {}, retryMs }: HubPullOptions,
+  download: (download: Download) => Promise<void>,
+): Promise<PulledFiles> {
+  const { id } = reference;
+  const home = hubHome(id, cacheDirectory);
+  const pointer = pointerOf(reference, home);
+  let listing: HubListing;
+  try {
+    listing = await listHubFiles(reference, access);
+  } catch (error) {
+    if (error instanceof ModelError) throw error;
+    const reason = `${access.endpoint} can not be reached`;
+    const cached = await cachedFiles(reference, cacheDirectory);
+    if (cached === null) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new ModelError(`${reason} for ${id}: ${why}`, { cause: error });
+    }
+    onOffline(reason);
+    return cached;
+  }
+  const { commit, files } = listing;
+  const folder = join(home, commit);
+  let total = 0;
+  let done = 0;
+  const fetchAll = async (wanted: readonly HubFile[]): Promise<void> => {
+    total += totalBytes(wanted);
+    await downloadFiles({ id, commit, folder }, wanted, {
+      access,
+      ...(retryMs !== undefined && { retryMs }),
+      onProgress: (bytes) => onProgress(done + bytes, total),
+    });
+    done = total;
+  };
+  await writingToCache(cacheDirectory, `the model ${id}`, async () => {
+    await mkdir(folder, { recursive: true });
+    await download({ files, folder, fetchAll });
+    // A cache that has it all may be read only.
+    if ((await readPointer(pointer)) === commit) return;
+    await mkdir(dirname(pointer), { recursive: true });
+    await writeFile(pointer, commit);
+  });
+  return { folder, names: namesOf(files) };
+}
+
+/** What was downloaded of a repository; null if nothing was. */
+export async function cachedFiles(
+  reference: HubReference,
+  cacheDirectory: string,
+): Promise<PulledFiles | null> {
+  const home = hubHome(reference.id, cacheDirectory);
+  const commit = await readPointer(pointerOf(reference, home));
+  if (commit === null) return null;
+  const folder = join(home, commit);
+  const names = await readdir(folder, { recursive: true });
+  return { folder, names: names.map((name) => name.replaceAll(sep, '/')) };
+}
+
+/** Where all commits of a model are kept. */
+export function hubHome(id: string, cacheDirectory: string): string {
+  return join(cacheDirectory, 'hub', id.replace('/', '--'));
+}
+
+/** @throws {ModelError} for a file with more bytes */
+export function requireAtMost(files: readonly HubFile[], id: string, maxBytes: number): void {
+  const tooLong = files.find(({ size }) => size > maxBytes);
+  if (tooLong === undefined) return;
+  const { name, size } = tooLong;
+  throw new ModelError(`${name} of ${id} has ${size} bytes, more than ${maxBytes}`);
+}
+
+/** @throws {ModelError} for a JSON file or a template that is too long to be read */
+export function requireReadable(files: readonly HubFile[], id: string): void {
+  requireAtMost(files, id, MODEL_LIMITS.textFileBytes);
+}
+
+export function namesOf(files: readonly HubFile[]): string[] {
+  return files.map(({ name }) => name);
+}
+
+export function filesNamed(names: readonly string[], files: readonly HubFile[]): HubFile[] {
+  return files.filter(({ name }) => names.includes(name));
+}
+
+export function totalBytes(files: readonly HubFile[]): number {
+  return files.reduce((sum, { size }) => sum + size, 0);
+}
+
+function pointerOf({ id, revision }: HubReference, home: string): string {
+  return joinUntrusted(join(home, 'revisions'), encodeURIComponent(revision), id);
+}
+
+/** Which commit a revision was when it was downloaded; null if it was not. */
+async function readPointer(path: string): Promise<string | null> {
+  const commit = await readFile(path, 'utf8').catch(() => '');
+  return COMMIT.test(commit) ? commit : null;
+}
