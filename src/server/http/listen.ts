@@ -7,6 +7,7 @@ import type { Hono } from 'hono';
 import { LIMITS } from '../../limits.ts';
 import { Connections, type ConnectionLimits } from './connections.ts';
 import type { ServerEnv } from '../context.ts';
+import { Handshakes } from './handshakes.ts';
 import { notARequest } from '../errors.ts';
 import { PlainRequest } from './plain-request.ts';
 import { answerRaw } from './raw-answer.ts';
@@ -73,6 +74,7 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   const { host, port, webSockets, flag = '--port', tls = null } = options;
   const limits = { ...DEFAULT_CONNECTIONS, ...options.connections };
   const connections = new Connections(limits);
+  const handshakes = new Handshakes();
   const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   const serve: RequestListener = (request, response) => {
     connections.serve(request, response, () => void handle(request, response));
@@ -85,11 +87,15 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
     );
   const server: Server = tlsServer ?? createServer(httpOptions(limits), serve);
   server.maxHeadersCount = LIMITS.headerFields;
-  // Connections whose TLS handshake is not done are not counted yet, but take descriptors.
-  if (tlsServer) tlsServer.maxConnections = 2 * limits.maxConnections;
-  server.on(tlsServer ? 'secureConnection' : 'connection', (socket: Socket) =>
-    connections.add(socket),
-  );
+  if (tlsServer) {
+    // Connections whose TLS handshake is not done are not counted yet, but take descriptors.
+    tlsServer.maxConnections = 2 * limits.maxConnections;
+    tlsServer.on('connection', (socket: Socket) => handshakes.begin(socket));
+  }
+  server.on(tlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    handshakes.end(socket);
+    connections.add(socket);
+  });
   server.on('upgrade', (request, _socket, head) => {
     const { socket } = request;
     if (webSockets && connections.upgrade(socket)) webSockets.handleUpgrade(request, socket, head);
@@ -112,6 +118,8 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
         server.close(() => resolve());
       });
       connections.drain();
+      // Node would wait until their time is over.
+      handshakes.cut();
       const cut = setTimeout(() => {
         webSockets?.terminate();
         server.closeAllConnections();

@@ -2,11 +2,13 @@
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { get, request } from 'node:https';
+import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls, type PeerCertificate } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { LIMITS } from '../../../src/limits.ts';
 import { readTls } from '../../../src/server/http/tls.ts';
 import { useServers } from '../support/test-server.ts';
 
@@ -51,6 +53,23 @@ describe('over TLS', () => {
     const [response] = await once(offer, 'response');
     expect(response.statusCode).toBe(200);
     response.resume();
+  });
+
+  test('a handshake that is not gone on with does not hold the server at its end', async () => {
+    const tls = await readTls(filesOf('first'));
+    const target = await server({ tls });
+    const { port } = new URL(target.url);
+    const stalled = connectTcp(Number(port), '127.0.0.1');
+    await once(stalled, 'connect');
+    const done = connectTls({ port: Number(port), ca: tls.cert, servername: 'localhost' });
+    await once(done, 'secureConnect');
+    // Longer than a handshake may take.
+    const begun = performance.now();
+    const closed = target.close(30_000);
+    await once(stalled, 'close');
+    await once(done, 'close');
+    await closed;
+    expect(performance.now() - begun).toBeLessThan(LIMITS.tlsHandshakeMs / 2);
   });
 
   test('new connections get the new certificate', async () => {
