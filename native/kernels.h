@@ -34,7 +34,8 @@ inline size_t roundUp(size_t value, size_t to) { return divideUp(value, to) * to
 // own: its largest magnitude becomes 127. Features are padded with zeros to `padded`.
 //
 // A few of a row's values are often a hundred times as large as the others: with one scale for all, what
-// is left of the others is little.
+// is left of the others is little. With a step all values have one scale, which was found beforehand: what
+// is larger than 127 steps is cut off.
 //
 // Eight rows lie together, four values of each in turn: what a step of a product reads is in one place.
 struct Quantized {
@@ -42,6 +43,8 @@ struct Quantized {
   float *scales;   // [groups][blocks][kRowGroup]
   int32_t *sums;   // likewise: of the values, which takes the weights' offset out of a product
   size_t padded;
+  // Of all values, where it is not 0: then there are no scales, and a row's first sum is of all its values.
+  float step;
 
   size_t blocks() const { return padded / kBlock; }
   // Four values of the row; those that come next are kStep bytes further.

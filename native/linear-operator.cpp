@@ -2,7 +2,7 @@
 //
 // Inputs: x float [..., in_features]; weights uint8, scales float (float16 with 4 bits), both packed;
 // optional: the norm's weights float [in_features]; bias float [pairs, 32]; residual, like the output.
-// Output: float [rows, out_features].
+// Output: float [rows, out_features]. With 8 bits, `step` is that of x's integers (kernels.h).
 #include <cstdlib>
 #include <new>
 
@@ -16,6 +16,7 @@ struct LinearKernel {
   size_t inFeatures, outFeatures;
   Activation activation;
   float epsilon;
+  float step;
 };
 
 // Products that a task has at least, so that it costs more than to hand it out.
@@ -32,10 +33,12 @@ static Status *createLinear(const CustomOp *, const void *, const Info *info, vo
   if (in < 1 || in > int64_t(kMaxFeatures)) return failure("in_features is not from 1 to 65536");
   if (out < 1 || out > 1 << 24) return failure("out_features is not from 1 to 2^24");
   if (activation < 0 || activation > 2) return failure("activation is not from 0 to 2");
+  const float step = attribute(info, "step", 0.0f);
+  if (!(step >= 0.0f && step <= 1e30f)) return failure("step is not from 0 to 1e30");
   void *memory = malloc(sizeof(LinearKernel));
   if (!memory) return failure("out of memory");
   *kernel = new (memory) LinearKernel{&kernels(), size_t(in), size_t(out), Activation(activation),
-                                      attribute(info, "epsilon", 1e-6f)};
+                                      attribute(info, "epsilon", 1e-6f), step};
   return nullptr;
 }
 
@@ -65,6 +68,7 @@ static Status *computeLinear(void *of, Context *context) {
 
   Quantized &quantized = linear.input;
   quantized.padded = padded;
+  quantized.step = Is4Bit ? 0.0f : kernel.step;
   const size_t places = roundUp(rows, kRowGroup), numBlocks = places * quantized.blocks();
   Scratch scratch(Scratch::sizeOf<int8_t>(places * padded) + 2 * Scratch::sizeOf<float>(numBlocks));
   if (!call.check(scratch.memory != nullptr, "out of memory")) return call.status;

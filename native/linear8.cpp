@@ -1,8 +1,10 @@
-// Products with 8-bit weights, a scale for each column, and 8-bit activations, a scale for each block.
+// Products with 8-bit weights, a scale for each column, and 8-bit activations, a scale for each block or
+// one for all.
 //
 // A tile is some rows by a pair of columns, with a block's sums in registers: every vector of weights is
 // read once for all rows of the tile. Within a block sums are integers. They become float32 in the order
-// of the blocks, whatever rows are computed together.
+// of the blocks, whatever rows are computed together. With one scale for all they stay integers to a
+// row's end.
 #include "epilogue.h"
 #include "lanes.h"
 
@@ -20,7 +22,7 @@ struct Ahead {
   size_t step;  // bytes for each of the tile's own steps
 };
 
-template <size_t R>
+template <size_t R, bool HasStep>
 static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ahead) {
   // A single row has too few sums to keep the multipliers busy: it has two of each.
   constexpr size_t kSums = R == 1 ? 2 : 1;
@@ -32,9 +34,9 @@ static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ah
   const uint8_t *weights = linear.weights + pair * input.padded * kPair;
   F16 totals[R][2];
   for (size_t r = 0; r < R; r++) totals[r][0] = totals[r][1] = zeros();
+  I16 sums[R][2][kSums];
   for (size_t block = 0; block < blocks; block++, ofRows += kRowGroup, sumsOfRows += kRowGroup) {
-    I16 sums[R][2][kSums];
-    for (size_t r = 0; r < R; r++) {
+    for (size_t r = 0; r < R && (!HasStep || block == 0); r++) {
       const I16 start = splatInt(-kOffset8 * sumsOfRows[r]);
       for (I16(&ofHalf)[kSums] : sums[r]) {
         for (size_t s = 0; s < kSums; s++) ofHalf[s] = s == 0 ? start : splatInt(0);
@@ -54,8 +56,9 @@ static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ah
         sums[r][1][step % kSums] = dot8(sums[r][1][step % kSums], second, activations);
       }
     }
+    if (HasStep && block + 1 < blocks) continue;
     for (size_t r = 0; r < R; r++) {
-      const F16 scale = splat(ofRows[r]);
+      const F16 scale = splat(HasStep ? input.step : ofRows[r]);
       for (size_t half = 0; half < 2; half++) {
         I16 sum = sums[r][half][0];
         if (kSums == 2) sum = addInt(sum, sums[r][half][kSums - 1]);
@@ -70,11 +73,13 @@ static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ah
 }
 
 // The largest tiles first, then what is left in ever smaller ones.
-template <size_t R>
+template <size_t R, bool HasStep>
 static inline void tiles8(const Linear &linear, size_t row, size_t endRow, size_t pair, Ahead ahead) {
   const size_t steps = linear.input.padded / 4;
-  for (; row + R <= endRow; row += R, ahead.from += steps * ahead.step) tile8<R>(linear, row, pair, ahead);
-  if constexpr (R > 1) tiles8<R / 2>(linear, row, endRow, pair, ahead);
+  for (; row + R <= endRow; row += R, ahead.from += steps * ahead.step) {
+    tile8<R, HasStep>(linear, row, pair, ahead);
+  }
+  if constexpr (R > 1) tiles8<R / 2, HasStep>(linear, row, endRow, pair, ahead);
 }
 
 void linear8(const Linear &linear, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair) {
@@ -87,7 +92,8 @@ void linear8(const Linear &linear, size_t firstRow, size_t endRow, size_t firstP
     const uint8_t *weights = linear.weights + pair * pairBytes;
     const Ahead ahead = tiles == 1 ? Ahead{weights + kAhead8, kStepBytes}
                                    : Ahead{weights + pairBytes, kStepBytes / tiles};
-    tiles8<kRows8>(linear, firstRow, endRow, pair, ahead);
+    if (linear.input.step != 0.0f) tiles8<kRows8, true>(linear, firstRow, endRow, pair, ahead);
+    else tiles8<kRows8, false>(linear, firstRow, endRow, pair, ahead);
   }
 }
 

@@ -45,10 +45,24 @@ static inline F16 weighted(const Quantization &q, const float *row, size_t colum
   return q.norm ? mul(x, loadSome(q.norm + column, count)) : x;
 }
 
+constexpr size_t kVectors = kBlock / kLanes;
+
+// Stores a block of values times `inverse`. Returns the sum in lanes.
+static inline I16 storeBlock(const F16 (&x)[kVectors], F16 inverse, int8_t *values) {
+  I16 total = splatInt(0);
+  alignas(64) int8_t bytes[kBlock];
+  for (size_t v = 0; v < kVectors; v++) {
+    const I16 integers = toBytes(x[v], inverse);
+    storeBytes(bytes + v * kLanes, integers);
+    total = addInt(total, integers);
+  }
+  for (size_t i = 0; i < kBlock; i += 4, values += Quantized::kStep) memcpy(values, bytes + i, 4);
+  return total;
+}
+
 // The scale takes the norm's factor: it need not be multiplied into every value.
 static inline void quantizeBlock(const Quantization &q, const float *row, size_t first, float factor,
                                  int8_t *values, float *scale, int32_t *sumOfValues) {
-  constexpr size_t kVectors = kBlock / kLanes;
   F16 x[kVectors];
   I16 most = splatInt(0);
   for (size_t v = 0; v < kVectors; v++) {
@@ -57,16 +71,20 @@ static inline void quantizeBlock(const Quantization &q, const float *row, size_t
   }
   const ByteScale of = byteScale(most);
   *scale = of.scale * factor;
-  const F16 inverse = splat(of.inverse);
+  *sumOfValues = sumInt(storeBlock(x, splat(of.inverse), values));
+}
+
+// A whole row by the same step. Returns its sum.
+static inline int32_t quantizeRow(const Quantization &q, const float *row, float factor, int8_t *values) {
+  const F16 inverse = splat(factor / q.output.step);
   I16 total = splatInt(0);
-  alignas(64) int8_t bytes[kBlock];
-  for (size_t v = 0; v < kVectors; v++) {
-    const I16 integers = toBytes(x[v], inverse);
-    storeBytes(bytes + v * kLanes, integers);
-    total = addInt(total, integers);
+  for (size_t first = 0; first < q.output.padded; first += kBlock) {
+    F16 x[kVectors];
+    for (size_t v = 0; v < kVectors; v++) x[v] = weighted(q, row, first + v * kLanes);
+    total = addInt(total, storeBlock(x, inverse, values));
+    values += kBlock / 4 * Quantized::kStep;
   }
-  *sumOfValues = sumInt(total);
-  for (size_t i = 0; i < kBlock; i += 4, values += Quantized::kStep) memcpy(values, bytes + i, 4);
+  return sumInt(total);
 }
 
 void quantize(const Quantization &q, size_t firstRow, size_t endRow) {
@@ -76,6 +94,10 @@ void quantize(const Quantization &q, size_t firstRow, size_t endRow) {
     const float factor = q.norm ? normFactor(x, q.features, q.epsilon) : 1.0f;
     int8_t *values = out.valuesOf(row);
     size_t at = out.scaleOf(row);
+    if (out.step != 0.0f) {
+      out.sums[at] = quantizeRow(q, x, factor, values);
+      continue;
+    }
     for (size_t first = 0; first < out.padded; first += kBlock) {
       quantizeBlock(q, x, first, factor, values, out.scales + at, out.sums + at);
       values += kBlock / 4 * Quantized::kStep;

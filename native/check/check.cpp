@@ -191,6 +191,7 @@ static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit) {
   addAttribute(info, "out_features", int64_t(out));
   addAttribute(info, "activation", int64_t(activation));
   addAttribute(info, "epsilon", 0, 1e-5f);
+  addAttribute(info, "step", 0, maybe(3) ? 0.02f : 0.0f);
   addFloats(context, rows * in, maybe(10) ? 1e-20f : 3.0f);
   addInput(context, pairs * kPair * padded / (is4Bit ? 2 : 1));
   Buffer &weights = context.inputs[context.numInputs - 1];

@@ -1,14 +1,17 @@
 /**
  * What each precision costs and gives: speed, memory and file size on the SmolLM2-135M shape
  * (random weights) with one stream and a full batch, accuracy on summit and its test data; then
- * int8 compared with the 8-bit operator with one activation scale for the whole batch (W8A8 per
- * tensor), which is faster, but makes a row's result depend on its neighbours.
+ * int8 compared with int8-static, whose activations have constant scales, and with the 8-bit operator
+ * with one activation scale for the whole batch (W8A8 per tensor), which makes a row's result depend on
+ * its neighbours; and int8 with int8-static by our own kernels.
  *
- *   npx tsx scripts/bench/precisions.ts [--rows 16] [--precisions fp32,fp16,int8,int4] [--steps 20]
- *     [--threads 2] [--json]
+ *   npx tsx scripts/bench/precisions.ts [--rows 16] [--precisions fp32,fp16,int8,int8-static,int4]
+ *     [--steps 20] [--threads 2] [--cpu-time] [--json]
  *
- * Every precision is measured in a process of its own. The last comparison runs in this one, both in
- * turns.
+ * Every precision is measured in a process of its own; none with `--precisions none`. The last
+ * comparisons run in this one, in turns. With --cpu-time the least CPU time of these is taken instead of
+ * the median of what a clock says, for machines that others use; give it --threads 1, since threads that
+ * wait spin.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -24,10 +27,17 @@ import {
 } from '../../src/eval/evaluate-model.ts';
 import { reportTable } from '../../src/eval/report.ts';
 import { loadTextModel } from '../../src/front/text/load-text-model.ts';
+import { staticCalibration } from '../../src/cli/static-calibration.ts';
+import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import type { ModelSource } from '../../src/model/build/model-source.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
-import { type BuiltModel, PRECISIONS, type Precision } from '../../src/model/build/manifest.ts';
+import {
+  type BuiltModel,
+  type KernelSet,
+  PRECISIONS,
+  type Precision,
+} from '../../src/model/build/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { machineShape } from './lib/machine.ts';
 import { writePerTensorModel } from './lib/per-tensor-model.ts';
@@ -53,73 +63,136 @@ const { values } = parseArgs({
     precisions: { type: 'string', default: PRECISIONS.join(',') },
     steps: { type: 'string', default: '20' },
     threads: { type: 'string', default: String(availableParallelism()) },
+    'cpu-time': { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
 const threads = Number(values.threads);
 const steps = Number(values.steps);
 const limits = { maxNumSeqs: Number(values.rows), threads };
-const precisions = values.precisions.split(',').map((name): Precision => {
+const named = values.precisions === 'none' ? [] : values.precisions.split(',');
+const precisions = named.map((name): Precision => {
   const precision = PRECISIONS.find((known) => known === name);
   if (precision === undefined) throw new Error(`--precisions is of ${PRECISIONS.join(', ')}`);
   return precision;
 });
 
-function build(source: ModelSource, precision: Precision): Promise<BuiltModel> {
-  return prepareModel(source, { precision, cacheDirectory: defaultCacheDirectory() });
+const cpuTime = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+const [clock, typical] = values['cpu-time']
+  ? [cpuTime, (of: readonly number[]) => Math.min(...of)]
+  : [() => performance.now(), median];
+
+async function build(
+  source: ModelSource,
+  precision: Precision,
+  nativeKernels?: BuildOptions['nativeKernels'],
+): Promise<BuiltModel> {
+  const options = { cacheDirectory: defaultCacheDirectory() };
+  const calibration =
+    precision === 'int8-static' ? await staticCalibration(source, options, null) : undefined;
+  return prepareModel(source, {
+    ...options,
+    precision,
+    nativeKernels,
+    staticCalibration: calibration,
+  });
 }
 
-interface Ratio {
+interface Speeds {
   /** Such as `decode, 16 rows`. */
   readonly what: string;
-  /** Medians, in milliseconds. */
-  readonly int8Ms: number;
-  readonly perTensorMs: number;
+  /** Medians by variant, in milliseconds. */
+  readonly ms: readonly number[];
 }
 
-/** Runs both in turns, a few steps at a time. */
+/** Runs all in turns, a few steps at a time. */
 async function compare(
   what: string,
-  models: readonly [int8: BuiltModel, perTensor: BuiltModel],
+  models: readonly BuiltModel[],
   { rows, context }: { readonly rows: number; readonly context: number },
   run: (decoder: RawDecoder) => void,
-): Promise<Ratio> {
+): Promise<Speeds> {
   const decoders = models.map((model) => new RawDecoder(model, rows, CAPACITY, context, threads));
   const times: number[][] = decoders.map(() => []);
   for (let turn = 0; turn < steps / STEPS_PER_TURN; turn++) {
     for (const [index, decoder] of decoders.entries()) {
-      // The other's threads spin for a while before they sleep.
+      // The others' threads spin for a while before they sleep.
       await sleep(100);
       for (let step = -1; step < STEPS_PER_TURN; step++) {
-        const start = performance.now();
+        const start = clock();
         run(decoder);
-        if (step >= 0) times[index]?.push(performance.now() - start);
+        if (step >= 0) times[index]?.push(clock() - start);
       }
     }
   }
   for (const decoder of decoders) decoder.release();
-  const [int8Ms = NaN, perTensorMs = NaN] = times.map(median);
-  return { what, int8Ms, perTensorMs };
+  return { what, ms: times.map(typical) };
 }
 
-async function compareWithPerTensor(): Promise<Ratio[]> {
+/** Decode steps and a prompt with each of several variants. */
+async function compareAll(models: readonly BuiltModel[]): Promise<Speeds[]> {
+  const speeds: Speeds[] = [];
+  for (const rows of RATIO_ROWS) {
+    const what = `decode, ${rows} rows`;
+    const step = (decoder: RawDecoder) => void decoder.step();
+    speeds.push(await compare(what, models, { rows, context: CONTEXT }, step));
+  }
+  const prompt = { rows: 1, context: PREFILL_TOKENS };
+  const what = `prefill, ${PREFILL_TOKENS} tokens`;
+  speeds.push(await compare(what, models, prompt, (decoder) => decoder.prefill()));
+  return speeds;
+}
+
+/** What each variant is called, int8 first, and its speeds with one set of kernels. */
+interface Comparison {
+  readonly kernels: KernelSet;
+  readonly variants: readonly string[];
+  readonly speeds: readonly Speeds[];
+}
+
+/** With ONNX Runtime's kernels, and with its operator that has one scale for the whole batch. */
+async function compareOnnxRuntime(): Promise<Comparison> {
   const folder = await mkdtemp(join(tmpdir(), 'chairlift-per-tensor-'));
   try {
-    const perTensor = await writePerTensorModel(await build(SMOLLM2, 'fp32'), folder);
-    const models = [await build(SMOLLM2, 'int8'), perTensor] as const;
-    const ratios: Ratio[] = [];
-    for (const rows of RATIO_ROWS) {
-      const what = `decode, ${rows} rows`;
-      const step = (decoder: RawDecoder) => void decoder.step();
-      ratios.push(await compare(what, models, { rows, context: CONTEXT }, step));
-    }
-    const prompt = { rows: 1, context: PREFILL_TOKENS };
-    const what = `prefill, ${PREFILL_TOKENS} tokens`;
-    ratios.push(await compare(what, models, prompt, (decoder) => decoder.prefill()));
-    return ratios;
+    const models = [
+      await build(SMOLLM2, 'int8'),
+      await build(SMOLLM2, 'int8-static'),
+      await writePerTensorModel(await build(SMOLLM2, 'fp32'), folder),
+    ];
+    const variants = ['int8', 'int8-static', 'per tensor'];
+    return { kernels: 'onnxruntime', variants, speeds: await compareAll(models) };
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+async function compareNative(): Promise<Comparison> {
+  const native = { kvCacheDtype: 'float16' } as const;
+  const models = [
+    await build(SMOLLM2, 'int8', native),
+    await build(SMOLLM2, 'int8-static', native),
+  ];
+  const variants = ['int8', 'int8-static'];
+  return { kernels: 'native', variants, speeds: await compareAll(models) };
+}
+
+function printComparison({ kernels, variants, speeds }: Comparison): void {
+  console.log(`\n${kernels} kernels\n`);
+  printTable(
+    [
+      '',
+      ...variants.map((name) => `${name} ms`),
+      ...variants.slice(1).map((name) => `${name} / int8, speed`),
+    ],
+    speeds.map(({ what, ms: [int8 = NaN, ...others] }) => [
+      what,
+      ...[int8, ...others].map((each) => each.toFixed(1)),
+      ...others.map((each) => `${(int8 / each).toFixed(2)}x`),
+    ]),
+  );
 }
 
 const text = { ...(await loadTextModel(SUMMIT_TEXT)), maxModelLen: SUMMIT_MAX_LEN };
@@ -142,20 +215,14 @@ for (const precision of precisions) {
   const small = await build({ kind: 'folder', path: SUMMIT }, precision);
   accuracy.push(await evaluateModel(small, questions, text, limits, () => {}));
 }
-const ratios = await compareWithPerTensor();
+const ratios = [await compareOnnxRuntime(), await compareNative()];
 
 if (values.json) {
   console.log(JSON.stringify({ machine: machineShape(), threads, speed, accuracy, ratios }));
 } else {
   console.log(`${machineShape()}; ${threads} threads\n\nSmolLM2-135M shape\n`);
-  console.log(`${reportTable(speed)}\n\nsummit\n\n${reportTable(accuracy)}\n`);
-  printTable(
-    ['', 'int8 ms', 'per tensor ms', 'int8 / per tensor, speed'],
-    ratios.map(({ what, int8Ms, perTensorMs }) => [
-      what,
-      int8Ms.toFixed(1),
-      perTensorMs.toFixed(1),
-      `${(perTensorMs / int8Ms).toFixed(2)}x`,
-    ]),
-  );
+  if (precisions.length > 0) {
+    console.log(`${reportTable(speed)}\n\nsummit\n\n${reportTable(accuracy)}\n`);
+  }
+  for (const comparison of ratios) printComparison(comparison);
 }

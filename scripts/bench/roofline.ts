@@ -37,6 +37,7 @@ const WEIGHT_BYTES: Readonly<Record<Precision, readonly [linear: number, vocabul
   fp16: [2, 2],
   // A scale per row of weights is next to nothing.
   int8: [1, 1],
+  'int8-static': [1, 1],
   int4: [0.5 + SCALE_BYTES, 1 + SCALE_BYTES],
 };
 

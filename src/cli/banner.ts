@@ -4,6 +4,7 @@ import type { EngineInfo } from '../engine/process/protocol.ts';
 import type { DecoderManifest } from '../model/build/manifest.ts';
 import type { EngineLimits } from './engine-limits.ts';
 import { formatBytes, formatCount } from './text-format.ts';
+import { describeConstantScales } from './weight-report.ts';
 
 export interface BannerFacts {
   readonly url: string;
@@ -34,6 +35,7 @@ export function banner(facts: BannerFacts): string {
   const { url, version, modelName, manifest, info, limits } = facts;
   const { precisionReason, kernelSet, tuned, adapter, deviceReason } = facts;
   const { maxNumSeqs, maxModelLen } = limits;
+  const { constantScales } = manifest;
   const isCpu = info.device === 'cpu';
   const where = isCpu
     ? `cpu, ${info.threads} thread${info.threads === 1 ? '' : 's'}`
@@ -48,6 +50,7 @@ export function banner(facts: BannerFacts): string {
     ],
     ['runs in', `${manifest.precision} on ${where}`],
     ...(precisionReason === null ? [] : [['', precisionReason]]),
+    ...(constantScales ? [['', describeConstantScales(constantScales)]] : []),
     ...(kernelSet === null ? [] : [['kernels', kernelSet]]),
     ...(tuned === null ? [] : [['tuned', tuned]]),
     ...(deviceReason === null ? [] : [['', `${info.device} ${deviceReason}`]]),

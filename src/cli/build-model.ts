@@ -6,6 +6,7 @@ import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
 import type { BuiltModel } from '../model/build/manifest.ts';
 import type { Options } from './options.ts';
 import { withProgressBar } from './progress-bar.ts';
+import { type CalibrationFile, staticCalibration } from './static-calibration.ts';
 
 /** Builds a model, or finds it built, with a progress bar on stderr while it takes time. */
 export async function buildWithProgress(
@@ -16,26 +17,32 @@ export async function buildWithProgress(
     maxModelLen,
     nativeKernels,
     maxAdapterRank,
+    calibrate = null,
   }: Pick<
     BuildOptions,
     'precision' | 'activationDtype' | 'maxModelLen' | 'nativeKernels' | 'maxAdapterRank'
-  >,
+  > & {
+    /** Texts for int8-static; the model writes its own if null or left out. */
+    readonly calibrate?: CalibrationFile | null;
+  },
   kvCacheDtype: Options['kvCacheDtype'],
 ): Promise<BuiltModel> {
   // Our own kernels find scales as they go.
   const calibrates = kvCacheDtype === 'int8' && !nativeKernels;
-  const calibration = calibrates ? await loadCalibration() : {};
+  const kvCalibration = calibrates ? await loadCalibration() : {};
   const cacheDirectory = defaultCacheDirectory();
+  const build = { cacheDirectory, maxModelLen, threads: buildThreads };
+  const activations =
+    precision === 'int8-static' ? await staticCalibration(source, build, calibrate) : undefined;
   return withProgressBar('building the model', (onProgress) =>
     prepareModel(source, {
+      ...build,
       precision,
       activationDtype,
-      maxModelLen,
       nativeKernels,
       maxAdapterRank,
-      cacheDirectory,
-      threads: buildThreads,
-      ...calibration,
+      ...kvCalibration,
+      staticCalibration: activations,
       onProgress,
       onDamaged: (what) => console.error(`chairlift: ${what}: building it again`),
     }),

@@ -8,6 +8,7 @@ import { resolveKernels } from './kernels.ts';
 import type { ChosenModel } from './model-source.ts';
 import type { Options } from './options.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
+import type { CalibrationFile } from './static-calibration.ts';
 import { table } from './text-format.ts';
 import { type Settings, writeTuning } from './tuning.ts';
 
@@ -15,7 +16,9 @@ import { type Settings, writeTuning } from './tuning.ts';
 const MAX_NUM_SEQS = 32;
 const BATCHED_TOKENS = 512;
 
-type Flags = Options<'kernels' | 'kvCacheDtype' | 'maxModelLen' | 'threads'>;
+type Flags = Options<'kernels' | 'kvCacheDtype' | 'maxModelLen' | 'threads'> & {
+  readonly calibrate: CalibrationFile | null;
+};
 
 /** Measures what this machine does best with a model, and keeps it for `serve`. @returns also a table to tell */
 export async function tuneBuild(
@@ -33,8 +36,9 @@ export async function tuneBuild(
   const buildFor = async (kernels: Settings['kernels']) => {
     const circumstances = { ...choice, model: kind, device: 'cpu' };
     const resolved = await resolveKernels({ kernels, kvCacheDtype }, circumstances);
-    const { maxModelLen } = flags;
-    return buildWithProgress(source, { ...choice, ...resolved, maxModelLen }, kvCacheDtype);
+    const { maxModelLen, calibrate } = flags;
+    const formats = { ...choice, ...resolved, maxModelLen, calibrate };
+    return buildWithProgress(source, formats, kvCacheDtype);
   };
   const maxModelLen = Math.min(flags.maxModelLen ?? 1024, config.maxPositionEmbeddings, 1024);
   const hasNative = own === 'native' && flags.kernels === 'auto' && kvCacheDtype !== 'float16';

@@ -9,14 +9,16 @@ import { resolveKernels } from './kernels.ts';
 import { addOptions, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 import { withProgressBar } from './progress-bar.ts';
+import { calibrationFile } from './static-calibration.ts';
 import { UsageError } from './usage-error.ts';
-import { summaryOfChanges, tableOfErrors } from './weight-report.ts';
+import { describeConstantScales, summaryOfChanges, tableOfErrors } from './weight-report.ts';
 
 const NAMES = [
   'model',
   'adapter',
   ...DEVICE_OPTIONS,
   'precision',
+  'calibrate',
   'maxModelLen',
   'kvCacheDtype',
   'kernels',
@@ -61,10 +63,16 @@ async function build(command: Command): Promise<void> {
     model: decoder.kind,
     device: device.device.name,
   });
+  if (compare && choice.precision === 'int8-static') {
+    throw new UsageError(
+      '--compare says nothing of int8-static: it smooths weights before it rounds',
+    );
+  }
   const { maxModelLen } = options;
+  const calibrate = calibrationFile(options.calibrate, [choice.precision], chosen.text);
   const model = await buildWithProgress(
     source,
-    { ...choice, ...kernels, maxModelLen },
+    { ...choice, ...kernels, maxModelLen, calibrate },
     options.kvCacheDtype,
   );
   const { graphPath, manifest } = model;
@@ -74,7 +82,7 @@ async function build(command: Command): Promise<void> {
       compareWeights(source, model, { withErrors: compare, maxModelLen, onProgress }),
     );
   }
-  const tuned = autotune ? await tuneBuild(chosen, model, choice, options) : null;
+  const tuned = autotune ? await tuneBuild(chosen, model, choice, { ...options, calibrate }) : null;
   const folder = dirname(graphPath);
   if (json) {
     const tuning = tuned && { tuning: tuned.settings };
@@ -85,6 +93,8 @@ async function build(command: Command): Promise<void> {
   console.log(
     `${manifest.family}, ${millions}M parameters, ${manifest.precision}, kernels ${manifest.kernels}, KV cache ${manifest.kvCacheDtype}`,
   );
+  const { constantScales } = manifest;
+  if (constantScales) console.log(describeConstantScales(constantScales));
   if (changes.length > 0) console.log(summaryOfChanges(changes));
   if (compare) console.log(tableOfErrors(changes));
   if (tuned) console.log(tuned.report);

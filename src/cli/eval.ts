@@ -15,10 +15,12 @@ import { resolveKernels } from './kernels.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';
+import { calibrationFile } from './static-calibration.ts';
 
 const NAMES: readonly OptionName[] = [
   'model',
   'adapter',
+  'calibrate',
   'kvCacheDtype',
   'kernels',
   'maxNumSeqs',
@@ -44,13 +46,20 @@ const ownOptions = z.object({
 
 /** What says nothing without `--compare`, and the other way round. */
 const OF_COMPARE = ['rounds', 'row', 'machine', 'html', 'saveResult'];
-const NOT_OF_COMPARE = ['precisions', 'model', 'maxNumSeqs'];
+const NOT_OF_COMPARE = ['precisions', 'model', 'maxNumSeqs', 'calibrate'];
+
+/** Those that every model can be built in. */
+const PLAIN_PRECISIONS = PRECISIONS.filter((name) => name !== 'int8-static');
 
 /** `chairlift eval`: what each precision costs in accuracy, and what it gains. */
 export function evalCommand(): Command {
   const command = new Command('eval')
     .description('measure perplexity, task accuracy, speed and memory of a model, per precision')
-    .option('--precisions <list>', 'what to compare, separated by commas', PRECISIONS.join(','))
+    .option(
+      '--precisions <list>',
+      `what to compare, of ${PRECISIONS.join(', ')}, separated by commas`,
+      PLAIN_PRECISIONS.join(','),
+    )
     .option(
       '--data <file>',
       `a text, or JSON lines of {"text"} and {"task", "prompt", "answer"} (default: ${OWN_DATA} next to the model)`,
@@ -91,7 +100,8 @@ async function evaluatePrecisions(
   own: z.output<typeof ownOptions>,
   command: Command,
 ): Promise<void> {
-  const { kvCacheDtype, kernels, maxNumSeqs, threads, ...options } = readOptions(command);
+  const { kvCacheDtype, kernels, maxNumSeqs, threads, calibrate, ...options } =
+    readOptions(command);
   const chosen = await chooseModel({ ...options, precision: 'auto' }, async () => null);
   const data = await readEvalFile(own.data ?? (await ownData(chosen)));
   const text = {
@@ -99,6 +109,7 @@ async function evaluatePrecisions(
     maxModelLen: chosen.decoder.config.maxPositionEmbeddings,
   };
   const encoded = encodeData(data, text);
+  const texts = calibrationFile(calibrate, own.precisions, chosen.text);
   const reports: PrecisionReport[] = [];
   for (const precision of own.precisions) {
     const { kind } = chosen.decoder;
@@ -110,7 +121,11 @@ async function evaluatePrecisions(
       { kernels, kvCacheDtype },
       { ...formats, model: kind, device: 'cpu' },
     );
-    const model = await buildWithProgress(chosen.source, { precision, ...choice }, kvCacheDtype);
+    const model = await buildWithProgress(
+      chosen.source,
+      { precision, ...choice, calibrate: texts },
+      kvCacheDtype,
+    );
     const bar = progressBar(precision);
     bar.start(encoded.texts.length + encoded.prompts.length, 0);
     try {
@@ -126,7 +141,7 @@ async function evaluatePrecisions(
 function progressBar(precision: string): SingleBar {
   return new SingleBar(
     {
-      format: `evaluating ${precision.padEnd(4)} |{bar}| {percentage}% {value}/{total}`,
+      format: `evaluating ${precision.padEnd(11)} |{bar}| {percentage}% {value}/{total}`,
       noTTYOutput: true,
       notTTYSchedule: 5000,
       hideCursor: true,

@@ -61,7 +61,7 @@ function unfitness(circumstances: KernelCircumstances) {
   const { precision, activationDtype, model, device } = circumstances;
   if (device !== 'cpu') return `they are for the CPU, not for ${device}`;
   if (model === 'export') return 'they are for graphs built from safetensors, not for ONNX exports';
-  const isQuantized = precision === 'int8' || precision === 'int4';
+  const isQuantized = precision !== 'fp32' && precision !== 'fp16';
   if (isQuantized && activationDtype === 'float32') return loraReason(circumstances);
   return `they are for int8 and int4, not for ${precision}`;
 }

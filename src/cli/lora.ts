@@ -5,6 +5,7 @@ import { ServedAdapters } from '../front/adapters/served-adapters.ts';
 import { InvalidRequestError } from '../front/invalid-request.ts';
 import { prepareLiveAdapter } from '../model/adapters/live-adapter-file.ts';
 import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
+import type { Precision } from '../model/build/manifest.ts';
 import type { DecoderConfig } from '../model/huggingface/config.ts';
 import { ModelError } from '../model/model-error.ts';
 import { isHubReference } from '../model/hub/hub-repository.ts';
@@ -36,11 +37,14 @@ export function hasLora({ loraModules, loraDir }: Partial<LoraOptions>): boolean
 export function requireLora(
   model: 'buildable' | 'export',
   { device }: Pick<ChosenDevice, 'device'>,
+  precision: Precision,
 ): void {
   const refuse = (why: string): never => {
     throw new UsageError(`--lora-modules and --lora-dir ${why}`);
   };
   if (model === 'export') refuse('need a model in safetensors or GGUF, not an ONNX export');
+  if (precision === 'int8-static')
+    refuse('need another precision: int8-static smooths what they read');
   if (device.name !== 'cpu') refuse(`need the CPU, not ${device.name}; --adapter goes everywhere`);
 }
 

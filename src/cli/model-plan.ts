@@ -12,6 +12,7 @@ import { type ChosenModel, chooseModel } from './model-source.ts';
 import { type OptionName, type Options, readFlags } from './options.ts';
 import { resolvePrecision } from './precision.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
+import { type CalibrationFile, calibrationFile } from './static-calibration.ts';
 import { readTuning, type Tuning, withTuning } from './tuning.ts';
 
 /** A flag that is the server's, or that a definition says in its own words. */
@@ -38,6 +39,7 @@ export interface ModelPlan {
   readonly limits: EngineLimits;
   readonly choice: PrecisionChoice;
   readonly kernels: KernelChoice;
+  readonly calibrate: CalibrationFile | null;
   readonly attention: 'slots' | 'paged';
   /** What was measured on this machine and taken where flags leave it open; null where nothing was. */
   readonly tuning: Tuning | null;
@@ -64,12 +66,13 @@ export async function planModel(
   const limits = engineLimits(options, config, chosenDevice, numModels);
   const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype, kind);
   const withLora = hasLora(options);
-  if (withLora) requireLora(kind, chosenDevice);
+  if (withLora) requireLora(kind, chosenDevice, precision);
+  const calibrate = calibrationFile(given.calibrate, [precision], chosen.text);
   const kernels = await resolveKernels(options, {
     ...choice,
     model: kind,
     device: chosenDevice.device.name,
     hasLora: withLora,
   });
-  return { options, chosen, chosenDevice, limits, choice, kernels, attention, tuning };
+  return { options, chosen, chosenDevice, limits, choice, kernels, calibrate, attention, tuning };
 }

@@ -1,22 +1,21 @@
-import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import { readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { usableCores } from '../engine/cpu/usable-cores.ts';
-import { readEvalFile } from '../eval/eval-file.ts';
-import { loadTextModel } from '../front/text/load-text-model.ts';
 import { fileExists } from '../model/build/file-exists.ts';
 import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
 import { contentHash, sha256 } from '../model/build/content-hash.ts';
 import { inspectModelFolder } from '../model/huggingface/model-folder.ts';
 import { WorkFolder } from '../optimize/folder/work-folder.ts';
-import type { OnProgress, OptimizationReport } from '../optimize/optimize.ts';
+import type { OptimizationReport } from '../optimize/optimize.ts';
 import type { GivenTexts } from '../optimize/plan.ts';
+import { readTokens } from './calibration-texts.ts';
 import { OWN_DATA } from './eval-data.ts';
 import { type ChosenModel, chooseModel } from './model-source.ts';
 import { StepFlags } from './optimize-steps.ts';
 import { addOptions, readOptions } from './options.ts';
+import { withStepBars } from './progress-bar.ts';
 import { formatCount, table } from './text-format.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -69,7 +68,7 @@ async function optimize(command: Command, flags: StepFlags): Promise<void> {
   const { tokens: numTokens, seed } = own.data;
   // Not a static import: it brings ONNX Runtime into a process that otherwise does without.
   const { optimizeModel } = await import('../optimize/optimize.ts');
-  const report = await withBars((onProgress) =>
+  const report = await withStepBars((onProgress) =>
     runPlan(chosen, own.data, (texts) =>
       optimizeModel(
         {
@@ -129,45 +128,8 @@ async function identityOf({ source }: ChosenModel): Promise<string> {
   return hashes.length === 1 ? (hashes[0] ?? '') : sha256(hashes.join(' '));
 }
 
-async function readTexts({ text, name }: ChosenModel, path: string): Promise<GivenTexts> {
-  const { texts } = await readEvalFile(path);
-  if (text.folder === null) throw new UsageError(`${name} is a bare shape: it reads no texts`);
-  const { tokenizer } = await loadTextModel(text);
-  const encoded = texts.map((each) => tokenizer.encode(each, { addSpecialTokens: true }));
-  const usable = encoded.filter((tokenIds) => tokenIds.length > 1);
-  if (usable.length === 0) throw new UsageError(`${path} has no texts`);
-  return { from: basename(path), texts: usable };
-}
-
-/** A bar on stderr for each thing that is done. */
-async function withBars<R>(action: (onProgress: OnProgress) => Promise<R>): Promise<R> {
-  let current: { readonly what: string; readonly bar: SingleBar } | undefined;
-  const onProgress: OnProgress = (what, done, total) => {
-    if (current?.what !== what) {
-      current?.bar.stop();
-      current = { what, bar: progressBar() };
-      current.bar.start(total, 0, { what });
-    }
-    current.bar.update(done);
-  };
-  try {
-    return await action(onProgress);
-  } finally {
-    current?.bar.stop();
-  }
-}
-
-function progressBar(): SingleBar {
-  return new SingleBar(
-    {
-      format: '{what} |{bar}| {percentage}% {value}/{total}',
-      noTTYOutput: true,
-      notTTYSchedule: 5000,
-      hideCursor: true,
-      clearOnComplete: true,
-    },
-    Presets.shades_classic,
-  );
+async function readTexts({ text }: ChosenModel, path: string): Promise<GivenTexts> {
+  return { from: basename(path), texts: await readTokens(text, path) };
 }
 
 function summary({ before, after, evaluation }: OptimizationReport): string {

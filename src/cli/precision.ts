@@ -71,8 +71,8 @@ function onDevice(
   option: Options['precision'],
   { device: { name }, activationDtypes }: Pick<ChosenDevice, 'device' | 'activationDtypes'>,
 ): PrecisionChoice {
-  if (option === 'int8') {
-    throw new UsageError(`--precision int8 needs a CPU; ${name} takes fp32, fp16 and int4`);
+  if (option === 'int8' || option === 'int8-static') {
+    throw new UsageError(`--precision ${option} needs a CPU; ${name} takes fp32, fp16 and int4`);
   }
   if (option === 'fp32' && !activationDtypes.includes('float32')) {
     throw new UsageError(`${name} has no attention in --precision fp32; it takes fp16 and int4`);

@@ -31,6 +31,25 @@ export async function withProgressBar<R>(
   }
 }
 
+/** A bar on stderr over steps for each thing that is done. */
+export async function withStepBars<R>(
+  action: (onProgress: (what: string, done: number, total: number) => void) => Promise<R>,
+): Promise<R> {
+  let current: { readonly what: string; readonly bar: SingleBar } | undefined;
+  try {
+    return await action((what, done, total) => {
+      if (current?.what !== what) {
+        current?.bar.stop();
+        current = { what, bar: stepsBar(what) };
+        current.bar.start(total, 0);
+      }
+      current.bar.update(done);
+    });
+  } finally {
+    current?.bar.stop();
+  }
+}
+
 /** A bar on stderr over so many steps, which its owner starts and stops. */
 export function stepsBar(what: string): SingleBar {
   return new SingleBar(

@@ -25,6 +25,7 @@ export const SERVE_FLAGS: readonly OptionName[] = [
   'grpcPort',
   ...DEVICE_OPTIONS,
   'precision',
+  'calibrate',
   'kvCacheDtype',
   'kernels',
   'attention',

@@ -40,6 +40,7 @@ const BYTES_PER_WEIGHT: Readonly<Record<Precision, number>> = {
   fp32: 4,
   fp16: 2,
   int8: 1,
+  'int8-static': 1,
   int4: 0.5,
 };
 
@@ -98,6 +99,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const { priorityRange, sharePrefixCache = false } = this.#server.options;
     const plan = await this.#plan(definition);
     const { options, chosen, chosenDevice, limits, choice, kernels, attention, tuning } = plan;
+    const { calibrate } = plan;
     const formats = { ...choice, ...kernels };
     const { specialTokensInContent = false, maxQueue, maxQueueTokens } = options;
     const textSource = { ...chosen.text, specialTokensInContent };
@@ -107,7 +109,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const maxAdapterRank = withLora ? options.maxLoraRank : undefined;
     const model = await buildWithProgress(
       chosen.source,
-      { ...formats, maxModelLen: limits.maxModelLen, maxAdapterRank },
+      { ...formats, maxModelLen: limits.maxModelLen, maxAdapterRank, calibrate },
       options.kvCacheDtype,
     );
     requireReach(limits, model.manifest);

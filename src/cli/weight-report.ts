@@ -1,4 +1,5 @@
 /** What became of a checkpoint's weights, as people read it. */
+import type { DecoderManifest } from '../model/build/manifest.ts';
 import type { MatrixChange } from '../model/compare/compare-weights.ts';
 import { table } from './text-format.ts';
 
@@ -16,6 +17,15 @@ export function summaryOfChanges(changes: readonly MatrixChange[]): string {
     `${change.from.join(', ')} to ${change.form}`,
   ]);
   return alignedRows(rows);
+}
+
+/** Of int8-static, for `build` and the banner. */
+export function describeConstantScales({
+  matrices,
+  of,
+}: NonNullable<DecoderManifest['constantScales']>): string {
+  const others = matrices === of ? '' : '; for the others one would lose too much';
+  return `constant scales for the inputs of ${matrices} of ${of} matrices in layers${others}`;
 }
 
 /** A line for each layer, the embedding and the LM head: of its matrices the largest errors. */

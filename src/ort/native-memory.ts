@@ -133,6 +133,15 @@ export function addressOf(data: ArrayBufferView): Pointer {
   return koffi.address(data);
 }
 
+/**
+ * Keeps objects until the current job ends, whose memory a call is about to read by address: after its last
+ * use in JavaScript, which is before the call, an object may be collected.
+ */
+export function keepDuringJob(...objects: readonly object[]): void {
+  // What a WeakRef is made of is not collected in the same job.
+  for (const object of objects) new WeakRef(object).deref();
+}
+
 function readWhole(descriptor: number, target: Buffer): void {
   let done = 0;
   while (done < target.byteLength) {

@@ -1,7 +1,7 @@
 import { ort, type Pointer } from './api.ts';
 import { STRING_VALUE } from './element-type.ts';
 import { IoBinding } from './io-binding.ts';
-import { addressOf } from './native-memory.ts';
+import { addressOf, keepDuringJob } from './native-memory.ts';
 import type { Session } from './session.ts';
 import { StringTensor } from './string-tensor.ts';
 import { Tensor } from './tensor.ts';
@@ -23,6 +23,7 @@ export function runForOutputs(
   for (const [name, tensor] of inputs) binding.bindInput(name, tensor);
   const texts = outputs.map((name) => new TextEncoder().encode(`${name}\0`));
   const values = new BigUint64Array(outputs.length);
+  keepDuringJob(binding, texts);
   ort().api.Run(
     session.pointer,
     null,

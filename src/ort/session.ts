@@ -6,6 +6,7 @@ import { Handle } from './handle.ts';
 import type { IoBinding } from './io-binding.ts';
 import type { LoadedGraph, ValueInfo } from './loaded-graph.ts';
 import type { RunOptions } from './run-options.ts';
+import { keepDuringJob } from './native-memory.ts';
 import { type SessionOptions, withSessionOptions } from './session-options.ts';
 import type { SharedWeights } from './shared-weights.ts';
 import { defaultAllocator, takeString } from './strings.ts';
@@ -43,7 +44,9 @@ export class Session extends Handle implements LoadedGraph {
    * Runs the graph once over what is bound.
    * @throws OrtError when the run fails; the session stays usable
    */
-  run({ inputs, outputs }: IoBinding, options?: RunOptions): void {
+  run(binding: IoBinding, options?: RunOptions): void {
+    const { inputs, outputs } = binding;
+    keepDuringJob(binding);
     ort().api.Run(
       this.pointer,
       options?.pointer ?? null,

@@ -29,6 +29,7 @@ describe('--kernels', () => {
       nativeKernels: { kvCacheDtype: 'float16' },
       description: 'our own, avx2',
     });
+    expect(await choose({}, { precision: 'int8-static' })).toEqual(await choose());
     const int8 = await choose({ kvCacheDtype: 'int8' }, { precision: 'int4' });
     expect(int8.nativeKernels).toEqual({ kvCacheDtype: 'int8' });
   });

@@ -26,6 +26,12 @@ test.each(PRECISIONS)('%s is what it says on a CPU', (precision) => {
   }
 });
 
+test.each(['int8', 'int8-static'] as const)('%s is for CPUs', (precision) => {
+  expect(() => resolvePrecision(precision, withHalf, large)).toThrow(
+    `--precision ${precision} needs a CPU; webgpu takes`,
+  );
+});
+
 describe('the precision picked', () => {
   test.each([
     ['a large model on a CPU with fast int8', onCpu, large, true, 'int8'],

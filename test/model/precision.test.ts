@@ -7,13 +7,16 @@ import { z } from 'zod';
 
 import { LockstepDecoder } from '../../src/eval/lockstep-decoder.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
+import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import {
   type BuiltModel,
+  type KernelSet,
   type KvCacheDtype,
   type Precision,
   PRECISIONS,
 } from '../../src/model/build/manifest.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
+import { ownCalibration } from '../support/static-calibration.ts';
 
 const SUMMIT = 'models/summit';
 
@@ -33,8 +36,15 @@ const reference = z
 const cacheDirectory = await mkdtemp(join(tmpdir(), 'chairlift-test-'));
 afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 
-async function build(precision: Precision): Promise<BuiltModel> {
-  return prepareModel({ kind: 'folder', path: SUMMIT }, { precision, cacheDirectory });
+const SOURCE = { kind: 'folder', path: SUMMIT } as const;
+const CALIBRATED = { staticCalibration: ownCalibration(SOURCE, cacheDirectory) };
+
+async function build(
+  precision: Precision,
+  options: Pick<BuildOptions, 'nativeKernels'> = {},
+): Promise<BuiltModel> {
+  const calibration = precision === 'int8-static' ? CALIBRATED : {};
+  return prepareModel(SOURCE, { precision, cacheDirectory, ...options, ...calibration });
 }
 
 test('every precision is a build of its own', async () => {
@@ -79,6 +89,7 @@ function deviation(all: readonly Float32Array[]): { largest: number; same: numbe
 describe.each([
   ['fp16', 2e-3, 12],
   ['int8', 0.6, 11],
+  ['int8-static', 1.5, 11],
   ['int4', 2.5, 10],
 ] as const)('%s', (precision, tolerance, sameTokens) => {
   test("summit's logits stay near those of another implementation", async () => {
@@ -90,14 +101,10 @@ describe.each([
 
 /** Likewise with native kernels, token by token. */
 async function nativeLogits(
-  precision: 'int8' | 'int4',
+  precision: 'int8' | 'int8-static' | 'int4',
   kvCacheDtype: KvCacheDtype,
 ): Promise<Float32Array[]> {
-  const nativeKernels = { kvCacheDtype };
-  const model = await prepareModel(
-    { kind: 'folder', path: SUMMIT },
-    { precision, cacheDirectory, nativeKernels },
-  );
+  const model = await build(precision, { nativeKernels: { kvCacheDtype } });
   const capacity = Math.max(...reference.prompts.map(({ ids }) => ids.length));
   const decoder = new LockstepDecoder(model, { numSlots: 1, capacity, threads: 1 });
   onTestFinished(() => decoder.release());
@@ -111,6 +118,7 @@ test.each([
   ['int8', 'float32', 0.6, 11],
   ['int8', 'float16', 0.6, 11],
   ['int8', 'int8', 0.6, 11],
+  ['int8-static', 'float32', 1.5, 11],
   ['int4', 'float32', 2.5, 10],
   ['int4', 'float16', 2.5, 10],
 ] as const)(
@@ -130,9 +138,14 @@ test('fp16 computes what fp32 does, for weights that are float16 already', async
 const ROWS = reference.prompts.slice(0, 8).map(({ ids }) => ids);
 const STEPS = 8;
 
-async function openDecoder(precision: Precision): Promise<LockstepDecoder> {
+async function openDecoder(
+  precision: Precision,
+  kernels: KernelSet = 'onnxruntime',
+): Promise<LockstepDecoder> {
   const options = { numSlots: ROWS.length, capacity: STEPS, threads: 2 };
-  const decoder = new LockstepDecoder(await build(precision), options);
+  const native = { nativeKernels: { kvCacheDtype: 'float32' } } as const;
+  const model = await build(precision, kernels === 'native' ? native : {});
+  const decoder = new LockstepDecoder(model, options);
   onTestFinished(() => decoder.release());
   return decoder;
 }
@@ -153,10 +166,15 @@ function sameBits(a: Float32Array[] | undefined, b: Float32Array[] | undefined):
   return bytes(a).equals(bytes(b));
 }
 
-test.each(['fp32', 'int8'] as const)(
-  '%s: a row computes the same bits alone and in a batch of 2 to 8',
-  async (precision) => {
-    const decoder = await openDecoder(precision);
+test.each([
+  ['fp32', 'onnxruntime'],
+  ['int8', 'onnxruntime'],
+  ['int8-static', 'onnxruntime'],
+  ['int8-static', 'native'],
+] as const)(
+  '%s, kernels %s: a row computes the same bits alone and in a batch of 2 to 8',
+  async (precision, kernels) => {
+    const decoder = await openDecoder(precision, kernels);
     const alone = ROWS.map((ids) => decode(decoder, [ids])[0]);
     for (let numSlots = 2; numSlots <= ROWS.length; numSlots++) {
       const together = decode(decoder, ROWS.slice(0, numSlots));
@@ -179,5 +197,14 @@ test('int4: a row computes nearly the same alone and in a batch', async () => {
         expect(near).toBe(true);
       }
     }
+  }
+});
+
+test('int8-static says of how many matrices the inputs have constant scales', async () => {
+  for (const kernels of ['onnxruntime', 'native'] as const) {
+    const native = { nativeKernels: { kvCacheDtype: 'float32' } } as const;
+    const { manifest } = await build('int8-static', kernels === 'native' ? native : {});
+    expect(manifest.constantScales?.of).toBe(4 * manifest.numLayers);
+    expect(manifest.constantScales?.matrices).toBeGreaterThan(2 * manifest.numLayers);
   }
 });

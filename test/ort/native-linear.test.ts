@@ -30,6 +30,8 @@ interface Case {
   readonly bias?: boolean;
   readonly activation?: 0 | 1 | 2;
   readonly residual?: boolean;
+  /** Of all activations; each block of a row has its own if left out. */
+  readonly step?: number;
 }
 
 const EPSILON = 1e-5;
@@ -64,6 +66,7 @@ async function prepare(c: Case, x: Float32Array, matrix: Float32Array) {
         out_features: BigInt(outFeatures),
         activation: BigInt(activation),
         epsilon: EPSILON,
+        ...(c.step !== undefined && { step: c.step }),
       },
       inputs: [
         floats([rows, inFeatures], input),
@@ -119,7 +122,7 @@ function expected(
   const activate = c.activation === 1 ? silu : geluTanh;
   return Array.from({ length: c.rows }, (_, row) => {
     const of = x.subarray(row * c.inFeatures, (row + 1) * c.inFeatures);
-    const y = product(quantizeActivations(of, norm, EPSILON), weights);
+    const y = product(quantizeActivations(of, norm, EPSILON, c.step), weights);
     const sum = Array.from(y, (value, i) => value + (bias?.[i] ?? 0));
     const columns = c.activation
       ? sum.slice(0, c.outFeatures).map((gate, i) => activate(gate) * (sum[c.outFeatures + i] ?? 0))
@@ -154,6 +157,10 @@ const CASES: Case[] = SHAPES.flatMap(([rows, inFeatures, outFeatures], at) =>
   ([4, 8] as const).flatMap((bits) => [
     { rows, inFeatures, outFeatures, bits, ...FUSIONS[at % FUSIONS.length] },
     { rows, inFeatures, outFeatures, bits, ...FUSIONS[(at + 3) % FUSIONS.length] },
+    // Some values are larger than 127 steps.
+    ...(bits === 8
+      ? [{ rows, inFeatures, outFeatures, bits, step: 0.02, ...FUSIONS[(at + 1) % FUSIONS.length] }]
+      : []),
   ]),
 );
 
@@ -268,4 +275,8 @@ test('inputs that do not fit are refused', async () => {
   expect(() => runNode(withInput(5, [1, 32], 32))).toThrow('the residual is of another size');
   const attributes = { ...call.attributes, in_features: 65_537n };
   expect(() => runNode({ ...call, attributes })).toThrow('in_features is not from 1 to 65536');
+  for (const step of [-1, NaN, Infinity]) {
+    const withStep = { ...call, attributes: { ...call.attributes, step } };
+    expect(() => runNode(withStep)).toThrow('step is not from 0 to 1e30');
+  }
 });

@@ -11,17 +11,29 @@ export interface QuantizedRow {
 /** Activations that share a scale. */
 const BLOCK = 64;
 
-/** To 8 bits, in blocks; as float32 arithmetic rounds, so that integers are the same. */
+/**
+ * To 8 bits, in blocks; as float32 arithmetic rounds, so that integers are the same.
+ * @param step of all values; each block has its own if left out
+ */
 export function quantizeActivations(
   row: Float32Array,
   norm: Float32Array | null,
   epsilon: number,
+  step?: number,
 ): QuantizedRow {
   const weighted = norm ? row.map((x, i) => fround(x * (norm[i] ?? 0))) : row;
   const meanSquare = row.reduce((sum, x) => sum + x * x, 0) / row.length;
   const factor = norm ? 1 / Math.sqrt(meanSquare + epsilon) : 1;
   const values = new Int32Array(row.length);
   const scales = new Float64Array(Math.ceil(row.length / BLOCK));
+  if (step !== undefined) {
+    scales.fill(fround(step));
+    const inverse = fround(fround(factor) / fround(step));
+    for (const [i, x] of weighted.entries()) {
+      values[i] = roundHalfEven(Math.min(127, Math.max(-127, fround(x * inverse))));
+    }
+    return { values, scales };
+  }
   for (const index of scales.keys()) {
     const part = weighted.subarray(index * BLOCK, (index + 1) * BLOCK);
     const most = part.reduce((max, x) => Math.max(max, Math.abs(x)), 0);

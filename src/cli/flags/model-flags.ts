@@ -63,9 +63,16 @@ export const MODEL_FLAGS = {
   },
   precision: {
     flags: '--precision <name>',
-    description: `number format of the weights: auto, ${PRECISIONS.join(', ')}; GPUs compute fp16 and int4 in float16`,
+    description: `number format of the weights: auto, ${PRECISIONS.join(', ')}; int8 and int8-static are for CPUs, and GPUs compute fp16 and int4 in float16`,
     schema: z.enum(['auto', ...PRECISIONS]),
     default: 'auto',
+  },
+  calibrate: {
+    flags: '--calibrate <file>',
+    description:
+      'texts that --precision int8-static finds scales with, a text or JSON lines of {"text"}',
+    schema: z.string().min(1).optional(),
+    defaultText: 'the model writes its own',
   },
   kvCacheDtype: {
     flags: '--kv-cache-dtype <name>',

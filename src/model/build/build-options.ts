@@ -1,4 +1,5 @@
 import type { LayerKvScales } from '../graph/kv-scales.ts';
+import type { StaticCalibration } from '../static/static-activations.ts';
 import type { ActivationDtype, BuiltModel, KvCacheDtype, Precision } from './manifest.ts';
 
 export interface BuildOptions {
@@ -36,4 +37,6 @@ export interface BuildOptions {
    * cache is float32. The cache is what the activations are if left out.
    */
   readonly calibrateKv?: (model: BuiltModel) => Promise<readonly LayerKvScales[]>;
+  /** Finds what int8-static has to know of activations; no other precision has any. */
+  readonly staticCalibration?: StaticCalibration | undefined;
 }

@@ -6,6 +6,7 @@ import type { BuildOptions } from './build-options.ts';
 import { contentHash } from './content-hash.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { buildDecoderGraph, buildMixedGraph, buildPagedGraph } from '../graph/decoder-graph.ts';
+import { layerMatrices } from '../graph/layer-matrices.ts';
 import type { NumberFormats } from '../graph/number-formats.ts';
 import { buildNativeGraph } from '../native/native-decoder.ts';
 import {
@@ -18,6 +19,7 @@ import { countParameters } from '../huggingface/parameter-count.ts';
 import { withThreads } from './matrix-threads.ts';
 import type { Checkpoint, ModelSource } from './model-source.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
+import { smoothedWeights, type TensorFactors } from '../static/smoothed-weights.ts';
 
 /** Bytes of graphs' initializers that are made ahead where there are threads to make them. */
 const BYTES_AHEAD = 128 * 2 ** 20;
@@ -37,15 +39,17 @@ export function builtSource(
       for (const file of origin) hashes.push(await contentHash(file, index));
       return hashes.join(' ');
     },
-    write: async (folder, options, kvScales) => {
+    write: async (folder, options, { kvScales, activations }) => {
       const { precision, activationDtype = 'float32', nativeKernels, maxAdapterRank } = options;
       const { maxModelLen, threads = () => 1 } = options;
       const numThreads = threads(countParameters(config));
-      const opened = await open();
+      const factors: TensorFactors = activations?.factors ?? new Map();
+      const opened = smoothedWeights(await open(), factors);
       const weights =
-        numThreads > 1 ? withThreads(opened, { source, maxModelLen }, numThreads) : opened;
+        numThreads > 1 ? withThreads(opened, { source, maxModelLen, factors }, numThreads) : opened;
       try {
-        const formats = { precision, activationDtype, kvScales, maxAdapterRank };
+        const steps = activations?.steps;
+        const formats = { precision, activationDtype, kvScales, maxAdapterRank, steps };
         const graphs = graphsOf(config, weights, formats, options);
         await writeGraphs(folder, graphs, options, numThreads > 1 ? BYTES_AHEAD : 0);
       } finally {
@@ -63,11 +67,20 @@ export function builtSource(
         vocabSize: config.vocabSize,
         maxPositionEmbeddings: config.maxPositionEmbeddings,
         numParameters: countParameters(config),
+        constantScales: activations && {
+          matrices: activations.steps.size,
+          of: matricesIn(config),
+        },
         adapters:
           maxAdapterRank === undefined ? undefined : liveAdapterShape(config, maxAdapterRank),
       };
     },
   };
+}
+
+function matricesIn(config: DecoderConfig): number {
+  const layers = Array.from({ length: config.numLayers }, (_, layer) => layer);
+  return layers.reduce((sum, layer) => sum + layerMatrices(config, layer).length, 0);
 }
 
 /** The graphs of a build folder, which share their weights. */
@@ -85,9 +98,9 @@ function graphsOf(
   { nativeKernels }: BuildOptions,
 ): Graphs {
   if (nativeKernels) {
-    const { precision } = formats;
-    if (precision !== 'int8' && precision !== 'int4') throw new RangeError('int8 or int4');
-    const native = { precision, ...nativeKernels };
+    const { precision, steps } = formats;
+    if (precision === 'fp32' || precision === 'fp16') throw new RangeError('int8 or int4');
+    const native = { precision, steps, ...nativeKernels };
     return {
       decoder: () => buildNativeGraph(config, weights, native, ['']),
       mixed: () => buildNativeGraph(config, weights, native, ['', 'prefill.']),

@@ -1,5 +1,6 @@
 import type { BuildOptions } from './build-options.ts';
 import type { LayerKvScales } from '../graph/kv-scales.ts';
+import type { StaticActivations } from '../static/static-activations.ts';
 import type { DecoderManifest } from './manifest.ts';
 
 /** Names of the graphs in a build folder. */
@@ -8,6 +9,14 @@ export const MIXED_GRAPH_FILE = 'mixed.onnx';
 export const PAGED_GRAPH_FILE = 'paged.onnx';
 /** Weights, where they are not left in a file of the source's. */
 export const WEIGHTS_FILE = `${GRAPH_FILE}.data`;
+
+/** What was found by running a model, before its graphs are written. */
+export interface Calibrated {
+  /** For a KV cache of int8. */
+  readonly kvScales?: readonly LayerKvScales[] | undefined;
+  /** For int8-static. */
+  readonly activations?: StaticActivations | undefined;
+}
 
 /** The source of decoder graphs, after inspection. */
 export interface DecoderSource {
@@ -20,10 +29,10 @@ export interface DecoderSource {
    * @param cacheDirectory where hashes of files are remembered
    */
   identity(cacheDirectory: string): Promise<string>;
-  /** Writes all graphs to a folder. @param kvScales for a KV cache of int8 */
+  /** Writes all graphs to a folder. */
   write(
     folder: string,
     options: BuildOptions,
-    kvScales: readonly LayerKvScales[] | undefined,
+    calibrated: Calibrated,
   ): Promise<Omit<DecoderManifest, 'formatVersion'>>;
 }

@@ -28,6 +28,7 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   vocabSize: size,
   maxPositionEmbeddings: size,
   numParameters: size,
+  constantScales: z.object({ matrices: z.int().nonnegative(), of: size }).optional(),
   adapters: z
     .object({
       maxRank: size,

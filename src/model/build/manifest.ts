@@ -1,7 +1,7 @@
 import type { LiveAdapterShape } from '../graph/live-adapter-shape.ts';
 
 /** Number formats that weights can be built in. */
-export const PRECISIONS = ['fp32', 'fp16', 'int8', 'int4'] as const;
+export const PRECISIONS = ['fp32', 'fp16', 'int8', 'int8-static', 'int4'] as const;
 export type Precision = (typeof PRECISIONS)[number];
 
 /** Number formats that a decoder can compute in. */
@@ -37,6 +37,8 @@ export interface DecoderManifest {
   /** Longest sequence that the model's positions (rotary tables) reach, in tokens. */
   readonly maxPositionEmbeddings: number;
   readonly numParameters: number;
+  /** In int8-static, how many of the layers' matrices have inputs with a constant scale. */
+  readonly constantScales?: { readonly matrices: number; readonly of: number } | undefined;
   /** What adapters can be added to while the model runs; left out where nothing can. */
   readonly adapters?: LiveAdapterShape | undefined;
 }

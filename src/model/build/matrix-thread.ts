@@ -6,6 +6,7 @@ import { inRotaryOrder } from '../graph/rotary-order.ts';
 import type { MadeMatrix, MatrixTask } from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';
 import { makeHere } from '../quantize/make-matrix.ts';
+import { smoothedWeights } from '../static/smoothed-weights.ts';
 import { inspectSource, type ThreadedModel } from './model-source.ts';
 
 /** Errors lose their class between threads. */
@@ -16,10 +17,10 @@ export type MatrixAnswer =
 // Where this fails, so does the thread: the model was opened before.
 const weights = await openWeights(workerData as ThreadedModel);
 
-async function openWeights({ source, maxModelLen }: ThreadedModel) {
+async function openWeights({ source, maxModelLen, factors }: ThreadedModel) {
   const model = await inspectSource(source, maxModelLen);
   if (model.kind === 'export') throw new TypeError('exports have no weights to make matrices of');
-  return inRotaryOrder(model.config, await model.open());
+  return inRotaryOrder(model.config, smoothedWeights(await model.open(), factors));
 }
 
 /** The arrays go to the other thread without being copied. */

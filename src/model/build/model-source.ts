@@ -6,6 +6,7 @@ import { inspectModelFolder } from '../huggingface/model-folder.ts';
 import { RandomWeights } from '../huggingface/random-weights.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';
+import type { TensorFactors } from '../static/smoothed-weights.ts';
 
 /** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
 export type ModelSource =
@@ -22,6 +23,8 @@ export interface ThreadedModel {
   readonly source: ModelSource;
   /** See parseDecoderConfig. */
   readonly maxModelLen: number | undefined;
+  /** What its tensors are multiplied by. */
+  readonly factors: TensorFactors;
 }
 
 /** A model that graphs are built of. */

@@ -7,6 +7,7 @@ import { builtSource } from './built-source.ts';
 import { writingToCache } from './cache-error.ts';
 import { sha256 } from './content-hash.ts';
 import {
+  type Calibrated,
   type DecoderSource,
   GRAPH_FILE,
   MIXED_GRAPH_FILE,
@@ -16,7 +17,6 @@ import {
 import { ModelError } from '../model-error.ts';
 import { exportSource } from '../export/export-source.ts';
 import { fileExists } from './file-exists.ts';
-import type { LayerKvScales } from '../graph/kv-scales.ts';
 import type { BuiltModel } from './manifest.ts';
 import { readManifest, writeManifest } from './manifest-file.ts';
 import { inspectSource, type ModelSource } from './model-source.ts';
@@ -29,22 +29,29 @@ const FORMAT_VERSION = 16;
  * Builds a model's decoder graph, or finds it already built from the same configuration, weights
  * and options. Several processes may do this at once.
  * @throws {ModelError} if the model is missing, damaged or not supported, or the disk is full
- * @throws {RangeError} if there are no graphs of that precision in float16, or with native kernels
+ * @throws {RangeError} if there are no graphs of that precision in float16, with native kernels or with
+ *   adapters, or int8-static has no calibration
  */
 export async function prepareModel(
   source: ModelSource,
   options: BuildOptions,
 ): Promise<BuiltModel> {
   const { precision, activationDtype = 'float32', calibrateKv, nativeKernels } = options;
+  const { maxAdapterRank, staticCalibration } = options;
   const hasHalf = (precision === 'fp16' || precision === 'int4') && !calibrateKv;
   if (activationDtype === 'float16' && !hasHalf) {
     throw new RangeError('graphs in float16 have weights of fp16 or int4, and a cache of float16');
   }
-  const hasNative = (precision === 'int8' || precision === 'int4') && !calibrateKv;
+  const hasNative = precision !== 'fp32' && precision !== 'fp16' && !calibrateKv;
   if (nativeKernels && (!hasNative || activationDtype !== 'float32')) {
     throw new RangeError('graphs of native kernels have weights of int8 or int4, in float32');
   }
-  const { maxAdapterRank } = options;
+  if ((precision === 'int8-static') !== (staticCalibration !== undefined)) {
+    throw new RangeError('int8-static has a calibration, and no other precision has one');
+  }
+  if (maxAdapterRank !== undefined && staticCalibration) {
+    throw new RangeError('adapters do not read activations that int8-static has smoothed');
+  }
   if (maxAdapterRank !== undefined && (nativeKernels || activationDtype !== 'float32')) {
     throw new RangeError("adapters are added in float32, by ONNX Runtime's kernels");
   }
@@ -55,7 +62,8 @@ export async function prepareModel(
   const weights = await resolved.identity(options.cacheDirectory);
   const config = resolved.facts;
   const formats = { precision, activationDtype, kvCacheDtype, kernels, maxAdapterRank };
-  const facts = { FORMAT_VERSION, ...formats, config, weights };
+  const calibration = staticCalibration?.key;
+  const facts = { FORMAT_VERSION, ...formats, calibration, config, weights };
   const key = sha256(JSON.stringify(facts));
   const builds = join(options.cacheDirectory, 'models');
   const finalPath = join(builds, key);
@@ -63,11 +71,11 @@ export async function prepareModel(
   const damage = isThere ? await findDamage(finalPath, resolved.weightsFolder) : null;
   if (!isThere || damage !== null) {
     if (damage !== null) options.onDamaged?.(`${finalPath} is damaged, ${damage}`);
-    const kvScales = await kvScalesFor(source, options);
+    const calibrated = await calibrate(source, options);
     await writingToCache(options.cacheDirectory, 'the built model', async () => {
       await removeStaleStaging(builds);
       if (damage !== null) await discard(finalPath, usableWith(resolved));
-      await buildInto(finalPath, resolved, weights, options, kvScales);
+      await buildInto(finalPath, resolved, weights, options, calibrated);
     });
   }
   const file = async (name: string) => {
@@ -83,11 +91,14 @@ export async function prepareModel(
   };
 }
 
-async function kvScalesFor(
+async function calibrate(
   source: ModelSource,
   { calibrateKv, ...options }: BuildOptions,
-): Promise<readonly LayerKvScales[] | undefined> {
-  return calibrateKv?.(await prepareModel(source, options));
+): Promise<Calibrated> {
+  return {
+    kvScales: await calibrateKv?.(await prepareModel(source, options)),
+    activations: await options.staticCalibration?.find(),
+  };
 }
 
 async function resolveSource(source: ModelSource, options: BuildOptions): Promise<DecoderSource> {
@@ -100,11 +111,11 @@ async function buildInto(
   source: DecoderSource,
   identity: string,
   options: BuildOptions,
-  kvScales: readonly LayerKvScales[] | undefined,
+  calibrated: Calibrated,
 ): Promise<void> {
   const staging = await createStagingDirectory(finalPath);
   try {
-    const manifest = await source.write(staging, options, kvScales);
+    const manifest = await source.write(staging, options, calibrated);
     await writeManifest(staging, { formatVersion: FORMAT_VERSION, ...manifest });
     if ((await source.identity(options.cacheDirectory)) !== identity) {
       throw new ModelError('the weights changed while the model was being built: start again');

@@ -1,5 +1,7 @@
+import { matrixOf } from '../graph/layer-matrices.ts';
 import type { LinearLayer } from '../graph/linear.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
+import { largestOfColumns, smoothFactors } from '../quantize/smooth-factors.ts';
 
 /** How large each channel of a normalization's output gets, by the normalization's name. */
 export type ChannelReaches = ReadonlyMap<string, Float32Array>;
@@ -7,7 +9,7 @@ export type ChannelReaches = ReadonlyMap<string, Float32Array>;
 /**
  * Evens out what a layer of 8-bit integers multiplies: each channel of its input is divided by a
  * factor, and that column of its weights multiplied by it, so that a few large channels do not take
- * the integers from all others (Xiao et al.: "SmoothQuant", ICML 2023, with alpha 1/2).
+ * the integers from all others.
  */
 export class Smoothing {
   readonly #weights: WeightSource;
@@ -47,19 +49,7 @@ export class Smoothing {
   }
 
   async #findFactors(): Promise<Float32Array> {
-    const { inFeatures, parts } = this.#layer;
-    const largest = new Float32Array(inFeatures);
-    for (const { tensor, outFeatures } of parts) {
-      const values = await this.#weights.get(`${tensor}.weight`, [outFeatures, inFeatures]);
-      for (let i = 0; i < values.length; i++) {
-        const column = i % inFeatures;
-        largest[column] = Math.max(largest[column] ?? 0, Math.abs(values[i] ?? 0));
-      }
-    }
-    return largest.map((weight, column) => {
-      const reach = this.#reaches[column] ?? 0;
-      // A channel that is always 0, or that nothing reads, stays.
-      return weight > 0 && reach > 0 ? Math.sqrt(reach / weight) : 1;
-    });
+    const largest = await largestOfColumns(this.#weights, matrixOf(this.#layer));
+    return smoothFactors(this.#reaches, largest);
   }
 }

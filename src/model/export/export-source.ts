@@ -30,7 +30,7 @@ export function exportSource(folder: ExportFolder, options: BuildOptions): Decod
     weightsFolder: dirname(file),
     // For weights in other files, rewritten graphs contain only their location.
     identity: (cacheDirectory) => contentHash(file, join(cacheDirectory, 'content-hashes')),
-    write: async (target, { onProgress }, kvScales) => {
+    write: async (target, { onProgress }, { kvScales }) => {
       const origin = relative(path, file);
       const exported = await readExport(file, config);
       const { facts } = exported;

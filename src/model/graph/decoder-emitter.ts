@@ -47,6 +47,7 @@ export class DecoderEmitter {
   readonly #config: DecoderConfig;
   readonly #weights: WeightSource;
   readonly #formats: WeightFormats;
+  readonly #steps: ReadonlyMap<string, number>;
   readonly #norms: DecoderNorms;
   readonly #activations: FloatType;
   readonly #addAttention: AddAttention;
@@ -56,7 +57,7 @@ export class DecoderEmitter {
   constructor(
     config: DecoderConfig,
     weights: WeightSource,
-    { precision, activationDtype = 'float32', maxAdapterRank }: NumberFormats,
+    { precision, activationDtype = 'float32', maxAdapterRank, steps = new Map() }: NumberFormats,
     addAttention: AddAttention,
     observer: DecoderObserver | null = null,
   ) {
@@ -64,6 +65,7 @@ export class DecoderEmitter {
     this.#weights = inRotaryOrder(config, weights);
     this.#activations = activationDtype === 'float16' ? 'float16' : 'float';
     this.#formats = weightFormats(precision, this.#activations);
+    this.#steps = steps;
     this.#norms = new DecoderNorms(this.#graph, config, this.#weights, this.#activations);
     this.#addAttention = addAttention;
     this.#adapters =
@@ -222,8 +224,10 @@ export class DecoderEmitter {
 
   #linear(input: LinearInput, layer: LinearLayer): string {
     const { linear } = this.#formats;
+    const format =
+      linear.kind === 'rows' ? { ...linear, step: this.#steps.get(layer.name) } : linear;
     this.#observer?.linear(layer.name, input.value);
-    const output = emitLinear(this.#graph, this.#weights, layer, input, linear, this.#quantizer);
+    const output = emitLinear(this.#graph, this.#weights, layer, input, format, this.#quantizer);
     return this.#adapters?.add(output, layer, input) ?? output;
   }
 

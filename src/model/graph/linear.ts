@@ -72,7 +72,7 @@ function emitMatmul(
     return new BlockMatrix(graph, weights, source, format).multiply(output, input);
   }
   if (format.kind === 'rows') {
-    emitRowMatmul(graph, weights, source, { output, input, rowsLike }, quantizer);
+    emitRowMatmul(graph, weights, source, { output, input, rowsLike }, quantizer, format.step);
     return output;
   }
   const shape = [inFeatures, totalOutFeatures(layer)];

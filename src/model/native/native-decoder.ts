@@ -30,8 +30,10 @@ import { type NativeAttention, nativeAttention } from './native-attention.ts';
 import { emitNativeLinear, isGate, type LinearFusion, type NormBefore } from './native-linear.ts';
 
 export interface NativeFormats {
-  readonly precision: Extract<Precision, 'int8' | 'int4'>;
+  readonly precision: Extract<Precision, 'int8' | 'int8-static' | 'int4'>;
   readonly kvCacheDtype: KvCacheDtype;
+  /** See NumberFormats. */
+  readonly steps?: ReadonlyMap<string, number> | undefined;
 }
 
 /**
@@ -217,7 +219,7 @@ class NativeEmitter {
       bits,
       `${layer.name}/Linear`,
       input,
-      { ...fusion, bias },
+      { ...fusion, bias, step: this.#formats.steps?.get(layer.name) },
     );
   }
 

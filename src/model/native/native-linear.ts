@@ -22,6 +22,8 @@ export interface LinearFusion {
   readonly gate?: Gate | undefined;
   /** Name of what is added last. */
   readonly residual?: string | undefined;
+  /** Of the 8-bit integers that inputs become; each block of a row has its own if left out. */
+  readonly step?: number | undefined;
 }
 
 /** As in native/kernels.h. */
@@ -45,7 +47,7 @@ export function emitNativeLinear(
   bits: 4 | 8,
   output: string,
   input: string,
-  { norm, bias, gate, residual }: LinearFusion = {},
+  { norm, bias, gate, residual, step }: LinearFusion = {},
 ): string {
   const { name, columns } = source;
   const rows = rowsOf(source);
@@ -77,6 +79,7 @@ export function emitNativeLinear(
       out_features: BigInt(gate ? rows / 2 : rows),
       activation: gate ? ACTIVATIONS[gate] : 0n,
       epsilon: norm?.epsilon ?? 0,
+      ...(step !== undefined && { step }),
     },
   });
 }

@@ -20,6 +20,7 @@ export class RowQuantizer {
   readonly #graph: GraphBuilder;
   /** Names, once they are in the graph: not every graph quantizes activations. */
   #added: { inverse: string; columns: string; flat: string; zeroPoint: string } | undefined;
+  #constantZeroPoint: string | undefined;
   /** Zero points [rows], by the value that they have as many of as it has rows. */
   readonly #zeroPoints = new Map<string, string>();
 
@@ -50,6 +51,24 @@ export class RowQuantizer {
       { attributes: { axis: 0n } },
     );
     return { values, scales };
+  }
+
+  /** uint8 []: the zero point of those that have a constant scale. */
+  get constantZeroPoint(): string {
+    const value = Uint8Array.of(ZERO_POINT);
+    this.#constantZeroPoint ??= this.#graph.initializer('activations/zero', 'uint8', [], value);
+    return this.#constantZeroPoint;
+  }
+
+  /**
+   * Quantizes all rows by the same scale.
+   * @param step one of the 127 that integers have on either side of 0; what is larger is cut off
+   */
+  quantizeBy(input: string, step: number): { readonly values: string; readonly step: string } {
+    const graph = this.#graph;
+    const scalar = graph.initializer(`${input}/Step`, 'float', [], Float32Array.of(step));
+    const inputs = [input, scalar, this.constantZeroPoint];
+    return { values: graph.node(`${input}/Quantized`, 'QuantizeLinear', inputs), step: scalar };
   }
 
   #zeroPointsLike(rowsLike: string): string {

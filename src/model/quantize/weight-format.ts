@@ -27,6 +27,8 @@ export interface RowFormat {
   readonly kind: 'rows';
   /** What is quantized to 8 bits, and what comes out. */
   readonly activations: 'float';
+  /** Of these 8 bits, the same for all; each row of activations has its own if left out. */
+  readonly step?: number | undefined;
 }
 
 /**
@@ -50,10 +52,10 @@ export interface WeightFormats {
 /**
  * int8 is fastest with many tokens at once, int4 with few: matmuls with weights in blocks are the
  * fastest for a single token.
- * @param activations int8 has float only
+ * @param activations int8 and int8-static have float only
  */
 export function weightFormats(precision: Precision, activations: FloatType): WeightFormats {
-  if (precision === 'int8') {
+  if (precision === 'int8' || precision === 'int8-static') {
     const rows: RowFormat = { kind: 'rows', activations: 'float' };
     return { linear: rows, embedding: { kind: 'blocks', bits: 8, activations }, lmHead: rows };
   }

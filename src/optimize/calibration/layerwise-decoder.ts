@@ -20,14 +20,15 @@ import {
 /** Hidden states of texts: [tokens, hidden] each. */
 export type HiddenStates = readonly Float32Array<ArrayBuffer>[];
 
-/** Sums over the tokens of all texts. */
+/** Sums over the tokens of all texts, and the largest of what is a largest. */
 export class Statistics {
   readonly #sums = new Map<string, Float64Array>();
 
   add(statistic: Statistic, values: Float32Array): void {
     const name = statisticName(statistic);
     const sums = this.#sums.get(name) ?? new Float64Array(values.length);
-    for (let i = 0; i < values.length; i++) sums[i] = (sums[i] ?? 0) + (values[i] ?? 0);
+    const together = statistic.kind === 'reach' ? Math.max : plus;
+    for (let i = 0; i < values.length; i++) sums[i] = together(sums[i] ?? 0, values[i] ?? 0);
     this.#sums.set(name, sums);
   }
 
@@ -38,6 +39,8 @@ export class Statistics {
     return sums;
   }
 }
+
+const plus = (a: number, b: number) => a + b;
 
 export interface LayerRun {
   readonly hidden: HiddenStates;

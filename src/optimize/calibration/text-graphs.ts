@@ -4,6 +4,7 @@ import type { DecoderObserver } from '../../model/graph/decoder-observer.ts';
 import { layerMatrices } from '../../model/graph/layer-matrices.ts';
 import type { DecoderConfig } from '../../model/huggingface/config.ts';
 import type { WeightSource } from '../../model/huggingface/weights.ts';
+import { addRoundingError } from './rounding-error.ts';
 import { TEXT_INPUTS, textAttention } from './text-attention.ts';
 
 /** A layer's matrices, by the names that layerMatrices gives them. */
@@ -12,18 +13,22 @@ export type LinearName = 'attention.qkv' | 'attention.output' | 'mlp.gate_up' | 
 /**
  * What is summed up of a linear layer's inputs x over the tokens of a text: `gram`, x x^T [columns,
  * columns]; `squares` and `magnitudes`, of each column [columns]; `error`, x e^T [columns, hidden], where e
- * is what the hidden state after the layer lacks to a target.
+ * is what the hidden state after the layer lacks to a target. `reach` is the largest magnitude of each
+ * column [columns]. `rounding` is what the layer's output loses when its inputs become 8-bit integers,
+ * see addRoundingError.
  */
-export type StatisticKind = 'gram' | 'squares' | 'magnitudes' | 'error';
+export type StatisticKind = 'gram' | 'squares' | 'magnitudes' | 'error' | 'reach' | 'rounding';
 
 export interface Statistic {
   readonly linear: LinearName;
   readonly kind: StatisticKind;
+  /** Of `rounding`: the integers' step; each token has its own if left out. */
+  readonly step?: number;
 }
 
 /** Name of a statistic's output. */
-export function statisticName({ linear, kind }: Statistic): string {
-  return `statistics/${linear}/${kind}`;
+export function statisticName({ linear, kind, step }: Statistic): string {
+  return `statistics/${linear}/${kind}${step === undefined ? '' : `/${step}`}`;
 }
 
 /** Name of an input of layers' graphs: what the hidden state should be. */
@@ -61,11 +66,18 @@ export function layerGraph(
   const targets = watched.some(({ kind }) => kind === 'error') ? [state(TARGET_INPUT)] : [];
   for (const { name, type, dims } of targets) graph.input(name, type, dims);
   const made = watched.map((statistic) => {
-    const { linear } = statistic;
-    const input = inputs.get(`layers.${layer}.${linear}`) ?? '';
-    const matrix = layerMatrices(config, layer).find(({ name }) => name.endsWith(linear));
-    const dims = addStatistic(graph, statistic, input, matrix?.columns ?? 0, config.hiddenSize);
-    return { name: statisticName(statistic), type: 'float' as const, dims };
+    const { linear, kind, step } = statistic;
+    const name = `layers.${layer}.${linear}`;
+    const input = inputs.get(name) ?? '';
+    const sum = statisticName(statistic);
+    if (kind === 'rounding') {
+      addRoundingError(graph, sum, { name, input }, step);
+      return { name: sum, type: 'float' as const, dims: [1] };
+    }
+    const matrix = layerMatrices(config, layer).find((each) => each.name === name);
+    const sizes = { columns: matrix?.columns ?? 0, hidden: config.hiddenSize };
+    const dims = addStatistic(graph, sum, kind, input, sizes);
+    return { name: sum, type: 'float' as const, dims };
   });
   const given = residual === undefined ? [state(hidden)] : [state(hidden), state(residual)];
   return {
@@ -138,26 +150,31 @@ function rows(name: string, width: number) {
 /** @returns the statistic's dimensions */
 function addStatistic(
   graph: GraphBuilder,
-  statistic: Statistic,
+  name: string,
+  kind: Exclude<StatisticKind, 'rounding'>,
   input: string,
-  columns: number,
-  hiddenSize: number,
+  { columns, hidden }: { readonly columns: number; readonly hidden: number },
 ): number[] {
-  const name = statisticName(statistic);
   const attributes = { transA: 1n };
-  switch (statistic.kind) {
+  switch (kind) {
     case 'gram':
       graph.node(name, 'Gemm', [input, input], { attributes });
       return [columns, columns];
     case 'error': {
       const missing = graph.node(`${name}/Missing`, 'Sub', [TARGET_INPUT, 'after']);
       graph.node(name, 'Gemm', [input, missing], { attributes });
-      return [columns, hiddenSize];
+      return [columns, hidden];
+    }
+    case 'reach': {
+      const magnitudes = graph.node(`${name}/Abs`, 'Abs', [input]);
+      const axis = graph.initializer(`${name}/axis`, 'int64', [1], BigInt64Array.of(0n));
+      graph.node(name, 'ReduceMax', [magnitudes, axis], { attributes: { keepdims: 0n } });
+      return [columns];
     }
     case 'squares':
     case 'magnitudes': {
       const positive =
-        statistic.kind === 'squares'
+        kind === 'squares'
           ? graph.node(`${name}/Squares`, 'Mul', [input, input])
           : graph.node(`${name}/Abs`, 'Abs', [input]);
       const axis = graph.initializer(`${name}/axis`, 'int64', [1], BigInt64Array.of(0n));

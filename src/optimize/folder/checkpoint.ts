@@ -32,7 +32,7 @@ export interface Checkpoint {
 export async function openSource(source: ModelSource): Promise<Checkpoint> {
   if (source.kind === 'random') {
     const config = parseDecoderConfig(source.config, 'the configuration');
-    requirePlainLayers(config);
+    requirePlainLayers(config, 'optimize');
     const weights = new RandomWeights(source.seed);
     return { json: asObject(source.config), config, weights, dtypeOf: () => 'F16' };
   }
@@ -41,7 +41,7 @@ export async function openSource(source: ModelSource): Promise<Checkpoint> {
   if (folder.kind === 'export') {
     throw new ModelError(`${path} is an ONNX export: optimize takes safetensors or GGUF`);
   }
-  requirePlainLayers(folder.config);
+  requirePlainLayers(folder.config, 'optimize');
   if (folder.kind === 'gguf') {
     const weights = await folder.open();
     const json = await ggufJson(path);
@@ -96,14 +96,23 @@ async function openFloats(
   return { json, config, weights, dtypeOf };
 }
 
-/** Steps and their graphs know one MLP in each layer, after the attention, and rotary positions. */
-function requirePlainLayers({ experts, family, parallelResidual }: DecoderConfig): void {
+/**
+ * Steps, calibrations and their graphs know one MLP with gates in each layer, after the attention, norms
+ * without a bias, and rotary positions.
+ * @param what takes no other models
+ * @throws {ModelError} for these
+ */
+export function requirePlainLayers(
+  { experts, family, parallelResidual }: DecoderConfig,
+  what: string,
+): void {
   if (experts !== null) {
-    throw new ModelError('the model has experts: optimize takes models with one MLP in each layer');
+    throw new ModelError(`the model has experts: ${what} takes models with one MLP in each layer`);
   }
-  if (parallelResidual || family.storesTransposed || family.tensors.positions !== null) {
+  const isPlain = !parallelResidual && family.gatesMlp && family.norms === 'rms';
+  if (!isPlain || family.storesTransposed || family.tensors.positions !== null) {
     throw new ModelError(
-      'optimize takes models with rotary positions whose MLPs come after the attention: not GPT-2 and GPT-NeoX',
+      `${what} takes models with rotary positions whose MLPs have gates and come after the attention: not GPT-2 and GPT-NeoX`,
     );
   }
 }

@@ -8,6 +8,7 @@ import { expect, test } from 'vitest';
 import type { BuildOptions } from '../../../src/model/build/build-options.ts';
 import type { ModelSource } from '../../../src/model/build/model-source.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
+import type { TensorFactor } from '../../../src/model/static/smoothed-weights.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const FOOTHILL = join('models', 'foothill');
@@ -16,7 +17,7 @@ const NATIVE = { nativeKernels: { kvCacheDtype: 'float16' } } as const;
 async function buildIn(
   threads: number,
   source: ModelSource,
-  options: Pick<BuildOptions, 'precision' | 'nativeKernels'>,
+  options: Pick<BuildOptions, 'precision' | 'nativeKernels' | 'staticCalibration'>,
 ): Promise<string[]> {
   const cacheDirectory = await temporaryDirectory();
   const model = await prepareModel(source, { ...options, cacheDirectory, threads: () => threads });
@@ -55,6 +56,24 @@ test('threads have the adapter, and heads in the order of rotation', async () =>
     const options = { precision: 'int4', ...NATIVE } as const;
     expect(await buildIn(2, source, options)).toEqual(await buildIn(1, source, options));
   }
+});
+
+test.each([{}, NATIVE])('threads have weights that are smoothed: %j', async (kernels) => {
+  const sizes = Float32Array.from({ length: 128 }, (_, column) => 1 + (column % 7));
+  const calibrated = (factor: number) => {
+    const columns = sizes.map((size) => size ** factor);
+    const down = { columns: new Float32Array(352).fill(2 ** factor) };
+    const factors = new Map<string, TensorFactor>([
+      ['model.layers.0.self_attn.q_proj.weight', { columns }],
+      ['model.layers.0.mlp.down_proj.weight', down],
+    ]);
+    const find = async () => ({ factors, steps: new Map<string, number>() });
+    return { precision: 'int8-static', ...kernels, staticCalibration: { key: '', find } } as const;
+  };
+  const source = { kind: 'folder', path: FOOTHILL } as const;
+  const one = await buildIn(1, source, calibrated(1));
+  expect(await buildIn(2, source, calibrated(1))).toEqual(one);
+  expect((await buildIn(2, source, calibrated(0)))[0]).not.toBe(one[0]);
 });
 
 test('what a thread can not read is told as it is without threads', async () => {

@@ -117,6 +117,35 @@ test('a build with native kernels is one of its own for each cache, in int8 and 
   ).rejects.toThrow('weights of int8 or int4');
 });
 
+test('a build in int8-static is calibrated once for each calibration, and not without one', async () => {
+  const cacheDirectory = await temporaryDirectory();
+  const found: string[] = [];
+  const calibration = (key: string) => ({
+    key,
+    find: async () => {
+      found.push(key);
+      return { factors: new Map(), steps: new Map([['layers.0.mlp.down', 0.1]]) };
+    },
+  });
+  const options = { precision: 'int8-static', cacheDirectory } as const;
+  const one = await prepareModel(TINY, { ...options, staticCalibration: calibration('one') });
+  const two = await prepareModel(TINY, { ...options, staticCalibration: calibration('two') });
+  expect(two.graphPath).not.toBe(one.graphPath);
+  expect(await prepareModel(TINY, { ...options, staticCalibration: calibration('one') })).toEqual(
+    one,
+  );
+  expect(found).toEqual(['one', 'two']);
+  expect(one.manifest.constantScales).toEqual({ matrices: 1, of: 8 });
+
+  await expect(prepareModel(TINY, options)).rejects.toThrow('int8-static has a calibration');
+  const staticCalibration = calibration('three');
+  const int8 = { ...options, precision: 'int8', staticCalibration } as const;
+  await expect(prepareModel(TINY, int8)).rejects.toThrow('no other precision has one');
+  const withAdapters = { ...options, staticCalibration, maxAdapterRank: 4 };
+  await expect(prepareModel(TINY, withAdapters)).rejects.toThrow('adapters do not read');
+  expect(found).toHaveLength(2);
+});
+
 test('shape and seed tell builds apart', async () => {
   const cache = await temporaryDirectory();
   const { graphPath } = await build(cache);
