@@ -1,6 +1,7 @@
 """Small LoRA adapters of the checkpoints in test/fixtures/families, with the logits that PEFT computes.
 
-Usage: python3 scripts/references/adapters.py test/fixtures
+Usage: python3 scripts/references/adapters.py test/fixtures            writes every case
+       python3 scripts/references/adapters.py test/fixtures mixtral    writes the named ones
 Needs: pip install torch transformers peft (written with 2.15, 5.23 and 0.21)
 """
 
@@ -9,8 +10,8 @@ import sys
 from pathlib import Path
 
 import torch
+import transformers
 from peft import LoraConfig, get_peft_model
-from transformers import AutoModelForCausalLM
 
 PROMPT = [5, 17, 42, 8, 33, 21, 60, 3, 12, 29]
 GREEDY_TOKENS = 8
@@ -39,12 +40,32 @@ CASES = {
     "olmo2-embedding": ("olmo2", {
         "r": 4, "lora_alpha": 8, "target_modules": ["o_proj", "embed_tokens", "lm_head"]}),
 }
+# Every other family, with all linear layers that each token is multiplied with.
+OTHERS = {
+    **dict.fromkeys(
+        ["gemma2", "gemma3", "granite", "ministral3", "mistral", "olmo2", "olmo3", "qwen2", "smollm3"],
+        [*ATTENTION, *MLP],
+    ),
+    # Of "gate_proj" and the like PEFT makes all experts.
+    **dict.fromkeys(["gpt-oss", "granite-moe", "mixtral", "olmoe", "qwen3-moe"], ATTENTION),
+    "granite-hybrid": [*ATTENTION, "input_linear", "output_linear"],
+    "gpt2": ["c_attn", "c_proj", "c_fc"],
+    "gpt-neox": ["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"],
+    # Its vision model has modules of these names, too.
+    "qwen2-vl": rf".*language_model.*\.({'|'.join([*ATTENTION, *MLP])})",
+}
+CASES.update({
+    family: (family, {"r": 2, "lora_alpha": 4, "target_modules": modules})
+    for family, modules in OTHERS.items()
+})
 
 
 def write_case(fixtures: Path, name: str) -> None:
     family, config = CASES[name]
-    base = AutoModelForCausalLM.from_pretrained(
-        fixtures / "families" / family, dtype=torch.float32, attn_implementation="eager")
+    checkpoint = fixtures / "families" / family
+    [architecture] = transformers.AutoConfig.from_pretrained(checkpoint).architectures
+    base = getattr(transformers, architecture).from_pretrained(
+        checkpoint, dtype=torch.float32, attn_implementation="eager")
     torch.manual_seed(len(name))
     model = get_peft_model(base, LoraConfig(task_type="CAUSAL_LM", **config)).eval()
     generator = torch.Generator().manual_seed(7)

@@ -1,3 +1,4 @@
+import { expertLayers, expertsOf } from '../graph/expert-layers.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import {
@@ -84,6 +85,9 @@ export function requireFitting(adapter: LoraAdapter, config: DecoderConfig): voi
     for (const { tensors } of layerMatrices(config, layer)) {
       for (const { name } of tensors) matrices.add(moduleOf(name) ?? name);
     }
+    const experts = expertsOf(config, layer);
+    const router = experts && expertLayers(config, experts, layer).router;
+    for (const { tensor } of router?.parts ?? []) matrices.add(tensor);
   }
   const replaced = [...adapter.replacedTensors()];
   const others = replaced.filter((name) => !/norm[^.]*\.weight$/.test(name));

@@ -1,6 +1,6 @@
 /** Adapters that are picked while the model runs, against PEFT and against themselves alone. */
-import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -14,8 +14,12 @@ import { prepareLiveAdapter } from '../../../src/model/adapters/live-adapter-fil
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { Precision } from '../../../src/model/build/manifest.ts';
 import { inspectModelFolder } from '../../../src/model/huggingface/model-folder.ts';
+import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
+import { OneText } from '../../support/one-text.ts';
+import { floatTensor, type RawTensor, writeSafetensors } from '../../support/safetensors-writer.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const FIXTURES = 'test/fixtures';
 const MAX_LENGTH = 64;
@@ -36,10 +40,11 @@ async function referenceOf(name: string) {
   return referenceSchema.parse(JSON.parse(await readFile(path, 'utf8')));
 }
 
+/** @param name of a fixture, or an absolute path */
 async function prepared(family: string, name: string, scale = 1): Promise<EngineAdapter> {
   const folder = await inspectModelFolder(join(FIXTURES, 'families', family), MAX_LENGTH);
   if (folder.kind === 'export') throw new Error('not a folder');
-  const adapter = join(FIXTURES, 'adapters', name);
+  const adapter = isAbsolute(name) ? name : join(FIXTURES, 'adapters', name);
   return { ...(await prepareLiveAdapter(adapter, folder.config, MAX_RANK, cache.path)), scale };
 }
 
@@ -88,30 +93,31 @@ function deviation(actual: ArrayLike<number> | undefined, expected: ArrayLike<nu
   return Math.max(...values.map((value, i) => Math.abs(value - (actual?.[i] ?? NaN)))) / largest;
 }
 
-describe.each(['llama-all', 'llama-query', 'llama-patterns', 'qwen3-rslora', 'phi3'])(
-  '%s',
-  (name) => {
-    it('gives the logits and greedy tokens of PEFT, and leaves the model as it is', async () => {
-      const { family, ids, greedy, logits } = await referenceOf(name);
-      const decoder = await openDecoder(family, 2);
-      const adapter = await prepared(family, name);
-      const [adapted, plain, muted] = runTogether(
-        decoder,
-        [
-          { ids, adapter },
-          { ids, adapter: null },
-          { ids, adapter: { ...adapter, scale: 0 } },
-        ],
-        greedy.length,
-      );
-      decoder.release();
-      expect(deviation(adapted?.logits[0], logits)).toBeLessThan(1e-5);
-      expect(adapted?.tokens).toEqual(greedy);
-      expect(deviation(plain?.logits[0], logits)).toBeGreaterThan(0.05);
-      expect(muted).toEqual(plain);
-    });
-  },
-);
+/** What no request picks; see below. */
+const MERGED_ONLY = ['gemma2-dora', 'granite-saved', 'olmo2-embedding'];
+const ADAPTERS = await readdir(join(FIXTURES, 'adapters'));
+
+describe.each(ADAPTERS.filter((name) => !MERGED_ONLY.includes(name)))('%s', (name) => {
+  it('gives the logits and greedy tokens of PEFT, and leaves the model as it is', async () => {
+    const { family, ids, greedy, logits } = await referenceOf(name);
+    const decoder = await openDecoder(family, 2);
+    const adapter = await prepared(family, name);
+    const [adapted, plain, muted] = runTogether(
+      decoder,
+      [
+        { ids, adapter },
+        { ids, adapter: null },
+        { ids, adapter: { ...adapter, scale: 0 } },
+      ],
+      greedy.length,
+    );
+    decoder.release();
+    expect(deviation(adapted?.logits[0], logits)).toBeLessThan(1e-5);
+    expect(adapted?.tokens).toEqual(greedy);
+    expect(deviation(plain?.logits[0], logits)).toBeGreaterThan(0.05);
+    expect(muted).toEqual(plain);
+  });
+});
 
 describe('adapters in one batch', () => {
   it.each(['fp32', 'int8'] as const)('in %s are each what they are alone', async (precision) => {
@@ -166,6 +172,24 @@ describe('adapters in one batch', () => {
   });
 });
 
+/** Of one matrix. @returns its folder */
+async function randomAdapter(module: string, rows: number, columns: number): Promise<string> {
+  const folder = await temporaryDirectory();
+  const random = new RandomWeights(1);
+  const tensors: Record<string, RawTensor> = {};
+  for (const [part, shape] of [
+    ['lora_A', [2, columns]],
+    ['lora_B', [rows, 2]],
+  ] as const) {
+    const key = `base_model.model.${module}.${part}.weight`;
+    tensors[key] = floatTensor([...shape], await random.get(key, shape));
+  }
+  await writeSafetensors(join(folder, 'adapter_model.safetensors'), tensors);
+  const config = { peft_type: 'LORA', r: 2, lora_alpha: 4000 };
+  await writeFile(join(folder, 'adapter_config.json'), JSON.stringify(config));
+  return folder;
+}
+
 describe('what can only be merged', () => {
   it.each([
     ['gemma2', 'gemma2-dora', /DoRA, which --adapter merges/],
@@ -174,6 +198,32 @@ describe('what can only be merged', () => {
   ])('of %s, %s is refused', async (family, name, message) => {
     await expect(prepared(family, name)).rejects.toThrow(message);
   });
+
+  it.each(['gate', 'experts.1.w1', 'experts.1.w2'])(
+    'of a mixture of experts, %s is refused, and merged',
+    async (module) => {
+      const [rows, columns] =
+        module === 'gate' ? [4, 32] : module.endsWith('2') ? [32, 16] : [16, 32];
+      const name = `model.layers.1.block_sparse_moe.${module}`;
+      const adapter = await randomAdapter(name, rows, columns);
+      await expect(prepared('mixtral', adapter)).rejects.toThrow(
+        `has an adapter of "${name}", which --adapter merges`,
+      );
+      const { ids } = await referenceOf('mixtral');
+      const [plain, merged] = await Promise.all(
+        [undefined, adapter].map(async (folder) => {
+          const path = join(FIXTURES, 'families', 'mixtral');
+          const source = { kind: 'folder', path, adapter: folder } as const;
+          const options = { precision: 'fp32', cacheDirectory: cache.path } as const;
+          const text = new OneText(await prepareModel(source, options), MAX_LENGTH);
+          const logits = text.extend(ids);
+          text.release();
+          return logits;
+        }),
+      );
+      expect(deviation(merged, plain ?? [])).toBeGreaterThan(1e-3);
+    },
+  );
 
   it('is a rank above the limit, too', async () => {
     const folder = await inspectModelFolder(join(FIXTURES, 'families', 'llama'));
