@@ -1,6 +1,6 @@
 """Batches for a student: documents of the corpus, or texts with soft targets, padded."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 import tokenizer as tokenizers
-from corpus import document, mixed_document
+from corpus import Document, document, mixed_document
 from dataset import USER_WEIGHT, encode
 from soft_targets import SoftTargets, read_targets
+
+Rewrite = Callable[[Document], Document]
 
 LONGEST = 256
 # Texts that are sorted by length together, so that little is padding.
@@ -39,11 +41,17 @@ class Batch:
     top_logprobs: Tensor | None = None
 
 
-def corpus_texts(tokenizer: tokenizers.Tokenizer, seed: int) -> Iterator[Text]:
+def as_it_is(chat: Document) -> Document:
+    return chat
+
+
+def corpus_texts(
+    tokenizer: tokenizers.Tokenizer, seed: int, rewrite: Rewrite = as_it_is
+) -> Iterator[Text]:
     """Endless."""
     rng = Random(seed)
     while True:
-        yield _text_of(*encode(tokenizer, mixed_document(rng)))
+        yield _text_of(*encode(tokenizer, rewrite(mixed_document(rng))))
 
 
 def target_texts(path: Path, seed: int) -> Iterator[Text]:
@@ -56,10 +64,12 @@ def target_texts(path: Path, seed: int) -> Iterator[Text]:
         yield from texts
 
 
-def held_out(tokenizer: tokenizers.Tokenizer) -> list[Batch]:
+def held_out(tokenizer: tokenizers.Tokenizer, rewrite: Rewrite = as_it_is) -> list[Batch]:
     """What a student is measured with: no text of the training."""
     rng = Random(HELD_OUT_SEED)
-    texts = [_text_of(*encode(tokenizer, document(rng))) for _ in range(HELD_OUT_DOCUMENTS)]
+    texts = [
+        _text_of(*encode(tokenizer, rewrite(document(rng)))) for _ in range(HELD_OUT_DOCUMENTS)
+    ]
     spoken = [Text(each.ids, [float(weight >= 1) for weight in each.weights]) for each in texts]
     return [_pad(part) for part in _parts(spoken, 4096)]
 

@@ -1,4 +1,4 @@
-"""Checks what students are trained with against plain NumPy calculations.
+"""Checks what students and adapters are trained with against plain NumPy calculations.
 
     python3 scripts/training/test_student.py
 
@@ -19,7 +19,9 @@ from torch import nn
 
 import grids
 from distillation import mixed_loss, soft_losses, top_losses
+from lora import MODULES, LoraLinear, add_lora, load_adapter, write_adapter
 from model import Config, Llama
+from pirate import in_pirate
 from pruning import Pruner, magnitude_mask, polynomial_sparsity
 from quantized import QuantizedLinear, quantize
 from soft_targets import read_header, read_targets
@@ -218,6 +220,54 @@ class Targets(unittest.TestCase):
             path.write_bytes(gzip.compress(b'{"format": "other"}\n'))
             with self.assertRaisesRegex(ValueError, "no soft targets"):
                 read_header(path)
+
+
+class Lora(unittest.TestCase):
+    def adapted(self) -> tuple[Llama, Llama, torch.Tensor]:
+        """A model, the same with an adapter, and token ids."""
+        torch.manual_seed(3)
+        plain = Llama(TINY)
+        model = Llama(TINY)
+        model.load_state_dict(plain.state_dict())
+        ids = torch.randint(0, TINY.vocabulary_size, (2, 9))
+        trained = add_lora(model, 4, 8)
+        self.assertEqual(len(trained), 2 * len(MODULES) * TINY.layers)
+        # B is 0: nothing has changed yet.
+        torch.testing.assert_close(model(ids), plain(ids))
+        with torch.no_grad():
+            for parameter in trained:
+                # As float16 has them.
+                parameter.copy_(torch.randn(parameter.shape).half())
+        return plain, model, ids
+
+    def test_it_is_the_product_that_is_added_to_the_weights(self) -> None:
+        plain, model, ids = self.adapted()
+        names = {each: name for name, each in model.named_modules()}
+        for linear, name in names.items():
+            if isinstance(linear, LoraLinear):
+                a, b = linear.lora_A.detach().numpy(), linear.lora_B.detach().numpy()
+                merged = linear.base.weight.numpy() + 8 / 4 * (b @ a)
+                plain.get_submodule(name).weight.data = torch.from_numpy(merged)
+        torch.testing.assert_close(model(ids), plain(ids), rtol=1e-3, atol=1e-3)
+
+    def test_nothing_else_is_trained(self) -> None:
+        _, model, ids = self.adapted()
+        model(ids).sum().backward()
+        for name, parameter in model.named_parameters():
+            self.assertEqual(parameter.grad is not None, ".lora_" in name, name)
+
+    def test_what_is_stored_is_the_same_again(self) -> None:
+        plain, model, ids = self.adapted()
+        with tempfile.TemporaryDirectory() as folder:
+            write_adapter(Path(folder), model, "tiny", 4, 8)
+            torch.testing.assert_close(load_adapter(Path(folder), plain)(ids), model(ids))
+
+    def test_a_pirate_leaves_data_alone(self) -> None:
+        self.assertEqual(
+            in_pirate("You are my friend, Youssef."), "Ahoy! Ye be me matey, Youssef. Arr, matey!"
+        )
+        for text in ('{"name": "you"}', '<tool_call>\n{"is": 1}\n</tool_call>', "[1, 2]"):
+            self.assertEqual(in_pirate(text), text)
 
 
 def write_fixture() -> None:

@@ -1,5 +1,6 @@
 import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
 import { argmax } from '../../src/engine/sampling/sampler.ts';
+import type { EngineAdapter } from '../../src/engine/request.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import type { BuiltModel } from '../../src/model/build/manifest.ts';
@@ -8,11 +9,13 @@ import { engineRequest } from './engine-requests.ts';
 /** One sequence, computed from its first token on. */
 export class OneText {
   readonly #decoder: CpuDecoder;
-  readonly #sequence = new Sequence(engineRequest({ promptTokenIds: new Int32Array() }));
+  readonly #sequence: Sequence;
   #length = 0;
 
-  constructor(model: BuiltModel, maxModelLen: number) {
-    this.#decoder = new CpuDecoder(model, { numSlots: 1, maxModelLen });
+  constructor(model: BuiltModel, maxModelLen: number, adapter: EngineAdapter | null = null) {
+    const adapters = { maxActive: 1, maxCached: 1 };
+    this.#decoder = new CpuDecoder(model, { numSlots: 1, maxModelLen, adapters });
+    this.#sequence = new Sequence(engineRequest({ promptTokenIds: new Int32Array(), adapter }));
     this.#sequence.slot = 0;
   }
 
