@@ -39,6 +39,7 @@ describe.each([
   ['gpt2', 3],
   ['gpt-neox', 3],
   ['llama', 3],
+  ['opt', 3],
   // MultiHeadAttention, in float16.
   ['genai-fp16', 1],
 ] as const)('%s', (name, digits) => {
@@ -89,8 +90,13 @@ describe.each([
   });
 });
 
-it('refuses attention with a window of its own, by the name of its softmax', async () => {
-  await expect(build('mistral-window')).rejects.toThrow(
-    /the attention around Softmax \S*layers\.0\S* is not what GroupQueryAttention computes/,
+it.each([
+  ['a window of its own', 'mistral-window', /layers\.0/],
+  ['ALiBi', 'bloom', /h\.0/],
+])('refuses attention with %s, by the name of its softmax', async (_what, name, layer) => {
+  const refusal = build(name);
+  await expect(refusal).rejects.toThrow(
+    /the attention around Softmax \S+ is not what GroupQueryAttention computes/,
   );
+  await expect(refusal).rejects.toThrow(layer);
 });

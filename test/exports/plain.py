@@ -43,7 +43,17 @@ CASES = {
     "llama": lambda: transformers.LlamaForCausalLM(
         transformers.LlamaConfig(**SHAPE, intermediate_size=32, num_key_value_heads=1)
     ),
-    # Refused: what is added to scores depends on the distance.
+    # Positions are added to tokens, two places further on; ReLU.
+    "opt": lambda: transformers.OPTForCausalLM(
+        transformers.OPTConfig(**SHAPE, ffn_dim=32, word_embed_proj_dim=32)
+    ),
+    # Refused, as what follows: what is added to scores depends on the distance.
+    "bloom": lambda: transformers.BloomForCausalLM(
+        transformers.BloomConfig(
+            vocab_size=VOCAB_SIZE, hidden_size=32, n_layer=1, n_head=2, num_attention_heads=2,
+            max_position_embeddings=MAX_LENGTH, **IDS
+        )
+    ),
     "mistral-window": lambda: transformers.MistralForCausalLM(
         transformers.MistralConfig(**{**SHAPE, "num_hidden_layers": 1}, intermediate_size=32, num_key_value_heads=1, sliding_window=16)
     ),
@@ -121,6 +131,9 @@ def export(model, folder):
     kept = ("model_type", "vocab_size", "hidden_size", "num_attention_heads", "max_position_embeddings",
             "n_embd", "n_head", "n_positions", "bos_token_id", "eos_token_id")
     fields = {key: value for key, value in json.loads(text).items() if key in kept}
+    if config.model_type == "bloom":
+        # Its own name is not known.
+        fields["num_attention_heads"] = fields.pop("n_head")
     (folder / "config.json").write_text(json.dumps(fields, indent=2) + "\n")
 
 

@@ -32,9 +32,19 @@ const TO_PRODUCT = new Set([
   'Div',
 ]);
 /** What scores may go through between their product and a softmax. */
-const TO_SOFTMAX = new Set(['Add', 'Sub', 'Mul', 'Div', 'Where', 'Cast', 'Max', 'Identity']);
+const TO_SOFTMAX = new Set([
+  'Add',
+  'Sub',
+  'Mul',
+  'Div',
+  'Where',
+  'Cast',
+  'Max',
+  'Reshape',
+  'Identity',
+]);
 /** What shares may go through between the softmax and their product. */
-const FROM_SOFTMAX = new Set(['Cast', 'Identity', 'Dropout', 'Where']);
+const FROM_SOFTMAX = new Set(['Cast', 'Identity', 'Reshape', 'Dropout', 'Where']);
 
 /** Fused operators, with the places of their inputs. */
 const OPERATORS = [
