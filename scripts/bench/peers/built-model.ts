@@ -21,11 +21,13 @@ export function portableModel(setup: Setup, precision: Precision): Promise<Built
 }
 
 function build(
-  { preset, seed }: Setup,
+  { preset, seed, gguf }: Setup,
   options: Pick<BuildOptions, 'precision' | 'nativeKernels'>,
 ): Promise<BuiltModel> {
   return prepareModel(
-    { kind: 'random', config: PRESETS[preset], seed },
+    gguf === null
+      ? { kind: 'random', config: PRESETS[preset], seed }
+      : { kind: 'folder', path: gguf },
     { ...options, cacheDirectory: defaultCacheDirectory() },
   );
 }

@@ -4,8 +4,9 @@
  *
  *   npx tsx scripts/bench/peers/compare.ts [--sequences 1,4,16] [--rounds 5] [--prompt 128]
  *     [--tokens 64] [--mixed] [--only chairlift,llama] [--against 'chairlift int8']
- *     [--threads 2] [--json]
+ *     [--threads 2] [--json] [--gguf FILE]
  *
+ * With --gguf it is a real model, in Q4_1, with random prompts, and libraries of Python take part.
  * Each contender is a process of its own. Medians of the rounds; ratios are within a round, the
  * contender of --against (the first, if left out) over the other. With --mixed also four times as many
  * requests as sequences, of lognormal output lengths: output tokens per second from the first request
@@ -18,7 +19,7 @@ import { Draws } from '../lib/random.ts';
 import { median, printTable } from '../lib/table.ts';
 import type { Work } from './contender.ts';
 import { ContenderProcess } from './contender-process.ts';
-import { ENTRIES } from './contenders.ts';
+import { ENTRIES, REAL_ENTRIES } from './contenders.ts';
 
 const { values } = parseArgs({
   options: {
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     mixed: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     against: { type: 'string' },
+    gguf: { type: 'string' },
     threads: { type: 'string', default: String(availableParallelism()) },
     json: { type: 'boolean', default: false },
   },
@@ -38,7 +40,9 @@ const promptTokens = Number(values.prompt);
 const outputTokens = Number(values.tokens);
 const threads = Number(values.threads);
 const wanted = values.only.split(',');
-const entries = ENTRIES.filter(({ name }) => wanted.some((part) => name.includes(part)));
+const gguf = values.gguf ?? null;
+const all = gguf === null ? ENTRIES : REAL_ENTRIES;
+const entries = all.filter(({ name }) => wanted.some((part) => name.includes(part)));
 const draws = new Draws(1);
 
 interface Rates {
@@ -66,6 +70,7 @@ async function compare(sequences: number): Promise<Comparison> {
   const setup = {
     preset: 'smollm2-135m',
     seed: 1,
+    gguf,
     sequences,
     capacity: Math.ceil((promptTokens + longest + 1) / 256) * 256,
     threads,

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { BatchTimes, Contender, Setup, Work } from './contender.ts';
-import { ENTRIES, type Entry } from './contenders.ts';
+import { ENTRIES, type Entry, REAL_ENTRIES } from './contenders.ts';
 
 type Command =
   | { readonly type: 'open'; readonly name: string; readonly setup: Setup }
@@ -79,7 +79,8 @@ function serveParent(): void {
   let contender: Contender | undefined;
   const answerTo = async (command: Command): Promise<Answer> => {
     if (command.type === 'open') {
-      const entry = ENTRIES.find(({ name }) => name === command.name);
+      const entries = command.setup.gguf === null ? ENTRIES : REAL_ENTRIES;
+      const entry = entries.find(({ name }) => name === command.name);
       if (!entry) throw new Error('there is no such contender');
       const open = await entry.load();
       contender = await open(command.setup);

@@ -6,6 +6,8 @@ import type { GgufType } from './gguf-quantization.ts';
 export interface Setup {
   readonly preset: PresetName;
   readonly seed: number;
+  /** Path of a real model, in place of the shape; null for that. */
+  readonly gguf: string | null;
   readonly precision: Precision | GgufType;
   /** Sequences that run at once. */
   readonly sequences: number;

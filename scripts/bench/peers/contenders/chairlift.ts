@@ -3,19 +3,26 @@ import { openEngine } from '../../../../src/engine/process/open-engine.ts';
 import { PRECISIONS } from '../../../../src/model/build/manifest.ts';
 import { engineRequest } from '../../../../test/support/engine-requests.ts';
 import type { Contender, OpenContender, Setup, Work } from '../contender.ts';
-import { servedModel } from '../built-model.ts';
+import { portableModel, servedModel } from '../built-model.ts';
 
 export const open: OpenContender = (setup) => openWith(setup, 'continuous');
+
+/** The same with ONNX Runtime's kernels, which keep a file's own integers. */
+export const openPortable: OpenContender = (setup) => openWith(setup, 'continuous', portableModel);
 
 /** The same engine, which admits a batch only when the one before has ended. */
 export const openStatic: OpenContender = (setup) => openWith(setup, 'static');
 
-async function openWith(setup: Setup, batching: 'continuous' | 'static'): Promise<Contender> {
+async function openWith(
+  setup: Setup,
+  batching: 'continuous' | 'static',
+  modelOf = servedModel,
+): Promise<Contender> {
   const { sequences, capacity, threads } = setup;
   const precision = PRECISIONS.find((name) => name === setup.precision);
   if (!precision) throw new Error(`Chairlift has no precision ${setup.precision}`);
   const { engine, decoder } = openEngine({
-    model: await servedModel(setup, precision),
+    model: await modelOf(setup, precision),
     maxNumSeqs: sequences,
     maxModelLen: capacity,
     // All prompts of a batch in one step, so that prefill and decode can be told apart.

@@ -30,6 +30,7 @@ const SAMPLING = { temperature: 0, yieldEogToken: true };
 export const open: OpenContender = async ({
   preset,
   seed,
+  gguf,
   precision,
   sequences,
   capacity,
@@ -37,6 +38,7 @@ export const open: OpenContender = async ({
 }) => {
   const type = GGUF_TYPES.find((name) => name === precision);
   if (!type) throw new Error(`no GGUF type ${precision}: ${GGUF_TYPES.join(', ')}`);
+  const modelPath = gguf ?? (await prepareGguf(preset, seed, type));
   const { getLlama }: LlamaModule = await import(MODULE);
   const llama = await getLlama({
     gpu: false,
@@ -45,7 +47,7 @@ export const open: OpenContender = async ({
     logLevel: 'error',
     maxThreads: threads,
   });
-  const model = await llama.loadModel({ modelPath: await prepareGguf(preset, seed, type) });
+  const model = await llama.loadModel({ modelPath });
   const context = await model.createContext({ sequences, contextSize: capacity, threads });
   const rows = Array.from({ length: sequences }, () => context.getSequence());
 
