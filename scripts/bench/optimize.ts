@@ -6,10 +6,10 @@
  *     [--also models/foothill,student:int4] [--tokens 16384] [--every 1] [--rounds 3] [--threads 2]
  *     [--keep folder] [--html FILE]
  *
- * `--data` is the model's eval.jsonl, if it has one. `--variants` takes those whose names contain one of
- * these words, of lib/optimize-variants.ts. `--also` adds models as they are. `--every 4` takes every
- * fourth text and question. `--keep` leaves there what is made and measured, and the same command goes on
- * from it. Compressed is what gzip makes of the weights.
+ * `--data` is the model's eval.jsonl, if it has one. `--variants` takes those of lib/optimize-variants.ts
+ * that have such a name, or else whose names contain it. `--also` adds models as they are. `--every 4`
+ * takes every fourth text and question. `--keep` leaves there what is made and measured, and the same
+ * command goes on from it. Compressed is what gzip makes of the weights.
  */
 import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -135,10 +135,12 @@ async function gzippedBytes(path: string): Promise<number> {
   return bytes;
 }
 
-const words = values.variants?.split(',');
-const wanted = words
-  ? [...VARIANTS, ...MORE_VARIANTS].filter(({ name }) => words.some((word) => name.includes(word)))
-  : VARIANTS;
+const known = [...VARIANTS, ...MORE_VARIANTS];
+const wanted =
+  values.variants?.split(',').flatMap((word) => {
+    const exactly = known.filter(({ name }) => name === word);
+    return exactly.length > 0 ? exactly : known.filter(({ name }) => name.includes(word));
+  }) ?? VARIANTS;
 const variants: Variant[] = [];
 const table: string[][] = [];
 const mebibytes = (size: number) => (size / 2 ** 20).toFixed(1);

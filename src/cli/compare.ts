@@ -167,22 +167,30 @@ interface Prepared extends Runnable {
   readonly text: EvalText;
 }
 
-async function prepare(
-  variant: Variant,
-  data: EvalData,
-  options: CompareModelOptions,
-): Promise<Prepared> {
-  const { model, precision } = variant;
-  const { adapter, kvCacheDtype } = options;
+/** Builds a variant as `serve` would, or finds it built. */
+export async function buildVariant(
+  { model, precision }: Variant,
+  { adapter, kvCacheDtype, kernels: wanted }: Omit<CompareModelOptions, 'maxNumSeqs' | 'threads'>,
+) {
   const chosen = await chooseModel(
     { model, randomWeights: undefined, precision, adapter },
     async () => null,
   );
   const { kind, config } = chosen.decoder;
   const formats = resolvePrecision(precision, null, chosen.decoder);
-  const kernels = await resolveKernels(options, { ...formats, model: kind, device: 'cpu' });
+  const flags = { kernels: wanted, kvCacheDtype };
+  const kernels = await resolveKernels(flags, { ...formats, model: kind, device: 'cpu' });
   const built = await buildWithProgress(chosen.source, { ...formats, ...kernels }, kvCacheDtype);
-  const text = { ...(await loadTextModel(chosen.text)), maxModelLen: config.maxPositionEmbeddings };
+  return { built, config, text: chosen.text };
+}
+
+async function prepare(
+  variant: Variant,
+  data: EvalData,
+  options: CompareModelOptions,
+): Promise<Prepared> {
+  const { built, config, text: source } = await buildVariant(variant, options);
+  const text = { ...(await loadTextModel(source)), maxModelLen: config.maxPositionEmbeddings };
   const encoded = encodeData(data, text);
   const limits = engineLimits(
     {
