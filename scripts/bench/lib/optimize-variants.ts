@@ -47,7 +47,7 @@ const int4 = (name: string, ...steps: Step[]): OptimizeVariant => ({
 
 /** What docs/benchmarks.md has. */
 export const VARIANTS: readonly OptimizeVariant[] = [
-  ...(['fp32', 'fp16', 'int8', 'int4'] as const).map((precision) => ({
+  ...(['fp32', 'fp16', 'int8', 'int8-static', 'int4'] as const).map((precision) => ({
     name: `as it is:${precision}`,
     steps: [],
     precision,
