@@ -38,7 +38,10 @@ import {
   PRECISIONS,
   type Precision,
 } from '../../src/model/build/manifest.ts';
+import { layerMatrices } from '../../src/model/graph/layer-matrices.ts';
+import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
+import type { StaticCalibration } from '../../src/model/static/static-activations.ts';
 import { machineShape } from './lib/machine.ts';
 import { writePerTensorModel } from './lib/per-tensor-model.ts';
 import { Draws } from './lib/random.ts';
@@ -56,6 +59,18 @@ const PREFILL_TOKENS = 512;
 const CAPACITY = 1024;
 const STEPS_PER_TURN = 5;
 const RATIO_ROWS = [1, 4, 16, 32];
+
+/** For all matrices in the layers of the shape. */
+const CONSTANT_SCALES: StaticCalibration = {
+  key: 'constant scales of a benchmark',
+  find: async () => {
+    const config = parseDecoderConfig(PRESETS['smollm2-135m'], 'smollm2-135m');
+    const names = Array.from({ length: config.numLayers }, (_, layer) =>
+      layerMatrices(config, layer).map(({ name }) => name),
+    ).flat();
+    return { factors: new Map(), steps: new Map(names.map((name) => [name, 0.03])) };
+  },
+};
 
 const { values } = parseArgs({
   options: {
@@ -91,8 +106,10 @@ async function build(
   nativeKernels?: BuildOptions['nativeKernels'],
 ): Promise<BuiltModel> {
   const options = { cacheDirectory: defaultCacheDirectory() };
-  const calibration =
-    precision === 'int8-static' ? await staticCalibration(source, options, null) : undefined;
+  // Of random weights only the speed is told, which does not depend on what scales there are.
+  const calibrated = () =>
+    source.kind === 'random' ? CONSTANT_SCALES : staticCalibration(source, options, null);
+  const calibration = precision === 'int8-static' ? await calibrated() : undefined;
   return prepareModel(source, {
     ...options,
     precision,

@@ -16,7 +16,7 @@ import {
   PRECISIONS,
 } from '../../src/model/build/manifest.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
-import { ownCalibration } from '../support/static-calibration.ts';
+import { calibrationWith } from '../support/static-calibration.ts';
 
 const SUMMIT = 'models/summit';
 
@@ -37,7 +37,8 @@ const cacheDirectory = await mkdtemp(join(tmpdir(), 'chairlift-test-'));
 afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 
 const SOURCE = { kind: 'folder', path: SUMMIT } as const;
-const CALIBRATED = { staticCalibration: ownCalibration(SOURCE, cacheDirectory) };
+const TEXTS = reference.prompts.map(({ ids, greedy }) => Int32Array.from([...ids, ...greedy]));
+const CALIBRATED = { staticCalibration: calibrationWith(TEXTS, SOURCE, cacheDirectory) };
 
 async function build(
   precision: Precision,

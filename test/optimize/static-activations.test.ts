@@ -1,5 +1,5 @@
 /** Constant scales of activations: found as plain code finds them, and what they are folded into. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -266,3 +266,22 @@ test.each(['gpt2', 'gpt-neox', 'gpt-neox-sequential', 'mixtral', 'olmoe'])(
     );
   },
 );
+
+test('a model is calibrated with texts that it writes itself, the same each time', async () => {
+  const source = { kind: 'random', config: PRESETS.tiny, seed: 5 } as const;
+  const cacheDirectory = await temporaryDirectory();
+  const calibrated = () => {
+    const heard = new Set<string>();
+    const calibration = { texts: null, threads: 1, onProgress: (what: string) => heard.add(what) };
+    return calibrateActivations(source, { cacheDirectory }, calibration).then((found) => ({
+      ...found,
+      heard: [...heard],
+    }));
+  };
+  const first = await calibrated();
+  expect(first.steps.size).toBe(8);
+  expect(first.heard).toEqual(['writing texts to calibrate with', 'calibrating activations']);
+  expect(await calibrated()).toEqual(first);
+  // What it computed with is gone; the build that wrote the texts stays.
+  expect(await readdir(join(cacheDirectory, 'models'))).toHaveLength(1);
+});

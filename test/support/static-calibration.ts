@@ -1,17 +1,17 @@
 import type { ModelSource } from '../../src/model/build/model-source.ts';
 import type { StaticCalibration } from '../../src/model/static/static-activations.ts';
 import { calibrateActivations } from '../../src/optimize/calibration/calibrate-activations.ts';
-import { calibrationKey } from '../../src/optimize/calibration/calibration-key.ts';
 
-/** How a model is calibrated for int8-static with texts that it writes itself. */
-export function ownCalibration(source: ModelSource, cacheDirectory: string): StaticCalibration {
+/** How a model is calibrated for int8-static with a few texts: once, whatever builds it. */
+export function calibrationWith(
+  texts: readonly Int32Array[],
+  source: ModelSource,
+  cacheDirectory: string,
+): StaticCalibration {
+  const calibration = { texts, threads: 1, onProgress: () => {} };
+  let found: ReturnType<typeof calibrateActivations> | undefined;
   return {
-    key: calibrationKey(null),
-    find: () =>
-      calibrateActivations(
-        source,
-        { cacheDirectory },
-        { texts: null, threads: 2, onProgress: () => {} },
-      ),
+    key: 'a few texts',
+    find: () => (found ??= calibrateActivations(source, { cacheDirectory }, calibration)),
   };
 }
