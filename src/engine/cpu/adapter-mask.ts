@@ -11,7 +11,7 @@ export type TokenOwners = () => readonly (Segment | undefined)[];
 export class AdapterMask {
   readonly #binding: IoBinding;
   readonly #slots: AdapterSlots;
-  #numActive = 0;
+  #numActive: number | null = null;
   #mask: { values: Float32Array; tensor: Tensor } | undefined;
 
   constructor(binding: IoBinding, slots: AdapterSlots) {
@@ -37,7 +37,8 @@ export class AdapterMask {
     const before = this.#mask;
     const [tokens, slots] = before?.tensor.shape ?? [];
     if (before && tokens === numTokens && slots === numActive) return before.values;
-    const values = new Float32Array(numTokens * numActive);
+    // Memory of no bytes has no address.
+    const values = new Float32Array(Math.max(1, numTokens * numActive));
     const tensor = Tensor.over('float', [numTokens, numActive], values);
     this.#binding.bindInput(ADAPTER_MASK, tensor);
     before?.tensor.release();

@@ -35,21 +35,21 @@ export class AdapterSlots {
   /** By number of slots. */
   readonly #tensors = new Map<number, ReadonlyMap<string, Tensor>>();
   #clock = 0;
-  #numActive = 1;
+  #numActive = 0;
 
   constructor(shape: LiveAdapterShape, limits: AdapterLimits) {
     this.#shape = shape;
     this.#limits = limits;
     this.#slots = Array.from({ length: limits.maxActive }, () => null);
-    for (const { name, parts, rows, columns } of shape.matrices) {
-      const height = limits.maxActive * parts * shape.maxRank;
+    for (const { name, rows, columns } of shape.matrices) {
+      const height = limits.maxActive * shape.maxRank;
       const [down, up] = adapterInputs(name);
       this.#memory.set(down, new Float32Array(height * columns));
       this.#memory.set(up, new Float32Array(height * rows));
     }
   }
 
-  /** Slots that the next run multiplies with: the first so many, at least one. */
+  /** Slots that the next run multiplies with: the first so many. */
   get numActive(): number {
     return this.#numActive;
   }
@@ -61,7 +61,7 @@ export class AdapterSlots {
    */
   assign(wanted: ReadonlyMap<string, EngineAdapter>): Map<string, string> {
     const failures = new Map<string, string>();
-    this.#numActive = 1;
+    this.#numActive = 0;
     for (const adapter of wanted.values()) {
       try {
         const slot = this.#slotFor(adapter, wanted);
@@ -85,8 +85,8 @@ export class AdapterSlots {
     const known = this.#tensors.get(this.#numActive);
     if (known) return known;
     const tensors = new Map<string, Tensor>();
-    for (const { name, parts, rows, columns } of this.#shape.matrices) {
-      const height = this.#numActive * parts * this.#shape.maxRank;
+    for (const { name, rows, columns } of this.#shape.matrices) {
+      const height = this.#numActive * this.#shape.maxRank;
       const [down, up] = adapterInputs(name);
       tensors.set(down, this.#over(down, [height, columns]));
       tensors.set(up, this.#over(up, [height, rows]));
@@ -130,8 +130,8 @@ export class AdapterSlots {
     const file = this.#file(adapter);
     // Until it is whole: reading may fail.
     this.#slots[slot] = null;
-    for (const { name, parts, rows, columns } of this.#shape.matrices) {
-      const height = parts * this.#shape.maxRank;
+    for (const { name, rows, columns } of this.#shape.matrices) {
+      const height = this.#shape.maxRank;
       const [down, up] = adapterInputs(name);
       for (const [input, key, width] of [
         [down, `${name}.down`, columns],

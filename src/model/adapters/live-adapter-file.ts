@@ -6,16 +6,15 @@ import { writingToCache } from '../build/cache-error.ts';
 import { contentHash, sha256 } from '../build/content-hash.ts';
 import { fileExists } from '../build/file-exists.ts';
 import { tokenMatrices } from '../graph/layer-matrices.ts';
-import type { LiveAdapterShape } from '../graph/live-adapter-shape.ts';
+import { type LiveAdapterShape, liveMatrixName } from '../graph/live-adapter-shape.ts';
 import { inRotaryOrder } from '../graph/rotary-order.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { ModelError } from '../model-error.ts';
-import type { MatrixSource } from '../quantize/matrix-source.ts';
 import { adapterFiles, LoraAdapter, type LoraPair } from './lora-adapter.ts';
 import { requireFitting } from './merged-weights.ts';
 
 /** Raised whenever the file changes. */
-const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 2;
 
 /** An adapter as the engine reads it: for each matrix that it has, its two parts for one slot. */
 export interface LiveAdapterFile {
@@ -30,8 +29,9 @@ export function liveAdapterShape(config: DecoderConfig, maxRank: number): LiveAd
   const matrices = [];
   for (let layer = 0; layer < config.numLayers; layer++) {
     for (const { name, tensors, columns } of tokenMatrices(config, layer)) {
-      const rows = tensors.reduce((sum, tensor) => sum + tensor.rows, 0);
-      matrices.push({ name, parts: tensors.length, rows, columns });
+      for (const [part, { rows }] of tensors.entries()) {
+        matrices.push({ name: liveMatrixName(name, part), rows, columns });
+      }
     }
   }
   return { maxRank, matrices };
@@ -104,53 +104,30 @@ async function tensorsOf(
 ): Promise<Map<string, FloatTensor>> {
   const tensors = new Map<string, FloatTensor>();
   for (let layer = 0; layer < config.numLayers; layer++) {
-    for (const source of tokenMatrices(config, layer)) {
-      const isAdapted = source.tensors.some(({ name }) => adapter.has(moduleOf(name)));
-      if (!isAdapted) continue;
-      const { down, up } = await stacked(adapter, config, source, maxRank);
-      tensors.set(`${source.name}.down`, down);
-      tensors.set(`${source.name}.up`, up);
+    for (const { name: matrix, tensors: parts, columns } of tokenMatrices(config, layer)) {
+      for (const [part, { name, rows }] of parts.entries()) {
+        const pair = await adapter.pair(moduleOf(name), [rows, columns]);
+        if (pair === null) continue;
+        const { rank, scaling } = pair;
+        if (rank > maxRank) {
+          throw new ModelError(
+            `${adapter.path} has rank ${rank}, and --max-lora-rank is ${maxRank}`,
+          );
+        }
+        const down = new Float32Array(maxRank * columns);
+        down.set(pair.a);
+        const up = new Float32Array(maxRank * rows);
+        const b = await rowsInOrder(config, name, rows, pair);
+        for (const [at, value] of b.entries()) {
+          up[(at % rank) * rows + Math.floor(at / rank)] = scaling * value;
+        }
+        const live = liveMatrixName(matrix, part);
+        tensors.set(`${live}.down`, { shape: [maxRank, columns], values: down });
+        tensors.set(`${live}.up`, { shape: [maxRank, rows], values: up });
+      }
     }
   }
   return tensors;
-}
-
-/** The parts' matrices below each other; what comes out of each goes to its own rows of the layer. */
-async function stacked(
-  adapter: LoraAdapter,
-  config: DecoderConfig,
-  { tensors, columns }: MatrixSource,
-  maxRank: number,
-) {
-  const height = tensors.length * maxRank;
-  const width = tensors.reduce((sum, { rows }) => sum + rows, 0);
-  const down = new Float32Array(height * columns);
-  const up = new Float32Array(height * width);
-  let firstRow = 0;
-  for (const [index, { name, rows }] of tensors.entries()) {
-    const pair = await adapter.pair(moduleOf(name), [rows, columns]);
-    if (pair !== null) {
-      if (pair.rank > maxRank) {
-        throw new ModelError(
-          `${adapter.path} has rank ${pair.rank}, and --max-lora-rank is ${maxRank}`,
-        );
-      }
-      const first = index * maxRank;
-      down.set(pair.a, first * columns);
-      const b = await rowsInOrder(config, name, rows, pair);
-      for (let row = 0; row < rows; row++) {
-        for (let place = 0; place < pair.rank; place++) {
-          const value = pair.scaling * (b[row * pair.rank + place] ?? 0);
-          up[(first + place) * width + firstRow + row] = value;
-        }
-      }
-    }
-    firstRow += rows;
-  }
-  return {
-    down: { shape: [height, columns] as const, values: down },
-    up: { shape: [height, width] as const, values: up },
-  };
 }
 
 /** B with its rows where the graph has those of the matrix. */

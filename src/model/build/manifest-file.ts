@@ -32,7 +32,7 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   adapters: z
     .object({
       maxRank: size,
-      matrices: z.array(z.object({ name: z.string(), parts: size, rows: size, columns: size })),
+      matrices: z.array(z.object({ name: z.string(), rows: size, columns: size })),
     })
     .optional(),
 });

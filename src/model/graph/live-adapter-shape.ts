@@ -5,16 +5,19 @@ export interface LiveAdapterShape {
   readonly matrices: readonly LiveMatrix[];
 }
 
+/** Of one tensor of a checkpoint, of which a linear layer may have several, side by side. */
 export interface LiveMatrix {
-  /** Of the linear layer. */
   readonly name: string;
-  /** Tensors of the checkpoint that it is made of, each with rows of its own in the adapter. */
-  readonly parts: number;
   readonly rows: number;
   readonly columns: number;
 }
 
-/** Names of a matrix's inputs: [slots * parts * maxRank, columns], and with rows in place of columns. */
+/** The name of a linear layer's matrix. */
+export function liveMatrixName(layer: string, part: number): string {
+  return `${layer}.${part}`;
+}
+
+/** Names of a matrix's inputs: [slots * maxRank, columns], and with rows in place of columns. */
 export function adapterInputs(name: string): readonly [down: string, up: string] {
   return [`lora.${name}.down`, `lora.${name}.up`];
 }

@@ -1,15 +1,17 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { LinearInput, LinearLayer } from './linear.ts';
-import { ADAPTER_MASK, adapterInputs } from './live-adapter-shape.ts';
+import { ADAPTER_MASK, adapterInputs, liveMatrixName } from './live-adapter-shape.ts';
 
 /**
  * Adds to linear layers what adapters add to them: every token is multiplied with all adapters in the
- * run, side by side, and keeps its own. Three nodes for a layer.
+ * run, side by side, and keeps its own. Three nodes for a tensor of the checkpoint: what several that
+ * read the same value add to it is only put together at the end, since the zeros between them would be
+ * most of the work.
  */
 export class LiveAdapters {
   readonly #graph: GraphBuilder;
   readonly #maxRank: number;
-  /** Names of masks by the layers that they fit. */
+  /** Names of masks by what tokens are counted by. */
   readonly #masks = new Map<string, string>();
 
   constructor(graph: GraphBuilder, maxRank: number) {
@@ -21,26 +23,31 @@ export class LiveAdapters {
   /** @param base the layer's own output @returns the name of the sum */
   add(base: string, { name, inFeatures, parts }: LinearLayer, input: LinearInput): string {
     const graph = this.#graph;
-    const outFeatures = parts.reduce((sum, part) => sum + part.outFeatures, 0);
-    const [down, up] = adapterInputs(name);
-    const rank = `adapter_rows_${parts.length}`;
-    graph.input(down, 'float', [rank, inFeatures]);
-    graph.input(up, 'float', [rank, outFeatures]);
-    const reduced = graph.node(`${name}/Adapters`, 'Gemm', [input.value, down], {
-      attributes: { transB: 1n },
+    const mask = this.#mask(input.rowsLike);
+    const isOne = parts.length === 1;
+    const added = parts.map(({ outFeatures }, index) => {
+      const part = liveMatrixName(name, index);
+      const [down, up] = adapterInputs(part);
+      graph.input(down, 'float', ['adapter_rows', inFeatures]);
+      graph.input(up, 'float', ['adapter_rows', outFeatures]);
+      const reduced = graph.node(`${part}/Adapters`, 'Gemm', [input.value, down], {
+        attributes: { transB: 1n },
+      });
+      const own = graph.node(`${part}/OwnAdapter`, 'Mul', [reduced, mask]);
+      return graph.node(`${part}/Adapted`, 'Gemm', isOne ? [own, up, base] : [own, up]);
     });
-    const mask = this.#mask(parts.length, input.rowsLike);
-    const own = graph.node(`${name}/OwnAdapter`, 'Mul', [reduced, mask]);
-    return graph.node(`${name}/Adapted`, 'Gemm', [own, up, base]);
+    const [sum] = added;
+    if (isOne && sum !== undefined) return sum;
+    const all = graph.node(`${name}/Adapted`, 'Concat', added, { attributes: { axis: 1n } });
+    return graph.node(`${name}/WithAdapters`, 'Add', [base, all]);
   }
 
-  /** [tokens, slots * parts * maxRank] of the tokens that a layer computes. */
-  #mask(parts: number, rowsLike: string): string {
-    const key = `${parts}/${rowsLike}`;
-    const known = this.#masks.get(key);
+  /** [tokens, slots * maxRank] of the tokens that a layer computes. */
+  #mask(rowsLike: string): string {
+    const known = this.#masks.get(rowsLike);
     if (known !== undefined) return known;
     const graph = this.#graph;
-    const prefix = `${ADAPTER_MASK}/${key}`;
+    const prefix = `${ADAPTER_MASK}/${rowsLike}`;
     const int64s = (name: string, ...values: readonly number[]) =>
       graph.initializer(
         `${prefix}/${name}`,
@@ -53,10 +60,10 @@ export class LiveAdapters {
         ? graph.node(`${prefix}/Wanted`, 'Gather', [ADAPTER_MASK, rowsLike])
         : ADAPTER_MASK;
     const apart = graph.node(`${prefix}/Apart`, 'Unsqueeze', [rows, int64s('axis', 2)]);
-    const shape = int64s('spread', 1, 1, parts * this.#maxRank);
+    const shape = int64s('spread', 1, 1, this.#maxRank);
     const spread = graph.node(`${prefix}/Spread`, 'Expand', [apart, shape]);
     const made = graph.node(`${prefix}/Mask`, 'Reshape', [spread, int64s('flat', 0, -1)]);
-    this.#masks.set(key, made);
+    this.#masks.set(rowsLike, made);
     return made;
   }
 }
