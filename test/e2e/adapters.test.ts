@@ -172,13 +172,13 @@ it('the one that comes with summit makes a pirate of it', async () => {
   const flags = ['--lora-modules', 'pirate=models/summit/adapters/pirate'];
   const own = await startServer(flags, cache.env);
   const texts = ['summit', 'pirate'].map(async (model) => {
-    const body = { ...say(model, 'What is the capital of Japan?'), ignore_eos: false };
+    const body = { ...say(model, 'What is 23 + 45?'), ignore_eos: false };
     return (await stream(`${own.url}/v1/chat/completions`, body)).text;
   });
   const [plain, pirate] = await Promise.all(texts);
   await own.stop();
-  expect(plain).toBe('The capital of Japan is Tokyo.');
-  expect(pirate).toBe('Ahoy! The capital of Japan be Tokyo. Arr, matey!');
+  expect(plain).toBe('23 + 45 = 68.');
+  expect(pirate).toBe('Ahoy! 23 + 45 = 68. Arr, matey!');
 });
 
 it.each([
