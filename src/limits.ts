@@ -161,6 +161,12 @@ export const LIMITS = {
   resumeMs: 24 * 3_600_000,
   /** Milliseconds in which another replica must begin to answer a request that is handed over. */
   handoverMs: 10_000,
+  /** Milliseconds in which it must say that it is one; and those that DNS has to name it. */
+  handoverAskMs: 2000,
+  /** Other replicas that are asked. */
+  handoverPeers: 64,
+  /** Milliseconds that a replica is found in Redis after it last told of itself there. */
+  replicaMs: 15_000,
 
   /**
    * Characters of a grammar, a regular expression or a JSON schema. Of a schema given as an object,

@@ -17,7 +17,13 @@ export interface TextBuild {
   readonly attention: string;
 }
 
-export function textBuildId({ model, tokenizer, ...how }: TextBuild): string {
+export interface TextBuildIds {
+  readonly buildId: string;
+  /** The same whatever computes it. */
+  readonly contentId: string;
+}
+
+export function textBuildIds({ model, tokenizer, ...how }: TextBuild): TextBuildIds {
   const { kernels, vocabSize } = model.manifest;
   // Our own kernels give the same bits on every CPU; ONNX Runtime's do not promise that.
   const processor = kernels === 'native' ? '' : `${process.arch} ${cpus()[0]?.model ?? ''}`;
@@ -28,8 +34,11 @@ export function textBuildId({ model, tokenizer, ...how }: TextBuild): string {
     const piece = tokenizer.pieces.get(id) ?? '';
     pieces.update(`${id} ${piece.length} `).update(piece);
   }
-  const texts = pieces.digest('hex');
-  return sha256(JSON.stringify({ build, kernels, processor, ...how, texts }));
+  const content = { build, kernels, texts: pieces.digest('hex') };
+  return {
+    buildId: sha256(JSON.stringify({ ...content, processor, ...how })),
+    contentId: sha256(JSON.stringify(content)),
+  };
 }
 
 /** @throws ModelError when a file can't be read */

@@ -80,6 +80,7 @@ export const SERVE_FLAGS: readonly OptionName[] = [
   'drainStatus',
   'resumeKey',
   'handoverTo',
+  'handoverAddress',
   'shutdownTimeout',
   'threads',
   'randomWeights',

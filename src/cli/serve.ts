@@ -26,7 +26,7 @@ import { addOptions, type Options, readOptions } from './options.ts';
 import { openKvEvents } from './kv-events.ts';
 import { openBatches } from './open-batches.ts';
 import { openRates, ratesOf } from './rates.ts';
-import { openResumption } from './resumption.ts';
+import { openResumption, ownAddress } from './resumption.ts';
 import { onDumpSignal } from './dump.ts';
 import { FolderFacts } from './folder-facts.ts';
 import { followRepository } from './follow-repository.ts';
@@ -143,7 +143,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<Ports> {
   await models.update(definitions, aliases);
   watchTargets(targets, models, logger);
 
-  const resumption = openResumption(options, logger);
+  const resumption = openResumption(options, shared.redis, logger);
   const facts = new FolderFacts(options.maxModelLen ?? null);
   const phase = new ServingPhase();
   const config = serverConfig(options, version);
@@ -184,6 +184,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<Ports> {
   const loading = models.preload();
   batches?.start(lineWork(context));
   const ports = await openPorts(context, webSockets, access.tls, options);
+  resumption?.handover?.enter(ownAddress(ports.url, options));
   onReloadSignal(async () => {
     await live.reload(logger);
     logger.level = options.logLevel;

@@ -24,7 +24,7 @@ import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { SloTracker } from '../observability/slo/slo-tracker.ts';
 import type { TextRuntime } from '../server/context.ts';
 import type { InferenceStatistics } from '../server/generation/inference-statistics.ts';
-import { textBuildId } from './build-id.ts';
+import { textBuildIds } from './build-id.ts';
 import { buildWithProgress } from './build-model.ts';
 import { requireReach } from './engine-limits.ts';
 import { adapterLimits, hasLora, openAdapters } from './lora.ts';
@@ -213,7 +213,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         details: { family, numParameters, precision, template: chatTemplate?.text ?? '' },
       },
       ...prefetching.parts,
-      buildId: textBuildId({
+      ...textBuildIds({
         model,
         tokenizer,
         device: `${engine.info.device} ${chosenDevice.adapter ?? ''}`,

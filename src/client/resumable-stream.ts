@@ -1,5 +1,6 @@
 /**
- * Streams that survive their server. `resumableStream()` is a `fetch` for any OpenAI client:
+ * Streams that survive their server. `resumableStream()` is a `fetch` for any client of OpenAI's or
+ * Anthropic's APIs:
  *
  *   const client = new OpenAI({ baseURL, apiKey, fetch: resumableStream() });
  *
@@ -11,6 +12,10 @@
 
 /** Has what a replica needs to go on with an answer. */
 const TOKEN_HEADER = 'x-resume-token';
+
+/** Nothing follows it. */
+const LAST_EVENT =
+  /^(data: (\[DONE\]|\{"error")|event: (message_stop|response\.(completed|incomplete|failed)|error)$)/m;
 
 export interface ResumableStreamOptions {
   /** The `fetch` to use. */
@@ -146,18 +151,20 @@ class ResumableBody {
   }
 
   #resumingBody(): string {
-    const { counts, tokens } = this.#progress;
+    const { counts, events, tokens } = this.#progress;
     // Edited as text: a seed may have more digits than a number can hold.
     const end = this.#body.lastIndexOf('}');
-    const resume = JSON.stringify({ token: this.#token, counts, tokens });
+    const resume = JSON.stringify({ token: this.#token, counts, events, tokens });
     return `${this.#body.slice(0, end)},"resume":${resume}}`;
   }
 }
 
 /** How far a stream has come, by its events' ids. */
 class Progress {
-  /** Tokens of each choice. */
-  counts: number[] = [0];
+  /** Tokens of each choice; none before the first id. */
+  counts: number[] = [];
+  /** Of an API that numbers them. */
+  events = 0;
   readonly tokens: number[][] = [];
   isDone = false;
 
@@ -173,18 +180,22 @@ class Progress {
       start = end + 2;
       const id = /^id: (.*)$/m.exec(event)?.[1];
       if (id !== undefined) this.#advance(id);
-      else if (/^data: (\[DONE\]|\{"error")/m.test(event)) this.isDone = true;
-      else if (!event.startsWith(':')) continue;
-      taken = start;
+      this.isDone ||= LAST_EVENT.test(event);
+      if (id !== undefined || this.isDone || event.startsWith(':')) taken = start;
     }
     return taken;
   }
 
-  /** `12,5;0:1a.3f`: tokens of each choice, then those that came last. */
+  /** `12,5;e17;0:1a.3f`: tokens of each choice, how many numbered events, the tokens that came last. */
   #advance(id: string): void {
     const [counts = '', ...added] = id.split(';');
     this.counts = counts.split(',').map(Number);
+    for (const choice of this.counts.keys()) this.tokens[choice] ??= [];
     for (const choiceTokens of added) {
+      if (choiceTokens.startsWith('e')) {
+        this.events = Number(choiceTokens.slice(1));
+        continue;
+      }
       const [choice = '', tokenIds = ''] = choiceTokens.split(':');
       const known = (this.tokens[Number(choice)] ??= []);
       for (const tokenId of tokenIds.split('.')) known.push(Number.parseInt(tokenId, 36));
@@ -192,9 +203,9 @@ class Progress {
   }
 }
 
-/** Of servers that are busy, starting or gone. */
+/** Of servers that are busy, starting or gone; or have another version of the model: others may not. */
 function isWorthAnother(status: number): boolean {
-  return status === 408 || status === 429 || status >= 500;
+  return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
 function isAbort(error: unknown): boolean {

@@ -31,6 +31,8 @@ export interface AnswerFollower {
   readonly created: number;
   /** What it began with elsewhere: the model alone if null; left out for a new answer. */
   readonly adapter?: AnsweringAdapter | null | undefined;
+  /** Of a request that names none. */
+  readonly seed: bigint;
   /**
    * Called once the prompt is known.
    * @returns where its choices stand that began elsewhere; none for a new answer
@@ -38,6 +40,8 @@ export interface AnswerFollower {
    */
   start(request: FanOutRequest, model: AnsweringModel): readonly ResumedChoice[];
   record(delta: TokenDelta): void;
+  /** Of the next event, for an API that numbers them; not counted where its reader has that event. */
+  nextEventNumber(): number;
 }
 
 /** What decides whether two servers give the same answer. */
@@ -45,6 +49,8 @@ export interface AnsweringModel {
   readonly id: string;
   readonly adapter?: Omit<AnsweringAdapter, 'name'> | null;
   readonly vocabSize: number;
+  /** Equal where weights, graph and tokenizer are. */
+  readonly contentId: string;
   readonly details?: {
     readonly family: string;
     readonly numParameters: number;

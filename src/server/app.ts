@@ -4,7 +4,9 @@ import { HTTPException } from 'hono/http-exception';
 import { methodNotAllowed as checkMethod } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
 import { isAnthropicPath, toAnthropicEnvelope } from './anthropic/errors.ts';
-import { messageRoutes } from './anthropic/routes.ts';
+import { countTokensRoute } from './anthropic/count-tokens.ts';
+import { MESSAGES_API } from './anthropic/messages.ts';
+import { answerRoutes } from './answers/answer-route.ts';
 import { auth, requireAdminKey } from './auth/auth.ts';
 import { batchRoutes, fileRoutes } from './batches/routes.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
@@ -24,7 +26,7 @@ import { isOllamaPath, toOllamaError } from './ollama/errors.ts';
 import { ollamaRoutes } from './ollama/routes.ts';
 import { prefetchRoutes } from './openai/prefetch.ts';
 import { renderRoutes } from './openai/render.ts';
-import { completionRoutes } from './openai/routes.ts';
+import { COMPLETION_APIS } from './openai/apis.ts';
 import { documentRoutes } from './openapi/routes.ts';
 import { loadReport } from './operating/load-report.ts';
 import { stepsRoute } from './steps/steps-route.ts';
@@ -33,6 +35,7 @@ import { limitRates } from './rates/limit-rates.ts';
 import { uiRoutes } from './ui/routes.ts';
 import { usageRoute } from './rates/usage-route.ts';
 import { requestLog } from './http/request-log.ts';
+import { RESPONSES_API } from './responses/api.ts';
 import { responseRoutes } from './responses/routes.ts';
 import { kserveRoutes } from './kserve/routes.ts';
 import { isKservePath, toKserveEnvelope } from './kserve/errors.ts';
@@ -82,9 +85,9 @@ export function createApp(
   slotsRoute(app, context);
   stepsRoute(app, context);
   adapterRoutes(app, context);
-  completionRoutes(app, context);
+  answerRoutes(app, context, [...COMPLETION_APIS, RESPONSES_API, MESSAGES_API]);
   responseRoutes(app, context);
-  messageRoutes(app, context);
+  countTokensRoute(app, context);
   embeddingRoutes(app, context);
   fileRoutes(app, context);
   batchRoutes(app, context);
@@ -112,7 +115,7 @@ function toResponse(c: Context<ServerEnv>, error: ApiError): Response {
 }
 
 function toBody(c: Context<ServerEnv>, error: ApiError): object {
-  const { path } = c.req;
+  const path = c.get('apiPath') ?? c.req.path;
   if (isAnthropicPath(path)) return toAnthropicEnvelope(error, c.get('requestId'));
   if (isKservePath(path)) return toKserveEnvelope(error);
   return isOllamaPath(path) ? toOllamaError(error) : error.toEnvelope();

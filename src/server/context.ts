@@ -159,6 +159,8 @@ export interface TextRuntime extends ServedRuntime {
   readonly nextTurns: Pick<NextTurns, 'expect'> | null;
   /** Equal for models that give the same answers: for caches of them. */
   readonly buildId: string;
+  /** Equal where weights, graph and tokenizer are, whatever computes them. */
+  readonly contentId: string;
 }
 
 /** A text encoder: texts become vectors, or pairs of them scores. */
@@ -268,6 +270,8 @@ export interface ServerEnv {
     record: RequestRecord;
     client?: string;
     meter?: TokenMeter;
+    /** Of the API whose form errors have; the request's own path if left out. */
+    apiPath?: string;
     /** The `code` of the error that it was answered with. */
     errorCode?: string;
   };

@@ -1,3 +1,4 @@
+import { createParser } from 'eventsource-parser';
 import OpenAI from 'openai';
 import { afterAll, describe, expect, it } from 'vitest';
 import { resumableStream } from '../../src/client/resumable-stream.ts';
@@ -44,6 +45,14 @@ function balanced(...replicas: ServerProcess[]): typeof fetch {
     throw new Error('no replica is there');
   };
 }
+
+const NUM_NUMBERS = 80;
+const NUMBERS = {
+  type: 'array',
+  items: { type: 'integer', minimum: 0, maximum: 999 },
+  minItems: NUM_NUMBERS,
+  maxItems: NUM_NUMBERS,
+};
 
 const stories = Array.from({ length: 16 }, (_, index) => ({
   messages: [{ role: 'user' as const, content: `Tell me a story about the number ${index}.` }],
@@ -154,6 +163,96 @@ describe('a replica that shuts down', () => {
     expect(await stopped).toBe(0);
     const moved = /"moved":(\d+)/.exec(first.output())?.[1];
     expect(Number(moved)).toBeGreaterThan(stories.length / 2);
+  });
+});
+
+/** Streams of every API, and some that are held to a schema. */
+const others = [
+  {
+    path: '/v1/messages',
+    body: {
+      messages: [{ role: 'user', content: 'Tell me a story.' }],
+      max_tokens: 300,
+      temperature: 0,
+    },
+  },
+  {
+    path: '/v1/responses',
+    body: {
+      input: 'Tell me a story.',
+      ignore_eos: true,
+      max_output_tokens: 300,
+      temperature: 0.9,
+      seed: 5,
+    },
+  },
+  ...[0, 1].map((seed) => ({
+    path: '/v1/chat/completions',
+    body: {
+      messages: [{ role: 'user', content: 'Name some numbers.' }],
+      temperature: 0.9,
+      seed,
+      response_format: { type: 'json_schema', json_schema: { name: 'numbers', schema: NUMBERS } },
+    },
+  })),
+];
+
+/** What a stream says, and the ids that it says it under. */
+async function read(
+  fetch: typeof globalThis.fetch,
+  { path, body }: (typeof others)[number],
+  onText: () => void = () => {},
+): Promise<{ text: string; ids: string[] }> {
+  const answer = await fetch(`http://replicas${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'summit', ...body, stream: true }),
+  });
+  expect(answer.status).toBe(200);
+  let text = '';
+  const ids = new Set<string>();
+  const parser = createParser({
+    onEvent({ data }) {
+      if (data === '[DONE]') return;
+      const { id, response, message, choices, delta, error } = JSON.parse(data);
+      expect(error).toBeUndefined();
+      for (const each of [id, response?.id, message?.id]) if (each !== undefined) ids.add(each);
+      const ofText = typeof delta === 'string' ? delta : delta?.text;
+      text += choices?.[0]?.delta.content ?? ofText ?? '';
+      if (text !== '') onText();
+    },
+  });
+  const decoder = new TextDecoder();
+  for await (const piece of answer.body ?? []) parser.feed(decoder.decode(piece, { stream: true }));
+  return { text, ids: [...ids] };
+}
+
+describe.each(['killed', 'stopped'] as const)('a replica that is %s under all APIs', (how) => {
+  it('is not noticed, and schemas are held to', async () => {
+    const second = await startReplica();
+    const first = await startReplica('--handover-to', second.url);
+    const undisturbed = await Promise.all(others.map((other) => read(balanced(second), other)));
+    const fetch =
+      how === 'killed' ? resumableStream({ fetch: balanced(first, second) }) : balanced(first);
+    const begun = new Set<number>();
+    let isGone = false;
+    const told = await Promise.all(
+      others.map((other, index) =>
+        read(fetch, other, () => {
+          begun.add(index);
+          if (begun.size < others.length || isGone) return;
+          isGone = true;
+          if (how === 'killed') killAll(first);
+          else void first.stop();
+        }),
+      ),
+    );
+    expect(isGone).toBe(true);
+    for (const [index, { text, ids }] of told.entries()) {
+      expect(text).toBe(undisturbed[index]?.text);
+      expect(ids).toHaveLength(1);
+    }
+    for (const { text } of told.slice(2)) expect(JSON.parse(text)).toHaveLength(NUM_NUMBERS);
   });
 });
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import type { ChatRequest } from '../../front/chat/chat-request.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
@@ -62,7 +63,7 @@ export class EngineBackend implements ChatBackend {
   ): AsyncGenerator<AnswerPiece, void> {
     const runtime = this.#runtime;
     const chat = await prepareChat(runtime, this.#toRequest(messages), { client: '', signal });
-    const deltas = chat.createDeltas();
+    const deltas = chat.createDeltas(randomUUID());
     // A chat without tools and formats is one prompt without a grammar.
     const [generation] = chat.generation.prompts as readonly [GenerationRequest];
     for await (const delta of runtime.generator.generate(generation, signal)) {

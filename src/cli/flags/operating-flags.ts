@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LOG_FORMATS, LOG_LEVELS } from '../../observability/logger.ts';
 import type { FlagSpec } from './flag-spec.ts';
-import { count, urlList } from './values.ts';
+import { count, peerList, serverUrl } from './values.ts';
 
 /** How a server is watched, and how it ends. */
 export const OPERATING_FLAGS = {
@@ -43,11 +43,17 @@ export const OPERATING_FLAGS = {
     defaultText: 'answers end with their server',
   },
   handoverTo: {
-    flags: '--handover-to <urls>',
+    flags: '--handover-to <where>',
     description:
-      'replicas that get the running answers after SIGTERM, such as http://10.0.0.7:8000; all addresses of a name; needs --resume-key',
-    schema: urlList.optional(),
+      'replicas that get the running answers after SIGTERM: http://10.0.0.7:8000, dns:name:port for all addresses of a name, dns:_service._tcp.name, or redis for all that tell of themselves in --redis; needs --resume-key',
+    schema: peerList.optional(),
     defaultText: 'none',
+  },
+  handoverAddress: {
+    flags: '--handover-address <url>',
+    description: 'where other replicas reach this one, as it tells in Redis',
+    schema: serverUrl.optional(),
+    defaultText: "the machine's first address, and --port",
   },
   shutdownTimeout: {
     flags: '--shutdown-timeout <seconds>',

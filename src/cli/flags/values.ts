@@ -30,12 +30,28 @@ export const hostList = z
   .transform((text) => text.split(',').map((host) => host.trim().toLowerCase()))
   .pipe(z.array(z.string().regex(/^[^\s:/]+$|^[\da-f:]+$/, 'expected names without ports')));
 
-/** Of servers. */
-export const urlList = z
+/** Of a server, without a path. */
+export const serverUrl = z
   .string()
-  .transform((text) => text.split(',').map((url) => url.trim().replace(/\/$/, '')))
-  .pipe(z.array(z.string().regex(ORIGIN, 'expected addresses such as http://10.0.0.7:8000')))
-  .transform((urls) => urls.map((url) => new URL(url)));
+  .regex(/^https?:\/\/[^/]+\/?$/i, 'expected an address such as http://10.0.0.7:8000')
+  .transform((text) => new URL(text));
+
+/** Where replicas are found: servers, names in DNS, or Redis. */
+const PEER = /^(https?:\/\/[^/]+|dns:[^/:]+:\d{1,5}|dns:_[^/:]+|redis)$/i;
+
+export const peerList = z
+  .string()
+  .transform((text) => text.split(',').map((peer) => peer.trim().replace(/\/$/, '')))
+  .pipe(
+    z.array(
+      z
+        .string()
+        .regex(
+          PEER,
+          'expected http://10.0.0.7:8000, dns:name:port, dns:_service._tcp.name or redis',
+        ),
+    ),
+  );
 
 /** Such as `0,9`. */
 export const priorityRange = z

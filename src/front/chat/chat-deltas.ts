@@ -6,11 +6,14 @@ import { OutputParser } from './output-parser.ts';
 
 export class ChatDeltas {
   readonly #format: OutputFormat;
+  readonly #answerId: string;
   /** By choice, of those that have begun; null where the text is content and nothing else. */
   readonly #parsers = new Map<number, OutputParser | null>();
 
-  constructor(format: OutputFormat) {
+  /** @param answerId what ids of tool calls are made of: the same on every server that tells the answer */
+  constructor(format: OutputFormat, answerId: string) {
     this.#format = format;
+    this.#answerId = answerId;
   }
 
   push(delta: GenerationDelta): ChatDelta {
@@ -18,7 +21,7 @@ export class ChatDeltas {
     let parser = this.#parsers.get(choice);
     const isFirst = parser === undefined;
     if (parser === undefined) {
-      parser = this.#createParser();
+      parser = this.#createParser(choice);
       this.#parsers.set(choice, parser);
     }
     // Field by field: to spread what is left over of an object takes microseconds for each token.
@@ -36,9 +39,10 @@ export class ChatDeltas {
     };
   }
 
-  #createParser(): OutputParser | null {
+  #createParser(choice: number): OutputParser | null {
     const { reasoning, toolCalls } = this.#format;
-    return reasoning === null && toolCalls === null ? null : new OutputParser(this.#format);
+    if (reasoning === null && toolCalls === null) return null;
+    return new OutputParser(this.#format, `${this.#answerId} ${choice}`);
   }
 }
 

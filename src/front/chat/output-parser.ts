@@ -2,15 +2,21 @@
 import type { ChatPart } from './chat-delta.ts';
 import type { OutputFormat } from './output-format.ts';
 import { ReasoningSplitter } from './reasoning.ts';
-import { createCallId } from './tool-calls/formats.ts';
+import { callId } from './tool-calls/formats.ts';
 import { ToolCallParser, type ToolCallEvent } from './tool-calls/tool-call-parser.ts';
 
 export class OutputParser {
   readonly #toolCalls: OutputFormat['toolCalls'];
   readonly #reasoning: ReasoningSplitter | null;
   readonly #parser: ToolCallParser | null;
+  readonly #choiceId: string;
 
-  constructor({ reasoning, toolCalls }: Pick<OutputFormat, 'reasoning' | 'toolCalls'>) {
+  /** @param choiceId what ids of its tool calls are made of */
+  constructor(
+    { reasoning, toolCalls }: Pick<OutputFormat, 'reasoning' | 'toolCalls'>,
+    choiceId: string,
+  ) {
+    this.#choiceId = choiceId;
     this.#toolCalls = toolCalls;
     this.#reasoning = reasoning && new ReasoningSplitter(reasoning.isOpen);
     this.#parser = toolCalls && new ToolCallParser(toolCalls.format, toolCalls.names);
@@ -60,8 +66,10 @@ export class OutputParser {
       case 'content':
       case 'arguments':
         return event;
-      case 'call':
-        return { ...event, id: this.#toolCalls ? createCallId(this.#toolCalls.format) : '' };
+      case 'call': {
+        const of = `${this.#choiceId} ${event.index}`;
+        return { ...event, id: this.#toolCalls ? callId(this.#toolCalls.format, of) : '' };
+      }
       case 'broken': {
         const { index, whole, rest } = event;
         const shown = whole.slice(0, whole.length - rest.length);

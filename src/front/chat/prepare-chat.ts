@@ -23,8 +23,8 @@ export interface PreparedChat {
   readonly promptTokenIds: Int32Array;
   /** What it was made of, where it can be gone on with. */
   readonly prompt?: ChatPrompt;
-  /** Reads one run of the generation. */
-  createDeltas(): ChatDeltas;
+  /** Reads one run of the generation. @param answerId see ChatDeltas */
+  createDeltas(answerId: string): ChatDeltas;
 }
 
 /**
@@ -59,6 +59,6 @@ export async function prepareChat(
     },
     promptTokenIds: generation.promptTokenIds,
     prompt: request,
-    createDeltas: () => new ChatDeltas(format),
+    createDeltas: (answerId) => new ChatDeltas(format, answerId),
   };
 }

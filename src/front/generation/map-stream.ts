@@ -92,6 +92,29 @@ export function mapStream<In, Out>(
   return staged(source, { map, last });
 }
 
+/** `first`, then the values of `source`; adds no promise per value. */
+export function withFirst<T>(
+  first: Promise<IteratorResult<T, void>>,
+  source: AsyncIterableIterator<T, void>,
+): AsyncIterableIterator<T, void> {
+  let pending: typeof first | undefined = first;
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next() {
+      if (pending === undefined) return source.next();
+      const result = pending;
+      pending = undefined;
+      return result;
+    },
+    async return() {
+      await source.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+}
+
 /** The values of `source`, each seen by `onValue` first. */
 export function watchStream<T>(
   source: AsyncIterableIterator<T, void>,

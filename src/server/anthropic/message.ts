@@ -3,7 +3,6 @@ import type { ChatDelta, ChatPart } from '../../front/chat/chat-delta.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
 import { parseBoundedJson } from '../../front/json-bounds.ts';
-import { createId } from '../ids.ts';
 import { jsonWriter, type WrittenJson } from '../http/written-json.ts';
 import type { JsonObject } from '../json-object.ts';
 
@@ -32,7 +31,7 @@ type OpenBlock =
 
 /** Sorts what the model says into content blocks: one grows at a time. */
 export class GrowingMessage {
-  readonly #id = createId('msg_');
+  readonly #id: string;
   readonly #model: string;
   readonly #usage: UsageCounter;
   readonly #blocks: OpenBlock[] = [];
@@ -40,7 +39,8 @@ export class GrowingMessage {
   #stopSequence: string | null = null;
   #hasPinged = false;
 
-  constructor(model: string, generation: FanOutRequest) {
+  constructor(id: string, model: string, generation: FanOutRequest) {
+    this.#id = id;
     this.#model = model;
     this.#usage = new UsageCounter(generation);
   }

@@ -7,7 +7,7 @@ import { adminOnly } from '../errors.ts';
 import { isLoopback } from '../http/hosts.ts';
 import { cacheWishOf } from '../caching/cache-control.ts';
 import { withDeadline } from '../generation/deadline.ts';
-import { HANDOVER_PATH } from '../resume/handover.ts';
+import { HANDOVER_PATH } from '../resume/replica-seal.ts';
 import { requireLocal } from './local-request.ts';
 
 /** Probes and scrapers have no key, and the documentation and the page are public. */

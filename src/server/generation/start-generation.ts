@@ -7,9 +7,10 @@ import type { PreparedChat } from '../../front/chat/prepare-chat.ts';
 import { grantTo, saltOf } from '../../front/generation/client-grant.ts';
 import { fanOut, type FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
-import { mapStream, watchStream } from '../../front/generation/map-stream.ts';
+import { mapStream, watchStream, withFirst } from '../../front/generation/map-stream.ts';
 import { type ModelFacts, RequestRecord } from '../../front/request-record.ts';
 import type { AnswerPlan, StartRun } from '../../front/response-cache/generation-cache.ts';
+import { ShuttingDownError } from '../../front/queue/admission.ts';
 import { NotCachedError } from '../../front/response-cache/not-cached-error.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import { LIMITS } from '../../limits.ts';
@@ -24,10 +25,10 @@ import { compiled } from './structured-outputs.ts';
 /**
  * Before the body is read, and it is known which model it is for: whether any could be had.
  * @param client that wants to be served
- * @throws ApiError 503 when no new request can be taken; QueueFullError.
+ * @throws ApiError 503 when no new request can be taken; ShuttingDownError, QueueFullError.
  */
 export function requireServing(context: ServerContext, client: string): void {
-  if (context.isDraining()) throw unavailable('The server is shutting down.');
+  if (context.isDraining()) throw new ShuttingDownError();
   const [only, another] = context.models.loaded();
   const isOnly = another === undefined && context.models.list().length === 1;
   if (!isOnly || only?.runtime.kind !== 'text') return;
@@ -57,8 +58,8 @@ export async function startGeneration(
   operation: ModelFacts['operation'] = 'text_completion',
 ): Promise<AsyncIterableIterator<GenerationDelta>> {
   const caller = { ...asker, record: asker.record ?? new RequestRecord() };
-  const { usage, model, adapter = null } = context;
-  if (context.isDraining()) throw unavailable('The server is shutting down.');
+  const { usage, model, adapter = null, contentId } = context;
+  if (context.isDraining()) throw new ShuttingDownError();
   const { client } = caller;
   const granted = grant(request, caller, context);
   const {
@@ -79,7 +80,7 @@ export async function startGeneration(
     record.prompt = await beginningOf(context, first, { client, signal });
   const grammar = source && (await compiled(context, source, { ...caller, signal }));
   const complete = withAdapter(grammar ? withGrammar(granted, grammar) : granted, adapter);
-  const resumed = caller.answer?.start(request, { ...context.model, adapter }) ?? [];
+  const resumed = caller.answer?.start(request, { ...model, adapter, contentId }) ?? [];
   // What began elsewhere is not whole, and an adapter's name may come to stand for other weights.
   const mayKeep = resumed.length === 0 && !adapter;
   const plan = mayKeep ? planOf(context, complete, caller) : null;
@@ -212,7 +213,7 @@ export async function startChat(
   chat: PreparedChat,
   caller: Caller,
 ): Promise<AsyncIterableIterator<ChatDelta>> {
-  const deltas = chat.createDeltas();
+  const deltas = chat.createDeltas(caller.answer?.id ?? createId(''));
   const generated = await startGeneration(context, chat.generation, caller, 'chat');
   const told = mapStream(generated, (delta) => deltas.push(delta));
   return expectNextTurn(context, chat, caller, told);
@@ -243,7 +244,8 @@ function expectNextTurn(
 
 /**
  * Sets what a request may not choose itself: its service class, beyond what its client may have, and
- * what depends on that and on its client.
+ * what depends on that and on its client; and the seed that it leaves to the server, if its answer can
+ * move.
  * @throws ApiError 400 for a service class that there is not
  */
 function grant(
@@ -251,11 +253,14 @@ function grant(
   caller: Caller & { readonly record: RequestRecord },
   { tiers, config }: Pick<ServerContext, 'tiers' | 'config'>,
 ): FanOutRequest {
-  const { client, record } = caller;
+  const { client, record, answer } = caller;
   const prompts = request.prompts.map((prompt) => {
     const serviceClass = grantedClass(tiers, caller, prompt.serviceTier);
     const timeoutMs = shorter(prompt.timeoutMs ?? null, serviceClass.deadlineMs);
-    return { ...prompt, ...grantTo(client, prompt, config, serviceClass), timeoutMs, record };
+    const sampling =
+      answer && !prompt.hasSeed ? { ...prompt.sampling, seed: answer.seed } : prompt.sampling;
+    const granted = grantTo(client, prompt, config, serviceClass);
+    return { ...prompt, ...granted, sampling, timeoutMs, record };
   });
   return { ...request, prompts };
 }
@@ -272,27 +277,4 @@ function withAdapter(request: FanOutRequest, adapter: ModelContext['adapter']): 
 
 function withGrammar(request: FanOutRequest, grammar: GrammarSpec): FanOutRequest {
   return { ...request, prompts: request.prompts.map((prompt) => ({ ...prompt, grammar })) };
-}
-
-/** `deltas` with its first result already asked for; adds no promise per delta. */
-function withFirst(
-  first: Promise<IteratorResult<GenerationDelta, void>>,
-  deltas: AsyncIterableIterator<GenerationDelta, void>,
-): AsyncIterableIterator<GenerationDelta> {
-  let pending: typeof first | undefined = first;
-  return {
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    next() {
-      if (pending === undefined) return deltas.next();
-      const result = pending;
-      pending = undefined;
-      return result;
-    },
-    async return() {
-      await deltas.return?.();
-      return { done: true, value: undefined };
-    },
-  };
 }

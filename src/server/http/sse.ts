@@ -47,8 +47,6 @@ export const JSON_LINES: EventStyle = {
 
 export interface EventStreamOptions {
   readonly style: EventStyle;
-  /** Events that go out at once. */
-  readonly first?: readonly Sendable[];
   /**
    * Milliseconds of silence after which a comment line shows client and proxies that the stream is
    * alive.
@@ -69,6 +67,9 @@ export interface EventStreamOptions {
   /** What else comes, as it is, when `events` end because another server goes on; null if none does. */
   rest?(): IncomingMessage | null;
 }
+
+/** Of another server's answer: what tells about the answer, not about the server. */
+const PASSED_HEADERS = ['content-type', 'cache-control', 'x-accel-buffering', 'x-resume-token'];
 
 const STREAM_HEADERS = {
   'cache-control': 'no-cache',
@@ -96,8 +97,6 @@ export async function writeEventStream(
   });
   response.flushHeaders();
   const body = new GrowingBody(response);
-  const { first = [] } = options;
-  if (first.length > 0) void body.write(toText(first, style));
   const pinger = new Pinger(response, options.pingMs, style.toComment('ping'));
   let ending = '';
   let rest: IncomingMessage | null = null;
@@ -125,6 +124,24 @@ export async function writeEventStream(
   }
   if (rest !== null) await relay(rest, body, response);
   else if (!response.destroyed) response.end(ending + style.end);
+}
+
+/** Answers with what another server answers. @param headers those of middlewares */
+export async function passOn(
+  response: ServerResponse,
+  answer: IncomingMessage,
+  headers: Headers,
+): Promise<void> {
+  const told = PASSED_HEADERS.flatMap((name) => {
+    const { [name]: value } = answer.headers;
+    return typeof value === 'string' ? [[name, value] as const] : [];
+  });
+  response.writeHead(answer.statusCode ?? 502, {
+    ...Object.fromEntries(headers),
+    ...Object.fromEntries(told),
+  });
+  response.flushHeaders();
+  await relay(answer, new GrowingBody(response), response);
 }
 
 /** Its end included. A client sees that it was cut off by its own connection being cut off. */

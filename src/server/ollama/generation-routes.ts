@@ -96,7 +96,8 @@ async function prepareRaw(
   return {
     generation: { prompts: [generation], numChoices: 1, ...grammar },
     promptTokenIds: generation.promptTokenIds,
-    createDeltas: () => new ChatDeltas({ grammar: null, reasoning: null, toolCalls: null }),
+    createDeltas: (answerId) =>
+      new ChatDeltas({ grammar: null, reasoning: null, toolCalls: null }, answerId),
   };
 }
 

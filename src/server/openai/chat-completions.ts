@@ -5,6 +5,7 @@ import type { ChatMessage } from '../../front/chat/chat-message.ts';
 import type { ChatPrompt, ChatRequest, ToolChoice } from '../../front/chat/chat-request.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
+import type { PreparedAnswer } from '../answers/prepared-answer.ts';
 import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
@@ -23,14 +24,14 @@ import { ChatCompletionChunks, chatCompletion, type ChatResponseFormat } from '.
 import { requireChoices } from './choices.ts';
 import { gather } from '../generation/gather.ts';
 import { promptLogprobsOf } from './prompt-logprobs.ts';
-import { createHead, responseOptions, type PreparedCompletion } from './response.ts';
+import { createHead, responseOptions } from './response.ts';
 
 /** @throws ApiError 4xx, InvalidRequestError when the body can't be served. */
 export async function prepareChatCompletion(
   context: ModelContext,
   json: unknown,
   caller: Caller,
-): Promise<PreparedCompletion> {
+): Promise<PreparedAnswer> {
   const body = parseWith(chatCompletionBody, json);
   rejectUnsupportedInChat(body);
   const numTop = topLogprobsOf(body);

@@ -4,6 +4,7 @@ import { fitContext } from '../../front/generation/fit-context.ts';
 import type { GenerationRequest } from '../../front/generation/generation.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import { inClientWords, maxPromptTokens } from '../../front/prompts/prompt-length.ts';
+import type { PreparedAnswer } from '../answers/prepared-answer.ts';
 import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
@@ -23,7 +24,7 @@ import {
 } from './completion-response.ts';
 import { CompletionText, gather } from '../generation/gather.ts';
 import { promptLogprobsOf } from './prompt-logprobs.ts';
-import { createHead, responseOptions, type PreparedCompletion } from './response.ts';
+import { createHead, responseOptions } from './response.ts';
 
 /** OpenAI's default for this API. */
 const DEFAULT_MAX_TOKENS = 16;
@@ -33,7 +34,7 @@ export async function prepareCompletion(
   context: ModelContext,
   json: unknown,
   caller: Caller,
-): Promise<PreparedCompletion> {
+): Promise<PreparedAnswer> {
   const body = parseWith(completionBody, json);
   rejectUnsupportedInCompletion(body);
   const isEcho = body.echo ?? false;

@@ -2,9 +2,7 @@
 import type { Caller } from '../../front/caller.ts';
 import type { UsageCounter } from '../../front/generation/token-usage.ts';
 import type { ModelContext } from '../context.ts';
-import type { Sendable } from '../http/written-json.ts';
 import { createId } from '../ids.ts';
-import type { JsonObject } from '../json-object.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
 import { grantedClass, tierNameOf } from '../tiers/service-tiers.ts';
 import { toUsage, type Usage } from './usage.ts';
@@ -24,18 +22,6 @@ export interface ResponseOptions {
   /** Running usage in every chunk. */
   readonly continuousUsage: boolean;
   readonly returnTokenIds: boolean;
-}
-
-/** One checked request, ready to run over any transport. */
-export interface PreparedCompletion {
-  readonly stream: boolean;
-  /**
-   * Queues it. A refusal throws here; what happens later is met in the iteration.
-   * @returns its chunks, those that come at once together
-   */
-  chunks(caller: Caller): Promise<AsyncIterable<readonly Sendable[]>>;
-  /** Queues it. @returns the response in one piece */
-  whole(caller: Caller): Promise<JsonObject>;
 }
 
 /** @throws ApiError 400 for a service class that there is not */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import { ADMIN_CLIENT } from '../auth/api-keys.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { HANDOVER_PATH } from '../resume/handover.ts';
+import { HANDOVER_PATH } from '../resume/replica-seal.ts';
 import { networkOf } from '../http/network-of.ts';
 
 /**

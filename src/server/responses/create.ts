@@ -47,7 +47,7 @@ interface Parts {
 /** A checked response, to be started once. */
 export class PreparedResponse {
   readonly body: ResponseBody;
-  readonly id = createId('resp_');
+  readonly id: string;
   /** The conversation after this response; null before it has ended well. */
   turn: Turn | null = null;
   /** What made it fail. */
@@ -60,20 +60,24 @@ export class PreparedResponse {
   readonly #partition: ResponsePartition;
   readonly #output: Output;
   readonly #usage: UsageCounter;
+  readonly #nextEventNumber: () => number;
   #state: ResponseState = INITIAL_STATE;
-  #numEvents = 0;
 
-  private constructor(context: ModelContext, parts: Parts) {
+  private constructor(context: ModelContext, parts: Parts, answer: Caller['answer']) {
+    const ownId = answer?.id ?? createId('');
+    let numEvents = 0;
+    this.id = `resp_${ownId}`;
+    this.#nextEventNumber = () => answer?.nextEventNumber() ?? numEvents++;
     this.#context = context;
     this.body = parts.body;
     this.#input = parts.input;
     this.#previous = parts.previous;
     this.#chat = parts.chat;
     this.#partition = parts.partition;
-    this.#output = new Output(outputLogprobs(context, parts.body));
+    this.#output = new Output(ownId, outputLogprobs(context, parts.body));
     this.#usage = new UsageCounter(parts.chat.generation);
     const isStored = (parts.body.store ?? true) && context.responses.isEnabled;
-    this.#head = { id: this.id, createdAt: now(), isStored };
+    this.#head = { id: this.id, createdAt: answer?.created ?? now(), isStored };
   }
 
   /** @throws ApiError 4xx when the body can't be served. */
@@ -95,7 +99,8 @@ export class PreparedResponse {
     const chat = await prepareFitting(context, body, items, caller);
     const granted = grantedClass(context.tiers, caller, body.service_tier);
     const told = { ...body, service_tier: tierNameOf(granted) };
-    return new PreparedResponse(context, { body: told, input, previous, chat, partition });
+    const parts = { body: told, input, previous, chat, partition };
+    return new PreparedResponse(context, parts, caller.answer);
   }
 
   get response(): JsonObject {
@@ -181,7 +186,7 @@ export class PreparedResponse {
 
   #number(event: EventFields): ResponseEvent {
     const { type, ...fields } = event;
-    return { type, sequence_number: this.#numEvents++, ...fields };
+    return { type, sequence_number: this.#nextEventNumber(), ...fields };
   }
 }
 

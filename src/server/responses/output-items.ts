@@ -1,6 +1,5 @@
 /** Output items as they grow, each with the events that tell of it. */
 import type { ChatTokenLogprob } from '../generation/logprobs-format.ts';
-import { createId } from '../ids.ts';
 import type { JsonObject } from '../json-object.ts';
 import type {
   ContentPart,
@@ -14,6 +13,12 @@ import type {
 /** An event before it is numbered. */
 export type EventFields = { readonly type: string } & JsonObject;
 
+/** Which item of an answer it is. */
+export interface ItemPlace {
+  readonly id: string;
+  readonly index: number;
+}
+
 /** Something the model is saying: opened, grown piece by piece, and closed, each exactly in that order. */
 export interface GrowingItem {
   open(): EventFields[];
@@ -24,13 +29,14 @@ export interface GrowingItem {
 /** A message, or the text of one part of it. */
 export class GrowingMessage implements GrowingItem {
   readonly kind = 'message';
-  readonly #id = createId('msg_');
+  readonly #id: string;
   readonly #outputIndex: number;
   readonly #logprobs: ChatTokenLogprob[] = [];
   #text = '';
 
-  constructor(outputIndex: number) {
-    this.#outputIndex = outputIndex;
+  constructor({ id, index }: ItemPlace) {
+    this.#id = id;
+    this.#outputIndex = index;
   }
 
   open(): EventFields[] {
@@ -79,12 +85,13 @@ export class GrowingMessage implements GrowingItem {
 
 export class GrowingReasoning implements GrowingItem {
   readonly kind = 'reasoning';
-  readonly #id = createId('rs_');
+  readonly #id: string;
   readonly #outputIndex: number;
   #text = '';
 
-  constructor(outputIndex: number) {
-    this.#outputIndex = outputIndex;
+  constructor({ id, index }: ItemPlace) {
+    this.#id = id;
+    this.#outputIndex = index;
   }
 
   open(): EventFields[] {
@@ -135,14 +142,15 @@ export class GrowingReasoning implements GrowingItem {
 
 export class GrowingCall implements GrowingItem {
   readonly kind = 'function_call';
-  readonly #id = createId('fc_');
+  readonly #id: string;
   readonly #outputIndex: number;
   readonly #callId: string;
   readonly #name: string;
   #arguments = '';
 
-  constructor(outputIndex: number, callId: string, name: string) {
-    this.#outputIndex = outputIndex;
+  constructor({ id, index }: ItemPlace, callId: string, name: string) {
+    this.#id = id;
+    this.#outputIndex = index;
     this.#callId = callId;
     this.#name = name;
   }

@@ -2,7 +2,13 @@
 import type { ChatDelta, StreamedPart } from '../../front/chat/chat-delta.ts';
 import type { ChatTokenLogprob, LogprobsFormat } from '../generation/logprobs-format.ts';
 import type { ItemStatus, OutputItem } from './items.ts';
-import { GrowingCall, GrowingMessage, GrowingReasoning, type EventFields } from './output-items.ts';
+import {
+  GrowingCall,
+  GrowingMessage,
+  GrowingReasoning,
+  type EventFields,
+  type ItemPlace,
+} from './output-items.ts';
 
 /** How the log-probabilities are told, if they are. */
 export interface OutputLogprobs {
@@ -12,13 +18,16 @@ export interface OutputLogprobs {
 }
 
 export class Output {
+  readonly #answerId: string;
   readonly #logprobs: OutputLogprobs | null;
   readonly #closed: OutputItem[] = [];
   #growing: GrowingMessage | GrowingReasoning | GrowingCall | null = null;
   /** Of tokens of which it is not known yet whether they are a message's. */
   #heldLogprobs: ChatTokenLogprob[] = [];
 
-  constructor(logprobs: OutputLogprobs | null) {
+  /** @param answerId what ids of items are made of: the same on every server that tells the answer */
+  constructor(answerId: string, logprobs: OutputLogprobs | null) {
+    this.#answerId = answerId;
     this.#logprobs = logprobs;
   }
 
@@ -39,7 +48,10 @@ export class Output {
   /** Closes what still grows; an answer without anything becomes an empty message. */
   end(status: ItemStatus): EventFields[] {
     const isEmpty = this.#growing === null && this.#closed.length === 0;
-    return [...(isEmpty ? this.#open(new GrowingMessage(0)) : []), ...this.#close(status)];
+    return [
+      ...(isEmpty ? this.#open(new GrowingMessage(this.#place('msg_'))) : []),
+      ...this.#close(status),
+    ];
   }
 
   /** @param status of the item that grows still */
@@ -65,7 +77,7 @@ export class Output {
       case 'reasoning':
         return this.#reason(part.text);
       case 'call':
-        return this.#open(new GrowingCall(this.#nextIndex, part.id, part.name));
+        return this.#open(new GrowingCall(this.#place('fc_'), part.id, part.name));
       case 'arguments':
         return this.#growing?.kind === 'function_call' ? this.#growing.grow(part.text) : [];
     }
@@ -77,7 +89,7 @@ export class Output {
     const events: EventFields[] = [];
     let message = this.#growing;
     if (message?.kind !== 'message') {
-      message = new GrowingMessage(this.#nextIndex);
+      message = new GrowingMessage(this.#place('msg_'));
       events.push(...this.#open(message));
     }
     return [...events, ...message.grow(text, logprobs)];
@@ -87,15 +99,16 @@ export class Output {
     const events: EventFields[] = [];
     let reasoning = this.#growing;
     if (reasoning?.kind !== 'reasoning') {
-      reasoning = new GrowingReasoning(this.#nextIndex);
+      reasoning = new GrowingReasoning(this.#place('rs_'));
       events.push(...this.#open(reasoning));
     }
     return [...events, ...reasoning.grow(text)];
   }
 
-  /** Where the item after the one that grows will stand. */
-  get #nextIndex(): number {
-    return this.#closed.length + (this.#growing === null ? 0 : 1);
+  /** Of the item after the one that grows. */
+  #place(prefix: string): ItemPlace {
+    const index = this.#closed.length + (this.#growing === null ? 0 : 1);
+    return { index, id: `${prefix}${this.#answerId}${index}` };
   }
 
   #open(item: GrowingMessage | GrowingReasoning | GrowingCall): EventFields[] {

@@ -2,11 +2,13 @@
 import type { WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../../front/caller.ts';
+import { ShuttingDownError } from '../../front/queue/admission.ts';
 import { RequestRecord } from '../../front/request-record.ts';
 import type { ModelContext, ServerContext } from '../context.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
 import { parseScanned } from '../http/json-text.ts';
+import { toJson } from '../http/written-json.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
@@ -14,6 +16,9 @@ import { FrameReceiver } from '../websocket/frame-receiver.ts';
 import { CLIENT_LEFT, type Peer } from '../websocket/peer.ts';
 import type { FrameTurns } from '../websocket/frame-turns.ts';
 import type { FrameWriter } from '../websocket/frame-writer.ts';
+import { MovableAnswer } from '../resume/movable-answer.ts';
+import { relayFrames, type SendFrame, sendAnswer } from '../websocket/send-answer.ts';
+import { RESPONSES_PATH } from './api.ts';
 import { PreparedResponse } from './create.ts';
 import type { ResponsePartition } from './partition.ts';
 import type { Turn } from './turn.ts';
@@ -133,14 +138,35 @@ export class ResponsesSession {
   async #answer(create: object, record: RequestRecord): Promise<void> {
     const { client } = this.#peer;
     const meter = await this.#peer.takeRequest();
-    requireServing(this.#context, client);
     const { requestTimeoutMs } = this.#context.config;
     const signal = withDeadline(this.#closed.signal, requestTimeoutMs);
-    const caller = { client, signal, record, ...(meter === undefined ? {} : { meter }) };
-    await withModel(this.#context, create, caller, (model) => this.#run(model, create, caller));
+    const own = { client, signal, record, ...(meter === undefined ? {} : { meter }) };
+    // Another replica is asked over HTTP.
+    const request = { path: RESPONSES_PATH, json: { ...create, stream: true } };
+    const generates = !('generate' in create && create.generate === false);
+    const movable = generates
+      ? MovableAnswer.of(this.#context.resumption ?? null, request, {}, own)
+      : null;
+    const { json, caller } = movable ?? { json: request.json, caller: own };
+    try {
+      requireServing(this.#context, client);
+      await withModel(this.#context, json, caller, (model) =>
+        this.#run(model, json, caller, movable, signal),
+      );
+    } catch (error) {
+      const elsewhere = error instanceof ShuttingDownError ? await movable?.forward() : null;
+      if (!elsewhere) throw error;
+      await relayFrames(elsewhere, signal, this.#send);
+    }
   }
 
-  async #run(model: ModelContext, create: object, caller: Caller): Promise<void> {
+  async #run(
+    model: ModelContext,
+    create: object,
+    caller: Caller,
+    movable: MovableAnswer | null,
+    signal: AbortSignal,
+  ): Promise<void> {
     const prepared = await PreparedResponse.prepare(
       model,
       create,
@@ -150,19 +176,19 @@ export class ResponsesSession {
     if (prepared.body['generate'] === false) {
       for (const event of prepared.skip()) await this.#writer.write(JSON.stringify(event));
     } else {
-      const batches = await prepared.start(caller);
-      for await (const events of batches) {
-        for (const event of events) {
-          const isBehind = this.#writer.write(JSON.stringify(event));
-          if (isBehind !== undefined) await isBehind;
-        }
-      }
+      await sendAnswer(await prepared.start(caller), movable, signal, this.#send);
     }
     const { id, turn } = prepared;
     if (turn === null || this.#closed.signal.aborted) return;
     this.#lastId = id;
     this.#partition.keepLast(this, turn);
   }
+
+  readonly #send: SendFrame = (event, more) => {
+    const fields = toJson(event);
+    const further = JSON.stringify(more).slice(1);
+    return this.#writer.write(further === '}' ? fields : `${fields.slice(0, -1)},${further}`);
+  };
 
   #findTurn(id: string): Turn | undefined {
     const last = this.#lastId === id ? this.#partition.lastOf(this) : undefined;

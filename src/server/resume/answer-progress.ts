@@ -2,22 +2,45 @@ import type { TokenDelta } from '../../front/generation/generation.ts';
 import type { ResumedChoice } from '../../front/generation/resumption.ts';
 import { formatEventId } from './event-id.ts';
 
+/** Where an answer stands: what its reader has of it, and what else is known. */
+export interface Standing {
+  /** Whether its reader has anything, be it no more than what comes before the first token. */
+  readonly hasBegun: boolean;
+  readonly choices: readonly ResumedChoice[];
+  /** Numbered events that the reader has; 0 for an API that does not number them. */
+  readonly numEvents: number;
+}
+
 /** How far an answer has come, so that it can be taken up elsewhere. */
 export class AnswerProgress {
+  /** Where it began here. */
+  readonly #from: Standing;
   readonly #tokenIds: number[][];
-  /** By choice: tokens of `#tokenIds` that an event's id has told. */
+  /** By choice: tokens that its reader has. */
   readonly #numTold: number[];
-  #isSeen = false;
+  /** Whether its reader has all that was recorded since the last id. */
+  #isSeen: boolean;
+  #hasBegun: boolean;
+  #numEvents: number;
+  #numToldEvents: number;
 
-  constructor(numChoices: number) {
-    this.#tokenIds = Array.from({ length: numChoices }, () => []);
-    this.#numTold = this.#tokenIds.map(() => 0);
+  constructor(from: Standing) {
+    this.#from = from;
+    this.#tokenIds = from.choices.map(() => []);
+    this.#numTold = from.choices.map(({ numSeen }) => numSeen);
+    this.#isSeen = from.hasBegun;
+    this.#hasBegun = from.hasBegun;
+    this.#numEvents = from.numEvents;
+    this.#numToldEvents = from.numEvents;
   }
 
   record({ choice = 0, tokenIds, isSeen = false }: TokenDelta): void {
     this.#isSeen = isSeen;
     for (const tokenId of tokenIds) this.#tokenIds[choice]?.push(tokenId);
-    if (isSeen) this.#numTold[choice] = this.#tokenIds[choice]?.length ?? 0;
+  }
+
+  nextEventNumber(): number {
+    return this.#isSeen ? this.#numEvents : this.#numEvents++;
   }
 
   /** Of what was generated since the last call; null where the reader has it already. */
@@ -29,25 +52,35 @@ export class AnswerProgress {
     }
     const added = this.#tokenIds.flatMap((tokenIds, choice) => {
       const since = tokenIds.slice(this.#numTold[choice]);
-      this.#numTold[choice] = tokenIds.length;
+      this.#numTold[choice] = Math.max(tokenIds.length, this.#numTold[choice] ?? 0);
       return since.length === 0 ? [] : [{ choice, tokenIds: since }];
     });
-    return formatEventId(this.#numTold, added);
+    this.#hasBegun = true;
+    this.#numToldEvents = this.#numEvents;
+    return formatEventId({ counts: this.#numTold, numEvents: this.#numToldEvents }, added);
   }
 
-  /** Where the choices stand, as events' ids have told it. */
-  told(): ResumedChoice[] {
-    return this.#tokenIds.map((tokenIds, choice) => {
+  /** Where it stands, as events' ids have told it. */
+  told(): Standing {
+    const choices = this.#tokenIds.map((tokenIds, choice): ResumedChoice => {
       const numSeen = this.#numTold[choice] ?? 0;
-      return { outputTokenIds: Int32Array.from(tokenIds.slice(0, numSeen)), numSeen };
+      const told = tokenIds.slice(0, numSeen);
+      const before = this.#from.choices[choice]?.outputTokenIds ?? [];
+      // Of what was known from the beginning not all may have been recorded again.
+      return {
+        outputTokenIds: Int32Array.from(told.length < before.length ? before : told),
+        numSeen,
+      };
     });
+    return { hasBegun: this.#hasBegun, choices, numEvents: this.#numToldEvents };
   }
 
-  /** Where they stand for a reader who has seen nothing. */
-  unseen(): ResumedChoice[] {
-    return this.#tokenIds.map((tokenIds) => ({
+  /** Where it stands for a reader who has nothing. */
+  unseen(): Standing {
+    const choices = this.#tokenIds.map((tokenIds) => ({
       outputTokenIds: Int32Array.from(tokenIds),
       numSeen: 0,
     }));
+    return { hasBegun: false, choices, numEvents: 0 };
   }
 }

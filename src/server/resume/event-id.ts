@@ -1,11 +1,20 @@
 /**
  * Ids of a resumable stream's events: how many tokens of each choice its reader has after the event,
  * and which those since the event before are. `12,5;0:1a.3f` says 12 tokens of choice 0 and 5 of
- * choice 1, and that 0x1a and 0x3f came last, in choice 0. Token ids are in base 36.
+ * choice 1, and that 0x1a and 0x3f came last, in choice 0. Token ids are in base 36. Where the API
+ * numbers its events, how many there were comes second: `12;e17;0:1a`.
  */
 import { LIMITS } from '../../limits.ts';
 
 const BASE = 36;
+
+/** What an id says but for the tokens. */
+export interface EventCounts {
+  /** Tokens, by choice. */
+  readonly counts: readonly number[];
+  /** Numbered events; 0 for an API that does not number them. */
+  readonly numEvents: number;
+}
 
 /** Tokens of one choice. */
 export interface ChoiceTokens {
@@ -13,16 +22,22 @@ export interface ChoiceTokens {
   readonly tokenIds: readonly number[];
 }
 
-export function formatEventId(counts: readonly number[], added: readonly ChoiceTokens[]): string {
+export function formatEventId(
+  { counts, numEvents }: EventCounts,
+  added: readonly ChoiceTokens[],
+): string {
+  const events = numEvents === 0 ? [] : [`e${numEvents}`];
   const tokens = added.map(
     ({ choice, tokenIds }) => `${choice}:${tokenIds.map((id) => id.toString(BASE)).join('.')}`,
   );
-  return [counts.join(','), ...tokens].join(';');
+  return [counts.join(','), ...events, ...tokens].join(';');
 }
 
-/** The counts of an event's id, by choice; null for what is no such id. */
-export function parseCounts(eventId: string): number[] | null {
-  const [text = ''] = eventId.slice(0, LIMITS.shortTextCharacters).split(';', 1);
-  if (!/^\d{1,9}(,\d{1,9})*$/.test(text)) return null;
-  return text.split(',').map(Number);
+/** What an event's id says; null for what is no such id. */
+export function parseEventId(eventId: string): EventCounts | null {
+  const text = eventId.slice(0, LIMITS.shortTextCharacters);
+  const [, counts, numEvents = '0'] =
+    /^(\d{1,9}(?:,\d{1,9})*)(?:;e(\d{1,9}))?(?:;|$)/.exec(text) ?? [];
+  if (counts === undefined) return null;
+  return { counts: counts.split(',').map(Number), numEvents: Number(numEvents) };
 }

@@ -1,46 +1,16 @@
-/** Gives the answers of a server that is shutting down to others. */
-import { lookup } from 'node:dns/promises';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+/** Gives the requests of a server that is shutting down to others. */
+import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import { ConnectionError } from '../../net/get.ts';
 import { post } from '../../net/post.ts';
-import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { unauthorized } from '../errors.ts';
-import type { ResumableAnswer } from './resumable-answer.ts';
+import type { Directory, OwnAddress } from './peers/directory.ts';
+import { HANDOVER_PATH, REPLICA_HEADER, ReplicaQuestion, sealSender } from './replica-seal.ts';
+import type { ResumeBody } from './resume-body.ts';
 import type { ResumeKey } from './resume-key.ts';
 
-/** Of replicas: opened by what they send. */
-export const HANDOVER_PATH = '/internal/v1/resume';
-/** Its value says who sends the request: a replica, by the key that all have. */
-export const HANDOVER_HEADER = 'x-chairlift-handover';
-/** What it is sealed for. */
-const USE = 'handover';
-
-const sealedSender = z.object({
-  path: z.string(),
-  client: z.string(),
-  /** Unix time in milliseconds. */
-  expires: z.number(),
-});
-
-/**
- * What a replica says of a request that it hands over.
- * @throws ApiError 401
- */
-export function handedOver(
-  resumption: Pick<HandoverOptions, 'key'> | null,
-  headers: IncomingHttpHeaders,
-): Pick<MovingRequest, 'path' | 'client'> {
-  const { [HANDOVER_HEADER]: sealed } = headers;
-  const opened = typeof sealed === 'string' ? resumption?.key.open(USE, sealed) : null;
-  const result = sealedSender.safeParse(opened ? JSON.parse(opened) : null);
-  if (!result.success || result.data.expires < Date.now()) {
-    throw unauthorized('This is for replicas that have the same --resume-key.');
-  }
-  return result.data;
-}
+/** How long what is known of other replicas is good for: many answers are handed over at once. */
+const KNOWN_MS = 1000;
 
 /** A request that is handed over. */
 export interface MovingRequest {
@@ -48,41 +18,65 @@ export interface MovingRequest {
   readonly path: string;
   readonly client: string;
   readonly json: object;
-  readonly answer: ResumableAnswer;
+  /** Where its answer stands; null for one that has not begun. */
+  readonly resume: ResumeBody | null;
 }
 
 export interface HandoverOptions {
   readonly key: ResumeKey;
-  /** Other replicas. Of a name with several addresses, each is one. */
-  readonly peers: readonly URL[];
+  readonly directory: Directory;
   readonly logger: Logger;
+}
+
+/** What became of requests. */
+export interface HandoverCounts {
+  /** Answers that another server took up. */
+  readonly moved: number;
+  /** Answers that none would take up. */
+  readonly kept: number;
+  /** Requests that came too late, and were answered by another server. */
+  readonly forwarded: number;
+  /** Those that were refused. */
+  readonly refused: number;
 }
 
 export class Handover {
   readonly #options: HandoverOptions;
   readonly #listeners = new Set<() => void>();
+  readonly #counts = { moved: 0, kept: 0, forwarded: 0, refused: 0 };
   #hasBegun = false;
-  readonly #counts = { moved: 0, kept: 0 };
+  #numSent = 0;
+  #replicas: Promise<readonly URL[]> = Promise.resolve([]);
+  #askedAt = -Infinity;
 
   constructor(options: HandoverOptions) {
     this.#options = options;
   }
 
-  /** Answers that another server took up, and those that none would. */
-  get counts(): { readonly moved: number; readonly kept: number } {
+  get counts(): HandoverCounts {
     return this.#counts;
+  }
+
+  /** Lets other replicas find this one. */
+  enter(own: OwnAddress): void {
+    this.#options.directory.enter?.(own);
   }
 
   /** From now on answers are handed over. */
   begin(): void {
     this.#hasBegun = true;
+    void this.#options.directory.leave?.();
     for (const listener of this.#listeners) listener();
     this.#listeners.clear();
   }
 
   /** @returns what `promise` gives, or null where the hand-over begins first */
   orBegun<T>(promise: Promise<T>): Promise<T | null> {
-    if (this.#hasBegun) return Promise.resolve(null);
+    if (this.#hasBegun) {
+      // It may fail before anybody waits for it.
+      promise.catch(() => {});
+      return Promise.resolve(null);
+    }
     return new Promise((resolve, reject) => {
       const listener = (): void => resolve(null);
       this.#listeners.add(listener);
@@ -99,66 +93,99 @@ export class Handover {
     });
   }
 
-  /**
-   * Has another replica go on with an answer.
-   * @param areTold whether its reader has what events' ids have told, or nothing
-   * @returns the rest as it comes from there; null when no replica takes it
-   */
-  async send(request: MovingRequest, areTold: boolean): Promise<IncomingMessage | null> {
+  /** Has another replica go on with an answer. @returns the rest of it; null when none takes it */
+  async move(request: MovingRequest): Promise<IncomingMessage | null> {
+    const rest = await this.#send(request, (status) => status === 200);
+    this.#counts[rest ? 'moved' : 'kept']++;
+    return rest;
+  }
+
+  /** Has another replica answer a request. @returns its answer; null when none takes it */
+  async forward(request: MovingRequest): Promise<IncomingMessage | null> {
+    // What is the client's fault any replica says.
+    const answer = await this.#send(request, (status) => status === 200 || status === 400);
+    this.#counts[answer ? 'forwarded' : 'refused']++;
+    return answer;
+  }
+
+  async #send(
+    { path, client, json, resume }: MovingRequest,
+    isTaken: (status: number) => boolean,
+  ): Promise<IncomingMessage | null> {
     const { key, logger } = this.#options;
-    const { path, client, json, answer } = request;
-    const body = toJson({ ...json, resume: answer.resumeBody(areTold) });
-    for (const url of await this.#addresses()) {
-      const expires = Date.now() + LIMITS.handoverMs;
-      const sealed = key.seal(USE, JSON.stringify({ path, client, expires }));
+    const body = toJson({ ...json, ...(resume && { resume }) });
+    for (const url of this.#inTurn(await this.#known())) {
+      const headers = { [REPLICA_HEADER]: sealSender(key, { path, client }) };
       try {
-        const rest = await post(url, body, { [HANDOVER_HEADER]: sealed }, LIMITS.handoverMs);
-        if (rest.statusCode === 200) {
-          this.#counts.moved++;
-          return rest;
-        }
-        rest.destroy();
-        logger.warn({ peer: url.host, status: rest.statusCode }, 'a replica refused an answer');
+        const answer = await post(url, body, headers, LIMITS.handoverMs);
+        const { statusCode: status = 0 } = answer;
+        if (isTaken(status)) return answer;
+        answer.destroy();
+        logger.warn({ peer: url.host, status }, 'a replica refused an answer');
       } catch (error) {
         if (!(error instanceof ConnectionError)) throw error;
         logger.warn({ peer: url.host }, `a replica can't be reached: ${error.message}`);
       }
     }
-    this.#counts.kept++;
     return null;
   }
 
   /** In an order that spreads many answers over all. */
-  async #addresses(): Promise<URL[]> {
-    const found = await Promise.all(this.#options.peers.map((peer) => addressesOf(peer)));
-    const all = found.flat();
-    const start = (this.#counts.moved + this.#counts.kept) % Math.max(1, all.length);
-    return [...all.slice(start), ...all.slice(0, start)];
+  #inTurn(replicas: readonly URL[]): readonly URL[] {
+    const start = this.#numSent++ % Math.max(1, replicas.length);
+    return [...replicas.slice(start), ...replicas.slice(0, start)];
+  }
+
+  /** The replicas that are there and take requests. */
+  #known(): Promise<readonly URL[]> {
+    const now = performance.now();
+    if (now - this.#askedAt > KNOWN_MS) {
+      this.#askedAt = now;
+      this.#replicas = this.#find();
+    }
+    return this.#replicas;
+  }
+
+  async #find(): Promise<readonly URL[]> {
+    const { directory, logger } = this.#options;
+    const found = await directory.find().catch((error: unknown) => {
+      logger.warn({ err: error }, "other replicas can't be found");
+      return [];
+    });
+    const urls = found
+      .slice(0, LIMITS.handoverPeers)
+      .map((address) => new URL(HANDOVER_PATH, address));
+    const areReplicas = await Promise.all(urls.map((url) => this.#isReplica(url)));
+    return urls.filter((_, index) => areReplicas[index]);
+  }
+
+  /**
+   * Whether it has the key, before it is told anything: names and addresses may have come to stand
+   * for somebody else.
+   */
+  async #isReplica(url: URL): Promise<boolean> {
+    const { key, logger } = this.#options;
+    const question = new ReplicaQuestion(key);
+    const headers = { [REPLICA_HEADER]: question.sealed };
+    try {
+      const answer = await post(url, '{}', headers, LIMITS.handoverAskMs);
+      answer.destroy();
+      if (question.isAnsweredBy(answer.headers)) return true;
+      const { statusCode: status } = answer;
+      logger.warn(
+        { peer: url.host, status },
+        'no replica that has the same key and takes requests',
+      );
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
+      logger.warn({ peer: url.host }, `a replica can't be reached: ${error.message}`);
+    }
+    return false;
   }
 }
 
 /** Seeds may have more digits than a number can hold. */
 function toJson({ seed, ...others }: Readonly<Record<string, unknown>>): string {
-  const text = JSON.stringify(others);
-  return typeof seed === 'bigint'
-    ? `${text.slice(0, -1)},"seed":${seed}}`
-    : JSON.stringify({ ...others, seed });
-}
-
-/** All that a name stands for; one that can't be resolved is left to fail when it is tried. */
-async function addressesOf(peer: URL): Promise<URL[]> {
-  const target = new URL(HANDOVER_PATH, peer);
-  const { hostname } = target;
-  // Certificates are for names.
-  if (target.protocol === 'https:' || isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return [target];
-  try {
-    const addresses = await lookup(hostname, { all: true });
-    return addresses.map(({ address, family }) => {
-      const url = new URL(target);
-      url.hostname = family === 6 ? `[${address}]` : address;
-      return url;
-    });
-  } catch {
-    return [target];
-  }
+  if (typeof seed !== 'bigint') return JSON.stringify({ ...others, seed });
+  return `{"seed":${seed},${JSON.stringify(others).slice(1)}`;
 }

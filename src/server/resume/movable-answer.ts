@@ -1,8 +1,9 @@
-/** An answer over HTTP that another replica can take up: after a crash, or while this one shuts down. */
+/** An answer that another replica can take up: after a crash, or while this one shuts down. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { Caller } from '../../front/caller.ts';
 import { badRequest } from '../errors.ts';
-import type { Handover } from './handover.ts';
+import type { Handover, MovingRequest } from './handover.ts';
 import { ResumableAnswer } from './resumable-answer.ts';
 import { splitBody } from './resume-body.ts';
 import type { ResumeKey } from './resume-key.ts';
@@ -20,17 +21,18 @@ export interface Resumption {
 export interface AnsweredRequest {
   /** Of its API. */
   readonly path: string;
-  readonly client: string;
   readonly json: unknown;
 }
 
 export class MovableAnswer {
-  /** The request, with the seed that was drawn for it if it has none. */
+  /** The request, without what it says of an answer that was begun. */
   readonly json: object;
-  readonly answer: ResumableAnswer;
+  /** Who asks, with all that a generation needs to know of this answer. */
+  readonly caller: Caller;
+  readonly #answer: ResumableAnswer;
   readonly #path: string;
-  readonly #client: string;
   readonly #handover: Handover | null;
+  readonly #moved = new AbortController();
   #rest: IncomingMessage | null = null;
 
   /**
@@ -41,6 +43,7 @@ export class MovableAnswer {
     resumption: Resumption | null,
     request: AnsweredRequest,
     headers: IncomingHttpHeaders,
+    caller: Caller,
   ): MovableAnswer | null {
     const { json, resume } = splitBody(request.json, headers);
     if (resumption === null && resume !== null) {
@@ -49,21 +52,39 @@ export class MovableAnswer {
     }
     // What is no object its API refuses.
     if (resumption === null || typeof json !== 'object' || json === null) return null;
-    const { path, client } = request;
-    const answer = new ResumableAnswer(resumption.key, path, client, resume);
-    return new MovableAnswer(resumption, { path, client, json }, answer);
+    const { path } = request;
+    const answer = new ResumableAnswer(resumption.key, path, caller.client, resume);
+    return new MovableAnswer(resumption, path, json, answer, caller);
   }
 
   private constructor(
     { handover }: Resumption,
-    { path, client, json }: AnsweredRequest & { readonly json: object },
+    path: string,
+    json: object,
     answer: ResumableAnswer,
+    caller: Caller,
   ) {
-    this.json = withSeed(json, answer);
-    this.answer = answer;
+    this.json = json;
+    this.#answer = answer;
     this.#path = path;
-    this.#client = client;
     this.#handover = handover;
+    const signal = AbortSignal.any([caller.signal, this.#moved.signal]);
+    this.caller = { ...caller, answer, signal };
+  }
+
+  /** Whether it was begun elsewhere. */
+  get isResumed(): boolean {
+    return this.#answer.isResumed;
+  }
+
+  /** What a client needs to have it taken up; null where its events have no ids. Not before its start. */
+  get token(): string | null {
+    return this.#answer.canBeTold ? this.#answer.token : null;
+  }
+
+  /** See ResumableAnswer. */
+  takeEventId(): string | null {
+    return this.#answer.takeEventId();
   }
 
   /** What comes from another replica after the end of `stream`, if one has taken the answer up. */
@@ -73,7 +94,7 @@ export class MovableAnswer {
 
   /** `batches`, until the server shuts down and another replica has taken the answer up. */
   async *stream<T>(batches: AsyncIterable<T>): AsyncGenerator<T, void> {
-    const handover = this.answer.canBeTold ? this.#handover : null;
+    const handover = this.#answer.canBeTold ? this.#handover : null;
     const source = batches[Symbol.asyncIterator]();
     let mayMove = handover !== null;
     try {
@@ -82,7 +103,7 @@ export class MovableAnswer {
         let result = mayMove && handover ? await handover.orBegun(next) : await next;
         if (result === null) {
           mayMove = false;
-          this.#rest = await this.#move(true);
+          this.#rest = await this.#move(true, next);
           if (this.#rest !== null) return;
           result = await next;
         }
@@ -90,36 +111,41 @@ export class MovableAnswer {
         yield result.value;
       }
     } finally {
-      await source.return?.();
+      const ended = source.return?.();
+      // One that has moved ends by its signal: nobody waits for its next token.
+      if (this.#rest === null) await ended;
+      else ended?.catch(() => {});
     }
   }
 
   /**
    * What `run` gives, or the text that another replica answers if the server shuts down meanwhile.
-   * @param run stops when its signal aborts
+   * @param run stops when the caller's signal aborts
    */
-  async whole<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T | string> {
-    const moved = new AbortController();
-    const own = run(moved.signal);
+  async whole<T>(run: () => Promise<T>): Promise<T | string> {
+    const own = run();
     const result = this.#handover ? await this.#handover.orBegun(own) : await own;
     if (result !== null) return result;
-    const rest = await this.#move(false);
-    if (rest === null) return own;
+    const rest = await this.#move(false, own);
+    return rest === null ? own : text(rest);
+  }
+
+  /** Has another replica answer, before anything was done here. @returns null when none does */
+  async forward(): Promise<IncomingMessage | null> {
+    return (await this.#handover?.forward(this.#request(false))) ?? null;
+  }
+
+  /** @param own what is at work here, which ends if another replica goes on */
+  async #move(areTold: boolean, own: Promise<unknown>): Promise<IncomingMessage | null> {
+    const rest = (await this.#handover?.move(this.#request(areTold))) ?? null;
+    if (rest === null) return null;
     own.catch(() => {});
-    moved.abort(new Error('the answer goes on elsewhere'));
-    return text(rest);
+    this.#moved.abort(new Error('the answer goes on elsewhere'));
+    return rest;
   }
 
-  async #move(areTold: boolean): Promise<IncomingMessage | null> {
-    const { json, answer } = this;
-    const request = { path: this.#path, client: this.#client, json, answer };
-    return (await this.#handover?.send(request, areTold)) ?? null;
+  #request(areTold: boolean): MovingRequest {
+    const resume = this.#answer.resumeBody(areTold);
+    return { path: this.#path, client: this.caller.client, json: this.json, resume };
   }
-}
-
-/** -1 is vLLM's word for no seed. */
-function withSeed(json: object, answer: ResumableAnswer): object {
-  const { seed }: { readonly seed?: unknown } = json;
-  const isNone = seed === undefined || seed === null || seed === -1;
-  return isNone ? { ...json, seed: answer.seed } : json;
 }

@@ -7,12 +7,16 @@ import type { TokenDelta } from '../../front/generation/generation.ts';
 import type { ResumedChoice } from '../../front/generation/resumption.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest, cannotResume } from '../errors.ts';
-import { AnswerProgress } from './answer-progress.ts';
+import { AnswerProgress, type Standing } from './answer-progress.ts';
 import type { ResumeKey } from './resume-key.ts';
 import type { ResumeBody } from './resume-body.ts';
 
 /** What tokens are sealed for. */
 const USE = 'resume';
+
+const UNKNOWN: ResumedChoice = { outputTokenIds: new Int32Array(), numSeen: 0 };
+/** Of an answer before it was started. */
+const NOTHING: Standing = { hasBegun: false, choices: [], numEvents: 0 };
 
 /** What of an answer is not in its request. */
 const identity = z.object({
@@ -33,6 +37,8 @@ const sealedAnswer = identity.extend({
     .object({ name: z.string(), id: z.string(), scale: z.number() })
     .nullable()
     .default(null),
+  /** See AnsweringModel. */
+  contentId: z.string(),
   /** Of the tokens of all prompts. */
   promptDigest: z.string(),
   /** Unix time in milliseconds. */
@@ -48,7 +54,9 @@ export class ResumableAnswer implements AnswerFollower {
   readonly #before: { readonly sealed: SealedAnswer; readonly resume: ResumeBody } | null;
   /** Whether its events have ids: not those of an answer of very many choices. */
   canBeTold = false;
-  #progress = new AnswerProgress(0);
+  #progress = new AnswerProgress(NOTHING);
+  /** Whether known tokens do: log-probabilities come from the steps that computed them. */
+  #knowsByTokens = true;
   #sealed: SealedAnswer | undefined;
 
   /**
@@ -63,8 +71,13 @@ export class ResumableAnswer implements AnswerFollower {
       client,
       id: randomUUID().replaceAll('-', ''),
       created: Math.floor(Date.now() / 1000),
-      seed: String(randomBytes(8).readBigInt64LE()),
+      seed: String(randomBytes(8).readBigUInt64LE()),
     };
+  }
+
+  /** Whether it was begun elsewhere. */
+  get isResumed(): boolean {
+    return this.#before !== null;
   }
 
   get id(): string {
@@ -94,18 +107,31 @@ export class ResumableAnswer implements AnswerFollower {
       ...this.#identity,
       model: describe(model),
       adapter: adapterOf(model),
+      contentId: model.contentId,
       promptDigest: digestOf(request),
       expires: Date.now() + LIMITS.resumeMs,
     };
     const numChoices = request.prompts.length * request.numChoices;
     this.canBeTold = numChoices <= LIMITS.resumableChoices;
-    const resumed = this.#before ? this.#resumedChoices(request, model, numChoices) : [];
-    this.#progress = new AnswerProgress(numChoices);
-    return resumed;
+    this.#knowsByTokens = request.prompts.every(
+      ({ logprobs, promptLogprobs }) => logprobs === null && promptLogprobs === null,
+    );
+    const choices = this.#before ? this.#resumedChoices(request, model, numChoices) : [];
+    const { counts = [], events = 0 } = this.#before?.resume ?? {};
+    this.#progress = new AnswerProgress({
+      hasBegun: counts.length > 0,
+      choices: this.#before ? choices : Array.from({ length: numChoices }, () => UNKNOWN),
+      numEvents: events,
+    });
+    return choices;
   }
 
   record(delta: TokenDelta): void {
     this.#progress.record(delta);
+  }
+
+  nextEventNumber(): number {
+    return this.#progress.nextEventNumber();
   }
 
   /** For the event that tells what was generated since the last call; null where it was told before. */
@@ -119,13 +145,22 @@ export class ResumableAnswer implements AnswerFollower {
     return this.#key.seal(USE, JSON.stringify(this.#sealed));
   }
 
-  /** Has it taken up where events' ids have told it to be, or where it is if none are told. */
-  resumeBody(areTold: boolean): ResumeBody {
-    const choices = areTold ? this.#progress.told() : this.#progress.unseen();
+  /**
+   * Has it taken up where events' ids have told it to be, or where it is if none are told.
+   * @returns null for a new answer that has not been started
+   */
+  resumeBody(areTold: boolean): ResumeBody | null {
+    if (this.#sealed === undefined) return this.#before?.resume ?? null;
+    const { hasBegun, choices, numEvents } = areTold
+      ? this.#progress.told()
+      : this.#progress.unseen();
     return {
       token: this.token,
-      counts: choices.map(({ numSeen }) => numSeen),
-      tokens: choices.map(({ outputTokenIds }) => [...outputTokenIds]),
+      counts: hasBegun ? choices.map(({ numSeen }) => numSeen) : [],
+      events: numEvents,
+      tokens: choices.map(({ outputTokenIds, numSeen }) => [
+        ...(this.#knowsByTokens ? outputTokenIds : outputTokenIds.subarray(0, numSeen)),
+      ]),
     };
   }
 
@@ -141,10 +176,16 @@ export class ResumableAnswer implements AnswerFollower {
         `It began with the model ${sealed.model}, and this is ${describe(model)}.`,
       );
     }
+    if (sealed.contentId !== model.contentId) {
+      throw cannotResume(
+        `It began with another version of the model ${model.id}: with other weights, another graph or another tokenizer.`,
+      );
+    }
     if (sealed.promptDigest !== digestOf(request)) {
       throw cannotResume('It began with another prompt.');
     }
-    const { counts, tokens = [] } = resume;
+    const { tokens = [] } = resume;
+    const counts = resume.counts.length > 0 ? resume.counts : Array<number>(numChoices).fill(0);
     if (counts.length !== numChoices || tokens.length > numChoices) {
       throw badRequest(`\`resume\` must be of ${numChoices} choices.`, 'resume', 'invalid_value');
     }

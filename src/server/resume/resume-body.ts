@@ -5,7 +5,7 @@ import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { boundedList } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { parseCounts } from './event-id.ts';
+import { parseEventId } from './event-id.ts';
 
 /** They go into an Int32Array: what does not fit would become another token. */
 const isTokenId = (id: unknown): boolean =>
@@ -19,8 +19,10 @@ const tokenIds = z.custom<readonly number[]>(
 const resumeBody = z.looseObject({
   /** That came with the answer's beginning. */
   token: z.string().max(LIMITS.resumeTokenCharacters),
-  /** Tokens of each choice whose text has arrived. */
+  /** Tokens of each choice whose text has arrived; empty where nothing has. */
   counts: boundedList(z.int().min(0), LIMITS.choices),
+  /** Numbered events that have arrived. */
+  events: z.int().min(0).optional(),
   /** These tokens, by choice. What is left out is generated again. */
   tokens: boundedList(tokenIds, LIMITS.choices).optional(),
 });
@@ -45,9 +47,9 @@ export function splitBody(json: unknown, headers: IncomingHttpHeaders): SplitBod
   }
   const { 'last-event-id': lastEventId, 'x-resume-token': token } = headers;
   if (typeof lastEventId !== 'string' || typeof token !== 'string') return { json, resume: null };
-  const counts = parseCounts(lastEventId);
-  if (counts === null) {
+  const told = parseEventId(lastEventId);
+  if (told === null) {
     throw badRequest('`Last-Event-ID` is no id of an event of this API.', null, 'invalid_value');
   }
-  return { json, resume: { token, counts } };
+  return { json, resume: { token, counts: [...told.counts], events: told.numEvents } };
 }

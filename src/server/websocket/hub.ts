@@ -8,8 +8,9 @@ import { requireAllowedOrigin } from '../http/cors.ts';
 import { LIMITS } from '../../limits.ts';
 import { requireAllowedHost } from '../http/hosts.ts';
 import { routeNotFound, unavailable } from '../errors.ts';
-import { COMPLETION_PATHS } from '../openai/routes.ts';
+import { COMPLETION_PATHS } from '../openai/apis.ts';
 import { answerRaw } from '../http/raw-answer.ts';
+import { RESPONSES_PATH } from '../responses/api.ts';
 import { ResponsesSession } from '../responses/web-socket.ts';
 import { toApiError } from '../to-api-error.ts';
 import { accountOf } from '../rates/limit-rates.ts';
@@ -39,7 +40,7 @@ type CreateSession = (
 
 /** The protocol of each path; undefined where there is no WebSocket. */
 function sessionOf(path: string): CreateSession | undefined {
-  if (path === '/v1/responses') return (...of) => new ResponsesSession(...of);
+  if (path === RESPONSES_PATH) return (...of) => new ResponsesSession(...of);
   const prepare = COMPLETION_PATHS.get(path);
   if (prepare === undefined) return undefined;
   return (...of) => new WebSocketSession(...of, { path, prepare });

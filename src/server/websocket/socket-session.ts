@@ -1,23 +1,24 @@
 /** One WebSocket: many requests at once, each known by the id its client chose. */
 import type { WebSocket } from 'ws';
 import type { Caller } from '../../front/caller.ts';
+import { ShuttingDownError } from '../../front/queue/admission.ts';
 import { RequestRecord } from '../../front/request-record.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import { hasLeft, withDeadline } from '../generation/deadline.ts';
 import { badRequest, tooManyOnSocket, type ApiError } from '../errors.ts';
-import { type Sendable, toJson } from '../http/written-json.ts';
-import type { Prepare } from '../openai/routes.ts';
+import { type Sendable, toJson, WrittenJson } from '../http/written-json.ts';
+import type { Prepare } from '../answers/prepared-answer.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
 import { FrameReceiver } from './frame-receiver.ts';
 import { CLIENT_LEFT, type Peer } from './peer.ts';
 import { MovableAnswer } from '../resume/movable-answer.ts';
-import type { ResumableAnswer } from '../resume/resumable-answer.ts';
 import type { FrameTurns } from './frame-turns.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { parseFrame } from './frames.ts';
+import { relayFrames, type SendFrame, sendAnswer } from './send-answer.ts';
 
 /** What the requests of a socket are for. */
 interface ServedApi {
@@ -125,45 +126,45 @@ export class WebSocketSession {
   async #answer(requestId: string, body: object, caller: Caller): Promise<void> {
     const meter = await this.#peer.takeRequest();
     const metered = meter === undefined ? caller : { ...caller, meter };
-    requireServing(this.#context, caller.client);
-    const { path, prepare } = this.#api;
-    const request = { path, client: caller.client, json: body };
-    const movable = MovableAnswer.of(this.#context.resumption ?? null, request, {});
-    const { json = body, answer } = movable ?? {};
-    const asker = answer === undefined ? metered : { ...metered, answer };
-    await withModel(this.#context, json, asker, async (model) => {
-      const completion = await prepare(model, json, asker);
-      if (completion.stream) await this.#stream(requestId, await completion.chunks(asker), answer);
-      else await this.#send(requestId, await completion.whole(asker));
-    });
-  }
-
-  /** Where another server could take the answer up, its first frame and the last of each batch say how. */
-  async #stream(
-    requestId: string,
-    batches: AsyncIterable<readonly Sendable[]>,
-    answer: ResumableAnswer | undefined,
-  ): Promise<void> {
-    const resumable = answer?.canBeTold ? answer : null;
-    let token = resumable ? { resume_token: resumable.token } : {};
-    for await (const chunks of batches) {
-      if (chunks.length === 0) continue;
-      const eventId = resumable?.takeEventId();
-      if (eventId === null) continue;
-      for (const [index, chunk] of chunks.entries()) {
-        const isLast = index === chunks.length - 1;
-        const isBehind = this.#send(requestId, chunk, {
-          ...token,
-          ...(isLast && eventId !== undefined ? { event_id: eventId } : {}),
-        });
-        token = {};
-        if (isBehind !== undefined) await isBehind;
-      }
+    const { path } = this.#api;
+    const request = { path, json: body };
+    const movable = MovableAnswer.of(this.#context.resumption ?? null, request, {}, metered);
+    const send: SendFrame = (frame, more) => this.#send(requestId, frame, more);
+    try {
+      requireServing(this.#context, caller.client);
+      await this.#generate(
+        movable ?? { json: body, caller: metered },
+        movable,
+        caller.signal,
+        send,
+      );
+    } catch (error) {
+      const elsewhere = error instanceof ShuttingDownError ? await movable?.forward() : null;
+      if (!elsewhere) throw error;
+      await relayFrames(elsewhere, caller.signal, send);
     }
   }
 
+  async #generate(
+    { json, caller }: Pick<MovableAnswer, 'json' | 'caller'>,
+    movable: MovableAnswer | null,
+    signal: AbortSignal,
+    send: SendFrame,
+  ): Promise<void> {
+    await withModel(this.#context, json, caller, async (model) => {
+      const prepared = await this.#api.prepare(model, json, caller);
+      if (prepared.stream) {
+        await sendAnswer(await prepared.chunks(caller), movable, signal, send);
+        return;
+      }
+      const run = () => prepared.whole(caller);
+      const whole = await (movable ? movable.whole(run) : run());
+      await send(typeof whole === 'string' ? new WrittenJson(whole, undefined) : whole, {});
+    });
+  }
+
   /** The answer, with its request's id and `more` as the last fields. */
-  #send(requestId: string, answer: Sendable, more: object = {}): Promise<void> | undefined {
+  #send(requestId: string, answer: Sendable, more: object): Promise<void> | undefined {
     const fields = toJson(answer).slice(0, -1);
     const last = JSON.stringify({ request_id: requestId, ...more }).slice(1);
     return this.#writer.write(`${fields},${last}`);

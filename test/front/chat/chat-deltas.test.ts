@@ -16,7 +16,7 @@ const format: OutputFormat = {
 
 /** The deltas of a text that comes in `pieces`, with one token for each character. */
 function deltasOf(pieces: readonly string[], reason: 'stop' | 'length' = 'stop', of = format) {
-  const deltas = new ChatDeltas(of);
+  const deltas = new ChatDeltas(of, 'a');
   let offset = 0;
   return pieces.map((text, index) => {
     const textOffsets = Array.from({ length: text.length }, (_, at) => offset + at);
@@ -69,7 +69,7 @@ describe('the deltas of a chat', () => {
   });
 
   it('keep the choices of a request apart', () => {
-    const deltas = new ChatDeltas(format);
+    const deltas = new ChatDeltas(format, 'a');
     const push = (choice: number, text: string) =>
       deltas.push({ choice, text, tokenIds: [1], finishReason: null, stopReason: null });
     expect(push(0, '<think>One')).toMatchObject({ isFirst: true, parts: [{ type: 'reasoning' }] });

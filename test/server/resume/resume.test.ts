@@ -1,6 +1,7 @@
 import { describe, expect, it, test, vi } from 'vitest';
 import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
 import { errorOf, post } from '../support/client.ts';
+import { cutsOf, knownAfter, type SentEvent, streamOf } from '../support/resumed.ts';
 import { says, tokensOf, useServers } from '../support/test-server.ts';
 import { connect } from '../support/web-socket.ts';
 
@@ -14,41 +15,6 @@ const chat = {
   stream: true,
   stream_options: { include_usage: true },
 };
-
-interface SentEvent {
-  readonly id: string | undefined;
-  readonly data: string;
-}
-
-interface Stream {
-  readonly token: string;
-  readonly events: readonly SentEvent[];
-}
-
-async function streamOf(response: Response): Promise<Stream> {
-  const text = await response.text();
-  expect({ status: response.status, text }).toMatchObject({ status: 200 });
-  const events = text.split('\n\n').flatMap((block) => {
-    const data = /^data: (.*)$/m.exec(block)?.[1];
-    return data === undefined ? [] : [{ id: /^id: (.*)$/m.exec(block)?.[1], data }];
-  });
-  return { token: response.headers.get('x-resume-token') ?? '', events };
-}
-
-/** What a client knows that was cut off after some events: the last id, and the tokens of all ids. */
-function knownAfter({ token, events }: Stream, numEvents: number) {
-  const ids = events.slice(0, numEvents).flatMap(({ id }) => (id === undefined ? [] : [id]));
-  const tokens: number[][] = [];
-  for (const id of ids) {
-    for (const part of id.split(';').slice(1)) {
-      const [choice = '', list = ''] = part.split(':');
-      const known = (tokens[Number(choice)] ??= []);
-      known.push(...list.split('.').map((tokenId) => Number.parseInt(tokenId, 36)));
-    }
-  }
-  const counts = (ids.at(-1) ?? '0').split(';')[0] ?? '';
-  return { lastId: ids.at(-1), resume: { token, counts: counts.split(',').map(Number), tokens } };
-}
 
 /** What the events of a stream say, whatever pieces they come in; usage once. */
 function toldBy(events: readonly SentEvent[]): unknown {
@@ -80,7 +46,7 @@ describe.each([
     const first = await server(options);
     const second = await server(options);
     const whole = await streamOf(await post(first, path, body));
-    const cuts = whole.events.flatMap(({ id }, index) => (id === undefined ? [] : [index + 1]));
+    const cuts = cutsOf(whole);
     expect(cuts.length).toBeGreaterThan(4);
     for (const cut of cuts) {
       const { resume, lastId = '' } = knownAfter(whole, cut);
@@ -214,25 +180,6 @@ test('what is sealed for one use opens for no other, and not when a bit of it is
     changed[at] = (changed[at] ?? 0) ^ 1;
     expect(key.open('resume', changed.toString('base64url'))).toBe(null);
   }
-});
-
-test('nobody but a replica hands over a request', async () => {
-  const target = await server({ resumeKey, config: { apiKeys: ['alice'] } });
-  const alice = { authorization: 'Bearer alice' };
-  const key = new ResumeKey(resumeKey);
-  const sender = { path: CHAT, client: '#1', expires: Date.now() + 1000 };
-  for (const sealed of [
-    '',
-    'AAAA',
-    key.seal('resume', JSON.stringify(sender)),
-    key.seal('handover', JSON.stringify({ ...sender, expires: Date.now() - 1 })),
-  ]) {
-    const headers = { ...alice, 'x-chairlift-handover': sealed };
-    await errorOf(await post(target, '/internal/v1/resume', chat, { headers }), 401);
-  }
-  const headers = { 'x-chairlift-handover': key.seal('handover', JSON.stringify(sender)) };
-  const rest = await streamOf(await post(target, '/internal/v1/resume', chat, { headers }));
-  expect(rest.events.at(-1)?.data).toBe('[DONE]');
 });
 
 test('a WebSocket stream goes on over another server’s socket', async () => {

@@ -172,6 +172,8 @@ export interface TestServerOptions {
   readonly keepAliveMs?: number;
   readonly pullModel?: PullModel;
   readonly describeModel?: DescribeModel;
+  /** Of the model's weights; the same for all servers if left out. */
+  readonly contentId?: string;
   /** As of --resume-key. */
   readonly resumeKey?: string;
   readonly handover?: Handover;
@@ -306,6 +308,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       samplingDefaults: options.samplingDefaults ?? {},
     },
     buildId: 'fake',
+    contentId: options.contentId ?? 'fake',
     prefetcher,
     pinned: options.pinned ?? { pin: async () => ({ numCachedTokens: 0 }) },
     nextTurns: options.nextTurns?.(prefetcher) ?? null,

@@ -1,5 +1,5 @@
 /** How models write their tool calls. */
-import { randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 
 export type ToolCallFormatName = 'hermes' | 'llama3_json' | 'mistral';
 
@@ -60,6 +60,7 @@ export function detectToolCallFormat(template: string): ToolCallFormat | null {
   return isLlama && template.includes('tools') ? TOOL_CALL_FORMATS.llama3_json : null;
 }
 
-export function createCallId({ id }: ToolCallFormat): string {
-  return id.prefix + randomBytes(id.length).toString('hex').slice(0, id.length);
+/** @param of which call it is: of which answer, choice and place */
+export function callId({ id }: ToolCallFormat, of: string): string {
+  return id.prefix + createHash('sha256').update(of).digest('hex').slice(0, id.length);
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  createCallId,
+  callId,
   detectToolCallFormat,
   TOOL_CALL_FORMATS,
   type ToolCallFormat,
@@ -187,8 +187,10 @@ describe('formats', () => {
     expect(detectToolCallFormat('{{ messages }}')).toBeNull();
   });
 
-  it('have ids that their templates take', () => {
-    expect(createCallId(hermes)).toMatch(/^call_[\da-f]{24}$/);
-    expect(createCallId(mistral)).toMatch(/^[\da-zA-Z]{9}$/);
+  it('have ids that their templates take, of their own and the same each time', () => {
+    expect(callId(hermes, 'a 0 0')).toMatch(/^call_[\da-f]{24}$/);
+    expect(callId(mistral, 'a 0 0')).toMatch(/^[\da-zA-Z]{9}$/);
+    expect(callId(hermes, 'a 0 0')).toBe(callId(hermes, 'a 0 0'));
+    expect(callId(hermes, 'a 0 1')).not.toBe(callId(hermes, 'a 0 0'));
   });
 });

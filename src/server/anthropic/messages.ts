@@ -1,0 +1,53 @@
+/** /v1/messages, as Anthropic has it: from its body to a prepared generation. */
+import type { Caller } from '../../front/caller.ts';
+import { prepareChat } from '../../front/chat/prepare-chat.ts';
+import { mapStream, withFirst } from '../../front/generation/map-stream.ts';
+import type { AnswerApi } from '../answers/answer-route.ts';
+import type { PreparedAnswer } from '../answers/prepared-answer.ts';
+import type { ModelContext } from '../context.ts';
+import { startChat } from '../generation/start-generation.ts';
+import { NAMED_EVENTS } from '../http/sse.ts';
+import { createId } from '../ids.ts';
+import { messagesBody } from '../schemas/anthropic.ts';
+import { parseWith } from '../schemas/parse.ts';
+import { toChatRequest } from './chat-request.ts';
+import { toAnthropicEnvelope } from './errors.ts';
+import { GrowingMessage } from './message.ts';
+
+export const MESSAGES_API: AnswerApi = {
+  path: '/v1/messages',
+  prepare: prepareMessage,
+  style: NAMED_EVENTS,
+  toEvent: toAnthropicEnvelope,
+};
+
+/** @throws ApiError 4xx when the body can't be served. */
+async function prepareMessage(
+  context: ModelContext,
+  json: unknown,
+  caller: Caller,
+): Promise<PreparedAnswer> {
+  const body = parseWith(messagesBody, json);
+  const chat = await prepareChat(context, toChatRequest(body, context.model), caller);
+  const id = caller.answer ? `msg_${caller.answer.id}` : createId('msg_');
+  const message = new GrowingMessage(id, context.model.id, chat.generation);
+  return {
+    stream: body.stream ?? false,
+    async chunks(starter) {
+      const deltas = await startChat(context, chat, starter);
+      const events = mapStream(
+        deltas,
+        (delta) => message.push(delta),
+        () => message.end(),
+      );
+      // At once, before there is a token.
+      return withFirst(Promise.resolve({ done: false, value: message.start() }), events);
+    },
+    async whole(starter) {
+      const deltas = await startChat(context, chat, starter);
+      for await (const delta of deltas) message.push(delta);
+      message.end();
+      return message.toJson();
+    },
+  };
+}

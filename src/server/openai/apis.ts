@@ -1,0 +1,22 @@
+/** OpenAI's two completion APIs. */
+import type { AnswerApi } from '../answers/answer-route.ts';
+import type { Prepare } from '../answers/prepared-answer.ts';
+import { PLAIN_EVENTS } from '../http/sse.ts';
+import { prepareChatCompletion } from './chat-completions.ts';
+import { prepareCompletion } from './completions.ts';
+
+/** What each path of a completion API takes, over HTTP and WebSocket alike. */
+export const COMPLETION_PATHS: ReadonlyMap<string, Prepare> = new Map([
+  ['/v1/chat/completions', prepareChatCompletion],
+  ['/v1/completions', prepareCompletion],
+]);
+
+export const COMPLETION_APIS: readonly AnswerApi[] = Array.from(
+  COMPLETION_PATHS,
+  ([path, prepare]) => ({
+    path,
+    prepare,
+    style: PLAIN_EVENTS,
+    toEvent: (error) => ({ ...error.toEnvelope() }),
+  }),
+);
