@@ -209,6 +209,7 @@ async function serve(live: LiveOptions<ServeOptions>): Promise<Ports> {
         for (const admission of admissions) admission.close();
         resumption?.handover?.begin();
         await Promise.all(admissions.map((admission) => admission.onIdle()));
+        await resumption?.handover?.onPassedOn();
       },
       async close(graceMs) {
         await ports.close(graceMs);

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createParser } from 'eventsource-parser';
 import OpenAI from 'openai';
 import { afterAll, describe, expect, it } from 'vitest';
 import { resumableStream } from '../../src/client/resumable-stream.ts';
 import { childrenOf, killNow } from '../support/processes.ts';
+import { hasRedis, RedisServer } from '../support/redis-server.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
@@ -200,7 +202,7 @@ const others = [
 /** What a stream says, and the ids that it says it under. */
 async function read(
   fetch: typeof globalThis.fetch,
-  { path, body }: (typeof others)[number],
+  { path, body }: { readonly path: string; readonly body: object | undefined },
   onText: () => void = () => {},
 ): Promise<{ text: string; ids: string[] }> {
   const answer = await fetch(`http://replicas${path}`, {
@@ -230,24 +232,28 @@ async function read(
 describe.each(['killed', 'stopped'] as const)('a replica that is %s under all APIs', (how) => {
   it('is not noticed, and schemas are held to', async () => {
     const second = await startReplica();
-    const first = await startReplica('--handover-to', second.url);
+    const first = await startReplica('--handover-to', second.url, '--log-level', 'info');
     const undisturbed = await Promise.all(others.map((other) => read(balanced(second), other)));
+    let numResumed = 0;
+    const onResume = () => numResumed++;
     const fetch =
-      how === 'killed' ? resumableStream({ fetch: balanced(first, second) }) : balanced(first);
+      how === 'killed'
+        ? resumableStream({ fetch: balanced(first, second), onResume })
+        : balanced(first);
     const begun = new Set<number>();
-    let isGone = false;
+    const gone: unknown[] = [];
     const told = await Promise.all(
       others.map((other, index) =>
         read(fetch, other, () => {
           begun.add(index);
-          if (begun.size < others.length || isGone) return;
-          isGone = true;
-          if (how === 'killed') killAll(first);
-          else void first.stop();
+          if (begun.size < others.length || gone.length > 0) return;
+          gone.push(how === 'killed' ? killAll(first) : first.stop());
         }),
       ),
     );
-    expect(isGone).toBe(true);
+    await Promise.all(gone);
+    const moved = /"moved":(\d+)/.exec(first.output())?.[1] ?? 0;
+    expect(how === 'killed' ? numResumed : Number(moved)).toBeGreaterThan(1);
     for (const [index, { text, ids }] of told.entries()) {
       expect(text).toBe(undisturbed[index]?.text);
       expect(ids).toHaveLength(1);
@@ -255,6 +261,35 @@ describe.each(['killed', 'stopped'] as const)('a replica that is %s under all AP
     for (const { text } of told.slice(2)) expect(JSON.parse(text)).toHaveLength(NUM_NUMBERS);
   });
 });
+
+describe.skipIf(!hasRedis)('a replica that finds others in Redis', () => {
+  it('hands over to them, a stream and a request that comes late', async () => {
+    const redis = await RedisServer.start();
+    try {
+      const flags = ['--redis', redis.url, '--handover-to', 'redis', '--log-level', 'info'];
+      const [first, second] = [await startReplica(...flags), await startReplica(...flags)];
+      const story = { path: '/v1/chat/completions', body: stories[0] };
+      const undisturbed = await read(balanced(second), story);
+      let stopped: Promise<unknown> | undefined;
+      let late: Promise<{ text: string }> | undefined;
+      const told = await read(balanced(first), story, () => {
+        stopped ??= first.stop();
+        // Its port is open as long as the stream is passed on.
+        late ??= isLeaving(first).then(() => read(balanced(first), story));
+      });
+      expect(told.text).toBe(undisturbed.text);
+      expect((await late)?.text).toBe(undisturbed.text);
+      await stopped;
+      expect(first.output()).toContain('"moved":1,"kept":0,"forwarded":1,"refused":0');
+    } finally {
+      await redis.kill();
+    }
+  });
+});
+
+async function isLeaving({ url }: ServerProcess): Promise<void> {
+  while ((await fetch(`${url}/ready`)).status !== 503) await sleep(5);
+}
 
 async function askWhole(client: OpenAI, story: (typeof stories)[number]): Promise<string> {
   const { choices } = await client.chat.completions.create({ model: 'summit', ...story });

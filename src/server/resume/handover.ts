@@ -44,6 +44,8 @@ export class Handover {
   readonly #options: HandoverOptions;
   readonly #listeners = new Set<() => void>();
   readonly #counts = { moved: 0, kept: 0, forwarded: 0, refused: 0 };
+  /** Ends of answers that have moved. */
+  readonly #passing = new Set<Promise<void>>();
   #hasBegun = false;
   #numSent = 0;
   #replicas: Promise<readonly URL[]> = Promise.resolve([]);
@@ -97,7 +99,21 @@ export class Handover {
   async move(request: MovingRequest): Promise<IncomingMessage | null> {
     const rest = await this.#send(request, (status) => status === 200);
     this.#counts[rest ? 'moved' : 'kept']++;
+    if (rest) this.#watch(rest);
     return rest;
+  }
+
+  /** Resolves when what was handed over has been passed on to its end. */
+  async onPassedOn(): Promise<void> {
+    while (this.#passing.size > 0) await Promise.all(this.#passing);
+  }
+
+  #watch(rest: IncomingMessage): void {
+    const ended = new Promise<void>((resolve) => {
+      rest.once('close', resolve);
+    });
+    this.#passing.add(ended);
+    void ended.then(() => this.#passing.delete(ended));
   }
 
   /** Has another replica answer a request. @returns its answer; null when none takes it */

@@ -105,4 +105,28 @@ export const attacks: readonly Attack[] = [
       return breaches;
     },
   },
+  {
+    name: "an answer's token at other APIs, and numbers of events that there are not",
+    flags: RESUMABLE,
+    async run({ attacker }) {
+      const breaches: string[] = [];
+      const token = await begin(attacker);
+      const messages = [{ role: 'user', content: 'Hi' }];
+      const others = [
+        ['/v1/chat/completions', { messages }],
+        ['/v1/messages', { messages, max_tokens: 9 }],
+        ['/v1/responses', { input: 'Hi' }],
+      ] as const;
+      for (const [path, fields] of others) {
+        const resume = { token, counts: [1] };
+        const { status } = await attacker.send(path, { body: { ...fields, resume } });
+        if (status !== 400) breaches.push(`${path}: ${status}`);
+      }
+      for (const events of [-1, 2 ** 60, 1.5, '1', []]) {
+        const { status } = await goOn(attacker, { token, counts: [1], events });
+        if (status !== 400) breaches.push(`${JSON.stringify(events)} events: ${status}`);
+      }
+      return breaches;
+    },
+  },
 ];

@@ -218,6 +218,19 @@ describe('over a WebSocket, when its server shuts down', () => {
     socket.terminate();
   });
 
+  test('is told to its end before the server says so', async () => {
+    const other = await server({ resumeKey, script, engine: { delayMs: 20 } });
+    const { target, handover, leave } = await leaving([other.url], slow);
+    const running = post(target, '/v1/completions', { prompt: 'Hi', max_tokens: 60, stream: true });
+    await until(() => target.engine.stats.numSteps > 10);
+    leave();
+    await until(() => other.engine.running === 1 && target.engine.running === 0);
+    const states: number[] = [];
+    await handover.onPassedOn().then(() => states.push(other.engine.running));
+    expect(states).toEqual([0]);
+    expect(textIn((await streamOf(await running)).events).text).toBe(wholeText(seedOf(target)));
+  });
+
   test('whose client leaves ends there as well', async () => {
     const other = await server({ resumeKey, script, engine: { delayMs: 20 } });
     const { target, leave } = await leaving([other.url], slow);
