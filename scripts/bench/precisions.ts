@@ -1,17 +1,17 @@
 /**
  * What each precision costs and gives: speed, memory and file size on the SmolLM2-135M shape
  * (random weights) with one stream and a full batch, accuracy on summit and its test data; then
- * int8 compared with int8-static, whose activations have constant scales, and with the 8-bit operator
- * with one activation scale for the whole batch (W8A8 per tensor), which makes a row's result depend on
- * its neighbours; and int8 with int8-static by our own kernels.
+ * int8 compared with int8-static, whose activations have constant scales, by our own kernels and by ONNX
+ * Runtime's, and with the 8-bit operator that has one activation scale for the whole batch (W8A8 per
+ * tensor), which makes a row's result depend on its neighbours.
  *
  *   npx tsx scripts/bench/precisions.ts [--rows 16] [--precisions fp32,fp16,int8,int8-static,int4]
- *     [--steps 20] [--threads 2] [--cpu-time] [--json]
+ *     [--steps 20] [--compare own] [--threads 2] [--cpu-time] [--json]
  *
- * Every precision is measured in a process of its own; none with `--precisions none`. The last
- * comparisons run in this one, in turns. With --cpu-time the least CPU time of these is taken instead of
- * the median of what a clock says, for machines that others use; give it --threads 1, since threads that
- * wait spin.
+ * Every precision is measured in a process of its own; none with `--precisions none`. The comparisons,
+ * or those whose title has what --compare says, run in this one, in turns. With --cpu-time the least CPU
+ * time of these is taken instead of the median of what a clock says, for machines that others use; give
+ * it --threads 1, since threads that wait spin.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -32,12 +32,7 @@ import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import type { ModelSource } from '../../src/model/build/model-source.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
-import {
-  type BuiltModel,
-  type KernelSet,
-  PRECISIONS,
-  type Precision,
-} from '../../src/model/build/manifest.ts';
+import { type BuiltModel, PRECISIONS, type Precision } from '../../src/model/build/manifest.ts';
 import { layerMatrices } from '../../src/model/graph/layer-matrices.ts';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
@@ -77,6 +72,7 @@ const { values } = parseArgs({
     rows: { type: 'string', default: '16' },
     precisions: { type: 'string', default: PRECISIONS.join(',') },
     steps: { type: 'string', default: '20' },
+    compare: { type: 'string', default: '' },
     threads: { type: 'string', default: String(availableParallelism()) },
     'cpu-time': { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -163,51 +159,39 @@ async function compareAll(models: readonly BuiltModel[]): Promise<Speeds[]> {
   return speeds;
 }
 
-/** What each variant is called, int8 first, and its speeds with one set of kernels. */
-interface Comparison {
-  readonly kernels: KernelSet;
-  readonly variants: readonly string[];
-  readonly speeds: readonly Speeds[];
+/** What int8 is compared with, and by whose kernels. */
+const COMPARISONS = {
+  'int8-static, our own kernels': async () => {
+    const native = { kvCacheDtype: 'float16' } as const;
+    return compareWithInt8(await build(SMOLLM2, 'int8-static', native), native);
+  },
+  "int8-static, ONNX Runtime's": async () => compareWithInt8(await build(SMOLLM2, 'int8-static')),
+  "per tensor, ONNX Runtime's": async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'chairlift-per-tensor-'));
+    try {
+      return await compareWithInt8(await writePerTensorModel(await build(SMOLLM2, 'fp32'), folder));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  },
+} as const;
+
+async function compareWithInt8(
+  model: BuiltModel,
+  nativeKernels?: BuildOptions['nativeKernels'],
+): Promise<Speeds[]> {
+  return compareAll([await build(SMOLLM2, 'int8', nativeKernels), model]);
 }
 
-/** With ONNX Runtime's kernels, and with its operator that has one scale for the whole batch. */
-async function compareOnnxRuntime(): Promise<Comparison> {
-  const folder = await mkdtemp(join(tmpdir(), 'chairlift-per-tensor-'));
-  try {
-    const models = [
-      await build(SMOLLM2, 'int8'),
-      await build(SMOLLM2, 'int8-static'),
-      await writePerTensorModel(await build(SMOLLM2, 'fp32'), folder),
-    ];
-    const variants = ['int8', 'int8-static', 'per tensor'];
-    return { kernels: 'onnxruntime', variants, speeds: await compareAll(models) };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
-async function compareNative(): Promise<Comparison> {
-  const native = { kvCacheDtype: 'float16' } as const;
-  const models = [
-    await build(SMOLLM2, 'int8', native),
-    await build(SMOLLM2, 'int8-static', native),
-  ];
-  const variants = ['int8', 'int8-static'];
-  return { kernels: 'native', variants, speeds: await compareAll(models) };
-}
-
-function printComparison({ kernels, variants, speeds }: Comparison): void {
-  console.log(`\n${kernels} kernels\n`);
+function printComparison(what: string, speeds: readonly Speeds[]): void {
+  console.log(`\n${what}\n`);
   printTable(
-    [
-      '',
-      ...variants.map((name) => `${name} ms`),
-      ...variants.slice(1).map((name) => `${name} / int8, speed`),
-    ],
-    speeds.map(({ what, ms: [int8 = NaN, ...others] }) => [
-      what,
-      ...[int8, ...others].map((each) => each.toFixed(1)),
-      ...others.map((each) => `${(int8 / each).toFixed(2)}x`),
+    ['', 'int8 ms', 'other ms', 'other over int8, speed'],
+    speeds.map(({ what: work, ms: [int8 = NaN, other = NaN] }) => [
+      work,
+      int8.toFixed(1),
+      other.toFixed(1),
+      `${(int8 / other).toFixed(2)}x`,
     ]),
   );
 }
@@ -232,7 +216,10 @@ for (const precision of precisions) {
   const small = await build({ kind: 'folder', path: SUMMIT }, precision);
   accuracy.push(await evaluateModel(small, questions, text, limits, () => {}));
 }
-const ratios = [await compareOnnxRuntime(), await compareNative()];
+const ratios: { what: string; speeds: Speeds[] }[] = [];
+for (const [what, run] of Object.entries(COMPARISONS)) {
+  if (what.includes(values.compare)) ratios.push({ what, speeds: await run() });
+}
 
 if (values.json) {
   console.log(JSON.stringify({ machine: machineShape(), threads, speed, accuracy, ratios }));
@@ -241,5 +228,5 @@ if (values.json) {
   if (precisions.length > 0) {
     console.log(`${reportTable(speed)}\n\nsummit\n\n${reportTable(accuracy)}\n`);
   }
-  for (const comparison of ratios) printComparison(comparison);
+  for (const { what, speeds } of ratios) printComparison(what, speeds);
 }
