@@ -23,22 +23,23 @@ static void turn(const Attention &a, const float *x, const float *norm, float fa
   }
 }
 
-// Turns heads that lie side by side, each into `store`.
-template <class Store>
-static inline void turnHeads(const Attention &a, const float *x, size_t heads, const float *norm,
-                             size_t position, Store store) {
+// Turns some of `heads` heads that lie side by side; `to` says where each goes, `then` takes it from there.
+template <class To, class Then>
+static inline void turnHeads(const Attention &a, const float *x, size_t heads, size_t firstHead,
+                             size_t endHead, const float *norm, size_t position, To to, Then then) {
   const bool together = norm && a.normsAllHeads;
   const float ofAll = together ? normFactor(x, heads * a.headDim, a.epsilon) : 1.0f;
-  for (size_t head = 0; head < heads; head++) {
+  for (size_t head = firstHead; head < endHead; head++) {
     const float *of = x + head * a.headDim;
     const float factor = norm && !together ? normFactor(of, a.headDim, a.epsilon) : ofAll;
-    store(head, of, together ? norm + head * a.headDim : norm, factor, position);
+    turn(a, of, together ? norm + head * a.headDim : norm, factor, position, to(head));
+    then(head);
   }
 }
 
-void append(const Attention &a, size_t groupIndex, size_t firstToken, size_t endToken) {
-  const AttentionGroup &group = a.groups[groupIndex];
-  const size_t headDim = a.headDim;
+void append(const Attention &a, const AttentionGroup &group, size_t firstToken, size_t endToken,
+            size_t firstHead, size_t endHead) {
+  const size_t headDim = a.headDim, perHead = a.queriesPerHead();
   // A head with zeros after it, up to its width in the cache.
   float padded[kMaxHeadDim] = {};
   for (size_t token = firstToken; token < endToken; token++) {
@@ -48,16 +49,15 @@ void append(const Attention &a, size_t groupIndex, size_t firstToken, size_t end
     const float *query = a.qkv + at * a.width();
     const float *key = query + a.heads * headDim;
     const float *value = key + a.kvHeads * headDim;
-    turnHeads(a, query, a.heads, a.queryNorm, position,
-              [&](size_t head, const float *x, const float *norm, float factor, size_t) {
-                turn(a, x, norm, factor, position, a.queries + (at * a.heads + head) * headDim);
-              });
-    turnHeads(a, key, a.kvHeads, a.keyNorm, position,
-              [&](size_t head, const float *x, const float *norm, float factor, size_t) {
-                turn(a, x, norm, factor, position, padded);
-                storePosition(a, tilesOf(a, group, group.keys, row, head), position, true, padded);
-              });
-    for (size_t head = 0; head < a.kvHeads; head++) {
+    turnHeads(
+        a, query, a.heads, firstHead * perHead, endHead * perHead, a.queryNorm, position,
+        [&](size_t head) { return a.queries + (at * a.heads + head) * headDim; }, [](size_t) {});
+    turnHeads(
+        a, key, a.kvHeads, firstHead, endHead, a.keyNorm, position, [&](size_t) { return padded; },
+        [&](size_t head) {
+          storePosition(a, tilesOf(a, group, group.keys, row, head), position, true, padded);
+        });
+    for (size_t head = firstHead; head < endHead; head++) {
       memcpy(padded, value + head * headDim, headDim * sizeof(float));
       storePosition(a, tilesOf(a, group, group.values, row, head), position, false, padded);
     }

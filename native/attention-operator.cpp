@@ -157,19 +157,25 @@ struct GroupTasks {
 static void computeGroup(Call &call, const Kernels &kernels, const Attention &attention, size_t index) {
   const AttentionGroup &group = attention.groups[index];
   const size_t tokens = group.batch * group.tokens;
-  const size_t perAppend = divideUp(kAppendValues, attention.width());
-  call.parallel(divideUp(tokens, perAppend), [&](size_t task) {
-    const size_t first = task * perAppend, end = first + perAppend;
-    kernels.append(attention, index, first, end < tokens ? end : tokens);
-  });
   const GroupTasks tasks(attention, group);
   float *partials = tasks.parts > 1 ? attention.partials : nullptr;
+  // A row's single token is appended by the tasks that attend, each for its head.
+  const bool appendsFirst = group.tokens > 1 || tasks.parts > 1;
+  const size_t perAppend = divideUp(kAppendValues, attention.width());
+  call.parallel(appendsFirst ? divideUp(tokens, perAppend) : 0, [&](size_t task) {
+    const size_t first = task * perAppend, end = first + perAppend;
+    kernels.append(attention, group, first, end < tokens ? end : tokens, 0, attention.kvHeads);
+  });
   // Neighbours go to the same thread: while it computes one it asks for the next one's memory.
   const size_t count = tasks.count * tasks.parts, together = divideUp(count, kManyTasks);
   call.parallel(divideUp(count, together), [&](size_t several) {
     const size_t end = (several + 1) * together;
     for (size_t i = several * together; i < end && i < count; i++) {
-      kernels.attend(attention, tasks.task(attention, group, i / tasks.parts, i % tasks.parts, partials));
+      const AttentionTask task = tasks.task(attention, group, i / tasks.parts, i % tasks.parts, partials);
+      if (!appendsFirst) {
+        kernels.append(attention, group, task.row, task.row + 1, task.kvHead, task.kvHead + 1);
+      }
+      kernels.attend(attention, task);
     }
   });
   if (!partials) return;

@@ -22,9 +22,8 @@ struct Query {
   float most, weight;
 };
 
-// Scores of Q queries with the positions of V tiles. If few queries leave time for it, what lies `ahead`
-// is asked for meanwhile.
-template <CacheType T, size_t Q, size_t V, bool IsFew>
+// Scores of Q queries with the positions of V tiles. What lies `ahead` is asked for meanwhile.
+template <CacheType T, size_t Q, size_t V>
 static inline void scoreTile(const Attention &a, const Query *queries, const uint8_t *tiles, size_t ahead,
                              float *scores) {
   const size_t stride = tileBytes(a), step = kTile * elementBytes<T>();
@@ -32,13 +31,15 @@ static inline void scoreTile(const Attention &a, const Query *queries, const uin
   for (size_t q = 0; q < Q; q++) {
     for (size_t v = 0; v < V; v++) sums[q][v] = zeros();
   }
-  const uint8_t *keys = tiles;
+  const uint8_t *keys = tiles, *next = tiles + ahead;
   for (size_t dimension = 0; dimension < a.headDim; dimension++, keys += step) {
     F16 key[V];
     for (size_t v = 0; v < V; v++) {
       key[v] = loadCached<T>(keys + v * stride);
-      if (IsFew) prefetch(keys + v * stride + ahead);
     }
+    // In the order in which they lie there.
+    for (size_t i = 0; i < V * step; i += 64) prefetch(next + i);
+    next += V * step;
     for (size_t q = 0; q < Q; q++) {
       const F16 query = splat(queries[q].values[dimension]);
       for (size_t v = 0; v < V; v++) sums[q][v] = fma(query, key[v], sums[q][v]);
@@ -53,52 +54,68 @@ static inline void scoreTile(const Attention &a, const Query *queries, const uin
   }
 }
 
-// What is left of the queries, in ever smaller tiles, like rows of a product.
-template <CacheType T, size_t Q, bool IsFew>
+// A few tiles at a time, which share what is read of queries; then those that are left.
+template <CacheType T, size_t Q>
+static inline void scoreRow(const Attention &a, const Query *queries, const uint8_t *tiles, size_t numTiles,
+                            size_t ahead, float *scores) {
+  size_t tile = 0;
+  for (; tile + kTiles <= numTiles; tile += kTiles) {
+    scoreTile<T, Q, kTiles>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
+  }
+  for (; Q > 1 && Q == kQueries && tile + kTiles / 2 <= numTiles; tile += kTiles / 2) {
+    scoreTile<T, Q, kTiles / 2>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
+  }
+  for (; tile < numTiles; tile++) {
+    scoreTile<T, Q, 1>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
+  }
+}
+
+// What is left of the queries is together, too: there are three where three heads share one of the cache.
+template <CacheType T, size_t Q>
 static inline void scoreAll(const Attention &a, const Query *queries, size_t count, const uint8_t *tiles,
                             size_t numTiles, size_t ahead, float *scores) {
   for (; count >= Q; count -= Q, queries += Q, scores += Q * kContextBlock) {
-    size_t tile = 0;
-    for (; tile + kTiles <= numTiles; tile += kTiles) {
-      scoreTile<T, Q, kTiles, IsFew>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
-    }
-    for (; tile < numTiles; tile++) {
-      scoreTile<T, Q, 1, IsFew>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
-    }
+    scoreRow<T, Q>(a, queries, tiles, numTiles, ahead, scores);
   }
-  if constexpr (Q > 1) scoreAll<T, Q / 2, IsFew>(a, queries, count, tiles, numTiles, ahead, scores);
+  if constexpr (Q > 1) scoreAll<T, Q - 1>(a, queries, count, tiles, numTiles, ahead, scores);
 }
 
 // Turns a block's scores into weights. Returns their sum, and the largest score.
 static inline float weigh(const Attention &a, float *scores, size_t first, size_t end, float *most) {
-  F16 top = splat(kLowest);
-  for (size_t at = first / kLanes * kLanes; at < end; at += kLanes) {
-    F16 score = load(scores + at);
-    if (a.softcap > 0) {
-      const F16 cap = splat(a.softcap);
-      score = mul(cap, hyperbolicTangent(divide(score, cap)));
+  const size_t start = first / kLanes * kLanes;
+  // Most vectors have no other positions.
+  const auto seen = [&](size_t at, F16 x, float otherwise) {
+    if (first <= at && at + kLanes <= end) return x;
+    return within(x, first > at ? first - at : 0, end - at, splat(otherwise));
+  };
+  if (a.softcap > 0) {
+    const F16 cap = splat(a.softcap);
+    for (size_t at = start; at < end; at += kLanes) {
+      store(scores + at, mul(cap, hyperbolicTangent(divide(load(scores + at), cap))));
     }
-    score = within(score, first > at ? first - at : 0, end - at, splat(kLowest));
-    store(scores + at, score);
-    top = larger(score, top);
   }
+  F16 top = splat(kLowest);
+  for (size_t at = start; at < end; at += kLanes) top = larger(seen(at, load(scores + at), kLowest), top);
   *most = largest(top);
   const F16 subtrahend = splat(*most);
   F16 total = zeros();
-  for (size_t at = first / kLanes * kLanes; at < end; at += kLanes) {
-    const F16 weight = within(exponential(sub(load(scores + at), subtrahend)),
-                              first > at ? first - at : 0, end - at, zeros());
+  for (size_t at = start; at < end; at += kLanes) {
+    const F16 weight = seen(at, exponential(sub(load(scores + at), subtrahend)), 0.0f);
     store(scores + at, weight);
     total = add(total, weight);
   }
   return sum(total);
 }
 
-// Adds V vectors of the values of positions [first, end), weighted, for Q queries.
-template <CacheType T, size_t Q, size_t V, bool IsFew>
+// Adds V vectors of the values of positions [first, end), weighted, to the results of Q queries.
+template <CacheType T, size_t Q, size_t V>
 static inline void addValues(const Attention &a, const uint8_t *tiles, size_t dimension, const float *weights,
-                             size_t first, size_t end, size_t ahead, F16 sums[Q][V]) {
+                             size_t first, size_t end, size_t ahead, float *results) {
   const size_t stride = tileBytes(a);
+  F16 sums[Q][V];
+  for (size_t q = 0; q < Q; q++) {
+    for (size_t v = 0; v < V; v++) sums[q][v] = load(results + q * a.headWidth() + dimension + v * kLanes);
+  }
   for (size_t p = first; p < end; p++) {
     const uint8_t *tile = tiles + p / kTile * stride;
     const uint8_t *position = tile + (p % kTile * a.headWidth() + dimension) * elementBytes<T>();
@@ -106,56 +123,74 @@ static inline void addValues(const Attention &a, const uint8_t *tiles, size_t di
     F16 value[V];
     for (size_t v = 0; v < V; v++) {
       value[v] = loadCached<T>(position + v * kLanes * elementBytes<T>());
-      if (IsFew) prefetch(position + v * kLanes * elementBytes<T>() + ahead);
     }
+    for (size_t i = 0; i < V * kLanes * elementBytes<T>(); i += 64) prefetch(position + i + ahead);
     for (size_t q = 0; q < Q; q++) {
       const float weight = weights[q * kContextBlock + p];
       const F16 factor = splat(T == CacheType::kInt8 ? weight * scale : weight);
       for (size_t v = 0; v < V; v++) sums[q][v] = fma(factor, value[v], sums[q][v]);
     }
   }
+  for (size_t q = 0; q < Q; q++) {
+    for (size_t v = 0; v < V; v++) store(results + q * a.headWidth() + dimension + v * kLanes, sums[q][v]);
+  }
 }
 
-// The weighted values of a block, of Q queries, V vectors at a time. Queries see different positions:
-// those that all see are computed together, the others in turn, so that what one does not see can't
-// reach it, not even a value that is not a number.
-template <CacheType T, size_t Q, size_t V, bool IsFew>
-static inline void valueTile(const Attention &a, const uint8_t *tiles, const Query *queries,
-                             const float *weights, size_t dimension, size_t ahead, float *results) {
+template <CacheType T, size_t Q>
+static inline void addAll(const Attention &a, const uint8_t *tiles, const float *weights, size_t first,
+                          size_t end, size_t ahead, float *results) {
+  if (first >= end) return;
+  size_t dimension = 0;
+  for (; dimension + 4 * kLanes <= a.headWidth(); dimension += 4 * kLanes) {
+    addValues<T, Q, 4>(a, tiles, dimension, weights, first, end, ahead, results);
+  }
+  for (; dimension < a.headWidth(); dimension += kLanes) {
+    addValues<T, Q, 1>(a, tiles, dimension, weights, first, end, ahead, results);
+  }
+}
+
+// Of one query. Not inline: copies of it would make the library larger.
+template <CacheType T>
+__attribute__((noinline)) static void addOne(const Attention &a, const uint8_t *tiles, const float *weights,
+                                             size_t first, size_t end, size_t ahead, float *results) {
+  addAll<T, 1>(a, tiles, weights, first, end, ahead, results);
+}
+
+// The weighted values of a block, of Q queries. Queries see different positions: those that all see are
+// computed together, the others in turn, so that what one does not see can't reach it, not even a value
+// that is not a number.
+template <CacheType T, size_t Q>
+static inline void valueRow(const Attention &a, const uint8_t *tiles, const Query *queries,
+                            const float *weights, size_t ahead, float *results) {
+  const size_t width = a.headWidth();
   size_t first = queries[0].first, end = queries[0].end;
   for (size_t q = 1; q < Q; q++) {
     first = queries[q].first > first ? queries[q].first : first;
     end = queries[q].end < end ? queries[q].end : end;
   }
   if (end < first) end = first;
-  F16 sums[Q][V];
-  for (size_t q = 0; q < Q; q++) {
-    F16 one[1][V];
-    for (size_t v = 0; v < V; v++) one[0][v] = zeros();
+  memset(results, 0, Q * width * sizeof(float));
+  for (size_t q = 0; q < Q && Q > 1; q++) {
     const size_t before = queries[q].end < first ? queries[q].end : first;
-    addValues<T, 1, V, false>(a, tiles, dimension, weights + q * kContextBlock, queries[q].first, before, 0,
-                              one);
-    for (size_t v = 0; v < V; v++) sums[q][v] = one[0][v];
+    addOne<T>(a, tiles, weights + q * kContextBlock, queries[q].first, before, 0, results + q * width);
   }
-  addValues<T, Q, V, IsFew>(a, tiles, dimension, weights, first, end, ahead, sums);
-  for (size_t q = 0; q < Q; q++) {
-    F16 one[1][V];
-    for (size_t v = 0; v < V; v++) one[0][v] = sums[q][v];
-    addValues<T, 1, V, false>(a, tiles, dimension, weights + q * kContextBlock, end, queries[q].end, 0, one);
-    for (size_t v = 0; v < V; v++) store(results + q * a.headWidth() + dimension + v * kLanes, one[0][v]);
+  if constexpr (Q > 1) {
+    addAll<T, Q>(a, tiles, weights, first, end, ahead, results);
+  } else {
+    addOne<T>(a, tiles, weights, first, end, ahead, results);
+  }
+  for (size_t q = 0; q < Q && Q > 1; q++) {
+    addOne<T>(a, tiles, weights + q * kContextBlock, end, queries[q].end, 0, results + q * width);
   }
 }
 
-template <CacheType T, size_t Q, bool IsFew>
-static inline void blockValues(const Attention &a, const uint8_t *values, const Query *queries,
-                               const float *weights, size_t ahead, float *results) {
-  size_t dimension = 0;
-  for (; dimension + 4 * kLanes <= a.headWidth(); dimension += 4 * kLanes) {
-    valueTile<T, Q, 4, IsFew>(a, values, queries, weights, dimension, ahead, results);
+template <CacheType T, size_t Q>
+static inline void valueAll(const Attention &a, const uint8_t *values, const Query *queries, size_t count,
+                            const float *weights, size_t ahead, float *results) {
+  for (; count >= Q; count -= Q, queries += Q, weights += Q * kContextBlock, results += Q * a.headWidth()) {
+    valueRow<T, Q>(a, values, queries, weights, ahead, results);
   }
-  for (; dimension < a.headWidth(); dimension += kLanes) {
-    valueTile<T, Q, 1, IsFew>(a, values, queries, weights, dimension, ahead, results);
-  }
+  if constexpr (Q > 1) valueAll<T, Q - 1>(a, values, queries, count, weights, ahead, results);
 }
 
 // Takes a block's result, relative to its own largest score, into what a query has seen so far. Not
@@ -172,15 +207,6 @@ __attribute__((noinline)) static void mergeBlock(float *total, float *most, floa
   }
   *weight = *weight * factors[0] + blockWeight * factors[1];
   *most = top;
-}
-
-template <CacheType T, size_t Q, bool IsFew>
-static inline void valueAll(const Attention &a, const uint8_t *values, const Query *queries, size_t count,
-                            const float *weights, size_t ahead, float *results) {
-  for (; count >= Q; count -= Q, queries += Q, weights += Q * kContextBlock, results += Q * a.headWidth()) {
-    blockValues<T, Q, IsFew>(a, values, queries, weights, ahead, results);
-  }
-  if constexpr (Q > 1) valueAll<T, Q / 2, IsFew>(a, values, queries, count, weights, ahead, results);
 }
 
 // The queries of a task with the positions of a block that each sees; those that see none are left out.
@@ -200,7 +226,7 @@ static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t bl
   return count;
 }
 
-template <CacheType T, bool IsFew>
+template <CacheType T>
 static void attendTo(const Attention &a, const AttentionTask &task) {
   const AttentionGroup &group = *task.group;
   const size_t headWidth = a.headWidth(), perHead = a.queriesPerHead();
@@ -208,7 +234,8 @@ static void attendTo(const Attention &a, const AttentionTask &task) {
   const uint8_t *values = tilesOf(a, group, group.values, task.row, task.kvHead);
   const size_t numQueries = task.numTokens * perHead;
   // The next head has the same block where it begins: likely the next task's, of this or another row.
-  const size_t ahead = group.capacity / kTile * tileBytes(a);
+  // Several tokens compute for longer than that is worth.
+  const size_t ahead = task.numTokens == 1 ? group.capacity / kTile * tileBytes(a) : 0;
   alignas(64) float scores[kMaxQueries * kContextBlock];
   alignas(64) float results[kMaxQueries * kMaxHeadDim];
   Query all[kMaxQueries], seeing[kMaxQueries];
@@ -230,12 +257,12 @@ static void attendTo(const Attention &a, const AttentionTask &task) {
       last = seeing[i].end > last ? seeing[i].end : last;
     }
     const size_t firstTile = base / kTile * tileBytes(a);
-    scoreAll<T, kQueries, IsFew>(a, seeing, count, keys + firstTile, divideUp(last, kTile), ahead, scores);
+    scoreAll<T, kQueries>(a, seeing, count, keys + firstTile, divideUp(last, kTile), ahead, scores);
     float most[kMaxQueries], weight[kMaxQueries];
     for (size_t i = 0; i < count; i++) {
       weight[i] = weigh(a, scores + i * kContextBlock, seeing[i].first, seeing[i].end, most + i);
     }
-    valueAll<T, kQueries, IsFew>(a, values + firstTile, seeing, count, scores, ahead, results);
+    valueAll<T, kQueries>(a, values + firstTile, seeing, count, scores, ahead, results);
     for (size_t i = 0; i < count; i++) {
       Query &query = all[indexes[i]];
       const float *result = results + i * headWidth;
@@ -258,16 +285,10 @@ static void attendTo(const Attention &a, const AttentionTask &task) {
   }
 }
 
-template <CacheType T>
-static inline void attendFew(const Attention &a, const AttentionTask &task) {
-  if (task.numTokens == 1) return attendTo<T, true>(a, task);
-  attendTo<T, false>(a, task);
-}
-
 void attend(const Attention &a, const AttentionTask &task) {
-  if (a.cacheType == CacheType::kFloat32) return attendFew<CacheType::kFloat32>(a, task);
-  if (a.cacheType == CacheType::kFloat16) return attendFew<CacheType::kFloat16>(a, task);
-  attendFew<CacheType::kInt8>(a, task);
+  if (a.cacheType == CacheType::kFloat32) return attendTo<CacheType::kFloat32>(a, task);
+  if (a.cacheType == CacheType::kFloat16) return attendTo<CacheType::kFloat16>(a, task);
+  attendTo<CacheType::kInt8>(a, task);
 }
 
 void merge(const Attention &a, const AttentionTask &task) {

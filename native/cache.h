@@ -44,8 +44,9 @@ static inline void scatter(Element *to, size_t stride, const Element *values, si
   for (size_t i = 0; i < count; i++) to[i * stride] = values[i];
 }
 
-// Writes a head of a position, padded: a column of its tile if it is a key, a row if it is a value.
-static void storePosition(const Attention &a, uint8_t *tiles, size_t position, bool isKey,
+// Writes a head of a position, padded: a column of its tile if it is a key, a row if it is a value. Not
+// inline: copies of it would make the library larger.
+__attribute__((noinline)) static void storePosition(const Attention &a, uint8_t *tiles, size_t position, bool isKey,
                           const float *values) {
   const size_t width = a.headWidth(), at = position % kTile;
   const size_t first = isKey ? at : at * width, stride = isKey ? kTile : 1;

@@ -1,7 +1,7 @@
 // All kernels, compiled for one instruction set: which one, the compiler's flags say.
 #include "linear8.cpp"
 
-#include "linear4.cpp"
+#include "linear-blocks.cpp"
 
 #define CHAIRLIFT_TEXT(name) #name
 #define CHAIRLIFT_NAME(name) CHAIRLIFT_TEXT(name)
@@ -12,7 +12,7 @@
 namespace chairlift {
 namespace CHAIRLIFT_OTHERS {
 void quantize(const Quantization &, size_t, size_t);
-void append(const Attention &, size_t, size_t, size_t);
+void append(const Attention &, const AttentionGroup &, size_t, size_t, size_t, size_t);
 void attend(const Attention &, const AttentionTask &);
 void merge(const Attention &, const AttentionTask &);
 int32_t best(const float *, size_t);
@@ -37,6 +37,7 @@ const Kernels table = {CHAIRLIFT_NAME(CHAIRLIFT_INSTRUCTIONS),
                        CHAIRLIFT_OTHERS::quantize,
                        linear8,
                        linear4,
+                       linearBlocks8,
                        CHAIRLIFT_OTHERS::append,
                        CHAIRLIFT_OTHERS::attend,
                        CHAIRLIFT_OTHERS::merge,

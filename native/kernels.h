@@ -19,7 +19,9 @@ namespace chairlift {
 constexpr size_t kLanes = 16;
 constexpr size_t kPair = 2 * kLanes;
 // Values of a row that share a scale, in activations and in 4-bit weights; rows are padded to a multiple.
+// Weights that are stored in blocks of 32 keep these, and have activations like them.
 constexpr size_t kBlock = 64;
+constexpr size_t kSmallBlock = 32;
 // Rows of activations that lie together.
 constexpr size_t kRowGroup = 8;
 // Longest row of a product: 255 * 127 * 65,536 is what 32 bits hold of its sum.
@@ -43,10 +45,11 @@ struct Quantized {
   float *scales;   // [groups][blocks][kRowGroup]
   int32_t *sums;   // likewise: of the values, which takes the weights' offset out of a product
   size_t padded;
+  size_t block;  // kBlock or kSmallBlock
   // Of all values, where it is not 0: then there are no scales, and a row's first sum is of all its values.
   float step;
 
-  size_t blocks() const { return padded / kBlock; }
+  size_t blocks() const { return padded / block; }
   // Four values of the row; those that come next are kStep bytes further.
   int8_t *valuesOf(size_t row) const {
     return values + row / kRowGroup * kRowGroup * padded + row % kRowGroup * 4;
@@ -65,7 +68,7 @@ struct Quantization {
   Quantized output;
 };
 
-// ---- Linear layers (linear8.cpp, linear4.cpp, epilogue.h) -------------------------------------------
+// ---- Linear layers (linear8.cpp, linear-blocks.cpp, epilogue.h) -------------------------------------
 
 enum class Activation { kNone, kSilu, kGeluTanh };
 
@@ -73,10 +76,11 @@ enum class Activation { kNone, kSilu, kGeluTanh };
 //
 // Weights lie in pairs of sixteen columns, pair by pair, each one stream of memory:
 //
-//   8 bits  [pairs][padded / 4][2][16][4]       value + 128, at least 1; scales float [pairs][32]
-//   4 bits  [pairs][padded / 64][2][8][16][4]   value + 8, two groups of four to a byte: of each block the
-//                                               groups 2 i low and 2 i + 1 high;
-//                                               scales float16 [pairs][padded / 64][32]
+//   8 bits  [pairs][padded / 4][2][16][4]   value + 128; scales float [pairs][32], or in
+//                                           blocks float16 [pairs][blocks][32]
+//   4 bits  [pairs][blocks][2][block / 8][16][4]   value + 8, two groups of four to a byte: of each block
+//                                           the groups 2 i low and 2 i + 1 high; scales float16
+//                                           [pairs][blocks][32]
 //
 // Sixteen columns by four values are the 64 bytes that one instruction of AVX-512 multiplies with four
 // activations, repeated: products of bytes without a sign and bytes with one. The offset makes weights
@@ -184,8 +188,12 @@ struct Kernels {
   void (*quantize)(const Quantization &, size_t firstRow, size_t endRow);
   void (*linear8)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
   void (*linear4)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
-  // Turns queries, and appends keys and values to the cache.
-  void (*append)(const Attention &, size_t group, size_t firstToken, size_t endToken);
+  // With 8-bit weights in blocks of 32.
+  void (*linearBlocks8)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
+  // Turns queries, and appends keys and values to the cache: of some heads of the cache, and of the
+  // queries that share these.
+  void (*append)(const Attention &, const AttentionGroup &, size_t firstToken, size_t endToken,
+                 size_t firstHead, size_t endHead);
   void (*attend)(const Attention &, const AttentionTask &);
   // Puts the partial results of tasks together.
   void (*merge)(const Attention &, const AttentionTask &);

@@ -134,32 +134,27 @@ static inline I16 dot8(I16 acc, Weights w, Four x) {
 }
 static inline I16 dot4(I16 acc, Weights w, Four x) { return dot8(acc, w, x); }
 #else
-// Sums of two products are of 16 bits here and saturate: with a sign on both sides they fit, 2 * 127 *
-// 127. The instruction wants one side without: the activations' magnitudes, their signs going to the
-// weights.
-struct Four {
-  __m256i values, magnitudes;
-};
+// Sums of two products are of 16 bits here and saturate: with a sign on both sides they fit, 2 * 128 *
+// 127. The instruction wants one side without: the weights' magnitudes, their signs going to the
+// activations, of which none is -128.
+using Four = __m256i;
 constexpr int32_t kOffset8 = 0;
 static inline Weights loadWeights(const uint8_t *p) {
   const Weights w = loadHalves(p);
   const __m256i offset = _mm256_set1_epi8(-128);
   return {_mm256_xor_si256(w.a, offset), _mm256_xor_si256(w.b, offset)};
 }
-static inline Four four(const int8_t *p) {
-  const __m256i values = fourEach(p);
-  return {values, _mm256_abs_epi8(values)};
-}
+static inline Four four(const int8_t *p) { return fourEach(p); }
 static inline __m256i addProducts(__m256i acc, __m256i withoutSign, __m256i withSign) {
   const __m256i twos = _mm256_maddubs_epi16(withoutSign, withSign);
   return _mm256_add_epi32(acc, _mm256_madd_epi16(twos, _mm256_set1_epi16(1)));
 }
 static inline I16 dot8(I16 acc, Weights w, Four x) {
-  return {addProducts(acc.a, x.magnitudes, _mm256_sign_epi8(w.a, x.values)),
-          addProducts(acc.b, x.magnitudes, _mm256_sign_epi8(w.b, x.values))};
+  return {addProducts(acc.a, _mm256_abs_epi8(w.a), _mm256_sign_epi8(x, w.a)),
+          addProducts(acc.b, _mm256_abs_epi8(w.b), _mm256_sign_epi8(x, w.b))};
 }
 static inline I16 dot4(I16 acc, Weights w, Four x) {
-  return {addProducts(acc.a, w.a, x.values), addProducts(acc.b, w.b, x.values)};
+  return {addProducts(acc.a, w.a, x), addProducts(acc.b, w.b, x)};
 }
 #endif
 

@@ -1,8 +1,10 @@
-// Linear8 and Linear4: a linear layer with all that comes before and after it, see kernels.h.
+// Linear8, Linear4 and LinearBlocks8: a linear layer with all that comes before and after it, see
+// kernels.h.
 //
-// Inputs: x float [..., in_features]; weights uint8, scales float (float16 with 4 bits), both packed;
+// Inputs: x float [..., in_features]; weights uint8, scales float (float16 in blocks), both packed;
 // optional: the norm's weights float [in_features]; bias float [pairs, 32]; residual, like the output.
-// Output: float [rows, out_features]. With 8 bits, `step` is that of x's integers (kernels.h).
+// Output: float [rows, out_features]. Linear4 has blocks of 64 or 32, as its attribute block_size says.
+// In Linear8, `step` is that of x's integers (kernels.h).
 #include <cstdlib>
 #include <new>
 
@@ -11,9 +13,12 @@
 
 namespace chairlift {
 
+// 8 bits with a scale for each column, 4 bits in blocks, 8 bits in blocks.
+enum class LinearKind { kColumns8, kBlocks4, kBlocks8 };
+
 struct LinearKernel {
   const Kernels *kernels;
-  size_t inFeatures, outFeatures;
+  size_t inFeatures, outFeatures, block;
   Activation activation;
   float epsilon;
   float step;
@@ -23,27 +28,39 @@ struct LinearKernel {
 constexpr size_t kTaskBytes = 32768;
 // Rows that a task has at most: their activations stay in the second level of the cache.
 constexpr size_t kTaskRows = 128;
-// Values of activations that are worth a task.
-constexpr size_t kTaskValues = 8192;
+// Values of activations that are worth more than one thread, and that a task has at least then.
+constexpr size_t kManyValues = 16384;
+constexpr size_t kTaskValues = 2048;
 
+template <LinearKind Kind>
 static Status *createLinear(const CustomOp *, const void *, const Info *info, void **kernel) {
   const int64_t in = attribute(info, "in_features", int64_t(0));
   const int64_t out = attribute(info, "out_features", int64_t(0));
   const int64_t activation = attribute(info, "activation", int64_t(0));
+  const int64_t block = Kind == LinearKind::kBlocks4   ? attribute(info, "block_size", int64_t(kBlock))
+                        : Kind == LinearKind::kBlocks8 ? kSmallBlock
+                                                       : kBlock;
   if (in < 1 || in > int64_t(kMaxFeatures)) return failure("in_features is not from 1 to 65536");
   if (out < 1 || out > 1 << 24) return failure("out_features is not from 1 to 2^24");
   if (activation < 0 || activation > 2) return failure("activation is not from 0 to 2");
+  if (block != kBlock && block != kSmallBlock) return failure("block_size is not 32 or 64");
   const float step = attribute(info, "step", 0.0f);
   if (!(step >= 0.0f && step <= 1e30f)) return failure("step is not from 0 to 1e30");
   void *memory = malloc(sizeof(LinearKernel));
   if (!memory) return failure("out of memory");
-  *kernel = new (memory) LinearKernel{&kernels(), size_t(in), size_t(out), Activation(activation),
-                                      attribute(info, "epsilon", 1e-6f), step};
+  *kernel = new (memory) LinearKernel{&kernels(),
+                                      size_t(in),
+                                      size_t(out),
+                                      size_t(block),
+                                      Activation(activation),
+                                      attribute(info, "epsilon", 1e-6f),
+                                      Kind == LinearKind::kColumns8 ? step : 0.0f};
   return nullptr;
 }
 
-template <bool Is4Bit>
+template <LinearKind Kind>
 static Status *computeLinear(void *of, Context *context) {
+  constexpr bool kIs4Bit = Kind == LinearKind::kBlocks4, kHasBlocks = Kind != LinearKind::kColumns8;
   const LinearKernel &kernel = *static_cast<LinearKernel *>(of);
   Call call(context);
   const Input x = call.input(0), weights = call.input(1), scales = call.input(2);
@@ -55,10 +72,10 @@ static Status *computeLinear(void *of, Context *context) {
   linear.activation = kernel.activation;
   const size_t padded = roundUp(kernel.inFeatures, kBlock), pairs = linear.pairs();
   const size_t outputBytes = rows * kernel.outFeatures * sizeof(float);
-  const size_t numScales = pairs * kPair * (Is4Bit ? padded / kBlock : 1);
+  const size_t numScales = pairs * kPair * (kHasBlocks ? padded / kernel.block : 1);
   call.check(x.bytes == rows * kernel.inFeatures * sizeof(float), "x has no whole rows");
-  call.check(weights.bytes == pairs * kPair * padded / (Is4Bit ? 2 : 1), "weights are of another size");
-  call.check(scales.bytes == numScales * (Is4Bit ? 2 : 4), "scales are of another size");
+  call.check(weights.bytes == pairs * kPair * padded / (kIs4Bit ? 2 : 1), "weights are of another size");
+  call.check(scales.bytes == numScales * (kHasBlocks ? 2 : 4), "scales are of another size");
   call.check(!norm.data || norm.bytes == kernel.inFeatures * sizeof(float), "the norm is of another size");
   call.check(!bias.data || bias.bytes == pairs * kPair * sizeof(float), "the bias is of another size");
   call.check(!residual.data || residual.bytes == outputBytes, "the residual is of another size");
@@ -68,7 +85,8 @@ static Status *computeLinear(void *of, Context *context) {
 
   Quantized &quantized = linear.input;
   quantized.padded = padded;
-  quantized.step = Is4Bit ? 0.0f : kernel.step;
+  quantized.block = kernel.block;
+  quantized.step = kernel.step;
   const size_t places = roundUp(rows, kRowGroup), numBlocks = places * quantized.blocks();
   Scratch scratch(Scratch::sizeOf<int8_t>(places * padded) + 2 * Scratch::sizeOf<float>(numBlocks));
   if (!call.check(scratch.memory != nullptr, "out of memory")) return call.status;
@@ -81,15 +99,17 @@ static Status *computeLinear(void *of, Context *context) {
   linear.residual = residual.as<float>();
 
   const Quantization quantization{x.as<float>(), kernel.inFeatures, norm.as<float>(), kernel.epsilon, quantized};
-  const size_t perTask = divideUp(kTaskValues, padded);
+  const size_t perTask = rows * padded < kManyValues ? rows : divideUp(kTaskValues, padded);
   call.parallel(divideUp(rows, perTask), [&](size_t task) {
     const size_t first = task * perTask, end = first + perTask;
     kernel.kernels->quantize(quantization, first, end < rows ? end : rows);
   });
 
-  const size_t pairBytes = padded * kPair / (Is4Bit ? 2 : 1);
+  const size_t pairBytes = padded * kPair / (kIs4Bit ? 2 : 1);
   const size_t pairsPerTask = divideUp(kTaskBytes, pairBytes), pairTasks = divideUp(pairs, pairsPerTask);
-  const auto multiply = Is4Bit ? kernel.kernels->linear4 : kernel.kernels->linear8;
+  const auto multiply = kIs4Bit      ? kernel.kernels->linear4
+                        : kHasBlocks ? kernel.kernels->linearBlocks8
+                                     : kernel.kernels->linear8;
   // Neighbouring tasks share their rows: one after the other reads on in the weights.
   call.parallel(divideUp(rows, kTaskRows) * pairTasks, [&](size_t task) {
     const size_t row = task / pairTasks * kTaskRows, endRow = row + kTaskRows;
@@ -101,15 +121,19 @@ static Status *computeLinear(void *of, Context *context) {
 
 static void destroyLinear(void *kernel) { free(kernel); }
 
-template <bool Is4Bit>
+template <LinearKind Kind>
 static constexpr CustomOp linearOperator() {
   CustomOp op{};
   op.version = kApiVersion;
-  op.getName = [](const CustomOp *) { return Is4Bit ? "Linear4" : "Linear8"; };
+  op.getName = [](const CustomOp *) {
+    return Kind == LinearKind::kBlocks4   ? "Linear4"
+           : Kind == LinearKind::kBlocks8 ? "LinearBlocks8"
+                                          : "Linear8";
+  };
   op.getProvider = [](const CustomOp *) { return "CPUExecutionProvider"; };
   op.getInputCount = [](const CustomOp *) { return size_t(6); };
   op.getInputType = [](const CustomOp *, size_t i) {
-    return int(i == 1 ? kUint8 : i == 2 && Is4Bit ? kHalf : kFloat);
+    return int(i == 1 ? kUint8 : i == 2 && Kind != LinearKind::kColumns8 ? kHalf : kFloat);
   };
   op.getInputCharacteristic = [](const CustomOp *, size_t i) { return int(i < 3 ? kRequired : kOptional); };
   op.getOutputCount = [](const CustomOp *) { return size_t(1); };
@@ -120,13 +144,14 @@ static constexpr CustomOp linearOperator() {
   op.getVariadicInputHomogeneity = op.getVariadicOutputHomogeneity = [](const CustomOp *) { return 1; };
   op.getStartVersion = [](const CustomOp *) { return 1; };
   op.getEndVersion = [](const CustomOp *) { return 1; };
-  op.createKernelV2 = createLinear;
-  op.computeV2 = computeLinear<Is4Bit>;
+  op.createKernelV2 = createLinear<Kind>;
+  op.computeV2 = computeLinear<Kind>;
   op.destroy = destroyLinear;
   return op;
 }
 
-const CustomOp kLinear8 = linearOperator<false>();
-const CustomOp kLinear4 = linearOperator<true>();
+const CustomOp kLinear8 = linearOperator<LinearKind::kColumns8>();
+const CustomOp kLinear4 = linearOperator<LinearKind::kBlocks4>();
+const CustomOp kLinearBlocks8 = linearOperator<LinearKind::kBlocks8>();
 
 }  // namespace chairlift

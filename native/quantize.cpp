@@ -37,73 +37,77 @@ static inline float normFactor(const float *row, size_t features, float epsilon)
   return 1.0f / __builtin_sqrtf(sum(squares) / float(features) + epsilon);
 }
 
-// A block of a row from `column` on, times the norm's weights; zeros after the row's end.
-static inline F16 weighted(const Quantization &q, const float *row, size_t column) {
-  if (column >= q.features) return zeros();
-  const size_t count = q.features - column;
-  const F16 x = loadSome(row + column, count);
-  return q.norm ? mul(x, loadSome(q.norm + column, count)) : x;
-}
+// How a row becomes integers: each block by its own scale, or all by one step.
+enum class Scaling { kBlock, kStep };
 
-constexpr size_t kVectors = kBlock / kLanes;
-
-// Stores a block of values times `inverse`. Returns the sum in lanes.
-static inline I16 storeBlock(const F16 (&x)[kVectors], F16 inverse, int8_t *values) {
-  I16 total = splatInt(0);
-  alignas(64) int8_t bytes[kBlock];
+// A block of a row, from `x` on, times the norm's weights if there are any. Returns the sum of its integers in lanes.
+template <size_t Block, Scaling S>
+static inline I16 quantizeBlock(const float *x, const float *norm, float factor, int8_t *values, float *scale) {
+  constexpr size_t kVectors = Block / kLanes;
+  F16 all[kVectors];
+  I16 most = splatInt(0);
   for (size_t v = 0; v < kVectors; v++) {
-    const I16 integers = toBytes(x[v], inverse);
+    all[v] = load(x + v * kLanes);
+    if (norm) all[v] = mul(all[v], load(norm + v * kLanes));
+    if constexpr (S == Scaling::kBlock) most = largerMagnitude(most, all[v]);
+  }
+  F16 inverse = splat(factor);
+  if constexpr (S == Scaling::kBlock) {
+    const ByteScale of = byteScale(most);
+    // The scale takes the norm's factor: it need not be multiplied into every value.
+    *scale = of.scale * factor;
+    inverse = splat(of.inverse);
+  }
+  I16 total = splatInt(0);
+  alignas(64) int8_t bytes[Block];
+  for (size_t v = 0; v < kVectors; v++) {
+    const I16 integers = toBytes(all[v], inverse);
     storeBytes(bytes + v * kLanes, integers);
     total = addInt(total, integers);
   }
-  for (size_t i = 0; i < kBlock; i += 4, values += Quantized::kStep) memcpy(values, bytes + i, 4);
+  for (size_t i = 0; i < Block; i += 4, values += Quantized::kStep) memcpy(values, bytes + i, 4);
   return total;
 }
 
-// The scale takes the norm's factor: it need not be multiplied into every value.
-static inline void quantizeBlock(const Quantization &q, const float *row, size_t first, float factor,
-                                 int8_t *values, float *scale, int32_t *sumOfValues) {
-  F16 x[kVectors];
-  I16 most = splatInt(0);
-  for (size_t v = 0; v < kVectors; v++) {
-    x[v] = weighted(q, row, first + v * kLanes);
-    most = largerMagnitude(most, x[v]);
-  }
-  const ByteScale of = byteScale(most);
-  *scale = of.scale * factor;
-  *sumOfValues = sumInt(storeBlock(x, splat(of.inverse), values));
-}
-
-// A whole row by the same step. Returns its sum.
-static inline int32_t quantizeRow(const Quantization &q, const float *row, float factor, int8_t *values) {
-  const F16 inverse = splat(factor / q.output.step);
-  I16 total = splatInt(0);
-  for (size_t first = 0; first < q.output.padded; first += kBlock) {
-    F16 x[kVectors];
-    for (size_t v = 0; v < kVectors; v++) x[v] = weighted(q, row, first + v * kLanes);
-    total = addInt(total, storeBlock(x, inverse, values));
-    values += kBlock / 4 * Quantized::kStep;
-  }
-  return sumInt(total);
-}
-
-void quantize(const Quantization &q, size_t firstRow, size_t endRow) {
+template <size_t Block, Scaling S>
+static inline void quantizeRow(const Quantization &q, size_t row) {
   const Quantized &out = q.output;
-  for (size_t row = firstRow; row < endRow; row++) {
-    const float *x = q.input + row * q.features;
-    const float factor = q.norm ? normFactor(x, q.features, q.epsilon) : 1.0f;
-    int8_t *values = out.valuesOf(row);
-    size_t at = out.scaleOf(row);
-    if (out.step != 0.0f) {
-      out.sums[at] = quantizeRow(q, x, factor, values);
-      continue;
-    }
-    for (size_t first = 0; first < out.padded; first += kBlock) {
-      quantizeBlock(q, x, first, factor, values, out.scales + at, out.sums + at);
-      values += kBlock / 4 * Quantized::kStep;
+  const float *x = q.input + row * q.features;
+  float factor = q.norm ? normFactor(x, q.features, q.epsilon) : 1.0f;
+  if (S == Scaling::kStep) factor = factor / out.step;
+  // What is left after the last whole block, with zeros after it.
+  const size_t whole = q.features / Block * Block, bytes = (q.features - whole) * sizeof(float);
+  float rest[kBlock] = {}, restOfNorm[kBlock] = {};
+  memcpy(rest, x + whole, bytes);
+  if (q.norm) memcpy(restOfNorm, q.norm + whole, bytes);
+  int8_t *values = out.valuesOf(row);
+  size_t at = out.scaleOf(row);
+  I16 ofRow = splatInt(0);
+  for (size_t first = 0; first < out.padded; first += Block) {
+    const bool isWhole = first < whole;
+    const float *block = isWhole ? x + first : rest + (first - whole);
+    const float *norm = isWhole ? q.norm + (q.norm ? first : 0) : restOfNorm + (first - whole);
+    const I16 total = quantizeBlock<Block, S>(block, q.norm ? norm : nullptr, factor, values, out.scales + at);
+    values += Block / 4 * Quantized::kStep;
+    if constexpr (S == Scaling::kStep) {
+      ofRow = addInt(ofRow, total);
+    } else {
+      out.sums[at] = sumInt(total);
       at += kRowGroup;
     }
   }
+  if (S == Scaling::kStep) out.sums[at] = sumInt(ofRow);
+}
+
+template <size_t Block, Scaling S>
+static void quantizeRows(const Quantization &q, size_t firstRow, size_t endRow) {
+  for (size_t row = firstRow; row < endRow; row++) quantizeRow<Block, S>(q, row);
+}
+
+void quantize(const Quantization &q, size_t firstRow, size_t endRow) {
+  if (q.output.step != 0.0f) return quantizeRows<kBlock, Scaling::kStep>(q, firstRow, endRow);
+  if (q.output.block == kBlock) return quantizeRows<kBlock, Scaling::kBlock>(q, firstRow, endRow);
+  quantizeRows<kSmallBlock, Scaling::kBlock>(q, firstRow, endRow);
 }
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS

@@ -126,6 +126,6 @@ struct Scratch {
 };
 
 // Operators of linear-operator.cpp, attention-operator.cpp and best-operator.cpp.
-extern const CustomOp kLinear8, kLinear4, kAttention, kAttentionFloat16, kAttentionInt8, kBest;
+extern const CustomOp kLinear8, kLinear4, kLinearBlocks8, kAttention, kAttentionFloat16, kAttentionInt8, kBest;
 
 }  // namespace chairlift

@@ -182,7 +182,7 @@ static void addAttribute(FakeInfo &info, const char *name, int64_t value, float 
   info.floats[info.count++] = asFloat;
 }
 
-static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit) {
+static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit, bool hasBlocks) {
   const size_t sizes[] = {1, 3, 16, 63, 64, 65, 100, 128, 200, 300};
   const size_t rows = maybe(6) ? 120 + below(20) : 1 + below(20), in = sizes[below(10)], out = 1 + below(100);
   const size_t activation = below(3), padded = roundUp(in, kBlock);
@@ -192,12 +192,11 @@ static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit) {
   addAttribute(info, "activation", int64_t(activation));
   addAttribute(info, "epsilon", 0, 1e-5f);
   addAttribute(info, "step", 0, maybe(3) ? 0.02f : 0.0f);
+  const size_t block = is4Bit && maybe(2) ? kBlock : kSmallBlock;
+  if (is4Bit) addAttribute(info, "block_size", int64_t(block));
   addFloats(context, rows * in, maybe(10) ? 1e-20f : 3.0f);
   addInput(context, pairs * kPair * padded / (is4Bit ? 2 : 1));
-  Buffer &weights = context.inputs[context.numInputs - 1];
-  // Weights of 8 bits are from -127 to 127.
-  for (size_t i = 0; i < weights.bytes && !is4Bit; i++) weights.data[i] |= 1;
-  if (is4Bit) addHalves(context, pairs * kPair * padded / kBlock);
+  if (hasBlocks) addHalves(context, pairs * kPair * padded / block);
   else addFloats(context, pairs * kPair, 0.01f);
   addFloats(context, in, 2.0f, maybe(2));
   addFloats(context, pairs * kPair, 1.0f, maybe(2));
@@ -308,8 +307,8 @@ static bool compute(uint64_t seed, const char *instructions, uint64_t *result) {
   const size_t which = below(numOperators);
   FakeInfo info;
   FakeContext context;
-  if (which < 2) makeLinear(info, context, which == 1);
-  else if (which < 5) makeAttention(info, context, which == 2 ? 4 : which == 3 ? 2 : 1);
+  if (which < 3) makeLinear(info, context, which == 1, which > 0);
+  else if (which < 6) makeAttention(info, context, which == 3 ? 4 : which == 4 ? 2 : 1);
   else makeBest(info, context);
   const CustomOp *op = operators[which];
   void *kernel = nullptr;
@@ -339,7 +338,7 @@ int main(int argc, char **argv) {
   isFuzzing = strcmp(argv[1], "fuzz") == 0;
   const uint64_t cases = strtoull(argv[2], nullptr, 10);
   const ApiBase base = {makeApi, nullptr};
-  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 6) return 2;
+  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 7) return 2;
   const char *const all[] = {"scalar", "avx2", "avxvnni", "avx512", "neon"};
   uint64_t total = 0, refused = 0;
   for (uint64_t seed = 1; seed <= cases; seed++) {

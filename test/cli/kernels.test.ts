@@ -61,12 +61,12 @@ describe('--kernels', () => {
   });
 
   it("takes ONNX Runtime's for integers that ours have not, unless ours are asked for", async () => {
-    const stored = { precision: 'int4', description: '4 bits in blocks of 32' } as const;
+    const stored = { precision: 'int4', description: '4 bits in blocks of 16' } as const;
     const other = { precision: 'int4', stored: { ...stored, isNative: false } } as const;
     const { nativeKernels, description } = await choose({}, other);
     expect(nativeKernels).toBeUndefined();
     expect(description).toMatch(
-      /ONNX Runtime's: ours have no 4 bits in blocks of 32; --kernels native/,
+      /ONNX Runtime's: ours have no 4 bits in blocks of 16; --kernels native/,
     );
     expect((await choose({ kernels: 'native' }, other)).nativeKernels).toBeDefined();
     const own = { precision: 'int4', stored: { ...stored, isNative: true } } as const;

@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.ts';
-import { pack4, pack8, PackedLayout } from '../../src/model/native/packed-matrix.ts';
+import { keptIn, nativeFormat } from '../../src/model/native/native-format.ts';
+import { makePacked, PackedLayout } from '../../src/model/native/packed-matrix.ts';
 import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize/quantize-blocks.ts';
+import { dequantize } from '../../src/model/quantize/stored-blocks.ts';
 import { quantizeRow } from '../../src/model/quantize/make-rows.ts';
-import type { WeightSource } from '../../src/model/huggingface/weights.ts';
+import type {
+  StoredIntegers,
+  StoredLayout,
+  WeightSource,
+} from '../../src/model/huggingface/weights.ts';
 import {
   floats,
   type NodeCall,
@@ -26,6 +32,8 @@ interface Case {
   /** Of the output. */
   readonly outFeatures: number;
   readonly bits: 4 | 8;
+  /** Weights that share a scale in the checkpoint, which the product keeps; else they are floats there. */
+  readonly storedBlock?: number;
   readonly norm?: boolean;
   readonly bias?: boolean;
   readonly activation?: 0 | 1 | 2;
@@ -36,32 +44,64 @@ interface Case {
 
 const EPSILON = 1e-5;
 
-function weightSource(matrix: Float32Array): WeightSource {
-  return { get: async () => matrix, close: async () => {} };
+interface Matrix {
+  /** By row. */
+  readonly values: Float32Array;
+  readonly stored: { readonly layout: StoredLayout; readonly integers: StoredIntegers } | null;
 }
 
+function weightSource({ values, stored }: Matrix): WeightSource {
+  const source = { get: async () => values, close: async () => {} };
+  if (stored === null) return source;
+  return { ...source, layout: () => stored.layout, integers: async () => stored.integers };
+}
+
+/** Integers of the whole range, and scales that float16 has. */
+function storedMatrix(rows: number, columns: number, bits: 4 | 8, blockSize: number): Matrix {
+  const layout = { bits, blockSize, hasZeroPoints: false, order: null };
+  const blocks = rows * Math.ceil(columns / blockSize);
+  const random = randomNumbers(2, rows * columns, 2 ** (bits - 1));
+  const integers = {
+    values: Uint8Array.from(random, (x) => Math.floor(x) & (2 ** bits - 1)),
+    scales: Float32Array.from(randomNumbers(6, blocks), (x) => Math.round(x * 64) / 1024),
+    zeroPoints: null,
+  };
+  return { values: dequantize(integers, layout, columns), stored: { layout, integers } };
+}
+
+const floatMatrix = (values: Float32Array): Matrix => ({ values, stored: null });
+
 /** All that a node reads, and what it must give. */
-async function prepare(c: Case, x: Float32Array, matrix: Float32Array) {
+async function prepare(c: Case, x: Float32Array, matrix: Matrix) {
   const { inFeatures, outFeatures, bits, activation = 0 } = c;
   const matrixRows = activation === 0 ? outFeatures : 2 * outFeatures;
   const layout = new PackedLayout(matrixRows, inFeatures, activation !== 0);
   const source = { name: 'm', tensors: [{ name: 'm', rows: matrixRows }], columns: inFeatures };
-  const packed = await (bits === 4 ? pack4 : pack8)(weightSource(matrix), source, layout);
+  const weights = weightSource(matrix);
+  const format = nativeFormat(weights, source, bits);
+  const { blockSize } = format;
+  const isGated = activation !== 0;
+  const packed = await makePacked(weights, { kind: 'native', source, ...format, isGated });
   const norm = c.norm ? randomNumbers(3, inFeatures) : null;
   const bias = c.bias ? randomNumbers(4, matrixRows, 0.1) : null;
   const residual = c.residual ? randomNumbers(5, c.rows * outFeatures) : null;
   const { numPlaces, padded } = layout;
   const scales: NodeValue =
-    bits === 4
-      ? { type: 'float16', shape: [numPlaces, padded / 64], data: float32ToFloat16(packed.scales) }
-      : floats([numPlaces], packed.scales);
+    blockSize === null
+      ? floats([numPlaces], packed.scales)
+      : {
+          type: 'float16',
+          shape: [numPlaces, padded / blockSize],
+          data: float32ToFloat16(packed.scales),
+        };
   return {
     norm,
     bias,
     residual,
     call: (output: Float32Array, input = x, rows = c.rows): NodeCall => ({
-      opType: bits === 4 ? 'Linear4' : 'Linear8',
+      opType: bits === 4 ? 'Linear4' : blockSize === null ? 'Linear8' : 'LinearBlocks8',
       attributes: {
+        ...(blockSize !== null && { block_size: BigInt(blockSize) }),
         in_features: BigInt(inFeatures),
         out_features: BigInt(outFeatures),
         activation: BigInt(activation),
@@ -70,7 +110,11 @@ async function prepare(c: Case, x: Float32Array, matrix: Float32Array) {
       },
       inputs: [
         floats([rows, inFeatures], input),
-        { type: 'uint8', shape: [numPlaces, (padded * bits) / 8], data: packed.values },
+        {
+          type: 'uint8',
+          shape: [numPlaces, (padded * bits) / 8],
+          data: packed.values as Uint8Array,
+        },
         scales,
         norm ? floats([inFeatures], norm) : undefined,
         bias ? floats([numPlaces], layout.place(bias)) : undefined,
@@ -81,9 +125,28 @@ async function prepare(c: Case, x: Float32Array, matrix: Float32Array) {
   };
 }
 
-function referenceWeights(matrix: Float32Array, columns: number, bits: 4 | 8): ReferenceWeights {
+function referenceWeights(
+  { values: matrix, stored }: Matrix,
+  columns: number,
+  bits: 4 | 8,
+): ReferenceWeights {
   const rows = matrix.length / columns;
   const indexes = Array.from({ length: rows }, (_, row) => row);
+  if (stored !== null) {
+    const { values, scales } = stored.integers;
+    const block = stored.layout.blockSize;
+    const blocks = Math.ceil(columns / block);
+    const zero = 2 ** (bits - 1);
+    return {
+      integers: indexes.map((row) =>
+        Int32Array.from(values.subarray(row * columns, (row + 1) * columns), (x) => x - zero),
+      ),
+      scales: indexes.map((row) =>
+        Float64Array.from(scales.subarray(row * blocks, (row + 1) * blocks)),
+      ),
+      block,
+    };
+  }
   if (bits === 8) {
     const quantized = indexes.map((row) => {
       const integers = new Int8Array(columns);
@@ -115,14 +178,17 @@ function referenceWeights(matrix: Float32Array, columns: number, bits: 4 | 8): R
 function expected(
   c: Case,
   x: Float32Array,
-  matrix: Float32Array,
+  matrix: Matrix,
   { norm, bias, residual }: Awaited<ReturnType<typeof prepare>>,
 ): number[] {
   const weights = referenceWeights(matrix, c.inFeatures, c.bits);
   const activate = c.activation === 1 ? silu : geluTanh;
   return Array.from({ length: c.rows }, (_, row) => {
     const of = x.subarray(row * c.inFeatures, (row + 1) * c.inFeatures);
-    const y = product(quantizeActivations(of, norm, EPSILON, c.step), weights);
+    // Activations have the blocks that weights have in the product.
+    const block =
+      c.storedBlock !== undefined && (c.bits === 8 || c.storedBlock % 64 !== 0) ? 32 : 64;
+    const y = product(quantizeActivations(of, norm, EPSILON, block, c.step), weights);
     const sum = Array.from(y, (value, i) => value + (bias?.[i] ?? 0));
     const columns = c.activation
       ? sum.slice(0, c.outFeatures).map((gate, i) => activate(gate) * (sum[c.outFeatures + i] ?? 0))
@@ -164,12 +230,30 @@ const CASES: Case[] = SHAPES.flatMap(([rows, inFeatures, outFeatures], at) =>
   ]),
 );
 
+/** Blocks that are kept; of 8 bits several of 32 have the scale of a larger one. */
+const STORED: Case[] = SHAPES.flatMap(([rows, inFeatures, outFeatures], at) =>
+  (
+    [
+      [4, 32],
+      [4, 96],
+      [8, 32],
+      [8, 128],
+    ] as const
+  ).map(([bits, storedBlock], which) => {
+    const fusion = FUSIONS[(at + which) % FUSIONS.length];
+    return { rows, inFeatures: inFeatures + 128, outFeatures, bits, storedBlock, ...fusion };
+  }),
+);
+
 const bytesOf = (values: Float32Array) => Buffer.from(values.buffer);
 
-describe.each(CASES)('%j', (c) => {
+describe.each([...CASES, ...STORED])('%j', (c) => {
   const matrixRows = (c.activation ? 2 : 1) * c.outFeatures;
   const x = randomNumbers(1, c.rows * c.inFeatures);
-  const matrix = randomNumbers(2, matrixRows * c.inFeatures, 0.3);
+  const matrix =
+    c.storedBlock === undefined
+      ? floatMatrix(randomNumbers(2, matrixRows * c.inFeatures, 0.3))
+      : storedMatrix(matrixRows, c.inFeatures, c.bits, c.storedBlock);
 
   test('is what plain loops compute, the same bits on every instruction set', async () => {
     const node = await prepare(c, x, matrix);
@@ -207,7 +291,7 @@ describe.each([4, 8] as const)('extremes with %i bits', (bits) => {
   const c: Case = { rows: 4, inFeatures: 200, outFeatures: 40, bits };
 
   async function run(x: Float32Array, matrix: Float32Array): Promise<Float32Array[]> {
-    const node = await prepare(c, x, matrix);
+    const node = await prepare(c, x, floatMatrix(matrix));
     return presentInstructions().map((instructions) => {
       const y = new Float32Array(c.rows * c.outFeatures).fill(-1);
       runNode(node.call(y), instructions);
@@ -228,8 +312,8 @@ describe.each([4, 8] as const)('extremes with %i bits', (bits) => {
     const matrix = new Float32Array(c.outFeatures * c.inFeatures).map((_, i) =>
       i % 2 === 0 ? -1e5 : 1e5,
     );
-    const weights = referenceWeights(matrix, c.inFeatures, bits);
-    const of = quantizeActivations(x.subarray(0, c.inFeatures), null, EPSILON);
+    const weights = referenceWeights(floatMatrix(matrix), c.inFeatures, bits);
+    const of = quantizeActivations(x.subarray(0, c.inFeatures), null, EPSILON, BLOCK_SIZE);
     const wanted = product(of, weights);
     for (const y of await run(x, matrix)) {
       for (const [i, value] of wanted.entries()) {
@@ -260,7 +344,7 @@ describe.each([4, 8] as const)('extremes with %i bits', (bits) => {
 test('inputs that do not fit are refused', async () => {
   const c: Case = { rows: 2, inFeatures: 64, outFeatures: 32, bits: 8 };
   const x = randomNumbers(1, 128);
-  const node = await prepare(c, x, randomNumbers(2, 64 * 32));
+  const node = await prepare(c, x, floatMatrix(randomNumbers(2, 64 * 32)));
   const call = node.call(new Float32Array(64));
   const withInput = (index: number, shape: number[], size: number) => ({
     ...call,
@@ -279,4 +363,32 @@ test('inputs that do not fit are refused', async () => {
     const withStep = { ...call, attributes: { ...call.attributes, step } };
     expect(() => runNode(withStep)).toThrow('step is not from 0 to 1e30');
   }
+});
+
+test.each([
+  [
+    { bits: 4, blockSize: 32 },
+    { bits: 4, blockSize: 32 },
+  ],
+  [
+    { bits: 4, blockSize: 128 },
+    { bits: 4, blockSize: 64 },
+  ],
+  [
+    { bits: 8, blockSize: 32 },
+    { bits: 8, blockSize: 32 },
+  ],
+  [
+    { bits: 8, blockSize: 128 },
+    { bits: 8, blockSize: 32 },
+  ],
+  [
+    { bits: 8, blockSize: 512 },
+    { bits: 8, blockSize: null },
+  ],
+  [{ bits: 4, blockSize: 16 }, null],
+  [{ bits: 4, blockSize: 32, hasZeroPoints: true }, null],
+  [{ bits: 8, blockSize: 32, order: new Int32Array(512) }, null],
+] as const)('%j of 512 columns is kept as %j', (layout, format) => {
+  expect(keptIn({ hasZeroPoints: false, order: null, ...layout }, 512)).toEqual(format);
 });

@@ -6,44 +6,44 @@ export interface QuantizedRow {
   readonly values: Int32Array;
   /** By block. */
   readonly scales: Float64Array;
+  readonly block: number;
 }
-
-/** Activations that share a scale. */
-const BLOCK = 64;
 
 /**
  * To 8 bits, in blocks; as float32 arithmetic rounds, so that integers are the same.
+ * @param block activations that share a scale
  * @param step of all values; each block has its own if left out
  */
 export function quantizeActivations(
   row: Float32Array,
   norm: Float32Array | null,
   epsilon: number,
+  block: number,
   step?: number,
 ): QuantizedRow {
   const weighted = norm ? row.map((x, i) => fround(x * (norm[i] ?? 0))) : row;
   const meanSquare = row.reduce((sum, x) => sum + x * x, 0) / row.length;
   const factor = norm ? 1 / Math.sqrt(meanSquare + epsilon) : 1;
   const values = new Int32Array(row.length);
-  const scales = new Float64Array(Math.ceil(row.length / BLOCK));
+  const scales = new Float64Array(Math.ceil(row.length / block));
   if (step !== undefined) {
     scales.fill(fround(step));
     const inverse = fround(fround(factor) / fround(step));
     for (const [i, x] of weighted.entries()) {
       values[i] = roundHalfEven(Math.min(127, Math.max(-127, fround(x * inverse))));
     }
-    return { values, scales };
+    return { values, scales, block };
   }
   for (const index of scales.keys()) {
-    const part = weighted.subarray(index * BLOCK, (index + 1) * BLOCK);
+    const part = weighted.subarray(index * block, (index + 1) * block);
     const most = part.reduce((max, x) => Math.max(max, Math.abs(x)), 0);
     if (most < 1e-30) continue;
     scales[index] = (most * factor) / 127;
     const inverse = fround(127 / most);
     for (const [i, x] of part.entries())
-      values[index * BLOCK + i] = roundHalfEven(fround(x * inverse));
+      values[index * block + i] = roundHalfEven(fround(x * inverse));
   }
-  return { values, scales };
+  return { values, scales, block };
 }
 
 function roundHalfEven(x: number): number {
@@ -62,17 +62,18 @@ export interface ReferenceWeights {
 /** A row of activations times all rows of the weights. */
 export function product(
   x: QuantizedRow,
-  { integers, scales, block }: ReferenceWeights,
+  { integers, scales, block: ofWeights }: ReferenceWeights,
 ): Float64Array {
+  const { block } = x;
   return Float64Array.from(integers, (row, n) => {
     let total = 0;
-    for (let first = 0; first < row.length; first += BLOCK) {
+    for (let first = 0; first < row.length; first += block) {
       let sum = 0;
-      for (let k = first; k < Math.min(first + BLOCK, row.length); k++) {
+      for (let k = first; k < Math.min(first + block, row.length); k++) {
         sum += (row[k] ?? 0) * (x.values[k] ?? 0);
       }
-      const scale = scales[n]?.[Math.floor(first / block)] ?? 0;
-      total += sum * scale * (x.scales[first / BLOCK] ?? 0);
+      const scale = scales[n]?.[Math.floor(first / ofWeights)] ?? 0;
+      total += sum * scale * (x.scales[first / block] ?? 0);
     }
     return total;
   });

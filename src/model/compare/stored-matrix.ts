@@ -1,7 +1,6 @@
 import { float16ToFloat32 } from '../huggingface/float-conversion.ts';
 import { PackedLayout } from '../native/packed-matrix.ts';
 import { zeroPointBytes } from '../quantize/pack-integers.ts';
-import { BLOCK_SIZE, blocksPerRow } from '../quantize/quantize-blocks.ts';
 import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
 import type { StoredTensors } from './stored-tensors.ts';
 
@@ -102,24 +101,26 @@ async function nativeMatrix(
   const layout = new PackedLayout(rowsOf(source), columns, isGated);
   const packed = await tensors.read(packedName, 'uint8');
   const scales = await readFloats(tensors, `${name}.weight_scales`);
-  const blocks = blocksPerRow(columns);
+  const blocks = scales.length / layout.numPlaces;
+  const size = layout.padded / blocks;
+  const isInRows = tensors.isOf(`${name}.weight_scales`, 'float');
   return {
-    form: bits === 4 ? `4 bits in blocks of ${BLOCK_SIZE}` : ROWS,
+    form: isInRows ? ROWS : `${bits} bits in blocks of ${size}`,
     readRow(row, target) {
       const place = layout.placeOf(row);
       const pair = Math.floor(place / 32);
       for (let i = 0; i < columns; i++) {
+        const block = pair * blocks + Math.floor(i / size);
+        const scale = scales[block * 32 + (place % 32)] ?? NaN;
         if (bits === 8) {
           const at = pair * 32 * layout.padded + (i >> 2) * 128 + (place % 32) * 4 + (i & 3);
-          target[i] = (scales[place] ?? NaN) * ((packed[at] ?? NaN) - 128);
+          target[i] = scale * ((packed[at] ?? NaN) - 128);
           continue;
         }
-        const block = pair * blocks + Math.floor(i / BLOCK_SIZE);
-        const scale = scales[block * 32 + (place % 32)] ?? NaN;
-        const half = Math.floor((place % 32) / 16) * 512 + (place % 16) * 4;
+        const half = Math.floor((place % 32) / 16) * 8 * size + (place % 16) * 4;
         // Of eight neighbours, the first four are in the low halves.
-        const within = i % BLOCK_SIZE;
-        const byte = packed[block * 1024 + half + (within >> 3) * 64 + (within & 3)] ?? NaN;
+        const within = i % size;
+        const byte = packed[block * 16 * size + half + (within >> 3) * 64 + (within & 3)] ?? NaN;
         target[i] = scale * ((within & 4 ? byte >> 4 : byte & 15) - 8);
       }
     },

@@ -1,9 +1,8 @@
 import type { Precision } from '../build/manifest.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { StoredLayout, WeightSource } from '../huggingface/weights.ts';
-import { isInNativeBlocks } from '../native/packed-matrix.ts';
+import { keptIn } from '../native/native-format.ts';
 import { sharedLayout } from '../quantize/stored-blocks.ts';
-import { isInRows } from '../quantize/kept-format.ts';
 import { layerMatrices } from './layer-matrices.ts';
 
 /** The integers that a checkpoint's layers are stored in, which a build of this precision keeps. */
@@ -26,7 +25,7 @@ export function storedPrecision(
     for (const source of layerMatrices(config, layer)) {
       const layout = sharedLayout(weights, source);
       if (layout === null || layout.bits !== (first ?? layout).bits) return null;
-      isNative &&= layout.bits === 4 ? isInNativeBlocks(layout) : isInRows(layout, source.columns);
+      isNative &&= keptIn(layout, source.columns) !== null;
       first ??= layout;
     }
   }

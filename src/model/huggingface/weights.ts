@@ -21,6 +21,13 @@ export interface StoredIntegers {
   readonly zeroPoints: Uint8Array | null;
 }
 
+/** Weights of native/. */
+export interface NativeFormat {
+  readonly bits: 4 | 8;
+  /** Weights of a row that share a scale; null for all of them. */
+  readonly blockSize: 32 | 64 | null;
+}
+
 /** What is to be made of a matrix for a graph: plain values, which can go to another thread. */
 export type MatrixTask = { readonly source: MatrixSource } & (
   | {
@@ -34,7 +41,7 @@ export type MatrixTask = { readonly source: MatrixSource } & (
   /** For BlockMatrix. @see BlockFormat.stored */
   | { readonly kind: 'blocks'; readonly bits: 4 | 8; readonly stored: StoredLayout | null }
   /** For emitNativeLinear. @see PackedLayout */
-  | { readonly kind: 'native'; readonly bits: 4 | 8; readonly isGated: boolean }
+  | ({ readonly kind: 'native'; readonly isGated: boolean } & NativeFormat)
 );
 
 /** A matrix as a graph stores it; what a kind of task has no use for is empty. */

@@ -4,6 +4,7 @@ import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
 import type { Activation } from '../huggingface/config.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
+import { nativeFormat } from './native-format.ts';
 import { PackedLayout } from './packed-matrix.ts';
 
 /** An RMS normalization before a product. */
@@ -38,7 +39,7 @@ export function isGate(activation: Activation): activation is Gate {
 
 /**
  * Adds a linear layer of native/: weights of 8 bits by a scale per row or of 4 bits by a scale per block,
- * and activations that are quantized to 8 bits on the way.
+ * and activations that are quantized to 8 bits on the way. Blocks of a checkpoint are kept.
  */
 export function emitNativeLinear(
   graph: GraphBuilder,
@@ -54,14 +55,16 @@ export function emitNativeLinear(
   const isGated = gate !== undefined;
   const layout = new PackedLayout(rows, columns, isGated);
   const { numPlaces, padded } = layout;
-  const made = new MadeOnce(weights, { kind: 'native', source, bits, isGated });
+  const format = nativeFormat(weights, source, bits);
+  const { blockSize } = format;
+  const made = new MadeOnce(weights, { kind: 'native', source, ...format, isGated });
   const valuesName = `${name}.weight_packed${bits}`;
   const valuesShape = [numPlaces, (padded * bits) / 8];
   const values = graph.initializer(valuesName, 'uint8', valuesShape, async () => {
     return (await made.load()).values;
   });
-  const shape = bits === 4 ? [numPlaces, padded / 64] : [numPlaces];
-  const type = bits === 4 ? 'float16' : 'float';
+  const shape = blockSize === null ? [numPlaces] : [numPlaces, padded / blockSize];
+  const type = blockSize === null ? 'float' : 'float16';
   const scales = floatInitializer(graph, `${name}.weight_scales`, shape, type, async () => {
     return (await made.loadLast()).scales;
   });
@@ -72,9 +75,11 @@ export function emitNativeLinear(
     );
   }
   while (inputs.at(-1) === '') inputs.pop();
-  return graph.node(output, bits === 4 ? 'Linear4' : 'Linear8', inputs, {
+  const operator = bits === 4 ? 'Linear4' : blockSize === null ? 'Linear8' : 'LinearBlocks8';
+  return graph.node(output, operator, inputs, {
     domain: NATIVE_DOMAIN,
     attributes: {
+      ...(blockSize !== null && { block_size: BigInt(blockSize) }),
       in_features: BigInt(columns),
       out_features: BigInt(gate ? rows / 2 : rows),
       activation: gate ? ACTIVATIONS[gate] : 0n,

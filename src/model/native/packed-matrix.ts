@@ -1,7 +1,6 @@
 import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
 import {
   BLOCK_SIZE,
-  blockBytes,
   blocksPerRow,
   emptyBlocks,
   type QuantizedBlocks,
@@ -10,11 +9,12 @@ import {
 import { packIntegers } from '../quantize/pack-integers.ts';
 import { forEachRow } from '../quantize/make-rows.ts';
 import { sharedLayout } from '../quantize/stored-blocks.ts';
+import { keptIn } from './native-format.ts';
 import {
   type MadeMatrix,
   type MatrixTask,
+  type NativeFormat,
   piecesOf,
-  type StoredLayout,
   type WeightSource,
 } from '../huggingface/weights.ts';
 
@@ -68,10 +68,13 @@ export class PackedLayout {
 /** A matrix as emitNativeLinear takes it. */
 export async function makePacked(
   weights: WeightSource,
-  { source, bits, isGated }: Extract<MatrixTask, { kind: 'native' }>,
+  { source, bits, blockSize, isGated }: Extract<MatrixTask, { kind: 'native' }>,
 ): Promise<MadeMatrix> {
   const layout = new PackedLayout(rowsOf(source), source.columns, isGated);
-  const packed = await (bits === 4 ? pack4 : pack8)(weights, source, layout);
+  const packed =
+    blockSize === null
+      ? await pack8(weights, source, layout)
+      : await packBlocks(weights, source, layout, { bits, blockSize });
   return { ...packed, zeroPoints: new Uint8Array() };
 }
 
@@ -105,36 +108,44 @@ export async function pack8(
   return { values, scales };
 }
 
+/** Formats with a scale for each block. */
+type BlockFormat = NativeFormat & { readonly blockSize: 32 | 64 };
+
 /**
- * [pairs][padded / 64][2][8][16][4] of values moved up by 8, of each block of 64 the fours 2 i in the low
- * and 2 i + 1 in the high half of bytes; scales [pairs][padded / 64][32].
+ * Weights in blocks, scales [pairs][blocks][32]. With 8 bits, values lie as in `pack8`. With 4 bits
+ * [pairs][blocks][2][block / 8][16][4] of values moved up by 8, of each block the fours 2 i in the low and
+ * 2 i + 1 in the high half of bytes.
  */
-export async function pack4(
+export async function packBlocks(
   weights: WeightSource,
   { tensors, columns }: MatrixSource,
   layout: PackedLayout,
+  format: BlockFormat,
 ): Promise<PackedMatrix> {
+  const { bits, blockSize } = format;
   const { padded, numPlaces } = layout;
-  const blocks = padded / BLOCK_SIZE;
-  const values = new Uint8Array((numPlaces * padded) / 2).fill(0x88);
+  const blocks = padded / blockSize;
+  const storedBlocks = Math.ceil(columns / blockSize);
+  const bytes = (blockSize * bits) / 8;
+  const values = new Uint8Array((numPlaces * padded * bits) / 8).fill(bits === 4 ? 0x88 : 128);
   const scales = new Float32Array(numPlaces * blocks);
   let row = 0;
   for (const tensor of tensors) {
-    for await (const quantized of blocksOf(weights, tensor, columns)) {
+    for await (const quantized of blocksOf(weights, tensor, columns, format)) {
       for (let from = 0; from < quantized.scales.length; row++) {
         const place = layout.placeOf(row);
         const lane = place % PAIR;
-        for (let block = 0; block < blocks; block++, from++) {
+        for (let block = 0; block < storedBlocks; block++, from++) {
           const pairBlock = Math.floor(place / PAIR) * blocks + block;
           scales[pairBlock * PAIR + lane] = quantized.scales[from] ?? 0;
-          const base = pairBlock * PAIR * blockBytes(4);
-          const half = Math.floor(lane / LANES) * LANES * blockBytes(4);
-          packBlock(
-            quantized.packed,
-            from * blockBytes(4),
-            values,
-            base + half + (lane % LANES) * 4,
-          );
+          const base = pairBlock * PAIR * bytes;
+          const source = quantized.packed.subarray(from * bytes, (from + 1) * bytes);
+          if (bits === 8) {
+            packBytes(source, values, base + lane * 4);
+          } else {
+            const half = Math.floor(lane / LANES) * LANES * bytes;
+            packHalves(source, values, base + half + (lane % LANES) * 4);
+          }
         }
       }
     }
@@ -147,12 +158,13 @@ async function* blocksOf(
   weights: WeightSource,
   tensor: MatrixSource['tensors'][number],
   columns: number,
+  { bits, blockSize }: BlockFormat,
 ): AsyncGenerator<QuantizedBlocks, void> {
   const { name, rows } = tensor;
   const source = { name, tensors: [tensor], columns };
   const layout = sharedLayout(weights, source);
-  if (layout !== null && isInNativeBlocks(layout)) {
-    yield await packIntegers(weights, source, rows, layout, BLOCK_SIZE);
+  if (layout?.bits === bits && keptIn(layout, columns)?.blockSize === blockSize) {
+    yield await packIntegers(weights, source, rows, layout, blockSize);
     return;
   }
   for await (const piece of piecesOf(weights, name, [rows, columns])) {
@@ -162,22 +174,21 @@ async function* blocksOf(
   }
 }
 
-/** Whether integers can be kept in 4-bit blocks of native/. */
-export function isInNativeBlocks({ bits, blockSize, ...rest }: StoredLayout): boolean {
-  return bits === 4 && blockSize % BLOCK_SIZE === 0 && !rest.hasZeroPoints && rest.order === null;
+/** @param bytes of a block @param base of the block's row */
+function packBytes(bytes: Uint8Array, values: Uint8Array, base: number): void {
+  for (const [i, byte] of bytes.entries()) values[base + (i >> 2) * 4 * PAIR + (i & 3)] = byte;
 }
 
-/** @param from first byte of a block, two neighbours to a byte @param base of the block's row */
-function packBlock(bytes: Uint8Array, from: number, values: Uint8Array, base: number): void {
-  for (let eight = 0; eight < BLOCK_SIZE / 8; eight++) {
-    const at = from + eight * 4;
+/** @param bytes of a block, two neighbours to a byte @param base of the block's row */
+function packHalves(bytes: Uint8Array, values: Uint8Array, base: number): void {
+  for (let at = 0; at < bytes.length; at += 4) {
     const [a, b, c, d] = [
       bytes[at] ?? 0,
       bytes[at + 1] ?? 0,
       bytes[at + 2] ?? 0,
       bytes[at + 3] ?? 0,
     ];
-    const to = base + eight * 4 * LANES;
+    const to = base + at * LANES;
     values[to] = (a & 15) | (c << 4);
     values[to + 1] = (a >> 4) | (c & 0xf0);
     values[to + 2] = (b & 15) | (d << 4);
