@@ -76,11 +76,11 @@ def gpt_neox(**config) -> PreTrainedModel:
 
 
 def gpt_oss(**config) -> PreTrainedModel:
-    config = {**SHAPE, **EXPERTS, "head_dim": 16, "sliding_window": WINDOW, **config}
+    # A limit low enough that it shows.
+    shape = {**SHAPE, **EXPERTS, "head_dim": 16, "sliding_window": WINDOW, "swiglu_limit": 1.5}
     rope = {**YARN, "truncate": False}
     return transformers.GptOssForCausalLM(
-        # A limit low enough that it shows.
-        transformers.GptOssConfig(**config, swiglu_limit=1.5, rope_parameters=rope)
+        transformers.GptOssConfig(**{**shape, **config}, rope_parameters=rope)
     )
 
 
@@ -264,6 +264,15 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "mixtral": lambda: transformers.MixtralForCausalLM(
         transformers.MixtralConfig(**SHAPE, **EXPERTS)
     ),
+    "qwen2-moe": lambda: transformers.Qwen2MoeForCausalLM(
+        transformers.Qwen2MoeConfig(
+            **SHAPE,
+            num_experts=4,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            shared_expert_intermediate_size=24,
+        )
+    ),
     "qwen3-moe": lambda: transformers.Qwen3MoeForCausalLM(
         transformers.Qwen3MoeConfig(
             **SHAPE,
@@ -274,6 +283,17 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             mlp_only_layers=[0],
             norm_topk_prob=True,
             tie_word_embeddings=True,
+        )
+    ),
+    # As llama.cpp knows them: with experts in all layers.
+    "qwen3-moe-sparse": lambda: transformers.Qwen3MoeForCausalLM(
+        transformers.Qwen3MoeConfig(
+            **SHAPE,
+            head_dim=32,
+            num_experts=4,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            norm_topk_prob=True,
         )
     ),
     "olmoe": lambda: transformers.OlmoeForCausalLM(
@@ -299,11 +319,13 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "gpt-oss": gpt_oss,
     # Blocks have 32 values.
     "gpt-oss-mxfp4": lambda: gpt_oss(intermediate_size=32, num_hidden_layers=1),
+    # With the limit that all of them have, and GGUF files do not say.
+    "gpt-oss-mxfp4-limit": lambda: gpt_oss(intermediate_size=32, swiglu_limit=7.0),
 }
 
 
-# With the usual seed an int8 cache has its router pick another expert.
-SEEDS = {"qwen3-moe": 2}
+# With the usual seed, rounding has a router pick another expert.
+SEEDS = {"qwen3-moe": 2, "qwen3-moe-sparse": 5, "gpt-oss-mxfp4-limit": 1}
 
 
 def randomize(model: PreTrainedModel, seed: int) -> None:
@@ -409,7 +431,7 @@ def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "generation_config.json").unlink()
     # Read back: what save_pretrained left out counts.
-    if folder.name.endswith("mxfp4"):
+    if "mxfp4" in folder.name:
         pack_experts(folder)
         model = unpack_experts(folder)
     else:

@@ -68,6 +68,8 @@ const generating = (id: number, ids: readonly number[]): EngineRequest =>
 describe.each([
   ['mixtral', undefined],
   ['mixtral', 'native'],
+  ['qwen2-moe', undefined],
+  ['qwen2-moe', 'native'],
   ['granite-moe', undefined],
   ['gpt-oss', undefined],
   ['gpt-oss', 'native'],

@@ -57,7 +57,7 @@ export async function ggufOf(
   weights: SafetensorsWeights,
 ): Promise<Buffer> {
   const { fixture, architecture, paired = false, metadata = {}, factors } = of;
-  const places = tensorPlaces(config);
+  const places = tensorPlaces(config, { mlpNorm: 'ffn_norm' });
   const tensors: Tensor[] = [];
   for (const [name, shape] of await tensorShapes(join(FIXTURES, fixture, 'model.safetensors'))) {
     const dot = name.lastIndexOf('.');

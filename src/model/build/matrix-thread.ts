@@ -27,7 +27,9 @@ async function openWeights({ source, maxModelLen, factors }: ThreadedModel) {
 export default async function answer(task: MatrixTask): Promise<MatrixAnswer> {
   try {
     const matrix = await makeHere(weights, task);
-    const buffers = [matrix.values, matrix.scales, matrix.zeroPoints].map(({ buffer }) => buffer);
+    const { values, scales, zeroPoints, offsets } = matrix;
+    const arrays = [values, scales, zeroPoints, ...(offsets ? [offsets] : [])];
+    const buffers = arrays.map(({ buffer }) => buffer);
     const made: MatrixAnswer = { type: 'made', matrix };
     // What comes out at the other end is the value.
     return move({ [transferableSymbol]: buffers, [valueSymbol]: made }) as unknown as MatrixAnswer;

@@ -1,7 +1,7 @@
 import { float16ToFloat32 } from '../huggingface/float-conversion.ts';
 import { PackedLayout } from '../native/packed-matrix.ts';
 import { zeroPointBytes } from '../quantize/pack-integers.ts';
-import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
+import { type MatrixSource, partsOf, rowsOf } from '../quantize/matrix-source.ts';
 import type { StoredTensors } from './stored-tensors.ts';
 
 /** A matrix as a built graph has it. */
@@ -22,7 +22,30 @@ export async function storedMatrix(
   if (tensors.shape(`${name}.weight_packed8`)) return nativeMatrix(tensors, source, 8);
   if (tensors.shape(`${name}.weight_blocks`)) return blockMatrix(tensors, source);
   if (tensors.shape(`${name}.weight_int8`)) return rowMatrix(tensors, source);
-  return tensors.shape(`${name}.weight`) ? floatMatrix(tensors, source) : null;
+  if (tensors.shape(`${name}.weight`)) return floatMatrix(tensors, source);
+  return source.tensors.length > 1 ? partedMatrix(tensors, source) : null;
+}
+
+/** Tensors that are matrices by themselves. */
+async function partedMatrix(
+  tensors: StoredTensors,
+  source: MatrixSource,
+): Promise<StoredMatrix | null> {
+  const parts: { readonly end: number; readonly matrix: StoredMatrix }[] = [];
+  let end = 0;
+  for (const part of partsOf(source)) {
+    const matrix = await storedMatrix(tensors, part);
+    if (matrix === null) return null;
+    end += rowsOf(part);
+    parts.push({ end, matrix });
+  }
+  return {
+    form: [...new Set(parts.map(({ matrix }) => matrix.form))].join(', '),
+    readRow(row, target) {
+      const at = parts.findIndex((part) => row < part.end);
+      parts[at]?.matrix.readRow(row - (parts[at - 1]?.end ?? 0), target);
+    },
+  };
 }
 
 async function floatMatrix(tensors: StoredTensors, source: MatrixSource): Promise<StoredMatrix> {
@@ -69,11 +92,16 @@ async function blockMatrix(
   const scales = await readFloats(tensors, `${name}.weight_scales`);
   const hasZeros = tensors.shape(`${name}.weight_zero_points`) !== null;
   const zeros = hasZeros ? await tensors.read(`${name}.weight_zero_points`, 'uint8') : null;
+  const hasOffsets = tensors.shape(`${name}.weight_offsets`) !== null;
+  const offsets = hasOffsets ? await readFloats(tensors, `${name}.weight_offsets`) : null;
   const hasOrder = tensors.shape(`${name}.order`) !== null;
   const order = hasOrder ? await tensors.read(`${name}.order`, 'int32') : null;
   const blocks = Math.ceil(columns / size);
   return {
-    form: `${bits} bits in blocks of ${size}${hasZeros ? ' with zero points' : ''}`,
+    form:
+      `${bits} bits in blocks of ${size}` +
+      (hasZeros ? ' with zero points' : '') +
+      (hasOffsets ? ' with offsets' : ''),
     readRow(row, target) {
       const first = (row * blocks * size * bits) / 8;
       for (let place = 0; place < columns; place++) {
@@ -83,7 +111,9 @@ async function blockMatrix(
             ? 2 ** (bits - 1)
             : integerAt(zeros, row * zeroPointBytes(blocks, bits), block, bits);
         const scale = scales[row * blocks + block] ?? NaN;
-        const value = scale * (integerAt(packed, first, place, bits) - zero);
+        const value =
+          scale * (integerAt(packed, first, place, bits) - zero) +
+          (offsets?.[row * blocks + block] ?? 0);
         target[order?.[place] ?? place] = value;
       }
     },

@@ -1,5 +1,4 @@
-import { matrixOf } from '../graph/layer-matrices.ts';
-import type { LinearLayer } from '../graph/linear.ts';
+import { type LinearLayer, matrixOf } from '../graph/linear.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { largestOfColumns, smoothFactors } from '../quantize/smooth-factors.ts';
 

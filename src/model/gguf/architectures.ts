@@ -17,12 +17,20 @@ export interface Architecture {
    * together, are neighbours.
    */
   readonly pairsRows: boolean;
+  /** What the norm before an MLP is called. */
+  readonly mlpNorm: 'ffn_norm' | 'post_attention_norm';
   /** Fields of config.json that GGUF files have not. */
   readonly extra?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
+  /** Likewise of its `rope_scaling`, if there is any. */
+  readonly extraOfRope?: Readonly<Record<string, unknown>>;
 }
 
-const plain = (modelType: string): Architecture => ({ modelType, pairsRows: false });
-const paired = (modelType: string): Architecture => ({ modelType, pairsRows: true });
+const plain = (modelType: string): Architecture => ({
+  modelType,
+  pairsRows: false,
+  mlpNorm: 'ffn_norm',
+});
+const paired = (modelType: string): Architecture => ({ ...plain(modelType), pairsRows: true });
 
 /** Their largest models scale attention by the width of the model over its heads. */
 function gemma(modelType: string, layersOfLargest: number): Architecture {
@@ -45,7 +53,25 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   smollm3: paired('smollm3'),
   granite: paired('granite'),
   olmo2: plain('olmo2'),
+  qwen2moe: plain('qwen2_moe'),
+  // llama.cpp always does so.
+  qwen3moe: { ...plain('qwen3_moe'), extra: () => ({ norm_topk_prob: true }) },
+  olmoe: plain('olmoe'),
+  granitemoe: paired('granitemoe'),
+  'gpt-oss': {
+    ...plain('gpt_oss'),
+    mlpNorm: 'post_attention_norm',
+    extraOfRope: { truncate: false },
+  },
+  gpt2: plain('gpt2'),
+  gptneox: plain('gpt_neox'),
 };
+
+/** Variants that files tell by what else they have. */
+export interface Traits {
+  readonly hasWindows: boolean;
+  readonly hasExperts: boolean;
+}
 
 /**
  * @param name `general.architecture`
@@ -53,10 +79,12 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
  */
 export function architectureOf(
   name: string,
-  { hasWindows, path }: { readonly hasWindows: boolean; readonly path: string },
+  { hasWindows, hasExperts }: Traits,
+  path: string,
 ): Architecture {
-  // OLMo 3 is OLMo 2 with windows.
+  // OLMo 3 is OLMo 2 with windows, and Mixtral is Mistral with experts.
   if (name === 'olmo2' && hasWindows) return plain('olmo3');
+  if (name === 'llama' && hasExperts) return paired('mixtral');
   const architecture = Object.hasOwn(ARCHITECTURES, name) ? ARCHITECTURES[name] : undefined;
   if (architecture !== undefined) return architecture;
   throw new ModelError(

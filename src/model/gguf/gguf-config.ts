@@ -22,7 +22,9 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   const number = (suffix: string) => metadata.number(key(suffix));
   const needed = (suffix: string) => metadata.require(key(suffix), number(suffix));
   const window = number('attention.sliding_window');
-  const architecture = architectureOf(name, { hasWindows: window !== undefined, path });
+  // 0 is none.
+  const hasExperts = Boolean(number('expert_count'));
+  const architecture = architectureOf(name, { hasWindows: window !== undefined, hasExperts }, path);
   const layers = needed('block_count');
   const hidden = needed('embedding_length');
   const heads = metadata.require(
@@ -45,12 +47,14 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     num_key_value_heads: same(metadata, key('attention.head_count_kv'), path),
     head_dim: headDim,
     max_position_embeddings: positions,
-    rms_norm_eps: number('attention.layer_norm_rms_epsilon'),
+    rms_norm_eps:
+      number('attention.layer_norm_rms_epsilon') ?? number('attention.layer_norm_epsilon'),
     rope_theta: number('rope.freq_base'),
     rope_local_base_freq: number('rope.freq_base_swa'),
-    partial_rotary_factor: rotaryDim === headDim ? undefined : rotaryDim / headDim,
-    ...(await ropeScaling(file, name, positions)),
-    attention_bias: file.tensor('blk.0.attn_q.bias') !== undefined,
+    partial_rotary_factor: rotaryDim / headDim,
+    ...(await ropeScaling(file, name, positions, architecture)),
+    use_parallel_residual: metadata.boolean(key('use_parallel_residual')),
+    attention_bias: ['q', 'qkv'].some((of) => file.tensor(`blk.0.attn_${of}.bias`) !== undefined),
     mlp_bias: file.tensor('blk.0.ffn_gate.bias') !== undefined,
     tie_word_embeddings: file.tensor('output.weight') === undefined,
     // A window of 0 is none.
@@ -63,6 +67,9 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     residual_multiplier: number('residual_scale'),
     logits_scaling: number('logit_scale'),
     num_local_experts: number('expert_count'),
+    num_experts_per_tok: number('expert_used_count'),
+    moe_intermediate_size: number('expert_feed_forward_length'),
+    shared_expert_intermediate_size: number('expert_shared_feed_forward_length'),
     bos_token_id: metadata.number('tokenizer.ggml.bos_token_id'),
     eos_token_id: endTokenIds(metadata),
     ...architecture.extra?.({ layers, hidden, heads, headDim }),
@@ -93,7 +100,12 @@ function slidingLayers(metadata: GgufMetadata, key: string, layers: number) {
   return { layer_types: types };
 }
 
-async function ropeScaling(file: GgufFile, name: string, positions: number) {
+async function ropeScaling(
+  file: GgufFile,
+  name: string,
+  positions: number,
+  { extraOfRope }: Architecture,
+) {
   const { metadata } = file;
   const number = (suffix: string) => metadata.number(`${name}.rope.${suffix}`);
   const original = number('scaling.original_context_length');
@@ -131,6 +143,7 @@ async function ropeScaling(file: GgufFile, name: string, positions: number) {
       original_max_position_embeddings: original,
       beta_fast: number('scaling.yarn_beta_fast'),
       beta_slow: number('scaling.yarn_beta_slow'),
+      ...extraOfRope,
     },
   };
 }

@@ -87,9 +87,13 @@ export class GgufFile {
     return this.#tensors.values();
   }
 
-  /** A tensor's blocks. @throws {ModelError} if there is no such tensor, or the file changed */
-  async bytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
-    const { file, path, offset, byteLength } = this.#require(name);
+  /**
+   * A tensor's blocks.
+   * @param index of the slowest dimension, where that is all that is wanted
+   * @throws {ModelError} if there is no such tensor, or the file changed
+   */
+  async bytes(name: string, index: number | null = null): Promise<Uint8Array<ArrayBuffer>> {
+    const { file, path, offset, byteLength } = this.#require(name, index);
     const bytes = new Uint8Array(byteLength);
     await readRange(file, offset, bytes, `${path}: tensor "${name}"`);
     return bytes;
@@ -97,10 +101,11 @@ export class GgufFile {
 
   /**
    * A tensor's values as float32, row by row.
+   * @param index as in `bytes`
    * @throws {ModelError} if there is no such tensor, or the file changed
    */
-  async read(name: string): Promise<Float32Array> {
-    const floats = this.#floats(name);
+  async read(name: string, index: number | null = null): Promise<Float32Array> {
+    const floats = this.#floats(name, index);
     const values = new Float32Array(floats.numValues);
     let first = 0;
     for await (const bytes of floats.read(PIECE_VALUES)) {
@@ -115,9 +120,9 @@ export class GgufFile {
    * Likewise in pieces of whole rows, each of which stays as it is until the next is asked for.
    * @throws {ModelError} as `read`
    */
-  async *pieces(name: string): AsyncGenerator<Float32Array, void> {
-    const floats = this.#floats(name);
-    const width = floats.numValues / (this.#require(name).shape[0] || 1);
+  async *pieces(name: string, index: number | null = null): AsyncGenerator<Float32Array, void> {
+    const floats = this.#floats(name, index);
+    const width = floats.numValues / (this.#require(name, index).shape[0] || 1);
     const rows = Math.max(1, Math.floor(PIECE_VALUES / width));
     const values = new Float32Array(Math.min(floats.numValues, rows * width));
     for await (const bytes of floats.read(values.length)) {
@@ -132,8 +137,8 @@ export class GgufFile {
   }
 
   /** How to read a tensor's values; of whole rows, which are whole blocks. */
-  #floats(name: string) {
-    const { file, path, offset, byteLength, type } = this.#require(name);
+  #floats(name: string, index: number | null) {
+    const { file, path, offset, byteLength, type } = this.#require(name, index);
     const { blockBytes, blockSize } = type;
     const dequantize = DEQUANTIZE[type.name];
     if (dequantize === undefined) throw new TypeError(`${type.name} has no values`);
@@ -147,10 +152,16 @@ export class GgufFile {
     };
   }
 
-  #require(name: string): Located {
+  #require(name: string, index: number | null): Located {
     const tensor = this.#tensors.get(name);
-    if (tensor !== undefined) return tensor;
-    throw new ModelError(`tensor "${name}" is missing from ${this.paths.join(', ')}`);
+    if (tensor === undefined) {
+      throw new ModelError(`tensor "${name}" is missing from ${this.paths.join(', ')}`);
+    }
+    if (index === null) return tensor;
+    // Rows are whole blocks, and so is what has several of them.
+    const [count = 1, ...shape] = tensor.shape;
+    const byteLength = tensor.byteLength / count;
+    return { ...tensor, shape, byteLength, offset: tensor.offset + index * byteLength };
   }
 }
 

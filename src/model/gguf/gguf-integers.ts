@@ -1,50 +1,27 @@
 import type { StoredIntegers, StoredLayout } from '../huggingface/weights.ts';
-import { strideHalves } from './stride-halves.ts';
+import { INTEGER_TYPES } from './integer-types.ts';
 
-const BLOCK = 32;
-const HALF_BLOCK = 16;
-const Q4_0_BYTES = 18;
-const Q8_0_BYTES = 34;
+/** By type; only of those whose blocks are integers. */
+export const GGUF_LAYOUTS: ReadonlyMap<string, StoredLayout> = new Map(
+  Object.entries(INTEGER_TYPES).map(([name, type]): [string, StoredLayout] => {
+    const { bits, groupSize: blockSize, middle } = type;
+    return [name, { bits, blockSize, hasZeroPoints: false, hasOffsets: middle !== 0, order: null }];
+  }),
+);
 
-const layout = (bits: 4 | 8): StoredLayout => ({
-  bits,
-  blockSize: BLOCK,
-  hasZeroPoints: false,
-  order: null,
-});
-
-/** Of the types whose blocks are a scale and integers around the middle. */
-export const GGUF_LAYOUTS: Readonly<Record<string, StoredLayout>> = {
-  Q4_0: layout(4),
-  Q8_0: layout(8),
-};
-
-/** @param type one that has a layout @param bytes whole blocks */
+/**
+ * Blocks with integers around 0, and what that takes off their weights as an offset.
+ * @param type one that has a layout
+ * @param bytes whole blocks
+ */
 export function integersOf(type: string, bytes: Uint8Array<ArrayBuffer>): StoredIntegers {
-  return type === 'Q4_0' ? integersOfQ4(bytes) : integersOfQ8(bytes);
-}
-
-/** The first half of a block in the low nibbles. */
-function integersOfQ4(bytes: Uint8Array<ArrayBuffer>): StoredIntegers {
-  const scales = strideHalves(bytes, Q4_0_BYTES, 0);
-  const values = new Uint8Array(scales.length * BLOCK);
-  for (let block = 0; block < scales.length; block++) {
-    for (let i = 0; i < HALF_BLOCK; i++) {
-      const byte = bytes[block * Q4_0_BYTES + 2 + i] ?? 0;
-      values[block * BLOCK + i] = byte & 15;
-      values[block * BLOCK + HALF_BLOCK + i] = byte >> 4;
-    }
-  }
-  return { values, scales, zeroPoints: null };
-}
-
-function integersOfQ8(bytes: Uint8Array<ArrayBuffer>): StoredIntegers {
-  const scales = strideHalves(bytes, Q8_0_BYTES, 0);
-  const values = new Uint8Array(scales.length * BLOCK);
-  for (let block = 0; block < scales.length; block++) {
-    for (let i = 0; i < BLOCK; i++) {
-      values[block * BLOCK + i] = (bytes[block * Q8_0_BYTES + 2 + i] ?? 0) ^ 0x80;
-    }
-  }
-  return { values, scales, zeroPoints: null };
+  const found = INTEGER_TYPES[type];
+  if (found === undefined) throw new TypeError(`${type} has no integers`);
+  const { bits, middle, read } = found;
+  const { integers, scales, mins } = read(bytes);
+  // Integers are stored from 0 on.
+  const added = 2 ** (bits - 1) - middle;
+  const values = Uint8Array.from(integers, (integer) => integer + added);
+  const offsets = mins?.map((min, group) => min + middle * (scales[group] ?? 0)) ?? null;
+  return { values, scales, zeroPoints: null, offsets };
 }

@@ -12,43 +12,54 @@ import { GgufFile } from './gguf-file.ts';
 import { GGUF_LAYOUTS, integersOf } from './gguf-integers.ts';
 import { type TensorPlace, tensorPlaces } from './tensor-names.ts';
 
+/** An expert's number, in the names of all families. */
+const EXPERT = /(?<=\.experts\.)\d+(?=\.)/;
+
 /** The tensors of a GGUF model by the names and in the form that they have in safetensors. */
 export class GgufWeights implements WeightSource {
   readonly #file: GgufFile;
   readonly #config: DecoderConfig;
-  readonly #pairsRows: boolean;
+  readonly #architecture: Architecture;
   readonly #places: ReadonlyMap<string, TensorPlace>;
+  /** Of the precision that a build of the layers' own integers has. */
+  readonly #keptIn: 4 | 8;
 
-  constructor(file: GgufFile, config: DecoderConfig, { pairsRows }: Architecture) {
+  constructor(file: GgufFile, config: DecoderConfig, architecture: Architecture) {
     this.#file = file;
     this.#config = config;
-    this.#pairsRows = pairsRows;
-    this.#places = tensorPlaces(config);
+    this.#architecture = architecture;
+    this.#places = tensorPlaces(config, architecture);
+    const isOfFour = [...this.#places.values()].some(({ name }) => {
+      const type = name.startsWith('blk.') && file.tensor(`${name}.weight`)?.type.name;
+      return type && GGUF_LAYOUTS.get(type)?.bits === 4;
+    });
+    this.#keptIn = isOfFour ? 4 : 8;
   }
 
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
-    const { place, stored } = this.#require(name, shape);
-    const values = await this.#file.read(stored);
-    const { family, headDim } = this.#config;
-    if (place.kind === 'heads' && this.#pairsRows) {
+    const { place, stored, expert } = this.#require(name, shape);
+    const values = await this.#file.read(stored, expert);
+    const rowOf = this.#rowOrder(place);
+    if (rowOf !== null) {
       const [rows = 1] = shape;
       const width = values.length / rows;
       const ordered = new Float32Array(values.length);
       for (let row = 0; row < rows; row++) {
-        const from = pairedRow(row, headDim) * width;
+        const from = rowOf(row) * width;
         ordered.set(values.subarray(from, from + width), row * width);
       }
       return ordered;
     }
     // Norms that multiply by 1 plus their weight have the sum in the file.
-    return place.kind === 'norm' && family.normsAddOne ? values.map((value) => value - 1) : values;
+    const addsOne = place.kind === 'norm' && this.#config.family.normsAddOne;
+    return addsOne ? values.map((value) => value - 1) : values;
   }
 
   pieces(name: string, shape: readonly number[]): AsyncIterable<Float32Array> {
-    const { place, stored } = this.#require(name, shape);
-    return place.kind === 'heads' && this.#pairsRows
-      ? inOnePiece(this, name, shape)
-      : this.#file.pieces(stored);
+    const { place, stored, expert } = this.#require(name, shape);
+    return this.#rowOrder(place) === null
+      ? this.#file.pieces(stored, expert)
+      : inOnePiece(this, name, shape);
   }
 
   typeOf(name: string): string | null {
@@ -56,42 +67,64 @@ export class GgufWeights implements WeightSource {
   }
 
   layout(name: string, shape: readonly number[]): StoredLayout | null {
-    const type = this.#find(name).tensor?.type.name;
+    const layout = GGUF_LAYOUTS.get(this.#find(name).tensor?.type.name ?? '');
     // The shape is checked where the values are read.
-    return type === undefined || shape.length !== 2 ? null : (GGUF_LAYOUTS[type] ?? null);
+    return layout && shape.length === 2 ? { ...layout, keptIn: this.#keptIn } : null;
   }
 
   async integers(name: string, shape: readonly number[]): Promise<StoredIntegers> {
-    const { place, stored, tensor } = this.#require(name, shape);
-    const integers = integersOf(tensor.type.name, await this.#file.bytes(stored));
-    if (place.kind !== 'heads' || !this.#pairsRows) return integers;
+    const { place, stored, expert, tensor } = this.#require(name, shape);
+    const integers = integersOf(tensor.type.name, await this.#file.bytes(stored, expert));
+    const rowOf = this.#rowOrder(place);
     const [rows = 0] = shape;
-    return withRows(integers, rows, (row) => pairedRow(row, this.#config.headDim));
+    return rowOf === null ? integers : withRows(integers, rows, rowOf);
   }
 
   async close(): Promise<void> {
     await this.#file.close();
   }
 
+  /** By a row's place in safetensors, that in the file; null where they are the same. */
+  #rowOrder({ kind }: TensorPlace): ((row: number) => number) | null {
+    const { family, headDim, numHeads } = this.#config;
+    if (kind === 'heads' && this.#architecture.pairsRows) {
+      return (row) => pairedRow(row, headDim);
+    }
+    if (kind !== 'fused heads' || family.fusedOrder !== 'by head') return null;
+    return (row) => rowByKind(row, headDim, numHeads);
+  }
+
   #find(name: string) {
-    const dot = name.lastIndexOf('.');
-    const place = this.#places.get(name.slice(0, dot));
-    const stored = place ? place.name + name.slice(dot) : name;
-    return { place, stored, tensor: place && this.#file.tensor(stored) };
+    const [number] = EXPERT.exec(name) ?? [];
+    const expert = number === undefined ? null : Number(number);
+    const key = name.replace(EXPERT, '*');
+    const whole = this.#places.get(key);
+    const dot = whole ? key.length : key.lastIndexOf('.');
+    const place = whole ?? this.#places.get(key.slice(0, dot));
+    // In a GGUF file all names end so.
+    const stored = place ? place.name + (key.slice(dot) || '.weight') : name;
+    return { place, stored, expert, tensor: place && this.#file.tensor(stored) };
   }
 
   #require(name: string, shape: readonly number[]) {
-    const { place, stored, tensor } = this.#find(name);
+    const { place, stored, expert, tensor } = this.#find(name);
     const [path = ''] = this.#file.paths;
     if (!place || !tensor) throw new ModelError(`${path} has no tensor "${stored}"`);
-    if (tensor.shape.join() !== shape.join()) {
+    const expected = expert === null ? shape : [this.#config.experts?.count ?? 0, ...shape];
+    if (!isSame(tensor.shape, expected)) {
       throw new ModelError(
         `${path}: tensor "${stored}" has shape [${tensor.shape.join(', ')}], ` +
-          `expected [${shape.join(', ')}]`,
+          `expected [${expected.join(', ')}]`,
       );
     }
-    return { place, stored, tensor };
+    return { place, stored, expert, tensor };
   }
+}
+
+/** To ggml a matrix of one row is a vector. */
+function isSame(shape: readonly number[], [first, ...others]: readonly number[]): boolean {
+  const own = shape.join();
+  return own === [first, ...others].join() || (first === 1 && own === others.join());
 }
 
 /** By its place in a head's halves, the row in pairs. */
@@ -99,4 +132,12 @@ function pairedRow(row: number, headDim: number): number {
   const within = row % headDim;
   const half = headDim / 2;
   return row - within + (within % half) * 2 + (within < half ? 0 : 1);
+}
+
+/** By its place among rows of a head's query, key and value, then the next head's: all queries first. */
+function rowByKind(row: number, headDim: number, numHeads: number): number {
+  const within = row % headDim;
+  const kind = Math.floor(row / headDim) % 3;
+  const head = Math.floor(row / (3 * headDim));
+  return (kind * numHeads + head) * headDim + within;
 }

@@ -1,44 +1,66 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { layerTensorNames } from '../huggingface/families.ts';
+import { expertsOf } from '../graph/expert-layers.ts';
+import type { Architecture } from './architectures.ts';
 
 /** What a tensor of a checkpoint is called in a GGUF file, and what else sets it apart there. */
 export interface TensorPlace {
   /** Without `.weight` and `.bias`, as are the keys of tensorPlaces. */
   readonly name: string;
-  readonly kind: 'matrix' | 'heads' | 'norm';
+  readonly kind: 'matrix' | 'heads' | 'fused heads' | 'norm';
 }
 
-/** By the names that a family's tensors have in safetensors. */
-export function tensorPlaces(config: DecoderConfig): Map<string, TensorPlace> {
+/**
+ * By the names that a family's tensors have in safetensors. Those of experts have `*` for their number:
+ * in a GGUF file they are parts of one tensor.
+ */
+export function tensorPlaces(
+  config: DecoderConfig,
+  { mlpNorm }: Pick<Architecture, 'mlpNorm'>,
+): Map<string, TensorPlace> {
   const { family, numLayers } = config;
-  const { embedding, finalNorm, lmHead } = family.tensors;
-  const places = new Map<string, TensorPlace>([
-    [embedding, { name: 'token_embd', kind: 'matrix' }],
-    [finalNorm, { name: 'output_norm', kind: 'norm' }],
-    [lmHead, { name: 'output', kind: 'matrix' }],
-  ]);
+  const { embedding, positions, finalNorm, lmHead } = family.tensors;
+  const places = new Map<string, TensorPlace>();
+  const add = (name: string | null | undefined, to: string, kind: TensorPlace['kind']) => {
+    if (name !== null && name !== undefined) places.set(name, { name: to, kind });
+  };
+  add(embedding, 'token_embd', 'matrix');
+  add(positions, 'position_embd', 'matrix');
+  add(finalNorm, 'output_norm', 'norm');
+  add(lmHead, 'output', 'matrix');
   for (let layer = 0; layer < numLayers; layer++) {
     const names = layerTensorNames(family, layer);
-    const add = (name: string | null, to: string, kind: TensorPlace['kind']) => {
-      if (name !== null) places.set(name, { name: `blk.${layer}.${to}`, kind });
-    };
-    const [first = null, ...others] = names.queryKeyValue;
+    const block = (to: string) => `blk.${layer}.${to}`;
+    const [first, ...others] = names.queryKeyValue;
     const isFused = others.length === 0;
-    add(first, isFused ? 'attn_qkv' : 'attn_q', isFused ? 'matrix' : 'heads');
-    add(others[0] ?? null, 'attn_k', 'heads');
-    add(others[1] ?? null, 'attn_v', 'matrix');
-    const [gate = null, up = null] = names.gateUp;
-    // Where they are one matrix it has the second's name.
-    add(gate, up === null ? 'ffn_up' : 'ffn_gate', 'matrix');
-    add(up, 'ffn_up', 'matrix');
-    add(names.attentionOutput, 'attn_output', 'matrix');
-    add(names.down, 'ffn_down', 'matrix');
-    add(names.attentionNorm, 'attn_norm', 'norm');
-    add(names.headNorms?.query ?? null, 'attn_q_norm', 'norm');
-    add(names.headNorms?.key ?? null, 'attn_k_norm', 'norm');
-    add(names.attentionOutputNorm, 'post_attention_norm', 'norm');
-    add(names.mlpNorm, 'ffn_norm', 'norm');
-    add(names.mlpOutputNorm, 'post_ffw_norm', 'norm');
+    add(first, block(isFused ? 'attn_qkv' : 'attn_q'), isFused ? 'fused heads' : 'heads');
+    add(others[0], block('attn_k'), 'heads');
+    add(others[1], block('attn_v'), 'matrix');
+    add(names.sinks, block('attn_sinks'), 'matrix');
+    add(names.attentionOutput, block('attn_output'), 'matrix');
+    add(names.attentionNorm, block('attn_norm'), 'norm');
+    add(names.headNorms?.query, block('attn_q_norm'), 'norm');
+    add(names.headNorms?.key, block('attn_k_norm'), 'norm');
+    add(names.attentionOutputNorm, block('post_attention_norm'), 'norm');
+    add(names.mlpNorm, block(mlpNorm), 'norm');
+    add(names.mlpOutputNorm, block('post_ffw_norm'), 'norm');
+    if (names.experts === null || expertsOf(config, layer) === null) {
+      const [gate, up] = names.gateUp;
+      // Where they are one matrix it has the second's name.
+      add(gate, block(up === undefined ? 'ffn_up' : 'ffn_gate'), 'matrix');
+      add(up, block('ffn_up'), 'matrix');
+      add(names.down, block('ffn_down'), 'matrix');
+      continue;
+    }
+    const { router, gate, up, down, shared } = names.experts;
+    add(router, block('ffn_gate_inp'), 'matrix');
+    add(gate, block('ffn_gate_exps'), 'matrix');
+    add(up, block('ffn_up_exps'), 'matrix');
+    add(down, block('ffn_down_exps'), 'matrix');
+    add(shared?.gate, block('ffn_gate_shexp'), 'matrix');
+    add(shared?.up, block('ffn_up_shexp'), 'matrix');
+    add(shared?.down, block('ffn_down_shexp'), 'matrix');
+    add(shared?.share, block('ffn_gate_inp_shexp'), 'matrix');
   }
   return places;
 }

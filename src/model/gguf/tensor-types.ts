@@ -39,6 +39,7 @@ const TYPES: ReadonlyMap<number, TensorType> = new Map([
   [12, superblock('Q4_K', 144)],
   [13, superblock('Q5_K', 176)],
   [14, superblock('Q6_K', 210)],
+  [39, block('MXFP4', 17)],
 ]);
 
 /** What can't. */
@@ -61,7 +62,6 @@ const OTHER_NAMES: Readonly<Record<number, string>> = {
   29: 'IQ1_M',
   34: 'TQ1_0',
   35: 'TQ2_0',
-  39: 'MXFP4',
 };
 
 export const SUPPORTED_TENSOR_TYPES = [...TYPES.values()].map(({ name }) => name).join(', ');

@@ -10,12 +10,23 @@ export interface ExpertLayer {
   readonly down: LinearLayer;
 }
 
-/** The linear layers that a layer of a decoder has in place of an MLP: a router's, and each expert's. */
+/** Likewise of the one that all tokens share, and what gives its share of a token. */
+export interface SharedExpertLayer extends ExpertLayer {
+  readonly share: LinearLayer;
+}
+
+/** The linear layers that a layer of a decoder has in place of an MLP. */
+export interface ExpertLayers {
+  readonly router: LinearLayer;
+  readonly each: readonly ExpertLayer[];
+  readonly shared: SharedExpertLayer | null;
+}
+
 export function expertLayers(
   { family, hiddenSize }: DecoderConfig,
-  { count, intermediateSize, bias }: ExpertConfig,
+  { count, intermediateSize, sharedSize, bias }: ExpertConfig,
   layer: number,
-): { readonly router: LinearLayer; readonly each: readonly ExpertLayer[] } {
+): ExpertLayers {
   const { experts: names } = layerTensorNames(family, layer);
   if (names === null) throw new Error(`${family.modelType} has no experts`);
   const router = {
@@ -24,25 +35,35 @@ export function expertLayers(
     parts: [{ tensor: names.router, outFeatures: count }],
     bias,
   };
-  const each = Array.from({ length: count }, (_, expert) => {
-    const name = `layers.${layer}.experts.${expert}`;
-    const gateUp = [names.gate, names.up].map((of) => ofExpert(of, expert));
-    return {
-      gateUp: {
-        name: `${name}.gate_up`,
-        inFeatures: hiddenSize,
-        parts: fusedParts(gateUp, [intermediateSize, intermediateSize]),
-        bias,
-      },
-      down: {
-        name: `${name}.down`,
-        inFeatures: intermediateSize,
-        parts: [{ tensor: ofExpert(names.down, expert), outFeatures: hiddenSize }],
-        bias,
-      },
-    };
+  const layersOf = (name: string, [gate, up, down]: readonly string[], size: number) => ({
+    gateUp: {
+      name: `${name}.gate_up`,
+      inFeatures: hiddenSize,
+      parts: fusedParts([gate ?? '', up ?? ''], [size, size]),
+      bias,
+    },
+    down: {
+      name: `${name}.down`,
+      inFeatures: size,
+      parts: [{ tensor: down ?? '', outFeatures: hiddenSize }],
+      bias,
+    },
   });
-  return { router, each };
+  const each = Array.from({ length: count }, (_, expert) => {
+    const own = [names.gate, names.up, names.down].map((of) => ofExpert(of, expert));
+    return layersOf(`layers.${layer}.experts.${expert}`, own, intermediateSize);
+  });
+  if (names.shared === null || sharedSize === null) return { router, each, shared: null };
+  const { gate, up, down, share: tensor } = names.shared;
+  const name = `layers.${layer}.shared_expert`;
+  const share = {
+    name: `${name}.share`,
+    inFeatures: hiddenSize,
+    parts: [{ tensor, outFeatures: 1 }],
+    bias: false,
+  };
+  const shared = { ...layersOf(name, [gate, up, down], sharedSize), share };
+  return { router, each, shared };
 }
 
 /** A layer's experts; null where it has an MLP. */

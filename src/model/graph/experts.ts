@@ -4,7 +4,7 @@ import type { ClampedGates, ExpertConfig } from '../huggingface/expert-config.ts
 import { cast, floatData } from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import { emitGated, splitGates } from './activation.ts';
-import { type ExpertLayer, expertLayers } from './expert-layers.ts';
+import { type ExpertLayer, expertLayers, type SharedExpertLayer } from './expert-layers.ts';
 import type { LinearInput, LinearLayer } from './linear.ts';
 
 /** Adds a linear layer over any number of rows, none included; returns its output's name. */
@@ -14,7 +14,7 @@ export type EmitLinear = (input: LinearInput, layer: LinearLayer) => string;
 export interface ExpertEmitters {
   /** Of the activations. */
   readonly type: FloatType;
-  /** In floats: a rounded score can pick another expert. */
+  /** Also of shares. In floats: a rounded score can pick another expert. */
   readonly router: EmitLinear;
   readonly expert: EmitLinear;
 }
@@ -34,7 +34,7 @@ export function emitExperts(
   emit: ExpertEmitters,
 ): string {
   const prefix = `layers.${layer}.mlp`;
-  const { router, each } = expertLayers(config, experts, layer);
+  const { router, each, shared } = expertLayers(config, experts, layer);
   const scores = emit.router(input, router);
   const { shares, ids } = pickExperts(graph, prefix, scores, experts, emit.type);
   const grouped = groupByExpert(graph, prefix, ids, experts);
@@ -63,9 +63,27 @@ export function emitExperts(
   const weights = graph.node(`${prefix}/Weights`, 'Unsqueeze', [shares, column]);
   const weighted = graph.node(`${prefix}/Weighted`, 'Mul', [results, weights]);
   const axis = int64s(graph, `${prefix}/picked_axis`, 1);
-  return graph.node(`${prefix}/Experts`, 'ReduceSum', [weighted, axis], {
+  const picked = graph.node(`${prefix}/Experts`, 'ReduceSum', [weighted, axis], {
     attributes: { keepdims: 0n },
   });
+  if (shared === null) return picked;
+  const common = emitShared(graph, `${prefix}/Shared`, config, shared, input, emit);
+  return graph.node(`${prefix}/AllExperts`, 'Add', [picked, common]);
+}
+
+/** What every token gets from the expert that all share. */
+function emitShared(
+  graph: GraphBuilder,
+  prefix: string,
+  { activation }: DecoderConfig,
+  { gateUp, down, share }: SharedExpertLayer,
+  input: LinearInput,
+  emit: ExpertEmitters,
+): string {
+  const gated = emitGated(graph, prefix, emit.expert(input, gateUp), activation);
+  const output = emit.expert({ value: gated, rowsLike: input.rowsLike }, down);
+  const score = graph.node(`${prefix}/Score`, 'Sigmoid', [emit.router(input, share)]);
+  return graph.node(`${prefix}/Weighted`, 'Mul', [output, score]);
 }
 
 /** The experts of every token, int64 [tokens, perToken], and their shares, likewise. */

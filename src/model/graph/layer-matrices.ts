@@ -3,17 +3,20 @@ import { layerTensorNames } from '../huggingface/families.ts';
 import type { MatrixSource } from '../quantize/matrix-source.ts';
 import { fusedParts } from './decoder-parts.ts';
 import { expertLayers, expertsOf } from './expert-layers.ts';
-import type { LinearLayer } from './linear.ts';
+import { matrixOf } from './linear.ts';
 import { mlpLayers } from './mlp-layers.ts';
 
-/** A layer's matrices, those that read the same value as one; of experts, all but the router. */
+/**
+ * A layer's matrices, those that read the same value as one; of experts, all but what gives tokens' shares.
+ */
 export function layerMatrices(config: DecoderConfig, layer: number): MatrixSource[] {
   const experts = expertsOf(config, layer);
   if (experts === null) return tokenMatrices(config, layer);
-  const each = expertLayers(config, experts, layer).each;
+  const { each, shared } = expertLayers(config, experts, layer);
+  const all = shared === null ? each : [...each, shared];
   return [
     ...tokenMatrices(config, layer),
-    ...each.flatMap(({ gateUp, down }) => [matrixOf(gateUp), matrixOf(down)]),
+    ...all.flatMap(({ gateUp, down }) => [matrixOf(gateUp), matrixOf(down)]),
   ];
 }
 
@@ -42,13 +45,4 @@ export function tokenMatrices(config: DecoderConfig, layer: number): MatrixSourc
   if (expertsOf(config, layer) !== null) return attention;
   const { first, down } = mlpLayers(config, layer);
   return [...attention, matrixOf(first), matrixOf(down)];
-}
-
-/** What a linear layer multiplies with. */
-export function matrixOf({ name, parts, inFeatures }: LinearLayer): MatrixSource {
-  const tensors = parts.map(({ tensor, outFeatures }) => ({
-    name: `${tensor}.weight`,
-    rows: outFeatures,
-  }));
-  return { name, tensors, columns: inFeatures };
 }

@@ -4,7 +4,8 @@ import { castToActivations, floatInitializer } from '../quantize/float-matrix.ts
 import { makeMatrix } from '../quantize/make-matrix.ts';
 import { emitRowMatmul } from '../quantize/row-matrix.ts';
 import type { RowQuantizer } from '../quantize/row-quantizer.ts';
-import { keptFormat } from '../quantize/kept-format.ts';
+import { isKeptInParts, keptFormat } from '../quantize/kept-format.ts';
+import { type MatrixSource, partsOf, rowsOf } from '../quantize/matrix-source.ts';
 import type { WeightFormat } from '../quantize/weight-format.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
@@ -41,7 +42,13 @@ export function emitLinear(
   format: WeightFormat,
   quantizer: RowQuantizer,
 ): string {
-  const matmul = emitMatmul(graph, weights, layer, input, format, quantizer);
+  const source = matrixOf(layer);
+  const emit = (of: MatrixSource) => emitMatmul(graph, weights, of, input, format, quantizer);
+  const matmul = isKeptInParts(weights, source, format)
+    ? graph.node(`${layer.name}/MatMul`, 'Concat', partsOf(source).map(emit), {
+        attributes: { axis: -1n },
+      })
+    : emit(source);
   if (!layer.bias) {
     return matmul;
   }
@@ -52,21 +59,25 @@ export function emitLinear(
   return graph.node(`${layer.name}/Add`, 'Add', [matmul, bias]);
 }
 
-function emitMatmul(
-  graph: GraphBuilder,
-  weights: WeightSource,
-  layer: LinearLayer,
-  { value: input, rowsLike }: LinearInput,
-  wanted: WeightFormat,
-  quantizer: RowQuantizer,
-): string {
-  const { name, inFeatures, parts } = layer;
-  const output = `${name}/MatMul`;
+/** What a linear layer multiplies with. */
+export function matrixOf({ name, parts, inFeatures }: LinearLayer): MatrixSource {
   const tensors = parts.map(({ tensor, outFeatures }) => ({
     name: `${tensor}.weight`,
     rows: outFeatures,
   }));
-  const source = { name, tensors, columns: inFeatures };
+  return { name, tensors, columns: inFeatures };
+}
+
+function emitMatmul(
+  graph: GraphBuilder,
+  weights: WeightSource,
+  source: MatrixSource,
+  { value: input, rowsLike }: LinearInput,
+  wanted: WeightFormat,
+  quantizer: RowQuantizer,
+): string {
+  const { name, columns } = source;
+  const output = `${name}/MatMul`;
   const format = keptFormat(weights, source, wanted);
   if (format.kind === 'blocks') {
     return new BlockMatrix(graph, weights, source, format).multiply(output, input);
@@ -75,7 +86,7 @@ function emitMatmul(
     emitRowMatmul(graph, weights, source, { output, input, rowsLike }, quantizer, format.step);
     return output;
   }
-  const shape = [inFeatures, totalOutFeatures(layer)];
+  const shape = [columns, rowsOf(source)];
   const { type } = format;
   const stored = graph.initializer(`${name}.weight`, type, shape, async () => {
     return (await makeMatrix(weights, { kind: 'floats', source, type, isTransposed: true })).values;

@@ -2,6 +2,7 @@ import type { Precision } from '../build/manifest.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { StoredLayout, WeightSource } from '../huggingface/weights.ts';
 import { keptIn } from '../native/native-format.ts';
+import { partsOf } from '../quantize/matrix-source.ts';
 import { sharedLayout } from '../quantize/stored-blocks.ts';
 import { layerMatrices } from './layer-matrices.ts';
 
@@ -10,33 +11,52 @@ export interface StoredPrecision {
   readonly precision: Extract<Precision, 'int8' | 'int4'>;
   /** Whether our own kernels have such weights. */
   readonly isNative: boolean;
-  /** Such as `4 bits in blocks of 128`. */
+  /** Such as `4 bits in blocks of 128`; several where layers differ. */
   readonly description: string;
 }
 
-/** Null where not all layers are stored in integers of as many bits. */
+/** Null where not all layers are stored in integers that one precision keeps. */
 export function storedPrecision(
   config: DecoderConfig,
   weights: WeightSource,
 ): StoredPrecision | null {
-  let first: StoredLayout | null = null;
+  const descriptions = new Set<string>();
+  const precisions = new Set<number>();
   let isNative = true;
   for (let layer = 0; layer < config.numLayers; layer++) {
-    for (const source of layerMatrices(config, layer)) {
-      const layout = sharedLayout(weights, source);
-      if (layout === null || layout.bits !== (first ?? layout).bits) return null;
-      isNative &&= keptIn(layout, source.columns) !== null;
-      first ??= layout;
+    for (const whole of layerMatrices(config, layer)) {
+      const isWhole = sharedLayout(weights, whole) !== null;
+      // Ours take a matrix as a whole, and all of as many bits.
+      isNative &&= isWhole;
+      for (const source of isWhole ? [whole] : partsOf(whole)) {
+        const layout = sharedLayout(weights, source);
+        if (layout === null) return null;
+        const bits = layout.keptIn ?? layout.bits;
+        precisions.add(bits);
+        descriptions.add(describe(layout, config.hiddenSize));
+        isNative &&= layout.bits === bits && keptIn(layout, source.columns) !== null;
+      }
     }
   }
-  if (first === null) return null;
-  const { bits, blockSize, hasZeroPoints, order } = first;
-  const where = blockSize >= config.hiddenSize ? 'rows' : `blocks of ${blockSize}`;
-  const details = [hasZeroPoints && 'zero points', order && 'columns in another order'];
-  const rest = details.filter(Boolean).join(' and ');
+  const [bits] = precisions;
+  if (precisions.size !== 1) return null;
   return {
     precision: bits === 4 ? 'int4' : 'int8',
     isNative,
-    description: `${bits} bits in ${where}${rest && ` with ${rest}`}`,
+    description: [...descriptions].join(', '),
   };
+}
+
+function describe(
+  { bits, blockSize, hasZeroPoints, hasOffsets, order }: StoredLayout,
+  hiddenSize: number,
+): string {
+  const where = blockSize >= hiddenSize ? 'rows' : `blocks of ${blockSize}`;
+  const details = [
+    hasZeroPoints && 'zero points',
+    hasOffsets && 'offsets',
+    order && 'columns in another order',
+  ];
+  const rest = details.filter(Boolean).join(' and ');
+  return `${bits} bits in ${where}${rest && ` with ${rest}`}`;
 }

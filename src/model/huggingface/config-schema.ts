@@ -71,7 +71,8 @@ export const configSchema = z.looseObject({
   mlp_bias: z.boolean().default(false),
   tie_word_embeddings: z.boolean().default(false),
   architectures: z.array(z.string()).nullish(),
-  sliding_window: count.nullish(),
+  // Qwen2-MoE has 0 for none.
+  sliding_window: z.union([count, z.literal(0).transform(() => null)]).nullish(),
   use_sliding_window: z.boolean().default(false),
   max_window_layers: z.int().nonnegative().nullish(),
   sliding_window_pattern: count.nullish(),
@@ -93,6 +94,8 @@ export const configSchema = z.looseObject({
   num_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
   num_experts_per_tok: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
   moe_intermediate_size: width.nullish(),
+  // 0 where tokens share no expert.
+  shared_expert_intermediate_size: z.union([width, z.literal(0)]).nullish(),
   norm_topk_prob: z.boolean().default(false),
   decoder_sparse_step: count.nullish(),
   mlp_only_layers: z.array(z.int()).nullish(),

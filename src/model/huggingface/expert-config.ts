@@ -15,6 +15,8 @@ export interface ExpertConfig {
   /** How many a router picks for a token. */
   readonly perToken: number;
   readonly intermediateSize: number;
+  /** Of the expert that all tokens share; null if there is none. */
+  readonly sharedSize: number | null;
   /** Whether the shares of a token's experts are made to add up to 1. */
   readonly normalizesShares: boolean;
   /** Of router and experts. */
@@ -31,7 +33,7 @@ export interface ExpertConfig {
  */
 export function parseExperts(
   hf: HuggingFaceConfig,
-  { experts: rules }: Family,
+  { experts: rules, modelType, tensors }: Family,
   widths: readonly number[],
   origin: string,
 ): ExpertConfig | null {
@@ -51,11 +53,20 @@ export function parseExperts(
   if (widths.some((each) => each !== width)) {
     throw new ModelError(`${origin}: experts of other widths in each layer are not supported`);
   }
+  const sharedSize = hf.shared_expert_intermediate_size || null;
+  if ((sharedSize === null) !== (tensors.layer.experts?.shared === null)) {
+    throw new ModelError(
+      sharedSize === null
+        ? `${origin}: ${modelType} without an expert that all tokens share is not supported`
+        : `${origin}: an expert that all tokens share is not supported in ${modelType}`,
+    );
+  }
   const { swiglu_limit: limit, swiglu_alpha: alpha, decoder_sparse_step: step } = hf;
   return {
     count,
     perToken,
     intermediateSize: hf.moe_intermediate_size ?? width,
+    sharedSize,
     normalizesShares: rules.normalizesShares === 'always' || hf[rules.normalizesShares],
     bias: rules.bias,
     clampedGates: limit && alpha ? { limit, alpha } : null,

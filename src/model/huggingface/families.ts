@@ -21,6 +21,17 @@ export interface ExpertTensorNames {
   readonly gate: string;
   readonly up: string;
   readonly down: string;
+  /** Null where tokens share none. */
+  readonly shared: SharedExpertNames | null;
+}
+
+/** Names of the expert that every token has besides those that its router picks. */
+export interface SharedExpertNames {
+  readonly gate: string;
+  readonly up: string;
+  readonly down: string;
+  /** The layer with one output, whose sigmoid is the expert's share of a token. */
+  readonly share: string;
 }
 
 /** Names of a layer's tensors, without `.weight` and `.bias`, relative to the layer. */
@@ -145,6 +156,12 @@ export function layerTensorNames({ tensors }: Family, layer: number): LayerTenso
       gate: full(names.experts.gate),
       up: full(names.experts.up),
       down: full(names.experts.down),
+      shared: names.experts.shared && {
+        gate: full(names.experts.shared.gate),
+        up: full(names.experts.shared.up),
+        down: full(names.experts.shared.down),
+        share: full(names.experts.shared.share),
+      },
     },
   };
 }

@@ -6,6 +6,7 @@ const EXPERTS: ExpertTensorNames = {
   gate: 'mlp.experts.*.gate_proj',
   up: 'mlp.experts.*.up_proj',
   down: 'mlp.experts.*.down_proj',
+  shared: null,
 };
 
 const withLayer = (layer: Partial<LayerTensorNames>): Family['tensors'] => ({
@@ -32,6 +33,31 @@ export const MIXTURES: readonly Family[] = [
         gate: 'block_sparse_moe.experts.*.w1',
         up: 'block_sparse_moe.experts.*.w3',
         down: 'block_sparse_moe.experts.*.w2',
+        shared: null,
+      },
+    }),
+  },
+  {
+    ...LLAMA,
+    modelType: 'qwen2_moe',
+    bias: { ...NO_BIAS, queryKeyValue: 'always' },
+    slidingWindow: 'flag',
+    defaults: {
+      num_experts: 60,
+      num_experts_per_tok: 4,
+      moe_intermediate_size: 1408,
+      shared_expert_intermediate_size: 5632,
+    },
+    experts: { normalizesShares: 'norm_topk_prob', bias: false, stacked: null },
+    tensors: withLayer({
+      experts: {
+        ...EXPERTS,
+        shared: {
+          gate: 'mlp.shared_expert.gate_proj',
+          up: 'mlp.shared_expert.up_proj',
+          down: 'mlp.shared_expert.down_proj',
+          share: 'mlp.shared_expert_gate',
+        },
       },
     }),
   },

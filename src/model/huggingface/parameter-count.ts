@@ -35,6 +35,7 @@ function mlp(hidden: number, intermediate: number, bias: boolean, isGated = true
 }
 
 function countExperts(experts: ExpertConfig, hiddenSize: number): number {
-  const { count, intermediateSize, bias } = experts;
-  return count * (hiddenSize + Number(bias) + mlp(hiddenSize, intermediateSize, bias));
+  const { count, intermediateSize, sharedSize, bias } = experts;
+  const shared = sharedSize === null ? 0 : hiddenSize + mlp(hiddenSize, sharedSize, bias);
+  return count * (hiddenSize + Number(bias) + mlp(hiddenSize, intermediateSize, bias)) + shared;
 }

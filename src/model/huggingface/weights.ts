@@ -7,11 +7,18 @@ export interface StoredLayout {
   readonly blockSize: number;
   /** Integers that stand for 0 are stored by block; else all are the middle, 8 or 128. */
   readonly hasZeroPoints: boolean;
+  /** Offsets are stored by block; left out for none. */
+  readonly hasOffsets?: boolean;
   /** By place in a stored row, the column that lies there; null where they lie in order. */
   readonly order: Int32Array | null;
+  /**
+   * Of the precision that keeps it, where that is not its own: of a checkpoint whose matrices have 4 bits
+   * or 8, int4 keeps all, and int8 none.
+   */
+  readonly keptIn?: 4 | 8;
 }
 
-/** A matrix as it is stored: a weight is (value - zero point) * scale. */
+/** A matrix as it is stored: a weight is (value - zero point) * scale + offset. */
 export interface StoredIntegers {
   /** From 0 on, one to a byte, [rows, columns]. */
   readonly values: Uint8Array;
@@ -19,6 +26,8 @@ export interface StoredIntegers {
   readonly scales: Float32Array;
   /** [rows, blocks]; null where they all are the middle. */
   readonly zeroPoints: Uint8Array | null;
+  /** [rows, blocks]; null or left out where there are none. */
+  readonly offsets?: Float32Array | null;
 }
 
 /** Weights of native/. */
@@ -49,6 +58,7 @@ export interface MadeMatrix {
   readonly values: Float32Array | Uint16Array | Int8Array | Uint8Array;
   readonly scales: Float32Array;
   readonly zeroPoints: Uint8Array;
+  readonly offsets?: Float32Array;
 }
 
 /** Where a model's weights come from. */

@@ -22,9 +22,9 @@ export function nativeFormat(
 
 /** How native/ keeps integers of a layout as they are; null where it cannot. */
 export function keptIn(layout: StoredLayout, columns: number): NativeFormat | null {
-  const { bits, blockSize, hasZeroPoints, order } = layout;
+  const { bits, blockSize, hasZeroPoints, hasOffsets, order } = layout;
   if (isInRows(layout, columns)) return OWN[8];
-  if (hasZeroPoints || order !== null || blockSize % 32 !== 0) return null;
+  if (hasZeroPoints || hasOffsets || order !== null || blockSize % 32 !== 0) return null;
   // Of larger blocks, several have the same scale.
   return { bits, blockSize: bits === 4 && blockSize % 64 === 0 ? 64 : 32 };
 }

@@ -20,6 +20,8 @@ export class BlockMatrix {
   readonly #scales: string;
   /** Name of what stands for 0 in each block; null where it is the middle everywhere. */
   readonly #zeroPoints: string | null = null;
+  /** Name of what is added to the weights of each block; null where nothing is. */
+  readonly #offsets: string | null = null;
   /** By place in a row, the column that lies there; null where they lie in order. */
   readonly #order: Int32Array | null;
 
@@ -53,6 +55,18 @@ export class BlockMatrix {
         return (await made.load()).zeroPoints;
       });
     }
+    if (stored?.hasOffsets === true) {
+      const offsetsName = `${name}.weight_offsets`;
+      this.#offsets = floatInitializer(
+        graph,
+        offsetsName,
+        [rows, blocks],
+        activations,
+        async () => {
+          return (await made.load()).offsets ?? new Float32Array();
+        },
+      );
+    }
     const scalesName = `${name}.weight_scales`;
     this.#scales = floatInitializer(graph, scalesName, [rows, blocks], activations, async () => {
       return (await made.loadLast()).scales;
@@ -61,8 +75,34 @@ export class BlockMatrix {
 
   /** Adds `output = input W^T`; [..., columns] becomes [..., rows]. */
   multiply(output: string, input: string): string {
+    const ordered = this.#inOrder(input);
+    if (this.#offsets === null) return this.#product(output, ordered);
+    // What is added to all weights of a block is added to the product times the sum of its columns:
+    // of these products there are as many as blocks, and they are in floats.
+    const product = this.#product(`${output}/Integers`, ordered);
+    const inputs = [this.#blockSums(`${output}/Sums`, ordered), this.#offsets, product];
+    return this.#graph.node(output, 'Gemm', inputs, { attributes: { transB: 1n } });
+  }
+
+  /** [tokens, columns] to [tokens, blocks]; stored blocks with offsets are whole. */
+  #blockSums(output: string, input: string): string {
+    const graph = this.#graph;
+    const size = this.#blockSize;
+    const dims = [0, this.#columns / size, size];
+    const shape = graph.initializer(
+      `${output}/shape`,
+      'int64',
+      [3],
+      BigInt64Array.from(dims, BigInt),
+    );
+    const blocks = graph.node(`${output}/Blocks`, 'Reshape', [input, shape]);
+    const axis = graph.initializer(`${output}/axis`, 'int64', [1], BigInt64Array.of(2n));
+    return graph.node(output, 'ReduceSum', [blocks, axis], { attributes: { keepdims: 0n } });
+  }
+
+  #product(output: string, input: string): string {
     const zeroPoints = this.#zeroPoints === null ? [] : [this.#zeroPoints];
-    const inputs = [this.#inOrder(input), this.#packed, this.#scales, ...zeroPoints];
+    const inputs = [input, this.#packed, this.#scales, ...zeroPoints];
     return this.#graph.node(output, 'MatMulNBits', inputs, {
       domain: MICROSOFT_DOMAIN,
       attributes: {

@@ -5,6 +5,11 @@ export interface MatrixSource {
   readonly columns: number;
 }
 
+/** Each tensor as a matrix by itself. */
+export function partsOf({ name, tensors, columns }: MatrixSource): MatrixSource[] {
+  return tensors.map((tensor, index) => ({ name: `${name}.${index}`, tensors: [tensor], columns }));
+}
+
 /** Rows of the whole matrix. */
 export function rowsOf({ tensors }: Pick<MatrixSource, 'tensors'>): number {
   return tensors.reduce((sum, { rows }) => sum + rows, 0);

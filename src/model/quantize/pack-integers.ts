@@ -7,6 +7,8 @@ import { readIntegers } from './stored-blocks.ts';
 export interface PackedBlocks extends QuantizedBlocks {
   /** [rows, blocks * bits / 8], two 4-bit ones to a byte, the earlier one low. */
   readonly zeroPoints: Uint8Array;
+  /** [rows, blocks]; empty where there are none. */
+  readonly offsets: Float32Array;
 }
 
 /** Bytes of a row's zero points. */
@@ -32,6 +34,7 @@ export async function packIntegers(
     packed: new Uint8Array((totalRows * blocks * size * layout.bits) / 8),
     scales: new Float32Array(totalRows * blocks),
     zeroPoints: new Uint8Array(totalRows * zeroBytes),
+    offsets: new Float32Array(layout.hasOffsets ? totalRows * blocks : 0),
   };
   let firstRow = 0;
   for (const { name, rows } of tensors) {
@@ -54,7 +57,7 @@ interface RowShape {
 }
 
 function packRow(
-  { values, scales, zeroPoints }: StoredIntegers,
+  { values, scales, zeroPoints, offsets }: StoredIntegers,
   { row, columns, size, blocks, layout: { bits, blockSize } }: RowShape,
   target: PackedBlocks,
   targetRow: number,
@@ -67,6 +70,8 @@ function packRow(
     const storedBlock = row * storedBlocks + Math.floor((block * size) / blockSize);
     const zero = zeroPoints?.[storedBlock] ?? middle;
     target.scales[targetRow * blocks + block] = scales[storedBlock] ?? 0;
+    // Elsewhere this is outside of the array, and has no effect.
+    target.offsets[targetRow * blocks + block] = offsets?.[storedBlock] ?? 0;
     put(target.zeroPoints, firstZero, block, zero, bits);
     for (let at = block * size; at < (block + 1) * size; at++) {
       // Padding stands for 0.

@@ -21,12 +21,13 @@ export function sharedLayout(
   const layouts = tensors.map(({ name, rows }) => weights.layout?.(name, [rows, columns]) ?? null);
   const [first = null] = layouts;
   if (first === null || productBlockSize(first) === null) return null;
-  let hasZeroPoints = false;
+  let [hasZeroPoints, hasOffsets] = [false, false];
   for (const layout of layouts) {
     if (layout === null || !isAlike(layout, first)) return null;
     hasZeroPoints ||= layout.hasZeroPoints;
+    hasOffsets ||= layout.hasOffsets === true;
   }
-  return { ...first, hasZeroPoints };
+  return { ...first, hasZeroPoints, hasOffsets };
 }
 
 function isAlike(a: StoredLayout, b: StoredLayout): boolean {
@@ -47,19 +48,20 @@ export async function readIntegers(
   const layout = weights.layout?.(name, [rows, columns]);
   const stored = await weights.integers?.(name, [rows, columns]);
   if (!layout || !stored) throw new ModelError(`tensor "${name}" is not stored in integers`);
-  const { values, scales, zeroPoints } = stored;
+  const { values, scales, zeroPoints, offsets } = stored;
   const blocks = rows * Math.ceil(columns / layout.blockSize);
   const isWhole =
     values.length === rows * columns &&
     scales.length === blocks &&
-    (zeroPoints?.length ?? blocks) === blocks;
+    (zeroPoints?.length ?? blocks) === blocks &&
+    offsets?.length === (layout.hasOffsets ? blocks : undefined);
   if (isWhole && (layout.hasZeroPoints || zeroPoints === null)) return stored;
   throw new ModelError(`tensor "${name}" is not stored as its header and configuration say`);
 }
 
 /** The weights that integers stand for, in the order of their columns. */
 export function dequantize(
-  { values, scales, zeroPoints }: StoredIntegers,
+  { values, scales, zeroPoints, offsets = null }: StoredIntegers,
   { bits, blockSize, order }: StoredLayout,
   columns: number,
 ): Float32Array {
@@ -70,10 +72,12 @@ export function dequantize(
     for (let block = 0; block < blocks; block++) {
       const scale = scales[row * blocks + block] ?? 0;
       const zero = zeroPoints?.[row * blocks + block] ?? middle;
+      const offset = offsets?.[row * blocks + block] ?? 0;
       const end = Math.min(columns, (block + 1) * blockSize);
       for (let place = block * blockSize; place < end; place++) {
         const column = order === null ? place : (order[place] ?? 0);
-        weights[row * columns + column] = scale * ((values[row * columns + place] ?? 0) - zero);
+        const value = (values[row * columns + place] ?? 0) - zero;
+        weights[row * columns + column] = scale * value + offset;
       }
     }
   }
@@ -82,7 +86,7 @@ export function dequantize(
 
 /** Rows of a matrix in another order. @param rowOf by new place, the row that comes there */
 export function withRows(
-  { values, scales, zeroPoints }: StoredIntegers,
+  { values, scales, zeroPoints, offsets = null }: StoredIntegers,
   rows: number,
   rowOf: (place: number) => number,
 ): StoredIntegers {
@@ -99,5 +103,6 @@ export function withRows(
     values: reorder(values),
     scales: reorder(scales),
     zeroPoints: zeroPoints && reorder(zeroPoints),
+    offsets: offsets && reorder(offsets),
   };
 }

@@ -5,7 +5,7 @@ export const E2M1 = Float32Array.of(0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1
 /** Values that share an exponent. */
 export const E2M1_BLOCK = 32;
 /** Of the power of two that a block is multiplied by. */
-const EXPONENT_BIAS = 127;
+export const EXPONENT_BIAS = 127;
 
 /**
  * MXFP4: `weight_packed` [rows, columns / 2] of 4-bit floats, the first one low, and `weight_scale`

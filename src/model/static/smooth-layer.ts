@@ -1,4 +1,5 @@
-import { matrixOf, tokenMatrices } from '../graph/layer-matrices.ts';
+import { tokenMatrices } from '../graph/layer-matrices.ts';
+import { matrixOf } from '../graph/linear.ts';
 import { mlpLayers } from '../graph/mlp-layers.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { layerTensorNames } from '../huggingface/families.ts';

@@ -361,7 +361,7 @@ test.each([
     { model_type: 'mamba' },
     'model type "mamba" is not supported ' +
       '(supported: llama, mistral, ministral3, qwen2, qwen3, phi3, gemma2, gemma3_text, smollm3, granite, ' +
-      'granitemoehybrid, olmo2, olmo3, mixtral, qwen3_moe, olmoe, granitemoe, gpt_oss, gpt2, gpt_neox, gemma3, idefics3, mistral3, qwen2_vl, qwen2_5_vl, qwen3_vl, smolvlm)',
+      'granitemoehybrid, olmo2, olmo3, mixtral, qwen2_moe, qwen3_moe, olmoe, granitemoe, gpt_oss, gpt2, gpt_neox, gemma3, idefics3, mistral3, qwen2_vl, qwen2_5_vl, qwen3_vl, smolvlm)',
   ],
   [{ model_type: undefined }, 'config.json has no "model_type"'],
   [{ hidden_size: undefined }, 'not a valid model configuration: hidden_size: '],
@@ -417,6 +417,14 @@ test.each([
     '5 experts for a token are more than all 4',
   ],
   [{ model_type: 'mixtral', num_local_experts: 5000 }, 'num_local_experts: Too big'],
+  [
+    { model_type: 'granitemoe', shared_expert_intermediate_size: 64 },
+    'an expert that all tokens share is not supported in granitemoe',
+  ],
+  [
+    { model_type: 'qwen2_moe', shared_expert_intermediate_size: 0 },
+    'qwen2_moe without an expert that all tokens share is not supported',
+  ],
   [{ model_type: 'olmoe', clip_qkv: 8 }, 'clip_qkv 8 is not supported'],
   [
     { model_type: 'mixtral', quantization_config: { quant_method: 'mxfp4' } },

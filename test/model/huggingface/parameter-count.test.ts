@@ -39,6 +39,7 @@ test.each([
   { model_type: 'granitemoehybrid', num_local_experts: 0, shared_intermediate_size: 96 },
   { model_type: 'olmo2' },
   { model_type: 'mixtral', num_local_experts: 3 },
+  { model_type: 'qwen2_moe', num_experts: 5, shared_expert_intermediate_size: 48 },
   { model_type: 'qwen3_moe', num_experts: 9, moe_intermediate_size: 32, mlp_only_layers: [1] },
   { model_type: 'gpt_oss', num_local_experts: 4, sliding_window: null },
   { model_type: 'gpt2' },

@@ -1,0 +1,72 @@
+"""Tiny checkpoints of families.py as GGUF files, by llama.cpp's own converter.
+
+Usage: python3 scripts/references/gguf_families.py <llama.cpp> test/fixtures/families test/fixtures/gguf
+Needs: pip install torch transformers; the sources of llama.cpp, as in the package llama-cpp-python
+
+Weights stay as they are; the vocabulary is made up. What the models compute is in families' reference.json.
+"""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+LLAMA, FAMILIES, TARGET = map(Path, sys.argv[1:4])
+sys.path.insert(0, str(LLAMA))
+from conversion import get_model_class  # noqa: E402
+from conversion.base import ModelBase, gguf  # noqa: E402
+
+# With what configurations of older checkpoints say, and Transformers no longer writes.
+CASES = {
+    "mixtral": {},
+    "qwen2-moe": {},
+    "qwen3-moe-sparse": {},
+    "olmoe": {},
+    "granite-moe": {},
+    "gpt-oss-mxfp4-limit": {},
+    "gpt2": {"n_ctx": 64},
+    "gpt-neox": {"rotary_pct": 0.5},
+}
+# Said to be four times as wide as the model, whatever it is.
+WIDTHS = {"gpt2": ("gpt2.feed_forward_length", 48)}
+
+
+def add_vocabulary(model) -> None:
+    writer = model.gguf_writer
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list([f"<{index}>" for index in range(64)])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+
+
+def convert(name: str, fields: dict) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for file in ("model.safetensors", "config.json"):
+            shutil.copy(FAMILIES / name / file, folder)
+        config = {**ModelBase.load_hparams(folder, False), **fields}
+        of = get_model_class(config["architectures"][0])
+        of.set_vocab = add_vocabulary
+        target = TARGET / f"{name}.gguf"
+        model = of(folder, gguf.LlamaFileType.MOSTLY_BF16, target, eager=True, hparams=config)
+        if name in WIDTHS:
+            key, width = WIDTHS[name]
+            set_parameters = model.set_gguf_parameters
+
+            def with_width() -> None:
+                set_parameters()
+                model.gguf_writer.kv_data[0][key].value = width
+
+            model.set_gguf_parameters = with_width
+        model.write()
+        print(target)
+
+
+def main() -> None:
+    TARGET.mkdir(parents=True, exist_ok=True)
+    for name, fields in CASES.items():
+        convert(name, fields)
+
+
+main()
