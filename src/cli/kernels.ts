@@ -73,7 +73,9 @@ function loraReason({ hasLora = false }: KernelCircumstances): string | null {
 /** Why a checkpoint's own integers need other kernels; null where they do not, or are not kept. */
 function otherBlocks({ stored }: KernelCircumstances): string | null {
   if (!stored || stored.isNative) return null;
-  return `ours have no ${stored.description}; --kernels native is faster, and rounds them again`;
+  // To round 4 bits to 4 again loses much.
+  const flag = stored.precision === 'int4' ? '--precision int8' : '--kernels native';
+  return `ours have no ${stored.description}; ${flag} is faster, and rounds them again`;
 }
 
 function missing(found: FoundKernels): string | null {

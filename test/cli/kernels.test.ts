@@ -66,7 +66,7 @@ describe('--kernels', () => {
     const { nativeKernels, description } = await choose({}, other);
     expect(nativeKernels).toBeUndefined();
     expect(description).toMatch(
-      /ONNX Runtime's: ours have no 4 bits in blocks of 16; --kernels native/,
+      /ONNX Runtime's: ours have no 4 bits in blocks of 16; --precision int8/,
     );
     expect((await choose({ kernels: 'native' }, other)).nativeKernels).toBeDefined();
     const own = { precision: 'int4', stored: { ...stored, isNative: true } } as const;

@@ -1,7 +1,7 @@
 """Libraries of Python that run a language model, one of them in a process, for compare.ts --gguf.
 
 Usage: python_peers.py <library> <model.gguf> <threads> <sequences> <capacity>
-Needs: pip install torch transformers gguf openvino-genai onnxruntime-genai onnx-ir ctranslate2
+Needs: pip install torch transformers accelerate gguf openvino-genai onnxruntime-genai onnx-ir ctranslate2
 
 Answers each line {"prompts": [[id, ...], ...], "tokens": n} with {"prefillMs": ..., "decodeMs": ...}: the
 time until every prompt has its first token, and that of n more. What is made of the model for a library
