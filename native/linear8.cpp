@@ -24,7 +24,7 @@ struct Ahead {
   size_t step;  // bytes for each of the tile's own steps
 };
 
-template <size_t R>
+template <size_t R, bool HasStep>
 static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ahead) {
   // A single row has too few sums to keep the multipliers busy: it has two of each.
   constexpr size_t kSums = R == 1 ? 2 : 1;
@@ -36,35 +36,31 @@ static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ah
   const uint8_t *weights = linear.weights + pair * input.padded * kPair;
   F16 totals[R][2];
   for (size_t r = 0; r < R; r++) totals[r][0] = totals[r][1] = zeros();
-  const bool hasStep = input.step != 0.0f;
-  // Blocks that have a scale together.
-  const size_t together = hasStep ? blocks : 1;
-  for (size_t first = 0; first < blocks; first += together, ofRows += kRowGroup, sumsOfRows += kRowGroup) {
-    I16 sums[R][2][kSums];
-    for (size_t r = 0; r < R; r++) {
+  I16 sums[R][2][kSums];
+  for (size_t block = 0; block < blocks; block++, ofRows += kRowGroup, sumsOfRows += kRowGroup) {
+    for (size_t r = 0; r < R && (!HasStep || block == 0); r++) {
       const I16 start = splatInt(-kOffset8 * sumsOfRows[r]);
       for (I16(&ofHalf)[kSums] : sums[r]) {
         for (size_t s = 0; s < kSums; s++) ofHalf[s] = s == 0 ? start : splatInt(0);
       }
     }
-    for (size_t block = 0; block < together; block++) {
 #pragma GCC unroll 16
-      for (size_t step = 0; step < kBlock / 4; step++, weights += kStepBytes, x += Quantized::kStep) {
-        const Weights one = loadWeights(weights), other = loadWeights(weights + 4 * kLanes);
-        // A step of a single tile's is two lines of the cache.
-        prefetch(ahead.from);
-        prefetch(ahead.from + ahead.step / 2);
-        ahead.from += ahead.step;
+    for (size_t step = 0; step < kBlock / 4; step++, weights += kStepBytes, x += Quantized::kStep) {
+      const Weights first = loadWeights(weights), second = loadWeights(weights + 4 * kLanes);
+      // A step of a single tile's is two lines of the cache.
+      prefetch(ahead.from);
+      prefetch(ahead.from + ahead.step / 2);
+      ahead.from += ahead.step;
 #pragma GCC unroll 8
-        for (size_t r = 0; r < R; r++) {
-          const Four activations = four(x + 4 * r);
-          sums[r][0][step % kSums] = dot8(sums[r][0][step % kSums], one, activations);
-          sums[r][1][step % kSums] = dot8(sums[r][1][step % kSums], other, activations);
-        }
+      for (size_t r = 0; r < R; r++) {
+        const Four activations = four(x + 4 * r);
+        sums[r][0][step % kSums] = dot8(sums[r][0][step % kSums], first, activations);
+        sums[r][1][step % kSums] = dot8(sums[r][1][step % kSums], second, activations);
       }
     }
+    if (HasStep && block + 1 < blocks) continue;
     for (size_t r = 0; r < R; r++) {
-      const F16 scale = splat(hasStep ? input.step : ofRows[r]);
+      const F16 scale = splat(HasStep ? input.step : ofRows[r]);
       for (size_t half = 0; half < 2; half++) {
         I16 sum = sums[r][half][0];
         if (kSums == 2) sum = addInt(sum, sums[r][half][kSums - 1]);
@@ -79,11 +75,13 @@ static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ah
 }
 
 // The largest tiles first, then what is left in ever smaller ones.
-template <size_t R>
+template <size_t R, bool HasStep>
 static inline void tiles8(const Linear &linear, size_t row, size_t endRow, size_t pair, Ahead ahead) {
   const size_t steps = linear.input.padded / 4;
-  for (; row + R <= endRow; row += R, ahead.from += steps * ahead.step) tile8<R>(linear, row, pair, ahead);
-  if constexpr (R > 1) tiles8<R / 2>(linear, row, endRow, pair, ahead);
+  for (; row + R <= endRow; row += R, ahead.from += steps * ahead.step) {
+    tile8<R, HasStep>(linear, row, pair, ahead);
+  }
+  if constexpr (R > 1) tiles8<R / 2, HasStep>(linear, row, endRow, pair, ahead);
 }
 
 // Memory of outputs so long that none of it is in the cache: a tile's results wait for it.
@@ -106,7 +104,8 @@ void linear8(const Linear &linear, size_t firstRow, size_t endRow, size_t firstP
     const Ahead ahead = tiles == 1 ? Ahead{weights + kAhead8, kStepBytes}
                                    : Ahead{weights + pairBytes, kStepBytes / tiles};
     if (tiles > 1 && linear.columns >= kManyColumns) askForOutputs(linear, firstRow, endRow, pair);
-    tiles8<kRows8>(linear, firstRow, endRow, pair, ahead);
+    if (linear.input.step != 0.0f) tiles8<kRows8, true>(linear, firstRow, endRow, pair, ahead);
+    else tiles8<kRows8, false>(linear, firstRow, endRow, pair, ahead);
   }
 }
 
