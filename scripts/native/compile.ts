@@ -46,6 +46,8 @@ export const FLAGS = [
   ...['-std=c++17', '-O3', '-fPIC', '-fvisibility=hidden', '-fno-exceptions', '-fno-rtti'],
   // Products and sums are fused where the source says so, and nowhere else.
   ...['-fno-threadsafe-statics', '-ffp-contract=off', '-fno-math-errno'],
+  // Nothing is thrown, so nobody unwinds.
+  '-fno-asynchronous-unwind-tables',
   ...['-Wall', '-Wextra', '-Werror', '-Wno-psabi', '-g0'],
 ];
 export const LINK_FLAGS = [
@@ -54,6 +56,8 @@ export const LINK_FLAGS = [
   '-Wl,--build-id=none',
   '-Wl,-z,now',
   '-Wl,--as-needed',
+  // Without pages of padding.
+  '-Wl,-z,noseparate-code',
 ];
 const UNITS = ['runtime', 'dispatch', 'linear-operator', 'attention-operator', 'best-operator'];
 

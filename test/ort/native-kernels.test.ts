@@ -1,4 +1,4 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sourcesHash } from '../../scripts/native/compile.ts';
@@ -21,6 +21,14 @@ test('the libraries in the repository are made of the sources in it', async () =
   expect(hashes.length).toBeGreaterThan(0);
   // `npm run build:native` makes them anew.
   for (const hash of hashes) expect(hash).toBe(sourcesHash());
+});
+
+test('each library is smaller than 300 KiB', async () => {
+  for (const platform of await readdir(PREBUILT)) {
+    if (platform === 'libraries.json') continue;
+    const { size } = await stat(join(PREBUILT, platform, 'libchairlift.so'));
+    expect(size, platform).toBeLessThan(300 * 1024);
+  }
 });
 
 test('the library is loaded, and says what it computes with', () => {
