@@ -11,6 +11,8 @@ export interface StoredPrecision {
   readonly precision: Extract<Precision, 'int8' | 'int4'>;
   /** Whether our own kernels have such weights. */
   readonly isNative: boolean;
+  /** Blocks have offsets, whose products cost more than rounding to 8 bits loses. */
+  readonly hasOffsets?: boolean;
   /** Such as `4 bits in blocks of 128`; several where layers differ. */
   readonly description: string;
 }
@@ -22,7 +24,7 @@ export function storedPrecision(
 ): StoredPrecision | null {
   const descriptions = new Set<string>();
   const precisions = new Set<number>();
-  let isNative = true;
+  let [isNative, hasOffsets] = [true, false];
   for (let layer = 0; layer < config.numLayers; layer++) {
     for (const whole of layerMatrices(config, layer)) {
       const isWhole = sharedLayout(weights, whole) !== null;
@@ -33,6 +35,7 @@ export function storedPrecision(
         if (layout === null) return null;
         const bits = layout.keptIn ?? layout.bits;
         precisions.add(bits);
+        hasOffsets ||= layout.hasOffsets === true;
         descriptions.add(describe(layout, config.hiddenSize));
         isNative &&= layout.bits === bits && keptIn(layout, source.columns) !== null;
       }
@@ -43,6 +46,7 @@ export function storedPrecision(
   return {
     precision: bits === 4 ? 'int4' : 'int8',
     isNative,
+    hasOffsets,
     description: [...descriptions].join(', '),
   };
 }
