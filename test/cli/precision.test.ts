@@ -98,6 +98,10 @@ describe('a checkpoint of integers', () => {
 
   test('is kept in its own precision, and in no other', () => {
     expect(resolvePrecision('int4', null, { ...large, stored }).stored).toBe(stored);
+    // With offsets ours in 8 bits are faster, where there are any.
+    const slow = { ...large, stored: { ...stored, hasOffsets: true } };
+    expect(resolvePrecision('auto', null, slow, true).precision).toBe('int8');
+    expect(resolvePrecision('auto', null, slow, false).precision).toBe('int4');
     expect(resolvePrecision('int8', null, { ...large, stored }).stored).toBeUndefined();
     expect(resolvePrecision('auto', null, { ...small, stored }).precision).toBe('fp32');
   });
