@@ -28,24 +28,3 @@ test("texts of a file are told apart from others, and from the model's own", asy
   expect(new Set(keys).size).toBe(3);
   expect(await keyOf('One text.')).toBe(keys[1]);
 });
-
-test('texts of a file calibrate a model, once', async () => {
-  const cacheDirectory = await temporaryDirectory();
-  const path = join(cacheDirectory, 'texts.jsonl');
-  const lines = ['The lift goes up the hill.', 'Snow fell on the summit all night.'];
-  await writeFile(path, lines.map((text) => JSON.stringify({ text })).join('\n'));
-  const { find } = await staticCalibration(SUMMIT, { cacheDirectory }, { path, text: TEXT });
-  const found = find();
-  expect(find()).toBe(found);
-  const { steps } = await found;
-  expect(steps.size).toBeGreaterThan(12);
-  expect([...steps.values()].every((step) => step > 0)).toBe(true);
-
-  await writeFile(path, '');
-  const { find: findAgain } = await staticCalibration(
-    SUMMIT,
-    { cacheDirectory },
-    { path, text: TEXT },
-  );
-  await expect(findAgain()).rejects.toThrow('is empty');
-});
