@@ -8,6 +8,7 @@ import type { ServerContext, ServerEnv } from '../context.ts';
 import { badRequest, type ApiError } from '../errors.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { answerStream, type StreamForm } from '../http/answer-stream.ts';
+import { RequestTurns } from '../http/request-turns.ts';
 import { type EventStyle, passOn } from '../http/sse.ts';
 import type { Sendable } from '../http/written-json.ts';
 import type { JsonObject } from '../json-object.ts';
@@ -38,8 +39,9 @@ export function answerRoutes(
   context: ServerContext,
   apis: readonly AnswerApi[],
 ): void {
+  const turns = new RequestTurns();
   for (const api of apis) {
-    app.post(api.path, (c) => answer(c, context, api, callerOf(context, c)));
+    app.post(api.path, (c) => answer(c, context, turns, api, callerOf(context, c)));
   }
   app.post(HANDOVER_PATH, async (c) => {
     const key = context.resumption?.key ?? null;
@@ -55,13 +57,14 @@ export function answerRoutes(
     if (api === undefined) throw badRequest(`No answer of ${path} can be continued.`);
     c.set('apiPath', path);
     requireServing(context, client);
-    return answer(c, context, api, { ...callerOf(context, c), client });
+    return answer(c, context, turns, api, { ...callerOf(context, c), client });
   });
 }
 
 async function answer(
   c: Context<ServerEnv>,
   context: ServerContext,
+  turns: RequestTurns,
   api: AnswerApi,
   sender: Caller,
 ): Promise<Response> {
@@ -70,6 +73,7 @@ async function answer(
   const resumption = context.resumption ?? null;
   if (!context.isDraining() || !resumption?.handover) requireServing(context, client);
   const body = await context.bodies.read(incoming, client);
+  await turns.next();
   const request = { path: api.path, json: body };
   const movable = MovableAnswer.of(resumption, request, incoming.headers, sender);
   try {
