@@ -22,8 +22,9 @@ import { type BuiltModel, KV_CACHE_DTYPES } from '../../src/model/build/manifest
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { nativeKernels } from '../../src/ort/native-kernels.ts';
 import { machineShape } from './lib/machine.ts';
+import { timing } from './lib/process-time.ts';
 import { RawDecoder } from './lib/raw-decoder.ts';
-import { median, printTable } from './lib/table.ts';
+import { printTable } from './lib/table.ts';
 
 const SOURCE: ModelSource = { kind: 'random', config: PRESETS['smollm2-135m'], seed: 1 };
 const STEPS_PER_TURN = 5;
@@ -49,13 +50,7 @@ const precision = z.enum(['int8', 'int4']).parse(values.precision);
 const kvCacheDtype = z.enum(KV_CACHE_DTYPES).parse(values['kv-cache-dtype']);
 const numbers = (list: string) => list.split(',').filter(Boolean).map(Number);
 
-const cpuTime = (): number => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-};
-const [clock, typical] = values['cpu-time']
-  ? [cpuTime, (of: readonly number[]) => Math.min(...of)]
-  : [() => performance.now(), median];
+const { clock, typical } = timing(values['cpu-time']);
 
 /** In milliseconds. */
 interface Measurement {

@@ -39,9 +39,10 @@ import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import type { StaticCalibration } from '../../src/model/static/static-activations.ts';
 import { machineShape } from './lib/machine.ts';
 import { writePerTensorModel } from './lib/per-tensor-model.ts';
+import { timing } from './lib/process-time.ts';
 import { Draws } from './lib/random.ts';
 import { RawDecoder } from './lib/raw-decoder.ts';
-import { median, printTable } from './lib/table.ts';
+import { printTable } from './lib/table.ts';
 
 const SMOLLM2: ModelSource = { kind: 'random', config: PRESETS['smollm2-135m'], seed: 1 };
 const SUMMIT = 'models/summit';
@@ -88,13 +89,7 @@ const precisions = named.map((name): Precision => {
   return precision;
 });
 
-const cpuTime = (): number => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-};
-const [clock, typical] = values['cpu-time']
-  ? [cpuTime, (of: readonly number[]) => Math.min(...of)]
-  : [() => performance.now(), median];
+const { clock, typical } = timing(values['cpu-time']);
 
 async function build(
   source: ModelSource,

@@ -29,6 +29,7 @@ import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts'
 import { type BuiltModel, PRECISIONS } from '../../src/model/build/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
+import { timing } from './lib/process-time.ts';
 import { giveTexts } from './lib/given-texts.ts';
 import { machineShape } from './lib/machine.ts';
 import { recordPrompts } from './lib/record-prompts.ts';
@@ -59,6 +60,7 @@ const precision = PRECISIONS.find((name) => name === values.precision);
 if (!precision) throw new Error(`--precision is one of ${PRECISIONS.join(', ')}`);
 const build = { precision, cacheDirectory: defaultCacheDirectory() };
 const rounds = Number(values.rounds);
+const { clock } = timing(values.clock !== 'wall');
 const isSummit = values.model === 'summit';
 const model = await prepareModel(
   isSummit
@@ -138,7 +140,7 @@ class Contender {
     while (engine.hasWork) {
       for (const { tokenId, error } of engine.step()) {
         if (error !== undefined) throw new Error(error);
-        lastAt = clockMs();
+        lastAt = clock();
         if (tokenIds.length === 0) firstAt = lastAt;
         tokenIds.push(tokenId);
       }
@@ -184,12 +186,6 @@ class Contender {
 /** To plain decoding. */
 function ratio(contender: Contender, kind: string): string {
   return `${(contender.tokensPerSecond(kind) / plain.tokensPerSecond(kind)).toFixed(2)}x`;
-}
-
-function clockMs(): number {
-  if (values.clock === 'wall') return performance.now();
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
 }
 
 function encode({ text, system, isRaw }: BenchPrompt): Int32Array {

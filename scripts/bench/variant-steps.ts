@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { buildVariant } from '../../src/cli/compare.ts';
 import { LockstepDecoder } from '../../src/eval/lockstep-decoder.ts';
 import { parseVariant } from '../../src/eval/compare/variant.ts';
+import { cpuMs } from './lib/process-time.ts';
 import { median, printTable } from './lib/table.ts';
 
 const { values, positionals: names } = parseArgs({
@@ -28,10 +29,9 @@ function timeSteps(decoder: LockstepDecoder, count: number): number[] {
   return Array.from({ length: numSteps }, (_, index) => {
     const position = capacity - numSteps + index;
     const inputs = Array.from({ length: count }, (__, row) => ({ tokenId: 1 + row, position }));
-    const before = process.cpuUsage();
+    const before = cpuMs();
     decoder.step(inputs);
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1000;
+    return cpuMs() - before;
   });
 }
 

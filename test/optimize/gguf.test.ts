@@ -9,8 +9,8 @@ import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { RandomWeights } from '../../src/model/huggingface/random-weights.ts';
 import { SafetensorsWeights } from '../../src/model/huggingface/safetensors.ts';
 import type { Step } from '../../src/optimize/steps/step.ts';
-import { FIXTURES, type GgufCase, ggufOf } from '../support/gguf-family.ts';
-import { float, uint } from '../support/gguf-writer.ts';
+import { FIXTURES, type GgufCase, ggufOf, GRANITE } from '../support/gguf-family.ts';
+import { uint } from '../support/gguf-writer.ts';
 import { deviation, openFolder, servedLogits } from '../support/optimized-folder.ts';
 import { optimized, PRUNE_MLP, ROUNDING, SMALL_SHAPE } from '../support/optimized.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -18,17 +18,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 test.each<GgufCase>([
   { fixture: 'llama', architecture: 'llama', paired: true, factors: 'rope_freqs' },
   { fixture: 'phi3', architecture: 'phi3', metadata: { 'attention.sliding_window': uint(8) } },
-  {
-    fixture: 'granite',
-    architecture: 'granite',
-    paired: true,
-    metadata: {
-      'attention.scale': float(0.2),
-      embedding_scale: float(3),
-      residual_scale: float(0.4),
-      logit_scale: float(2),
-    },
-  },
+  GRANITE,
 ])('$fixture with floats in GGUF comes to what it comes to in safetensors', async (of) => {
   const folder = join(FIXTURES, of.fixture);
   const json: unknown = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8'));

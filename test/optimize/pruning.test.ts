@@ -69,6 +69,19 @@ async function stored(): Promise<{ config: DecoderConfig; weights: WeightSource 
   return openFolder(path);
 }
 
+/** @param removed by layer, channels of its MLP that the model in `path` lacks */
+async function expectWithoutChannels(
+  path: string,
+  { config, weights }: Awaited<ReturnType<typeof stored>>,
+  removed: Awaited<ReturnType<typeof missingRows>>,
+): Promise<void> {
+  const zeroed = withoutColumns(weights, (name) =>
+    name.endsWith('down_proj.weight') ? (removed[layerOf(name)] ?? null) : null,
+  );
+  const expected = await referenceLogits(config, zeroed, IDS);
+  expect(deviation(await servedLogits(path), expected)).toBeLessThan(1e-4);
+}
+
 /** The shape as a folder whose second MLP adds little. */
 async function withWeakLayer(): Promise<string> {
   const path = await temporaryDirectory();
@@ -102,11 +115,7 @@ test('channels that are removed are missing, as if they were 0', async () => {
     after.config,
   );
   expect(removed.map(({ size }) => size)).toEqual([32, 32]);
-  const zeroed = withoutColumns(before.weights, (name) =>
-    name.endsWith('down_proj.weight') ? (removed[layerOf(name)] ?? null) : null,
-  );
-  const expected = await referenceLogits(before.config, zeroed, IDS);
-  expect(deviation(await servedLogits(path), expected)).toBeLessThan(1e-4);
+  await expectWithoutChannels(path, before, removed);
   await Promise.all([before.weights.close(), after.weights.close()]);
 });
 
@@ -128,11 +137,7 @@ test('layers where it costs less lose more channels, and are served', async () =
     after.config,
   );
   expect(removed.map(({ size }) => size)).toEqual(widths.map((width) => 128 - width));
-  const zeroed = withoutColumns(before.weights, (name) =>
-    name.endsWith('down_proj.weight') ? (removed[layerOf(name)] ?? null) : null,
-  );
-  const expected = await referenceLogits(before.config, zeroed, IDS);
-  expect(deviation(await servedLogits(path), expected)).toBeLessThan(1e-4);
+  await expectWithoutChannels(path, before, removed);
   await Promise.all([before.weights.close(), after.weights.close()]);
 });
 

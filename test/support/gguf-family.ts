@@ -31,6 +31,18 @@ export interface GgufCase {
   readonly factors?: 'rope_freqs' | 'rope_factors';
 }
 
+export const GRANITE: GgufCase = {
+  fixture: 'granite',
+  architecture: 'granite',
+  paired: true,
+  metadata: {
+    'attention.scale': float(0.2),
+    embedding_scale: float(3),
+    residual_scale: float(0.4),
+    logit_scale: float(2),
+  },
+};
+
 const shapes = z.record(z.string(), z.looseObject({ shape: z.array(z.int()).optional() }));
 
 export async function tensorShapes(path: string): Promise<[string, number[]][]> {

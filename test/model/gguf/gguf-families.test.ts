@@ -6,7 +6,13 @@ import { type DecoderConfig, parseDecoderConfig } from '../../../src/model/huggi
 import { scaledFrequency } from '../../../src/model/huggingface/rope-scaling.ts';
 import { SafetensorsWeights } from '../../../src/model/huggingface/safetensors.ts';
 import { inspectGguf } from '../../../src/model/gguf/gguf-checkpoint.ts';
-import { FIXTURES, type GgufCase, ggufOf, tensorShapes } from '../../support/gguf-family.ts';
+import {
+  FIXTURES,
+  type GgufCase,
+  ggufOf,
+  GRANITE,
+  tensorShapes,
+} from '../../support/gguf-family.ts';
 import { float, ggufBytes, int32s, text, uint } from '../../support/gguf-writer.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -79,17 +85,7 @@ const CASES: readonly GgufCase[] = [
     paired: true,
     config: { no_rope_layers: null, no_rope_layer_interval: 4 },
   },
-  {
-    fixture: 'granite',
-    architecture: 'granite',
-    paired: true,
-    metadata: {
-      'attention.scale': float(0.2),
-      embedding_scale: float(3),
-      residual_scale: float(0.4),
-      logit_scale: float(2),
-    },
-  },
+  GRANITE,
   { fixture: 'olmo2', architecture: 'olmo2' },
   {
     fixture: 'olmo3',
