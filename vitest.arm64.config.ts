@@ -1,5 +1,6 @@
 import { hasMachine, MACHINE } from './scripts/arm64/machine.ts';
 import { defineConfig } from 'vitest/config';
+import { shared } from './vitest.shared.ts';
 
 /**
  * Tests on an emulated ARM64 machine (`npm run test:arm64`), after scripts/arm64/fetch.ts: vitest itself
@@ -10,19 +11,17 @@ process.execPath = MACHINE.wrapper;
 
 export default defineConfig({
   test: {
+    ...shared,
     include: [
       'test/arm64/**/*.test.ts',
       'test/ort/**/*.test.ts',
       // Not constraints: their threads start from sources, and the compiler in node_modules is for x64.
       'test/engine/{costs,kv-cache,sampling,scheduling}/**/*.test.ts',
     ],
-    pool: 'forks',
     execArgv: ['--expose-gc'],
     maxWorkers: 2,
     env: { CHAIRLIFT_THREADS: '1' },
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    expect: { poll: { timeout: 20_000 } },
-    setupFiles: ['./test/support/patience.ts'],
   },
 });

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { shared } from './vitest.shared.ts';
 
 /**
  * Suites of their own: `npm run test:e2e`, `npm run test:gpu`, `npm run test:web`, attacks on real servers,
@@ -23,18 +24,12 @@ const PLAIN = [
 
 export default defineConfig({
   test: {
-    // Native code runs in the others: a crash must take one test file down, not the runner.
-    pool: 'forks',
+    ...shared,
     execArgv: ['--expose-gc'],
     // At least two files at once, and models with a thread each: with more threads than cores, those
     // that spin while they wait would hold up all others.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     env: { CHAIRLIFT_THREADS: '1' },
-    // For what hangs: how long a test takes says little on a machine with other work.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
-    setupFiles: ['./test/support/patience.ts'],
     // `npm run coverage`. Servers and engines in processes of their own, and threads, do not count.
     coverage: {
       include: ['src/**/*.ts'],

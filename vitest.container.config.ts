@@ -1,14 +1,11 @@
 import { defineConfig } from 'vitest/config';
+import { shared } from './vitest.shared.ts';
 
 /** The images (`npm run test:container`), which scripts/container/build.ts has built. */
 export default defineConfig({
   test: {
+    ...shared,
     include: ['test/container/**/*.test.ts'],
-    pool: 'forks',
     fileParallelism: false,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
-    setupFiles: ['./test/support/patience.ts'],
   },
 });

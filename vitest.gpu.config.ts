@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { shared } from './vitest.shared.ts';
 
 /**
  * Models on WebGPU (`npm run test:gpu`), on a Vulkan driver that computes on the CPU: as slow as that
@@ -6,14 +7,10 @@ import { defineConfig } from 'vitest/config';
  */
 export default defineConfig({
   test: {
+    ...shared,
     include: ['test/gpu/**/*.test.ts'],
-    pool: 'forks',
     // The driver computes on all cores by itself.
     maxWorkers: 2,
     env: { CHAIRLIFT_THREADS: '1' },
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
-    setupFiles: ['./test/support/patience.ts'],
   },
 });

@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { chromiumPath } from './test/web/support/chromium-path.ts';
+import { shared } from './vitest.shared.ts';
 
 const hasChromium = chromiumPath() !== null;
 if (!hasChromium) {
@@ -11,14 +12,11 @@ if (!hasChromium) {
 /** The page in a real browser, in front of real servers (`npm run test:web`). */
 export default defineConfig({
   test: {
+    ...shared,
     include: hasChromium ? ['test/web/*.test.ts'] : [],
     passWithNoTests: !hasChromium,
-    pool: 'forks',
     fileParallelism: false,
     env: { CHAIRLIFT_THREADS: '1' },
     testTimeout: 60_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
-    setupFiles: ['./test/support/patience.ts'],
   },
 });
