@@ -69,11 +69,10 @@ describe.each(Object.values(IMAGES))('%s', (image) => {
       { ...story, max_tokens: 1000, ignore_eos: true },
       () => (isUnderWay = true),
     );
-    await until(() => isUnderWay, 20_000, 'the first piece');
+    await until(() => isUnderWay, 'the first piece');
     container.signal();
     await until(
       async () => (await post(`${url}/v1/chat/completions`, question)).status === 503,
-      10_000,
       'the drain',
     );
     expect(await running).toMatchObject({ done: true, finishReason: 'length' });

@@ -132,7 +132,7 @@ describe('adapters', () => {
     );
     expect(isKilled).toBe(true);
     expect(texts).toEqual(expected);
-    await until(() => engineOf(server) !== before, 30_000, 'another engine');
+    await until(() => engineOf(server) !== before, 'another engine');
   });
 
   it('come and go while the server runs', async () => {

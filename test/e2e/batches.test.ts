@@ -64,11 +64,11 @@ describe('every line has one result, and the same', () => {
     });
     const doneOf = async (url: string) =>
       (await clientOf(url).batches.retrieve(id)).request_counts?.completed ?? 0;
-    await until(async () => (await doneOf(first.url)) > 10, 60_000, 'ten lines');
+    await until(async () => (await doneOf(first.url)) > 10, 'ten lines');
     const engine = engineOf(first);
     killNow(engine);
     const before = await doneOf(first.url);
-    await until(async () => (await doneOf(first.url)) > before + 10, 60_000, 'ten more lines');
+    await until(async () => (await doneOf(first.url)) > before + 10, 'ten more lines');
     expect(engineOf(first)).not.toBe(engine);
     const numDone = await doneOf(first.url);
     await first.stop('SIGKILL');
@@ -77,7 +77,7 @@ describe('every line has one result, and the same', () => {
     const second = await startServer(flags, cache.env);
     expect(await doneOf(second.url)).toBeGreaterThanOrEqual(numDone);
     const ended = async () => (await clientOf(second.url).batches.retrieve(id)).status;
-    await until(async () => (await ended()) === 'completed', 60_000, 'the end');
+    await until(async () => (await ended()) === 'completed', 'the end');
     const batch = await clientOf(second.url).batches.retrieve(id);
     expect(batch.request_counts).toEqual({ total: NUM_LINES, completed: NUM_LINES, failed: 0 });
     const content = await clientOf(second.url).files.content(batch.output_file_id ?? '');
@@ -91,9 +91,9 @@ describe('every line has one result, and the same', () => {
     const args = ['batch', '-i', from, '-o', to, '--max-num-seqs', '4'];
     const child = runCli(args, cache.env);
     const linesIn = async () => (await readFile(to, 'utf8').catch(() => '')).split('\n').length - 1;
-    await until(async () => (await linesIn()) > 20, 60_000, 'twenty lines');
+    await until(async () => (await linesIn()) > 20, 'twenty lines');
     child.kill('SIGKILL');
-    await until(() => child.signalCode !== null, 5000, 'its end');
+    await until(() => child.signalCode !== null, 'its end');
     const numDone = await linesIn();
     expect(numDone).toBeLessThan(NUM_LINES);
     const { code, output } = await runToEnd(args, cache.env);

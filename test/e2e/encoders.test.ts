@@ -62,14 +62,10 @@ test('requests of encoders have their stages too', async () => {
     /^receive;dur=[\d.]+, tokenize;dur=[\d.]+, queue;dur=[\d.]+, prefill;dur=[\d.]+, total;dur=[\d.]+$/,
   );
   await response.text();
-  await until(
-    async () => {
-      const page = await (await fetch(`${server.url}/metrics`)).text();
-      return /request_stage_seconds_count\{model_name="bert",stage="prefill"\} [1-9]/.test(page);
-    },
-    5000,
-    'the histogram',
-  );
+  await until(async () => {
+    const page = await (await fetch(`${server.url}/metrics`)).text();
+    return /request_stage_seconds_count\{model_name="bert",stage="prefill"\} [1-9]/.test(page);
+  }, 'the histogram');
 });
 
 test("Ollama's client gets them too", async () => {
@@ -179,5 +175,5 @@ test('an encoder that is killed comes back, and no request is lost', async () =>
   const running = Array.from({ length: 20 }, () => ask('/embed', body));
   for (const pid of pids) killNow(pid);
   for (const answer of await Promise.all(running)) expect(answer).toEqual(expected);
-  await until(() => childrenOf(server.child.pid).length === pids.length, 20_000, 'a new process');
+  await until(() => childrenOf(server.child.pid).length === pids.length, 'a new process');
 });

@@ -58,15 +58,11 @@ describe('events of the prefix cache', () => {
 
   it('name the server and the model, and the blocks of a prompt with their tokens', async () => {
     const text = 'Once upon a time there was a fox who had a lamp and walked through the rain. ';
-    await until(
-      async () => {
-        await ask(text.repeat(3));
-        return received.length > 0;
-      },
-      30_000,
-      'the subscription',
-    );
-    await until(() => stored().length > 0, 10_000, 'a stored block');
+    await until(async () => {
+      await ask(text.repeat(3));
+      return received.length > 0;
+    }, 'the subscription');
+    await until(() => stored().length > 0, 'a stored block');
     expect(received[0]?.topic).toBe('kv@10.0.0.1:8000@summit');
     const [, names, , tokenIds, blockSize, lora, medium] = stored()[0] ?? [];
     expect({ blockSize, lora, medium }).toEqual({ blockSize: 16, lora: null, medium: 'gpu' });
@@ -77,13 +73,13 @@ describe('events of the prefix cache', () => {
     await ask(text.repeat(3));
     const isFound = async () =>
       (await metric(server.url, 'chairlift_prefix_cache_hits_total')) > hits;
-    await until(isFound, 10_000, 'a hit in the metrics');
+    await until(isFound, 'a hit in the metrics');
     expect(stored().length).toBe(before);
   });
 
   it('are numbered without a gap, and can be asked for again', async () => {
     await ask('A hill that is covered by snow is a good place for a chairlift. '.repeat(4));
-    await until(() => (received.at(-1)?.sequence ?? 0) > 0, 10_000, 'a second batch');
+    await until(() => (received.at(-1)?.sequence ?? 0) > 0, 'a second batch');
     const first = received[0]?.sequence ?? 0;
     expect(received.map(({ sequence }) => sequence)).toEqual(
       received.map((_, index) => first + index),
@@ -109,10 +105,10 @@ describe('events of the prefix cache', () => {
   it('say that all is gone when the engine is', async () => {
     killNow(engineOf(server));
     const isCleared = () => events().some(([tag]) => tag === 'AllBlocksCleared');
-    await until(isCleared, 10_000, 'an event that all is cleared');
+    await until(isCleared, 'an event that all is cleared');
     const before = stored().length;
     await ask('Two friends in a boat had bread for a week and a map of the lake. '.repeat(4));
-    await until(() => stored().length > before, 10_000, 'a block of the new engine');
+    await until(() => stored().length > before, 'a block of the new engine');
     const tags = events().map(([tag]) => tag);
     expect(tags.lastIndexOf('BlockStored')).toBeGreaterThan(tags.indexOf('AllBlocksCleared'));
   });

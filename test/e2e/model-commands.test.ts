@@ -112,7 +112,7 @@ describe('against a server', () => {
     const child = runCli(['run', 'sums', 'Tell me a story about a fox.', '--url', url], env);
     let output = '';
     child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    await until(() => output !== '', 30_000, 'an answer');
+    await until(() => output !== '', 'an answer');
     child.kill('SIGINT');
     expect((await once(child, 'close'))[0]).toBe(130);
   });
@@ -159,7 +159,7 @@ describe('run in a terminal', () => {
     const type = async (text: string, pattern: RegExp) => {
       const before = shown.length;
       child.stdin.write(text);
-      await until(() => pattern.test(shown.slice(before)), 60_000, `${pattern} after ${text}`);
+      await until(() => pattern.test(shown.slice(before)), `${pattern} after ${text}`);
     };
     return { child, type };
   }

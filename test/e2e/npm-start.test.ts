@@ -26,7 +26,7 @@ async function npmStart(): Promise<{ npm: ChildProcess; port: number; pids: numb
   });
   let output = '';
   npm.stdout.on('data', (data: Buffer) => (output += data.toString('utf8')));
-  await until(() => STARTED.test(output), 60_000, 'the start');
+  await until(() => STARTED.test(output), 'the start');
   const pids = descendantsOf(npm.pid ?? 0);
   for (const pid of pids) started.add(pid);
   return { npm, port: Number(STARTED.exec(output)?.[1]), pids };
@@ -62,7 +62,7 @@ describe('npm start', () => {
       // The server and its engine, and where it stays the shell between.
       expect(pids.length).toBeGreaterThanOrEqual(2);
       npm.kill(signal);
-      await until(() => !pids.some(isAlive), 15_000, 'the end of the server and its engine');
+      await until(() => !pids.some(isAlive), 'the end of the server and its engine');
       expect(await isFree(port)).toBe(true);
     },
   );
@@ -76,10 +76,10 @@ describe('npm start', () => {
       { ...body, max_tokens: 1000, ignore_eos: true },
       () => (isUnderWay = true),
     );
-    await until(() => isUnderWay, 20_000, 'the first piece');
+    await until(() => isUnderWay, 'the first piece');
     for (const pid of [npm.pid ?? 0, ...pids]) if (isAlive(pid)) process.kill(pid, 'SIGTERM');
     expect(await running).toMatchObject({ done: true, finishReason: 'length' });
-    await until(() => !pids.some(isAlive), 15_000, 'the end of the server and its engine');
+    await until(() => !pids.some(isAlive), 'the end of the server and its engine');
   });
 });
 
@@ -92,7 +92,7 @@ describe('a front that is killed', () => {
     const response = await post(`${server.url}/v1/chat/completions`, { ...body, stream: true });
     await response.body?.getReader().read();
     server.child.kill('SIGKILL');
-    await until(() => !isAlive(engine), 15_000, 'the end of the engine');
+    await until(() => !isAlive(engine), 'the end of the engine');
     expect(server.child.signalCode).toBe('SIGKILL');
   });
 });

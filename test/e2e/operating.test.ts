@@ -43,14 +43,10 @@ describe('a server with a configuration file', () => {
     expect(idle).toBeGreaterThanOrEqual(3);
     expect(slots.every(({ is_processing: isBusy }) => !isBusy)).toBe(true);
     const running = stream(`${server.url}/v1/completions`, story);
-    await until(
-      async () => {
-        const text = await (await fetch(`${server.url}/slots`)).text();
-        return /"is_processing":true.*"prompt_tokens":\d+.*"completion_tokens":[1-9]/.test(text);
-      },
-      10_000,
-      'a slot at work',
-    );
+    await until(async () => {
+      const text = await (await fetch(`${server.url}/slots`)).text();
+      return /"is_processing":true.*"prompt_tokens":\d+.*"completion_tokens":[1-9]/.test(text);
+    }, 'a slot at work');
     await running;
     expect((await fetch(`${server.url}/metrics`)).status).toBe(404);
   });
@@ -63,19 +59,19 @@ describe('a server with a configuration file', () => {
     expect(await limits()).toBeNull();
     await writeFile(config, 'max-num-seqs: 4\nrate-limit-requests: 50');
     server.child.kill('SIGHUP');
-    await until(async () => (await limits()) === '50', 5000, 'the limit');
+    await until(async () => (await limits()) === '50', 'the limit');
     // It was started with --log-level warn, which wins.
     expect(server.output()).not.toContain('read anew');
     expect(server.output()).toMatch(/WARN {2}these take effect at the next start.*max-num-seqs/);
     await writeFile(config, 'max-nun-seqs: 4');
     server.child.kill('SIGHUP');
-    await until(() => server.output().includes('no flag `max-nun-seqs`'), 5000, 'an error');
+    await until(() => server.output().includes('no flag `max-nun-seqs`'), 'an error');
     expect(await limits()).toBe('50');
   });
 
   it('writes its state and heap at SIGUSR2, for its user alone', async () => {
     server.child.kill('SIGUSR2');
-    await until(() => server.output().includes('state and heap are written'), 60_000, 'a dump');
+    await until(() => server.output().includes('state and heap are written'), 'a dump');
     const names = await readdir(folder);
     const dump = names.find((name) => name.startsWith('chairlift-dump')) ?? '';
     const state = join(folder, dump, 'state.json');
@@ -86,7 +82,7 @@ describe('a server with a configuration file', () => {
 
   it('takes requests for a while after SIGTERM, with /ready gone, then ends', async () => {
     const stopped = server.stop('SIGTERM');
-    await until(async () => (await fetch(`${server.url}/ready`)).status === 404, 2000, '404');
+    await until(async () => (await fetch(`${server.url}/ready`)).status === 404, '404');
     expect((await post(`${server.url}/v1/chat/completions`, question)).status).toBe(200);
     expect(await stopped).toBe(0);
   });

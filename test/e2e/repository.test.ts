@@ -98,10 +98,10 @@ test('a new version takes over, and disturbs no stream of the old one', async ()
   const running = askAll(server, 'story', 150);
   await put('story/2', 'foothill');
   expect(textsOf(await running)).toEqual(textsOf(alone));
-  await until(async () => (await statesOf(server))['story'] === 'ready', 30_000, 'the new version');
+  await until(async () => (await statesOf(server))['story'] === 'ready', 'the new version');
   const renewed = await ask(server, 'story');
   await put('foothill', 'foothill');
-  await until(async () => 'foothill' in (await statesOf(server)), 5000, 'a look at the repository');
+  await until(async () => 'foothill' in (await statesOf(server)), 'a look at the repository');
   expect(renewed.text).toBe((await ask(server, 'foothill')).text);
   expect(renewed.text).not.toBe((await ask(server, 'story@2', 'rain')).text);
 });
@@ -114,7 +114,7 @@ test('a model whose folder is deleted serves its streams to their end, and no mo
   const running = ask(server, 'gone', 'a fox', 400);
   await rm(join(folder, 'gone'), { recursive: true });
   expect((await running).text).toBe(alone.text);
-  await until(async () => !('gone' in (await statesOf(server))), 10_000, 'the end of the model');
+  await until(async () => !('gone' in (await statesOf(server))), 'the end of the model');
   const refused = await post(`${server.url}/v1/completions`, { model: 'gone', prompt: 'Hi' });
   expect(refused.status).toBe(404);
   expect((await ask(server, 'stays')).text).not.toBe('');

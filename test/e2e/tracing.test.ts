@@ -25,7 +25,7 @@ it('sends a span for each request and its stages, at the latest when the server 
   );
   let output = '';
   server.stdout.on('data', (data: Buffer) => (output += data.toString()));
-  await until(() => output.includes(' at http'), 60_000, 'a server');
+  await until(() => output.includes(' at http'), 'a server');
   const [, url = ''] = /at (http:\S+)/.exec(output) ?? [];
   const body = { messages: [{ role: 'user', content: 'What is 2 + 3?' }], temperature: 0 };
   const answer = await post(`${url}/v1/chat/completions`, body);

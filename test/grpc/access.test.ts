@@ -271,7 +271,7 @@ test('health: checks, watches, unknown services', async () => {
 test('closing waits for what is at work, and ends idle streams', async () => {
   const { client, grpc, engine } = await server({
     script: says('Hello there!'),
-    engine: { delayMs: 20 },
+    engine: { heldAfter: 1 },
   });
   const idle = duplex(client, methods.modelStreamInfer);
   const watch = serverStream(client, Health.method.watch, {});
@@ -279,7 +279,8 @@ test('closing waits for what is at work, and ends idle streams', async () => {
   const busy = duplex(client, methods.modelStreamInfer);
   busy.send(textRequest('Hi', {}, { stream: true }));
   await busy.next();
-  const closed = grpc.close(10_000);
+  const closed = grpc.close(60_000);
+  engine.release();
   const pieces = (await busy.all()).map(({ inferResponse }) =>
     textOf(inferResponse?.rawOutputContents ?? []),
   );

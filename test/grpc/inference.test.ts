@@ -94,8 +94,8 @@ test('more requests on a stream than may be at work: the others wait', async () 
 });
 
 test('cancellation frees the slot, of a call and of a stream', async () => {
-  const { client, engine } = await server({ script: babbles, maxModelLen: 100_000 });
-  const long = { max_tokens: 90_000 };
+  const { client, engine } = await server({ script: babbles, engine: { heldAfter: 1 } });
+  const long = { max_tokens: 200 };
   const leave = new AbortController();
   const call = unary(client, methods.modelInfer, textRequest('Hi', long), { signal: leave.signal });
   await expect.poll(() => engine.running).toBe(1);
@@ -113,8 +113,8 @@ test('cancellation frees the slot, of a call and of a stream', async () => {
 });
 
 test('a deadline ends what is at work', async () => {
-  const { client, engine } = await server({ script: babbles, maxModelLen: 100_000 });
-  const long = { max_tokens: 90_000 };
+  const { client, engine } = await server({ script: babbles, engine: { heldAfter: 1 } });
+  const long = { max_tokens: 200 };
   const deadline = Date.now() + 200;
   const call = unary(client, methods.modelInfer, textRequest('Hi', long), { deadline });
   expect(await statusOf(call)).toMatchObject({ code: status.DEADLINE_EXCEEDED });

@@ -125,7 +125,7 @@ describe.each(APIS)('$path', ({ path, valid, numPromptTokens }) => {
   });
 
   test('a client that goes away frees all rows', async () => {
-    const target = await server({ script: babbles, engine: { delayMs: 5 } });
+    const target = await server({ script: babbles, engine: { heldAfter: 1 } });
     const abort = new AbortController();
     const fields = { ...body, stream: true, max_tokens: 200 };
     const response = await post(target, path, fields, { signal: abort.signal });

@@ -72,7 +72,7 @@ test('ten requests move counters and histograms by exact amounts', async () => {
 test('gauges follow what runs and waits; aborted and refused requests are counted', async () => {
   const target = await server({
     script: babbles,
-    engine: { delayMs: 5 },
+    engine: { heldAfter: 1 },
     concurrency: 1,
     maxQueue: 1,
   });

@@ -56,7 +56,7 @@ test('streams completions', async () => {
 });
 
 test('breaking off a stream frees the row', async () => {
-  const target = await server({ script: babbles, engine: { delayMs: 5 } });
+  const target = await server({ script: babbles, engine: { heldAfter: 1 } });
   const stream = await clientOf(target).chat.completions.create({
     model: MODEL,
     messages,

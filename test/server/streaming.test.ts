@@ -21,7 +21,7 @@ async function sendRaw(url: string, path: string, body: object): Promise<Socket>
 }
 
 test('a client that goes away frees the row', async () => {
-  const { url, engine } = await server({ script: babbles, engine: { delayMs: 5 } });
+  const { url, engine } = await server({ script: babbles, engine: { heldAfter: 1 } });
   const abort = new AbortController();
   const response = await post({ url }, '/v1/completions', endless, { signal: abort.signal });
   await response.body?.getReader().read();
@@ -31,7 +31,7 @@ test('a client that goes away frees the row', async () => {
 });
 
 test('a client that goes away before an answer in one piece frees the row', async () => {
-  const { url, engine } = await server({ script: babbles, engine: { delayMs: 5 } });
+  const { url, engine } = await server({ script: babbles, engine: { heldAfter: 1 } });
   const socket = await sendRaw(url, '/v1/completions', { ...endless, stream: false });
   await vi.waitFor(() => expect(engine.running).toBe(1));
   socket.destroy();
@@ -39,7 +39,7 @@ test('a client that goes away before an answer in one piece frees the row', asyn
 });
 
 test('a client that goes away while it waits leaves the queue and disturbs nobody', async () => {
-  const target = await server({ script: babbles, engine: { delayMs: 5 }, concurrency: 1 });
+  const target = await server({ script: babbles, engine: { heldAfter: 1 }, concurrency: 1 });
   const running = await post(target, '/v1/completions', { ...endless, max_tokens: 60 });
   const abort = new AbortController();
   // Its headers come although it waits.
@@ -48,6 +48,7 @@ test('a client that goes away while it waits leaves the queue and disturbs nobod
   expect(target.admission.waiting).toBe(1);
   abort.abort();
   await vi.waitFor(() => expect(target.admission.waiting).toBe(0));
+  target.engine.release();
   expect((await chunksOf(running)).at(-1)?.choices[0]?.finish_reason).toBe('length');
   expect(target.engine.requests).toHaveLength(1);
 });
@@ -55,7 +56,7 @@ test('a client that goes away while it waits leaves the queue and disturbs nobod
 test.each([false, true])('a full queue is 429 with Retry-After, stream: %s', async (stream) => {
   const target = await server({
     script: babbles,
-    engine: { delayMs: 5 },
+    engine: { heldAfter: 1 },
     concurrency: 1,
     maxQueue: 1,
   });
@@ -68,6 +69,7 @@ test.each([false, true])('a full queue is 429 with Retry-After, stream: %s', asy
   expect(await errorOf(refused, 429)).toMatchObject({ code: 'queue_full' });
   abort.abort();
   await vi.waitFor(() => expect(target.admission.running).toBe(0));
+  target.engine.release();
   await answerOf(await post(target, '/v1/completions', { prompt: 'Hi' }));
 });
 

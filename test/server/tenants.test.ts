@@ -58,7 +58,7 @@ describe("another key's response", () => {
   });
 
   test('at work in the background is not ended', async () => {
-    const target = await server({ config, script: babbles, engine: { delayMs: 2 } });
+    const target = await server({ config, script: babbles, engine: { heldAfter: 1 } });
     const { id } = await create(target, a, { input: 'Hi', background: true });
     await vi.waitFor(() => expect(target.engine.running).toBe(1));
     await fetch(`${target.url}${PATH}/${id}/cancel`, { method: 'POST', headers: b });
@@ -152,8 +152,8 @@ describe("a queue that is full of another key's requests", () => {
   const long = { prompt: 'Hi', max_tokens: 200, stream: true };
 
   test.each([1, 6])('of %d places still takes own ones', async (maxQueue) => {
-    const slow = { script: babbles, engine: { delayMs: 20 } };
-    const target = await server({ ...slow, config, concurrency: 1, maxQueue });
+    const held = { script: babbles, engine: { heldAfter: 1 } };
+    const target = await server({ ...held, config, concurrency: 1, maxQueue });
     const abort = new AbortController();
     const send = (headers: Record<string, string>) =>
       post(target, '/v1/completions', long, { headers, signal: abort.signal });

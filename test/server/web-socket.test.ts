@@ -1,4 +1,5 @@
-import { expect, test, vi } from 'vitest';
+import { once } from 'node:events';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { answer, chunksOf, errorOf, post, textOf, type Answer } from './support/client.ts';
 import { pours, stalled } from './support/pours.ts';
 import { babbles, useServers } from './support/test-server.ts';
@@ -19,7 +20,7 @@ function reversed(text: string): string {
   return Array.from(text).toReversed().join('');
 }
 
-const slow = { script: babbles, engine: { delayMs: 5 } };
+const held = { script: babbles, engine: { heldAfter: 1 } };
 
 test('a streamed answer has the chunks of SSE, the request id, and a last frame', async () => {
   const target = await server();
@@ -56,7 +57,7 @@ test('many requests share a socket, each with its own answer', async () => {
 });
 
 test('cancel stops one request and frees its row', async () => {
-  const { url, engine } = await server(slow);
+  const { url, engine } = await server(held);
   const socket = await connect({ url }, '/v1/completions');
   socket.send({ ...endless, request_id: 'a' });
   socket.send({ ...endless, max_tokens: 20, request_id: 'b' });
@@ -64,6 +65,7 @@ test('cancel stops one request and frees its row', async () => {
   socket.send({ request_id: 'a', type: 'cancel' });
   const frames = await socket.answer('a');
   expect(frames.some((frame) => frame.error !== undefined)).toBe(false);
+  engine.release();
   const other = (await socket.answer('b')).slice(0, -1).map((frame) => answer.parse(frame));
   expect(textOf(other)).toBe('x'.repeat(20));
   expect(engine).toMatchObject({ running: 0, aborted: 1, finished: 1 });
@@ -103,11 +105,13 @@ test('a binary frame gets an error frame, and the socket stays', async () => {
 });
 
 test('an id at work is refused, and goes on; later it is free', async () => {
-  const { url, engine } = await server(slow);
+  const { url, engine } = await server(held);
   const socket = await connect({ url }, '/v1/completions');
   socket.send({ ...endless, max_tokens: 20, request_id: 'a' });
   await socket.until((frame) => frame.request_id === 'a');
   socket.send({ ...endless, max_tokens: 3, request_id: 'a' });
+  await socket.until((frame) => frame.error !== undefined);
+  engine.release();
   const frames = await socket.answer('a');
   const errors = frames.filter((frame) => frame.error !== undefined);
   expect(errors).toMatchObject([{ error: { code: 'request_id_in_use' } }]);
@@ -129,7 +133,7 @@ test('a bad body is an error frame with the id, then the last frame', async () =
 });
 
 test('a full queue is an error frame', async () => {
-  const target = await server({ ...slow, concurrency: 1, maxQueue: 0 });
+  const target = await server({ ...held, concurrency: 1, maxQueue: 0 });
   const socket = await connect(target, '/v1/completions');
   socket.send({ ...endless, request_id: 'a' });
   await socket.until((frame) => frame.request_id === 'a');
@@ -152,7 +156,7 @@ test('a failure in mid-stream is an error frame, then the last frame', async () 
 });
 
 test('closing the socket frees all its rows', async () => {
-  const { url, engine } = await server(slow);
+  const { url, engine } = await server(held);
   const socket = await connect({ url }, '/v1/completions');
   for (const requestId of ['a', 'b', 'c']) socket.send({ ...endless, request_id: requestId });
   await vi.waitFor(() => expect(engine.running).toBe(3));
@@ -172,10 +176,19 @@ test('a client that does not read holds back the pulling', async () => {
 });
 
 test('a socket that answers no ping is cut', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
   const { url } = await server({ config: { webSocketPingMs: 20 } });
   const answering = await connect({ url }, CHAT);
   const dead = await connect({ url }, CHAT);
   dead.socket.pong = () => {};
+  const pinged = Promise.all([answering, dead].map(({ socket }) => once(socket, 'ping')));
+  vi.advanceTimersByTime(20);
+  await pinged;
+  // What is answered after the pong.
+  answering.send('');
+  await answering.until(({ error }) => error !== undefined);
+  vi.advanceTimersByTime(20);
   expect(await dead.closed).toBe(1006);
   expect(answering.socket.readyState).toBe(answering.socket.OPEN);
 });

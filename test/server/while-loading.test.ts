@@ -1,20 +1,36 @@
 /** Streams that begin while their model is being loaded. */
-import { expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, vi } from 'vitest';
 import { modelDefinition } from '../front/registry/fake-loader.ts';
+import { acceptedSockets } from './support/accepted.ts';
 import { post } from './support/client.ts';
 import { MODEL, useServers } from './support/test-server.ts';
 
 const server = useServers();
 
-const LOAD_MS = 500;
-const SLOW = { loadMs: LOAD_MS };
+const PING_MS = 5;
 
-function slowServer(flags: Record<string, string | number> = SLOW) {
-  return server({
+/** A server whose model is there, or has failed, once `load` is called. */
+async function loading(flags: Record<string, string> = {}) {
+  let load = (): void => {};
+  const mayLoad = new Promise<void>((resolve) => (load = resolve));
+  const target = await server({
     control: 'auto',
     models: [modelDefinition(MODEL, flags)],
-    config: { ssePingMs: 20 },
+    config: { ssePingMs: PING_MS },
+    mayLoad,
   });
+  return { target, load };
+}
+
+/** All of a stream. @param then is called when some comments have come */
+async function textOf({ body }: Response, then: () => void): Promise<string> {
+  let text = '';
+  for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += piece;
+    if ((text.match(/^: ping$/gm)?.length ?? 0) > 3) then();
+  }
+  return text;
 }
 
 const messages = [{ role: 'user', content: 'Hi' }];
@@ -27,40 +43,42 @@ const BODIES: readonly (readonly [string, object, string])[] = [
 ];
 
 it.each(BODIES)('%s gets comments until its model is there', async (path, body, firstEvent) => {
-  const target = await slowServer();
+  const { target, load } = await loading();
   const response = await post(target, path, { model: MODEL, ...body });
-  const text = await response.text();
   expect(response.headers.get('content-type')).toContain('text/event-stream');
-  const comments = text.slice(0, text.indexOf('data:'));
-  expect(comments.match(/^: ping$/gm)?.length).toBeGreaterThan(3);
+  const text = await textOf(response, load);
   const [first = ''] = text.slice(text.indexOf('data:')).split('\n');
   expect(first).toContain(firstEvent);
   expect(text).not.toMatch(/event: error|"error": ?[{"]/);
 });
 
 it.each(BODIES)('%s hears as an event that its model can not be loaded', async (path, body) => {
-  const target = await slowServer({ ...SLOW, failure: 'the disk is gone' });
+  const { target, load } = await loading({ failure: 'the disk is gone' });
   const response = await post(target, path, { model: MODEL, ...body });
-  const text = await response.text();
-  expect([response.status, text]).toEqual([200, expect.stringContaining('the disk is gone')]);
-  expect(text).toContain(': ping');
+  expect(response.status).toBe(200);
+  expect(await textOf(response, load)).toContain('the disk is gone');
 });
 
 it.each(BODIES)('%s leaves nothing in use when its client goes', async (path, body) => {
-  const target = await slowServer();
+  const accepted = acceptedSockets();
+  const { target, load } = await loading();
   const leaving = new AbortController();
-  const asked = post(target, path, { model: MODEL, ...body }, { signal: leaving.signal });
-  const response = await asked;
+  await post(target, path, { model: MODEL, ...body }, { signal: leaving.signal });
   leaving.abort();
-  await response.text().catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 2 * LOAD_MS));
-  expect(target.engine.running).toBe(0);
+  await vi.waitFor(() => expect(accepted()[0]?.destroyed).toBe(true));
+  load();
+  await vi.waitFor(() => expect(target.context.models.list()).toMatchObject([{ state: 'ready' }]));
+  // Another one that comes now is served, and by then this one would be.
+  await (await post(target, '/v1/completions', { model: MODEL, prompt: 'other' })).text();
+  expect(target.engine.requests).toHaveLength(1);
   expect(target.admission.running + target.admission.waiting).toBe(0);
 });
 
 it('Ollama’s lines have no comments: their client waits for the first', async () => {
-  const target = await slowServer();
-  const response = await post(target, '/api/chat', { model: MODEL, messages });
-  const lines = (await response.text()).trim().split('\n');
+  const { target, load } = await loading();
+  const asked = post(target, '/api/chat', { model: MODEL, messages });
+  await sleep(10 * PING_MS);
+  load();
+  const lines = (await (await asked).text()).trim().split('\n');
   expect(lines.flatMap((line) => Object.keys(JSON.parse(line) as object))).toContain('done');
 });

@@ -84,7 +84,7 @@ describe('a server', () => {
     const idle = async () =>
       (await metric(server.url, 'chairlift_num_requests_running')) === 0 &&
       (await metric(server.url, 'chairlift_num_requests_waiting')) === 0;
-    await until(idle, 2000, 'running and waiting at 0');
+    await until(idle, 'running and waiting at 0', 20_000);
     expect((await stream(chat, question)).text).toContain('68');
   });
 
@@ -116,9 +116,9 @@ describe('shutdown', () => {
     const streams = Array.from({ length: 16 }, (_, index) =>
       stream(chat, story(`the number ${index}`), () => underWay.add(index)),
     );
-    await until(() => underWay.size === 16, 20_000, 'every stream under way');
+    await until(() => underWay.size === 16, 'every stream under way');
     const stopped = server.stop('SIGTERM');
-    await until(async () => (await fetch(`${server.url}/ready`)).status === 503, 2000, '503');
+    await until(async () => (await fetch(`${server.url}/ready`)).status === 503, '503');
     const refused = await post(chat, question);
     expect(refused.status).toBe(503);
     expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
@@ -134,7 +134,6 @@ describe('shutdown', () => {
     const running = stream(chat, { ...story('for ever'), max_tokens: 1900 }).catch(() => null);
     await until(
       async () => (await metric(server.url, 'chairlift_num_requests_running')) === 1,
-      5000,
       'a running request',
     );
     expect(await server.stop('SIGTERM')).toBe(0);

@@ -1,4 +1,5 @@
 /** An `Engine` without a model or a process: a script says which tokens each request generates. */
+import { EventEmitter, once } from 'node:events';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { EngineRequest, Logprobs, Readout } from '../../src/engine/request.ts';
 import type { SlotState } from '../../src/engine/slot-state.ts';
@@ -24,6 +25,10 @@ export type Script = (promptTokenIds: Int32Array, request: Request) => Iterable<
 export interface FakeEngineOptions {
   /** Milliseconds before each batch; 0 still lets other work run between batches. */
   readonly delayMs?: number;
+  /** Batches that each request has before it waits for `release`; all of them if left out. */
+  readonly heldAfter?: number;
+  /** Requests, from the first on, that are not held. */
+  readonly numFree?: number;
   /** Tokens delivered at once, as when the consumer fell behind. */
   readonly tokensPerBatch?: number;
   /** What every request finds in the prefix cache; none unless told. */
@@ -59,6 +64,9 @@ export class FakeEngine implements Engine {
   readonly requests: Request[] = [];
   readonly #script: Script;
   readonly #delayMs: number;
+  readonly #released = new EventEmitter().setMaxListeners(0);
+  readonly #numFree: number;
+  #heldAfter: number;
   readonly #tokensPerBatch: number;
   readonly #numCachedTokens: number;
   readonly #listeners = new Set<(stats: EngineStats) => void>();
@@ -67,6 +75,8 @@ export class FakeEngine implements Engine {
   constructor(script: Script, options: FakeEngineOptions = {}) {
     this.#script = script;
     this.#delayMs = options.delayMs ?? 0;
+    this.#heldAfter = options.heldAfter ?? Infinity;
+    this.#numFree = options.numFree ?? 0;
     this.#tokensPerBatch = options.tokensPerBatch ?? 1;
     this.#numCachedTokens = options.numCachedTokens ?? 0;
   }
@@ -110,14 +120,21 @@ export class FakeEngine implements Engine {
     return [this];
   }
 
+  /** Lets all requests go on, and later ones too. */
+  release(): void {
+    this.#heldAfter = Infinity;
+    this.#released.emit('release');
+  }
+
   async *generate(request: Request, signal: AbortSignal): AsyncGenerator<TokenBatch, void> {
     signal.throwIfAborted();
-    this.requests.push(request);
+    const isFree = this.requests.push(request) <= this.#numFree;
     this.running++;
     let outcome: 'aborted' | 'failed' | 'finished' = 'aborted';
+    let numBatches = 0;
     try {
       for (const batch of this.#batches(request)) {
-        await this.#pause(signal);
+        await this.#wait(!isFree && numBatches++ >= this.#heldAfter, signal);
         this.#numSteps++;
         if (batch.finishReason !== null) outcome = 'finished';
         for (const listener of this.#listeners) listener(this.stats);
@@ -182,8 +199,9 @@ export class FakeEngine implements Engine {
     if (stopTokenId !== undefined) yield stopTokenId;
   }
 
-  async #pause(signal: AbortSignal): Promise<void> {
+  async #wait(isHeld: boolean, signal: AbortSignal): Promise<void> {
     try {
+      if (isHeld) await once(this.#released, 'release', { signal });
       await (this.#delayMs > 0
         ? setTimeout(this.#delayMs, undefined, { signal })
         : setImmediate(undefined, { signal }));

@@ -25,11 +25,14 @@ function childrenByProc(pid: number | undefined): number[] | null {
   }
 }
 
+/** For what hangs: how long something takes says little on a machine with other work. */
+const PATIENCE_MS = 60_000;
+
 /** Tries until it holds, or throws after `timeoutMs`. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
-  timeoutMs: number,
   what: string,
+  timeoutMs = PATIENCE_MS,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await holds())) {

@@ -89,7 +89,7 @@ export class Replicas {
   /** Resolves when HAProxy gives all of them requests. */
   async seen(names: readonly ReplicaName[]): Promise<void> {
     const isUp = async (name: ReplicaName) => (await this.status(name)).startsWith('UP');
-    for (const name of names) await until(() => isUp(name), 30_000, `replica ${name} is up`);
+    for (const name of names) await until(() => isUp(name), `replica ${name} is up`);
   }
 
   /** As on HAProxy's own page: `UP`, `NOLB`, `DOWN` and the like. */
@@ -160,7 +160,7 @@ export class Replicas {
         () => false,
       );
     };
-    await until(answers, 10_000, 'the start of HAProxy');
+    await until(answers, 'the start of HAProxy');
   }
 }
 

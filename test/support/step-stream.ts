@@ -22,8 +22,8 @@ export class StepStream {
     return this.events.filter((event): event is StepsEventOf<Type> => event.type === type);
   }
 
-  async until(isDone: (stream: this) => boolean, what: string, timeoutMs = 10_000): Promise<void> {
-    await until(() => isDone(this), timeoutMs, what);
+  async until(isDone: (stream: this) => boolean, what: string): Promise<void> {
+    await until(() => isDone(this), what);
   }
 
   leave(): void {

@@ -40,7 +40,7 @@ for (let round = 1; round <= Number(values.rounds); round++) {
   });
   await Promise.all(dropped);
   const start = performance.now();
-  await until(idle, 10_000, 'running and waiting at 0');
+  await until(idle, 'running and waiting at 0', 10_000);
   const idleMs = performance.now() - start;
   const asked = performance.now();
   let firstMs = 0;

@@ -61,18 +61,14 @@ export async function streamsUnderChanges(
     });
     const more = async () => {
       const enough = results.length + CLIENTS;
-      await until(() => results.length >= enough, 120_000, `${CLIENTS} more streams`);
+      await until(() => results.length >= enough, `${CLIENTS} more streams`, 120_000);
     };
     await more();
     await replicas.add('three');
     await more();
     await replicas.drain('two');
     await more();
-    await until(
-      () => replicas.streamsOf('one').then((count) => count > 1),
-      60_000,
-      'a stream there',
-    );
+    await until(() => replicas.streamsOf('one').then((count) => count > 1), 'a stream there');
     await replicas.kill('one');
     await more();
     over.abort();

@@ -50,9 +50,9 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
   test('#23 SIGTERM: what is at work finishes, what is new is refused (vLLM)', async () => {
     const { server, target } = await start();
     const running = target.chunks(CHAT, { ...LONG, max_tokens: 600 });
-    await until(() => isAtWork(target), 10_000, 'a running request');
+    await until(() => isAtWork(target), 'a running request');
     const stopped = server.stop('SIGTERM');
-    await until(async () => (await target.get('/ready')).status === 503, 5000, 'draining');
+    await until(async () => (await target.get('/ready')).status === 503, 'draining');
     expect((await target.post(CHAT, { messages: [USER] })).status).toBe(503);
     const chunks = await running;
     expect(textOf(chunks).length).toBeGreaterThan(0);
@@ -63,7 +63,7 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
   test('#23 with a timeout of 0 it exits within 4 s (vLLM)', async () => {
     const { server, target } = await start('--shutdown-timeout', '0');
     const running = target.post(CHAT, LONG).catch(() => null);
-    await until(() => isAtWork(target), 10_000, 'a running request');
+    await until(() => isAtWork(target), 'a running request');
     const startedAt = performance.now();
     await server.stop('SIGTERM');
     expect(performance.now() - startedAt).toBeLessThan(4000);

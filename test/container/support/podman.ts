@@ -37,7 +37,7 @@ export class Container {
     const run = ['run', '--detach', '--init', ...RUN_OPTIONS, ...flags, ...options, image];
     const container = new Container(podman('--runtime', 'runc', ...run).trim(), port);
     try {
-      await until(() => container.#isReady(), 60_000, 'the start of the container');
+      await until(() => container.#isReady(), 'the start of the container');
       return container;
     } catch (error) {
       const log = container.log();
@@ -75,7 +75,7 @@ export class Container {
   }
 
   async ended(): Promise<number> {
-    await until(() => this.state('Status') === 'exited', 60_000, 'the end of the container');
+    await until(() => this.state('Status') === 'exited', 'the end of the container');
     return Number(this.state('ExitCode'));
   }
 

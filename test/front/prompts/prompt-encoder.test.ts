@@ -28,7 +28,7 @@ afterAll(() => one.close());
 const never = new AbortController().signal;
 const caller: Caller = { client: '', signal: never };
 const LONG = 'The fox ran over the hill and sang a song of 27 kites. '.repeat(400);
-/** Takes a tokenizer some 10 seconds. */
+/** Takes a tokenizer a second. */
 const SLOW = 'etaoinshrdlu'.repeat(25_000);
 const maxTokens = Infinity;
 const OPTIONS = { addGenerationPrompt: true, maxTokens };
@@ -38,6 +38,13 @@ const long = (text = LONG): PromptJob => ({
   addSpecialTokens: true,
   maxTokens,
 });
+/** Not done within the time of any test: it takes minutes. */
+const endless: PromptJob = {
+  type: 'texts',
+  texts: Array.from({ length: 200 }, () => SLOW),
+  addSpecialTokens: true,
+  maxTokens,
+};
 const tokensOf = (text: string) => model.tokenizer.encode(text, { addSpecialTokens: true });
 
 /** A pool that only notes what it is given, and answers when told to. */
@@ -132,27 +139,25 @@ describe('prompts from threads', () => {
 
   it('stop when their client goes', async () => {
     const controller = new AbortController();
-    const running = one.run(long(SLOW), { client: '', signal: controller.signal });
+    const running = one.run(endless, { client: '', signal: controller.signal });
     await expect(Promise.race([running, pause(300)])).resolves.toBe('waited');
-    const start = performance.now();
     const reason = new Error('gone');
     controller.abort(reason);
     await expect(running).rejects.toBe(reason);
-    // The only thread would else be busy for as long as the text takes.
+    // The only thread would else be busy for longer than this test may take.
     expect((await one.run(long('next'), caller))[0]?.tokenIds).toEqual(tokensOf('next'));
-    expect(performance.now() - start).toBeLessThan(timeOfSlow());
-  }, 120_000);
+  }, 30_000);
 
   it('end with their thread at the deadline, and the next one is made by another', async () => {
     const pool = new PromptPool(SOURCE, { maxThreads: 1 }, 400);
-    await expect(pool.run(long(SLOW), caller)).rejects.toThrow(
+    await expect(pool.run(endless, caller)).rejects.toThrow(
       new TaskTooCostlyError('takes longer than the limit of 0.4 s'),
     );
     await expect
       .poll(() => pool.run(long('next'), caller).catch(String), { timeout: 30_000 })
       .toEqual([{ text: '', tokenIds: tokensOf('next') }]);
     pool.close();
-  }, 60_000);
+  }, 30_000);
 
   it('can not be wedged by what does not cross threads', async () => {
     let deep: unknown = 'x';
@@ -173,7 +178,7 @@ describe('prompts from threads', () => {
     const pool = new PromptPool(SOURCE, { maxThreads: 2 });
     const gone = new AbortController();
     const flood = Array.from({ length: 6 }, () =>
-      pool.run(long(SLOW), { client: 'a', signal: gone.signal }).catch((error: unknown) => error),
+      pool.run(endless, { client: 'a', signal: gone.signal }).catch((error: unknown) => error),
     );
     const other = await pool.run(long(), { client: 'b', signal: never });
     expect(other[0]?.tokenIds).toEqual(tokensOf(LONG));
@@ -181,13 +186,13 @@ describe('prompts from threads', () => {
     gone.abort(reason);
     expect(await Promise.all(flood)).toEqual(flood.map(() => reason));
     pool.close();
-  }, 60_000);
+  }, 30_000);
 
   it('run one at a time when they are large, whosever they are', async () => {
     const pool = new PromptPool(SOURCE, { maxThreads: 2 });
     const gone = new AbortController();
     const large = ['', 'a', 'b'].map((client) =>
-      pool.run(long(SLOW), { client, signal: gone.signal }).catch((error: unknown) => error),
+      pool.run(endless, { client, signal: gone.signal }).catch((error: unknown) => error),
     );
     const small = pool.run(long(), { client: 'c', signal: never });
     const first = await Promise.race([small, ...large]);
@@ -196,7 +201,7 @@ describe('prompts from threads', () => {
     gone.abort(reason);
     expect(await Promise.all(large)).toEqual(large.map(() => reason));
     pool.close();
-  }, 60_000);
+  }, 30_000);
 
   it('fail with their thread, alone', async () => {
     const folder = join(await temporaryDirectory(), 'model');
@@ -220,12 +225,6 @@ describe('prompts from threads', () => {
 
 function pause(ms: number): Promise<string> {
   return new Promise((resolvePromise) => setTimeout(() => resolvePromise('waited'), ms));
-}
-
-function timeOfSlow(): number {
-  const start = performance.now();
-  tokensOf(SLOW);
-  return performance.now() - start;
 }
 
 describe('the prompt encoder', () => {

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { GenerationDelta } from '../../../src/front/generation/generation.ts';
@@ -15,16 +16,13 @@ const DELTAS: readonly GenerationDelta[] = [
 
 /** A run of which each delta comes when it is told to. */
 function steppedRun(deltas = DELTAS, maxBytes = 2 ** 20) {
-  let step = (): void => {};
+  const steps = new EventEmitter();
   const events = { closed: 0, ended: false, complete: null as readonly GenerationDelta[] | null };
   const run = new SharedRun(
     async function* (signal) {
       try {
         for (const delta of deltas) {
-          await new Promise<void>((resolve, reject) => {
-            step = resolve;
-            signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-          });
+          await once(steps, 'step', { signal });
           yield delta;
         }
       } finally {
@@ -43,7 +41,7 @@ function steppedRun(deltas = DELTAS, maxBytes = 2 ** 20) {
     events,
     step: async (count = 1): Promise<void> => {
       for (let index = 0; index < count; index++) {
-        step();
+        steps.emit('step');
         await setImmediate();
       }
     },

@@ -22,7 +22,7 @@ const small = { request_id: 'after', prompt: 'Once', max_tokens: 4 };
 /** @returns what is wrong, in words; nothing, if all is well */
 export async function faultsAfter(client: Client, url: string): Promise<readonly string[]> {
   const checks: Readonly<Record<string, () => Promise<void>>> = {
-    'requests are still running or waiting': () => until(() => isIdle(url), CALM_MS, 'rest'),
+    'requests are still running or waiting': () => until(() => isIdle(url), 'rest', CALM_MS),
     '/ready is not 200': async () => expectOk(client, '/ready'),
     'long prompts are not served': async () => {
       await Promise.all(

@@ -20,7 +20,7 @@ async function listen({ url }: TestServer) {
   })();
   reading.catch(() => {});
   const next = async (count: number) => {
-    await until(() => events.length >= count, 5000, `${count} events`);
+    await until(() => events.length >= count, `${count} events`);
     return events;
   };
   return { next, reading, leave: () => left.abort() };
@@ -53,15 +53,11 @@ test('listeners are bounded, and make room when they leave', async () => {
   const refused = () => fetch(`${target.url}/models/sse`);
   expect(await errorOf(await refused(), 429)).toMatchObject({ code: 'too_many_listeners' });
   for (const { leave } of feeds) leave();
-  await until(
-    async () => {
-      const feed = await fetch(`${target.url}/models/sse`);
-      await feed.body?.cancel();
-      return feed.ok;
-    },
-    10_000,
-    'room for a listener',
-  );
+  await until(async () => {
+    const feed = await fetch(`${target.url}/models/sse`);
+    await feed.body?.cancel();
+    return feed.ok;
+  }, 'room for a listener');
 });
 
 test('a feed ends when the server shuts down', async () => {

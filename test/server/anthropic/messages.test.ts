@@ -128,7 +128,7 @@ describe('/v1/messages', () => {
   });
 
   test('a client that goes away frees the row', async () => {
-    const { url, engine } = await server({ script: babbles, engine: { delayMs: 5 } });
+    const { url, engine } = await server({ script: babbles, engine: { heldAfter: 1 } });
     const abort = new AbortController();
     const body = { ...hello, stream: true };
     const response = await post({ url }, PATH, body, { signal: abort.signal });

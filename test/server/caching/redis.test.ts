@@ -23,7 +23,8 @@ async function startRedis(): Promise<RedisServer> {
   return redis;
 }
 
-async function linkTo({ url }: RedisServer, timeoutMs = 100): Promise<RedisLink> {
+/** @param timeoutMs of a command: long unless told, for the machine may have other work */
+async function linkTo({ url }: RedisServer, timeoutMs = 5000): Promise<RedisLink> {
   const link = new RedisLink(url, { timeoutMs });
   closing.push(() => link.close());
   await until(() => link.isUp);
@@ -81,7 +82,7 @@ describe.skipIf(!hasRedis)('answers in Redis', () => {
 
   test('no request fails while Redis is killed, frozen and started again', async () => {
     const redis = await startRedis();
-    const link = await linkTo(redis);
+    const link = await linkTo(redis, 100);
     const answers = cacheOver(link);
     const target = await start({
       script: says('ok'),
@@ -100,38 +101,36 @@ describe.skipIf(!hasRedis)('answers in Redis', () => {
         numAnswers++;
       }
     });
-    const answersFor = async (ms: number): Promise<number> => {
+    const moreAnswers = (): Promise<void> => {
       const before = numAnswers;
-      await sleep(ms);
-      return numAnswers - before;
+      return until(() => numAnswers > before + 50);
     };
-    const progress: number[] = [];
     for (let round = 0; round < 2; round++) {
-      progress.push(await answersFor(500));
+      await moreAnswers();
       await redis.kill();
-      progress.push(await answersFor(500));
+      await moreAnswers();
       await redis.start();
-      progress.push(await answersFor(500));
+      await moreAnswers();
       redis.freeze();
-      progress.push(await answersFor(800));
+      await moreAnswers();
       redis.thaw();
       await until(() => link.isUp);
     }
     over.abort();
     await Promise.all(clients);
-    expect(Math.min(...progress)).toBeGreaterThan(0);
     expect(link.numErrors).toBeGreaterThan(0);
     expect(answers.counts.hits.memory).toBeGreaterThan(0);
-  }, 30_000);
+  });
 
   test('a frozen Redis is asked a few times, and not for each request', async () => {
     const redis = await startRedis();
-    const link = await linkTo(redis);
+    const link = await linkTo(redis, 100);
     const target = await start({ answers: cacheOver(link) });
     redis.freeze();
-    for (let index = 0; index < 20; index++) await ask(target, `Hi ${index}`);
-    // Three failures, of lookups and of what was to be kept, and what began before the third.
-    expect(link.numErrors).toBeLessThanOrEqual(6);
+    for (let index = 0; index < 60; index++) await ask(target, `Hi ${index}`);
+    // Three failures, of lookups and of what was to be kept, and what began before the third. Then it
+    // is tried after 1 s, after 2 s more, 4 s: a slow machine comes to some of these.
+    expect(link.numErrors).toBeLessThanOrEqual(12);
     redis.thaw();
   });
 
@@ -154,8 +153,7 @@ describe.skipIf(!hasRedis)('rates in Redis', () => {
   async function pair(redis: RedisServer, rates: { requests?: number; tokens?: number }) {
     return Promise.all(
       [1, 2].map(async () => {
-        // Nothing is to be counted in memory on a busy machine.
-        const link = await linkTo(redis, 5000);
+        const link = await linkTo(redis);
         return start({
           script: says('Hello there!'),
           config: { apiKeys: KEYS },
@@ -208,7 +206,7 @@ describe.skipIf(!hasRedis)('rates in Redis', () => {
 
   test('what was taken in Redis is no credit in memory', async () => {
     const redis = await startRedis();
-    const link = await linkTo(redis, 5000);
+    const link = await linkTo(redis);
     const limiter = redisLimiter(link, { keyPrefix: 'tokens:10', points: 10, duration: 60 });
     await limiter.consume('a', 8);
     await redis.kill();

@@ -1,17 +1,16 @@
 import { EventEmitter, once } from 'node:events';
-import { Server } from 'node:http';
 import { createConnection, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { Connections } from '../../../src/server/http/connections.ts';
+import { acceptedSockets } from '../support/accepted.ts';
 import { post } from '../support/client.ts';
-import { pours, stalled } from '../support/pours.ts';
+import { pours } from '../support/pours.ts';
 import { babbles, useServers, type TestServer } from '../support/test-server.ts';
 import { connect } from '../support/web-socket.ts';
 
 const server = useServers();
 
-const slow = { script: babbles, engine: { delayMs: 5 } };
+const held = { script: babbles, engine: { heldAfter: 1 } };
 const endless = { prompt: 'Hi', stream: true, max_tokens: 200 };
 
 /** A connection, and what has come over it. */
@@ -74,20 +73,18 @@ const H2C = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settin
 
 test('requests that offer HTTP/2 are answered, and add no listener to their connection', async () => {
   const target = await server();
-  const emitted = vi.spyOn(Server.prototype, 'emit');
+  const accepted = acceptedSockets();
   const client = new RawClient(target);
   const counts: number[] = [];
   for (let index = 1; index <= 20; index++) {
     if (index % 2 === 0) client.get('/health', H2C);
     else client.post({ prompt: 'Hi' }, H2C);
     await vi.waitFor(() => expect(client.statuses).toHaveLength(index));
-    const calls: readonly (readonly unknown[])[] = emitted.mock.calls;
-    const sockets = calls.filter(([name]) => name === 'connection');
-    expect(sockets).toHaveLength(1);
-    const socket = sockets[0]?.[1] as Socket;
-    counts.push(socket.eventNames().reduce((sum, name) => sum + socket.listenerCount(name), 0));
+    expect(accepted()).toHaveLength(1);
+    for (const socket of accepted()) {
+      counts.push(socket.eventNames().reduce((sum, name) => sum + socket.listenerCount(name), 0));
+    }
   }
-  emitted.mockRestore();
   expect(client.statuses).toEqual(Array.from({ length: 20 }, () => 200));
   expect(new Set(counts.slice(1)).size).toBe(1);
   client.socket.destroy();
@@ -113,7 +110,7 @@ test('when all connections are taken, the longest idle one makes way', async () 
 });
 
 test('when all connections are at work, a new one gets 503 and disturbs nobody', async () => {
-  const target = await server({ ...slow, connections: { maxConnections: 2 } });
+  const target = await server({ ...held, connections: { maxConnections: 2 } });
   const busy = [new RawClient(target), new RawClient(target)];
   for (const client of busy) client.post({ ...endless, max_tokens: 60 });
   await vi.waitFor(() => expect(target.engine.running).toBe(2));
@@ -124,13 +121,15 @@ test('when all connections are at work, a new one gets 503 and disturbs nobody',
       /^HTTP\/1\.1 503 [^]*retry-after[^]*"All 2 connections are in use\."/,
     );
   }
+  target.engine.release();
   await vi.waitFor(() => expect(busy.every(({ text }) => text.includes('[DONE]'))).toBe(true));
   await expectAtRest(target);
   for (const { socket } of busy) socket.destroy();
 });
 
 test('when all connections are taken, a request that is still arriving makes way', async () => {
-  const target = await server({ ...slow, connections: { maxConnections: 2 } });
+  const accepted = acceptedSockets();
+  const target = await server({ ...held, connections: { maxConnections: 2 } });
   const busy = new RawClient(target);
   busy.post({ ...endless, max_tokens: 60 });
   await vi.waitFor(() => expect(target.engine.running).toBe(1));
@@ -138,11 +137,12 @@ test('when all connections are taken, a request that is still arriving makes way
   half.socket.write(
     'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
   );
-  await sleep(100);
+  await vi.waitFor(() => expect(accepted()[1]?.bytesRead).toBeGreaterThan(0));
   const late = new RawClient(target);
   late.get('/health');
   await vi.waitFor(() => expect(late.statuses).toEqual([200]));
   await half.closed;
+  target.engine.release();
   await vi.waitFor(() => expect(busy.text).toContain('[DONE]'));
   await expectAtRest(target);
   for (const { socket } of [busy, late]) socket.destroy();
@@ -159,26 +159,30 @@ test('an address has its limit of connections', async () => {
   await vi.waitFor(async () => {
     const again = new RawClient(target);
     again.get('/health');
-    await vi.waitFor(() => expect(again.statuses).toEqual([200]), { timeout: 200 });
+    await vi.waitFor(() => expect(again.statuses).toHaveLength(1));
+    expect(again.statuses).toEqual([200]);
   });
   second.socket.destroy();
 });
 
 test('requests sent ahead are answered one after the other', async () => {
-  const target = await server(slow);
+  const atWork: number[] = [];
+  const target: TestServer = await server({
+    script() {
+      atWork.push(target.engine.running);
+      return babbles();
+    },
+  });
   const client = new RawClient(target);
   for (let index = 0; index < 6; index++) client.post({ ...endless, max_tokens: 5 });
-  let mostAtWork = 0;
-  const watch = setInterval(() => (mostAtWork = Math.max(mostAtWork, target.engine.running)), 1);
   await vi.waitFor(() => expect(client.text.match(/\[DONE\]/g)).toHaveLength(6));
-  clearInterval(watch);
-  expect(mostAtWork).toBe(1);
+  expect(atWork).toEqual([1, 1, 1, 1, 1, 1]);
   await expectAtRest(target);
   client.socket.destroy();
 });
 
 test('a connection that sends too many requests ahead is cut', async () => {
-  const target = await server(slow);
+  const target = await server(held);
   const client = new RawClient(target);
   client.post(endless);
   for (let index = 0; index < 2000; index++) client.get('/health');
@@ -259,13 +263,12 @@ test('a client that keeps a refused upgrade open is cut', async () => {
 const impatient = { stalledReaderMs: 200, readerBytesPerSecond: 2 ** 30 };
 
 test.each([true, false])('a client that stops reading is cut, stream: %s', async (stream) => {
-  const generator = pours(1000);
-  const target = await server({ generator, connections: impatient });
+  const accepted = acceptedSockets();
+  const target = await server({ generator: pours(1000), connections: impatient });
   const client = new RawClient(target);
   client.socket.pause();
   client.post({ ...endless, stream });
-  await stalled(() => generator.numPulled);
-  await sleep(1000);
+  await vi.waitFor(() => expect(accepted()[0]?.destroyed).toBe(true));
   client.socket.resume();
   await client.closed;
   expect(client.statuses).toEqual([200]);
@@ -294,13 +297,12 @@ test('a client that reads slowly is not cut, nor one that has a large answer to 
 });
 
 test('a WebSocket client that stops reading is cut', async () => {
-  const generator = pours(1000);
-  const target = await server({ generator, connections: impatient });
+  const accepted = acceptedSockets();
+  const target = await server({ generator: pours(1000), connections: impatient });
   const client = await connect(target, '/v1/completions');
   client.socket.pause();
   client.send({ ...endless, request_id: 'a' });
-  await stalled(() => generator.numPulled);
-  await sleep(1000);
+  await vi.waitFor(() => expect(accepted()[0]?.destroyed).toBe(true));
   client.socket.resume();
   expect(await client.closed).toBe(1006);
 });

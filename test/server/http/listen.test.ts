@@ -10,7 +10,7 @@ import { connect, refusal } from '../support/web-socket.ts';
 
 const server = useServers();
 
-const slow = { script: babbles, engine: { delayMs: 5 } };
+const held = { script: babbles, engine: { heldAfter: 1 } };
 const body = { prompt: 'Hi', stream: true, max_tokens: 30 };
 
 test('a taken port is a one-line error that names it', async () => {
@@ -27,22 +27,24 @@ test('a taken port is a one-line error that names it', async () => {
 });
 
 test('while draining, new requests get 503 with Retry-After and running ones finish', async () => {
-  const target = await server(slow);
+  const target = await server(held);
   const running = await post(target, '/v1/completions', body);
   target.startDraining();
   const refused = await post(target, '/v1/completions', body);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(refused.headers.get('connection')).toBe('close');
   await errorOf(refused, 503);
+  target.engine.release();
   expect(textOf(await chunksOf(running))).toBe('x'.repeat(30));
 });
 
 test('close lets running requests finish, and keeps no idle connection', async () => {
-  const target = await server(slow);
+  const target = await server(held);
   await (await fetch(`${target.url}/health`)).text();
   const running = await post(target, '/v1/completions', body);
   const closed = target.close(60_000);
   await expect(fetch(`${target.url}/health`)).rejects.toThrow('fetch failed');
+  target.engine.release();
   expect(textOf(await chunksOf(running))).toBe('x'.repeat(30));
   await closed;
 });
@@ -57,7 +59,7 @@ test('close ends a connection that was opened ahead of need', async () => {
 });
 
 test('close ends a connection that its client would keep, once its request is done', async () => {
-  const target = await server(slow);
+  const target = await server(held);
   const json = JSON.stringify(body);
   const socket = createConnection(Number(new URL(target.url).port), '127.0.0.1');
   socket.write(
@@ -66,12 +68,14 @@ test('close ends a connection that its client would keep, once its request is do
   await once(socket, 'data');
   let text = '';
   socket.on('data', (data: Buffer) => (text += data.toString('latin1')));
-  await Promise.all([target.close(60_000), once(socket, 'end')]);
+  const closed = target.close(60_000);
+  target.engine.release();
+  await Promise.all([closed, once(socket, 'end')]);
   expect(text).toContain('[DONE]');
 });
 
 test('close cuts what is left after the grace period', async () => {
-  const target = await server({ ...slow, maxModelLen: 1_000_000 });
+  const target = await server({ ...held, maxModelLen: 1_000_000 });
   const running = await post(target, '/v1/completions', { ...body, max_tokens: 900_000 });
   const socket = await connect(target, '/v1/completions');
   socket.send({ ...body, max_tokens: 900_000, request_id: 'a' });
@@ -83,7 +87,7 @@ test('close cuts what is left after the grace period', async () => {
 });
 
 test('close ends idle WebSockets at once and busy ones when done, with 1001', async () => {
-  const target = await server(slow);
+  const target = await server(held);
   const idle = await connect(target, '/v1/completions');
   const busy = await connect(target, '/v1/completions');
   busy.send({ ...body, request_id: 'a' });
@@ -94,6 +98,7 @@ test('close ends idle WebSockets at once and busy ones when done, with 1001', as
   expect(await idle.closed).toBe(1001);
   busy.send({ ...body, request_id: 'late' });
   expect((await busy.answer('late'))[0]).toMatchObject({ error: { type: 'service_unavailable' } });
+  target.engine.release();
   expect((await busy.answer('a')).at(-2)).toMatchObject({ choices: [{ finish_reason: 'length' }] });
   expect(await busy.closed).toBe(1001);
   await closed;

@@ -71,7 +71,7 @@ describe('a load report', () => {
     );
 
   test('says how full the server is, as text or JSON, to those who ask', async () => {
-    const target = await server({ script: babbles, engine: { delayMs: 5 }, concurrency: 1 });
+    const target = await server({ script: babbles, engine: { heldAfter: 1 }, concurrency: 1 });
     const body = { prompt: 'Hi', max_tokens: 30, stream: true };
     const running = await post(target, '/v1/completions', body);
     const waiting = await post(target, '/v1/completions', body);
@@ -83,6 +83,7 @@ describe('a load report', () => {
     expect(json.headers.get('endpoint-load-metrics')).toBe(
       'JSON {"named_metrics":{"kv_cache_usage_perc":0,"num_requests_waiting":2,"num_requests_running":1}}',
     );
+    target.engine.release();
     await Promise.all([running, waiting, text, json].map((response) => response.text()));
     for (const format of ['', 'BINARY']) {
       const response = await ask(target, format);
@@ -109,7 +110,7 @@ describe('an operator', () => {
   });
 
   test('sees the state of all, and no text', async () => {
-    const target = await server({ script: babbles, engine: { delayMs: 10 } });
+    const target = await server({ script: babbles, engine: { heldAfter: 1 } });
     const leaving = new AbortController();
     const body = { prompt: 'a secret', max_tokens: 200, stream: true };
     await post(target, '/v1/completions', body, { signal: leaving.signal });

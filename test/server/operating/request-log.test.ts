@@ -59,7 +59,7 @@ test('a request is one line, with where its time went, and nothing of its text o
 });
 
 test('refused, failed and abandoned requests have theirs', async () => {
-  const { target, lines } = await logging({ script: babbles, engine: { delayMs: 5 } });
+  const { target, lines } = await logging({ script: babbles, engine: { heldAfter: 1 } });
   await errorOf(await post(target, '/v1/completions', { prompt: 'Hi', n: 0 }), 400);
   const leaving = new AbortController();
   const body = { prompt: 'Hi', max_tokens: 200, stream: true };

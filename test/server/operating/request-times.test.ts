@@ -7,6 +7,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { RequestRecord, STAGES } from '../../../src/front/request-record.ts';
 import { PLAIN_EVENTS, writeEventStream } from '../../../src/server/http/sse.ts';
 import { post } from '../support/client.ts';
+import { stalled } from '../support/pours.ts';
 import { babbles, MODEL, useServers } from '../support/test-server.ts';
 import { connect } from '../support/web-socket.ts';
 
@@ -66,8 +67,9 @@ describe('Server-Timing', () => {
 
   test('counts the wait for a client that reads slowly as sending', async () => {
     const record = new RequestRecord();
+    let numEvents = 0;
     const events = async function* () {
-      for (let index = 0; index < 32; index++) yield [{ text: 'x'.repeat(2 ** 20) }];
+      for (; numEvents < 32; numEvents++) yield [{ text: 'x'.repeat(2 ** 20) }];
     };
     const pausing = createServer((_, response) => {
       void writeEventStream(response, events(), {
@@ -81,12 +83,15 @@ describe('Server-Timing', () => {
     await once(pausing, 'listening');
     const { port } = pausing.address() as AddressInfo;
     const [response] = (await once(get({ port }), 'response')) as [IncomingMessage];
+    await stalled(() => numEvents);
+    const before = performance.now();
     await setTimeout(300);
+    const waitedMs = performance.now() - before;
     for await (const _ of response);
     pausing.close();
     record.finished('stop', performance.now(), 0);
     record.ended(performance.now());
-    expect(record.msOf('send')).toBeGreaterThan(200);
+    expect(record.msOf('send')).toBeGreaterThanOrEqual(waitedMs);
   });
 
   test('is not in refusals, of which it could tell what others have', async () => {
@@ -121,14 +126,18 @@ test('every stage of every request is in the histogram once, of WebSockets too',
 });
 
 test('a queue shows as such', async () => {
-  const target = await server({ script: babbles, engine: { delayMs: 10 }, concurrency: 1 });
+  const engine = { delayMs: 10, heldAfter: 1 };
+  const target = await server({ script: babbles, engine, concurrency: 1 });
   const body = { prompt: 'Hi', max_tokens: 10 };
-  const [, second] = await Promise.all([
-    post(target, '/v1/completions', body),
-    post(target, '/v1/completions', body),
-  ]);
+  const first = post(target, '/v1/completions', body);
+  await vi.waitFor(() => expect(target.engine.running).toBe(1));
+  const second = post(target, '/v1/completions', body);
+  await vi.waitFor(() => expect(target.admission.waiting).toBe(1));
+  await setTimeout(60);
+  target.engine.release();
+  await first;
   const { queue = 0, decode = 0 } = Object.fromEntries(
-    timesOf(second.headers.get('server-timing')),
+    timesOf((await second).headers.get('server-timing')),
   );
   expect(queue).toBeGreaterThan(50);
   expect(decode).toBeGreaterThan(50);

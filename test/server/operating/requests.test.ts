@@ -15,7 +15,7 @@ const body = { prompt: 'Hello', max_tokens: 200 };
 /** Two clients, and an operator if asked for. Each request runs until it is ended. */
 function shared(hasAdmin = true, concurrency = 8): Promise<TestServer> {
   const keys = new ApiKeys(unnamedKeys(['key-a', 'key-b']), hasAdmin ? digestOf('root') : null);
-  return server({ keys, script: babbles, engine: { delayMs: 20 }, concurrency });
+  return server({ keys, script: babbles, engine: { heldAfter: 1 }, concurrency });
 }
 
 interface Listed {
@@ -100,8 +100,8 @@ describe('the list', () => {
     await (await post(target, '/v1/completions', body)).text();
     await (await post(target, '/v1/completions', { ...body, stream: true })).text();
     await errorOf(await post(target, '/v1/completions', { prompt: 'too long' }), 500);
-    expect(target.context.running.size).toBe(0);
-    const endless = await server({ script: babbles, engine: { delayMs: 5 } });
+    await vi.waitFor(() => expect(target.context.running.size).toBe(0));
+    const endless = await server({ script: babbles, engine: { heldAfter: 1 } });
     const leaving = new AbortController();
     await post(endless, '/v1/completions', { ...body, stream: true }, { signal: leaving.signal });
     expect(endless.context.running.size).toBe(1);
@@ -190,7 +190,7 @@ describe('an aborted request', () => {
   });
 
   test('of a WebSocket goes by the id of its frame', async () => {
-    const target = await server({ script: babbles, engine: { delayMs: 20 } });
+    const target = await server({ script: babbles, engine: { heldAfter: 1 } });
     const socket = await connect(target, '/v1/completions');
     socket.send({ request_id: 'frame-1', ...body, stream: true });
     await vi.waitFor(() => expect(target.engine.running).toBe(1));

@@ -123,7 +123,7 @@ describe('create', () => {
   });
 
   test('a client that goes away frees the row', async () => {
-    const target = await server({ script: babbles, engine: { delayMs: 5 } });
+    const target = await server({ script: babbles, engine: { heldAfter: 1 } });
     const stream = await clientOf(target).responses.create({
       model: MODEL,
       input: 'Hi',
@@ -319,9 +319,12 @@ describe('kept responses', () => {
   });
 
   test('in the background can be polled', async () => {
-    const { responses } = clientOf(await server({ engine: { delayMs: 2 } }));
+    const target = await server({ engine: { heldAfter: 1 } });
+    const { responses } = clientOf(target);
     const made = await responses.create({ model: MODEL, input: 'Hi', background: true });
     expect(made.status).toBe('in_progress');
+    expect((await responses.retrieve(made.id)).status).toBe('in_progress');
+    target.engine.release();
     await vi.waitFor(async () => {
       expect(await responses.retrieve(made.id)).toMatchObject({
         status: 'completed',
@@ -331,7 +334,7 @@ describe('kept responses', () => {
   });
 
   test('in the background are cancelled, and stay so', async () => {
-    const target = await server({ script: babbles, engine: { delayMs: 2 } });
+    const target = await server({ script: babbles, engine: { heldAfter: 1 } });
     const { responses } = clientOf(target);
     const made = await responses.create({ model: MODEL, input: 'Hi', background: true });
     await vi.waitFor(() => expect(target.engine.running).toBe(1));
@@ -343,7 +346,7 @@ describe('kept responses', () => {
   });
 
   test('that are deleted while at work end, and do not come back', async () => {
-    const target = await server({ script: babbles, engine: { delayMs: 2 } });
+    const target = await server({ script: babbles, engine: { heldAfter: 1 } });
     const { responses } = clientOf(target);
     const made = await responses.create({ model: MODEL, input: 'Hi', background: true });
     await vi.waitFor(() => expect(target.engine.running).toBe(1));

@@ -147,7 +147,7 @@ describe('/v1/responses over WebSocket', () => {
   });
 
   test('frees the row when the socket closes', async () => {
-    const { url, engine } = await server({ script: babbles, engine: { delayMs: 2 } });
+    const { url, engine } = await server({ script: babbles, engine: { heldAfter: 1 } });
     const client = new Client(url);
     await client.send(create({ input: 'Hi' }));
     await vi.waitFor(() => expect(engine.running).toBe(1));
@@ -156,11 +156,12 @@ describe('/v1/responses over WebSocket', () => {
   });
 
   test('closes on shutdown once the response is done', async () => {
-    const target = await server({ engine: { delayMs: 10 } });
+    const target = await server({ engine: { heldAfter: 1 } });
     const client = new Client(target.url);
     await client.send(create({ input: 'Hi' }));
     await vi.waitFor(() => expect(target.engine.requests).toHaveLength(1));
-    const closed = target.close(5000);
+    const closed = target.close(60_000);
+    target.engine.release();
     expect((await client.answers()).at(-1)?.type).toBe('response.completed');
     expect((await client.closed)[0]).toBe(1001);
     await closed;

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -59,7 +60,8 @@ async function leaving(to: readonly string[], options: TestServerOptions = {}) {
 }
 
 const staying = () => server({ resumeKey, script });
-const slow = { engine: { delayMs: 5 } };
+/** Waits with most of its text. */
+const held = { engine: { heldAfter: 20 } };
 
 /** What was told of the text, whatever pieces it came in; and every id. */
 function textIn(events: readonly { readonly data: string }[]): { text: string; ids: string[] } {
@@ -87,7 +89,7 @@ function seedOf({ engine }: TestServer): bigint {
 describe.each(REQUESTS)('$path, when its server shuts down', ({ path, body }) => {
   test('goes on elsewhere as a stream, as if nothing had been', async () => {
     const other = await staying();
-    const { target, handover, leave } = await leaving([other.url], slow);
+    const { target, handover, leave } = await leaving([other.url], held);
     const running = streamOf(await post(target, path, { ...body, stream: true }));
     await until(() => target.engine.stats.numSteps > 10);
     leave();
@@ -108,7 +110,7 @@ describe.each(REQUESTS)('$path, when its server shuts down', ({ path, body }) =>
 
   test('goes on elsewhere in one piece', async () => {
     const other = await staying();
-    const { target, handover, leave } = await leaving([other.url], slow);
+    const { target, handover, leave } = await leaving([other.url], held);
     const running = post(target, path, body);
     await until(() => target.engine.stats.numSteps > 10);
     leave();
@@ -120,7 +122,7 @@ describe.each(REQUESTS)('$path, when its server shuts down', ({ path, body }) =>
 
   test('goes on elsewhere before its first token', async () => {
     const other = await staying();
-    const { target, leave } = await leaving([other.url], { engine: { delayMs: 60_000 } });
+    const { target, leave } = await leaving([other.url], { engine: { heldAfter: 0 } });
     const running = post(target, path, { ...body, stream: true });
     await until(() => target.engine.running === 1);
     leave();
@@ -148,10 +150,12 @@ describe.each(REQUESTS)('$path, when its server shuts down', ({ path, body }) =>
 
   test('is finished here when nobody takes it, and refused when it comes too late', async () => {
     const stranger = await server({ resumeKey: 'some other secret of others', script });
-    const { target, handover, leave } = await leaving([stranger.url, 'http://127.0.0.1:1'], slow);
+    const { target, handover, leave } = await leaving([stranger.url, 'http://127.0.0.1:1'], held);
     const running = streamOf(await post(target, path, { ...body, stream: true }));
     await until(() => target.engine.stats.numSteps > 10);
     leave();
+    await until(() => handover.counts.kept === 1);
+    target.engine.release();
     expect(textIn((await running).events).text).toBe(wholeText(seedOf(target)));
     const late = await post(target, path, body);
     expect(late.status).toBe(503);
@@ -164,7 +168,7 @@ describe.each(REQUESTS)('$path, when its server shuts down', ({ path, body }) =>
 describe('over a WebSocket, when its server shuts down', () => {
   test('a stream and an answer in one piece go on elsewhere', async () => {
     const other = await staying();
-    const { target, handover, leave } = await leaving([other.url], slow);
+    const { target, handover, leave } = await leaving([other.url], held);
     const socket = await connect(target, '/v1/completions');
     const body = { prompt: 'Hi', max_tokens: 60, seed: 7 };
     socket.send({ ...body, request_id: 'a', stream: true });
@@ -199,7 +203,7 @@ describe('over a WebSocket, when its server shuts down', () => {
 
   test('a response goes on elsewhere', async () => {
     const other = await staying();
-    const { target, leave } = await leaving([other.url], slow);
+    const { target, leave } = await leaving([other.url], held);
     const socket = new WebSocket(`${target.url.replace('http', 'ws')}/v1/responses`);
     const events: SentEvent[] = [];
     socket.on('message', (data: Buffer) => {
@@ -219,21 +223,24 @@ describe('over a WebSocket, when its server shuts down', () => {
   });
 
   test('is told to its end before the server says so', async () => {
-    const other = await server({ resumeKey, script, engine: { delayMs: 20 } });
-    const { target, handover, leave } = await leaving([other.url], slow);
+    const other = await server({ resumeKey, script, engine: { heldAfter: 1 } });
+    const { target, handover, leave } = await leaving([other.url], held);
     const running = post(target, '/v1/completions', { prompt: 'Hi', max_tokens: 60, stream: true });
     await until(() => target.engine.stats.numSteps > 10);
     leave();
     await until(() => other.engine.running === 1 && target.engine.running === 0);
     const states: number[] = [];
-    await handover.onPassedOn().then(() => states.push(other.engine.running));
+    const passedOn = handover.onPassedOn().then(() => states.push(other.engine.running));
+    await setImmediate();
+    other.engine.release();
+    await passedOn;
     expect(states).toEqual([0]);
     expect(textIn((await streamOf(await running)).events).text).toBe(wholeText(seedOf(target)));
   });
 
   test('whose client leaves ends there as well', async () => {
-    const other = await server({ resumeKey, script, engine: { delayMs: 20 } });
-    const { target, leave } = await leaving([other.url], slow);
+    const other = await server({ resumeKey, script, engine: { heldAfter: 1 } });
+    const { target, leave } = await leaving([other.url], held);
     const socket = await connect(target, '/v1/completions');
     socket.send({ prompt: 'Hi', max_tokens: 60, request_id: 'a', stream: true });
     await until(() => target.engine.stats.numSteps > 10);
@@ -311,10 +318,12 @@ describe('whoever has taken the address of a replica', () => {
     impostors.push(impostor);
     await once(impostor, 'listening');
     const { port } = impostor.address() as AddressInfo;
-    const { target, handover, leave } = await leaving([`http://127.0.0.1:${port}`], slow);
+    const { target, handover, leave } = await leaving([`http://127.0.0.1:${port}`], held);
     const running = post(target, '/v1/completions', { prompt: 'a secret', max_tokens: 60 });
     await until(() => target.engine.stats.numSteps > 3);
     leave();
+    await until(() => handover.counts.kept === 1);
+    target.engine.release();
     expect(await (await running).text()).toContain(wholeText(seedOf(target)));
     expect(handover.counts).toMatchObject({ moved: 0, kept: 1 });
     expect(heard).toEqual(['{}']);
@@ -322,5 +331,5 @@ describe('whoever has taken the address of a replica', () => {
 });
 
 async function until(isSo: () => boolean): Promise<void> {
-  await expect.poll(isSo, { timeout: 5000, interval: 5 }).toBe(true);
+  await expect.poll(isSo, { interval: 5 }).toBe(true);
 }

@@ -162,7 +162,7 @@ test('an answer that fails in its midst is a failure, though its status was 200'
 });
 
 test('a client that leaves is no trouble', async () => {
-  const target = await server({ script: babbles, engine: { delayMs: 1 }, maxModelLen: 100_000 });
+  const target = await server({ script: babbles, engine: { heldAfter: 1 }, maxModelLen: 100_000 });
   const leaving = new AbortController();
   const body = { ...completion, max_tokens: 50_000 };
   const response = await post(target, '/v1/completions', body, { signal: leaving.signal });

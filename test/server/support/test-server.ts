@@ -1,5 +1,4 @@
 /** A listening server over the fake engine, with a tokenizer of one token per byte. */
-import { setTimeout } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
 import { afterEach } from 'vitest';
 import type { EngineState } from '../../../src/front/engine-process/engine-contract.ts';
@@ -164,6 +163,8 @@ export interface TestServerOptions {
   readonly generator?: Generator;
   /** When models are loaded; at start if left out. */
   readonly control?: ModelControl;
+  /** No model is loaded before. */
+  readonly mayLoad?: Promise<void>;
   /** In place of the only one. All run on the same engine. */
   readonly models?: readonly ModelDefinition[];
   /** Of models of other kinds, by name. */
@@ -316,8 +317,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const models = new ModelRegistry<AnyRuntime>({
     loader: {
       estimate: async () => 0,
-      async load({ name, flags: { failure, loadMs } }) {
-        if (typeof loadMs === 'number') await setTimeout(loadMs);
+      async load({ name, flags: { failure } }) {
+        await options.mayLoad;
         if (typeof failure === 'string') throw new Error(failure);
         const other = options.runtimes?.[name];
         if (other !== undefined) return other;

@@ -113,12 +113,10 @@ test('without keys everybody has what the operator leaves to all', async () => {
 test('the deadline of a class ends a request, and does not lengthen its own', async () => {
   const target = await server({
     classes: serviceClasses({ standard: { deadlineMs: 150 } }),
-    engine: { delayMs: 60 },
+    engine: { heldAfter: 1 },
   });
-  const startedAt = performance.now();
-  const answer = await post(target, PATH, { ...body, max_tokens: 100, timeout: 60 });
+  const answer = await post(target, PATH, { ...body, max_tokens: 100, timeout: 3600 });
   expect((await errorOf(answer, 504)).code).toBe('request_timeout');
-  expect(performance.now() - startedAt).toBeLessThan(3000);
 });
 
 test('a key whose class is gone has what everybody has', () => {

@@ -10,20 +10,21 @@ import { loadTextModel } from '../../../../src/front/text/load-text-model.ts';
 import { prepareModel } from '../../../../src/model/build/prepare-model.ts';
 
 export interface OpenOptions {
-  readonly cacheDirectory: string;
+  /** At most `MAX_MODEL_LEN`. */
   readonly maxModelLen?: number;
   readonly admission?: Partial<AdmissionOptions>;
 }
 
+export const MAX_MODEL_LEN = 1024;
 const NUM_SEQS = 4;
 
-export async function openDecoder(
-  folder: string,
-  { cacheDirectory, maxModelLen = 1024, admission: bounds }: OpenOptions,
-) {
+export type StartedDecoder = Awaited<ReturnType<typeof startDecoder>>;
+
+/** An engine for all folders with the same weights. */
+export async function startDecoder(folder: string, cacheDirectory: string) {
   const source = { kind: 'folder', path: folder } as const;
+  const maxModelLen = MAX_MODEL_LEN;
   const model = await prepareModel(source, { precision: 'fp32', cacheDirectory, maxModelLen });
-  const textModel = await loadTextModel({ folder, vocabSize: model.manifest.vocabSize });
   const engine = new EngineClient();
   await engine.start({
     model,
@@ -36,6 +37,15 @@ export async function openDecoder(
     targetItlMs: null,
     batching: 'continuous',
   });
+  return { engine, vocabSize: model.manifest.vocabSize };
+}
+
+export async function openDecoder(
+  { engine, vocabSize }: StartedDecoder,
+  folder: string,
+  { maxModelLen = MAX_MODEL_LEN, admission: bounds }: OpenOptions = {},
+) {
+  const textModel = await loadTextModel({ folder, vocabSize });
   const { tokenizer } = textModel;
   const admission = new Admission({ concurrency: NUM_SEQS, maxQueue: 8, ...bounds });
   const prompts = new PromptEncoder({
