@@ -9,7 +9,8 @@ import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { RandomWeights } from '../../src/model/huggingface/random-weights.ts';
 import { SafetensorsWeights } from '../../src/model/huggingface/safetensors.ts';
 import type { Step } from '../../src/optimize/steps/step.ts';
-import { FIXTURES, type GgufCase, ggufOf, GRANITE } from '../support/gguf-family.ts';
+import { FAMILY_FIXTURES } from '../support/families.ts';
+import { type GgufCase, ggufOf, GRANITE } from '../support/gguf-family.ts';
 import { uint } from '../support/gguf-writer.ts';
 import { deviation, openFolder, servedLogits } from '../support/optimized-folder.ts';
 import { optimized, PRUNE_MLP, ROUNDING, SMALL_SHAPE } from '../support/optimized.ts';
@@ -20,7 +21,7 @@ test.each<GgufCase>([
   { fixture: 'phi3', architecture: 'phi3', metadata: { 'attention.sliding_window': uint(8) } },
   GRANITE,
 ])('$fixture with floats in GGUF comes to what it comes to in safetensors', async (of) => {
-  const folder = join(FIXTURES, of.fixture);
+  const folder = join(FAMILY_FIXTURES, of.fixture);
   const json: unknown = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8'));
   const weights = await SafetensorsWeights.open([join(folder, 'model.safetensors')]);
   const path = join(await temporaryDirectory(), 'model.gguf');

@@ -10,29 +10,17 @@ import { inspectModelFolder } from '../../src/model/huggingface/model-folder.ts'
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { RandomWeights } from '../../src/model/huggingface/random-weights.ts';
 import { LayerwiseDecoder } from '../../src/optimize/calibration/layerwise-decoder.ts';
+import { FAMILY_FIXTURES, LAYERWISE_FAMILIES } from '../support/families.ts';
 import { OneText } from '../support/one-text.ts';
 
 const scratch = await mkdtemp(join(tmpdir(), 'chairlift-test-'));
 afterAll(() => rm(scratch, { recursive: true, force: true }));
 
-const FAMILIES = 'test/fixtures/families';
 const idsSchema = z.array(z.object({ ids: z.array(z.number()), max_model_len: z.number() }));
 
-describe.each([
-  'llama',
-  'gemma2',
-  'gemma3',
-  'granite',
-  'granite-hybrid',
-  'mistral',
-  'olmo2',
-  'phi3',
-  'qwen2',
-  'qwen3',
-  'smollm3',
-])('%s', (name) => {
+describe.each(LAYERWISE_FAMILIES)('%s', (name) => {
   test('texts are as likely as to the decoder that is served', async () => {
-    const path = join(FAMILIES, name);
+    const path = join(FAMILY_FIXTURES, name);
     const reference = await readFile(join(path, 'reference.json'), 'utf8');
     const [first] = idsSchema.parse(JSON.parse(reference));
     const ids = first?.ids ?? [];

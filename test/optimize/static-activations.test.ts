@@ -20,13 +20,13 @@ import {
   MOST_LOST,
 } from '../../src/optimize/calibration/static-activations.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
+import { FAMILY_FIXTURES, LAYERWISE_FAMILIES } from '../support/families.ts';
 import { linearInputs } from '../support/linear-inputs.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const scratch = await mkdtemp(join(tmpdir(), 'chairlift-test-'));
 afterAll(() => rm(scratch, { recursive: true, force: true }));
 
-const FAMILIES = join('test', 'fixtures', 'families');
 const LENGTH = 24;
 
 /** The same texts each time. */
@@ -78,20 +78,9 @@ function deviation(actual: Float32Array, wanted: Float32Array): number {
   return Math.sqrt(square(wanted.map((value, i) => value - (actual[i] ?? NaN))) / square(wanted));
 }
 
-describe.each([
-  'llama',
-  'gemma2',
-  'gemma3',
-  'granite',
-  'mistral',
-  'olmo2',
-  'phi3',
-  'qwen2',
-  'qwen3',
-  'smollm3',
-])('%s', (name) => {
+describe.each(LAYERWISE_FAMILIES)('%s', (name) => {
   test('smoothing leaves float32 logits as they are, and int8 near them', async () => {
-    const folder = await inspectModelFolder(join(FAMILIES, name), 64);
+    const folder = await inspectModelFolder(join(FAMILY_FIXTURES, name), 64);
     if (folder.kind !== 'huggingface') throw new Error(`${name} has no weights`);
     const { config } = folder;
     const weights = await folder.open();
@@ -258,7 +247,7 @@ describe('scales', () => {
 test.each(['gpt2', 'gpt-neox', 'gpt-neox-sequential', 'mixtral', 'olmoe'])(
   '%s is refused by what it has',
   async (name) => {
-    const source = { kind: 'folder', path: join(FAMILIES, name) } as const;
+    const source = { kind: 'folder', path: join(FAMILY_FIXTURES, name) } as const;
     const cacheDirectory = await temporaryDirectory();
     const calibration = { texts: null, threads: 1, onProgress: () => {} };
     await expect(calibrateActivations(source, { cacheDirectory }, calibration)).rejects.toThrow(

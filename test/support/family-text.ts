@@ -10,9 +10,7 @@ import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import type { BuiltModel } from '../../src/model/build/manifest.ts';
 import { engineRequest } from './engine-requests.ts';
-
-/** See scripts/references. */
-export const FAMILY_FIXTURES = 'test/fixtures/families';
+import { FAMILY_FIXTURES } from './families.ts';
 
 const referencesSchema = z
   .array(

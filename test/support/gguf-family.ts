@@ -6,6 +6,7 @@ import type { DecoderConfig } from '../../src/model/huggingface/config.ts';
 import { scaledFrequency } from '../../src/model/huggingface/rope-scaling.ts';
 import type { SafetensorsWeights } from '../../src/model/huggingface/safetensors.ts';
 import { tensorPlaces } from '../../src/model/gguf/tensor-names.ts';
+import { FAMILY_FIXTURES } from './families.ts';
 import {
   float,
   float32Tensor,
@@ -16,8 +17,6 @@ import {
   uint,
   type Value,
 } from './gguf-writer.ts';
-
-export const FIXTURES = 'test/fixtures/families';
 
 export interface GgufCase {
   readonly fixture: string;
@@ -71,7 +70,9 @@ export async function ggufOf(
   const { fixture, architecture, paired = false, metadata = {}, factors } = of;
   const places = tensorPlaces(config, { mlpNorm: 'ffn_norm' });
   const tensors: Tensor[] = [];
-  for (const [name, shape] of await tensorShapes(join(FIXTURES, fixture, 'model.safetensors'))) {
+  for (const [name, shape] of await tensorShapes(
+    join(FAMILY_FIXTURES, fixture, 'model.safetensors'),
+  )) {
     const dot = name.lastIndexOf('.');
     const place = places.get(name.slice(0, dot));
     if (!place || (config.tieWordEmbeddings && place.name === 'output')) continue;

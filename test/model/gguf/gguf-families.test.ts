@@ -6,13 +6,8 @@ import { type DecoderConfig, parseDecoderConfig } from '../../../src/model/huggi
 import { scaledFrequency } from '../../../src/model/huggingface/rope-scaling.ts';
 import { SafetensorsWeights } from '../../../src/model/huggingface/safetensors.ts';
 import { inspectGguf } from '../../../src/model/gguf/gguf-checkpoint.ts';
-import {
-  FIXTURES,
-  type GgufCase,
-  ggufOf,
-  GRANITE,
-  tensorShapes,
-} from '../../support/gguf-family.ts';
+import { FAMILY_FIXTURES } from '../../support/families.ts';
+import { type GgufCase, ggufOf, GRANITE, tensorShapes } from '../../support/gguf-family.ts';
 import { float, ggufBytes, int32s, text, uint } from '../../support/gguf-writer.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -114,7 +109,7 @@ function comparable(whole: DecoderConfig) {
 }
 
 test.each(CASES)('$fixture', async (of) => {
-  const folder = join(FIXTURES, of.fixture);
+  const folder = join(FAMILY_FIXTURES, of.fixture);
   const json: unknown = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8'));
   const expected = parseDecoderConfig({ ...Object(json), ...of.config }, folder);
   const original = await SafetensorsWeights.open([join(folder, 'model.safetensors')]);

@@ -1,0 +1,17 @@
+/** The tiny checkpoints of model families that scripts/references writes. */
+export const FAMILY_FIXTURES = 'test/fixtures/families';
+
+/** Those that models are optimized layer by layer for: all but experts, and other positions than rotary ones. */
+export const LAYERWISE_FAMILIES = [
+  'llama',
+  'gemma2',
+  'gemma3',
+  'granite',
+  'granite-hybrid',
+  'mistral',
+  'olmo2',
+  'phi3',
+  'qwen2',
+  'qwen3',
+  'smollm3',
+] as const;
