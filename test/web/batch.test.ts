@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { stepsEvent, type StepsEvent } from '../../src/server/schemas/steps.ts';
 import type { LanesCanvas } from '../../web/src/views/batch/drawn-cells.ts';
 import { cellOf } from '../support/step-cells.ts';
@@ -74,6 +74,16 @@ async function load(): Promise<void> {
   await Promise.all(answers);
 }
 
+/** Waits until the page has drawn all that `own` was told, and that was all for a while. */
+async function settled(page: Page, own: StepStream): Promise<void> {
+  await vi.waitFor(async () => {
+    const told = own.of('step').at(-1)?.step;
+    await page.waitForTimeout(500);
+    expect(own.of('step').at(-1)?.step).toBe(told);
+    expect((await drawn(page)).at(-1)?.step).toBe(told);
+  });
+}
+
 /** What a stream says of each slot, as the page tells it. */
 function cellsOf(events: readonly StepsEvent[]) {
   return events.flatMap((event) =>
@@ -96,10 +106,8 @@ test('the batch view shows what a load did, cell by cell, as the server has it',
   await own.until(({ events }) => events.length >= 2, 'the stream');
   await load();
   await own.until((stream) => stream.of('step').length > 40, 'the steps');
-  await page.waitForTimeout(500);
+  await settled(page, own);
   own.leave();
-  const last = own.of('step').at(-1)?.step ?? 0;
-  await expect.poll(async () => (await drawn(page)).at(-1)?.step).toBe(last);
   const cells = await drawn(page);
   expect(cells.map(({ box: _box, ...cell }) => cell)).toEqual(cellsOf(own.events));
   const works = new Set(cells.map(({ work }) => work));
@@ -126,8 +134,10 @@ test('a batch that was recorded replays to the same picture', async () => {
   await page.getByText('engine ready').waitFor();
   await zoomOut(page);
   await page.getByRole('button', { name: 'Record', exact: true }).click();
+  const own = await StepStream.open(url());
   await load();
-  await page.waitForTimeout(500);
+  await settled(page, own);
+  own.leave();
   await page.getByRole('button', { name: 'Pause' }).click();
   const download = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Stop and save' }).click();

@@ -138,8 +138,11 @@ test('Escape stops an answer, and what has come stays', async () => {
   expect(shown.length).toBeGreaterThan(PROMPT.length);
   await page.waitForTimeout(300);
   expect(await textOf(page).inputValue()).toBe(shown);
-  const running = (await (await fetch(`${url()}/v1/requests`)).json()) as { data: unknown[] };
-  expect(running.data).toEqual([]);
+  const running = async () => {
+    const { data } = (await (await fetch(`${url()}/v1/requests`)).json()) as { data: unknown[] };
+    return data;
+  };
+  await expect.poll(running).toEqual([]);
 });
 
 test('shows tokens, their ids and their bytes', async () => {

@@ -58,7 +58,7 @@ describe('the operator’s page', () => {
     expect(await card.locator('.badge').innerText()).toBe('ready');
     // The first sample comes after five seconds; it is drawn, and said to those who can't see it.
     const course = page.getByRole('img', { name: /^Tokens generated, last hour: from .* to/ });
-    await course.waitFor({ timeout: 15_000 });
+    await course.waitFor();
     expect(await course.locator('path.line').count()).toBeGreaterThan(0);
   });
 
