@@ -85,7 +85,7 @@ test('aborts', async () => {
   const prompt = 'Tell me a story about a fox.';
   const result = streamText({ model: model(), prompt, abortSignal: abort.signal });
   for await (const part of result.fullStream) if (part.type === 'text-delta') abort.abort();
-  await vi.waitFor(async () => expect(await numRunning(url())).toBe(0), { timeout: 5000 });
+  await vi.waitFor(async () => expect(await numRunning(url())).toBe(0));
 });
 
 test('an error is told with the server’s message', async () => {

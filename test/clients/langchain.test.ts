@@ -70,7 +70,7 @@ test('aborts', async () => {
     for await (const _ of stream) abort.abort();
   };
   await read().catch(() => {});
-  await vi.waitFor(async () => expect(await numRunning(url())).toBe(0), { timeout: 5000 });
+  await vi.waitFor(async () => expect(await numRunning(url())).toBe(0));
   expect(signal.aborted).toBe(true);
 });
 

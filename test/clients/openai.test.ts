@@ -94,8 +94,9 @@ describe('chat', () => {
     );
     let numChunks = 0;
     for await (const _ of stream) if (++numChunks === 3) abort.abort();
-    expect(numChunks).toBeLessThan(100);
-    await vi.waitFor(async () => expect(await numRunning(url())).toBe(0), { timeout: 5000 });
+    // Of 1500; what had come with the third is still told.
+    expect(numChunks).toBeLessThan(1000);
+    await vi.waitFor(async () => expect(await numRunning(url())).toBe(0));
   });
 });
 
@@ -168,7 +169,7 @@ describe('responses', () => {
     for await (const event of stream) {
       if (event.type === 'response.output_text.delta') abort.abort();
     }
-    await vi.waitFor(async () => expect(await numRunning(url())).toBe(0), { timeout: 5000 });
+    await vi.waitFor(async () => expect(await numRunning(url())).toBe(0));
     expect(abort.signal.aborted).toBe(true);
   });
 

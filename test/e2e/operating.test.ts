@@ -24,7 +24,7 @@ describe('a server with a configuration file', () => {
   let server: ServerProcess;
 
   beforeAll(async () => {
-    await writeFile(config, 'max-num-seqs: 3\ndrain-delay: 2\ndrain-status: 404\nmetrics-port: 0');
+    await writeFile(config, 'max-num-seqs: 3\ndrain-delay: 5\ndrain-status: 404\nmetrics-port: 0');
     const flags = ['--config', config, '--log-format', 'text'];
     const env = { ...cache.env, TMPDIR: folder, CHAIRLIFT_LOG_LEVEL: '' };
     server = await startServer(flags, env);

@@ -74,7 +74,7 @@ describe('a server', () => {
     }
   });
 
-  it('forgets 200 dropped streams within two seconds, and answers the next at once', async () => {
+  it('forgets 200 dropped streams soon, and answers the next at once', async () => {
     const dropped = Array.from({ length: 200 }, async () => {
       const body = { ...story('a storm'), max_tokens: 1500, stream: true };
       const response = await post(chat, body, AbortSignal.timeout(500)).catch(() => null);
@@ -114,7 +114,7 @@ describe('shutdown', () => {
     const chat = `${server.url}/v1/chat/completions`;
     const underWay = new Set<number>();
     const streams = Array.from({ length: 16 }, (_, index) =>
-      stream(chat, story(`the number ${index}`), () => underWay.add(index)),
+      stream(chat, { ...story(`the number ${index}`), max_tokens: 300 }, () => underWay.add(index)),
     );
     await until(() => underWay.size === 16, 'every stream under way');
     const stopped = server.stop('SIGTERM');

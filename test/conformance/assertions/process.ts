@@ -49,7 +49,7 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
 
   test('#23 SIGTERM: what is at work finishes, what is new is refused (vLLM)', async () => {
     const { server, target } = await start();
-    const running = target.chunks(CHAT, { ...LONG, max_tokens: 600 });
+    const running = target.chunks(CHAT, { ...LONG, max_tokens: 1200 });
     await until(() => isAtWork(target), 'a running request');
     const stopped = server.stop('SIGTERM');
     await until(async () => (await target.get('/ready')).status === 503, 'draining');
