@@ -10,6 +10,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentedBodies } from '../../src/server/openapi/documented-bodies.ts';
 import { toBodySchema } from '../../src/server/openapi/document.ts';
+import { orLong } from '../support/long-runs.ts';
 import { withinBudget } from './support/budget.ts';
 import { expectCalm } from './support/expectations.ts';
 import { fuzzedServer, type FuzzedServer } from './support/fuzzed-server.ts';
@@ -18,7 +19,7 @@ import { garbled, mutated, nested } from './support/mutations.ts';
 import { valuesOf } from './support/schema-arbitrary.ts';
 import { withLimits } from './support/short-answers.ts';
 
-const NUM_RUNS = Number(process.env['CHAIRLIFT_FUZZ_RUNS'] ?? 20);
+const NUM_RUNS = Number(process.env['CHAIRLIFT_FUZZ_RUNS'] ?? orLong(10, 20));
 /** Everybody's run is the same each time; long ones look for what is new. */
 const RUNS = {
   numRuns: NUM_RUNS,
