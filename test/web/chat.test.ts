@@ -15,6 +15,15 @@ const open = usePages();
 
 test('an answer streams, with its counts and times', async () => {
   const page = await open(url());
+  // So long that no browser draws it within a few frames.
+  await page.route('**/v1/chat/completions', async (route) => {
+    const body = {
+      ...(route.request().postDataJSON() as object),
+      ignore_eos: true,
+      max_tokens: 800,
+    };
+    await route.continue({ postData: JSON.stringify(body) });
+  });
   await page.evaluate(() => {
     const lengths: number[] = Object.assign(window, { lengths: [] as number[] }).lengths;
     new MutationObserver(() => {
