@@ -30,7 +30,7 @@ describe.skipIf(!isInstalled)('HAProxy', () => {
   beforeAll(async () => {
     cache = await temporaryCache();
     replicas = await Replicas.start(['one', 'two'], {
-      args: ['--drain-delay=4', '--drain-status=404', '--resume-key=of-all-the-replicas'],
+      args: ['--drain-delay=8', '--drain-status=404', '--resume-key=of-all-the-replicas'],
       env: cache.env,
     });
     chat = `${replicas.url}/v1/chat/completions`;
@@ -60,7 +60,7 @@ describe.skipIf(!isInstalled)('HAProxy', () => {
 
   it('passes each token on when it comes', async () => {
     const times: number[] = [];
-    await stream(chat, story('a river', 150), () => times.push(performance.now()));
+    await stream(chat, story('a river', 1000), () => times.push(performance.now()));
     const chunks = new Set(times.map((at) => Math.round(at)));
     // Buffered, they would come in a few chunks.
     expect(chunks.size).toBeGreaterThan(30);
