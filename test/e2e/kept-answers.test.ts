@@ -1,4 +1,5 @@
 /** Answers that are kept, with a real model: by two servers that share a Redis, and one without a cache. */
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { hasRedis, RedisServer } from '../support/redis-server.ts';
@@ -39,9 +40,12 @@ async function ask({ url }: ServerProcess, path: string, body: object) {
 describe.skipIf(!hasRedis)('two servers with a cache and a Redis, and one without', () => {
   let redis: RedisServer;
   let servers: ServerProcess[] = [];
+  /** Answers are kept there a moment after they were told. */
+  let stored: Redis;
 
   beforeAll(async () => {
     redis = await RedisServer.start();
+    stored = new Redis(redis.url);
     // A draft that is verified rounds log-probabilities otherwise than single steps, and whether one
     // is tried depends on how long steps take.
     const plain = ['--speculative', 'off'];
@@ -51,12 +55,15 @@ describe.skipIf(!hasRedis)('two servers with a cache and a Redis, and one withou
 
   afterAll(async () => {
     await Promise.all(servers.map((server) => server.stop()));
+    stored.disconnect();
     await redis.kill();
   });
 
   test.each(REQUESTS)('%s says the same in all of them: %j', async (path, body) => {
     const [one, two, plain] = servers as [ServerProcess, ServerProcess, ServerProcess];
+    const before = await stored.dbsize();
     const computed = await ask(one, path, body);
+    await expect.poll(() => stored.dbsize()).toBe(before + 1);
     const kept = await ask(one, path, body);
     const shared = await ask(two, path, body);
     const without = await ask(plain, path, body);
@@ -68,7 +75,9 @@ describe.skipIf(!hasRedis)('two servers with a cache and a Redis, and one withou
   test('a stream, and a WebSocket, say what was told whole', async () => {
     const [one, two] = servers as [ServerProcess, ServerProcess];
     const body = { messages: [{ role: 'user', content: 'And the sky?' }], ...greedy };
+    const before = await stored.dbsize();
     const whole = await ask(one, CHAT, body);
+    await expect.poll(() => stored.dbsize()).toBe(before + 1);
     const content: unknown = JSON.parse(whole.text).choices[0].message.content;
     const stream = await ask(two, CHAT, { ...body, stream: true });
     expect(stream.status).toBe('hit');

@@ -68,13 +68,13 @@ describe('events of the prefix cache', () => {
     expect({ blockSize, lora, medium }).toEqual({ blockSize: 16, lora: null, medium: 'gpu' });
     expect((tokenIds as number[]).length).toBe(16 * (names as unknown[]).length);
     // The same prompt again is found, and nothing new is stored of it.
-    const before = stored().length;
     const hits = await metric(server.url, 'chairlift_prefix_cache_hits_total');
     await ask(text.repeat(3));
     const isFound = async () =>
       (await metric(server.url, 'chairlift_prefix_cache_hits_total')) > hits;
     await until(isFound, 'a hit in the metrics');
-    expect(stored().length).toBe(before);
+    const all = stored().flatMap(([, each]) => each as unknown[]);
+    expect(new Set(all).size).toBe(all.length);
   });
 
   it('are numbered without a gap, and can be asked for again', async () => {
@@ -84,6 +84,7 @@ describe('events of the prefix cache', () => {
     expect(received.map(({ sequence }) => sequence)).toEqual(
       received.map((_, index) => first + index),
     );
+    const known = [...received];
     const dealer = new Dealer();
     dealer.connect(replay);
     const from = Buffer.alloc(8);
@@ -99,7 +100,7 @@ describe('events of the prefix cache', () => {
     dealer.close();
     expect(last).toBe(-1n);
     expect(replayed[0]?.sequence).toBe(0);
-    expect(replayed.slice(first, first + received.length)).toEqual(received);
+    expect(replayed.slice(first, first + known.length)).toEqual(known);
   });
 
   it('say that all is gone when the engine is', async () => {
