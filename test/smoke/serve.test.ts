@@ -110,7 +110,7 @@ describe('a server', () => {
 
 describe('shutdown', () => {
   it('lets running streams finish, refuses new ones, and exits with 0', async () => {
-    const server = await startServer([], cache.env);
+    const server = await startServer(['--shutdown-timeout', '100'], cache.env);
     const chat = `${server.url}/v1/chat/completions`;
     const underWay = new Set<number>();
     const streams = Array.from({ length: 16 }, (_, index) =>
