@@ -21,6 +21,8 @@ const STATES: readonly ModelState[] = [
 /** A page is handed out up to this age, and renewed from a third of it on. */
 const DEFAULT_MAX_AGE_MS = 600;
 const FRESH_SHARE = 3;
+/** To ask the process takes longer than the page of a model. */
+const PROCESS_MAX_AGE_MS = 2000;
 /** In seconds: detokenizing takes microseconds, a queue minutes. */
 const STAGE_BUCKETS = [
   0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000,
@@ -34,6 +36,7 @@ export class MetricsHub {
   /** Of late, for those who look without Prometheus. */
   readonly activity = new Activity();
   readonly #own = new Registry();
+  readonly #process: () => Promise<string>;
   readonly #models = new Map<string, Metrics>();
   readonly #others: Registry[] = [];
   readonly #loadSeconds: Histogram<'model_name'>;
@@ -61,7 +64,7 @@ export class MetricsHub {
     const registers = [this.#own];
     this.#aliases = options.aliases ?? NO_ALIASES;
     this.#maxAgeMs = options.maxAgeMs ?? DEFAULT_MAX_AGE_MS;
-    if (options.withProcess) collectDefaultMetrics({ register: this.#own });
+    this.#process = options.withProcess ? processPage() : async () => '';
     const byState: Gauge<'state'> = new Gauge({
       name: 'chairlift_models',
       help: 'Versions of models, by state.',
@@ -195,7 +198,7 @@ export class MetricsHub {
   }
 
   async #render(): Promise<string> {
-    const pages: string[] = [];
+    const pages = [await this.#process()];
     for (const registry of [this.#own, ...this.#others, ...this.#registries()]) {
       // Of many models it takes milliseconds: the scrape that has a page, and other work, go first.
       await setImmediate();
@@ -208,4 +211,18 @@ export class MetricsHub {
   #registries(): Registry[] {
     return Array.from(this.#models.values(), ({ registry }) => registry);
   }
+}
+
+/** Of what the process takes: CPU, memory, event loop, garbage collection. */
+function processPage(): () => Promise<string> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  let page = '';
+  let madeAt = -Infinity;
+  return async () => {
+    if (performance.now() - madeAt < PROCESS_MAX_AGE_MS) return page;
+    page = await registry.metrics();
+    madeAt = performance.now();
+    return page;
+  };
 }

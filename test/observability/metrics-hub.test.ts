@@ -85,6 +85,30 @@ describe('a page', () => {
     }
   });
 
+  test('asks the process what it takes every two seconds, and models each time', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const cpuUsage = vi.spyOn(process, 'cpuUsage');
+    try {
+      const hub = new MetricsHub({ withProcess: true, models: () => [], maxAgeMs: 0 });
+      const observed = state();
+      hub.of('one', observed);
+      const first = await hub.text();
+      cpuUsage.mockClear();
+      observed.engine.running = 1;
+      vi.advanceTimersByTime(1900);
+      const second = await hub.text();
+      expect(runningOn(second)).toBe('1');
+      expect(second).toContain(/^process_cpu_seconds_total .*$/m.exec(first)?.[0]);
+      expect(cpuUsage).not.toHaveBeenCalled();
+      vi.advanceTimersByTime(200);
+      await hub.text();
+      expect(cpuUsage).toHaveBeenCalled();
+    } finally {
+      cpuUsage.mockRestore();
+      vi.useRealTimers();
+    }
+  });
+
   test('is made once for scrapes that come together', async () => {
     const hub = hubOf(['one', 'two']);
     const pages = await Promise.all([hub.text(), hub.text(), hub.text()]);
