@@ -19,7 +19,7 @@ export interface TextBuild {
 
 export interface TextBuildIds {
   readonly buildId: string;
-  /** The same whatever computes it. */
+  /** The same whatever computes it, beside whatever adapters. */
   readonly contentId: string;
 }
 
@@ -34,10 +34,10 @@ export function textBuildIds({ model, tokenizer, ...how }: TextBuild): TextBuild
     const piece = tokenizer.pieces.get(id) ?? '';
     pieces.update(`${id} ${piece.length} `).update(piece);
   }
-  const content = { build, kernels, texts: pieces.digest('hex') };
+  const texts = pieces.digest('hex');
   return {
-    buildId: sha256(JSON.stringify({ ...content, processor, ...how })),
-    contentId: sha256(JSON.stringify(content)),
+    buildId: sha256(JSON.stringify({ build, kernels, texts, processor, ...how })),
+    contentId: sha256(JSON.stringify({ content: model.contentId, kernels, texts })),
   };
 }
 

@@ -19,6 +19,7 @@ import { openDecoderEncoder } from './open-decoder-encoder.ts';
 import type { ServiceClass } from '../front/service-classes/service-class.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';
 import { countParameters } from '../model/huggingface/parameter-count.ts';
+import { roomForRank } from '../model/graph/live-adapter-shape.ts';
 import type { DecoderManifest, Precision } from '../model/build/manifest.ts';
 import type { MetricsHub } from '../observability/metrics-hub.ts';
 import type { SloTracker } from '../observability/slo/slo-tracker.ts';
@@ -106,7 +107,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const textModel = await loadTextModel(textSource);
     onState('building');
     const withLora = hasLora(options);
-    const maxAdapterRank = withLora ? options.maxLoraRank : undefined;
+    const maxAdapterRank = withLora ? roomForRank(options.maxLoraRank) : undefined;
     const model = await buildWithProgress(
       chosen.source,
       { ...formats, maxModelLen: limits.maxModelLen, maxAdapterRank, calibrate },

@@ -139,9 +139,8 @@ export class AdapterSlots {
       ] as const) {
         const start = slot * height * width;
         const target = this.#memory.get(input)?.subarray(start, start + height * width);
-        const values = file.get(key);
-        if (values) target?.set(values);
-        else target?.fill(0);
+        // Ranks that the adapter does not have add nothing.
+        target?.fill(0).set(file.get(key) ?? []);
       }
     }
   }

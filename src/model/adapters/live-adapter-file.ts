@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { writingToCache } from '../build/cache-error.ts';
 import { contentHash, sha256 } from '../build/content-hash.ts';
 import { fileExists } from '../build/file-exists.ts';
+import { readSafetensorsHeader } from '../huggingface/safetensors-header.ts';
 import { tokenMatrices } from '../graph/layer-matrices.ts';
 import { type LiveAdapterShape, liveMatrixName } from '../graph/live-adapter-shape.ts';
 import { inRotaryOrder } from '../graph/rotary-order.ts';
@@ -14,9 +15,12 @@ import { adapterFiles, LoraAdapter, type LoraPair } from './lora-adapter.ts';
 import { requireFitting } from './merged-weights.ts';
 
 /** Raised whenever the file changes. */
-const FORMAT_VERSION = 2;
+const FORMAT_VERSION = 3;
 
-/** An adapter as the engine reads it: for each matrix that it has, its two parts for one slot. */
+/**
+ * An adapter as the engine reads it: for each matrix that it has, its two parts, of its own rank. Slots
+ * of another server may have another; the adapter is the same there.
+ */
 export interface LiveAdapterFile {
   /** The same for adapters of the same content. */
   readonly id: string;
@@ -52,14 +56,27 @@ export async function prepareLiveAdapter(
   for (const file of await adapterFiles(folder)) {
     hashes.push(await contentHash(file, join(cacheDirectory, 'content-hashes')));
   }
-  const id = sha256(JSON.stringify({ FORMAT_VERSION, maxRank, hashes, config }));
+  const id = sha256(JSON.stringify({ FORMAT_VERSION, hashes, config }));
   const path = join(cacheDirectory, 'adapters', `${id}.safetensors`);
-  if (await fileExists(path)) return { id, path };
+  if (!(await fileExists(path))) await writeAdapter(folder, config, path, cacheDirectory);
+  const rank = await rankOf(path);
+  if (rank > maxRank) {
+    throw new ModelError(`${folder} has rank ${rank}, and --max-lora-rank is ${maxRank}`);
+  }
+  return { id, path };
+}
+
+async function writeAdapter(
+  folder: string,
+  config: DecoderConfig,
+  path: string,
+  cacheDirectory: string,
+): Promise<void> {
   const adapter = await LoraAdapter.open(folder);
   try {
     requireFitting(adapter, config);
     requireLive(adapter, config);
-    const tensors = await tensorsOf(adapter, config, maxRank);
+    const tensors = await tensorsOf(adapter, config);
     await writingToCache(cacheDirectory, 'the adapter', async () => {
       await mkdir(dirname(path), { recursive: true });
       const unfinished = `${path}.${randomBytes(6).toString('hex')}`;
@@ -69,7 +86,17 @@ export async function prepareLiveAdapter(
   } finally {
     await adapter.close();
   }
-  return { id, path };
+}
+
+/** The largest of its matrices. */
+async function rankOf(path: string): Promise<number> {
+  const file = await open(path);
+  try {
+    const entries = await readSafetensorsHeader(file, path);
+    return Math.max(0, ...[...entries.values()].map(({ shape: [rank = 0] }) => rank));
+  } finally {
+    await file.close();
+  }
 }
 
 /** What can only be merged is refused. */
@@ -100,7 +127,6 @@ interface FloatTensor {
 async function tensorsOf(
   adapter: LoraAdapter,
   config: DecoderConfig,
-  maxRank: number,
 ): Promise<Map<string, FloatTensor>> {
   const tensors = new Map<string, FloatTensor>();
   for (let layer = 0; layer < config.numLayers; layer++) {
@@ -109,21 +135,14 @@ async function tensorsOf(
         const pair = await adapter.pair(moduleOf(name), [rows, columns]);
         if (pair === null) continue;
         const { rank, scaling } = pair;
-        if (rank > maxRank) {
-          throw new ModelError(
-            `${adapter.path} has rank ${rank}, and --max-lora-rank is ${maxRank}`,
-          );
-        }
-        const down = new Float32Array(maxRank * columns);
-        down.set(pair.a);
-        const up = new Float32Array(maxRank * rows);
+        const up = new Float32Array(rank * rows);
         const b = await rowsInOrder(config, name, rows, pair);
         for (const [at, value] of b.entries()) {
           up[(at % rank) * rows + Math.floor(at / rank)] = scaling * value;
         }
         const live = liveMatrixName(matrix, part);
-        tensors.set(`${live}.down`, { shape: [maxRank, columns], values: down });
-        tensors.set(`${live}.up`, { shape: [maxRank, rows], values: up });
+        tensors.set(`${live}.down`, { shape: [rank, columns], values: pair.a });
+        tensors.set(`${live}.up`, { shape: [rank, rows], values: up });
       }
     }
   }

@@ -45,6 +45,8 @@ export interface DecoderManifest {
 
 /** A graph on disk, ready to be opened. */
 export interface BuiltModel {
+  /** The same where the same is computed, however much room a graph has for adapters. */
+  readonly contentId: string;
   /** Absolute path of the ONNX file. */
   readonly graphPath: string;
   /** Likewise: the same decoder over a decode and a prefill group at once; see buildMixedGraph. */

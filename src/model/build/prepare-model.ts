@@ -61,10 +61,10 @@ export async function prepareModel(
   const kernels = nativeKernels ? 'native' : 'onnxruntime';
   const weights = await resolved.identity(options.cacheDirectory);
   const config = resolved.facts;
-  const formats = { precision, activationDtype, kvCacheDtype, kernels, maxAdapterRank };
+  const formats = { precision, activationDtype, kvCacheDtype, kernels };
   const calibration = staticCalibration?.key;
   const facts = { FORMAT_VERSION, ...formats, calibration, config, weights };
-  const key = sha256(JSON.stringify(facts));
+  const key = sha256(JSON.stringify({ ...facts, maxAdapterRank }));
   const builds = join(options.cacheDirectory, 'models');
   const finalPath = join(builds, key);
   const isThere = await fileExists(finalPath);
@@ -83,6 +83,7 @@ export async function prepareModel(
     return (await fileExists(path)) ? path : null;
   };
   return {
+    contentId: sha256(JSON.stringify(facts)),
     graphPath: join(finalPath, GRAPH_FILE),
     mixedGraphPath: join(finalPath, MIXED_GRAPH_FILE),
     pagedGraphPath: await file(PAGED_GRAPH_FILE),

@@ -17,6 +17,14 @@ export function liveMatrixName(layer: string, part: number): string {
   return `${layer}.${part}`;
 }
 
+/**
+ * Ranks that a slot has room for where adapters may have so many. In multiples of four, products round
+ * an adapter's sums alike however many there are: a stream goes on in a server with another limit.
+ */
+export function roomForRank(maxRank: number): number {
+  return Math.ceil(maxRank / 4) * 4;
+}
+
 /** Names of a matrix's inputs: [slots * maxRank, columns], and with rows in place of columns. */
 export function adapterInputs(name: string): readonly [down: string, up: string] {
   return [`lora.${name}.down`, `lora.${name}.up`];

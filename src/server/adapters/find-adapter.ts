@@ -67,7 +67,7 @@ export function resumedAdapter(
     throw cannotResume(`It began with the LoRA adapter ${begun.name}, which is not here.`);
   }
   if (found.adapter.engine.id !== begun.id) {
-    const why = 'which has other weights here, or is of another model or --max-lora-rank';
+    const why = 'which has other weights here, or is of another model';
     throw cannotResume(`It began with the LoRA adapter ${begun.name}, ${why}.`);
   }
   return withScale(found, begun.scale);

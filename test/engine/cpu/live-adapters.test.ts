@@ -12,6 +12,7 @@ import { Sequence } from '../../../src/engine/sequence.ts';
 import { segmentOf } from '../../../src/engine/step.ts';
 import { prepareLiveAdapter } from '../../../src/model/adapters/live-adapter-file.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
+import { roomForRank } from '../../../src/model/graph/live-adapter-shape.ts';
 import type { Precision } from '../../../src/model/build/manifest.ts';
 import { inspectModelFolder } from '../../../src/model/huggingface/model-folder.ts';
 import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
@@ -41,18 +42,27 @@ async function referenceOf(name: string) {
 }
 
 /** @param name of a fixture, or an absolute path */
-async function prepared(family: string, name: string, scale = 1): Promise<EngineAdapter> {
+async function prepared(family: string, name: string, maxRank = MAX_RANK): Promise<EngineAdapter> {
   const folder = await inspectModelFolder(join(FIXTURES, 'families', family), MAX_LENGTH);
   if (folder.kind === 'export') throw new Error('not a folder');
   const adapter = isAbsolute(name) ? name : join(FIXTURES, 'adapters', name);
-  return { ...(await prepareLiveAdapter(adapter, folder.config, MAX_RANK, cache.path)), scale };
+  const file = await prepareLiveAdapter(adapter, folder.config, maxRank, cache.path);
+  return { ...file, scale: 1 };
 }
 
-async function openDecoder(family: string, maxActive: number, precision: Precision = 'fp32') {
-  const model = await prepareModel(
+const build = (family: string, precision: Precision, maxAdapterRank?: number) =>
+  prepareModel(
     { kind: 'folder', path: join(FIXTURES, 'families', family) },
-    { precision, cacheDirectory: cache.path, maxModelLen: MAX_LENGTH, maxAdapterRank: MAX_RANK },
+    { precision, cacheDirectory: cache.path, maxModelLen: MAX_LENGTH, maxAdapterRank },
   );
+
+async function openDecoder(
+  family: string,
+  maxActive: number,
+  precision: Precision = 'fp32',
+  maxRank = MAX_RANK,
+) {
+  const model = await build(family, precision, maxRank);
   const adapters = { maxActive, maxCached: 1 };
   return new CpuDecoder(model, { numSlots: 8, maxModelLen: MAX_LENGTH, adapters });
 }
@@ -142,6 +152,35 @@ describe('adapters in one batch', () => {
     }
   });
 
+  // A stream may go on where --max-lora-rank is another.
+  it.each(['fp32', 'int8'] as const)(
+    'in %s are the same, and compute the same bits, whatever rank there is room for',
+    async (precision) => {
+      const { ids } = await referenceOf('llama-all');
+      const names = ['llama-all', 'llama-query', 'llama-patterns'];
+      const run = async (maxRank: number) => {
+        const adapters = await Promise.all(names.map((name) => prepared('llama', name, maxRank)));
+        const decoder = await openDecoder('llama', 3, precision, roomForRank(maxRank));
+        const texts = runTogether(
+          decoder,
+          adapters.map((adapter) => ({ ids, adapter })),
+          8,
+        );
+        decoder.release();
+        const { contentId } = await build('llama', precision, roomForRank(maxRank));
+        return { texts, contentId, adapters };
+      };
+      const first = await run(8);
+      const paths = new Set([(await build('llama', precision, 8)).graphPath]);
+      for (const maxRank of [9, 16, 17, 64, 99]) {
+        expect(await run(maxRank), `rank ${maxRank}`).toEqual(first);
+        paths.add((await build('llama', precision, roomForRank(maxRank))).graphPath);
+      }
+      expect(paths.size).toBe(6);
+      expect((await build('llama', precision)).contentId).toBe(first.contentId);
+    },
+  );
+
   it('take the place of others, the one used longest ago, and come back', async () => {
     const { ids, greedy } = await referenceOf('llama-all');
     const decoder = await openDecoder('llama', 1);
@@ -229,8 +268,12 @@ describe('what can only be merged', () => {
     const folder = await inspectModelFolder(join(FIXTURES, 'families', 'llama'));
     if (folder.kind === 'export') throw new Error('not a folder');
     const adapter = join(FIXTURES, 'adapters', 'llama-patterns');
-    const made = prepareLiveAdapter(adapter, folder.config, 4, cache.path);
-    await expect(made).rejects.toThrow(/has rank 8, and --max-lora-rank is 4/);
+    const made = (rank: number) => prepareLiveAdapter(adapter, folder.config, rank, cache.path);
+    const refusal = /has rank 8, and --max-lora-rank is 4/;
+    await expect(made(4)).rejects.toThrow(refusal);
+    // Also where the adapter is there already.
+    await made(8);
+    await expect(made(4)).rejects.toThrow(refusal);
     await rm(join(cache.path, 'adapters'), { recursive: true, force: true });
   });
 });
