@@ -5,6 +5,7 @@ import type { Caller } from '../front/caller.ts';
 import type { RequestRecord } from '../front/request-record.ts';
 import type { ServerContext } from '../server/context.ts';
 import { ADMIN_CLIENT } from '../server/auth/api-keys.ts';
+import { FORWARDED } from '../server/auth/local-request.ts';
 import { networkOf } from '../server/http/network-of.ts';
 import { withDeadline } from '../server/generation/deadline.ts';
 
@@ -14,6 +15,8 @@ export interface RpcCall {
   /** Whose rate its requests are taken from. */
   readonly account: string;
   readonly headers: IncomingHttpHeaders;
+  /** Of its connection, as requests over HTTP have it. */
+  readonly socket: { readonly remoteAddress: string };
 }
 
 /** The part of grpc-js's calls that all kinds of them share. */
@@ -26,15 +29,16 @@ interface ServerCall {
   getPeer(): string;
 }
 
+const NAMES = ['x-api-key', 'authorization', 'traceparent', 'tracestate', 'origin', ...FORWARDED];
+
 /** Timers of more milliseconds run out at once in Node. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** API keys and the client's trace come as metadata of the names that HTTP has for them. */
+/** API keys, the client's trace and what proxies add come as metadata of the names that HTTP has for them. */
 export function headersOf(metadata: Metadata): IncomingHttpHeaders {
   const text = (name: string): string | undefined => metadata.get(name)[0]?.toString();
-  const names = ['x-api-key', 'authorization', 'traceparent', 'tracestate'];
   return Object.fromEntries(
-    names.flatMap((name) => {
+    NAMES.flatMap((name) => {
       const value = text(name);
       return value === undefined ? [] : [[name, value]];
     }),
@@ -61,12 +65,12 @@ export function openCall(
   const leftMs = Math.max(0, Number(call.getDeadline()) - Date.now());
   const ownMs = leftMs > MAX_TIMER_MS ? null : Math.ceil(leftMs);
   const signal = withDeadline(withDeadline(gone.signal, ownMs), config.requestTimeoutMs);
-  const address = call
+  const remoteAddress = call
     .getPeer()
     .replace(/:\d+$/, '')
     .replace(/^\[|\]$/g, '');
-  const account = client === '' ? networkOf(address) : client;
-  return { caller: { client, signal, record }, account, headers };
+  const account = client === '' ? networkOf(remoteAddress) : client;
+  return { caller: { client, signal, record }, account, headers, socket: { remoteAddress } };
 }
 
 /**

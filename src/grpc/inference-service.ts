@@ -1,7 +1,7 @@
 /** The Open Inference Protocol over gRPC, with Triton's extensions. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { requireOperator } from '../server/auth/auth.ts';
+import { checkAdmin } from '../server/auth/auth.ts';
 import { RequestRecord } from '../front/request-record.ts';
 import type { ServerContext } from '../server/context.ts';
 import { ApiError, unavailable } from '../server/errors.ts';
@@ -89,14 +89,14 @@ export function inferenceService(context: ServerContext): Handlers<Methods> {
       modelStats: statisticsOf(context, name === '' ? null : name, version).map(statisticsMessage),
     }),
     repositoryIndex: ({ ready }) => ({ models: [...repositoryIndex(context, ready)] }),
-    async repositoryModelLoad({ modelName, parameters }, { headers }) {
-      requireOperator(context, headers);
+    async repositoryModelLoad({ modelName, parameters }, call) {
+      checkAdmin(context, call);
       if (context.isDraining()) throw unavailable('The server is shutting down.');
       await loadModel(context, modelName, Object.keys(parameters));
       return {};
     },
-    async repositoryModelUnload({ modelName }, { headers }) {
-      requireOperator(context, headers);
+    async repositoryModelUnload({ modelName }, call) {
+      checkAdmin(context, call);
       await unloadModel(context, modelName);
       return {};
     },

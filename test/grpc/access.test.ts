@@ -10,7 +10,7 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { pathOf } from '../../src/grpc/service.ts';
 import { Health } from '../../src/grpc/proto/health_pb.ts';
 import { GRPCInferenceService } from '../../src/grpc/proto/inference_pb.ts';
@@ -63,6 +63,35 @@ test('keys as on HTTP; probes and descriptions need none', async () => {
     code: status.PERMISSION_DENIED,
   });
   expect(await unload({ 'x-api-key': 'admin' })).toBeDefined();
+});
+
+describe('only the operator loads models, by the rule of HTTP', () => {
+  const unload = (client: Client, metadata: Record<string, string> = {}) =>
+    unary(client, methods.repositoryModelUnload, { modelName: MODEL }, { metadata });
+
+  test("with users' keys alone nobody is", async () => {
+    const keys = new ApiKeys(unnamedKeys(['user']));
+    const { client } = await server({ control: 'explicit', keys });
+    expect(await statusOf(unload(client, { 'x-api-key': 'user' }))).toMatchObject({
+      code: status.PERMISSION_DENIED,
+      details: expect.stringContaining('--admin-api-key'),
+    });
+  });
+
+  test.each([{ 'x-forwarded-for': '198.51.100.7' }, { origin: 'https://evil.example' }])(
+    'without keys not with %j',
+    async (metadata) => {
+      const { client } = await server({ control: 'explicit' });
+      expect(await statusOf(unload(client, metadata))).toMatchObject({
+        code: status.PERMISSION_DENIED,
+      });
+    },
+  );
+
+  test('without keys whoever is on this machine, whatever address the server listens on', async () => {
+    const { client } = await server({ control: 'explicit', config: { host: '0.0.0.0' } });
+    expect(await unload(client)).toBeDefined();
+  });
 });
 
 test('requests and tokens are taken from the rate of their key, those of a stream too', async () => {

@@ -1,14 +1,12 @@
 /** Which requests need which key. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { adminOnly } from '../errors.ts';
-import { isLoopback } from '../http/hosts.ts';
 import { cacheWishOf } from '../caching/cache-control.ts';
 import { withDeadline } from '../generation/deadline.ts';
 import { HANDOVER_PATH } from '../resume/replica-seal.ts';
-import { requireLocal } from './local-request.ts';
+import { type LocalRequest, requireLocal } from './local-request.ts';
 
 /** Probes and scrapers have no key, and the documentation and the page are public. */
 const OPEN_PATHS: ReadonlySet<string> = new Set([
@@ -63,30 +61,18 @@ export function requireAdmin(context: ServerContext): MiddlewareHandler<ServerEn
 }
 
 /**
- * Lets only the operator pass: with the admin key or, if there is no key at all, from this machine.
+ * Lets only the operator pass, over HTTP and gRPC: with the admin key or, if there is no key at all,
+ * from this machine.
  * @throws ApiError 401, 403
  */
 export function checkAdmin(
   { keys, config }: Pick<ServerContext, 'keys' | 'config'>,
-  request: IncomingMessage,
+  request: LocalRequest,
 ): void {
   if (keys.isUnguarded) requireLocal(request, config);
   else if (keys.hasAdmin) keys.requireAdmin(request.headers);
   else
     throw adminOnly('This needs an admin API key, and the server has none; see --admin-api-key.');
-}
-
-/**
- * The same over gRPC, where the address that a server without keys listens on decides.
- * @throws ApiError 401, 403
- */
-export function requireOperator(
-  { keys, config }: Pick<ServerContext, 'keys' | 'config'>,
-  headers: IncomingHttpHeaders,
-): void {
-  const isOwnMachine = keys.isUnguarded && isLoopback(config.host);
-  if (!keys.hasAdmin && !isOwnMachine) throw adminOnly();
-  keys.requireAdmin(headers);
 }
 
 /** Who sent the request of `c`; to be called once, since the request's time begins here. */

@@ -5,9 +5,10 @@ import { adminOnly } from '../errors.ts';
 import { isLoopback } from '../http/hosts.ts';
 
 /** Headers that a reverse proxy on this machine adds: the request comes from elsewhere. */
-const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip'];
+export const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip'];
 
-type LocalRequest = Pick<IncomingMessage, 'headers'> & {
+/** What of a request, or of a gRPC call, says where it comes from. */
+export type LocalRequest = Pick<IncomingMessage, 'headers'> & {
   readonly socket: Pick<IncomingMessage['socket'], 'remoteAddress'>;
 };
 
