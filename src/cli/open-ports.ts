@@ -1,5 +1,5 @@
 /** The ports of a server: HTTP, gRPC, and metrics where these have one of their own. */
-import { type GrpcListener, listenGrpc } from '../grpc/listen.ts';
+import type { GrpcListener, GrpcOptions } from '../grpc/listen.ts';
 import { createApp } from '../server/app.ts';
 import type { ServerContext } from '../server/context.ts';
 import { type Listener, listen } from '../server/http/listen.ts';
@@ -45,10 +45,10 @@ export async function openPorts(
   const hasOwnMetrics = metricsPort !== undefined;
   const app = createApp(context, { hasMetrics: !hasOwnMetrics });
   const http = await listen(app, { host, port, webSockets, tls, connections });
-  const grpc: GrpcListener | null =
+  const grpc =
     grpcPort === undefined
       ? null
-      : await listenGrpc(context, { host, port: grpcPort, tls, ...connections });
+      : await openGrpc(context, { host, port: grpcPort, tls, ...connections });
   const metrics: Listener | null = hasOwnMetrics
     ? await listen(createMetricsApp(context), { host, port: metricsPort, flag: '--metrics-port' })
     : null;
@@ -66,4 +66,10 @@ export async function openPorts(
       await metrics?.close(0);
     },
   };
+}
+
+/** Its libraries are a third of the server's code: whoever has no gRPC does not wait for them. */
+async function openGrpc(context: ServerContext, options: GrpcOptions): Promise<GrpcListener> {
+  const { listenGrpc } = await import('../grpc/listen.ts');
+  return listenGrpc(context, options);
 }

@@ -3,6 +3,8 @@
  * function, outside of the handler, and each event is a request to it.
  */
 import type { Writable } from 'node:stream';
+import { usableCores } from '../engine/cpu/usable-cores.ts';
+import type { EngineCommand } from '../engine/process/protocol.ts';
 import { startEarly } from '../threads/early-child.ts';
 import type { FunctionUrlEvent, HttpMetadata } from './answer-event.ts';
 
@@ -16,8 +18,12 @@ interface LambdaRuntime {
 
 declare const awslambda: LambdaRuntime;
 
-// The engine's process loads its code while this one loads that of the front.
-startEarly(new URL('../engine/process/main.js', import.meta.url));
+// The engine's process loads its code and ONNX Runtime while this one loads the front's code.
+const prepare: EngineCommand = {
+  type: 'prepare',
+  threads: Number(process.env['CHAIRLIFT_THREADS']) || usableCores(),
+};
+startEarly(new URL('../engine/process/main.js', import.meta.url), prepare);
 const { serveCommand } = await import('../cli/serve.ts');
 const { answerEvent } = await import('./answer-event.ts');
 

@@ -1,5 +1,5 @@
 /** Processes that start before it is known what they are for, while code that knows it still loads. */
-import { type ChildProcess, fork, type ForkOptions } from 'node:child_process';
+import { type ChildProcess, fork, type ForkOptions, type Serializable } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 /** By the path of their module. */
@@ -13,10 +13,15 @@ export const FORK_OPTIONS: ForkOptions = {
   execArgv: [],
 };
 
-/** @param entry URL of a built module that waits for its first command */
-export function startEarly(entry: URL): void {
+/**
+ * @param entry URL of a built module that waits for commands
+ * @param command what it can do before it is known what it is for
+ */
+export function startEarly(entry: URL, command: Serializable): void {
   const path = fileURLToPath(entry);
-  early.set(path, fork(path, [], FORK_OPTIONS));
+  const child = fork(path, [], FORK_OPTIONS);
+  child.send(command);
+  early.set(path, child);
 }
 
 /** The process of a module that was started early and lives; only once. */

@@ -60,6 +60,7 @@ class FreeEngine {
       case 'inspect':
         process.send?.({ type: 'slots', slots: [] } satisfies EngineMessage);
         break;
+      case 'prepare':
       case 'watch':
         break;
       case 'shutdown':

@@ -1,5 +1,6 @@
 /** The engine process: commands in by IPC, one message out per iteration. */
 import { GrammarError, type GrammarSpec } from '../../grammar/grammar-spec.ts';
+import { ortEnvironment } from '../../ort/environment.ts';
 import { DeviceError } from '../gpu/device-error.ts';
 import type { Engine } from '../engine.ts';
 import type { BlockLog } from '../kv-cache/block-log.ts';
@@ -76,6 +77,9 @@ function iterate(): void {
 
 function handle(command: EngineCommand): void {
   switch (command.type) {
+    case 'prepare':
+      prepare(command.threads);
+      break;
     case 'start':
       start(command.options, command.sharedMemoryFd);
       break;
@@ -99,6 +103,13 @@ function handle(command: EngineCommand): void {
     case 'shutdown':
       process.exit(0);
   }
+}
+
+/** What fails will fail again at the start, which says so. */
+function prepare(threads: number): void {
+  try {
+    ortEnvironment(threads);
+  } catch {}
 }
 
 function start(options: EngineOptions, sharedMemoryFd: number | null): void {

@@ -58,6 +58,8 @@ export interface SpeculativeOptions {
 }
 
 export type EngineCommand =
+  /** Load what every model takes, for so many threads, while it is still looked for which one to start. */
+  | { readonly type: 'prepare'; readonly threads: number }
   | {
       readonly type: 'start';
       readonly options: EngineOptions;
