@@ -25,9 +25,7 @@ CMD ["node"]
  * @throws Error when something cannot be fetched
  */
 export function makeBaseImage(env: NodeJS.ProcessEnv, dockerfile: string): void {
-  const { image, major, suite } = FROM.exec(readFileSync(dockerfile, 'utf8'))?.groups ?? {};
-  if (!image || !major || !suite) throw new Error(`${dockerfile} is not from node:N-suite-slim`);
-  const name = `docker.io/library/${image}`;
+  const { name, major, suite } = fromImage(dockerfile);
   if (hasImage(env, name)) return;
   const context = mkdtempSync(join(tmpdir(), 'chairlift-base-'));
   try {
@@ -42,6 +40,13 @@ export function makeBaseImage(env: NodeJS.ProcessEnv, dockerfile: string): void 
   } finally {
     rmSync(context, { recursive: true });
   }
+}
+
+/** What a Dockerfile starts from. */
+export function fromImage(dockerfile: string): { name: string; major: string; suite: string } {
+  const { image, major, suite } = FROM.exec(readFileSync(dockerfile, 'utf8'))?.groups ?? {};
+  if (!image || !major || !suite) throw new Error(`${dockerfile} is not from node:N-suite-slim`);
+  return { name: `docker.io/library/${image}`, major, suite };
 }
 
 /** Into `context/node`, as it is in /usr/local. */

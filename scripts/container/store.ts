@@ -16,11 +16,17 @@ export const RUN_OPTIONS = [
   '--network=host',
 ];
 
+const PROGRAMS = ['buildah', 'podman', 'runc'];
+/** What deploy/compose takes besides: networks in which containers have names. */
+export const COMPOSE_PROGRAMS = [
+  'podman-compose',
+  '/usr/lib/podman/netavark',
+  '/usr/lib/podman/aardvark-dns',
+];
+
 /** What is not installed of what images are built and run with. */
-export function missingPrograms(): string[] {
-  return ['buildah', 'podman', 'runc'].filter(
-    (name) => spawnSync(name, ['--version']).status !== 0,
-  );
+export function missingPrograms(programs = PROGRAMS): string[] {
+  return programs.filter((name) => spawnSync(name, ['--version']).status !== 0);
 }
 
 /** The environment that makes both use the store. */
@@ -35,6 +41,25 @@ export function storeEnv(): NodeJS.ProcessEnv {
     if (spawnSync('buildah', ['info'], { env }).status === 0) break;
   }
   return env;
+}
+
+/** The same for podman-compose, which does not say how podman is to run; networks are of the store, too. */
+export function composeEnv(): NodeJS.ProcessEnv {
+  const config = join(STORE, 'containers.conf');
+  const networks = join(STORE, 'networks');
+  writeFileSync(
+    config,
+    `[containers]
+# HAProxy takes two files for each of its 4000 connections.
+default_ulimits = ["nofile=10000:10000", "nproc=1024:1024"]
+[engine]
+runtime = "runc"
+[network]
+network_backend = "netavark"
+network_config_dir = "${networks}"
+`,
+  );
+  return { ...storeEnv(), CONTAINERS_CONF: config };
 }
 
 /** @throws Error when it fails; what it says is ours */
