@@ -20,6 +20,10 @@ interface Running {
 /**
  * Makes grammars from requests, and checks them before anything is generated with them. A client's
  * grammar that passed is not checked again for a while.
+ *
+ * The engine's process compiles it once more, for what is compiled can't leave the memory that it was
+ * compiled in. A grammar that is wrong is refused here, before it waits for a place, and one that never
+ * ends is stopped here, where no running text depends on the thread.
  */
 export class GrammarChecker {
   readonly #pool: GrammarPool;

@@ -1,14 +1,6 @@
 import type { LoadedModel, Runtime } from './loaded-model.ts';
 import type { ModelDefinition } from './model-definition.ts';
-
-export type ModelState =
-  | 'unloaded'
-  | 'downloading'
-  | 'building'
-  | 'loading'
-  | 'ready'
-  | 'draining'
-  | 'failed';
+import type { ModelState } from './model-state.ts';
 
 /** One version of a model. */
 export interface ModelEntry<R extends Runtime> {

@@ -1,5 +1,6 @@
 /** States of models in llama-server's words. */
-import type { ModelInfo, ModelState } from '../../front/registry/model-entry.ts';
+import type { ModelInfo } from '../../front/registry/model-entry.ts';
+import type { ModelState } from '../../front/registry/model-state.ts';
 import type { JsonObject } from '../json-object.ts';
 
 const WORDS: Readonly<Record<ModelState, string>> = {

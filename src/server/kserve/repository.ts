@@ -1,5 +1,5 @@
 /** Triton's model repository extension. */
-import type { ModelState } from '../../front/registry/model-entry.ts';
+import type { ModelState } from '../../front/registry/model-state.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 

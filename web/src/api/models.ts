@@ -1,16 +1,8 @@
 /** The models that this server has, and their states. */
 import { computed, signal } from '@preact/signals';
+import type { ModelState } from '../../../src/front/registry/model-state.ts';
 import { apiKey } from './key.ts';
 import { requestJson } from './request.ts';
-
-export type ModelState =
-  | 'unloaded'
-  | 'downloading'
-  | 'building'
-  | 'loading'
-  | 'ready'
-  | 'draining'
-  | 'failed';
 
 export interface Model {
   readonly id: string;

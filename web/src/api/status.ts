@@ -1,5 +1,5 @@
 /** What the server tells its operator. */
-import type { ModelState } from './models.ts';
+import type { ModelState } from '../../../src/front/registry/model-state.ts';
 import { request, requestJson } from './request.ts';
 
 export interface ModelStatus {
