@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 import grids
+from acceptance import Drafts, same_choices
 from distillation import mixed_loss, soft_losses, top_losses
 from lora import MODULES, LoraLinear, add_lora, load_adapter, write_adapter
 from model import Config, Llama
@@ -268,6 +269,23 @@ class Lora(unittest.TestCase):
         )
         for text in ('{"name": "you"}', '<tool_call>\n{"is": 1}\n</tool_call>', "[1, 2]"):
             self.assertEqual(in_pirate(text), text)
+
+
+class Acceptance(unittest.TestCase):
+    def test_drafts_end_at_the_first_other_choice_and_with_the_text(self) -> None:
+        drafts = Drafts()
+        # Three come true and the target's own; none and its own; two, the last of the text.
+        drafts.add([True, True, True, False, False, True, True], 4)
+        self.assertEqual(drafts, Drafts(steps=3, tokens=7, drafted=4 + 3 + 2, accepted=3 + 0 + 2))
+
+    def test_a_model_guesses_its_own_answer(self) -> None:
+        torch.manual_seed(0)
+        model = Llama(TINY)
+        prompt = [1, 2, 3]
+        ids = prompt + model.generate(prompt, 9)
+        self.assertEqual(same_choices(model, ids, len(prompt)), [True] * 8)
+        ids[-1] = (ids[-1] + 1) % TINY.vocabulary_size
+        self.assertEqual(same_choices(model, ids, len(prompt)), [True] * 7 + [False])
 
 
 def write_fixture() -> None:
