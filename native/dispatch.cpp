@@ -22,6 +22,9 @@ namespace avx2 {
 extern const Kernels table;
 }
 #elif defined(__aarch64__)
+namespace i8mm {
+extern const Kernels table;
+}
 namespace neon {
 extern const Kernels table;
 }
@@ -48,7 +51,9 @@ const Kernels &kernels() {
                             {&avx2::table, hasAvx2},
                             {&scalar::table, true}};
 #elif defined(__aarch64__)
-  const Choice choices[] = {{&neon::table, (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0},
+  const bool hasDotProducts = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  const Choice choices[] = {{&i8mm::table, hasDotProducts && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0},
+                            {&neon::table, hasDotProducts},
                             {&scalar::table, true}};
 #else
   const Choice choices[] = {{&scalar::table, true}};

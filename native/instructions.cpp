@@ -6,9 +6,14 @@
 #define CHAIRLIFT_TEXT(name) #name
 #define CHAIRLIFT_NAME(name) CHAIRLIFT_TEXT(name)
 
+// What AVX-VNNI and i8mm add is products of bytes: all else is AVX2's and NEON's.
 #if defined(__AVXVNNI__)
-// What AVX-VNNI adds is products of bytes: all else is AVX2's.
 #define CHAIRLIFT_OTHERS avx2
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+#define CHAIRLIFT_OTHERS neon
+#endif
+
+#if defined(CHAIRLIFT_OTHERS)
 namespace chairlift {
 namespace CHAIRLIFT_OTHERS {
 void quantize(const Quantization &, size_t, size_t);

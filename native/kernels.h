@@ -68,7 +68,7 @@ struct Quantization {
   Quantized output;
 };
 
-// ---- Linear layers (linear8.cpp, linear-blocks.cpp, epilogue.h) -------------------------------------
+// ---- Linear layers (linear8.cpp, linear-blocks.cpp, strips-neon.h, epilogue.h) ----------------------
 
 enum class Activation { kNone, kSilu, kGeluTanh };
 

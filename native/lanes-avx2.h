@@ -165,6 +165,7 @@ static inline void prefetch(const void *p) {
 constexpr size_t kRows8 = 2;
 constexpr size_t kRows4 = 2;
 constexpr size_t kQueries = 1;
+constexpr int kUnroll = 8;
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

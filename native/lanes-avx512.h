@@ -79,6 +79,7 @@ static inline void prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 constexpr size_t kRows8 = 8;
 constexpr size_t kRows4 = 8;
 constexpr size_t kQueries = 4;
+constexpr int kUnroll = 8;
 
 }  // namespace avx512
 }  // namespace chairlift

@@ -1,10 +1,11 @@
-// Sixteen numbers in four registers of NEON; see lanes-scalar.h for what the functions mean.
+// Sixteen numbers in four registers of NEON, with or without its products of matrices of bytes (i8mm);
+// see lanes-scalar.h for what the functions mean.
 #pragma once
 
 #include <arm_neon.h>
 
 namespace chairlift {
-namespace neon {
+namespace CHAIRLIFT_INSTRUCTIONS {
 
 struct F16 {
   float32x4_t q[4];
@@ -117,34 +118,40 @@ static inline void storeBytes(int8_t *p, I16 x) {
   vst1q_s8(p, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 }
 
-// The instruction multiplies bytes with signs on both sides: the weights' offset is taken out first.
-struct Weights {
-  int8x16_t q[4];
-};
 using Four = int8x16_t;
-constexpr int32_t kOffset8 = 0;
-static inline Weights loadHalves(const uint8_t *p) {
-  return each<Weights>([&](int i) { return vreinterpretq_s8_u8(vld1q_u8(p + 16 * i)); });
-}
-static inline Weights loadWeights(const uint8_t *p) {
-  return each<Weights>(
-      [&](int i) { return vreinterpretq_s8_u8(veorq_u8(vld1q_u8(p + 16 * i), vdupq_n_u8(128))); });
-}
-static inline Weights lowHalf(Weights w) {
-  return each<Weights>([&](int i) { return vandq_s8(w.q[i], vdupq_n_s8(15)); });
-}
-static inline Weights highHalf(Weights w) {
-  return each<Weights>(
-      [&](int i) { return vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s8(w.q[i]), 4)); });
-}
 static inline Four four(const int8_t *p) {
   int32_t together;
   memcpy(&together, p, sizeof together);
   return vreinterpretq_s8_s32(vdupq_n_s32(together));
 }
-static inline I16 dot8(I16 acc, Weights w, Four a) {
-  return each<I16>([&](int i) { return vdotq_s32(acc.q[i], w.q[i], a); });
+struct Weights {
+  uint8x16_t q[4];
+};
+static inline Weights loadHalves(const uint8_t *p) {
+  return each<Weights>([&](int i) { return vld1q_u8(p + 16 * i); });
 }
+static inline Weights lowHalf(Weights w) {
+  return each<Weights>([&](int i) { return vandq_u8(w.q[i], vdupq_n_u8(15)); });
+}
+static inline Weights highHalf(Weights w) {
+  return each<Weights>([&](int i) { return vshrq_n_u8(w.q[i], 4); });
+}
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+constexpr int32_t kOffset8 = 128;
+static inline Weights loadWeights(const uint8_t *p) { return loadHalves(p); }
+static inline I16 dot8(I16 acc, Weights w, Four a) {
+  return each<I16>([&](int i) { return vusdotq_s32(acc.q[i], w.q[i], a); });
+}
+#else
+// The instruction multiplies bytes with signs on both sides: the weights' offset is taken out first.
+constexpr int32_t kOffset8 = 0;
+static inline Weights loadWeights(const uint8_t *p) {
+  return each<Weights>([&](int i) { return veorq_u8(vld1q_u8(p + 16 * i), vdupq_n_u8(128)); });
+}
+static inline I16 dot8(I16 acc, Weights w, Four a) {
+  return each<I16>([&](int i) { return vdotq_s32(acc.q[i], vreinterpretq_s8_u8(w.q[i]), a); });
+}
+#endif
 static inline I16 dot4(I16 acc, Weights w, Four a) { return dot8(acc, w, a); }
 
 static inline void prefetch(const void *p) { __builtin_prefetch(p); }
@@ -152,6 +159,8 @@ static inline void prefetch(const void *p) { __builtin_prefetch(p); }
 constexpr size_t kRows8 = 2;
 constexpr size_t kRows4 = 2;
 constexpr size_t kQueries = 1;
+// Of several steps together g++ would keep sums in memory.
+constexpr int kUnroll = 1;
 
-}  // namespace neon
+}  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

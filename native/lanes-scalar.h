@@ -154,6 +154,8 @@ static inline void prefetch(const void *) {}
 constexpr size_t kRows8 = 1;
 constexpr size_t kRows4 = 1;
 constexpr size_t kQueries = 1;
+// Steps of a block that the compiler may put together.
+constexpr int kUnroll = 8;
 
 }  // namespace scalar
 }  // namespace chairlift

@@ -21,7 +21,11 @@
 #endif
 #include "lanes-avx2.h"
 #elif defined(__ARM_FEATURE_DOTPROD)
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#define CHAIRLIFT_INSTRUCTIONS i8mm
+#else
 #define CHAIRLIFT_INSTRUCTIONS neon
+#endif
 #include "lanes-neon.h"
 #else
 #define CHAIRLIFT_INSTRUCTIONS scalar

@@ -5,6 +5,7 @@
 // computed together.
 #include "epilogue.h"
 #include "lanes.h"
+#include "strips-neon.h"
 
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
@@ -60,7 +61,7 @@ static inline void tileOfBlocks(const Linear &linear, size_t row, size_t pair) {
         for (size_t s = 0; s < kSums; s++) sums[r][half][s] = s == 0 ? start : splatInt(0);
       }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll kUnroll
     for (size_t step = 0; step < Block / 8; step++, x += 2 * Quantized::kStep) {
       const Eight<Bits> w(weights, step, kHalfBytes);
 #pragma GCC unroll 8
@@ -106,7 +107,8 @@ static void linearOfBlocks(const Linear &linear, size_t firstRow, size_t endRow,
                            size_t endPair) {
   constexpr size_t kRows = Bits == 4 ? kRows4 : kRows8;
   for (size_t pair = firstPair; pair < endPair; pair++) {
-    tilesOfBlocks<kRows, Bits, Block>(linear, firstRow, endRow, pair);
+    const size_t row = multiplyStrips<Bits, Block, Scales::kBlocks>(linear, firstRow, endRow, pair);
+    tilesOfBlocks<kRows, Bits, Block>(linear, row, endRow, pair);
   }
 }
 

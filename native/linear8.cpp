@@ -7,6 +7,7 @@
 // row's end.
 #include "epilogue.h"
 #include "lanes.h"
+#include "strips-neon.h"
 
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
@@ -104,8 +105,13 @@ void linear8(const Linear &linear, size_t firstRow, size_t endRow, size_t firstP
     const Ahead ahead = tiles == 1 ? Ahead{weights + kAhead8, kStepBytes}
                                    : Ahead{weights + pairBytes, kStepBytes / tiles};
     if (tiles > 1 && linear.columns >= kManyColumns) askForOutputs(linear, firstRow, endRow, pair);
-    if (linear.input.step != 0.0f) tiles8<kRows8, true>(linear, firstRow, endRow, pair, ahead);
-    else tiles8<kRows8, false>(linear, firstRow, endRow, pair, ahead);
+    if (linear.input.step != 0.0f) {
+      const size_t row = multiplyStrips<8, kBlock, Scales::kStep>(linear, firstRow, endRow, pair);
+      tiles8<kRows8, true>(linear, row, endRow, pair, ahead);
+    } else {
+      const size_t row = multiplyStrips<8, kBlock, Scales::kColumns>(linear, firstRow, endRow, pair);
+      tiles8<kRows8, false>(linear, row, endRow, pair, ahead);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 //   check compare <cases>   inputs that fit: all instruction sets must give the same bits; prints a hash
 //                           of all results, which is the same on every platform
 //   check fuzz <cases>      inputs of any size: refused, or computed within bounds
+//   check best              prints which instruction set this CPU gets
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -334,12 +335,13 @@ static bool compute(uint64_t seed, const char *instructions, uint64_t *result) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "best") == 0) return puts(kernels().name) < 0;
   if (argc != 3) return 2;
   isFuzzing = strcmp(argv[1], "fuzz") == 0;
   const uint64_t cases = strtoull(argv[2], nullptr, 10);
   const ApiBase base = {makeApi, nullptr};
   if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 7) return 2;
-  const char *const all[] = {"scalar", "avx2", "avxvnni", "avx512", "neon"};
+  const char *const all[] = {"scalar", "avx2", "avxvnni", "avx512", "neon", "i8mm"};
   uint64_t total = 0, refused = 0;
   for (uint64_t seed = 1; seed <= cases; seed++) {
     uint64_t expected = 0;

@@ -1,6 +1,7 @@
 /**
  * Runs native/check: all instruction sets of this CPU against each other, and inputs of any size, with
- * an address and an undefined-behaviour sanitizer; then NEON under qemu, which must give the same bits.
+ * an address and an undefined-behaviour sanitizer; then NEON, with i8mm and without, under qemu: it must
+ * give the same bits, and each of several processors must get the kernels that are for it.
  *
  *   npx tsx scripts/native/check.ts [--cases 1000] [--fuzz-cases 5000]
  *
@@ -14,6 +15,9 @@ import { parseArgs } from 'node:util';
 import { compileAll, FLAGS, platformOf, sources } from './compile.ts';
 
 const SANITIZE = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all', '-O1', '-g1'];
+
+/** Processors that qemu emulates, and which kernels they get. */
+const ARM_PROCESSORS = { 'cortex-a72': 'scalar', 'neoverse-n1': 'neon', max: 'i8mm' } as const;
 
 const { values } = parseArgs({
   options: {
@@ -47,6 +51,11 @@ try {
   console.log(`linux-x64, fuzzing: ${run(program, 'fuzz', values['fuzz-cases'])}`);
   if (has('aarch64-linux-gnu-g++') && has('qemu-aarch64-static')) {
     const arm = link('linux-arm64', folder, ['-static']);
+    for (const [cpu, expected] of Object.entries(ARM_PROCESSORS)) {
+      const best = run('qemu-aarch64-static', '-cpu', cpu, arm, 'best');
+      if (best !== expected) throw new Error(`${cpu} gets ${best} instead of ${expected}`);
+    }
+    // It has all of them.
     const armBits = run('qemu-aarch64-static', '-cpu', 'max', arm, 'compare', values.cases);
     console.log(`linux-arm64, ${values.cases} cases: ${armBits}`);
     if (armBits !== bits) throw new Error('NEON gives other bits');

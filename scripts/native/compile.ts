@@ -38,7 +38,11 @@ export const PLATFORMS: Readonly<Record<string, Platform>> = {
     compiler: 'aarch64-linux-gnu-g++',
     linker: 'aarch64-linux-gnu-gcc',
     strip: 'aarch64-linux-gnu-strip',
-    instructions: { scalar: ['-Os', '-march=armv8-a'], neon: ['-march=armv8.2-a+dotprod'] },
+    instructions: {
+      scalar: ['-Os', '-march=armv8-a'],
+      neon: ['-march=armv8.2-a+dotprod'],
+      i8mm: ['-march=armv8.2-a+dotprod+i8mm'],
+    },
   },
 };
 

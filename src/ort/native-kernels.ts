@@ -10,7 +10,7 @@ import { OrtError } from './error.ts';
 export const PREBUILT = fileURLToPath(new URL('../../native/prebuilt', import.meta.url));
 
 /** Instruction sets whose kernels are faster than ONNX Runtime's. */
-const FAST: ReadonlySet<string> = new Set(['avx512', 'avxvnni', 'avx2', 'neon']);
+const FAST: ReadonlySet<string> = new Set(['avx512', 'avxvnni', 'avx2', 'i8mm', 'neon']);
 
 /** The library of native/, loaded. */
 export interface NativeKernels {

@@ -1,4 +1,4 @@
-/** A server as users start it, with ARM64's Node.js and ONNX Runtime, and our kernels for NEON. */
+/** A server as users start it, with ARM64's Node.js and ONNX Runtime, and our kernels for NEON with i8mm. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { stream } from '../support/http-client.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 it('answers a chat', async () => {
-  expect(server.output()).toContain('our own, neon');
+  expect(server.output()).toContain('our own, i8mm');
   const answer = await stream(`${server.url}/v1/chat/completions`, {
     messages: [{ role: 'user', content: 'What is 23 + 45?' }],
     temperature: 0,

@@ -3,7 +3,7 @@ import { arch } from 'node:process';
 import { expect, it } from 'vitest';
 import { loadNativeKernels, PREBUILT } from '../../src/ort/native-kernels.ts';
 
-it('is an ARM64 machine, whose kernels of ours are those of NEON', () => {
+it('is an ARM64 machine, whose kernels of ours are those of NEON with i8mm', () => {
   expect(arch).toBe('arm64');
-  expect(loadNativeKernels(PREBUILT)).toMatchObject({ instructions: 'neon', isFast: true });
+  expect(loadNativeKernels(PREBUILT)).toMatchObject({ instructions: 'i8mm', isFast: true });
 });

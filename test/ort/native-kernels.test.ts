@@ -33,7 +33,7 @@ test('each library is smaller than 300 KiB', async () => {
 
 test('the library is loaded, and says what it computes with', () => {
   expect(loadNativeKernels(PREBUILT)).toMatchObject({
-    instructions: expect.stringMatching(/^(avx512|avxvnni|avx2|neon|scalar)$/),
+    instructions: expect.stringMatching(/^(avx512|avxvnni|avx2|i8mm|neon|scalar)$/),
   });
 });
 
