@@ -162,7 +162,9 @@ static void multiplyRows(const Linear &linear, size_t row, size_t endRow, size_t
     for (size_t strip = 0; strip < kStrips; strip++) {
       Strip<R, int32x4_t> sums;
       for (size_t p = 0; p < R / kRowsOfSums; p++) {
-        const int32x4_t start = vmulq_n_s32(ofRows(sumsOfRows + p * kRowsOfSums), -kOffset);
+        // Without signs: of rows that are not there it is anything, and may overflow.
+        const uint32x4_t ofValues = vreinterpretq_u32_s32(ofRows(sumsOfRows + p * kRowsOfSums));
+        const int32x4_t start = vreinterpretq_s32_u32(vmulq_n_u32(ofValues, uint32_t(-kOffset)));
         for (size_t i = 0; i < kSumsOfRows; i++) sums[p][i] = isFirst ? start : kept[strip][p][i];
       }
       const uint8_t *w = weights + strip / 2 * kHalfBytes + strip % 2 * 4 * kStrip;
