@@ -20,7 +20,7 @@ void quantize(const Quantization &, size_t, size_t);
 void append(const Attention &, const AttentionGroup &, size_t, size_t, size_t, size_t);
 void attend(const Attention &, const AttentionTask &);
 void merge(const Attention &, const AttentionTask &);
-int32_t best(const float *, size_t);
+float largestOf(const float *, size_t);
 }  // namespace CHAIRLIFT_OTHERS
 }  // namespace chairlift
 #else
@@ -46,7 +46,7 @@ const Kernels table = {CHAIRLIFT_NAME(CHAIRLIFT_INSTRUCTIONS),
                        CHAIRLIFT_OTHERS::append,
                        CHAIRLIFT_OTHERS::attend,
                        CHAIRLIFT_OTHERS::merge,
-                       CHAIRLIFT_OTHERS::best};
+                       CHAIRLIFT_OTHERS::largestOf};
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

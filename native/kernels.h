@@ -100,6 +100,23 @@ struct Linear {
   Activation activation;
 
   size_t pairs() const { return divideUp(columns, activation == Activation::kNone ? kPair : kLanes); }
+
+  // The product of some of the rows and columns by itself, without activation and residual. `firstRow` is
+  // a multiple of kRowGroup.
+  Linear part(size_t firstRow, size_t firstPair, size_t numColumns, size_t pairBytes, size_t scaleBytes,
+              float *to) const {
+    Linear own = *this;
+    const size_t firstScale = input.scaleOf(firstRow);
+    own.input.values += firstRow * input.padded;
+    own.input.scales += firstScale;
+    own.input.sums += firstScale;
+    own.weights += firstPair * pairBytes;
+    own.scales = static_cast<const uint8_t *>(scales) + firstPair * scaleBytes;
+    if (bias) own.bias += firstPair * kPair;
+    own.output = to;
+    own.columns = numColumns;
+    return own;
+  }
 };
 
 // ---- Attention (append.cpp, attention.cpp) ----------------------------------------------------------
@@ -197,8 +214,8 @@ struct Kernels {
   void (*attend)(const Attention &, const AttentionTask &);
   // Puts the partial results of tasks together.
   void (*merge)(const Attention &, const AttentionTask &);
-  // The index of the largest number, the first one of equals; -1 where it is not finite.
-  int32_t (*best)(const float *numbers, size_t count);
+  // The largest number; -infinity where there is none.
+  float (*largestOf)(const float *numbers, size_t count);
 };
 
 // The fastest ones that this CPU has, or those that CHAIRLIFT_INSTRUCTIONS names if it has them.

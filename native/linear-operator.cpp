@@ -5,11 +5,13 @@
 // optional: the norm's weights float [in_features]; bias float [pairs, 32]; residual, like the output.
 // Output: float [rows, out_features]. Linear4 has blocks of 64 or 32, as its attribute block_size says.
 // In Linear8, `step` is that of x's integers (kernels.h).
+//
+// With the attribute finds_best: another output, int32 [rows], as of Best; and another input, int32 [],
+// that is 0 where the first output is not wanted: it then has no rows.
 #include <cstdlib>
 #include <new>
 
-#include "kernels.h"
-#include "runtime.h"
+#include "best.h"
 
 namespace chairlift {
 
@@ -22,6 +24,7 @@ struct LinearKernel {
   Activation activation;
   float epsilon;
   float step;
+  bool findsBest;
 };
 
 // Products that a task has at least, so that it costs more than to hand it out.
@@ -46,6 +49,8 @@ static Status *createLinear(const CustomOp *, const void *, const Info *info, vo
   if (block != kBlock && block != kSmallBlock) return failure("block_size is not 32 or 64");
   const float step = attribute(info, "step", 0.0f);
   if (!(step >= 0.0f && step <= 1e30f)) return failure("step is not from 0 to 1e30");
+  const bool findsBest = attribute(info, "finds_best", int64_t(0)) != 0;
+  if (findsBest && activation != 0) return failure("the best is found of a product without activation");
   void *memory = malloc(sizeof(LinearKernel));
   if (!memory) return failure("out of memory");
   *kernel = new (memory) LinearKernel{&kernels(),
@@ -54,7 +59,8 @@ static Status *createLinear(const CustomOp *, const void *, const Info *info, vo
                                       size_t(block),
                                       Activation(activation),
                                       attribute(info, "epsilon", 1e-6f),
-                                      Kind == LinearKind::kColumns8 ? step : 0.0f};
+                                      Kind == LinearKind::kColumns8 ? step : 0.0f,
+                                      findsBest};
   return nullptr;
 }
 
@@ -79,7 +85,17 @@ static Status *computeLinear(void *of, Context *context) {
   call.check(!norm.data || norm.bytes == kernel.inFeatures * sizeof(float), "the norm is of another size");
   call.check(!bias.data || bias.bytes == pairs * kPair * sizeof(float), "the bias is of another size");
   call.check(!residual.data || residual.bytes == outputBytes, "the residual is of another size");
-  const int64_t dims[] = {int64_t(rows), int64_t(kernel.outFeatures)};
+  bool isWanted = true;
+  int32_t *best = nullptr;
+  if (kernel.findsBest) {
+    const Input wanted = call.input(6);
+    call.check(!residual.data, "the best is found of a product without residual");
+    if (!call.check(wanted.bytes == sizeof(int32_t), "it does not say whether results are wanted")) return call.status;
+    isWanted = *wanted.as<int32_t>() != 0;
+    const int64_t ofRows[] = {int64_t(rows)};
+    best = static_cast<int32_t *>(call.output(1, ofRows, 1));
+  }
+  const int64_t dims[] = {isWanted ? int64_t(rows) : 0, int64_t(kernel.outFeatures)};
   linear.output = static_cast<float *>(call.output(0, dims, 2));
   if (call.status || rows == 0) return call.status;
 
@@ -107,15 +123,21 @@ static Status *computeLinear(void *of, Context *context) {
 
   const size_t pairBytes = padded * kPair / (kIs4Bit ? 2 : 1);
   const size_t pairsPerTask = divideUp(kTaskBytes, pairBytes), pairTasks = divideUp(pairs, pairsPerTask);
-  const auto multiply = kIs4Bit      ? kernel.kernels->linear4
-                        : kHasBlocks ? kernel.kernels->linearBlocks8
-                                     : kernel.kernels->linear8;
+  const Multiply multiply = kIs4Bit      ? kernel.kernels->linear4
+                            : kHasBlocks ? kernel.kernels->linearBlocks8
+                                         : kernel.kernels->linear8;
+  if (!isWanted) {
+    const size_t scaleBytes = kPair * (kHasBlocks ? quantized.blocks() * 2 : 4);
+    findBestOfProduct(call, *kernel.kernels, multiply, linear, rows, pairBytes, scaleBytes, best);
+    return call.status;
+  }
   // Neighbouring tasks share their rows: one after the other reads on in the weights.
   call.parallel(divideUp(rows, kTaskRows) * pairTasks, [&](size_t task) {
     const size_t row = task / pairTasks * kTaskRows, endRow = row + kTaskRows;
     const size_t pair = task % pairTasks * pairsPerTask, endPair = pair + pairsPerTask;
     multiply(linear, row, endRow < rows ? endRow : rows, pair, endPair < pairs ? endPair : pairs);
   });
+  if (best) findBest(call, *kernel.kernels, linear.output, rows, linear.columns, best);
   return call.status;
 }
 
@@ -131,14 +153,15 @@ static constexpr CustomOp linearOperator() {
                                           : "Linear8";
   };
   op.getProvider = [](const CustomOp *) { return "CPUExecutionProvider"; };
-  op.getInputCount = [](const CustomOp *) { return size_t(6); };
+  op.getInputCount = [](const CustomOp *) { return size_t(7); };
   op.getInputType = [](const CustomOp *, size_t i) {
-    return int(i == 1 ? kUint8 : i == 2 && Kind != LinearKind::kColumns8 ? kHalf : kFloat);
+    const bool isHalf = i == 2 && Kind != LinearKind::kColumns8;
+    return int(i == 1 ? kUint8 : i == 6 ? kInt32 : isHalf ? kHalf : kFloat);
   };
   op.getInputCharacteristic = [](const CustomOp *, size_t i) { return int(i < 3 ? kRequired : kOptional); };
-  op.getOutputCount = [](const CustomOp *) { return size_t(1); };
-  op.getOutputType = [](const CustomOp *, size_t) { return int(kFloat); };
-  op.getOutputCharacteristic = [](const CustomOp *, size_t) { return int(kRequired); };
+  op.getOutputCount = [](const CustomOp *) { return size_t(2); };
+  op.getOutputType = [](const CustomOp *, size_t i) { return int(i == 0 ? kFloat : kInt32); };
+  op.getOutputCharacteristic = [](const CustomOp *, size_t i) { return int(i == 0 ? kRequired : kOptional); };
   op.getInputMemoryType = [](const CustomOp *, size_t) { return 0; };
   op.getVariadicInputMinArity = op.getVariadicOutputMinArity = [](const CustomOp *) { return 1; };
   op.getVariadicInputHomogeneity = op.getVariadicOutputHomogeneity = [](const CustomOp *) { return 1; };

@@ -186,13 +186,15 @@ static void addAttribute(FakeInfo &info, const char *name, int64_t value, float 
 static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit, bool hasBlocks) {
   const size_t sizes[] = {1, 3, 16, 63, 64, 65, 100, 128, 200, 300};
   const size_t rows = maybe(6) ? 120 + below(20) : 1 + below(20), in = sizes[below(10)], out = 1 + below(100);
-  const size_t activation = below(3), padded = roundUp(in, kBlock);
+  const bool findsBest = maybe(3);
+  const size_t activation = findsBest ? 0 : below(3), padded = roundUp(in, kBlock);
   const size_t pairs = divideUp(out, activation ? kLanes : kPair);
   addAttribute(info, "in_features", int64_t(in));
   addAttribute(info, "out_features", int64_t(out));
   addAttribute(info, "activation", int64_t(activation));
   addAttribute(info, "epsilon", 0, 1e-5f);
   addAttribute(info, "step", 0, maybe(3) ? 0.02f : 0.0f);
+  addAttribute(info, "finds_best", findsBest);
   const size_t block = is4Bit && maybe(2) ? kBlock : kSmallBlock;
   if (is4Bit) addAttribute(info, "block_size", int64_t(block));
   addFloats(context, rows * in, maybe(10) ? 1e-20f : 3.0f);
@@ -201,7 +203,10 @@ static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit, bool h
   else addFloats(context, pairs * kPair, 0.01f);
   addFloats(context, in, 2.0f, maybe(2));
   addFloats(context, pairs * kPair, 1.0f, maybe(2));
-  addFloats(context, rows * out, 5.0f, maybe(2));
+  addFloats(context, rows * out, 5.0f, !findsBest && maybe(2));
+  addInput(context, sizeof(int32_t), findsBest);
+  Buffer &isWanted = context.inputs[context.numInputs - 1];
+  if (findsBest && isWanted.bytes > 0) memset(isWanted.data, int(below(2)), isWanted.bytes);
   cacheElement = 4;
   for (int &bound : context.bound) bound = -1;
 }

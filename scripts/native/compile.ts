@@ -99,7 +99,8 @@ export function compileAll(
 ): string[] {
   const define = `-DCHAIRLIFT_SOURCES="${sourcesHash()}"`;
   const units = [
-    ...UNITS.map((name) => ({ name, source: name, own: [define] })),
+    // What hands out work takes no time, so small.
+    ...UNITS.map((name) => ({ name, source: name, own: ['-Os', define] })),
     ...Object.entries(instructions).map(([name, own]) => ({ name, source: 'instructions', own })),
   ];
   return units.map(({ name, source, own }) => {

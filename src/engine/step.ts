@@ -47,8 +47,8 @@ export interface StepPlan {
 export interface SegmentLogits {
   readonly segment: Segment;
   /**
-   * [numLogits][vocab], after each of the segment's last tokens; or those of the candidates. The
-   * sampler may overwrite them.
+   * [numLogits][vocab], after each of the segment's last tokens; or those of the candidates; or empty
+   * where the sequence takes no other token than `best`. The sampler may overwrite them.
    */
   readonly logits: readonly Float32Array[];
   /** The id of the highest of each of them, or -1 when none is a finite number; if it is known. */

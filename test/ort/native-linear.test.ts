@@ -3,6 +3,7 @@ import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.t
 import { keptIn, nativeFormat } from '../../src/model/native/native-format.ts';
 import { makePacked, PackedLayout } from '../../src/model/native/packed-matrix.ts';
 import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize/quantize-blocks.ts';
+import { argmax } from '../../src/engine/sampling/sampler.ts';
 import { dequantize } from '../../src/model/quantize/stored-blocks.ts';
 import { quantizeRow } from '../../src/model/quantize/make-rows.ts';
 import type {
@@ -245,6 +246,33 @@ const STORED: Case[] = SHAPES.flatMap(([rows, inFeatures, outFeatures], at) =>
   }),
 );
 
+/** What a product with `finds_best` gives; logits only if they are wanted. */
+async function findBest(
+  c: Case,
+  x: Float32Array,
+  matrix: Matrix,
+  wantsLogits: boolean,
+  instructions: string | null,
+  threads = 1,
+): Promise<{ readonly logits: Float32Array; readonly best: number[] }> {
+  const numLogits = wantsLogits ? c.rows : 0;
+  const logits = new Float32Array(numLogits * c.outFeatures);
+  const best = new Int32Array(c.rows).fill(-7);
+  const { attributes, inputs, ...call } = (await prepare(c, x, matrix)).call(logits);
+  const wanted: NodeValue = { type: 'int32', shape: [], data: Int32Array.of(Number(wantsLogits)) };
+  const node: NodeCall = {
+    ...call,
+    attributes: { ...attributes, finds_best: 1n },
+    inputs: [...inputs, wanted],
+    outputs: [
+      floats([numLogits, c.outFeatures], logits),
+      { type: 'int32', shape: [c.rows], data: best },
+    ],
+  };
+  runNode(node, instructions, threads);
+  return { logits, best: [...best] };
+}
+
 const bytesOf = (values: Float32Array) => Buffer.from(values.buffer);
 
 describe.each([...CASES, ...STORED])('%j', (c) => {
@@ -284,6 +312,50 @@ describe.each([...CASES, ...STORED])('%j', (c) => {
     const alone = new Float32Array(c.outFeatures);
     runNode(node.call(alone, x.slice(row * c.inFeatures), 1));
     expect(bytesOf(alone).equals(bytesOf(together.slice(row * c.outFeatures)))).toBe(true);
+  });
+});
+
+describe.each([
+  { rows: 1, inFeatures: 100, outFeatures: 70, bits: 8 },
+  { rows: 9, inFeatures: 64, outFeatures: 333, bits: 8, norm: true },
+  { rows: 130, inFeatures: 72, outFeatures: 1000, bits: 8, bias: true },
+  { rows: 17, inFeatures: 200, outFeatures: 129, bits: 8, step: 0.02 },
+  { rows: 11, inFeatures: 200, outFeatures: 500, bits: 4, bias: true },
+  { rows: 5, inFeatures: 192, outFeatures: 65, bits: 4, storedBlock: 32 },
+  { rows: 20, inFeatures: 192, outFeatures: 257, bits: 8, storedBlock: 32 },
+] satisfies Case[])('the best of %j', (c: Case) => {
+  const x = randomNumbers(1, c.rows * c.inFeatures);
+  if (c.rows > 4) {
+    x[c.inFeatures + 7] = NaN;
+    x.fill(0, 2 * c.inFeatures, 3 * c.inFeatures);
+    x[3 * c.inFeatures + 9] = Infinity;
+  }
+  const size = c.outFeatures * c.inFeatures;
+  // Rows of seven kinds, so that each row of results has the largest one many times.
+  const equals = randomNumbers(2, 7 * c.inFeatures, 0.3);
+  const matrices =
+    c.storedBlock === undefined
+      ? [
+          floatMatrix(randomNumbers(2, size, 0.3)),
+          floatMatrix(
+            Float32Array.from({ length: size }, (_, i) => equals[i % equals.length] ?? 0),
+          ),
+        ]
+      : [storedMatrix(c.outFeatures, c.inFeatures, c.bits, c.storedBlock)];
+
+  test('is that of its results, whether these are wanted or not', async () => {
+    for (const matrix of matrices) {
+      for (const instructions of presentInstructions()) {
+        const { logits, best } = await findBest(c, x, matrix, true, instructions);
+        const wanted = Array.from({ length: c.rows }, (_, row) =>
+          argmax(logits.subarray(row * c.outFeatures, (row + 1) * c.outFeatures)),
+        );
+        expect(best).toEqual(wanted);
+        expect((await findBest(c, x, matrix, false, instructions)).best).toEqual(wanted);
+        const withThreads = await findBest(c, x, matrix, false, instructions, 3);
+        expect(withThreads.best).toEqual(wanted);
+      }
+    }
   });
 });
 

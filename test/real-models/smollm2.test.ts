@@ -16,7 +16,7 @@ import type { BuiltModel } from '../../src/model/build/manifest.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { ggufTextFolder } from '../../src/model/gguf/text/text-folder.ts';
 import { realModelPath } from '../../scripts/real-models/models.ts';
-import { engineRequest } from '../support/engine-requests.ts';
+import { engineRequest, READS_LOGITS } from '../support/engine-requests.ts';
 import { tokenHashes } from '../support/token-hashes.ts';
 
 const NAME = 'smollm2-135m-instruct-q4_1';
@@ -53,7 +53,9 @@ const { cases, text: prose, textIds, perplexity } = reference.transformers;
 /** Logits after each run of tokens, all of them if asked for. */
 class Reader {
   readonly #decoder: CpuDecoder;
-  readonly #sequence = new Sequence(engineRequest({ promptTokenIds: new Int32Array() }));
+  readonly #sequence = new Sequence(
+    engineRequest({ promptTokenIds: new Int32Array(), sampling: READS_LOGITS }),
+  );
   #length = 0;
 
   constructor(model: BuiltModel) {

@@ -1,4 +1,5 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { WANTS_LOGITS } from '../../src/model/native/best.ts';
 import { ortEnvironment } from '../../src/ort/environment.ts';
 
 /** The part of a manifest or configuration that says how big the cache is. */
@@ -69,6 +70,9 @@ export class DecoderRun {
         [batch],
       ),
     };
+    if (this.#session.inputNames.includes(WANTS_LOGITS)) {
+      feeds[WANTS_LOGITS] = new Tensor('int32', Int32Array.of(1), []);
+    }
     for (const [name, tensor] of Object.entries(this.#cache)) {
       feeds[`past_key_values.${name}`] = tensor;
     }

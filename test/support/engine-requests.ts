@@ -3,6 +3,9 @@ import type { EngineRequest, SamplingParams } from '../../src/engine/request.ts'
 
 export { GREEDY };
 
+/** Of a request whose logits are read: a greedy one's may be left out. */
+export const READS_LOGITS: Partial<SamplingParams> = { temperature: 1 };
+
 /** A greedy request for `maxTokens` tokens, with whatever is given changed. */
 export function engineRequest(
   overrides: Partial<Omit<EngineRequest, 'sampling'>> & { sampling?: Partial<SamplingParams> } = {},

@@ -9,7 +9,7 @@ import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import type { BuiltModel } from '../../src/model/build/manifest.ts';
-import { engineRequest } from './engine-requests.ts';
+import { engineRequest, READS_LOGITS } from './engine-requests.ts';
 import { FAMILY_FIXTURES } from './families.ts';
 
 const referencesSchema = z
@@ -37,7 +37,9 @@ export async function readReferences(name: string) {
 /** One sequence, computed from its first token on. */
 export class Text {
   readonly #decoder: CpuDecoder;
-  readonly #sequence = new Sequence(engineRequest({ promptTokenIds: new Int32Array() }));
+  readonly #sequence = new Sequence(
+    engineRequest({ promptTokenIds: new Int32Array(), sampling: READS_LOGITS }),
+  );
   #length = 0;
 
   constructor(model: BuiltModel, maxModelLen: number) {

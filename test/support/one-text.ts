@@ -4,7 +4,7 @@ import type { EngineAdapter } from '../../src/engine/request.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import type { BuiltModel } from '../../src/model/build/manifest.ts';
-import { engineRequest } from './engine-requests.ts';
+import { engineRequest, READS_LOGITS } from './engine-requests.ts';
 
 /** One sequence, computed from its first token on. */
 export class OneText {
@@ -15,7 +15,9 @@ export class OneText {
   constructor(model: BuiltModel, maxModelLen: number, adapter: EngineAdapter | null = null) {
     const adapters = { maxActive: 1, maxCached: 1 };
     this.#decoder = new CpuDecoder(model, { numSlots: 1, maxModelLen, adapters });
-    this.#sequence = new Sequence(engineRequest({ promptTokenIds: new Int32Array(), adapter }));
+    this.#sequence = new Sequence(
+      engineRequest({ promptTokenIds: new Int32Array(), adapter, sampling: READS_LOGITS }),
+    );
     this.#sequence.slot = 0;
   }
 

@@ -21,9 +21,9 @@ import type {
 import type { TokenOwners } from './adapter-mask.ts';
 import { type AdapterLimits, AdapterSlots } from './adapter-slots.ts';
 import { MAX_PLAIN_TOKENS, withPlainAttention } from './attention-path.ts';
-import { fillDecode, fillSegments, type WantedLogits } from './fill-run.ts';
+import { fillDecode, fillSegments, readsLogits, type WantedLogits } from './fill-run.ts';
 import { KvStorage } from './kv-storage.ts';
-import { LogitsBuffer } from './logits-buffer.ts';
+import { LogitsBuffer, NO_LOGITS } from './logits-buffer.ts';
 import { RunBinding } from './run-binding.ts';
 import { RunBindings } from './run-bindings.ts';
 import { fits, paddedWidth, type RunPadding, runPadding } from './run-padding.ts';
@@ -220,7 +220,7 @@ export class CpuDecoder implements Decoder {
     const places = wanted.length === 0 ? [0] : wanted.flatMap((segment) => segment.places);
     let row;
     try {
-      row = this.#runFor(binding, places, owners);
+      row = this.#runFor(binding, places, owners, readsLogits(wanted));
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
@@ -228,13 +228,11 @@ export class CpuDecoder implements Decoder {
     for (const { segment, places: own } of wanted) {
       const first = row;
       row += own.length;
-      const best = binding.findsBest
-        ? { best: own.map((_, index) => this.#logits.best(first + index)) }
-        : {};
+      const rows = own.map((_, index) => first + index);
       logits.push({
         segment,
-        logits: own.map((_, index) => this.#logits.row(first + index)),
-        ...best,
+        logits: rows.map((at) => (binding.hasLogits ? this.#logits.row(at) : NO_LOGITS)),
+        ...(binding.findsBest && { best: rows.map((at) => this.#logits.best(at)) }),
         hidden: this.#logits.hiddenRow(row - 1),
       });
     }
@@ -242,9 +240,9 @@ export class CpuDecoder implements Decoder {
   }
 
   /** As RunBinding.run, with a number of places that the padding asks for. */
-  #runFor(binding: RunBinding, places: readonly number[], owners: TokenOwners): number {
-    if (fits(places.length, this.#padding)) return binding.run(places, owners);
-    const first = binding.run([...places, places.at(-1) ?? 0], owners);
+  #runFor(binding: RunBinding, places: readonly number[], ...how: [TokenOwners, boolean]): number {
+    if (fits(places.length, this.#padding)) return binding.run(places, ...how);
+    const first = binding.run([...places, places.at(-1) ?? 0], ...how);
     this.#logits.giveBack(first + places.length);
     return first;
   }

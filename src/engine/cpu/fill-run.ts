@@ -1,5 +1,6 @@
 import type { DecodeSlot } from '../kv-cache/slot-table.ts';
 import { type Segment, tokenIdsOf } from '../step.ts';
+import { takesLikeliest } from '../logits-use.ts';
 import type { SlotGroup } from './slot-group.ts';
 import type { SlotRun } from './slot-layout.ts';
 import { widthOf } from './slot-layout.ts';
@@ -8,6 +9,11 @@ import { widthOf } from './slot-layout.ts';
 export interface WantedLogits {
   readonly segment: Segment;
   readonly places: readonly number[];
+}
+
+/** Whether anything is read of a run's logits but which one is the highest. */
+export function readsLogits(wanted: readonly WantedLogits[]): boolean {
+  return wanted.some(({ segment }) => !takesLikeliest(segment.sequence));
 }
 
 /** Fills in one token for each of the group's slots. */

@@ -1,6 +1,9 @@
 import { NativeMemory } from '../../ort/native-memory.ts';
 import { Tensor } from '../../ort/tensor.ts';
 
+/** Of a run that left logits out. */
+export const NO_LOGITS = new Float32Array();
+
 /**
  * Where the runs of a step write, one row after the other: logits [rows, vocab]; hidden states [rows,
  * hidden], if the graph tells them; and the likeliest tokens [rows], if the graph finds them.

@@ -1,5 +1,5 @@
 import { HIDDEN_OUTPUT } from '../../model/graph/decoder-parts.ts';
-import { BEST_OUTPUT as BEST } from '../../model/native/best.ts';
+import { BEST_OUTPUT as BEST, WANTS_LOGITS } from '../../model/native/best.ts';
 import { IoBinding } from '../../ort/io-binding.ts';
 import type { Session } from '../../ort/session.ts';
 import { Tensor } from '../../ort/tensor.ts';
@@ -22,7 +22,10 @@ export class RunBinding {
   #wanted: { index: BigInt64Array; tensor: Tensor } | undefined;
   /** Whether the graph finds the likeliest tokens itself. */
   readonly findsBest: boolean;
-  #output: { firstRow: number; numRows: number; tensors: Tensor[] } | undefined;
+  /** Set where the graph can leave logits out. */
+  readonly #wantsLogits: { value: Int32Array; tensor: Tensor } | null;
+  #hasLogits = true;
+  #output: { firstRow: number; numRows: number; numLogits: number; tensors: Tensor[] } | undefined;
 
   /**
    * @param prefilling of the mixed graph's second slot group; null for a graph with one
@@ -39,6 +42,7 @@ export class RunBinding {
     this.#logits = logits;
     this.#binding = new IoBinding(session);
     this.findsBest = session.outputs.some(({ name }) => name === BEST);
+    this.#wantsLogits = this.#bindWantsLogits();
     this.#adapters = adapters && new AdapterMask(this.#binding, adapters);
     const decoding = new SlotGroup(this.#binding, storage, '');
     this.#groups = prefilling
@@ -57,16 +61,19 @@ export class RunBinding {
    * Runs the graph over what its groups hold.
    * @param wanted at least one place among the groups' token ids, one group after the other
    * @param owners of the groups' token ids, likewise
+   * @param readsLogits of some of them; else a graph that finds the likeliest tokens may leave logits out
    * @returns the row of the logits buffer that the first one's logits went to; the others follow
    * @throws OrtError when the run fails; the cache then holds what it held, in valid positions
    */
-  run(wanted: readonly number[], owners: TokenOwners = () => []): number {
+  run(wanted: readonly number[], owners: TokenOwners = () => [], readsLogits = true): number {
     for (const group of this.#groups) group.finish();
     const numTokens = this.#groups.reduce((sum, group) => sum + group.numTokens, 0);
     this.#adapters?.fill(owners, numTokens);
     this.#bindWanted(wanted);
     const firstRow = this.#logits.reserve(wanted.length);
-    this.#bindOutput(firstRow, wanted.length);
+    this.#hasLogits = readsLogits || this.#wantsLogits === null;
+    if (this.#wantsLogits) this.#wantsLogits.value[0] = Number(this.#hasLogits);
+    this.#bindOutput(firstRow, wanted.length, this.#hasLogits ? wanted.length : 0);
     try {
       this.#session.run(this.#binding);
     } catch (error) {
@@ -88,10 +95,24 @@ export class RunBinding {
     for (const [at, place] of wanted.entries()) this.#wanted.index[at] = BigInt(place);
   }
 
-  #bindOutput(firstRow: number, numRows: number): void {
+  /** Whether the last run wrote logits. */
+  get hasLogits(): boolean {
+    return this.#hasLogits;
+  }
+
+  #bindWantsLogits(): { value: Int32Array; tensor: Tensor } | null {
+    if (!this.#session.inputs.some(({ name }) => name === WANTS_LOGITS)) return null;
+    const value = new Int32Array(1);
+    const tensor = Tensor.over('int32', [], value);
+    this.#binding.bindInput(WANTS_LOGITS, tensor);
+    return { value, tensor };
+  }
+
+  #bindOutput(firstRow: number, numRows: number, numLogits: number): void {
     const before = this.#output;
-    if (before?.firstRow === firstRow && before.numRows === numRows) return;
-    const logits = this.#logits.tensor(firstRow, numRows);
+    const isSame = before?.firstRow === firstRow && before.numRows === numRows;
+    if (isSame && before.numLogits === numLogits) return;
+    const logits = this.#logits.tensor(firstRow, numLogits);
     this.#binding.bindOutput('logits', logits);
     const tensors: Tensor[] = [logits];
     // Computed anyway: bound it is written where it is read, and not bound it would be elsewhere.
@@ -106,13 +127,14 @@ export class RunBinding {
       tensors.push(best);
     }
     for (const tensor of before?.tensors ?? []) tensor.release();
-    this.#output = { firstRow, numRows, tensors };
+    this.#output = { firstRow, numRows, numLogits, tensors };
   }
 
   release(): void {
     for (const group of this.#groups) group.release();
     this.#adapters?.release();
     this.#wanted?.tensor.release();
+    this.#wantsLogits?.tensor.release();
     for (const tensor of this.#output?.tensors ?? []) tensor.release();
   }
 }

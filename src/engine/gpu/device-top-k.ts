@@ -4,7 +4,7 @@ import { Tensor } from '../../ort/tensor.ts';
 import { coversDraw } from '../sampling/candidates.ts';
 import { type BusTraffic, DeviceRun } from './device-run.ts';
 import { isGreedy } from '../sampling/greedy.ts';
-import { logitsAreUsedWhole } from '../sampling/logit-processors.ts';
+import { logitsAreUsedWhole } from '../logits-use.ts';
 import type { Segment, SegmentLogits } from '../step.ts';
 import { bestGraph, candidatesGraph, rowsGraph } from './top-k-graphs.ts';
 

@@ -22,28 +22,6 @@ export function processLogits(
   applyPenalties(logits, sequence);
 }
 
-/**
- * Whether a sequence's next token depends on more than its likeliest tokens' logits: where its request
- * changes or reports logits, or reads or scores its prompt.
- */
-export function logitsAreUsedWhole(sequence: Sequence): boolean {
-  const { request } = sequence;
-  const { sampling } = request;
-  return (
-    request.grammar !== null ||
-    request.logprobs !== null ||
-    request.readout !== undefined ||
-    sequence.scoresPrompt ||
-    sampling.allowedTokenIds !== null ||
-    sampling.logitBias !== null ||
-    request.badWords.length > 0 ||
-    sequence.numOutputTokens < request.minTokens ||
-    sampling.repetitionPenalty !== 1 ||
-    sampling.presencePenalty !== 0 ||
-    sampling.frequencyPenalty !== 0
-  );
-}
-
 /** A plain loop: a list may be as long as the vocabulary. So below. */
 function addBiases(logits: Float32Array, { tokenIds, biases }: LogitBias): void {
   for (let index = 0; index < tokenIds.length; index++) {

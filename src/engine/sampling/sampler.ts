@@ -1,6 +1,7 @@
 import type { Candidates } from './candidates.ts';
 import { isGreedy } from './greedy.ts';
-import { logitsAreUsedWhole, processLogits } from './logit-processors.ts';
+import { logitsAreUsedWhole } from '../logits-use.ts';
+import { processLogits } from './logit-processors.ts';
 import { LogprobsTable } from './logprobs.ts';
 import type { SamplingParams } from '../request.ts';
 import { uniform } from './philox.ts';

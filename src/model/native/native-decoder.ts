@@ -24,7 +24,7 @@ import type { GroupPrefix } from '../graph/token-packing.ts';
 import { RowQuantizer } from '../quantize/row-quantizer.ts';
 import { vocabularyMatrix } from '../graph/vocabulary-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-import { emitBest } from './best.ts';
+import { declareBest, emitBest, WANTS_LOGITS } from './best.ts';
 import { type NativeAttention, nativeAttention } from './native-attention.ts';
 import { emitNativeLinear, isGate, type LinearFusion, type NormBefore } from './native-linear.ts';
 
@@ -91,7 +91,7 @@ class NativeEmitter {
     }
     this.#project(hidden);
     graph.output('logits', 'float', ['wanted', vocabSize]);
-    emitBest(graph, vocabSize);
+    declareBest(graph);
     attention.declareOutputs();
     return graph;
   }
@@ -185,15 +185,20 @@ class NativeEmitter {
   }
 
   #project(hidden: string): void {
-    const { tieWordEmbeddings, family, vocabSize, hiddenSize, logitScale } = this.#config;
+    const { tieWordEmbeddings, family, vocabSize, hiddenSize, logitScale, logitSoftcap } =
+      this.#config;
     const { embedding, lmHead, finalNorm } = family.tensors;
     const tensors = [{ name: `${tieWordEmbeddings ? embedding : lmHead}.weight`, rows: vocabSize }];
     const source = { name: 'lm_head', tensors, columns: hiddenSize };
     // The projection is linear, so the logits' scale can be the norm's.
     const { input, norm } = this.#normBefore(finalNorm, hidden, logitScale);
+    // Capped logits can be equal where the product's are not.
+    const isCapped = logitSoftcap !== null;
+    const wantsLogits = isCapped ? undefined : this.#graph.input(WANTS_LOGITS, 'int32', []);
     capLogits(this.#graph, this.#config, (logits) =>
-      emitNativeLinear(this.#graph, this.#weights, source, 8, logits, input, { norm }),
+      emitNativeLinear(this.#graph, this.#weights, source, 8, logits, input, { norm, wantsLogits }),
     );
+    if (isCapped) emitBest(this.#graph, vocabSize);
     // The product has its norm inside: what embeddings are made of takes one of its own.
     const normalized = norm
       ? emitRmsNorm(this.#graph, 'hidden/Norm', hidden, norm.weight, norm.epsilon)

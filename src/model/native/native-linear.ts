@@ -4,6 +4,7 @@ import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
 import type { Activation } from '../huggingface/config.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
+import { BEST_OUTPUT } from './best.ts';
 import { nativeFormat } from './native-format.ts';
 import { PackedLayout } from './packed-matrix.ts';
 
@@ -25,6 +26,8 @@ export interface LinearFusion {
   readonly residual?: string | undefined;
   /** Of the 8-bit integers that inputs become; each block of a row has its own if left out. */
   readonly step?: number | undefined;
+  /** Name of WANTS_LOGITS, where the product finds the likeliest tokens, too. */
+  readonly wantsLogits?: string | undefined;
 }
 
 /** As in native/kernels.h. */
@@ -48,7 +51,7 @@ export function emitNativeLinear(
   bits: 4 | 8,
   output: string,
   input: string,
-  { norm, bias, gate, residual, step }: LinearFusion = {},
+  { norm, bias, gate, residual, step, wantsLogits }: LinearFusion = {},
 ): string {
   const { name, columns } = source;
   const rows = rowsOf(source);
@@ -68,7 +71,7 @@ export function emitNativeLinear(
   const scales = floatInitializer(graph, `${name}.weight_scales`, shape, type, async () => {
     return (await made.loadLast()).scales;
   });
-  const inputs = [input, values, scales, norm?.weight ?? '', '', residual ?? ''];
+  const inputs = [input, values, scales, norm?.weight ?? '', '', residual ?? '', wantsLogits ?? ''];
   if (bias) {
     inputs[4] = floatInitializer(graph, `${name}.bias`, [numPlaces], 'float', async () =>
       layout.place(await bias()),
@@ -78,6 +81,7 @@ export function emitNativeLinear(
   const operator = bits === 4 ? 'Linear4' : blockSize === null ? 'Linear8' : 'LinearBlocks8';
   return graph.node(output, operator, inputs, {
     domain: NATIVE_DOMAIN,
+    outputs: wantsLogits === undefined ? [output] : [output, BEST_OUTPUT],
     attributes: {
       ...(blockSize !== null && { block_size: BigInt(blockSize) }),
       in_features: BigInt(columns),
@@ -85,6 +89,7 @@ export function emitNativeLinear(
       activation: gate ? ACTIVATIONS[gate] : 0n,
       epsilon: norm?.epsilon ?? 0,
       ...(step !== undefined && { step }),
+      ...(wantsLogits !== undefined && { finds_best: 1n }),
     },
   });
 }

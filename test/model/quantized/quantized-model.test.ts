@@ -15,7 +15,7 @@ import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts'
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { emptyBlocks, quantizeRows } from '../../../src/model/quantize/quantize-blocks.ts';
 import { quantizeRow } from '../../../src/model/quantize/make-rows.ts';
-import { engineRequest } from '../../support/engine-requests.ts';
+import { engineRequest, READS_LOGITS } from '../../support/engine-requests.ts';
 import { floatTensor, type RawTensor, writeSafetensors } from '../../support/safetensors-writer.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 
@@ -120,7 +120,9 @@ test.each([
         ].map(async (source) => {
           const model = await prepareModel(source, options);
           const decoder = new CpuDecoder(model, { numSlots: 1, maxModelLen: 16 });
-          const sequence = new Sequence(engineRequest({ promptTokenIds: Int32Array.from(IDS) }));
+          const sequence = new Sequence(
+            engineRequest({ promptTokenIds: Int32Array.from(IDS), sampling: READS_LOGITS }),
+          );
           sequence.slot = 0;
           const segments = [segmentOf(sequence, IDS.length)];
           const [result] = decoder.execute({ cacheOperations: [], segments }).logits;
