@@ -25,7 +25,7 @@ static inline void storeColumns(const Linear &linear, size_t row, size_t column,
   storeSome(linear.output + at, values, count);
 }
 
-static inline void finish(const Linear &linear, size_t row, size_t pair, F16 first, F16 second) {
+__attribute__((noinline)) static void finish(const Linear &linear, size_t row, size_t pair, F16 first, F16 second) {
   if (linear.bias) {
     first = add(first, load(linear.bias + pair * kPair));
     second = add(second, load(linear.bias + pair * kPair + kLanes));

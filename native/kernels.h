@@ -19,9 +19,10 @@ namespace chairlift {
 constexpr size_t kLanes = 16;
 constexpr size_t kPair = 2 * kLanes;
 // Values of a row that share a scale, in activations and in 4-bit weights; rows are padded to a multiple.
-// Weights that are stored in blocks of 32 keep these, and have activations like them.
+// Weights that are stored in smaller blocks keep these, and have activations like them.
 constexpr size_t kBlock = 64;
 constexpr size_t kSmallBlock = 32;
+constexpr size_t kSmallestBlock = 16;
 // Rows of activations that lie together.
 constexpr size_t kRowGroup = 8;
 // Longest row of a product: 255 * 127 * 65,536 is what 32 bits hold of its sum.
@@ -45,7 +46,7 @@ struct Quantized {
   float *scales;   // [groups][blocks][kRowGroup]
   int32_t *sums;   // likewise: of the values, which takes the weights' offset out of a product
   size_t padded;
-  size_t block;  // kBlock or kSmallBlock
+  size_t block;  // kBlock, kSmallBlock or kSmallestBlock
   // Of all values, where it is not 0: then there are no scales, and a row's first sum is of all its values.
   float step;
 
@@ -82,6 +83,9 @@ enum class Activation { kNone, kSilu, kGeluTanh };
 //                                           the groups 2 i low and 2 i + 1 high; scales float16
 //                                           [pairs][blocks][32]
 //
+// In blocks a weight may be value * scale + offset: float16 offsets lie like the scales. What they add is
+// the offset times the sum of the block's activations.
+//
 // Sixteen columns by four values are the 64 bytes that one instruction of AVX-512 multiplies with four
 // activations, repeated: products of bytes without a sign and bytes with one. The offset makes weights
 // the ones without, so that activations can come from memory as they are; it is taken out by starting
@@ -93,6 +97,7 @@ struct Linear {
   Quantized input;
   const uint8_t *weights;
   const void *scales;
+  const uint16_t *offsets;  // of blocks; null for none
   const float *bias;      // [pairs][32]; null for none
   const float *residual;  // [rows, columns], added last; null for none
   float *output;          // [rows, columns]
@@ -205,7 +210,7 @@ struct Kernels {
   void (*quantize)(const Quantization &, size_t firstRow, size_t endRow);
   void (*linear8)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
   void (*linear4)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
-  // With 8-bit weights in blocks of 32.
+  // With 8-bit weights in blocks of 32 or 16.
   void (*linearBlocks8)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
   // Turns queries, and appends keys and values to the cache: of some heads of the cache, and of the
   // queries that share these.

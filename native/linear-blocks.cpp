@@ -1,5 +1,5 @@
-// Products with weights that have a scale for each block of a column: 4-bit ones in blocks of 64 or 32,
-// and 8-bit ones in blocks of 32. Activations have blocks of the same size.
+// Products with weights that have a scale for each block of a column, and maybe an offset: 4-bit ones in
+// blocks of 64 or 32, and 8-bit ones in blocks of 32 or 16. Activations have blocks of the same size.
 //
 // Within a block sums are integers. They become float32 in the order of the blocks, whatever rows are
 // computed together.
@@ -48,6 +48,7 @@ static inline void tileOfBlocks(const Linear &linear, size_t row, size_t pair) {
   const size_t blocks = input.blocks(), firstScale = input.scaleOf(row);
   const uint8_t *weights = linear.weights + pair * blocks * 2 * kHalfBytes;
   const uint16_t *scales = static_cast<const uint16_t *>(linear.scales) + pair * blocks * kPair;
+  const uint16_t *offsets = linear.offsets ? linear.offsets + pair * blocks * kPair : nullptr;
   const int8_t *x = input.valuesOf(row);
   const float *ofRows = input.scales + firstScale;
   const int32_t *sumsOfRows = input.sums + firstScale;
@@ -88,6 +89,15 @@ static inline void tileOfBlocks(const Linear &linear, size_t row, size_t pair) {
         totals[r][half] = fma(toFloat(sum), scale, totals[r][half]);
       }
     }
+    if (offsets) {
+      for (size_t half = 0; half < 2; half++, offsets += kLanes) {
+        const F16 ofColumns = loadHalf(offsets);
+        for (size_t r = 0; r < R; r++) {
+          const F16 sum = splat(ofRows[r] * float(sumsOfRows[r]));
+          totals[r][half] = fma(ofColumns, sum, totals[r][half]);
+        }
+      }
+    }
     ofRows += kRowGroup;
     sumsOfRows += kRowGroup;
   }
@@ -98,7 +108,7 @@ template <size_t R, size_t Bits, size_t Block>
 static inline void tilesOfBlocks(const Linear &linear, size_t row, size_t endRow, size_t pair) {
   for (; row + R <= endRow; row += R) tileOfBlocks<R, Bits, Block>(linear, row, pair);
   // Without tiles of two rows where it has those of four, the library is smaller.
-  constexpr size_t kLess = R == 4 && Block == kSmallBlock ? 1 : R / 2;
+  constexpr size_t kLess = R == 4 && Block != kBlock ? 1 : R / 2;
   if constexpr (R > 1) tilesOfBlocks<kLess, Bits, Block>(linear, row, endRow, pair);
 }
 
@@ -113,7 +123,11 @@ static void linearOfBlocks(const Linear &linear, size_t firstRow, size_t endRow,
 }
 
 void linearBlocks8(const Linear &linear, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair) {
-  linearOfBlocks<8, kSmallBlock>(linear, firstRow, endRow, firstPair, endPair);
+  if (linear.input.block == kSmallBlock) {
+    linearOfBlocks<8, kSmallBlock>(linear, firstRow, endRow, firstPair, endPair);
+  } else {
+    linearOfBlocks<8, kSmallestBlock>(linear, firstRow, endRow, firstPair, endPair);
+  }
 }
 
 void linear4(const Linear &linear, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair) {

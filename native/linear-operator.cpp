@@ -2,9 +2,10 @@
 // kernels.h.
 //
 // Inputs: x float [..., in_features]; weights uint8, scales float (float16 in blocks), both packed;
-// optional: the norm's weights float [in_features]; bias float [pairs, 32]; residual, like the output.
-// Output: float [rows, out_features]. Linear4 has blocks of 64 or 32, as its attribute block_size says.
-// In Linear8, `step` is that of x's integers (kernels.h).
+// optional: the norm's weights float [in_features]; bias float [pairs, 32]; residual, like the output; one
+// of finds_best, see below; offsets float16 of blocks, like the scales. Output: float [rows, out_features].
+// Linear4 has blocks of 64 or 32 and LinearBlocks8 of 32 or 16, as their attribute block_size says. In
+// Linear8, `step` is that of x's integers (kernels.h).
 //
 // With the attribute finds_best: another output, int32 [rows], as of Best; and another input, int32 [],
 // that is 0 where the first output is not wanted: it then has no rows.
@@ -40,13 +41,14 @@ static Status *createLinear(const CustomOp *, const void *, const Info *info, vo
   const int64_t in = attribute(info, "in_features", int64_t(0));
   const int64_t out = attribute(info, "out_features", int64_t(0));
   const int64_t activation = attribute(info, "activation", int64_t(0));
-  const int64_t block = Kind == LinearKind::kBlocks4   ? attribute(info, "block_size", int64_t(kBlock))
-                        : Kind == LinearKind::kBlocks8 ? kSmallBlock
-                                                       : kBlock;
+  constexpr size_t kLarger = Kind == LinearKind::kBlocks8 ? kSmallBlock : kBlock;
+  const int64_t block = attribute(info, "block_size", int64_t(kLarger));
   if (in < 1 || in > int64_t(kMaxFeatures)) return failure("in_features is not from 1 to 65536");
   if (out < 1 || out > 1 << 24) return failure("out_features is not from 1 to 2^24");
   if (activation < 0 || activation > 2) return failure("activation is not from 0 to 2");
-  if (block != kBlock && block != kSmallBlock) return failure("block_size is not 32 or 64");
+  if (block != kLarger && (Kind == LinearKind::kColumns8 || block != kLarger / 2)) {
+    return failure("there are no blocks of block_size");
+  }
   const float step = attribute(info, "step", 0.0f);
   if (!(step >= 0.0f && step <= 1e30f)) return failure("step is not from 0 to 1e30");
   const bool findsBest = attribute(info, "finds_best", int64_t(0)) != 0;
@@ -71,6 +73,7 @@ static Status *computeLinear(void *of, Context *context) {
   Call call(context);
   const Input x = call.input(0), weights = call.input(1), scales = call.input(2);
   const Input norm = call.input(3), bias = call.input(4), residual = call.input(5);
+  const Input offsets = call.input(7);
 
   const size_t rows = x.bytes / sizeof(float) / kernel.inFeatures;
   Linear linear{};
@@ -85,6 +88,7 @@ static Status *computeLinear(void *of, Context *context) {
   call.check(!norm.data || norm.bytes == kernel.inFeatures * sizeof(float), "the norm is of another size");
   call.check(!bias.data || bias.bytes == pairs * kPair * sizeof(float), "the bias is of another size");
   call.check(!residual.data || residual.bytes == outputBytes, "the residual is of another size");
+  call.check(!offsets.data || (kHasBlocks && offsets.bytes == 2 * numScales), "offsets are of another size");
   bool isWanted = true;
   int32_t *best = nullptr;
   if (kernel.findsBest) {
@@ -111,6 +115,7 @@ static Status *computeLinear(void *of, Context *context) {
   quantized.sums = scratch.take<int32_t>(numBlocks);
   linear.weights = weights.as<uint8_t>();
   linear.scales = scales.data;
+  linear.offsets = offsets.as<uint16_t>();
   linear.bias = bias.as<float>();
   linear.residual = residual.as<float>();
 
@@ -153,9 +158,9 @@ static constexpr CustomOp linearOperator() {
                                           : "Linear8";
   };
   op.getProvider = [](const CustomOp *) { return "CPUExecutionProvider"; };
-  op.getInputCount = [](const CustomOp *) { return size_t(7); };
+  op.getInputCount = [](const CustomOp *) { return size_t(8); };
   op.getInputType = [](const CustomOp *, size_t i) {
-    const bool isHalf = i == 2 && Kind != LinearKind::kColumns8;
+    const bool isHalf = i == 7 || (i == 2 && Kind != LinearKind::kColumns8);
     return int(i == 1 ? kUint8 : i == 6 ? kInt32 : isHalf ? kHalf : kFloat);
   };
   op.getInputCharacteristic = [](const CustomOp *, size_t i) { return int(i < 3 ? kRequired : kOptional); };

@@ -107,7 +107,8 @@ static void quantizeRows(const Quantization &q, size_t firstRow, size_t endRow) 
 void quantize(const Quantization &q, size_t firstRow, size_t endRow) {
   if (q.output.step != 0.0f) return quantizeRows<kBlock, Scaling::kStep>(q, firstRow, endRow);
   if (q.output.block == kBlock) return quantizeRows<kBlock, Scaling::kBlock>(q, firstRow, endRow);
-  quantizeRows<kSmallBlock, Scaling::kBlock>(q, firstRow, endRow);
+  if (q.output.block == kSmallBlock) return quantizeRows<kSmallBlock, Scaling::kBlock>(q, firstRow, endRow);
+  quantizeRows<kSmallestBlock, Scaling::kBlock>(q, firstRow, endRow);
 }
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS

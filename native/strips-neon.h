@@ -137,6 +137,10 @@ static inline float32x4_t rowOf(const float32x4_t (*strip)[kSumsOfRows], size_t 
 
 #endif
 
+static inline float32x4_t fourHalves(const uint16_t *p) {
+  return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+}
+
 // Rows from `row` on, of which those before `endRow` are written: the others' places are there.
 template <size_t R, size_t Bits, size_t Block, Scales S>
 static void multiplyRows(const Linear &linear, size_t row, size_t endRow, size_t pair) {
@@ -149,6 +153,7 @@ static void multiplyRows(const Linear &linear, size_t row, size_t endRow, size_t
   const uint8_t *weights = linear.weights + pair * pairBytes;
   const uint8_t *ahead = weights + pairBytes;
   const uint16_t *scales = static_cast<const uint16_t *>(linear.scales) + pair * blocks * kPair;
+  const uint16_t *offsets = linear.offsets ? linear.offsets + pair * blocks * kPair : nullptr;
   const int8_t *x = input.valuesOf(row);
   const size_t firstScale = input.scaleOf(row);
   const float *scalesOfRows = input.scales + firstScale;
@@ -186,9 +191,14 @@ static void multiplyRows(const Linear &linear, size_t row, size_t endRow, size_t
           float32x4_t scale = ofRow;
           if constexpr (S == Scales::kBlocks) {
             const uint16_t *four = scales + strip * kStrip + i / kRowsOfSums * 4;
-            scale = vmulq_f32(ofColumns(vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(four))), i), ofRow);
+            scale = vmulq_f32(ofColumns(fourHalves(four), i), ofRow);
           }
           totals[strip][p][i] = vfmaq_f32(totals[strip][p][i], vcvtq_f32_s32(sums[p][i]), scale);
+          if (S == Scales::kBlocks && offsets) {
+            const float32x4_t offset = ofColumns(fourHalves(offsets + strip * kStrip + i / kRowsOfSums * 4), i);
+            const float32x4_t sum = vmulq_f32(ofRow, vcvtq_f32_s32(ofRows(sumsOfRows + p * kRowsOfSums)));
+            totals[strip][p][i] = vfmaq_f32(totals[strip][p][i], offset, sum);
+          }
         }
       }
     }
@@ -197,6 +207,7 @@ static void multiplyRows(const Linear &linear, size_t row, size_t endRow, size_t
     scalesOfRows += kRowGroup;
     sumsOfRows += kRowGroup;
     scales += kPair;
+    if (offsets) offsets += kPair;
   }
   for (size_t r = 0; r < R && row + r < endRow; r++) {
     F16 halves[2];

@@ -167,8 +167,8 @@ static void addFloats(FakeContext &context, size_t count, float scale, bool isTh
   }
 }
 
-static void addHalves(FakeContext &context, size_t count) {
-  addInput(context, count * 2);
+static void addHalves(FakeContext &context, size_t count, bool isThere = true) {
+  addInput(context, count * 2, isThere);
   Buffer &buffer = context.inputs[context.numInputs - 1];
   for (size_t i = 0; i + 2 <= buffer.bytes; i += 2) {
     // From 2^-9 to about 4, of either sign.
@@ -195,8 +195,8 @@ static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit, bool h
   addAttribute(info, "epsilon", 0, 1e-5f);
   addAttribute(info, "step", 0, maybe(3) ? 0.02f : 0.0f);
   addAttribute(info, "finds_best", findsBest);
-  const size_t block = is4Bit && maybe(2) ? kBlock : kSmallBlock;
-  if (is4Bit) addAttribute(info, "block_size", int64_t(block));
+  const size_t block = (is4Bit ? kBlock : kSmallBlock) / (1 + below(2));
+  if (hasBlocks) addAttribute(info, "block_size", int64_t(block));
   addFloats(context, rows * in, maybe(10) ? 1e-20f : 3.0f);
   addInput(context, pairs * kPair * padded / (is4Bit ? 2 : 1));
   if (hasBlocks) addHalves(context, pairs * kPair * padded / block);
@@ -207,6 +207,7 @@ static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit, bool h
   addInput(context, sizeof(int32_t), findsBest);
   Buffer &isWanted = context.inputs[context.numInputs - 1];
   if (findsBest && isWanted.bytes > 0) memset(isWanted.data, int(below(2)), isWanted.bytes);
+  addHalves(context, pairs * kPair * padded / block, hasBlocks && maybe(2));
   cacheElement = 4;
   for (int &bound : context.bound) bound = -1;
 }

@@ -2,12 +2,9 @@ import koffi from 'koffi';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { ort, type Pointer } from './api.ts';
 import { OrtError } from './error.ts';
-
-/** What the package brings: libraries by platform, and what they and their sources hash to. */
-export const PREBUILT = fileURLToPath(new URL('../../native/prebuilt', import.meta.url));
+import { libraryPath, PLATFORM, PREBUILT } from './native-library.ts';
 
 /** Instruction sets whose kernels are faster than ONNX Runtime's. */
 const FAST: ReadonlySet<string> = new Set(['avx512', 'avxvnni', 'avx2', 'i8mm', 'neon']);
@@ -44,11 +41,10 @@ export function nativeKernels(): FoundKernels {
  * list says: a damaged one could take the process down.
  */
 export function loadNativeKernels(folder: string): FoundKernels {
-  const platform = `${process.platform}-${process.arch}`;
-  const path = join(folder, platform, 'libchairlift.so');
+  const path = libraryPath(folder);
   try {
-    if (!existsSync(path)) return { missing: `there are none for ${platform}` };
-    const expected = expectedHashes(folder, platform);
+    if (!existsSync(path)) return { missing: `there are none for ${PLATFORM}` };
+    const expected = expectedHashes(folder);
     const sha256 = createHash('sha256').update(readFileSync(path)).digest('hex');
     if (sha256 !== expected.sha256) return { missing: `${path} is damaged` };
     return bind(path, expected.sources);
@@ -57,9 +53,9 @@ export function loadNativeKernels(folder: string): FoundKernels {
   }
 }
 
-function expectedHashes(folder: string, platform: string): { sha256: string; sources: string } {
+function expectedHashes(folder: string): { sha256: string; sources: string } {
   const list: unknown = JSON.parse(readFileSync(join(folder, 'libraries.json'), 'utf8'));
-  const entry = (list as Record<string, Record<string, unknown>>)[platform] ?? {};
+  const entry = (list as Record<string, Record<string, unknown>>)[PLATFORM] ?? {};
   return { sha256: String(entry['sha256']), sources: String(entry['sources']) };
 }
 

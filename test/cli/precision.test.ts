@@ -19,9 +19,13 @@ const shape = (preset: keyof typeof PRESETS) =>
 const large = shape('smollm2-135m');
 const small = shape('tiny');
 
+const SLOW = { fastInt8: false, ownKernels: false };
+const WITHOUT_OURS = { fastInt8: true, ownKernels: false };
+const FAST = { fastInt8: true, ownKernels: true };
+
 test.each(PRECISIONS)('%s is what it says on a CPU', (precision) => {
   for (const config of [small, large]) {
-    const choice = resolvePrecision(precision, null, config, false);
+    const choice = resolvePrecision(precision, null, config, SLOW);
     expect(choice).toEqual({ precision, activationDtype: 'float32', reason: null });
   }
 });
@@ -40,7 +44,7 @@ describe('the precision picked', () => {
     ['a device that computes in float16', withHalf, small, true, 'fp16'],
     ['a device that does not', withoutHalf, large, true, 'fp32'],
   ] as const)('suits %s', (_, device, config, fastInt8, precision) => {
-    const choice = resolvePrecision('auto', device, config, fastInt8);
+    const choice = resolvePrecision('auto', device, config, { ...SLOW, fastInt8 });
     expect(choice.precision).toBe(precision);
     expect(choice.reason).toEqual(expect.any(String));
   });
@@ -89,8 +93,8 @@ describe('a checkpoint of integers', () => {
   } as const;
 
   test('is kept where nothing else is asked for, whatever the CPU', () => {
-    for (const fastInt8 of [true, false]) {
-      const choice = resolvePrecision('auto', null, { ...large, stored }, fastInt8);
+    for (const cpu of [SLOW, WITHOUT_OURS, FAST]) {
+      const choice = resolvePrecision('auto', null, { ...large, stored }, cpu);
       expect(choice).toMatchObject({ precision: 'int4', stored });
       expect(choice.reason).toContain('4 bits in blocks of 32');
     }
@@ -98,11 +102,17 @@ describe('a checkpoint of integers', () => {
 
   test('is kept in its own precision, and in no other', () => {
     expect(resolvePrecision('int4', null, { ...large, stored }).stored).toBe(stored);
-    // With offsets ours in 8 bits are faster, where there are any.
-    const slow = { ...large, stored: { ...stored, hasOffsets: true } };
-    expect(resolvePrecision('auto', null, slow, true).precision).toBe('int8');
-    expect(resolvePrecision('auto', null, slow, false).precision).toBe('int4');
     expect(resolvePrecision('int8', null, { ...large, stored }).stored).toBeUndefined();
     expect(resolvePrecision('auto', null, { ...small, stored }).precision).toBe('fp32');
+  });
+
+  test.each([
+    ['kernels of ours that have them', true, FAST, 'int4'],
+    ['kernels of ours that do not', false, FAST, 'int8'],
+    ['no kernels of ours', true, WITHOUT_OURS, 'int8'],
+    ['no fast int8', true, SLOW, 'int4'],
+  ] as const)('with offsets, with %s', (_, isNative, cpu, precision) => {
+    const withOffsets = { ...large, stored: { ...stored, isNative, hasOffsets: true } };
+    expect(resolvePrecision('auto', null, withOffsets, cpu).precision).toBe(precision);
   });
 });

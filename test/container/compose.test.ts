@@ -48,11 +48,9 @@ describe.skipIf(reason !== null)('compose.yaml', () => {
   beforeAll(async () => {
     await compose.remove();
     await compose.up();
-    await until(async () => (await up()).length === 3, 60_000, 'three replicas').catch(
-      (error: unknown) => {
-        throw new Error(`${String(error)}\n${compose.logs(['haproxy', ...REPLICAS])}`);
-      },
-    );
+    await until(async () => (await up()).length === 3, 'three replicas').catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${compose.logs(['haproxy', ...REPLICAS])}`);
+    });
   });
   afterAll(() => compose.remove());
 
@@ -85,9 +83,9 @@ describe.skipIf(reason !== null)('compose.yaml', () => {
     let isUnderWay = false;
     const long = { ...story, max_tokens: 1500, ignore_eos: true };
     const running = stream(CHAT, long, () => (isUnderWay = true));
-    await until(() => isUnderWay, 20_000, 'the first piece');
+    await until(() => isUnderWay, 'the first piece');
     const stopped = compose.stop(server);
-    await until(async () => !(await up()).includes(server), 20_000, 'the drain');
+    await until(async () => !(await up()).includes(server), 'the drain');
     for (let index = 0; index < 8; index++) {
       expect((await post(CHAT, { ...story, max_tokens: 1 })).status).toBe(200);
     }
@@ -95,10 +93,9 @@ describe.skipIf(reason !== null)('compose.yaml', () => {
     await stopped;
     await compose.start(server);
     expect(await compose.addressOf(server)).not.toBe(address);
-    await until(async () => (await up()).includes(server), 30_000, 'its return');
+    await until(async () => (await up()).includes(server), 'its return');
     await until(
       async () => (await post(CHAT, story)).headers.get('x-served-by') === server,
-      20_000,
       'what begins alike',
     );
   });

@@ -2,7 +2,8 @@ import { cp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sourcesHash } from '../../scripts/native/compile.ts';
-import { loadNativeKernels, PREBUILT } from '../../src/ort/native-kernels.ts';
+import { loadNativeKernels } from '../../src/ort/native-kernels.ts';
+import { PREBUILT } from '../../src/ort/native-library.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const LIBRARY = `${process.platform}-${process.arch}/libchairlift.so`;

@@ -35,6 +35,8 @@ interface Case {
   readonly bits: 4 | 8;
   /** Weights that share a scale in the checkpoint, which the product keeps; else they are floats there. */
   readonly storedBlock?: number;
+  /** Beside the scales; the zero points or the offsets of the checkpoint. */
+  readonly stores?: 'zero points' | 'offsets';
   readonly norm?: boolean;
   readonly bias?: boolean;
   readonly activation?: 0 | 1 | 2;
@@ -57,15 +59,30 @@ function weightSource({ values, stored }: Matrix): WeightSource {
   return { ...source, layout: () => stored.layout, integers: async () => stored.integers };
 }
 
-/** Integers of the whole range, and scales that float16 has. */
-function storedMatrix(rows: number, columns: number, bits: 4 | 8, blockSize: number): Matrix {
-  const layout = { bits, blockSize, hasZeroPoints: false, order: null };
+/** Integers of the whole range, and scales and offsets that float16 has. */
+function storedMatrix(
+  rows: number,
+  columns: number,
+  { bits, blockSize, stores }: Pick<Case, 'bits' | 'stores'> & { readonly blockSize: number },
+): Matrix {
+  const layout = {
+    bits,
+    blockSize,
+    hasZeroPoints: stores === 'zero points',
+    hasOffsets: stores === 'offsets',
+    order: null,
+  };
   const blocks = rows * Math.ceil(columns / blockSize);
   const random = randomNumbers(2, rows * columns, 2 ** (bits - 1));
   const integers = {
     values: Uint8Array.from(random, (x) => Math.floor(x) & (2 ** bits - 1)),
     scales: Float32Array.from(randomNumbers(6, blocks), (x) => Math.round(x * 64) / 1024),
-    zeroPoints: null,
+    zeroPoints: layout.hasZeroPoints
+      ? Uint8Array.from(randomNumbers(7, blocks), (x) => 2 ** (bits - 1) + Math.round(3 * x))
+      : null,
+    ...(layout.hasOffsets && {
+      offsets: Float32Array.from(randomNumbers(8, blocks), (x) => Math.round(x * 64) / 128),
+    }),
   };
   return { values: dequantize(integers, layout, columns), stored: { layout, integers } };
 }
@@ -80,7 +97,7 @@ async function prepare(c: Case, x: Float32Array, matrix: Matrix) {
   const source = { name: 'm', tensors: [{ name: 'm', rows: matrixRows }], columns: inFeatures };
   const weights = weightSource(matrix);
   const format = nativeFormat(weights, source, bits);
-  const { blockSize } = format;
+  const { blockSize, bits: packedBits } = format;
   const isGated = activation !== 0;
   const packed = await makePacked(weights, { kind: 'native', source, ...format, isGated });
   const norm = c.norm ? randomNumbers(3, inFeatures) : null;
@@ -100,7 +117,7 @@ async function prepare(c: Case, x: Float32Array, matrix: Matrix) {
     bias,
     residual,
     call: (output: Float32Array, input = x, rows = c.rows): NodeCall => ({
-      opType: bits === 4 ? 'Linear4' : blockSize === null ? 'Linear8' : 'LinearBlocks8',
+      opType: packedBits === 4 ? 'Linear4' : blockSize === null ? 'Linear8' : 'LinearBlocks8',
       attributes: {
         ...(blockSize !== null && { block_size: BigInt(blockSize) }),
         in_features: BigInt(inFeatures),
@@ -113,13 +130,15 @@ async function prepare(c: Case, x: Float32Array, matrix: Matrix) {
         floats([rows, inFeatures], input),
         {
           type: 'uint8',
-          shape: [numPlaces, (padded * bits) / 8],
+          shape: [numPlaces, (padded * packedBits) / 8],
           data: packed.values as Uint8Array,
         },
         scales,
         norm ? floats([inFeatures], norm) : undefined,
         bias ? floats([numPlaces], layout.place(bias)) : undefined,
         residual ? floats([rows, outFeatures], residual) : undefined,
+        undefined,
+        packed.offsets && { ...scales, data: float32ToFloat16(packed.offsets) },
       ],
       outputs: [floats([rows, outFeatures], output)],
     }),
@@ -134,14 +153,22 @@ function referenceWeights(
   const rows = matrix.length / columns;
   const indexes = Array.from({ length: rows }, (_, row) => row);
   if (stored !== null) {
-    const { values, scales } = stored.integers;
+    const { values, scales, zeroPoints, offsets } = stored.integers;
     const block = stored.layout.blockSize;
     const blocks = Math.ceil(columns / block);
-    const zero = 2 ** (bits - 1);
+    const zeroOf = (at: number) => zeroPoints?.[at] ?? 2 ** (bits - 1);
     return {
       integers: indexes.map((row) =>
-        Int32Array.from(values.subarray(row * columns, (row + 1) * columns), (x) => x - zero),
+        Int32Array.from(
+          values.subarray(row * columns, (row + 1) * columns),
+          (x, column) => x - zeroOf(row * blocks + Math.floor(column / block)),
+        ),
       ),
+      offsets: offsets
+        ? indexes.map((row) =>
+            Float64Array.from(offsets.subarray(row * blocks, (row + 1) * blocks)),
+          )
+        : undefined,
       scales: indexes.map((row) =>
         Float64Array.from(scales.subarray(row * blocks, (row + 1) * blocks)),
       ),
@@ -186,9 +213,7 @@ function expected(
   const activate = c.activation === 1 ? silu : geluTanh;
   return Array.from({ length: c.rows }, (_, row) => {
     const of = x.subarray(row * c.inFeatures, (row + 1) * c.inFeatures);
-    // Activations have the blocks that weights have in the product.
-    const block =
-      c.storedBlock !== undefined && (c.bits === 8 || c.storedBlock % 64 !== 0) ? 32 : 64;
+    const block = blockOfActivations(c);
     const y = product(quantizeActivations(of, norm, EPSILON, block, c.step), weights);
     const sum = Array.from(y, (value, i) => value + (bias?.[i] ?? 0));
     const columns = c.activation
@@ -196,6 +221,12 @@ function expected(
       : sum;
     return columns.map((value, i) => value + (residual?.[row * c.outFeatures + i] ?? 0));
   }).flat();
+}
+
+/** Activations have the blocks that weights have in the product. */
+function blockOfActivations({ bits, storedBlock }: Case): number {
+  if (storedBlock === undefined || (bits === 4 && storedBlock % 64 === 0)) return 64;
+  return storedBlock % 32 === 0 ? 32 : 16;
 }
 
 const FUSIONS: readonly Partial<Case>[] = [
@@ -231,7 +262,7 @@ const CASES: Case[] = SHAPES.flatMap(([rows, inFeatures, outFeatures], at) =>
   ]),
 );
 
-/** Blocks that are kept; of 8 bits several of 32 have the scale of a larger one. */
+/** Blocks that are kept; several of 32 or 16 have the scale of a larger one. */
 const STORED: Case[] = SHAPES.flatMap(([rows, inFeatures, outFeatures], at) =>
   (
     [
@@ -239,10 +270,17 @@ const STORED: Case[] = SHAPES.flatMap(([rows, inFeatures, outFeatures], at) =>
       [4, 96],
       [8, 32],
       [8, 128],
+      [4, 32, 'offsets'],
+      [4, 64, 'zero points'],
+      [4, 16, 'offsets'],
+      [8, 16],
+      [8, 32, 'offsets'],
+      [8, 128, 'zero points'],
     ] as const
-  ).map(([bits, storedBlock], which) => {
+  ).map(([bits, storedBlock, stores], which) => {
     const fusion = FUSIONS[(at + which) % FUSIONS.length];
-    return { rows, inFeatures: inFeatures + 128, outFeatures, bits, storedBlock, ...fusion };
+    const shape = { rows, inFeatures: inFeatures + 128, outFeatures };
+    return { ...shape, bits, storedBlock, ...(stores && { stores }), ...fusion };
   }),
 );
 
@@ -263,7 +301,7 @@ async function findBest(
   const node: NodeCall = {
     ...call,
     attributes: { ...attributes, finds_best: 1n },
-    inputs: [...inputs, wanted],
+    inputs: inputs.toSpliced(6, 1, wanted),
     outputs: [
       floats([numLogits, c.outFeatures], logits),
       { type: 'int32', shape: [c.rows], data: best },
@@ -281,14 +319,15 @@ describe.each([...CASES, ...STORED])('%j', (c) => {
   const matrix =
     c.storedBlock === undefined
       ? floatMatrix(randomNumbers(2, matrixRows * c.inFeatures, 0.3))
-      : storedMatrix(matrixRows, c.inFeatures, c.bits, c.storedBlock);
+      : storedMatrix(matrixRows, c.inFeatures, { ...c, blockSize: c.storedBlock });
 
   test('is what plain loops compute, the same bits on every instruction set', async () => {
     const node = await prepare(c, x, matrix);
     const wanted = expected(c, x, matrix, node);
     const largest = wanted.reduce((max, value) => Math.max(max, Math.abs(value)), 1e-6);
-    // Scales of 4-bit weights are float16 in the operator.
-    const tolerance = (c.bits === 4 ? 1e-3 : 1e-5) * largest;
+    // Scales of 4-bit weights are float16 in the operator, as are zero points times scales.
+    const isHalf = c.bits === 4 || c.stores === 'zero points';
+    const tolerance = (isHalf ? 1e-3 : 1e-5) * largest;
     const results = presentInstructions().map((instructions) => {
       const y = new Float32Array(wanted.length).fill(NaN);
       runNode(node.call(y), instructions);
@@ -341,7 +380,7 @@ describe.each([
             Float32Array.from({ length: size }, (_, i) => equals[i % equals.length] ?? 0),
           ),
         ]
-      : [storedMatrix(c.outFeatures, c.inFeatures, c.bits, c.storedBlock)];
+      : [storedMatrix(c.outFeatures, c.inFeatures, { ...c, blockSize: c.storedBlock })];
 
   test('is that of its results, whether these are wanted or not', async () => {
     for (const matrix of matrices) {
@@ -437,30 +476,95 @@ test('inputs that do not fit are refused', async () => {
   }
 });
 
+const kept = (bits: 4 | 8, blockSize: 16 | 32 | 64, hasOffsets = false) => ({
+  bits,
+  blockSize,
+  hasOffsets,
+  isStored: true,
+});
+
 test.each([
-  [
-    { bits: 4, blockSize: 32 },
-    { bits: 4, blockSize: 32 },
-  ],
-  [
-    { bits: 4, blockSize: 128 },
-    { bits: 4, blockSize: 64 },
-  ],
-  [
-    { bits: 8, blockSize: 32 },
-    { bits: 8, blockSize: 32 },
-  ],
-  [
-    { bits: 8, blockSize: 128 },
-    { bits: 8, blockSize: 32 },
-  ],
+  [{ bits: 4, blockSize: 32 }, kept(4, 32)],
+  [{ bits: 4, blockSize: 128 }, kept(4, 64)],
+  [{ bits: 4, blockSize: 16 }, kept(8, 16)],
+  [{ bits: 8, blockSize: 32 }, kept(8, 32)],
+  [{ bits: 8, blockSize: 128 }, kept(8, 32)],
+  [{ bits: 8, blockSize: 48 }, kept(8, 16)],
+  [{ bits: 4, blockSize: 32, hasZeroPoints: true }, kept(4, 32, true)],
+  [{ bits: 8, blockSize: 16, hasOffsets: true }, kept(8, 16, true)],
   [
     { bits: 8, blockSize: 512 },
-    { bits: 8, blockSize: null },
+    { bits: 8, blockSize: null, hasOffsets: false, isStored: false },
   ],
-  [{ bits: 4, blockSize: 16 }, null],
-  [{ bits: 4, blockSize: 32, hasZeroPoints: true }, null],
+  [{ bits: 4, blockSize: 8 }, null],
   [{ bits: 8, blockSize: 32, order: new Int32Array(512) }, null],
 ] as const)('%j of 512 columns is kept as %j', (layout, format) => {
   expect(keptIn({ hasZeroPoints: false, order: null, ...layout }, 512)).toEqual(format);
+});
+
+describe('a matrix of two tensors', () => {
+  const columns = 160;
+  const tensors = [
+    { name: 'four', rows: 24 },
+    { name: 'eight', rows: 16 },
+  ];
+  const source = { name: 'both', tensors, columns };
+  const four = storedMatrix(24, columns, { bits: 4, blockSize: 32, stores: 'offsets' });
+  const eight = storedMatrix(16, columns, { bits: 8, blockSize: 16 });
+  const matrixOf = (name: string) => (name === 'four' ? four : eight);
+  const weights = (keptAs: 4 | 8): WeightSource => ({
+    get: async (name) => matrixOf(name).values,
+    layout: (name) => {
+      const layout = matrixOf(name).stored?.layout;
+      return layout ? { ...layout, keptIn: keptAs } : null;
+    },
+    integers: async (name) => {
+      const { stored } = matrixOf(name);
+      if (stored === null) throw new Error(name);
+      return stored.integers;
+    },
+    close: async () => {},
+  });
+
+  test('has the smallest blocks and the most bits of both, and weighs what they do', async () => {
+    const format = nativeFormat(weights(4), source, 4);
+    expect(format).toEqual(kept(8, 16, true));
+    const task = { kind: 'native', source, ...format, isGated: false } as const;
+    const packed = await makePacked(weights(4), task);
+    const { numPlaces, padded } = new PackedLayout(40, columns, false);
+    const x = randomNumbers(1, columns);
+    const y = new Float32Array(40);
+    const half = (data: Float32Array): NodeValue => ({
+      type: 'float16',
+      shape: [numPlaces, padded / 16],
+      data: float32ToFloat16(data),
+    });
+    const values = packed.values as Uint8Array;
+    runNode({
+      opType: 'LinearBlocks8',
+      attributes: { block_size: 16n, in_features: BigInt(columns), out_features: 40n },
+      inputs: [
+        floats([1, columns], x),
+        { type: 'uint8', shape: [numPlaces, padded], data: values },
+        half(packed.scales),
+        undefined,
+        undefined,
+        undefined,
+        undefined,
+        half(packed.offsets ?? new Float32Array()),
+      ],
+      outputs: [floats([1, 40], y)],
+    });
+    const { values: integers, scales } = quantizeActivations(x, null, EPSILON, 16);
+    const rounded = Array.from(integers, (value, k) => value * (scales[k >> 4] ?? 0));
+    const all = [...four.values, ...eight.values];
+    for (const [row, value] of y.entries()) {
+      const wanted = rounded.reduce((sum, a, k) => sum + a * (all[row * columns + k] ?? 0), 0);
+      expect(value).toBeCloseTo(wanted, 3);
+    }
+  });
+
+  test('is rounded anew by a build that keeps only one of them', () => {
+    expect(nativeFormat(weights(8), source, 4)).toMatchObject({ bits: 4, isStored: false });
+  });
 });

@@ -2,7 +2,8 @@ import { elementTypeValue } from '../../src/ort/element-type.ts';
 import type { AttributeValue } from '../../src/onnx/attributes.ts';
 import { GraphBuilder, NATIVE_DOMAIN } from '../../src/onnx/graph-builder.ts';
 import { IoBinding } from '../../src/ort/io-binding.ts';
-import { loadNativeKernels, PREBUILT } from '../../src/ort/native-kernels.ts';
+import { loadNativeKernels } from '../../src/ort/native-kernels.ts';
+import { PREBUILT } from '../../src/ort/native-library.ts';
 import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
 

@@ -55,6 +55,8 @@ function roundHalfEven(x: number): number {
 export interface ReferenceWeights {
   readonly integers: readonly Int32Array[];
   readonly scales: readonly Float64Array[];
+  /** What is added to weights, by row and block. */
+  readonly offsets?: readonly Float64Array[] | undefined;
   /** Values of a row that share a scale: as many as of activations, or more. */
   readonly block: number;
 }
@@ -62,18 +64,18 @@ export interface ReferenceWeights {
 /** A row of activations times all rows of the weights. */
 export function product(
   x: QuantizedRow,
-  { integers, scales, block: ofWeights }: ReferenceWeights,
+  { integers, scales, offsets, block: ofWeights }: ReferenceWeights,
 ): Float64Array {
   const { block } = x;
   return Float64Array.from(integers, (row, n) => {
     let total = 0;
     for (let first = 0; first < row.length; first += block) {
-      let sum = 0;
+      const at = Math.floor(first / ofWeights);
+      const [scale, offset] = [scales[n]?.[at] ?? 0, offsets?.[n]?.[at] ?? 0];
       for (let k = first; k < Math.min(first + block, row.length); k++) {
-        sum += (row[k] ?? 0) * (x.values[k] ?? 0);
+        const weight = scale * (row[k] ?? 0) + offset;
+        total += weight * (x.values[k] ?? 0) * (x.scales[first / block] ?? 0);
       }
-      const scale = scales[n]?.[Math.floor(first / ofWeights)] ?? 0;
-      total += sum * scale * (x.scales[first / block] ?? 0);
     }
     return total;
   });

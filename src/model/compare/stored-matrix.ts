@@ -134,24 +134,28 @@ async function nativeMatrix(
   const blocks = scales.length / layout.numPlaces;
   const size = layout.padded / blocks;
   const isInRows = tensors.isOf(`${name}.weight_scales`, 'float');
+  const hasOffsets = tensors.shape(`${name}.weight_offsets`) !== null;
+  const offsets = hasOffsets ? await readFloats(tensors, `${name}.weight_offsets`) : null;
+  const inBlocks = `${bits} bits in blocks of ${size}${hasOffsets ? ' with offsets' : ''}`;
   return {
-    form: isInRows ? ROWS : `${bits} bits in blocks of ${size}`,
+    form: isInRows ? ROWS : inBlocks,
     readRow(row, target) {
       const place = layout.placeOf(row);
       const pair = Math.floor(place / 32);
       for (let i = 0; i < columns; i++) {
         const block = pair * blocks + Math.floor(i / size);
         const scale = scales[block * 32 + (place % 32)] ?? NaN;
+        const offset = offsets?.[block * 32 + (place % 32)] ?? 0;
         if (bits === 8) {
           const at = pair * 32 * layout.padded + (i >> 2) * 128 + (place % 32) * 4 + (i & 3);
-          target[i] = scale * ((packed[at] ?? NaN) - 128);
+          target[i] = scale * ((packed[at] ?? NaN) - 128) + offset;
           continue;
         }
         const half = Math.floor((place % 32) / 16) * 8 * size + (place % 16) * 4;
         // Of eight neighbours, the first four are in the low halves.
         const within = i % size;
         const byte = packed[block * 16 * size + half + (within >> 3) * 64 + (within & 3)] ?? NaN;
-        target[i] = scale * ((within & 4 ? byte >> 4 : byte & 15) - 8);
+        target[i] = scale * ((within & 4 ? byte >> 4 : byte & 15) - 8) + offset;
       }
     },
   };

@@ -1,7 +1,7 @@
 import type { Precision } from '../build/manifest.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { StoredLayout, WeightSource } from '../huggingface/weights.ts';
-import { keptIn } from '../native/native-format.ts';
+import { storedFormat } from '../native/native-format.ts';
 import { partsOf } from '../quantize/matrix-source.ts';
 import { sharedLayout } from '../quantize/stored-blocks.ts';
 import { layerMatrices } from './layer-matrices.ts';
@@ -28,8 +28,6 @@ export function storedPrecision(
   for (let layer = 0; layer < config.numLayers; layer++) {
     for (const whole of layerMatrices(config, layer)) {
       const isWhole = sharedLayout(weights, whole) !== null;
-      // Ours take a matrix as a whole, and all of as many bits.
-      isNative &&= isWhole;
       for (const source of isWhole ? [whole] : partsOf(whole)) {
         const layout = sharedLayout(weights, source);
         if (layout === null) return null;
@@ -37,7 +35,7 @@ export function storedPrecision(
         precisions.add(bits);
         hasOffsets ||= layout.hasOffsets === true;
         descriptions.add(describe(layout, config.hiddenSize));
-        isNative &&= layout.bits === bits && keptIn(layout, source.columns) !== null;
+        isNative &&= storedFormat(weights, whole, bits) !== null;
       }
     }
   }

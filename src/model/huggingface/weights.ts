@@ -34,7 +34,11 @@ export interface StoredIntegers {
 export interface NativeFormat {
   readonly bits: 4 | 8;
   /** Weights of a row that share a scale; null for all of them. */
-  readonly blockSize: 32 | 64 | null;
+  readonly blockSize: 16 | 32 | 64 | null;
+  /** Weights of a block also share what is added to them. */
+  readonly hasOffsets: boolean;
+  /** The integers are the checkpoint's; else they are made of its weights. */
+  readonly isStored: boolean;
 }
 
 /** What is to be made of a matrix for a graph: plain values, which can go to another thread. */

@@ -26,6 +26,7 @@ import { vocabularyMatrix } from '../graph/vocabulary-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { declareBest, emitBest, WANTS_LOGITS } from './best.ts';
 import { type NativeAttention, nativeAttention } from './native-attention.ts';
+import { headFormat, nativeFormat } from './native-format.ts';
 import { emitNativeLinear, isGate, type LinearFusion, type NormBefore } from './native-linear.ts';
 
 export interface NativeFormats {
@@ -190,13 +191,17 @@ class NativeEmitter {
     const { embedding, lmHead, finalNorm } = family.tensors;
     const tensors = [{ name: `${tieWordEmbeddings ? embedding : lmHead}.weight`, rows: vocabSize }];
     const source = { name: 'lm_head', tensors, columns: hiddenSize };
+    const format = headFormat(this.#weights, source);
     // The projection is linear, so the logits' scale can be the norm's.
     const { input, norm } = this.#normBefore(finalNorm, hidden, logitScale);
     // Capped logits can be equal where the product's are not.
     const isCapped = logitSoftcap !== null;
     const wantsLogits = isCapped ? undefined : this.#graph.input(WANTS_LOGITS, 'int32', []);
     capLogits(this.#graph, this.#config, (logits) =>
-      emitNativeLinear(this.#graph, this.#weights, source, 8, logits, input, { norm, wantsLogits }),
+      emitNativeLinear(this.#graph, this.#weights, source, format, logits, input, {
+        norm,
+        wantsLogits,
+      }),
     );
     if (isCapped) emitBest(this.#graph, vocabSize);
     // The product has its norm inside: what embeddings are made of takes one of its own.
@@ -216,11 +221,12 @@ class NativeEmitter {
   #linear(layer: LinearLayer, input: string, fusion: LinearFusion): string {
     const bits = this.#formats.precision === 'int4' ? 4 : 8;
     const bias = layer.bias ? () => loadBias(this.#weights, layer) : undefined;
+    const source = matrixOf(layer);
     return emitNativeLinear(
       this.#graph,
       this.#weights,
-      matrixOf(layer),
-      bits,
+      source,
+      nativeFormat(this.#weights, source, bits),
       `${layer.name}/Linear`,
       input,
       { ...fusion, bias, step: this.#formats.steps?.get(layer.name) },

@@ -3,9 +3,8 @@ import { MadeOnce } from '../quantize/make-matrix.ts';
 import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
 import type { Activation } from '../huggingface/config.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
-import type { WeightSource } from '../huggingface/weights.ts';
+import type { NativeFormat, WeightSource } from '../huggingface/weights.ts';
 import { BEST_OUTPUT } from './best.ts';
-import { nativeFormat } from './native-format.ts';
 import { PackedLayout } from './packed-matrix.ts';
 
 /** An RMS normalization before a product. */
@@ -42,13 +41,13 @@ export function isGate(activation: Activation): activation is Gate {
 
 /**
  * Adds a linear layer of native/: weights of 8 bits by a scale per row or of 4 bits by a scale per block,
- * and activations that are quantized to 8 bits on the way. Blocks of a checkpoint are kept.
+ * and activations that are quantized to 8 bits on the way.
  */
 export function emitNativeLinear(
   graph: GraphBuilder,
   weights: WeightSource,
   source: MatrixSource,
-  bits: 4 | 8,
+  format: NativeFormat,
   output: string,
   input: string,
   { norm, bias, gate, residual, step, wantsLogits }: LinearFusion = {},
@@ -58,8 +57,7 @@ export function emitNativeLinear(
   const isGated = gate !== undefined;
   const layout = new PackedLayout(rows, columns, isGated);
   const { numPlaces, padded } = layout;
-  const format = nativeFormat(weights, source, bits);
-  const { blockSize } = format;
+  const { bits, blockSize, hasOffsets } = format;
   const made = new MadeOnce(weights, { kind: 'native', source, ...format, isGated });
   const valuesName = `${name}.weight_packed${bits}`;
   const valuesShape = [numPlaces, (padded * bits) / 8];
@@ -69,9 +67,14 @@ export function emitNativeLinear(
   const shape = blockSize === null ? [numPlaces] : [numPlaces, padded / blockSize];
   const type = blockSize === null ? 'float' : 'float16';
   const scales = floatInitializer(graph, `${name}.weight_scales`, shape, type, async () => {
-    return (await made.loadLast()).scales;
+    return (await (hasOffsets ? made.load() : made.loadLast())).scales;
   });
   const inputs = [input, values, scales, norm?.weight ?? '', '', residual ?? '', wantsLogits ?? ''];
+  if (hasOffsets) {
+    inputs[7] = floatInitializer(graph, `${name}.weight_offsets`, shape, type, async () => {
+      return (await made.loadLast()).offsets ?? new Float32Array();
+    });
+  }
   if (bias) {
     inputs[4] = floatInitializer(graph, `${name}.bias`, [numPlaces], 'float', async () =>
       layout.place(await bias()),

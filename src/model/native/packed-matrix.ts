@@ -6,10 +6,9 @@ import {
   type QuantizedBlocks,
   quantizeRows,
 } from '../quantize/quantize-blocks.ts';
-import { packIntegers } from '../quantize/pack-integers.ts';
+import { packTensor } from '../quantize/pack-integers.ts';
 import { forEachRow } from '../quantize/make-rows.ts';
-import { sharedLayout } from '../quantize/stored-blocks.ts';
-import { keptIn } from './native-format.ts';
+import { inOneForm } from './stored-form.ts';
 import {
   type MadeMatrix,
   type MatrixTask,
@@ -26,6 +25,8 @@ const PAIR = 2 * LANES;
 export interface PackedMatrix {
   readonly values: Uint8Array;
   readonly scales: Float32Array;
+  /** Of blocks, where the format has any. */
+  readonly offsets?: Float32Array;
 }
 
 /** Where the rows of a matrix, which are columns of a product, lie in packed weights. */
@@ -68,13 +69,12 @@ export class PackedLayout {
 /** A matrix as emitNativeLinear takes it. */
 export async function makePacked(
   weights: WeightSource,
-  { source, bits, blockSize, isGated }: Extract<MatrixTask, { kind: 'native' }>,
+  { source, isGated, ...format }: Extract<MatrixTask, { kind: 'native' }>,
 ): Promise<MadeMatrix> {
   const layout = new PackedLayout(rowsOf(source), source.columns, isGated);
-  const packed =
-    blockSize === null
-      ? await pack8(weights, source, layout)
-      : await packBlocks(weights, source, layout, { bits, blockSize });
+  const packed = hasBlocks(format)
+    ? await packBlocks(weights, source, layout, format)
+    : await pack8(weights, source, layout);
   return { ...packed, zeroPoints: new Uint8Array() };
 }
 
@@ -109,10 +109,14 @@ export async function pack8(
 }
 
 /** Formats with a scale for each block. */
-type BlockFormat = NativeFormat & { readonly blockSize: 32 | 64 };
+type BlockFormat = NativeFormat & { readonly blockSize: 16 | 32 | 64 };
+
+function hasBlocks(format: NativeFormat): format is BlockFormat {
+  return format.blockSize !== null;
+}
 
 /**
- * Weights in blocks, scales [pairs][blocks][32]. With 8 bits, values lie as in `pack8`. With 4 bits
+ * Weights in blocks, scales and offsets [pairs][blocks][32]. With 8 bits, values lie as in `pack8`. With 4 bits
  * [pairs][blocks][2][block / 8][16][4] of values moved up by 8, of each block the fours 2 i in the low and
  * 2 i + 1 in the high half of bytes.
  */
@@ -122,13 +126,14 @@ export async function packBlocks(
   layout: PackedLayout,
   format: BlockFormat,
 ): Promise<PackedMatrix> {
-  const { bits, blockSize } = format;
+  const { bits, blockSize, hasOffsets } = format;
   const { padded, numPlaces } = layout;
   const blocks = padded / blockSize;
   const storedBlocks = Math.ceil(columns / blockSize);
   const bytes = (blockSize * bits) / 8;
   const values = new Uint8Array((numPlaces * padded * bits) / 8).fill(bits === 4 ? 0x88 : 128);
   const scales = new Float32Array(numPlaces * blocks);
+  const offsets = hasOffsets ? new Float32Array(scales.length) : undefined;
   let row = 0;
   for (const tensor of tensors) {
     for await (const quantized of blocksOf(weights, tensor, columns, format)) {
@@ -138,6 +143,7 @@ export async function packBlocks(
         for (let block = 0; block < storedBlocks; block++, from++) {
           const pairBlock = Math.floor(place / PAIR) * blocks + block;
           scales[pairBlock * PAIR + lane] = quantized.scales[from] ?? 0;
+          if (offsets) offsets[pairBlock * PAIR + lane] = quantized.offsets?.[from] ?? 0;
           const base = pairBlock * PAIR * bytes;
           const source = quantized.packed.subarray(from * bytes, (from + 1) * bytes);
           if (bits === 8) {
@@ -150,21 +156,19 @@ export async function packBlocks(
       }
     }
   }
-  return { values, scales };
+  return { values, scales, ...(offsets && { offsets }) };
 }
 
-/** A tensor's own blocks, if they are of these weights, else new ones; in pieces of whole rows. */
+/** A tensor's own blocks, if these are kept, else new ones; in pieces of whole rows. */
 async function* blocksOf(
   weights: WeightSource,
-  tensor: MatrixSource['tensors'][number],
+  { name, rows }: MatrixSource['tensors'][number],
   columns: number,
-  { bits, blockSize }: BlockFormat,
-): AsyncGenerator<QuantizedBlocks, void> {
-  const { name, rows } = tensor;
-  const source = { name, tensors: [tensor], columns };
-  const layout = sharedLayout(weights, source);
-  if (layout?.bits === bits && keptIn(layout, columns)?.blockSize === blockSize) {
-    yield await packIntegers(weights, source, rows, layout, blockSize);
+  { bits, blockSize, isStored }: BlockFormat,
+): AsyncGenerator<QuantizedBlocks & { readonly offsets?: Float32Array }, void> {
+  if (isStored) {
+    const { integers, layout } = await inOneForm(weights, name, [rows, columns], bits);
+    yield packTensor(integers, [rows, columns], layout, blockSize);
     return;
   }
   for await (const piece of piecesOf(weights, name, [rows, columns])) {

@@ -28,24 +28,54 @@ export async function packIntegers(
   layout: StoredLayout,
   size: number,
 ): Promise<PackedBlocks> {
-  const blocks = Math.ceil(columns / size);
-  const zeroBytes = zeroPointBytes(blocks, layout.bits);
-  const packed = {
-    packed: new Uint8Array((totalRows * blocks * size * layout.bits) / 8),
-    scales: new Float32Array(totalRows * blocks),
-    zeroPoints: new Uint8Array(totalRows * zeroBytes),
-    offsets: new Float32Array(layout.hasOffsets ? totalRows * blocks : 0),
-  };
+  const packed = noBlocks(totalRows, columns, layout, size);
   let firstRow = 0;
   for (const { name, rows } of tensors) {
     const stored = await readIntegers(weights, name, [rows, columns]);
-    for (let row = 0; row < rows; row++) {
-      const shape = { row, columns, size, blocks, layout };
-      packRow(stored, shape, packed, firstRow + row);
-    }
+    packRows(stored, rows, { columns, size, layout }, packed, firstRow);
     firstRow += rows;
   }
   return packed;
+}
+
+/** One tensor's integers. @param size as in `packIntegers` */
+export function packTensor(
+  stored: StoredIntegers,
+  [rows, columns]: readonly [rows: number, columns: number],
+  layout: StoredLayout,
+  size: number,
+): PackedBlocks {
+  const packed = noBlocks(rows, columns, layout, size);
+  packRows(stored, rows, { columns, size, layout }, packed, 0);
+  return packed;
+}
+
+function noBlocks(
+  rows: number,
+  columns: number,
+  { bits, hasOffsets }: StoredLayout,
+  size: number,
+): PackedBlocks {
+  const blocks = Math.ceil(columns / size);
+  return {
+    packed: new Uint8Array((rows * blocks * size * bits) / 8),
+    scales: new Float32Array(rows * blocks),
+    zeroPoints: new Uint8Array(rows * zeroPointBytes(blocks, bits)),
+    offsets: new Float32Array(hasOffsets ? rows * blocks : 0),
+  };
+}
+
+function packRows(
+  stored: StoredIntegers,
+  rows: number,
+  shape: Omit<RowShape, 'row' | 'blocks'>,
+  target: PackedBlocks,
+  firstRow: number,
+): void {
+  const blocks = Math.ceil(shape.columns / shape.size);
+  for (let row = 0; row < rows; row++) {
+    packRow(stored, { ...shape, row, blocks }, target, firstRow + row);
+  }
 }
 
 interface RowShape {

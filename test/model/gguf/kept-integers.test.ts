@@ -145,13 +145,24 @@ async function writeModel(
   return path;
 }
 
-async function build(path: string, precision: 'fp32' | 'int8' | 'int4') {
+type Kernels = 'native' | 'onnxruntime';
+
+async function build(path: string, precision: 'fp32' | 'int8' | 'int4', kernels: Kernels) {
   const source = { kind: 'folder', path } as const;
-  return prepareModel(source, { precision, cacheDirectory: cache.path });
+  const nativeKernels = kernels === 'native' ? { kvCacheDtype: 'float32' as const } : undefined;
+  return prepareModel(source, {
+    precision,
+    cacheDirectory: cache.path,
+    ...(nativeKernels && { nativeKernels }),
+  });
 }
 
-async function logitsOf(path: string, precision: 'fp32' | 'int8' | 'int4'): Promise<number[]> {
-  const reader = new Text(await build(path, precision), MAX_LENGTH);
+async function logitsOf(
+  path: string,
+  precision: 'fp32' | 'int8' | 'int4',
+  kernels: Kernels,
+): Promise<number[]> {
+  const reader = new Text(await build(path, precision, kernels), MAX_LENGTH);
   // The last one alone: of experts, most have no token then.
   reader.extend(IDS);
   const logits = [...reader.extend([7])];
@@ -202,13 +213,11 @@ describe.each<Case>([
   it(`is kept in ${precision}`, async () => {
     const path = await writeModel(name, typeOf, numExperts);
     const description = forms.join(', ');
-    // Ours have neither offsets nor blocks of 16, and no mixes.
-    const isNative = /^Q[458]_0$/.test(name);
     const hasOffsets = description.includes('offsets');
-    const expectedPrecision = { precision, isNative, hasOffsets, description };
+    const expectedPrecision = { precision, isNative: true, hasOffsets, description };
     expect((await inspectGguf(path)).stored).toEqual(expectedPrecision);
     const source = { kind: 'folder', path } as const;
-    const model = await build(path, precision);
+    const model = await build(path, precision, 'onnxruntime');
     const changes = await compareWeights(source, model, { withErrors: true });
     const layers = changes.filter(({ layer }) => layer !== null);
     expect(layers).toHaveLength(numExperts === 0 ? 4 : 2 + 2 * numExperts);
@@ -217,15 +226,33 @@ describe.each<Case>([
       expect(error?.relative).toBeLessThan(1e-6);
     }
     // What is left is the rounding of activations, and of the embedding.
-    const expected = await logitsOf(path, 'fp32');
-    expect(deviation(await logitsOf(path, precision), expected)).toBeLessThan(0.03);
+    const expected = await logitsOf(path, 'fp32', 'onnxruntime');
+    const logits = await logitsOf(path, precision, 'onnxruntime');
+    expect(deviation(logits, expected)).toBeLessThan(0.03);
+  });
+
+  it(`is kept in ${precision} by our own kernels`, async () => {
+    const path = await writeModel(`${name}-native`, typeOf, numExperts);
+    const source = { kind: 'folder', path } as const;
+    const model = await build(path, precision, 'native');
+    const changes = await compareWeights(source, model, { withErrors: true });
+    const layers = changes.filter(({ layer }) => layer !== null);
+    expect(layers).toHaveLength(numExperts === 0 ? 4 : 2 + 2 * numExperts);
+    for (const { error } of layers) {
+      // Scales and offsets are float16 there.
+      expect(error?.relative).toBeLessThan(2 ** -10);
+    }
+    const expected = await logitsOf(path, 'fp32', 'onnxruntime');
+    expect(deviation(await logitsOf(path, precision, 'native'), expected)).toBeLessThan(0.03);
   });
 });
 
 it('rounds what a mixture has in 8 bits with the rest where int8 is asked for', async () => {
   const path = await writeModel('mixed', (matrix) => (matrix === 'attn_v' ? 'Q6_K' : 'Q4_K'));
   const source = { kind: 'folder', path } as const;
-  const changes = await compareWeights(source, await build(path, 'int8'), { withErrors: false });
+  const changes = await compareWeights(source, await build(path, 'int8', 'onnxruntime'), {
+    withErrors: false,
+  });
   const forms = changes.flatMap(({ layer, form }) => (layer === null ? [] : [form]));
   expect(new Set(forms)).toEqual(new Set(['8 bits in rows']));
 });
