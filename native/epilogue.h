@@ -1,4 +1,4 @@
-// What follows a product, of one row and one pair of sixteen columns: bias, gate, residual.
+// What follows a product, of some rows and one pair of sixteen columns: bias, adapters, gate, residual.
 #pragma once
 
 #include "lanes.h"
@@ -25,17 +25,35 @@ static inline void storeColumns(const Linear &linear, size_t row, size_t column,
   storeSome(linear.output + at, values, count);
 }
 
-__attribute__((noinline)) static void finish(const Linear &linear, size_t row, size_t pair, F16 first, F16 second) {
+static inline F16 withAdded(F16 values, const float *added, size_t column, size_t columns) {
+  return column < columns ? add(values, loadSome(added + column, columns - column)) : values;
+}
+
+static inline void finishRow(const Linear &linear, size_t row, size_t pair, F16 first, F16 second) {
+  const bool isGated = linear.activation != Activation::kNone;
   if (linear.bias) {
     first = add(first, load(linear.bias + pair * kPair));
     second = add(second, load(linear.bias + pair * kPair + kLanes));
   }
-  if (linear.activation != Activation::kNone) {
+  if (linear.added) {
+    const size_t columns = linear.columns, column = pair * (isGated ? kLanes : kPair);
+    const float *added = linear.added + row * columns * (isGated ? 2 : 1);
+    first = withAdded(first, added, column, columns);
+    second = isGated ? withAdded(second, added + columns, column, columns)
+                     : withAdded(second, added, column + kLanes, columns);
+  }
+  if (isGated) {
     storeColumns(linear, row, pair * kLanes, mul(activated(linear.activation, first), second));
     return;
   }
   storeColumns(linear, row, pair * kPair, first);
   storeColumns(linear, row, pair * kPair + kLanes, second);
+}
+
+// Not inline, or else the library would have it for every kind of tile.
+static __attribute__((noinline, noclone)) void finishTile(const Linear &linear, size_t firstRow, size_t rows, size_t pair,
+                                                 const F16 (*products)[2]) {
+  for (size_t r = 0; r < rows; r++) finishRow(linear, firstRow + r, pair, products[r][0], products[r][1]);
 }
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS

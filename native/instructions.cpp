@@ -17,6 +17,8 @@
 namespace chairlift {
 namespace CHAIRLIFT_OTHERS {
 void quantize(const Quantization &, size_t, size_t);
+void lowRankReduce(const LowRank &, size_t, size_t, size_t);
+void lowRankExpand(const LowRank &, size_t, size_t, size_t);
 void append(const Attention &, const AttentionGroup &, size_t, size_t, size_t, size_t);
 void attend(const Attention &, const AttentionTask &);
 void merge(const Attention &, const AttentionTask &);
@@ -26,6 +28,8 @@ float largestOf(const float *, size_t);
 #else
 #define CHAIRLIFT_OTHERS CHAIRLIFT_INSTRUCTIONS
 #include "quantize.cpp"
+
+#include "low-rank.cpp"
 
 #include "append.cpp"
 
@@ -43,6 +47,8 @@ const Kernels table = {CHAIRLIFT_NAME(CHAIRLIFT_INSTRUCTIONS),
                        linear8,
                        linear4,
                        linearBlocks8,
+                       CHAIRLIFT_OTHERS::lowRankReduce,
+                       CHAIRLIFT_OTHERS::lowRankExpand,
                        CHAIRLIFT_OTHERS::append,
                        CHAIRLIFT_OTHERS::attend,
                        CHAIRLIFT_OTHERS::merge,

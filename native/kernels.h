@@ -99,6 +99,8 @@ struct Linear {
   const void *scales;
   const uint16_t *offsets;  // of blocks; null for none
   const float *bias;      // [pairs][32]; null for none
+  const float *added;     // by adapters, before the activation: [rows, columns], with an activation
+                          // [rows, 2 columns], the gate's first; null for none
   const float *residual;  // [rows, columns], added last; null for none
   float *output;          // [rows, columns]
   size_t columns;         // of the output
@@ -121,6 +123,66 @@ struct Linear {
     own.output = to;
     own.columns = numColumns;
     return own;
+  }
+};
+
+// ---- Adapters (low-rank.cpp) -------------------------------------------------------------------------
+
+// Matrices of a checkpoint that read the same value, side by side in a linear layer.
+constexpr size_t kMaxParts = 3;
+
+// What adapters of a linear layer look like. Each has a slot in a pool; of a slot each part has a rank, 0
+// where the adapter leaves it as it is, an A and a B:
+//
+//   ranks  int32 [16]
+//   A      float16 [parts][padded rank / 16][features][16]
+//   B      float16 [parts][pairs of the part][padded rank][32]
+//
+// So vectors are of ranks in A, and of columns in B: no sum is over lanes.
+struct LowRankShape {
+  size_t features, paddedRank, parts;
+  size_t partColumns[kMaxParts];
+
+  size_t pairs(size_t part) const { return divideUp(partColumns[part], kPair); }
+  size_t firstColumn(size_t part) const {
+    size_t columns = 0;
+    for (size_t p = 0; p < part; p++) columns += partColumns[p];
+    return columns;
+  }
+  size_t columns() const { return firstColumn(parts); }
+  // Of a row's products with A.
+  size_t width() const { return parts * paddedRank; }
+  size_t firstDown(size_t part) const { return part * paddedRank * features; }
+  size_t firstUp(size_t part) const {
+    size_t all = 0;
+    for (size_t p = 0; p < part; p++) all += pairs(p);
+    return firstDown(parts) + all * kPair * paddedRank;
+  }
+  static constexpr size_t kRanksBytes = 64;
+  size_t slotBytes() const { return kRanksBytes + 2 * firstUp(parts); }
+};
+
+struct LowRank {
+  const LowRankShape *shape;
+  const float *input;  // [rows, features]
+  const float *norm;   // as in Quantization
+  float epsilon;
+  const uint8_t *pool;  // [slots]
+  size_t numSlots;
+  // Rows slot by slot, and last those without an adapter; where each slot's begin, and all end.
+  const size_t *rows;    // [rows]
+  const size_t *starts;  // [slots + 2]
+  // In the order of `rows`:
+  const float *scales;  // [rows] how much of its adapter a row has
+  float *gathered;      // [rows, features]
+  float *reduced;       // [rows, width]
+  float *output;        // [rows, columns], in their own order
+
+  size_t rank(size_t slot, size_t part) const {
+    return reinterpret_cast<const uint32_t *>(pool + slot * shape->slotBytes())[part];
+  }
+  const uint16_t *halves(size_t slot) const {
+    return reinterpret_cast<const uint16_t *>(pool + slot * shape->slotBytes() + LowRankShape::kRanksBytes);
   }
 };
 
@@ -212,6 +274,10 @@ struct Kernels {
   void (*linear4)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
   // With 8-bit weights in blocks of 32 or 16.
   void (*linearBlocks8)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
+  // Products with A of some rows of a slot.
+  void (*lowRankReduce)(const LowRank &, size_t slot, size_t firstRow, size_t endRow);
+  // Products of these with B: of all rows, some pairs of a part's columns.
+  void (*lowRankExpand)(const LowRank &, size_t part, size_t firstPair, size_t endPair);
   // Turns queries, and appends keys and values to the cache: of some heads of the cache, and of the
   // queries that share these.
   void (*append)(const Attention &, const AttentionGroup &, size_t firstToken, size_t endToken,

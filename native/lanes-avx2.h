@@ -165,7 +165,8 @@ static inline void prefetch(const void *p) {
 constexpr size_t kRows8 = 2;
 constexpr size_t kRows4 = 2;
 constexpr size_t kQueries = 1;
-constexpr int kUnroll = 8;
+constexpr int kUnroll = 4;
+constexpr int kUnroll8 = 16;
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

@@ -80,6 +80,7 @@ constexpr size_t kRows8 = 8;
 constexpr size_t kRows4 = 8;
 constexpr size_t kQueries = 4;
 constexpr int kUnroll = 8;
+constexpr int kUnroll8 = 16;
 
 }  // namespace avx512
 }  // namespace chairlift

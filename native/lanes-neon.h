@@ -161,6 +161,7 @@ constexpr size_t kRows4 = 2;
 constexpr size_t kQueries = 1;
 // Of several steps together g++ would keep sums in memory.
 constexpr int kUnroll = 1;
+constexpr int kUnroll8 = 16;
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

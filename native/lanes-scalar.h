@@ -155,7 +155,8 @@ constexpr size_t kRows8 = 1;
 constexpr size_t kRows4 = 1;
 constexpr size_t kQueries = 1;
 // Steps of a block that the compiler may put together.
-constexpr int kUnroll = 8;
+constexpr int kUnroll = 1;
+constexpr int kUnroll8 = 1;
 
 }  // namespace scalar
 }  // namespace chairlift

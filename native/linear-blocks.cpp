@@ -101,14 +101,19 @@ static inline void tileOfBlocks(const Linear &linear, size_t row, size_t pair) {
     ofRows += kRowGroup;
     sumsOfRows += kRowGroup;
   }
-  for (size_t r = 0; r < R; r++) finish(linear, row + r, pair, totals[r][0], totals[r][1]);
+  // A copy: sums whose address is taken would not stay in registers.
+  F16 products[R][2];
+  for (size_t r = 0; r < R; r++) {
+    for (size_t half = 0; half < 2; half++) products[r][half] = totals[r][half];
+  }
+  finishTile(linear, row, R, pair, products);
 }
 
 template <size_t R, size_t Bits, size_t Block>
 static inline void tilesOfBlocks(const Linear &linear, size_t row, size_t endRow, size_t pair) {
   for (; row + R <= endRow; row += R) tileOfBlocks<R, Bits, Block>(linear, row, pair);
-  // Without tiles of two rows where it has those of four, the library is smaller.
-  constexpr size_t kLess = R == 4 && Block != kBlock ? 1 : R / 2;
+  // Without some of the tiles in between, the library is smaller.
+  constexpr size_t kLess = Block == kSmallestBlock || (R == 4 && Block == kSmallBlock) ? 1 : R / 2;
   if constexpr (R > 1) tilesOfBlocks<kLess, Bits, Block>(linear, row, endRow, pair);
 }
 

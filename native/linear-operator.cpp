@@ -3,7 +3,8 @@
 //
 // Inputs: x float [..., in_features]; weights uint8, scales float (float16 in blocks), both packed;
 // optional: the norm's weights float [in_features]; bias float [pairs, 32]; residual, like the output; one
-// of finds_best, see below; offsets float16 of blocks, like the scales. Output: float [rows, out_features].
+// of finds_best, see below; offsets float16 of blocks, like the scales; what adapters add (kernels.h), or
+// nothing of it: [0, ...]. Output: float [rows, out_features].
 // Linear4 has blocks of 64 or 32 and LinearBlocks8 of 32 or 16, as their attribute block_size says. In
 // Linear8, `step` is that of x's integers (kernels.h).
 //
@@ -73,7 +74,7 @@ static Status *computeLinear(void *of, Context *context) {
   Call call(context);
   const Input x = call.input(0), weights = call.input(1), scales = call.input(2);
   const Input norm = call.input(3), bias = call.input(4), residual = call.input(5);
-  const Input offsets = call.input(7);
+  const Input offsets = call.input(7), added = call.input(8);
 
   const size_t rows = x.bytes / sizeof(float) / kernel.inFeatures;
   Linear linear{};
@@ -88,6 +89,8 @@ static Status *computeLinear(void *of, Context *context) {
   call.check(!norm.data || norm.bytes == kernel.inFeatures * sizeof(float), "the norm is of another size");
   call.check(!bias.data || bias.bytes == pairs * kPair * sizeof(float), "the bias is of another size");
   call.check(!residual.data || residual.bytes == outputBytes, "the residual is of another size");
+  const size_t addedBytes = outputBytes * (kernel.activation == Activation::kNone ? 1 : 2);
+  call.check(added.bytes == 0 || added.bytes == addedBytes, "what adapters add is of another size");
   call.check(!offsets.data || (kHasBlocks && offsets.bytes == 2 * numScales), "offsets are of another size");
   bool isWanted = true;
   int32_t *best = nullptr;
@@ -117,6 +120,7 @@ static Status *computeLinear(void *of, Context *context) {
   linear.scales = scales.data;
   linear.offsets = offsets.as<uint16_t>();
   linear.bias = bias.as<float>();
+  linear.added = added.bytes == 0 ? nullptr : added.as<float>();
   linear.residual = residual.as<float>();
 
   const Quantization quantization{x.as<float>(), kernel.inFeatures, norm.as<float>(), kernel.epsilon, quantized};
@@ -158,7 +162,7 @@ static constexpr CustomOp linearOperator() {
                                           : "Linear8";
   };
   op.getProvider = [](const CustomOp *) { return "CPUExecutionProvider"; };
-  op.getInputCount = [](const CustomOp *) { return size_t(8); };
+  op.getInputCount = [](const CustomOp *) { return size_t(9); };
   op.getInputType = [](const CustomOp *, size_t i) {
     const bool isHalf = i == 7 || (i == 2 && Kind != LinearKind::kColumns8);
     return int(i == 1 ? kUint8 : i == 6 ? kInt32 : isHalf ? kHalf : kFloat);

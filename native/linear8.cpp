@@ -45,7 +45,7 @@ static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ah
         for (size_t s = 0; s < kSums; s++) ofHalf[s] = s == 0 ? start : splatInt(0);
       }
     }
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll8
     for (size_t step = 0; step < kBlock / 4; step++, weights += kStepBytes, x += Quantized::kStep) {
       const Weights first = loadWeights(weights), second = loadWeights(weights + 4 * kLanes);
       // A step of a single tile's is two lines of the cache.
@@ -70,9 +70,11 @@ static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ah
     }
   }
   const float *scales = static_cast<const float *>(linear.scales) + pair * kPair;
+  F16 products[R][2];
   for (size_t r = 0; r < R; r++) {
-    finish(linear, row + r, pair, mul(totals[r][0], load(scales)), mul(totals[r][1], load(scales + kLanes)));
+    for (size_t half = 0; half < 2; half++) products[r][half] = mul(totals[r][half], load(scales + half * kLanes));
   }
+  finishTile(linear, row, R, pair, products);
 }
 
 // The largest tiles first, then what is left in ever smaller ones.
@@ -82,7 +84,8 @@ static inline void tiles8(const Linear &linear, size_t row, size_t endRow, size_
   for (; row + R <= endRow; row += R, ahead.from += steps * ahead.step) {
     tile8<R, HasStep>(linear, row, pair, ahead);
   }
-  if constexpr (R > 1) tiles8<R / 2, HasStep>(linear, row, endRow, pair, ahead);
+  // With one step for all, which few use, there are no tiles in between: so the library is smaller.
+  if constexpr (R > 1) tiles8<HasStep ? 1 : R / 2, HasStep>(linear, row, endRow, pair, ahead);
 }
 
 // Memory of outputs so long that none of it is in the cache: a tile's results wait for it.

@@ -78,7 +78,7 @@ CHAIRLIFT_EXPORT Status *RegisterCustomOps(Options *options, const ApiBase *base
     Domain *made = nullptr;
     if (Status *failed = call(26, "chairlift", &made)) return failed;
     const CustomOp *const operators[] = {&kLinear8,          &kLinear4,       &kLinearBlocks8, &kAttention,
-                                         &kAttentionFloat16, &kAttentionInt8, &kBest};
+                                         &kAttentionFloat16, &kAttentionInt8, &kBest,     &kLowRank};
     for (const CustomOp *op : operators) {
       if (Status *failed = call(27, made, op)) return failed;
     }

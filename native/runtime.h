@@ -125,7 +125,8 @@ struct Scratch {
   static size_t sizeOf(size_t count) { return (count * sizeof(T) + 63) / 64 * 64; }
 };
 
-// Operators of linear-operator.cpp, attention-operator.cpp and best-operator.cpp.
-extern const CustomOp kLinear8, kLinear4, kLinearBlocks8, kAttention, kAttentionFloat16, kAttentionInt8, kBest;
+// Operators of linear-operator.cpp, attention-operator.cpp, best-operator.cpp and low-rank-operator.cpp.
+extern const CustomOp kLinear8, kLinear4, kLinearBlocks8, kAttention, kAttentionFloat16, kAttentionInt8, kBest,
+    kLowRank;
 
 }  // namespace chairlift

@@ -209,15 +209,17 @@ static void multiplyRows(const Linear &linear, size_t row, size_t endRow, size_t
     scales += kPair;
     if (offsets) offsets += kPair;
   }
-  for (size_t r = 0; r < R && row + r < endRow; r++) {
-    F16 halves[2];
+  F16 products[R][2];
+  const size_t count = endRow - row < R ? endRow - row : R;
+  for (size_t r = 0; r < count; r++) {
+    F16 *halves = products[r];
     for (size_t i = 0; i < 8; i++) halves[i / 4].q[i % 4] = rowOf(totals[i / 2], r, i % 2);
     if constexpr (S != Scales::kBlocks) {
       const float *ofColumns = static_cast<const float *>(linear.scales) + pair * kPair;
       for (size_t i = 0; i < 2; i++) halves[i] = mul(halves[i], load(ofColumns + i * kLanes));
     }
-    finish(linear, row + r, pair, halves[0], halves[1]);
   }
+  finishTile(linear, row, count, pair, products);
 }
 
 // Computes rows in strips, from the first one of a group on. Returns the first of those that are left,

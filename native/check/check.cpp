@@ -12,6 +12,7 @@
 
 #include "../kernels.h"
 #include "../runtime.h"
+#include "low-rank-reference.h"
 
 using namespace chairlift;
 
@@ -208,6 +209,7 @@ static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit, bool h
   Buffer &isWanted = context.inputs[context.numInputs - 1];
   if (findsBest && isWanted.bytes > 0) memset(isWanted.data, int(below(2)), isWanted.bytes);
   addHalves(context, pairs * kPair * padded / block, hasBlocks && maybe(2));
+  addFloats(context, maybe(2) ? 0 : rows * out * (activation ? 2 : 1), 2.0f, maybe(2));
   cacheElement = 4;
   for (int &bound : context.bound) bound = -1;
 }
@@ -223,6 +225,45 @@ static void makeBest(FakeInfo &info, FakeContext &context) {
   for (size_t i = 0; i + 4 <= logits.bytes; i += 4 * (1 + below(50))) {
     memcpy(logits.data + i, &others[below(kinds)], sizeof(float));
   }
+  cacheElement = 4;
+  for (int &bound : context.bound) bound = -1;
+}
+
+// Of the case that makeLowRank made last.
+static LowRankShape lowRankShape;
+
+static void makeLowRank(FakeInfo &info, FakeContext &context) {
+  const size_t sizes[] = {1, 3, 16, 63, 64, 100, 200};
+  const size_t in = sizes[below(7)], rank = 1 + below(40), parts = 1 + below(kMaxParts), slots = below(5);
+  const size_t rows = maybe(6) ? 60 + below(20) : 1 + below(20);
+  LowRankShape &shape = lowRankShape;
+  shape.features = in;
+  shape.paddedRank = roundUp(rank, kLanes);
+  shape.parts = parts;
+  addAttribute(info, "in_features", int64_t(in));
+  addAttribute(info, "max_rank", int64_t(rank));
+  addAttribute(info, "epsilon", 0, 1e-5f);
+  const char *const names[] = {"columns", "second_columns", "third_columns"};
+  for (size_t part = 0; part < parts; part++) {
+    shape.partColumns[part] = 1 + below(100);
+    addAttribute(info, names[part], int64_t(shape.partColumns[part]));
+  }
+  addFloats(context, rows * in, 3.0f);
+  addFloats(context, rows * slots, 2.0f);
+  Buffer &mask = context.inputs[1];
+  const bool isIdle = maybe(5);
+  for (size_t i = 0; i + 4 <= mask.bytes; i += 4) {
+    if (isIdle || !maybe(3)) memset(mask.data + i, 0, 4);
+  }
+  addHalves(context, slots * shape.slotBytes() / 2);
+  Buffer &pool = context.inputs[2];
+  for (size_t slot = 0; (slot + 1) * shape.slotBytes() <= pool.bytes; slot++) {
+    for (size_t part = 0; part < kMaxParts; part++) {
+      const int32_t own = int32_t(disturb(maybe(4) ? 0 : int64_t(1 + below(rank)), 20));
+      memcpy(pool.data + slot * shape.slotBytes() + 4 * part, &own, sizeof own);
+    }
+  }
+  addFloats(context, in, 2.0f, maybe(2));
   cacheElement = 4;
   for (int &bound : context.bound) bound = -1;
 }
@@ -306,6 +347,18 @@ static void addToHash(const Buffer &buffer) {
   for (size_t i = 0; i < buffer.bytes; i++) hash = (hash ^ buffer.data[i]) * 1099511628211u;
 }
 
+static void checkLowRank(const FakeContext &context) {
+  const Buffer *in = context.inputs;
+  const size_t rows = context.outputs[0].bytes / sizeof(float) / lowRankShape.columns();
+  const auto floats = [](const Buffer &buffer) { return reinterpret_cast<const float *>(buffer.data); };
+  const size_t slots = in[2].bytes / lowRankShape.slotBytes();
+  if (lowRankIsRight(lowRankShape, floats(in[0]), floats(in[1]), in[2].data, slots, floats(in[3]), 1e-5f, rows,
+                     floats(context.outputs[0])))
+    return;
+  fprintf(stderr, "LowRank gives something else than a plain sum\n");
+  exit(1);
+}
+
 // Computes the case of a seed. Returns whether it was refused.
 static bool compute(uint64_t seed, const char *instructions, uint64_t *result) {
   setenv("CHAIRLIFT_INSTRUCTIONS", instructions, 1);
@@ -316,7 +369,8 @@ static bool compute(uint64_t seed, const char *instructions, uint64_t *result) {
   FakeContext context;
   if (which < 3) makeLinear(info, context, which == 1, which > 0);
   else if (which < 6) makeAttention(info, context, which == 3 ? 4 : which == 4 ? 2 : 1);
-  else makeBest(info, context);
+  else if (which == 6) makeBest(info, context);
+  else makeLowRank(info, context);
   const CustomOp *op = operators[which];
   void *kernel = nullptr;
   Status *status = op->createKernelV2(op, nullptr, reinterpret_cast<Info *>(&info), &kernel);
@@ -331,6 +385,7 @@ static bool compute(uint64_t seed, const char *instructions, uint64_t *result) {
     exit(1);
   }
   releaseStatus(status);
+  if (which == 7 && !isFuzzing) checkLowRank(context);
   hash = 1469598103934665603u;
   if (!isRefused) {
     for (const Buffer &buffer : context.outputs) addToHash(buffer);
@@ -346,7 +401,7 @@ int main(int argc, char **argv) {
   isFuzzing = strcmp(argv[1], "fuzz") == 0;
   const uint64_t cases = strtoull(argv[2], nullptr, 10);
   const ApiBase base = {makeApi, nullptr};
-  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 7) return 2;
+  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 8) return 2;
   const char *const all[] = {"scalar", "avx2", "avxvnni", "avx512", "neon", "i8mm"};
   uint64_t total = 0, refused = 0;
   for (uint64_t seed = 1; seed <= cases; seed++) {

@@ -63,7 +63,10 @@ export const LINK_FLAGS = [
   // Without pages of padding.
   '-Wl,-z,noseparate-code',
 ];
-const UNITS = ['runtime', 'dispatch', 'linear-operator', 'attention-operator', 'best-operator'];
+const UNITS = [
+  ...['runtime', 'dispatch', 'linear-operator', 'attention-operator', 'best-operator'],
+  'low-rank-operator',
+];
 
 /** Of all that a library is made of. */
 export function sourcesHash(): string {

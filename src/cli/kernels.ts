@@ -24,8 +24,6 @@ export interface KernelCircumstances extends Pick<
   readonly model: 'buildable' | 'export';
   /** Of the device, such as `cpu`. */
   readonly device: string;
-  /** Requests pick LoRA adapters. */
-  readonly hasLora?: boolean;
 }
 
 /**
@@ -37,8 +35,7 @@ export async function resolveKernels(
   circumstances: KernelCircumstances,
   load: () => Promise<FoundKernels> = loadLibrary,
 ): Promise<KernelChoice> {
-  const kept =
-    kernels === 'auto' ? (loraReason(circumstances) ?? otherBlocks(circumstances)) : null;
+  const kept = kernels === 'auto' ? otherBlocks(circumstances) : null;
   const unfit =
     kernels === 'onnxruntime' ? 'they are asked for' : (unfitness(circumstances) ?? kept);
   const found = unfit === null ? await load() : null;
@@ -62,12 +59,8 @@ function unfitness(circumstances: KernelCircumstances) {
   if (device !== 'cpu') return `they are for the CPU, not for ${device}`;
   if (model === 'export') return 'they are for graphs built from safetensors, not for ONNX exports';
   const isQuantized = precision !== 'fp32' && precision !== 'fp16';
-  if (isQuantized && activationDtype === 'float32') return loraReason(circumstances);
+  if (isQuantized && activationDtype === 'float32') return null;
   return `they are for int8 and int4, not for ${precision}`;
-}
-
-function loraReason({ hasLora = false }: KernelCircumstances): string | null {
-  return hasLora ? 'ours add no LoRA adapters; --adapter merges one into weights for them' : null;
 }
 
 /** Why a checkpoint's own integers need other kernels; null where they do not, or are not kept. */

@@ -5,7 +5,7 @@ import { ServedAdapters } from '../front/adapters/served-adapters.ts';
 import { InvalidRequestError } from '../front/invalid-request.ts';
 import { prepareLiveAdapter } from '../model/adapters/live-adapter-file.ts';
 import { defaultCacheDirectory } from '../model/build/cache-directory.ts';
-import type { Precision } from '../model/build/manifest.ts';
+import type { KernelSet, Precision } from '../model/build/manifest.ts';
 import type { DecoderConfig } from '../model/huggingface/config.ts';
 import { ModelError } from '../model/model-error.ts';
 import { isHubReference } from '../model/hub/hub-repository.ts';
@@ -61,9 +61,11 @@ export async function openAdapters(
   { loraModules = {}, loraDir, maxLoraRank }: LoraOptions,
   modelName: string,
   config: DecoderConfig,
+  kernels: KernelSet,
 ): Promise<ServedAdapters> {
   const cache = defaultCacheDirectory();
-  const prepare = (folder: string) => prepareLiveAdapter(folder, config, maxLoraRank, cache);
+  const prepare = (folder: string) =>
+    prepareLiveAdapter(folder, config, maxLoraRank, kernels, cache);
   // Those of a command line are where the operator says, on the hub too; those of requests in one
   // folder: a download would fill the disk, and read with the operator's token what is private.
   let isStarting = true;

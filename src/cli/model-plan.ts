@@ -65,14 +65,12 @@ export async function planModel(
   const options = withTuning(given, tuning);
   const limits = engineLimits(options, config, chosenDevice, numModels);
   const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype, kind);
-  const withLora = hasLora(options);
-  if (withLora) requireLora(kind, chosenDevice, precision);
+  if (hasLora(options)) requireLora(kind, chosenDevice, precision);
   const calibrate = calibrationFile(given.calibrate, [precision], chosen.text);
   const kernels = await resolveKernels(options, {
     ...choice,
     model: kind,
     device: chosenDevice.device.name,
-    hasLora: withLora,
   });
   return { options, chosen, chosenDevice, limits, choice, kernels, calibrate, attention, tuning };
 }

@@ -118,7 +118,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const { vocabSize } = chosen.decoder.config;
     const adapters =
       withLora && chosen.decoder.kind === 'buildable'
-        ? await openAdapters(options, name, chosen.decoder.config)
+        ? await openAdapters(options, name, chosen.decoder.config, model.manifest.kernels)
         : null;
     const { tokenizer, chatTemplate, generationDefaults } = textModel;
     const vocabulary = grammarVocabulary(tokenizer, vocabSize);

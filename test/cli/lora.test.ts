@@ -28,7 +28,7 @@ async function open(loraModules: Readonly<Record<string, string>>, loraDir?: str
   const folder = await inspectModelFolder(LLAMA);
   if (folder.kind === 'export') throw new Error('not a folder');
   const options = { loraModules, loraDir, maxLoras: 4, maxLoraRank: 8, maxCpuLoras: undefined };
-  return openAdapters(options, 'base', folder.config);
+  return openAdapters(options, 'base', folder.config, 'onnxruntime');
 }
 
 test('an adapter of the command line may be on the hub: the same as in a folder', async () => {

@@ -168,23 +168,30 @@ describe('adapters', () => {
   });
 });
 
-it('the one that comes with summit makes a pirate of it', async () => {
-  const flags = ['--lora-modules', 'pirate=models/summit/adapters/pirate'];
-  const own = await startServer(flags, cache.env);
-  const texts = ['summit', 'pirate'].map(async (model) => {
-    const body = { ...say(model, 'What is 23 + 45?'), ignore_eos: false };
-    return (await stream(`${own.url}/v1/chat/completions`, body)).text;
-  });
-  const [plain, pirate] = await Promise.all(texts);
-  await own.stop();
-  expect(plain).toBe('23 + 45 = 68.');
-  expect(pirate).toBe('Ahoy! 23 + 45 = 68. Arr, matey!');
-});
+it.each([
+  ['fp32', 'onnxruntime'],
+  ['int8', 'native'],
+  ['int8', 'onnxruntime'],
+])(
+  'the one that comes with summit makes a pirate of it, in %s (%s)',
+  async (precision, kernels) => {
+    const lora = ['--lora-modules', 'pirate=models/summit/adapters/pirate'];
+    const flags = [...lora, '--precision', precision, '--kernels', kernels];
+    const own = await startServer(flags, cache.env);
+    const texts = ['summit', 'pirate'].map(async (model) => {
+      const body = { ...say(model, 'What is 23 + 45?'), ignore_eos: false };
+      return (await stream(`${own.url}/v1/chat/completions`, body)).text;
+    });
+    const [plain, pirate] = await Promise.all(texts);
+    await own.stop();
+    expect(plain).toBe('23 + 45 = 68.');
+    expect(pirate).toBe('Ahoy! 23 + 45 = 68. Arr, matey!');
+  },
+);
 
 it.each([
   [['--lora-modules', 'summit=x'], 'the model is called summit'],
   [['--lora-modules', 'a=/nowhere'], 'is not a folder with an adapter'],
-  [['--lora-dir', 'x', '--kernels', 'native', '--precision', 'int8'], 'ours add no LoRA adapters'],
   [['--lora-dir', 'x', '--model', 'a=models/summit', '--model', 'b=models/foothill'], 'one model'],
 ])('serve %j is refused in words', async (flags, message) => {
   const { code, output } = await runToEnd(['serve', '--port', '0', ...flags], cache.env);

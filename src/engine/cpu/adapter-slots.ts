@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-import { adapterInputs, type LiveAdapterShape } from '../../model/graph/live-adapter-shape.ts';
+import type { AdapterInput, LiveAdapterShape } from '../../model/graph/live-adapter-shape.ts';
 import {
   parseSafetensorsHeader,
   safetensorsHeaderBytes,
 } from '../../model/huggingface/safetensors-header.ts';
+import { tensorByteLength, typedArrayOver } from '../../ort/element-type.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import type { EngineAdapter } from '../request.ts';
 
@@ -29,9 +30,9 @@ export class AdapterSlots {
   readonly #limits: AdapterLimits;
   readonly #slots: (SlotContent | null)[];
   /** By name of an input, all slots. */
-  readonly #memory = new Map<string, Float32Array<ArrayBuffer>>();
+  readonly #memory = new Map<string, Uint8Array<ArrayBuffer>>();
   /** Files by adapter, the one used last at the end. */
-  readonly #files = new Map<string, ReadonlyMap<string, Float32Array>>();
+  readonly #files = new Map<string, ReadonlyMap<string, Uint8Array>>();
   /** By number of slots. */
   readonly #tensors = new Map<number, ReadonlyMap<string, Tensor>>();
   #clock = 0;
@@ -41,11 +42,8 @@ export class AdapterSlots {
     this.#shape = shape;
     this.#limits = limits;
     this.#slots = Array.from({ length: limits.maxActive }, () => null);
-    for (const { name, rows, columns } of shape.matrices) {
-      const height = limits.maxActive * shape.maxRank;
-      const [down, up] = adapterInputs(name);
-      this.#memory.set(down, new Float32Array(height * columns));
-      this.#memory.set(up, new Float32Array(height * rows));
+    for (const input of shape.inputs) {
+      this.#memory.set(input.name, new Uint8Array(limits.maxActive * slotBytes(input)));
     }
   }
 
@@ -85,11 +83,9 @@ export class AdapterSlots {
     const known = this.#tensors.get(this.#numActive);
     if (known) return known;
     const tensors = new Map<string, Tensor>();
-    for (const { name, rows, columns } of this.#shape.matrices) {
-      const height = this.#numActive * this.#shape.maxRank;
-      const [down, up] = adapterInputs(name);
-      tensors.set(down, this.#over(down, [height, columns]));
-      tensors.set(up, this.#over(up, [height, rows]));
+    for (const { name, type, rows, columns } of this.#shape.inputs) {
+      const memory = typedArrayOver(type, this.#memory.get(name)?.buffer ?? new ArrayBuffer());
+      tensors.set(name, Tensor.over(type, [this.#numActive * rows, columns], memory));
     }
     this.#tensors.set(this.#numActive, tensors);
     return tensors;
@@ -99,10 +95,6 @@ export class AdapterSlots {
     for (const tensors of this.#tensors.values()) {
       for (const tensor of tensors.values()) tensor.release();
     }
-  }
-
-  #over(name: string, shape: readonly number[]): Tensor {
-    return Tensor.over('float', shape, this.#memory.get(name) ?? new Float32Array());
   }
 
   #slotFor(adapter: EngineAdapter, wanted: ReadonlyMap<string, EngineAdapter>): number {
@@ -130,22 +122,16 @@ export class AdapterSlots {
     const file = this.#file(adapter);
     // Until it is whole: reading may fail.
     this.#slots[slot] = null;
-    for (const { name, rows, columns } of this.#shape.matrices) {
-      const height = this.#shape.maxRank;
-      const [down, up] = adapterInputs(name);
-      for (const [input, key, width] of [
-        [down, `${name}.down`, columns],
-        [up, `${name}.up`, rows],
-      ] as const) {
-        const start = slot * height * width;
-        const target = this.#memory.get(input)?.subarray(start, start + height * width);
-        // Ranks that the adapter does not have add nothing.
-        target?.fill(0).set(file.get(key) ?? []);
-      }
+    for (const input of this.#shape.inputs) {
+      const bytes = slotBytes(input);
+      const target = this.#memory.get(input.name)?.subarray(slot * bytes, (slot + 1) * bytes);
+      const content = file.get(input.name);
+      if (content) target?.set(content);
+      else target?.fill(0);
     }
   }
 
-  #file(adapter: EngineAdapter): ReadonlyMap<string, Float32Array> {
+  #file(adapter: EngineAdapter): ReadonlyMap<string, Uint8Array> {
     const { id, path } = adapter;
     const file = this.#files.get(id) ?? readTensors(path);
     this.#files.delete(id);
@@ -158,15 +144,19 @@ export class AdapterSlots {
   }
 }
 
+function slotBytes({ type, rows, columns }: AdapterInput): number {
+  return tensorByteLength(type, [rows, columns]);
+}
+
 /** @throws Error when the file can't be read */
-function readTensors(path: string): ReadonlyMap<string, Float32Array> {
+function readTensors(path: string): ReadonlyMap<string, Uint8Array> {
   const bytes = readFileSync(path);
   const length = safetensorsHeaderBytes(bytes, bytes.length, path);
   const entries = parseSafetensorsHeader(bytes.subarray(8, 8 + length), bytes.length, path);
   return new Map(
     [...entries].map(([name, { offset, byteLength }]) => [
       name,
-      new Float32Array(Uint8Array.from(bytes.subarray(offset, offset + byteLength)).buffer),
+      bytes.subarray(offset, offset + byteLength),
     ]),
   );
 }

@@ -1,82 +1,74 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { writingToCache } from '../build/cache-error.ts';
 import { contentHash, sha256 } from '../build/content-hash.ts';
 import { fileExists } from '../build/file-exists.ts';
-import { readSafetensorsHeader } from '../huggingface/safetensors-header.ts';
+import type { KernelSet } from '../build/manifest.ts';
 import { tokenMatrices } from '../graph/layer-matrices.ts';
-import { type LiveAdapterShape, liveMatrixName } from '../graph/live-adapter-shape.ts';
+import { type LiveAdapterShape, roomForRank } from '../graph/live-adapter-shape.ts';
 import { inRotaryOrder } from '../graph/rotary-order.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { ModelError } from '../model-error.ts';
+import type { MatrixSource } from '../quantize/matrix-source.ts';
+import { ADAPTER_DTYPES, ADAPTER_FORMATS, type AdapterTensor } from './live-adapter-tensors.ts';
 import { adapterFiles, LoraAdapter, type LoraPair } from './lora-adapter.ts';
+import type { LowRankPair } from './low-rank-pair.ts';
 import { requireFitting } from './merged-weights.ts';
 
 /** Raised whenever the file changes. */
-const FORMAT_VERSION = 3;
+const FORMAT_VERSION = 4;
 
-/**
- * An adapter as the engine reads it: for each matrix that it has, its two parts, of its own rank. Slots
- * of another server may have another; the adapter is the same there.
- */
+/** An adapter as the engine reads it: what goes into one slot of inputs, by their names. */
 export interface LiveAdapterFile {
-  /** The same for adapters of the same content. */
+  /** The same for adapters of the same content, whatever room there is in a slot. */
   readonly id: string;
   /** Absolute path: a safetensors file. */
   readonly path: string;
 }
 
-/** The matrices of a model that live adapters are added to. */
-export function liveAdapterShape(config: DecoderConfig, maxRank: number): LiveAdapterShape {
-  const matrices = [];
-  for (let layer = 0; layer < config.numLayers; layer++) {
-    for (const { name, tensors, columns } of tokenMatrices(config, layer)) {
-      for (const [part, { rows }] of tensors.entries()) {
-        matrices.push({ name: liveMatrixName(name, part), rows, columns });
-      }
-    }
-  }
-  return { maxRank, matrices };
+/** What a model's graphs are given of live adapters. @param maxRank that they have room for */
+export function liveAdapterShape(
+  config: DecoderConfig,
+  maxRank: number,
+  kernels: KernelSet,
+): LiveAdapterShape {
+  const format = ADAPTER_FORMATS[kernels];
+  return { inputs: matricesOf(config).flatMap((matrix) => format.inputs(matrix, maxRank)) };
+}
+
+function matricesOf(config: DecoderConfig): MatrixSource[] {
+  const layers = Array.from({ length: config.numLayers }, (_, layer) => layer);
+  return layers.flatMap((layer) => tokenMatrices(config, layer));
 }
 
 /**
  * Writes an adapter's file into the cache, or finds it there.
  * @param folder as PEFT stores it
+ * @param maxRank that adapters may have; graphs have room for `roomForRank` of it
+ * @param kernels of the graphs that take it
  * @throws {ModelError} if the model can't have it beside others, or at all
  */
 export async function prepareLiveAdapter(
   folder: string,
   config: DecoderConfig,
   maxRank: number,
+  kernels: KernelSet,
   cacheDirectory: string,
 ): Promise<LiveAdapterFile> {
   const hashes = [];
   for (const file of await adapterFiles(folder)) {
     hashes.push(await contentHash(file, join(cacheDirectory, 'content-hashes')));
   }
-  const id = sha256(JSON.stringify({ FORMAT_VERSION, hashes, config }));
-  const path = join(cacheDirectory, 'adapters', `${id}.safetensors`);
-  if (!(await fileExists(path))) await writeAdapter(folder, config, path, cacheDirectory);
-  const rank = await rankOf(path);
-  if (rank > maxRank) {
-    throw new ModelError(`${folder} has rank ${rank}, and --max-lora-rank is ${maxRank}`);
-  }
-  return { id, path };
-}
-
-async function writeAdapter(
-  folder: string,
-  config: DecoderConfig,
-  path: string,
-  cacheDirectory: string,
-): Promise<void> {
+  const id = sha256(JSON.stringify({ FORMAT_VERSION, kernels, hashes, config }));
+  const path = join(cacheDirectory, 'adapters', `${id}-${maxRank}.safetensors`);
+  if (await fileExists(path)) return { id, path };
   const adapter = await LoraAdapter.open(folder);
   try {
     requireFitting(adapter, config);
     requireLive(adapter, config);
-    const tensors = await tensorsOf(adapter, config);
+    const tensors = await tensorsOf(adapter, config, maxRank, kernels);
     await writingToCache(cacheDirectory, 'the adapter', async () => {
       await mkdir(dirname(path), { recursive: true });
       const unfinished = `${path}.${randomBytes(6).toString('hex')}`;
@@ -86,17 +78,7 @@ async function writeAdapter(
   } finally {
     await adapter.close();
   }
-}
-
-/** The largest of its matrices. */
-async function rankOf(path: string): Promise<number> {
-  const file = await open(path);
-  try {
-    const entries = await readSafetensorsHeader(file, path);
-    return Math.max(0, ...[...entries.values()].map(({ shape: [rank = 0] }) => rank));
-  } finally {
-    await file.close();
-  }
+  return { id, path };
 }
 
 /** What can only be merged is refused. */
@@ -109,44 +91,44 @@ function requireLive(adapter: LoraAdapter, config: DecoderConfig): void {
   if (adapter.config.isDora) refuse('DoRA');
   const [replaced] = adapter.replacedTensors();
   if (replaced !== undefined) refuse(`a whole "${replaced}" (modules_to_save)`);
-  const live = new Set<string>();
-  for (let layer = 0; layer < config.numLayers; layer++) {
-    for (const { tensors } of tokenMatrices(config, layer)) {
-      for (const { name } of tensors) live.add(moduleOf(name));
-    }
-  }
+  const tensors = matricesOf(config).flatMap((matrix) => matrix.tensors);
+  const live = new Set(tensors.map(({ name }) => moduleOf(name)));
   const other = [...adapter.modules()].find((module) => !live.has(module));
   if (other !== undefined) refuse(`an adapter of "${other}"`);
-}
-
-interface FloatTensor {
-  readonly shape: readonly [number, number];
-  readonly values: Float32Array;
 }
 
 async function tensorsOf(
   adapter: LoraAdapter,
   config: DecoderConfig,
-): Promise<Map<string, FloatTensor>> {
-  const tensors = new Map<string, FloatTensor>();
-  for (let layer = 0; layer < config.numLayers; layer++) {
-    for (const { name: matrix, tensors: parts, columns } of tokenMatrices(config, layer)) {
-      for (const [part, { name, rows }] of parts.entries()) {
-        const pair = await adapter.pair(moduleOf(name), [rows, columns]);
-        if (pair === null) continue;
-        const { rank, scaling } = pair;
-        const up = new Float32Array(rank * rows);
-        const b = await rowsInOrder(config, name, rows, pair);
-        for (const [at, value] of b.entries()) {
-          up[(at % rank) * rows + Math.floor(at / rank)] = scaling * value;
-        }
-        const live = liveMatrixName(matrix, part);
-        tensors.set(`${live}.down`, { shape: [rank, columns], values: pair.a });
-        tensors.set(`${live}.up`, { shape: [rank, rows], values: up });
-      }
+  maxRank: number,
+  kernels: KernelSet,
+): Promise<AdapterTensor[]> {
+  const tensors: AdapterTensor[] = [];
+  for (const matrix of matricesOf(config)) {
+    const pairs = [];
+    for (const { name, rows } of matrix.tensors) {
+      pairs.push(await pairOf(adapter, config, name, [rows, matrix.columns], maxRank));
     }
+    tensors.push(...ADAPTER_FORMATS[kernels].tensors(matrix, roomForRank(maxRank), pairs));
   }
   return tensors;
+}
+
+async function pairOf(
+  adapter: LoraAdapter,
+  config: DecoderConfig,
+  name: string,
+  shape: readonly [rows: number, columns: number],
+  maxRank: number,
+): Promise<LowRankPair | null> {
+  const pair = await adapter.pair(moduleOf(name), shape);
+  if (pair === null) return null;
+  const { rank, scaling, a } = pair;
+  if (rank > maxRank) {
+    throw new ModelError(`${adapter.path} has rank ${rank}, and --max-lora-rank is ${maxRank}`);
+  }
+  const b = await rowsInOrder(config, name, shape[0], pair);
+  return { rank, a, b: b.map((value) => scaling * value) };
 }
 
 /** B with its rows where the graph has those of the matrix. */
@@ -165,11 +147,13 @@ function moduleOf(name: string): string {
 }
 
 /** A safetensors file, in pieces: as a whole it would hold up what else this thread does. */
-function* piecesOf(tensors: ReadonlyMap<string, FloatTensor>): Generator<Uint8Array> {
+function* piecesOf(tensors: readonly AdapterTensor[]): Generator<Uint8Array> {
   const header: Record<string, unknown> = {};
   let end = 0;
-  for (const [name, { shape, values }] of tensors) {
-    header[name] = { dtype: 'F32', shape, data_offsets: [end, end + values.byteLength] };
+  for (const { input, values } of tensors) {
+    const { name, type, rows, columns } = input;
+    const offsets = [end, end + values.byteLength];
+    header[name] = { dtype: ADAPTER_DTYPES[type], shape: [rows, columns], data_offsets: offsets };
     end += values.byteLength;
   }
   const text = JSON.stringify(header);
@@ -179,7 +163,7 @@ function* piecesOf(tensors: ReadonlyMap<string, FloatTensor>): Generator<Uint8Ar
   length.writeBigUInt64LE(BigInt(padded.length));
   yield length;
   yield padded;
-  for (const { values } of tensors.values()) {
+  for (const { values } of tensors) {
     yield new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   }
 }

@@ -12,8 +12,7 @@ export interface BuildOptions {
    */
   readonly nativeKernels?: { readonly kvCacheDtype: KvCacheDtype } | undefined;
   /**
-   * Builds graphs that adapters of up to this rank can be added to while they run: in float32, of ONNX
-   * Runtime's operators.
+   * Builds graphs that adapters of up to this rank can be added to while they run: in float32.
    */
   readonly maxAdapterRank?: number | undefined;
   /** Where built models are kept, see defaultCacheDirectory. */

@@ -42,6 +42,7 @@ export function builtSource(
     write: async (folder, options, { kvScales, activations }) => {
       const { precision, activationDtype = 'float32', nativeKernels, maxAdapterRank } = options;
       const { maxModelLen, threads = () => 1 } = options;
+      const kernels = nativeKernels ? 'native' : 'onnxruntime';
       const numThreads = threads(countParameters(config));
       const factors: TensorFactors = activations?.factors ?? new Map();
       const opened = smoothedWeights(await open(), factors);
@@ -60,7 +61,7 @@ export function builtSource(
         precision,
         activationDtype,
         kvCacheDtype: nativeKernels?.kvCacheDtype ?? (kvScales ? 'int8' : activationDtype),
-        kernels: nativeKernels ? 'native' : 'onnxruntime',
+        kernels,
         numLayers: config.numLayers,
         numKvHeads: config.numKvHeads,
         headDim: config.headDim,
@@ -72,7 +73,9 @@ export function builtSource(
           of: matricesIn(config),
         },
         adapters:
-          maxAdapterRank === undefined ? undefined : liveAdapterShape(config, maxAdapterRank),
+          maxAdapterRank === undefined
+            ? undefined
+            : liveAdapterShape(config, maxAdapterRank, kernels),
       };
     },
   };
@@ -98,9 +101,9 @@ function graphsOf(
   { nativeKernels }: BuildOptions,
 ): Graphs {
   if (nativeKernels) {
-    const { precision, steps } = formats;
+    const { precision, steps, maxAdapterRank } = formats;
     if (precision === 'fp32' || precision === 'fp16') throw new RangeError('int8 or int4');
-    const native = { precision, steps, ...nativeKernels };
+    const native = { precision, steps, maxAdapterRank, ...nativeKernels };
     return {
       decoder: () => buildNativeGraph(config, weights, native, ['']),
       mixed: () => buildNativeGraph(config, weights, native, ['', 'prefill.']),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { z } from 'zod';
 
+import { ADAPTER_TYPES } from '../graph/live-adapter-shape.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import {
   ACTIVATION_DTYPES,
@@ -31,8 +32,9 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   constantScales: z.object({ matrices: z.int().nonnegative(), of: size }).optional(),
   adapters: z
     .object({
-      maxRank: size,
-      matrices: z.array(z.object({ name: z.string(), rows: size, columns: size })),
+      inputs: z.array(
+        z.object({ name: z.string(), type: z.enum(ADAPTER_TYPES), rows: size, columns: size }),
+      ),
     })
     .optional(),
 });

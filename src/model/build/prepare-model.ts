@@ -52,8 +52,8 @@ export async function prepareModel(
   if (maxAdapterRank !== undefined && staticCalibration) {
     throw new RangeError('adapters do not read activations that int8-static has smoothed');
   }
-  if (maxAdapterRank !== undefined && (nativeKernels || activationDtype !== 'float32')) {
-    throw new RangeError("adapters are added in float32, by ONNX Runtime's kernels");
+  if (maxAdapterRank !== undefined && activationDtype !== 'float32') {
+    throw new RangeError('adapters are added in float32');
   }
   const resolved = await resolveSource(source, options);
   const kvCacheDtype =

@@ -1,16 +1,19 @@
-/** Matrices that adapters are added to while the model runs, and room for them. */
+/** What a graph is given of adapters while it runs: for each input that it has for them, a slot of each. */
 export interface LiveAdapterShape {
-  /** Of every adapter's matrices, zeros included. */
-  readonly maxRank: number;
-  readonly matrices: readonly LiveMatrix[];
+  readonly inputs: readonly AdapterInput[];
 }
 
-/** Of one tensor of a checkpoint, of which a linear layer may have several, side by side. */
-export interface LiveMatrix {
+/** An input [slots * rows, columns], and the tensor of an adapter's file that goes into a slot. */
+export interface AdapterInput {
   readonly name: string;
+  readonly type: AdapterType;
+  /** Of one slot, as are the columns. */
   readonly rows: number;
   readonly columns: number;
 }
+
+export const ADAPTER_TYPES = ['float', 'uint8'] as const;
+export type AdapterType = (typeof ADAPTER_TYPES)[number];
 
 /** The name of a linear layer's matrix. */
 export function liveMatrixName(layer: string, part: number): string {
@@ -25,7 +28,7 @@ export function roomForRank(maxRank: number): number {
   return Math.ceil(maxRank / 4) * 4;
 }
 
-/** Names of a matrix's inputs: [slots * maxRank, columns], and with rows in place of columns. */
+/** Names of a matrix's inputs, with maxRank rows: those of A, and the columns of B. */
 export function adapterInputs(name: string): readonly [down: string, up: string] {
   return [`lora.${name}.down`, `lora.${name}.up`];
 }

@@ -26,6 +26,7 @@ import { vocabularyMatrix } from '../graph/vocabulary-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { declareBest, emitBest, WANTS_LOGITS } from './best.ts';
 import { type NativeAttention, nativeAttention } from './native-attention.ts';
+import { NativeAdapters } from './native-adapters.ts';
 import { headFormat, nativeFormat } from './native-format.ts';
 import { emitNativeLinear, isGate, type LinearFusion, type NormBefore } from './native-linear.ts';
 
@@ -34,6 +35,8 @@ export interface NativeFormats {
   readonly kvCacheDtype: KvCacheDtype;
   /** See NumberFormats. */
   readonly steps?: ReadonlyMap<string, number> | undefined;
+  /** Adds inputs for adapters of up to this rank. */
+  readonly maxAdapterRank?: number | undefined;
 }
 
 /**
@@ -56,12 +59,16 @@ class NativeEmitter {
   readonly #weights: WeightSource;
   readonly #formats: NativeFormats;
   readonly #norms: DecoderNorms;
+  readonly #adapters: NativeAdapters | null;
 
   constructor(config: DecoderConfig, weights: WeightSource, formats: NativeFormats) {
     this.#config = config;
     this.#weights = inRotaryOrder(config, weights);
     this.#formats = formats;
     this.#norms = new DecoderNorms(this.#graph, config, this.#weights, 'float');
+    const { maxAdapterRank } = formats;
+    this.#adapters =
+      maxAdapterRank === undefined ? null : new NativeAdapters(this.#graph, maxAdapterRank);
   }
 
   emit(groups: readonly GroupPrefix[]): GraphBuilder {
@@ -102,7 +109,8 @@ class NativeEmitter {
     const names = layerTensorNames(family, layer);
     const sizes = [numHeads, numKvHeads, numKvHeads].map((count) => count * headDim);
     const { input, norm } = this.#normBefore(names.attentionNorm, hidden);
-    const qkv = this.#linear(
+    const qkv = this.#adapted(
+      false,
       {
         name: `layers.${layer}.attention.qkv`,
         inFeatures: hiddenSize,
@@ -129,7 +137,7 @@ class NativeEmitter {
   #attentionOutput(layer: number, attended: string, residual: string): string {
     const { numHeads, headDim, hiddenSize, attentionOutputBias, family } = this.#config;
     const names = layerTensorNames(family, layer);
-    return this.#added(names.attentionOutputNorm, residual, attended, {
+    return this.#added(layer, names.attentionOutputNorm, residual, attended, {
       name: `layers.${layer}.attention.output`,
       inFeatures: numHeads * headDim,
       parts: [{ tensor: names.attentionOutput, outFeatures: hiddenSize }],
@@ -149,7 +157,7 @@ class NativeEmitter {
     const { first, down } = mlpLayers(config, layer);
     const { input, norm } = this.#normBefore(mlpNorm, hidden);
     const activated = this.#activated(layer, first, input, norm);
-    return this.#added(mlpOutputNorm, residual, activated, down);
+    return this.#added(layer, mlpOutputNorm, residual, activated, down);
   }
 
   #activated(
@@ -159,11 +167,15 @@ class NativeEmitter {
     norm: NormBefore | undefined,
   ): string {
     const { activation, family } = this.#config;
+    const isWanted = this.#isLast(layer);
     if (!family.gatesMlp) {
-      return emitActivation(this.#graph, this.#linear(first, input, { norm }), activation);
+      const up = this.#adapted(isWanted, first, input, { norm });
+      return emitActivation(this.#graph, up, activation);
     }
-    if (isGate(activation)) return this.#linear(first, input, { norm, gate: activation });
-    const gateUp = this.#linear(first, input, { norm });
+    if (isGate(activation)) {
+      return this.#adapted(isWanted, first, input, { norm, gate: activation });
+    }
+    const gateUp = this.#adapted(isWanted, first, input, { norm });
     return emitGated(this.#graph, `layers.${layer}.mlp`, gateUp, activation);
   }
 
@@ -212,10 +224,30 @@ class NativeEmitter {
   }
 
   /** A layer's product added to the residual, after a norm if there is one. */
-  #added(norm: string | null, residual: string, input: string, layer: LinearLayer): string {
-    if (norm === null) return this.#linear(layer, input, { residual });
-    const normalized = this.#norms.plain(norm, this.#linear(layer, input, {}));
+  #added(
+    layer: number,
+    norm: string | null,
+    residual: string,
+    input: string,
+    linear: LinearLayer,
+  ): string {
+    const isWanted = this.#isLast(layer);
+    if (norm === null) return this.#adapted(isWanted, linear, input, { residual });
+    const normalized = this.#norms.plain(norm, this.#adapted(isWanted, linear, input, {}));
     return this.#graph.node(`${norm}/Sum`, 'Add', [residual, normalized]);
+  }
+
+  #isLast(layer: number): boolean {
+    return layer === this.#config.numLayers - 1;
+  }
+
+  /**
+   * A layer, with what adapters add to it.
+   * @param isWanted it has the tokens that logits are wanted of, and not all
+   */
+  #adapted(isWanted: boolean, layer: LinearLayer, input: string, fusion: LinearFusion): string {
+    const added = this.#adapters?.add(layer, input, fusion.norm, isWanted);
+    return this.#linear(layer, input, { ...fusion, added });
   }
 
   #linear(layer: LinearLayer, input: string, fusion: LinearFusion): string {

@@ -21,6 +21,8 @@ export interface LinearFusion {
   readonly bias?: (() => Promise<Float32Array>) | undefined;
   /** The first half of the rows, activated, times the other half. */
   readonly gate?: Gate | undefined;
+  /** Name of what adapters add, if they do; see NativeAdapters. */
+  readonly added?: string | undefined;
   /** Name of what is added last. */
   readonly residual?: string | undefined;
   /** Of the 8-bit integers that inputs become; each block of a row has its own if left out. */
@@ -50,7 +52,7 @@ export function emitNativeLinear(
   format: NativeFormat,
   output: string,
   input: string,
-  { norm, bias, gate, residual, step, wantsLogits }: LinearFusion = {},
+  { norm, bias, added, gate, residual, step, wantsLogits }: LinearFusion = {},
 ): string {
   const { name, columns } = source;
   const rows = rowsOf(source);
@@ -69,7 +71,10 @@ export function emitNativeLinear(
   const scales = floatInitializer(graph, `${name}.weight_scales`, shape, type, async () => {
     return (await (hasOffsets ? made.load() : made.loadLast())).scales;
   });
-  const inputs = [input, values, scales, norm?.weight ?? '', '', residual ?? '', wantsLogits ?? ''];
+  const inputs = [
+    ...[input, values, scales, norm?.weight ?? '', '', residual ?? ''],
+    ...[wantsLogits ?? '', '', added ?? ''],
+  ];
   if (hasOffsets) {
     inputs[7] = floatInitializer(graph, `${name}.weight_offsets`, shape, type, async () => {
       return (await made.loadLast()).offsets ?? new Float32Array();

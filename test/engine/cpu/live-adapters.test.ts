@@ -1,21 +1,25 @@
 /** Adapters that are picked while the model runs, against PEFT and against themselves alone. */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
-import type { EngineAdapter } from '../../../src/engine/request.ts';
-import { argmax } from '../../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { segmentOf } from '../../../src/engine/step.ts';
 import { prepareLiveAdapter } from '../../../src/model/adapters/live-adapter-file.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
-import { roomForRank } from '../../../src/model/graph/live-adapter-shape.ts';
-import type { Precision } from '../../../src/model/build/manifest.ts';
 import { inspectModelFolder } from '../../../src/model/huggingface/model-folder.ts';
 import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
+import {
+  type AdapterGraphs,
+  buildWithAdapters,
+  deviation,
+  MAX_LENGTH,
+  openWithAdapters,
+  preparedAdapter,
+  runTogether,
+} from '../../support/adapter-texts.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { OneText } from '../../support/one-text.ts';
 import { floatTensor, type RawTensor, writeSafetensors } from '../../support/safetensors-writer.ts';
@@ -23,8 +27,6 @@ import { temporaryCache } from '../../support/temporary-cache.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const FIXTURES = 'test/fixtures';
-const MAX_LENGTH = 64;
-const MAX_RANK = 8;
 
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
@@ -41,67 +43,11 @@ async function referenceOf(name: string) {
   return referenceSchema.parse(JSON.parse(await readFile(path, 'utf8')));
 }
 
-/** @param name of a fixture, or an absolute path */
-async function prepared(family: string, name: string, maxRank = MAX_RANK): Promise<EngineAdapter> {
-  const folder = await inspectModelFolder(join(FIXTURES, 'families', family), MAX_LENGTH);
-  if (folder.kind === 'export') throw new Error('not a folder');
-  const adapter = isAbsolute(name) ? name : join(FIXTURES, 'adapters', name);
-  const file = await prepareLiveAdapter(adapter, folder.config, maxRank, cache.path);
-  return { ...file, scale: 1 };
-}
-
-const build = (family: string, precision: Precision, maxAdapterRank?: number) =>
-  prepareModel(
-    { kind: 'folder', path: join(FIXTURES, 'families', family) },
-    { precision, cacheDirectory: cache.path, maxModelLen: MAX_LENGTH, maxAdapterRank },
-  );
-
-async function openDecoder(
-  family: string,
-  maxActive: number,
-  precision: Precision = 'fp32',
-  maxRank = MAX_RANK,
-) {
-  const model = await build(family, precision, maxRank);
-  const adapters = { maxActive, maxCached: 1 };
-  return new CpuDecoder(model, { numSlots: 8, maxModelLen: MAX_LENGTH, adapters });
-}
-
-interface Text {
-  readonly ids: readonly number[];
-  readonly adapter: EngineAdapter | null;
-}
-
-/** Logits of all texts, step by step, whose greedy tokens are computed together. */
-function runTogether(decoder: CpuDecoder, texts: readonly Text[], numTokens: number) {
-  const sequences = texts.map(({ ids, adapter }, slot) => {
-    const sequence = new Sequence(engineRequest({ promptTokenIds: Int32Array.from(ids), adapter }));
-    sequence.slot = slot;
-    return { sequence, computed: 0, logits: [] as Float32Array[], tokens: [] as number[] };
-  });
-  for (let step = 0; step < numTokens; step++) {
-    const segments = sequences.map(({ sequence, computed }) =>
-      segmentOf(sequence, sequence.numTokens - computed, computed),
-    );
-    const { logits, failures } = decoder.execute({ cacheOperations: [], segments });
-    expect(failures).toEqual([]);
-    for (const text of sequences) {
-      const found = logits.find(({ segment }) => segment.sequence === text.sequence);
-      const row = found?.logits[0]?.slice() ?? new Float32Array();
-      text.computed = text.sequence.numTokens;
-      text.logits.push(row);
-      text.tokens.push(argmax(row));
-      text.sequence.append(argmax(row));
-    }
-  }
-  return sequences.map(({ logits, tokens }) => ({ logits, tokens }));
-}
-
-function deviation(actual: ArrayLike<number> | undefined, expected: ArrayLike<number>): number {
-  const values = Array.from(expected);
-  const largest = Math.max(...values.map(Math.abs));
-  return Math.max(...values.map((value, i) => Math.abs(value - (actual?.[i] ?? NaN)))) / largest;
-}
+const prepared = (family: string, name: string, graphs?: AdapterGraphs) =>
+  preparedAdapter(cache.path, family, name, graphs);
+const build = (graphs: AdapterGraphs) => buildWithAdapters(cache.path, 'llama', graphs);
+const openDecoder = (family: string, maxActive: number, graphs?: AdapterGraphs) =>
+  openWithAdapters(cache.path, family, maxActive, graphs);
 
 /** What no request picks; see below. */
 const MERGED_ONLY = ['gemma2-dora', 'granite-saved', 'olmo2-embedding'];
@@ -129,6 +75,59 @@ describe.each(ADAPTERS.filter((name) => !MERGED_ONLY.includes(name)))('%s', (nam
   });
 });
 
+describe.each(ADAPTERS.filter((name) => !MERGED_ONLY.includes(name)))('native %s', (name) => {
+  it('gives what PEFT gives in int8, and leaves the model as it is', async () => {
+    const { family, ids, logits } = await referenceOf(name);
+    const decoder = await openDecoder(family, 2, { precision: 'int8', kernels: 'native' });
+    const adapter = await prepared(family, name, { kernels: 'native' });
+    const muted = { ...adapter, scale: 0 };
+    const texts = [adapter, null, muted].map((each) => ({ ids, adapter: each }));
+    const [adapted, plain, unchanged] = runTogether(decoder, texts, 4);
+    decoder.release();
+    // What is left is the rounding of the model's own weights and activations: most for routers.
+    const apart = deviation(plain?.logits[0], logits);
+    expect(apart).toBeGreaterThan(0.5);
+    expect(deviation(adapted?.logits[0], logits)).toBeLessThan(apart / 5);
+    expect(unchanged).toEqual(plain);
+  });
+});
+
+describe('with native kernels, adapters in one batch', () => {
+  it.each(['int8', 'int4'] as const)(
+    'in %s are to the bit what they are alone',
+    async (precision) => {
+      const { ids } = await referenceOf('llama-all');
+      const graphs = { precision, kernels: 'native' } as const;
+      const files = ['llama-all', 'llama-query', 'llama-patterns'];
+      const made = await Promise.all(
+        files.map((name) => prepared('llama', name, { kernels: 'native' })),
+      );
+      // Eight, of three files.
+      const adapters = [1, 0.5, -0.5].flatMap((scale) =>
+        made.map((adapter) => ({ ...adapter, id: `${adapter.id} ${scale}`, scale })),
+      );
+      const texts = [null, ...adapters.slice(0, 8)].map((adapter, index) => ({
+        ids: ids.slice(index % 4),
+        adapter,
+      }));
+      const together = await openDecoder('llama', 8, graphs);
+      const batch = runTogether(together, texts, 8);
+      together.release();
+      expect(new Set(batch.map(({ logits }) => logits.join())).size).toBe(texts.length);
+      for (const [index, text] of texts.entries()) {
+        const decoder = await openDecoder(
+          'llama',
+          8,
+          index > 0 ? graphs : { ...graphs, maxRank: null },
+        );
+        const [alone] = runTogether(decoder, [text], 8);
+        decoder.release();
+        expect(batch[index], `text ${index}`).toEqual(alone);
+      }
+    },
+  );
+});
+
 describe('adapters in one batch', () => {
   it.each(['fp32', 'int8'] as const)('in %s are each what they are alone', async (precision) => {
     const { ids } = await referenceOf('llama-all');
@@ -138,11 +137,11 @@ describe('adapters in one batch', () => {
       ids: ids.slice(index),
       adapter,
     }));
-    const together = await openDecoder('llama', 3, precision);
+    const together = await openDecoder('llama', 3, { precision });
     const batch = runTogether(together, texts, 8);
     together.release();
     for (const [index, text] of texts.entries()) {
-      const decoder = await openDecoder('llama', 3, precision);
+      const decoder = await openDecoder('llama', 3, { precision });
       const [alone] = runTogether(decoder, [text], 8);
       decoder.release();
       expect(batch[index]?.tokens, `text ${index}`).toEqual(alone?.tokens);
@@ -153,31 +152,37 @@ describe('adapters in one batch', () => {
   });
 
   // A stream may go on where --max-lora-rank is another.
-  it.each(['fp32', 'int8'] as const)(
-    'in %s are the same, and compute the same bits, whatever rank there is room for',
-    async (precision) => {
+  it.each([
+    ['fp32', 'onnxruntime'],
+    ['int8', 'onnxruntime'],
+    ['int8', 'native'],
+  ] as const)(
+    'in %s (%s) are the same, and compute the same bits, whatever rank there is room for',
+    async (precision, kernels) => {
       const { ids } = await referenceOf('llama-all');
       const names = ['llama-all', 'llama-query', 'llama-patterns'];
       const run = async (maxRank: number) => {
-        const adapters = await Promise.all(names.map((name) => prepared('llama', name, maxRank)));
-        const decoder = await openDecoder('llama', 3, precision, roomForRank(maxRank));
+        const graphs = { precision, kernels, maxRank };
+        const adapters = await Promise.all(names.map((name) => prepared('llama', name, graphs)));
+        const decoder = await openDecoder('llama', 3, graphs);
         const texts = runTogether(
           decoder,
           adapters.map((adapter) => ({ ids, adapter })),
           8,
         );
         decoder.release();
-        const { contentId } = await build('llama', precision, roomForRank(maxRank));
-        return { texts, contentId, adapters };
+        const { contentId } = await build(graphs);
+        return { texts, contentId, adapters: adapters.map(({ id }) => id) };
       };
       const first = await run(8);
-      const paths = new Set([(await build('llama', precision, 8)).graphPath]);
+      const paths = new Set([(await build({ precision, kernels, maxRank: 8 })).graphPath]);
       for (const maxRank of [9, 16, 17, 64, 99]) {
         expect(await run(maxRank), `rank ${maxRank}`).toEqual(first);
-        paths.add((await build('llama', precision, roomForRank(maxRank))).graphPath);
+        paths.add((await build({ precision, kernels, maxRank })).graphPath);
       }
       expect(paths.size).toBe(6);
-      expect((await build('llama', precision)).contentId).toBe(first.contentId);
+      const withoutRoom = await build({ precision, kernels, maxRank: null });
+      expect(withoutRoom.contentId).toBe(first.contentId);
     },
   );
 
@@ -268,7 +273,8 @@ describe('what can only be merged', () => {
     const folder = await inspectModelFolder(join(FIXTURES, 'families', 'llama'));
     if (folder.kind === 'export') throw new Error('not a folder');
     const adapter = join(FIXTURES, 'adapters', 'llama-patterns');
-    const made = (rank: number) => prepareLiveAdapter(adapter, folder.config, rank, cache.path);
+    const made = (rank: number) =>
+      prepareLiveAdapter(adapter, folder.config, rank, 'onnxruntime', cache.path);
     const refusal = /has rank 8, and --max-lora-rank is 4/;
     await expect(made(4)).rejects.toThrow(refusal);
     // Also where the adapter is there already.

@@ -53,7 +53,7 @@ async function openLive(scale: number) {
   const model = await prepareModel(source, options);
   const folder = await inspectModelFolder(SUMMIT);
   if (folder.kind === 'export') throw new Error('not a folder');
-  const adapter = await prepareLiveAdapter(PIRATE, folder.config, RANK, cache.path);
+  const adapter = await prepareLiveAdapter(PIRATE, folder.config, RANK, 'onnxruntime', cache.path);
   return () => new OneText(model, MAX_LENGTH, { ...adapter, scale });
 }
 

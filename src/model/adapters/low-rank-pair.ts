@@ -1,0 +1,8 @@
+/** What an adapter adds to one matrix: B times A. */
+export interface LowRankPair {
+  readonly rank: number;
+  /** [rank, columns] */
+  readonly a: Float32Array;
+  /** [rows, rank], with the adapter's scale, and rows where the graph has those of the matrix. */
+  readonly b: Float32Array;
+}
