@@ -7,7 +7,7 @@ import { chooseDevice, DEVICE_OPTIONS, gpuOf } from './device.ts';
 import { chooseModel } from './model-source.ts';
 import { resolveKernels } from './kernels.ts';
 import { addOptions, readOptions } from './options.ts';
-import { resolvePrecision } from './precision.ts';
+import { cpuSpeed, resolvePrecision } from './precision.ts';
 import { withProgressBar } from './progress-bar.ts';
 import { calibrationFile } from './static-calibration.ts';
 import { UsageError } from './usage-error.ts';
@@ -57,7 +57,7 @@ async function build(command: Command): Promise<void> {
   if (autotune && gpuOf(device)) {
     throw new UsageError(`--autotune needs --device cpu, not ${device.device.name}`);
   }
-  const choice = resolvePrecision(options.precision, device, decoder);
+  const choice = resolvePrecision(options.precision, device, decoder, cpuSpeed(options.kernels));
   const kernels = await resolveKernels(options, {
     ...choice,
     model: decoder.kind,

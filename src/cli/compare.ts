@@ -29,7 +29,7 @@ import { ownData } from './eval-data.ts';
 import { resolveKernels } from './kernels.ts';
 import { chooseModel } from './model-source.ts';
 import type { Options } from './options.ts';
-import { resolvePrecision } from './precision.ts';
+import { cpuSpeed, resolvePrecision } from './precision.ts';
 import { stepsBar } from './progress-bar.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -177,7 +177,7 @@ export async function buildVariant(
     async () => null,
   );
   const { kind, config } = chosen.decoder;
-  const formats = resolvePrecision(precision, null, chosen.decoder);
+  const formats = resolvePrecision(precision, null, chosen.decoder, cpuSpeed(wanted));
   const flags = { kernels: wanted, kvCacheDtype };
   const kernels = await resolveKernels(flags, { ...formats, model: kind, device: 'cpu' });
   const built = await buildWithProgress(chosen.source, { ...formats, ...kernels }, kvCacheDtype);

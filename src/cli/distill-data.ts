@@ -22,7 +22,7 @@ import { count } from './flags/values.ts';
 import { resolveKernels } from './kernels.ts';
 import { chooseModel } from './model-source.ts';
 import { addOptions, type Options, readOptions } from './options.ts';
-import { resolvePrecision } from './precision.ts';
+import { cpuSpeed, resolvePrecision } from './precision.ts';
 import { stepsBar } from './progress-bar.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -137,7 +137,7 @@ async function openTeacher(model: string, options: EngineFlags): Promise<Teacher
     config,
     device,
   );
-  const choice = resolvePrecision(precision, device, chosen.decoder);
+  const choice = resolvePrecision(precision, device, chosen.decoder, cpuSpeed(options.kernels));
   const circumstances = { ...choice, model: kind, device: device.device.name };
   const kernels = await resolveKernels(options, circumstances);
   const { maxModelLen } = limits;

@@ -13,7 +13,7 @@ import { OWN_DATA, ownData } from './eval-data.ts';
 import { chooseModel } from './model-source.ts';
 import { resolveKernels } from './kernels.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
-import { resolvePrecision } from './precision.ts';
+import { cpuSpeed, resolvePrecision } from './precision.ts';
 import { loadTextModel } from '../front/text/load-text-model.ts';
 import { calibrationFile } from './static-calibration.ts';
 
@@ -115,7 +115,7 @@ async function evaluatePrecisions(
     const { kind } = chosen.decoder;
     const formats =
       kind === 'buildable'
-        ? resolvePrecision(precision, null, chosen.decoder)
+        ? resolvePrecision(precision, null, chosen.decoder, cpuSpeed(kernels))
         : ({ precision, activationDtype: 'float32' } as const);
     const choice = await resolveKernels(
       { kernels, kvCacheDtype },

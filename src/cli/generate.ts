@@ -12,7 +12,7 @@ import { UsageError } from './usage-error.ts';
 import { chooseModel } from './model-source.ts';
 import { resolveKernels } from './kernels.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
-import { resolvePrecision } from './precision.ts';
+import { cpuSpeed, resolvePrecision } from './precision.ts';
 import { loadTextModel, type TextModel } from '../front/text/load-text-model.ts';
 
 const NAMES: readonly OptionName[] = [
@@ -77,7 +77,12 @@ async function generate(command: Command, argument: string | undefined): Promise
   );
 
   const engine = new EngineClient();
-  const choice = resolvePrecision(options.precision, null, chosen.decoder);
+  const choice = resolvePrecision(
+    options.precision,
+    null,
+    chosen.decoder,
+    cpuSpeed(options.kernels),
+  );
   const kernels = await resolveKernels(options, {
     ...choice,
     model: chosen.decoder.kind,

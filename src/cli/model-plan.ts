@@ -10,7 +10,7 @@ import { type KernelChoice, resolveKernels } from './kernels.ts';
 import { hasLora, requireLora } from './lora.ts';
 import { type ChosenModel, chooseModel } from './model-source.ts';
 import { type OptionName, type Options, readFlags } from './options.ts';
-import { resolvePrecision } from './precision.ts';
+import { cpuSpeed, resolvePrecision } from './precision.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
 import { type CalibrationFile, calibrationFile } from './static-calibration.ts';
 import { readTuning, type Tuning, withTuning } from './tuning.ts';
@@ -59,7 +59,12 @@ export async function planModel(
   const chosen = await chooseModel(given, (config) => chooseDevice(given, config));
   const { config, kind } = chosen.decoder;
   const chosenDevice = await chooseDevice(given, config);
-  const choice = resolvePrecision(given.precision, chosenDevice, chosen.decoder);
+  const choice = resolvePrecision(
+    given.precision,
+    chosenDevice,
+    chosen.decoder,
+    cpuSpeed(given.kernels),
+  );
   const { precision } = choice;
   const tuning = gpuOf(chosenDevice) ? null : await readTuning({ config, precision });
   const options = withTuning(given, tuning);

@@ -26,11 +26,14 @@ const SMALL_MODEL_PARAMETERS = 32e6;
 /** What a CPU is fast with. */
 export interface CpuSpeed {
   readonly fastInt8: boolean;
-  /** There is a library of our own kernels. */
+  /** Ours are there, and may be taken. */
   readonly ownKernels: boolean;
 }
 
-const speedHere = (): CpuSpeed => ({ fastInt8: hasFastInt8(), ownKernels: hasLibrary() });
+/** Of this machine, with `--kernels`. */
+export function cpuSpeed(kernels: Options['kernels']): CpuSpeed {
+  return { fastInt8: hasFastInt8(), ownKernels: kernels !== 'onnxruntime' && hasLibrary() };
+}
 
 /**
  * What `--precision` means for a model on a device, the CPU if null.
@@ -40,7 +43,7 @@ export function resolvePrecision(
   option: Options['precision'],
   chosen: Pick<ChosenDevice, 'device' | 'activationDtypes'> | null,
   model: BuildableModel | ExportFolder,
-  cpu = speedHere(),
+  cpu = cpuSpeed('auto'),
 ): PrecisionChoice {
   if (model.kind === 'export') return resolveExportPrecision(option, chosen, model);
   const gpu = gpuOf(chosen);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { hasFlag } from '../../src/ort/cpu-features.ts';
-import { resolvePrecision } from '../../src/cli/precision.ts';
+import { cpuSpeed, resolvePrecision } from '../../src/cli/precision.ts';
+import { hasLibrary } from '../../src/ort/native-library.ts';
 import { CPU_DEVICE } from '../../src/engine/gpu/device-options.ts';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { PRECISIONS } from '../../src/model/build/manifest.ts';
@@ -104,6 +105,11 @@ describe('a checkpoint of integers', () => {
     expect(resolvePrecision('int4', null, { ...large, stored }).stored).toBe(stored);
     expect(resolvePrecision('int8', null, { ...large, stored }).stored).toBeUndefined();
     expect(resolvePrecision('auto', null, { ...small, stored }).precision).toBe('fp32');
+  });
+
+  test('ours are not counted on where ONNX Runtime’s are asked for', () => {
+    expect(cpuSpeed('onnxruntime').ownKernels).toBe(false);
+    expect(cpuSpeed('auto').ownKernels).toBe(hasLibrary());
   });
 
   test.each([
