@@ -209,7 +209,9 @@ static void makeLinear(FakeInfo &info, FakeContext &context, bool is4Bit, bool h
   Buffer &isWanted = context.inputs[context.numInputs - 1];
   if (findsBest && isWanted.bytes > 0) memset(isWanted.data, int(below(2)), isWanted.bytes);
   addHalves(context, pairs * kPair * padded / block, hasBlocks && maybe(2));
-  addFloats(context, maybe(2) ? 0 : rows * out * (activation ? 2 : 1), 2.0f, maybe(2));
+  // One after the other: compilers differ in the order of arguments.
+  const bool hasAdded = maybe(2), isEmpty = maybe(2);
+  addFloats(context, isEmpty ? 0 : rows * out * (activation ? 2 : 1), 2.0f, hasAdded);
   cacheElement = 4;
   for (int &bound : context.bound) bound = -1;
 }
