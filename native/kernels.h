@@ -119,6 +119,7 @@ struct Linear {
     own.input.sums += firstScale;
     own.weights += firstPair * pairBytes;
     own.scales = static_cast<const uint8_t *>(scales) + firstPair * scaleBytes;
+    if (offsets) own.offsets += firstPair * input.blocks() * kPair;
     if (bias) own.bias += firstPair * kPair;
     own.output = to;
     own.columns = numColumns;

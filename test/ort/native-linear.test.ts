@@ -362,6 +362,8 @@ describe.each([
   { rows: 11, inFeatures: 200, outFeatures: 500, bits: 4, bias: true },
   { rows: 5, inFeatures: 192, outFeatures: 65, bits: 4, storedBlock: 32 },
   { rows: 20, inFeatures: 192, outFeatures: 257, bits: 8, storedBlock: 32 },
+  { rows: 6, inFeatures: 192, outFeatures: 257, bits: 4, storedBlock: 32, stores: 'offsets' },
+  { rows: 6, inFeatures: 192, outFeatures: 257, bits: 8, storedBlock: 16, stores: 'offsets' },
 ] satisfies Case[])('the best of %j', (c: Case) => {
   const x = randomNumbers(1, c.rows * c.inFeatures);
   if (c.rows > 4) {
