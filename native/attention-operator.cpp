@@ -250,20 +250,16 @@ static Status *computeAttention(void *of, Context *context) {
   return call.status;
 }
 
-static void destroyAttention(void *kernel) { free(kernel); }
-
 template <CacheType Type>
 static constexpr CustomOp attentionOperator() {
   constexpr ElementType kCache =
       Type == CacheType::kFloat32 ? kFloat : Type == CacheType::kFloat16 ? kHalf : chairlift::kInt8;
-  CustomOp op{};
-  op.version = kApiVersion;
+  CustomOp op = plainOperator();
   op.getName = [](const CustomOp *) {
     return Type == CacheType::kFloat32   ? "Attention"
            : Type == CacheType::kFloat16 ? "AttentionFloat16"
                                          : "AttentionInt8";
   };
-  op.getProvider = [](const CustomOp *) { return "CPUExecutionProvider"; };
   op.getInputCount = [](const CustomOp *) { return kFirstGroup + kMaxGroups * kGroupInputs; };
   op.getInputType = [](const CustomOp *, size_t i) {
     if (i < kFirstGroup) return int(kFloat);
@@ -277,14 +273,8 @@ static constexpr CustomOp attentionOperator() {
   op.getOutputCount = [](const CustomOp *) { return 1 + 2 * kMaxGroups; };
   op.getOutputType = [](const CustomOp *, size_t i) { return int(i == 0 ? kFloat : kCache); };
   op.getOutputCharacteristic = [](const CustomOp *, size_t i) { return int(i < 3 ? kRequired : kOptional); };
-  op.getInputMemoryType = [](const CustomOp *, size_t) { return 0; };
-  op.getVariadicInputMinArity = op.getVariadicOutputMinArity = [](const CustomOp *) { return 1; };
-  op.getVariadicInputHomogeneity = op.getVariadicOutputHomogeneity = [](const CustomOp *) { return 1; };
-  op.getStartVersion = [](const CustomOp *) { return 1; };
-  op.getEndVersion = [](const CustomOp *) { return 1; };
   op.createKernelV2 = createAttention;
   op.computeV2 = computeAttention<Type>;
-  op.destroy = destroyAttention;
   return op;
 }
 

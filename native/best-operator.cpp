@@ -112,24 +112,16 @@ static Status *computeBest(void *of, Context *context) {
 }
 
 static constexpr CustomOp bestOperator() {
-  CustomOp op{};
-  op.version = kApiVersion;
+  CustomOp op = plainOperator();
   op.getName = [](const CustomOp *) { return "Best"; };
-  op.getProvider = [](const CustomOp *) { return "CPUExecutionProvider"; };
   op.getInputCount = [](const CustomOp *) { return size_t(1); };
   op.getInputType = [](const CustomOp *, size_t) { return int(kFloat); };
   op.getInputCharacteristic = [](const CustomOp *, size_t) { return int(kRequired); };
   op.getOutputCount = [](const CustomOp *) { return size_t(1); };
   op.getOutputType = [](const CustomOp *, size_t) { return int(kInt32); };
   op.getOutputCharacteristic = [](const CustomOp *, size_t) { return int(kRequired); };
-  op.getInputMemoryType = [](const CustomOp *, size_t) { return 0; };
-  op.getVariadicInputMinArity = op.getVariadicOutputMinArity = [](const CustomOp *) { return 1; };
-  op.getVariadicInputHomogeneity = op.getVariadicOutputHomogeneity = [](const CustomOp *) { return 1; };
-  op.getStartVersion = [](const CustomOp *) { return 1; };
-  op.getEndVersion = [](const CustomOp *) { return 1; };
   op.createKernelV2 = createBest;
   op.computeV2 = computeBest;
-  op.destroy = [](void *kernel) { free(kernel); };
   return op;
 }
 

@@ -51,8 +51,8 @@ static inline void finishRow(const Linear &linear, size_t row, size_t pair, F16 
 }
 
 // Not inline, or else the library would have it for every kind of tile.
-static __attribute__((noinline, noclone)) void finishTile(const Linear &linear, size_t firstRow, size_t rows, size_t pair,
-                                                 const F16 (*products)[2]) {
+static __attribute__((noinline, noclone)) void finishTile(const Linear &linear, size_t firstRow, size_t rows,
+                                                          size_t pair, const F16 (*products)[2]) {
   for (size_t r = 0; r < rows; r++) finishRow(linear, firstRow + r, pair, products[r][0], products[r][1]);
 }
 

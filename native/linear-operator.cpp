@@ -150,18 +150,14 @@ static Status *computeLinear(void *of, Context *context) {
   return call.status;
 }
 
-static void destroyLinear(void *kernel) { free(kernel); }
-
 template <LinearKind Kind>
 static constexpr CustomOp linearOperator() {
-  CustomOp op{};
-  op.version = kApiVersion;
+  CustomOp op = plainOperator();
   op.getName = [](const CustomOp *) {
     return Kind == LinearKind::kBlocks4   ? "Linear4"
            : Kind == LinearKind::kBlocks8 ? "LinearBlocks8"
                                           : "Linear8";
   };
-  op.getProvider = [](const CustomOp *) { return "CPUExecutionProvider"; };
   op.getInputCount = [](const CustomOp *) { return size_t(9); };
   op.getInputType = [](const CustomOp *, size_t i) {
     const bool isHalf = i == 7 || (i == 2 && Kind != LinearKind::kColumns8);
@@ -171,14 +167,8 @@ static constexpr CustomOp linearOperator() {
   op.getOutputCount = [](const CustomOp *) { return size_t(2); };
   op.getOutputType = [](const CustomOp *, size_t i) { return int(i == 0 ? kFloat : kInt32); };
   op.getOutputCharacteristic = [](const CustomOp *, size_t i) { return int(i == 0 ? kRequired : kOptional); };
-  op.getInputMemoryType = [](const CustomOp *, size_t) { return 0; };
-  op.getVariadicInputMinArity = op.getVariadicOutputMinArity = [](const CustomOp *) { return 1; };
-  op.getVariadicInputHomogeneity = op.getVariadicOutputHomogeneity = [](const CustomOp *) { return 1; };
-  op.getStartVersion = [](const CustomOp *) { return 1; };
-  op.getEndVersion = [](const CustomOp *) { return 1; };
   op.createKernelV2 = createLinear<Kind>;
   op.computeV2 = computeLinear<Kind>;
-  op.destroy = destroyLinear;
   return op;
 }
 

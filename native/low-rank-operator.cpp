@@ -146,24 +146,16 @@ static Status *computeLowRank(void *of, Context *context) {
 }
 
 static constexpr CustomOp lowRankOperator() {
-  CustomOp op{};
-  op.version = kApiVersion;
+  CustomOp op = plainOperator();
   op.getName = [](const CustomOp *) { return "LowRank"; };
-  op.getProvider = [](const CustomOp *) { return "CPUExecutionProvider"; };
   op.getInputCount = [](const CustomOp *) { return size_t(4); };
   op.getInputType = [](const CustomOp *, size_t i) { return int(i == 2 ? kUint8 : kFloat); };
   op.getInputCharacteristic = [](const CustomOp *, size_t i) { return int(i < 3 ? kRequired : kOptional); };
   op.getOutputCount = [](const CustomOp *) { return size_t(1); };
   op.getOutputType = [](const CustomOp *, size_t) { return int(kFloat); };
   op.getOutputCharacteristic = [](const CustomOp *, size_t) { return int(kRequired); };
-  op.getInputMemoryType = [](const CustomOp *, size_t) { return 0; };
-  op.getVariadicInputMinArity = op.getVariadicOutputMinArity = [](const CustomOp *) { return 1; };
-  op.getVariadicInputHomogeneity = op.getVariadicOutputHomogeneity = [](const CustomOp *) { return 1; };
-  op.getStartVersion = [](const CustomOp *) { return 1; };
-  op.getEndVersion = [](const CustomOp *) { return 1; };
   op.createKernelV2 = createLowRank;
   op.computeV2 = computeLowRank;
-  op.destroy = [](void *kernel) { free(kernel); };
   return op;
 }
 

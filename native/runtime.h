@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace chairlift {
 
@@ -54,6 +55,20 @@ enum ElementType { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kH
 enum Characteristic { kRequired = 0, kOptional = 1 };
 
 constexpr uint32_t kApiVersion = 29;
+
+// What all operators have in common: kernels are from malloc, and no input or output is variadic.
+constexpr CustomOp plainOperator() {
+  CustomOp op{};
+  op.version = kApiVersion;
+  op.getProvider = [](const CustomOp *) { return "CPUExecutionProvider"; };
+  op.getInputMemoryType = [](const CustomOp *, size_t) { return 0; };
+  op.getVariadicInputMinArity = op.getVariadicOutputMinArity = [](const CustomOp *) { return 1; };
+  op.getVariadicInputHomogeneity = op.getVariadicOutputHomogeneity = [](const CustomOp *) { return 1; };
+  op.getStartVersion = [](const CustomOp *) { return 1; };
+  op.getEndVersion = [](const CustomOp *) { return 1; };
+  op.destroy = [](void *kernel) { free(kernel); };
+  return op;
+}
 
 // Set once, when the operators are registered.
 extern const void *const *api;
