@@ -77,8 +77,8 @@ CHAIRLIFT_EXPORT Status *RegisterCustomOps(Options *options, const ApiBase *base
     api = base->getApi(kApiVersion);
     Domain *made = nullptr;
     if (Status *failed = call(26, "chairlift", &made)) return failed;
-    const CustomOp *const operators[] = {&kLinear8,          &kLinear4,       &kLinearBlocks8, &kAttention,
-                                         &kAttentionFloat16, &kAttentionInt8, &kBest,     &kLowRank};
+    const CustomOp *const operators[] = {&kLinear8,       &kLinear4, &kLinearBlocks8, &kAttention, &kAttentionFloat16,
+                                         &kAttentionInt8, &kBest,    &kLowRank,       &kRows8,     &kRowsBlocks};
     for (const CustomOp *op : operators) {
       if (Status *failed = call(27, made, op)) return failed;
     }

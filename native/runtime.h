@@ -140,8 +140,8 @@ struct Scratch {
   static size_t sizeOf(size_t count) { return (count * sizeof(T) + 63) / 64 * 64; }
 };
 
-// Operators of linear-operator.cpp, attention-operator.cpp, best-operator.cpp and low-rank-operator.cpp.
+// Operators of the files *-operator.cpp.
 extern const CustomOp kLinear8, kLinear4, kLinearBlocks8, kAttention, kAttentionFloat16, kAttentionInt8, kBest,
-    kLowRank;
+    kLowRank, kRows8, kRowsBlocks;
 
 }  // namespace chairlift

@@ -42,7 +42,7 @@ struct FakeInfo {
   size_t count = 0;
 };
 
-static const CustomOp *operators[8];
+static const CustomOp *operators[10];
 static size_t numOperators = 0;
 
 static Status *succeed() { return nullptr; }
@@ -231,6 +231,30 @@ static void makeBest(FakeInfo &info, FakeContext &context) {
   for (int &bound : context.bound) bound = -1;
 }
 
+static void makeRows(FakeInfo &info, FakeContext &context, bool hasBlocks) {
+  const size_t sizes[] = {1, 3, 16, 63, 64, 65, 100, 128, 200, 300};
+  const size_t count = 1 + below(20);
+  const size_t features = sizes[below(10)], rows = 1 + below(100);
+  const size_t places = roundUp(rows, kPair), padded = roundUp(features, kBlock);
+  const size_t bits = hasBlocks ? 4 << below(2) : 8, block = hasBlocks ? kBlock >> below(3) : kBlock;
+  addAttribute(info, "in_features", int64_t(features));
+  addAttribute(info, "out_features", int64_t(rows));
+  if (hasBlocks) addAttribute(info, "bits", int64_t(bits));
+  if (hasBlocks) addAttribute(info, "block_size", int64_t(block));
+  addInput(context, count * sizeof(int64_t));
+  Buffer &ids = context.inputs[0];
+  for (size_t i = 0; i + 8 <= ids.bytes; i += 8) {
+    const int64_t id = disturb(int64_t(below(rows)), 40);
+    memcpy(ids.data + i, &id, sizeof id);
+  }
+  addInput(context, places * padded * bits / 8);
+  if (hasBlocks) addHalves(context, places * padded / block);
+  else addFloats(context, places, 0.01f);
+  addHalves(context, places * padded / block, hasBlocks && maybe(2));
+  cacheElement = 4;
+  for (int &bound : context.bound) bound = -1;
+}
+
 // Of the case that makeLowRank made last.
 static LowRankShape lowRankShape;
 
@@ -372,7 +396,8 @@ static bool compute(uint64_t seed, const char *instructions, uint64_t *result) {
   if (which < 3) makeLinear(info, context, which == 1, which > 0);
   else if (which < 6) makeAttention(info, context, which == 3 ? 4 : which == 4 ? 2 : 1);
   else if (which == 6) makeBest(info, context);
-  else makeLowRank(info, context);
+  else if (which == 7) makeLowRank(info, context);
+  else makeRows(info, context, which == 9);
   const CustomOp *op = operators[which];
   void *kernel = nullptr;
   Status *status = op->createKernelV2(op, nullptr, reinterpret_cast<Info *>(&info), &kernel);
@@ -403,7 +428,7 @@ int main(int argc, char **argv) {
   isFuzzing = strcmp(argv[1], "fuzz") == 0;
   const uint64_t cases = strtoull(argv[2], nullptr, 10);
   const ApiBase base = {makeApi, nullptr};
-  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 8) return 2;
+  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 10) return 2;
   const char *const all[] = {"scalar", "avx2", "avxvnni", "avx512", "neon", "i8mm"};
   uint64_t total = 0, refused = 0;
   for (uint64_t seed = 1; seed <= cases; seed++) {

@@ -1,21 +1,24 @@
 /**
- * How near a decode step comes to what this machine can do: memory bandwidth and peak rates of
- * matrix products are measured, the bytes that a step must move and the operations that it must do
- * are counted, and the larger of the two times is divided by the measured step's. SmolLM2-135M shape
+ * How near decode steps and prompts come to what this machine can do: memory bandwidth and peak rates of
+ * matrix products are measured, the bytes that a run must move and the operations that it must do
+ * are counted, and the larger of the two times is divided by the measured run's. SmolLM2-135M shape
  * (random weights).
  *
- *   npx tsx scripts/bench/roofline.ts [--rows 1,16,32] [--precisions fp32,int8,int4] [--steps 20]
- *     [--threads 2] [--json]
+ *   npx tsx scripts/bench/roofline.ts [--rows 1,16,32] [--tokens 128,512] [--precisions fp32,int8,int4]
+ *     [--kernels auto] [--steps 20] [--threads 2] [--json]
  *
- * Bandwidth is that of reading the weights of a product with one row, 256 MiB of them; the peak of
- * 8-bit products is the best of those of int8, of int4 (MatMulNBits, accuracy level 4) and of
- * DynamicQuantizeMatMul.
+ * int8 and int4 run on our own kernels, with a KV cache of float16, unless `--kernels onnxruntime`.
+ *
+ * Bandwidth is that of reading the weights of a product with one row, 256 MiB of floats or 64 MiB of
+ * bytes, whichever is read faster; the peak of 8-bit products is the best of those of int8 and int4, with
+ * both sets of kernels, and of DynamicQuantizeMatMul.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
 import { PRECISIONS, type Precision } from '../../src/model/build/manifest.ts';
+import { nativeKernels } from '../../src/ort/native-kernels.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { machineShape } from './lib/machine.ts';
 import { timeProduct } from './lib/product-timer.ts';
@@ -26,25 +29,24 @@ const SHAPE = PRESETS['smollm2-135m'];
 const CONTEXT = 128;
 const CAPACITY = 512;
 const FLOAT_BYTES = 4;
-/** Of a weight in blocks of 64 with a scale each. */
-const SCALE_BYTES = FLOAT_BYTES / 64;
 const BANDWIDTH_PRODUCT = { rows: 1, inFeatures: 4096, outFeatures: 16_384 };
 const PEAK_PRODUCT = { rows: 512, inFeatures: 2048, outFeatures: 4096 };
 
-/** Bytes of a weight of linear layers, and of the vocabulary matrix. */
-const WEIGHT_BYTES: Readonly<Record<Precision, readonly [linear: number, vocabulary: number]>> = {
-  fp32: [FLOAT_BYTES, FLOAT_BYTES],
-  fp16: [2, 2],
+/** Bytes of a weight of linear layers, and of the vocabulary matrix: of a scale, each 64th part. */
+function weightBytes(precision: Precision): readonly [linear: number, vocabulary: number] {
+  if (precision === 'fp32') return [FLOAT_BYTES, FLOAT_BYTES];
+  if (precision === 'fp16') return [2, 2];
   // A scale per row of weights is next to nothing.
-  int8: [1, 1],
-  'int8-static': [1, 1],
-  int4: [0.5 + SCALE_BYTES, 1 + SCALE_BYTES],
-};
+  if (precision !== 'int4') return [1, 1];
+  return isNative(precision) ? [0.5 + 2 / 64, 1] : [0.5 + FLOAT_BYTES / 64, 1 + FLOAT_BYTES / 64];
+}
 
 const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '1,16,32' },
+    tokens: { type: 'string', default: '128,512' },
     precisions: { type: 'string', default: 'fp32,int8,int4' },
+    kernels: { type: 'string', default: 'auto' },
     steps: { type: 'string', default: '20' },
     threads: { type: 'string', default: String(availableParallelism()) },
     json: { type: 'boolean', default: false },
@@ -52,6 +54,10 @@ const { values } = parseArgs({
 });
 const threads = Number(values.threads);
 const steps = Number(values.steps);
+const ownKernels = values.kernels === 'auto' && !('missing' in nativeKernels());
+const numbers = (list: string) => list.split(',').filter(Boolean).map(Number);
+
+const isNative = (precision: Precision) => ownKernels && precision.startsWith('int');
 
 /** Rates of the machine, per second. */
 interface Machine {
@@ -60,22 +66,27 @@ interface Machine {
   readonly int8Operations: number;
 }
 
+/** One token of each row after a context, or a prompt. */
+type Run = { readonly rows: number } | { readonly tokens: number };
+
 interface Measurement {
   readonly precision: Precision;
-  readonly rows: number;
+  readonly run: Run;
   readonly megabytes: number;
   readonly gigaOperations: number;
   /** Milliseconds that the machine needs at least. */
   readonly memoryMs: number;
   readonly computeMs: number;
   /** Median, in milliseconds. */
-  readonly stepMs: number;
+  readonly runMs: number;
   readonly share: number;
 }
 
 async function measureMachine(): Promise<Machine> {
   const { inFeatures, outFeatures } = BANDWIDTH_PRODUCT;
   const readMs = await timeProduct('fp32', BANDWIDTH_PRODUCT, threads);
+  const readRates = [FLOAT_BYTES / readMs];
+  if (ownKernels) readRates.push(1 / (await timeProduct('native8', BANDWIDTH_PRODUCT, threads)));
   const { rows, inFeatures: depth, outFeatures: width } = PEAK_PRODUCT;
   const operations = 2 * rows * depth * width;
   const floatMs = await timeProduct('fp32', PEAK_PRODUCT, threads);
@@ -84,59 +95,76 @@ async function measureMachine(): Promise<Machine> {
     await timeProduct('int4', PEAK_PRODUCT, threads),
     await timeProduct('per-tensor', PEAK_PRODUCT, threads),
   ];
+  if (ownKernels) {
+    integerMs.push(await timeProduct('native8', PEAK_PRODUCT, threads));
+    integerMs.push(await timeProduct('native4', PEAK_PRODUCT, threads));
+  }
   return {
-    bytes: (inFeatures * outFeatures * FLOAT_BYTES * 1000) / readMs,
+    bytes: inFeatures * outFeatures * 1000 * Math.max(...readRates),
     floatOperations: (operations * 1000) / floatMs,
     int8Operations: (operations * 1000) / Math.min(...integerMs),
   };
 }
 
-/** What a step must move and do at least. */
-function demandOf(precision: Precision, rows: number) {
+/** What a run must move and do at least. A prompt's logits are those of its last token. */
+function demandOf(precision: Precision, run: Run) {
   const { hidden_size: hidden, intermediate_size: inner, num_hidden_layers: layers } = SHAPE;
   const { num_attention_heads: heads, num_key_value_heads: kvHeads, head_dim: headDim } = SHAPE;
   const perLayer = hidden * headDim * (2 * heads + 2 * kvHeads) + 3 * hidden * inner;
   const linear = layers * perLayer;
   const vocabulary = SHAPE.vocab_size * hidden;
-  const [linearBytes, vocabularyBytes] = WEIGHT_BYTES[precision];
-  const kvBytes = rows * (CONTEXT + 1) * 2 * layers * kvHeads * headDim * FLOAT_BYTES;
-  const logitsBytes = rows * SHAPE.vocab_size * FLOAT_BYTES;
+  const [linearBytes, vocabularyBytes] = weightBytes(precision);
+  const [numTokens, numLogits, positions, pairs] =
+    'rows' in run
+      ? [run.rows, run.rows, run.rows * (CONTEXT + 1), run.rows * (CONTEXT + 1)]
+      : [run.tokens, 1, run.tokens, (run.tokens * (run.tokens + 1)) / 2];
+  const positionBytes = 2 * layers * kvHeads * headDim * (isNative(precision) ? 2 : FLOAT_BYTES);
+  const logitsBytes = numLogits * SHAPE.vocab_size * FLOAT_BYTES;
+  const weights = linear * linearBytes + vocabulary * vocabularyBytes;
   return {
-    bytes: linear * linearBytes + vocabulary * vocabularyBytes + kvBytes + logitsBytes,
-    products: 2 * rows * (linear + vocabulary),
-    // Queries with keys, and weights with values.
-    attention: 4 * rows * (CONTEXT + 1) * layers * heads * headDim,
+    bytes: weights + positions * positionBytes + logitsBytes,
+    products: 2 * (numTokens * linear + numLogits * vocabulary),
+    // Of pairs of a query and a key, and of its weight and the value.
+    attention: 4 * pairs * layers * heads * headDim,
   };
 }
 
-async function measure(precision: Precision, rows: number, machine: Machine): Promise<Measurement> {
+async function measure(precision: Precision, run: Run, machine: Machine): Promise<Measurement> {
   const model = await prepareModel(
     { kind: 'random', config: SHAPE, seed: 1 },
-    { precision, cacheDirectory: defaultCacheDirectory() },
+    {
+      precision,
+      cacheDirectory: defaultCacheDirectory(),
+      ...(isNative(precision) && { nativeKernels: { kvCacheDtype: 'float16' } }),
+    },
   );
-  const decoder = new RawDecoder(model, rows, CAPACITY, CONTEXT, threads);
+  const rows = 'rows' in run ? run.rows : 1;
+  const context = 'rows' in run ? CONTEXT : run.tokens;
+  const decoder = new RawDecoder(model, rows, context + CAPACITY, context, threads);
   const times: number[] = [];
   for (let step = -5; step < steps; step++) {
     const start = performance.now();
-    decoder.step();
+    if ('rows' in run) decoder.step();
+    else decoder.prefill();
     if (step >= 0) times.push(performance.now() - start);
   }
   decoder.release();
-  const { bytes, products, attention } = demandOf(precision, rows);
-  const isInteger = precision === 'int8' || precision === 'int4';
-  const productRate = isInteger ? machine.int8Operations : machine.floatOperations;
+  const { bytes, products, attention } = demandOf(precision, run);
+  const productRate = precision.startsWith('int')
+    ? machine.int8Operations
+    : machine.floatOperations;
   const memoryMs = (bytes * 1000) / machine.bytes;
   const computeMs = 1000 * (products / productRate + attention / machine.floatOperations);
-  const stepMs = median(times);
+  const runMs = median(times);
   return {
     precision,
-    rows,
+    run,
     megabytes: bytes / 1e6,
     gigaOperations: (products + attention) / 1e9,
     memoryMs,
     computeMs,
-    stepMs,
-    share: Math.max(memoryMs, computeMs) / stepMs,
+    runMs,
+    share: Math.max(memoryMs, computeMs) / runMs,
   };
 }
 
@@ -145,30 +173,33 @@ const measurements: Measurement[] = [];
 for (const name of values.precisions.split(',')) {
   const precision = PRECISIONS.find((known) => known === name);
   if (precision === undefined) throw new Error(`--precisions is of ${PRECISIONS.join(', ')}`);
-  for (const rows of values.rows.split(',').map(Number)) {
-    measurements.push(await measure(precision, rows, machine));
-  }
+  const runs: Run[] = [
+    ...numbers(values.rows).map((rows) => ({ rows })),
+    ...numbers(values.tokens).map((tokens) => ({ tokens })),
+  ];
+  for (const run of runs) measurements.push(await measure(precision, run, machine));
 }
 
 if (values.json) {
   console.log(JSON.stringify({ shape: machineShape(), threads, machine, measurements }));
 } else {
   const giga = (rate: number) => (rate / 1e9).toFixed(0);
-  console.log(`${machineShape()}; ${threads} threads, context ${CONTEXT}, medians`);
+  const kernels = ownKernels ? 'our own kernels in int8 and int4' : "ONNX Runtime's kernels";
+  console.log(`${machineShape()}; ${threads} threads, ${kernels}, context ${CONTEXT}, medians`);
   console.log(
     `memory ${giga(machine.bytes)} GB/s, fp32 ${giga(machine.floatOperations)} GFLOP/s, ` +
       `int8 ${giga(machine.int8Operations)} GOP/s\n`,
   );
   printTable(
-    ['precision', 'rows', 'MB', 'GOP', 'memory ms', 'compute ms', 'step ms', 'of the roofline'],
+    ['precision', 'run', 'MB', 'GOP', 'memory ms', 'compute ms', 'run ms', 'of the roofline'],
     measurements.map((m) => [
       m.precision,
-      String(m.rows),
+      'rows' in m.run ? `${m.run.rows} rows` : `prompt of ${m.run.tokens}`,
       m.megabytes.toFixed(0),
       m.gigaOperations.toFixed(2),
       m.memoryMs.toFixed(1),
       m.computeMs.toFixed(1),
-      m.stepMs.toFixed(1),
+      m.runMs.toFixed(1),
       `${(m.share * 100).toFixed(0)}%`,
     ]),
   );

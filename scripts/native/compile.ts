@@ -65,7 +65,7 @@ export const LINK_FLAGS = [
 ];
 const UNITS = [
   ...['runtime', 'dispatch', 'linear-operator', 'attention-operator', 'best-operator'],
-  'low-rank-operator',
+  ...['low-rank-operator', 'rows-operator'],
 ];
 
 /** Of all that a library is made of. */

@@ -4,13 +4,14 @@ import { keptIn, nativeFormat } from '../../src/model/native/native-format.ts';
 import { makePacked, PackedLayout } from '../../src/model/native/packed-matrix.ts';
 import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize/quantize-blocks.ts';
 import { argmax } from '../../src/engine/sampling/sampler.ts';
-import { dequantize } from '../../src/model/quantize/stored-blocks.ts';
 import { quantizeRow } from '../../src/model/quantize/make-rows.ts';
-import type {
-  StoredIntegers,
-  StoredLayout,
-  WeightSource,
-} from '../../src/model/huggingface/weights.ts';
+import type { WeightSource } from '../../src/model/huggingface/weights.ts';
+import {
+  floatMatrix,
+  type Matrix,
+  storedMatrix,
+  weightSource,
+} from '../support/native-matrices.ts';
 import {
   floats,
   type NodeCall,
@@ -46,48 +47,6 @@ interface Case {
 }
 
 const EPSILON = 1e-5;
-
-interface Matrix {
-  /** By row. */
-  readonly values: Float32Array;
-  readonly stored: { readonly layout: StoredLayout; readonly integers: StoredIntegers } | null;
-}
-
-function weightSource({ values, stored }: Matrix): WeightSource {
-  const source = { get: async () => values, close: async () => {} };
-  if (stored === null) return source;
-  return { ...source, layout: () => stored.layout, integers: async () => stored.integers };
-}
-
-/** Integers of the whole range, and scales and offsets that float16 has. */
-function storedMatrix(
-  rows: number,
-  columns: number,
-  { bits, blockSize, stores }: Pick<Case, 'bits' | 'stores'> & { readonly blockSize: number },
-): Matrix {
-  const layout = {
-    bits,
-    blockSize,
-    hasZeroPoints: stores === 'zero points',
-    hasOffsets: stores === 'offsets',
-    order: null,
-  };
-  const blocks = rows * Math.ceil(columns / blockSize);
-  const random = randomNumbers(2, rows * columns, 2 ** (bits - 1));
-  const integers = {
-    values: Uint8Array.from(random, (x) => Math.floor(x) & (2 ** bits - 1)),
-    scales: Float32Array.from(randomNumbers(6, blocks), (x) => Math.round(x * 64) / 1024),
-    zeroPoints: layout.hasZeroPoints
-      ? Uint8Array.from(randomNumbers(7, blocks), (x) => 2 ** (bits - 1) + Math.round(3 * x))
-      : null,
-    ...(layout.hasOffsets && {
-      offsets: Float32Array.from(randomNumbers(8, blocks), (x) => Math.round(x * 64) / 128),
-    }),
-  };
-  return { values: dequantize(integers, layout, columns), stored: { layout, integers } };
-}
-
-const floatMatrix = (values: Float32Array): Matrix => ({ values, stored: null });
 
 /** All that a node reads, and what it must give. */
 async function prepare(c: Case, x: Float32Array, matrix: Matrix) {

@@ -5,15 +5,21 @@ import { GraphBuilder, MICROSOFT_DOMAIN } from '../../../src/onnx/graph-builder.
 import { IoBinding } from '../../../src/ort/io-binding.ts';
 import { Session } from '../../../src/ort/session.ts';
 import { Tensor } from '../../../src/ort/tensor.ts';
-import { emitLinear } from '../../../src/model/graph/linear.ts';
+import { emitLinear, matrixOf } from '../../../src/model/graph/linear.ts';
+import { nativeFormat } from '../../../src/model/native/native-format.ts';
+import { emitNativeLinear } from '../../../src/model/native/native-linear.ts';
+import { addNativeMatrix } from '../../../src/model/native/native-matrix.ts';
 import type { Precision } from '../../../src/model/build/manifest.ts';
 import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
 import { RowQuantizer } from '../../../src/model/quantize/row-quantizer.ts';
 import { weightFormats } from '../../../src/model/quantize/weight-format.ts';
 import { median } from './table.ts';
 
-/** A precision of ours, or 8 bits with one activation scale for the whole batch. */
-export type ProductKind = Precision | 'per-tensor';
+/**
+ * A precision of ours with ONNX Runtime's kernels, 8 or 4 bits with those of native/, or 8 bits with one
+ * activation scale for the whole batch.
+ */
+export type ProductKind = Precision | 'native8' | 'native4' | 'per-tensor';
 
 export interface ProductShape {
   readonly rows: number;
@@ -36,7 +42,7 @@ export async function timeProduct(
   graph.output(product, 'float', [rows, outFeatures]);
   const path = join(folder, 'product.onnx');
   await graph.write(path);
-  const session = new Session(path, { intraOpThreads: threads });
+  const session = new Session(path, { intraOpThreads: threads, nativeKernels: isNative(kind) });
   const binding = new IoBinding(session);
   const values = Float32Array.from({ length: rows * inFeatures }, (_, at) => Math.sin(at));
   const input = Tensor.over('float', [rows, inFeatures], values);
@@ -57,6 +63,10 @@ export async function timeProduct(
   return median(times);
 }
 
+function isNative(kind: ProductKind): kind is 'native8' | 'native4' {
+  return kind === 'native8' || kind === 'native4';
+}
+
 function emitProduct(
   graph: GraphBuilder,
   kind: ProductKind,
@@ -66,9 +76,16 @@ function emitProduct(
   if (kind !== 'per-tensor') {
     const parts = [{ tensor: 'weights', outFeatures }];
     const layer = { name: 'product', inFeatures, parts, bias: false };
+    const weights = new RandomWeights(1);
+    if (isNative(kind)) {
+      const source = matrixOf(layer);
+      const format = nativeFormat(weights, source, kind === 'native8' ? 8 : 4);
+      const matrix = addNativeMatrix(graph, weights, source, format);
+      return emitNativeLinear(graph, matrix, 'product', 'input');
+    }
     const input = { value: 'input', rowsLike: 'rows' };
     const { linear } = weightFormats(kind, 'float');
-    return emitLinear(graph, new RandomWeights(1), layer, input, linear, new RowQuantizer(graph));
+    return emitLinear(graph, weights, layer, input, linear, new RowQuantizer(graph));
   }
   const values = Int8Array.from({ length: inFeatures * outFeatures }, (_, at) => (at * 37) % 127);
   const weights = graph.initializer('weights', 'int8', [inFeatures, outFeatures], values);

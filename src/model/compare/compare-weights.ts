@@ -87,7 +87,7 @@ export async function compareWeights(
   }
 }
 
-/** By their names in a build: the embedding, the layers' matrices, and the LM head if it is not the first. */
+/** By their names in a build: the embedding, the layers' matrices, and the LM head; one of the two if tied. */
 function matricesOf(config: DecoderConfig, tensors: StoredTensors) {
   const { family, vocabSize, hiddenSize, tieWordEmbeddings, numLayers } = config;
   const { embedding, lmHead } = family.tensors;
@@ -100,9 +100,12 @@ function matricesOf(config: DecoderConfig, tensors: StoredTensors) {
   );
   const head = ofVocabulary('lm_head', tieWordEmbeddings ? embedding : lmHead);
   const suffixes = ['weight_packed8', 'weight_packed4', 'weight_int8', 'weight_blocks', 'weight'];
-  const hasHead = suffixes.some((suffix) => tensors.shape(`${head.source.name}.${suffix}`));
+  const has = (name: string) => suffixes.some((suffix) => tensors.shape(`${name}.${suffix}`));
+  const hasHead = has(head.source.name);
+  const isInHead = tieWordEmbeddings && hasHead && !has(embedding);
+  const ownEmbedding = isInHead ? [] : [ofVocabulary(embedding, embedding)];
   const ownHead = hasHead ? [head] : tieWordEmbeddings ? [] : [ofVocabulary(lmHead, lmHead)];
-  return [ofVocabulary(embedding, embedding), ...layers.flat(), ...ownHead];
+  return [...ownEmbedding, ...layers.flat(), ...ownHead];
 }
 
 function typesOf(weights: WeightSource, { tensors }: MatrixSource): string[] {

@@ -53,7 +53,7 @@ export type MatrixTask = { readonly source: MatrixSource } & (
   | { readonly kind: 'rows' }
   /** For BlockMatrix. @see BlockFormat.stored */
   | { readonly kind: 'blocks'; readonly bits: 4 | 8; readonly stored: StoredLayout | null }
-  /** For emitNativeLinear. @see PackedLayout */
+  /** For addNativeMatrix. @see PackedLayout */
   | ({ readonly kind: 'native'; readonly isGated: boolean } & NativeFormat)
 );
 

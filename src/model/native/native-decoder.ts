@@ -29,6 +29,7 @@ import { type NativeAttention, nativeAttention } from './native-attention.ts';
 import { NativeAdapters } from './native-adapters.ts';
 import { headFormat, nativeFormat } from './native-format.ts';
 import { emitNativeLinear, isGate, type LinearFusion, type NormBefore } from './native-linear.ts';
+import { addNativeMatrix, emitRows, type NativeMatrix } from './native-matrix.ts';
 
 export interface NativeFormats {
   readonly precision: Extract<Precision, 'int8' | 'int8-static' | 'int4'>;
@@ -74,16 +75,14 @@ class NativeEmitter {
   emit(groups: readonly GroupPrefix[]): GraphBuilder {
     const graph = this.#graph;
     const config = this.#config;
-    const { numLayers, family, vocabSize, hiddenSize } = config;
+    const { numLayers, vocabSize } = config;
     graph.input('logits_index', 'int64', ['wanted']);
     declareRotaryTables(graph, config, 'float');
     declareSinks(graph, config, this.#weights, 'float');
     const attention = nativeAttention(graph, config, groups, this.#formats.kvCacheDtype);
-    const { embedding: tensor } = family.tensors;
-    const shape = [vocabSize, hiddenSize] as const;
-    const format = { kind: 'blocks', bits: 8, activations: 'float' } as const;
-    const embedding = vocabularyMatrix(graph, this.#weights, tensor, shape, format);
-    const scaled = scaleEmbedding(graph, config, 'float', embedding.embed(attention.tokenIds));
+    const head = this.#lmHead();
+    const embedded = this.#embed(head, attention.tokenIds);
+    const scaled = scaleEmbedding(graph, config, 'float', embedded);
     let hidden = addPositions(graph, config, this.#weights, 'float', scaled, attention);
     for (let layer = 0; layer < numLayers; layer++) {
       const attended = this.#attention(layer, hidden, attention);
@@ -97,11 +96,28 @@ class NativeEmitter {
         return last ? graph.node(`${value}/Wanted`, 'Gather', [value, 'logits_index']) : value;
       }
     }
-    this.#project(hidden);
+    this.#project(head, hidden);
     graph.output('logits', 'float', ['wanted', vocabSize]);
     declareBest(graph);
     attention.declareOutputs();
     return graph;
+  }
+
+  #lmHead(): NativeMatrix {
+    const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.#config;
+    const { embedding, lmHead } = family.tensors;
+    const tensors = [{ name: `${tieWordEmbeddings ? embedding : lmHead}.weight`, rows: vocabSize }];
+    const source = { name: 'lm_head', tensors, columns: hiddenSize };
+    return addNativeMatrix(this.#graph, this.#weights, source, headFormat(this.#weights, source));
+  }
+
+  #embed(head: NativeMatrix, tokenIds: string): string {
+    const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.#config;
+    if (tieWordEmbeddings) return emitRows(this.#graph, head, 'embedding/Rows', tokenIds);
+    const shape = [vocabSize, hiddenSize] as const;
+    const format = { kind: 'blocks', bits: 8, activations: 'float' } as const;
+    const { embedding } = family.tensors;
+    return vocabularyMatrix(this.#graph, this.#weights, embedding, shape, format).embed(tokenIds);
   }
 
   #attention(layer: number, hidden: string, attention: NativeAttention): string {
@@ -197,23 +213,16 @@ class NativeEmitter {
     );
   }
 
-  #project(hidden: string): void {
-    const { tieWordEmbeddings, family, vocabSize, hiddenSize, logitScale, logitSoftcap } =
-      this.#config;
-    const { embedding, lmHead, finalNorm } = family.tensors;
-    const tensors = [{ name: `${tieWordEmbeddings ? embedding : lmHead}.weight`, rows: vocabSize }];
-    const source = { name: 'lm_head', tensors, columns: hiddenSize };
-    const format = headFormat(this.#weights, source);
+  #project(head: NativeMatrix, hidden: string): void {
+    const { family, vocabSize, logitScale, logitSoftcap } = this.#config;
+    const { finalNorm } = family.tensors;
     // The projection is linear, so the logits' scale can be the norm's.
     const { input, norm } = this.#normBefore(finalNorm, hidden, logitScale);
     // Capped logits can be equal where the product's are not.
     const isCapped = logitSoftcap !== null;
     const wantsLogits = isCapped ? undefined : this.#graph.input(WANTS_LOGITS, 'int32', []);
     capLogits(this.#graph, this.#config, (logits) =>
-      emitNativeLinear(this.#graph, this.#weights, source, format, logits, input, {
-        norm,
-        wantsLogits,
-      }),
+      emitNativeLinear(this.#graph, head, logits, input, { norm, wantsLogits }),
     );
     if (isCapped) emitBest(this.#graph, vocabSize);
     // The product has its norm inside: what embeddings are made of takes one of its own.
@@ -254,15 +263,14 @@ class NativeEmitter {
     const bits = this.#formats.precision === 'int4' ? 4 : 8;
     const bias = layer.bias ? () => loadBias(this.#weights, layer) : undefined;
     const source = matrixOf(layer);
-    return emitNativeLinear(
-      this.#graph,
-      this.#weights,
-      source,
-      nativeFormat(this.#weights, source, bits),
-      `${layer.name}/Linear`,
-      input,
-      { ...fusion, bias, step: this.#formats.steps?.get(layer.name) },
-    );
+    const format = nativeFormat(this.#weights, source, bits);
+    const isGated = fusion.gate !== undefined;
+    const matrix = addNativeMatrix(this.#graph, this.#weights, source, format, isGated);
+    return emitNativeLinear(this.#graph, matrix, `${layer.name}/Linear`, input, {
+      ...fusion,
+      bias,
+      step: this.#formats.steps?.get(layer.name),
+    });
   }
 
   #normalized(tensor: string | null, hidden: string): string {

@@ -1,11 +1,8 @@
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
-import { MadeOnce } from '../quantize/make-matrix.ts';
-import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
 import type { Activation } from '../huggingface/config.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
-import type { NativeFormat, WeightSource } from '../huggingface/weights.ts';
 import { BEST_OUTPUT } from './best.ts';
-import { PackedLayout } from './packed-matrix.ts';
+import type { NativeMatrix } from './native-matrix.ts';
 
 /** An RMS normalization before a product. */
 export interface NormBefore {
@@ -44,47 +41,25 @@ export function isGate(activation: Activation): activation is Gate {
 /**
  * Adds a linear layer of native/: weights of 8 bits by a scale per row or of 4 bits by a scale per block,
  * and activations that are quantized to 8 bits on the way.
+ * @param matrix gated where there is a gate
  */
 export function emitNativeLinear(
   graph: GraphBuilder,
-  weights: WeightSource,
-  source: MatrixSource,
-  format: NativeFormat,
+  { name, rows, columns, format, layout, ...matrix }: NativeMatrix,
   output: string,
   input: string,
   { norm, bias, added, gate, residual, step, wantsLogits }: LinearFusion = {},
 ): string {
-  const { name, columns } = source;
-  const rows = rowsOf(source);
-  const isGated = gate !== undefined;
-  const layout = new PackedLayout(rows, columns, isGated);
-  const { numPlaces, padded } = layout;
-  const { bits, blockSize, hasOffsets } = format;
-  const made = new MadeOnce(weights, { kind: 'native', source, ...format, isGated });
-  const valuesName = `${name}.weight_packed${bits}`;
-  const valuesShape = [numPlaces, (padded * bits) / 8];
-  const values = graph.initializer(valuesName, 'uint8', valuesShape, async () => {
-    return (await made.load()).values;
-  });
-  const shape = blockSize === null ? [numPlaces] : [numPlaces, padded / blockSize];
-  const type = blockSize === null ? 'float' : 'float16';
-  const scales = floatInitializer(graph, `${name}.weight_scales`, shape, type, async () => {
-    return (await (hasOffsets ? made.load() : made.loadLast())).scales;
-  });
+  const { bits, blockSize } = format;
+  const biasName = bias
+    ? floatInitializer(graph, `${name}.bias`, [layout.numPlaces], 'float', async () =>
+        layout.place(await bias()),
+      )
+    : '';
   const inputs = [
-    ...[input, values, scales, norm?.weight ?? '', '', residual ?? ''],
-    ...[wantsLogits ?? '', '', added ?? ''],
+    ...[input, matrix.values, matrix.scales, norm?.weight ?? '', biasName, residual ?? ''],
+    ...[wantsLogits ?? '', matrix.offsets ?? '', added ?? ''],
   ];
-  if (hasOffsets) {
-    inputs[7] = floatInitializer(graph, `${name}.weight_offsets`, shape, type, async () => {
-      return (await made.loadLast()).offsets ?? new Float32Array();
-    });
-  }
-  if (bias) {
-    inputs[4] = floatInitializer(graph, `${name}.bias`, [numPlaces], 'float', async () =>
-      layout.place(await bias()),
-    );
-  }
   while (inputs.at(-1) === '') inputs.pop();
   const operator = bits === 4 ? 'Linear4' : blockSize === null ? 'Linear8' : 'LinearBlocks8';
   return graph.node(output, operator, inputs, {

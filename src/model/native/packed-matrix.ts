@@ -66,7 +66,7 @@ export class PackedLayout {
   }
 }
 
-/** A matrix as emitNativeLinear takes it. */
+/** A matrix as addNativeMatrix takes it. */
 export async function makePacked(
   weights: WeightSource,
   { source, isGated, ...format }: Extract<MatrixTask, { kind: 'native' }>,

@@ -242,6 +242,7 @@ describe.each<Case>([
       // Scales and offsets are float16 there.
       expect(error?.relative).toBeLessThan(2 ** -10);
     }
+    // The embedding is as it is stored, too: what is left is the rounding of activations.
     const expected = await logitsOf(path, 'fp32', 'onnxruntime');
     expect(deviation(await logitsOf(path, precision, 'native'), expected)).toBeLessThan(0.03);
   });

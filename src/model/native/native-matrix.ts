@@ -1,0 +1,71 @@
+import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
+import type { NativeFormat, WeightSource } from '../huggingface/weights.ts';
+import { floatInitializer } from '../quantize/float-matrix.ts';
+import { MadeOnce } from '../quantize/make-matrix.ts';
+import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
+import { PackedLayout } from './packed-matrix.ts';
+
+/** A packed matrix of a graph. */
+export interface NativeMatrix {
+  readonly name: string;
+  readonly rows: number;
+  readonly columns: number;
+  readonly format: NativeFormat;
+  readonly layout: PackedLayout;
+  /** Name of the integers. */
+  readonly values: string;
+  readonly scales: string;
+  /** Of blocks; null where the format has none. */
+  readonly offsets: string | null;
+}
+
+/** Adds a matrix, to be multiplied with or to take rows of. @see PackedLayout for `isGated` */
+export function addNativeMatrix(
+  graph: GraphBuilder,
+  weights: WeightSource,
+  source: MatrixSource,
+  format: NativeFormat,
+  isGated = false,
+): NativeMatrix {
+  const { name, columns } = source;
+  const rows = rowsOf(source);
+  const layout = new PackedLayout(rows, columns, isGated);
+  const { numPlaces, padded } = layout;
+  const { bits, blockSize, hasOffsets } = format;
+  const made = new MadeOnce(weights, { kind: 'native', source, ...format, isGated });
+  const valuesName = `${name}.weight_packed${bits}`;
+  const valuesShape = [numPlaces, (padded * bits) / 8];
+  const values = graph.initializer(valuesName, 'uint8', valuesShape, async () => {
+    return (await made.load()).values;
+  });
+  const shape = blockSize === null ? [numPlaces] : [numPlaces, padded / blockSize];
+  const type = blockSize === null ? 'float' : 'float16';
+  const scales = floatInitializer(graph, `${name}.weight_scales`, shape, type, async () => {
+    return (await (hasOffsets ? made.load() : made.loadLast())).scales;
+  });
+  const offsets = hasOffsets
+    ? floatInitializer(graph, `${name}.weight_offsets`, shape, type, async () => {
+        return (await made.loadLast()).offsets ?? new Float32Array();
+      })
+    : null;
+  return { name, rows, columns, format, layout, values, scales, offsets };
+}
+
+/** Adds `output` [ids, columns]: rows of a matrix that is not gated, by int64 ids. */
+export function emitRows(
+  graph: GraphBuilder,
+  { rows, columns, format, values, scales, offsets }: NativeMatrix,
+  output: string,
+  ids: string,
+): string {
+  const { bits, blockSize } = format;
+  const inputs = [ids, values, scales, ...(offsets === null ? [] : [offsets])];
+  return graph.node(output, blockSize === null ? 'Rows8' : 'RowsBlocks', inputs, {
+    domain: NATIVE_DOMAIN,
+    attributes: {
+      in_features: BigInt(columns),
+      out_features: BigInt(rows),
+      ...(blockSize !== null && { bits: BigInt(bits), block_size: BigInt(blockSize) }),
+    },
+  });
+}
