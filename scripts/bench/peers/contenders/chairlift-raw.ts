@@ -22,10 +22,10 @@ export async function open(setup: Setup): Promise<Contender> {
   };
   return {
     async batch(work) {
-      const sequences = work.map(({ promptTokenIds, outputTokens }, row) => {
-        const text = [...promptTokenIds, ...Array.from({ length: outputTokens }, () => 5)];
+      const sequences = work.map(({ promptTokenIds, outputTokens: maxTokens }, row) => {
+        const prompt = Int32Array.from(promptTokenIds);
         const sequence = new Sequence(
-          engineRequest({ id: row, promptTokenIds: Int32Array.from(text), maxTokens: 1 }),
+          engineRequest({ id: row, promptTokenIds: prompt, maxTokens }),
         );
         sequence.slot = row;
         return sequence;
@@ -38,6 +38,7 @@ export async function open(setup: Setup): Promise<Contender> {
       for (const sequence of sequences) run([segmentOf(sequence, length, 0)]);
       const prefilled = performance.now();
       for (let step = 0; step < outputTokens; step++) {
+        for (const sequence of sequences) sequence.append(5);
         run(sequences.map((sequence) => segmentOf(sequence, 1, length + step)));
       }
       return { prefillMs: prefilled - start, decodeMs: performance.now() - prefilled };
