@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import { z } from 'zod';
 import { requestsInEngine } from '../front/queue/admission.ts';
+import { NEVER_ABORTED } from '../front/generation/never-aborted.ts';
 import { LIMITS } from '../limits.ts';
 import { parseInputLine } from '../server/batches/input-line.ts';
 import { BatchResults } from '../server/batches/batch-results.ts';
@@ -36,10 +36,6 @@ const NAMES: readonly OptionName[] = [
 ];
 
 const ownOptions = z.object({ inputFile: z.string().min(1), outputFile: z.string().min(1) });
-
-const NEVER = new AbortController().signal;
-// All lines that run listen; Node would report more than ten listeners as a leak.
-setMaxListeners(0, NEVER);
 
 /** `chairlift batch`: the requests of a file, without a server. */
 export function batchCommand(): Command {
@@ -106,7 +102,7 @@ async function runLines(
 ): Promise<void> {
   for (const line of lines) {
     const parsed = parseInputLine(await input.read(line));
-    const result = await work.run(parsed, endpoint, { client: '', signal: NEVER });
+    const result = await work.run(parsed, endpoint, { client: '', signal: NEVER_ABORTED });
     await results.add(line, parsed.customId, result);
     onDone();
   }
@@ -119,7 +115,7 @@ async function runLines(
 async function endpointOf(path: string): Promise<string> {
   const errors: string[] = [];
   for (const endpoint of BATCH_ENDPOINTS) {
-    const { errors: found } = await validateInput(path, endpoint, NEVER);
+    const { errors: found } = await validateInput(path, endpoint, NEVER_ABORTED);
     const [first] = found;
     if (first === undefined) return endpoint;
     errors.push(`${path}, line ${first.line ?? 1}: ${first.message}`);

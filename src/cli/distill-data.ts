@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
@@ -13,6 +12,7 @@ import { EngineClient } from '../front/engine-process/engine-client.ts';
 import { GREEDY } from '../front/generation/greedy-sampling.ts';
 import { requestsInEngine } from '../front/queue/admission.ts';
 import { loadTextModel, type TextModel } from '../front/text/load-text-model.ts';
+import { NEVER_ABORTED } from '../front/generation/never-aborted.ts';
 import { LIMITS } from '../limits.ts';
 import { LineIndex, readLines } from '../server/batches/line-file.ts';
 import { buildWithProgress } from './build-model.ts';
@@ -60,10 +60,6 @@ const ownOptions = z.object({
 });
 
 type OwnOptions = z.output<typeof ownOptions>;
-
-const NEVER = new AbortController().signal;
-// All texts that run listen; Node would report more than ten listeners as a leak.
-setMaxListeners(0, NEVER);
 
 /** `chairlift distill-data`: what a teacher holds likely, for a student to learn from. */
 export function distillDataCommand(): Command {
@@ -227,7 +223,7 @@ async function collectOne(
       numTop,
       withPrompt,
     },
-    NEVER,
+    NEVER_ABORTED,
   );
   file.add(toRecord(collected, numTop, vocabSize));
   return collected.tokens.length - collected.first;

@@ -14,6 +14,7 @@ import { resolveKernels } from './kernels.ts';
 import { addOptions, type OptionName, readOptions } from './options.ts';
 import { cpuSpeed, resolvePrecision } from './precision.ts';
 import { loadTextModel, type TextModel } from '../front/text/load-text-model.ts';
+import { NEVER_ABORTED } from '../front/generation/never-aborted.ts';
 
 const NAMES: readonly OptionName[] = [
   'model',
@@ -98,7 +99,7 @@ async function generate(command: Command, argument: string | undefined): Promise
   const admission = new Admission({ concurrency: 1, maxQueue: 0 });
   const { eosTokenIds } = tokenizer;
   const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds });
-  for await (const delta of generator.generate(request, new AbortController().signal)) {
+  for await (const delta of generator.generate(request, NEVER_ABORTED)) {
     process.stdout.write(delta.text);
   }
   process.stdout.write('\n');

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { ModelRegistry } from '../front/registry/model-registry.ts';
 import type { LoadedModel } from './model-loader.ts';
+import { NEVER_ABORTED } from '../front/generation/never-aborted.ts';
 
 export interface Preload {
   /** Of a model or an alias. */
@@ -20,7 +21,7 @@ export function preloadModels(
   now: () => Date = () => new Date(),
 ): void {
   const load = async (name: string): Promise<void> => {
-    const caller = { client: '', signal: new AbortController().signal };
+    const caller = { client: '', signal: NEVER_ABORTED };
     try {
       const { definition, release } = await models.acquire(name, caller);
       release();

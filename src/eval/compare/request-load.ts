@@ -1,6 +1,7 @@
 import type { Engine } from '../../front/engine-process/engine-contract.ts';
 import { percentile } from '../../bench/statistics.ts';
 import { plainRequest } from '../../front/generation/plain-request.ts';
+import { NEVER_ABORTED } from '../../front/generation/never-aborted.ts';
 import type { Level } from './comparison.ts';
 
 export interface RequestLoad {
@@ -12,8 +13,6 @@ export interface RequestLoad {
   readonly streams: number;
   readonly numRequests: number;
 }
-
-const NEVER = new AbortController().signal;
 
 /** Has an engine work on requests. @throws EngineError if it fails one */
 export async function runRequests(
@@ -50,6 +49,7 @@ async function runOne(
   // Without stop tokens never shorter: all variants do the same work.
   const request = plainRequest(promptTokenIds, maxTokens);
   let numTokens = 0;
-  for await (const { tokenIds } of engine.generate(request, NEVER)) numTokens += tokenIds.length;
+  for await (const { tokenIds } of engine.generate(request, NEVER_ABORTED))
+    numTokens += tokenIds.length;
   if (numTokens !== maxTokens) throw new Error(`${numTokens} of ${maxTokens} tokens came`);
 }

@@ -2,6 +2,7 @@
 import type { EngineRequest } from '../../engine/request.ts';
 import { GREEDY } from './greedy-sampling.ts';
 import type { Engine } from '../engine-process/engine-contract.ts';
+import { NEVER_ABORTED } from './never-aborted.ts';
 
 export type WarmUpMode = 'off' | 'quick' | 'full';
 
@@ -45,7 +46,7 @@ async function run(
   engine: Pick<Engine, 'generate'>,
   request: Omit<EngineRequest, 'id'>,
 ): Promise<void> {
-  for await (const _ of engine.generate(request, new AbortController().signal));
+  for await (const _ of engine.generate(request, NEVER_ABORTED));
 }
 
 function toRequest(

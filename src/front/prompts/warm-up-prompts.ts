@@ -1,5 +1,6 @@
 import { LIMITS } from '../../limits.ts';
 import type { PromptEncoder } from './prompt-encoder.ts';
+import { NEVER_ABORTED } from '../generation/never-aborted.ts';
 
 /** Times that each is made: after a few, the code is compiled. */
 const ROUNDS = 3;
@@ -9,7 +10,7 @@ const SENTENCE = 'The quick brown fox jumps over the lazy dog, 12 times in 34 da
 export async function warmUpPrompts(
   prompts: Pick<PromptEncoder, 'canChat' | 'encodeTexts' | 'encodeChat'>,
 ): Promise<void> {
-  const caller = { client: '', signal: new AbortController().signal };
+  const caller = { client: '', signal: NEVER_ABORTED };
   const long = SENTENCE.repeat(Math.ceil((2 * LIMITS.promptCharactersAtOnce) / SENTENCE.length));
   const options = { addSpecialTokens: true, maxTokens: Infinity };
   for (let round = 0; round < ROUNDS; round++) {
