@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ export const SUMMIT = 'models/summit';
 /** Summit with a longer reach. @returns a folder, to be removed */
 export async function stretchedSummit(maxPositions: number): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'chairlift-stretched-'));
-  for (const file of await readdir(SUMMIT)) await copyFile(join(SUMMIT, file), join(folder, file));
+  await cp(SUMMIT, folder, { recursive: true });
   const config: object = JSON.parse(await readFile(join(SUMMIT, 'config.json'), 'utf8'));
   const stretched = { ...config, max_position_embeddings: maxPositions };
   await writeFile(join(folder, 'config.json'), JSON.stringify(stretched));
