@@ -9,6 +9,7 @@ import type { WeightSource } from '../../src/model/huggingface/weights.ts';
 import {
   floatMatrix,
   type Matrix,
+  packedValues,
   storedMatrix,
   weightSource,
 } from '../support/native-matrices.ts';
@@ -52,25 +53,15 @@ const EPSILON = 1e-5;
 async function prepare(c: Case, x: Float32Array, matrix: Matrix) {
   const { inFeatures, outFeatures, bits, activation = 0 } = c;
   const matrixRows = activation === 0 ? outFeatures : 2 * outFeatures;
-  const layout = new PackedLayout(matrixRows, inFeatures, activation !== 0);
   const source = { name: 'm', tensors: [{ name: 'm', rows: matrixRows }], columns: inFeatures };
-  const weights = weightSource(matrix);
-  const format = nativeFormat(weights, source, bits);
+  const format = nativeFormat(weightSource(matrix), source, bits);
   const { blockSize, bits: packedBits } = format;
   const isGated = activation !== 0;
-  const packed = await makePacked(weights, { kind: 'native', source, ...format, isGated });
+  const packed = await packedValues(matrix, inFeatures, format, isGated);
+  const { layout, values, scales, offsets } = packed;
   const norm = c.norm ? randomNumbers(3, inFeatures) : null;
   const bias = c.bias ? randomNumbers(4, matrixRows, 0.1) : null;
   const residual = c.residual ? randomNumbers(5, c.rows * outFeatures) : null;
-  const { numPlaces, padded } = layout;
-  const scales: NodeValue =
-    blockSize === null
-      ? floats([numPlaces], packed.scales)
-      : {
-          type: 'float16',
-          shape: [numPlaces, padded / blockSize],
-          data: float32ToFloat16(packed.scales),
-        };
   return {
     norm,
     bias,
@@ -87,17 +78,13 @@ async function prepare(c: Case, x: Float32Array, matrix: Matrix) {
       },
       inputs: [
         floats([rows, inFeatures], input),
-        {
-          type: 'uint8',
-          shape: [numPlaces, (padded * packedBits) / 8],
-          data: packed.values as Uint8Array,
-        },
+        values,
         scales,
         norm ? floats([inFeatures], norm) : undefined,
-        bias ? floats([numPlaces], layout.place(bias)) : undefined,
+        bias ? floats([layout.numPlaces], layout.place(bias)) : undefined,
         residual ? floats([rows, outFeatures], residual) : undefined,
         undefined,
-        packed.offsets && { ...scales, data: float32ToFloat16(packed.offsets) },
+        offsets,
       ],
       outputs: [floats([rows, outFeatures], output)],
     }),

@@ -1,22 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.ts';
 import { headFormat } from '../../src/model/native/native-format.ts';
-import { makePacked, PackedLayout } from '../../src/model/native/packed-matrix.ts';
 import { quantizeRow } from '../../src/model/quantize/make-rows.ts';
 import {
   floatMatrix,
   type Matrix,
+  packedValues,
   type StoredBlocks,
   storedMatrix,
   weightSource,
 } from '../support/native-matrices.ts';
-import {
-  floats,
-  type NodeCall,
-  type NodeValue,
-  randomNumbers,
-  runNode,
-} from '../support/native-node.ts';
+import { floats, type NodeCall, randomNumbers, runNode } from '../support/native-node.ts';
 
 const SHAPES = [
   [1, 1],
@@ -46,16 +39,9 @@ async function lookup(
   ids: readonly number[],
 ): Promise<{ readonly call: NodeCall; readonly output: Float32Array }> {
   const source = { name: 'm', tensors: [{ name: 'm', rows }], columns };
-  const weights = weightSource(matrix);
-  const format = headFormat(weights, source);
+  const format = headFormat(weightSource(matrix), source);
   const { bits, blockSize } = format;
-  const packed = await makePacked(weights, { kind: 'native', source, ...format, isGated: false });
-  const { numPlaces, padded } = new PackedLayout(rows, columns, false);
-  const halves = (data: Float32Array): NodeValue => ({
-    type: 'float16',
-    shape: [numPlaces, padded / (blockSize ?? padded)],
-    data: float32ToFloat16(data),
-  });
+  const { values, scales, offsets } = await packedValues(matrix, columns, format);
   const output = new Float32Array(ids.length * columns);
   const call: NodeCall = {
     opType: blockSize === null ? 'Rows8' : 'RowsBlocks',
@@ -66,13 +52,9 @@ async function lookup(
     },
     inputs: [
       { type: 'int64', shape: [ids.length], data: BigInt64Array.from(ids, BigInt) },
-      {
-        type: 'uint8',
-        shape: [numPlaces, (padded * bits) / 8],
-        data: packed.values as Uint8Array,
-      },
-      blockSize === null ? floats([numPlaces], packed.scales) : halves(packed.scales),
-      ...(packed.offsets ? [halves(packed.offsets)] : []),
+      values,
+      scales,
+      ...(offsets ? [offsets] : []),
     ],
     outputs: [floats([ids.length, columns], output)],
   };

@@ -1,10 +1,13 @@
+import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.ts';
+import { makePacked, PackedLayout } from '../../src/model/native/packed-matrix.ts';
 import { dequantize } from '../../src/model/quantize/stored-blocks.ts';
 import type {
+  NativeFormat,
   StoredIntegers,
   StoredLayout,
   WeightSource,
 } from '../../src/model/huggingface/weights.ts';
-import { randomNumbers } from './native-node.ts';
+import { floats, type NodeValue, randomNumbers } from './native-node.ts';
 
 /** How a checkpoint's integers lie. */
 export interface StoredBlocks {
@@ -56,3 +59,42 @@ export function storedMatrix(
 }
 
 export const floatMatrix = (values: Float32Array): Matrix => ({ values, stored: null });
+
+/** What a node of native/ reads of a matrix. */
+export interface PackedValues {
+  readonly layout: PackedLayout;
+  readonly values: NodeValue;
+  readonly scales: NodeValue;
+  readonly offsets: NodeValue | undefined;
+}
+
+export async function packedValues(
+  matrix: Matrix,
+  columns: number,
+  format: NativeFormat,
+  isGated = false,
+): Promise<PackedValues> {
+  const rows = matrix.values.length / columns;
+  const source = { name: 'm', tensors: [{ name: 'm', rows }], columns };
+  const task = { kind: 'native', source, ...format, isGated } as const;
+  const packed = await makePacked(weightSource(matrix), task);
+  const { bits, blockSize } = format;
+  const layout = new PackedLayout(rows, columns, isGated);
+  const { numPlaces, padded } = layout;
+  const halves = (data: Float32Array, size: number): NodeValue => ({
+    type: 'float16',
+    shape: [numPlaces, padded / size],
+    data: float32ToFloat16(data),
+  });
+  return {
+    layout,
+    values: {
+      type: 'uint8',
+      shape: [numPlaces, (padded * bits) / 8],
+      data: packed.values,
+    },
+    scales:
+      blockSize === null ? floats([numPlaces], packed.scales) : halves(packed.scales, blockSize),
+    offsets: packed.offsets && blockSize !== null ? halves(packed.offsets, blockSize) : undefined,
+  };
+}
