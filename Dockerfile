@@ -15,19 +15,21 @@
 # Give a stop more time than the longest generation takes (docker stop --time).
 #
 # `--build-arg ROOT=bones` makes a smaller image: Node.js and the libraries that it needs, without a
-# shell, npm and Debian's programs.
+# shell and Debian's programs. `--build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:...` pins what both
+# are made from.
 
-# What the image starts from: `base` or `bones`.
-ARG ROOT=base
-
+# What the image starts from: `debian` or `bones`.
+ARG ROOT=debian
 # Not Alpine: ONNX Runtime needs glibc.
-FROM node:24-bookworm-slim AS base
+ARG NODE_IMAGE=node:24-bookworm-slim
+
+FROM ${NODE_IMAGE} AS base
 # onnxruntime-node's install script would download CUDA libraries.
 ENV ONNXRUNTIME_NODE_INSTALL=skip
 WORKDIR /app
 
 FROM base AS build
-COPY package.json package-lock.json .npmrc tsconfig.json tsconfig.build.json ./
+COPY package.json package-lock.json .npmrc tsconfig.json ./
 COPY scripts/setup.mjs scripts/
 COPY src src
 COPY web web
@@ -40,10 +42,13 @@ RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev
 RUN cd node_modules/onnxruntime-node/bin/napi-v6 \
     && rm -rf darwin win32 \
     && find linux -mindepth 1 -maxdepth 1 ! -name "$(node -p process.arch)" -exec rm -rf {} +
+COPY scripts/sbom.mjs scripts/
+RUN node scripts/sbom.mjs > sbom.cdx.json
 
 FROM base AS app
 COPY package.json LICENSE ./
 COPY --from=dependencies /app/node_modules node_modules
+COPY --from=dependencies /app/sbom.cdx.json ./
 COPY models/summit models/summit
 COPY native/prebuilt native/prebuilt
 COPY --from=build /app/dist dist
@@ -59,6 +64,11 @@ RUN mkdir -p -m 1777 /bones/tmp \
        | awk '$3 ~ "^/" { print $3 } $1 ~ "^/" && $1 !~ ":$" { print $1 }' | sort -u \
        | xargs cp --parents --dereference -t /bones \
     && cp --parents /usr/local/bin/node /etc/passwd /etc/group /bones
+
+# Programs that install others are of no use to a server, but to an intruder.
+FROM base AS debian
+RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* \
+    && cd /usr/local/bin && rm -f npm npx corepack yarn yarnpkg
 
 FROM scratch AS bones
 COPY --from=gathered /bones /
@@ -79,6 +89,7 @@ COPY --from=app --chown=1000:0 --chmod=775 /cache /var/cache/chairlift
 USER 1000:1000
 EXPOSE 8000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
-    CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CHAIRLIFT_PORT ?? process.env.PORT ?? 8000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# Fails only for what a restart helps, not while a model is loaded.
+HEALTHCHECK --interval=10s --timeout=6s --start-period=30s \
+    CMD ["node", "dist/cli/main.js", "probe"]
 CMD ["node", "dist/cli/main.js", "serve"]

@@ -1,15 +1,17 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { shared } from './vitest.shared.ts';
+import { shared } from './test/support/vitest-shared.ts';
 
 /**
  * Suites of their own: `npm run test:e2e`, `npm run test:gpu`, `npm run test:web`, attacks on real servers,
  * `npm run test:hostile`, models that must be fetched, `npm run test:real-models`, images,
- * `npm run test:container`, and another processor, `npm run test:arm64`.
+ * `npm run test:container`, another processor, `npm run test:arm64`, and commands of the documentation,
+ * `npm run test:docs`.
  */
 const OTHERS = [
   'test/arm64/**',
   'test/container/**',
+  'test/docs/commands/**',
   'test/e2e/**',
   'test/gpu/**',
   'test/hostile/**',
@@ -19,7 +21,8 @@ const OTHERS = [
 
 /** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
 const PLAIN = [
-  'test/{bench,cli,client,files,front,grammar,grpc,net,observability,onnx,page,server}/**/*.test.ts',
+  'test/{bench,cli,client,files,front,grammar,grpc,net,observability,onnx,page,server,serving,settings}/**/*.test.ts',
+  'test/docs/*.test.ts',
 ];
 
 export default defineConfig({

@@ -3,6 +3,7 @@
 url="${CHAIRLIFT_URL:-http://127.0.0.1:8000}"
 
 curl -N --fail-with-body "$url/v1/chat/completions" \
+  -H "authorization: Bearer ${CHAIRLIFT_CLIENT_API_KEY:-none}" \
   -H 'content-type: application/json' \
   -d '{
     "messages": [{ "role": "user", "content": "What is 23 + 45?" }],

@@ -4,10 +4,12 @@ import { ChatPromptTemplate } from '@langchain/core/prompts';
 import { ChatOpenAI } from '@langchain/openai';
 
 const model = new ChatOpenAI({
-  model: 'summit',
+  model: process.env.CHAIRLIFT_CLIENT_MODEL ?? 'summit',
   temperature: 0,
   maxTokens: 60,
-  apiKey: process.env.CHAIRLIFT_API_KEY ?? 'none',
+  // Of its default, 6, each waits longer: a server that is not there would be noticed after a minute.
+  maxRetries: 1,
+  apiKey: process.env.CHAIRLIFT_CLIENT_API_KEY ?? 'none',
   configuration: { baseURL: `${process.env.CHAIRLIFT_URL ?? 'http://127.0.0.1:8000'}/v1` },
 });
 

@@ -3,10 +3,10 @@ import OpenAI from 'openai';
 
 const client = new OpenAI({
   baseURL: `${process.env.CHAIRLIFT_URL ?? 'http://127.0.0.1:8000'}/v1`,
-  apiKey: process.env.CHAIRLIFT_API_KEY ?? 'none',
+  apiKey: process.env.CHAIRLIFT_CLIENT_API_KEY ?? 'none',
 });
 
-const model = 'summit';
+const model = process.env.CHAIRLIFT_CLIENT_MODEL ?? 'summit';
 
 const stream = await client.chat.completions.create({
   model,

@@ -1,9 +1,12 @@
-// Many requests over one WebSocket, each known by an id of our choice. Node 22 and browsers have a
-// WebSocket of their own; Node 20 takes the one of the package `ws`.
+// Many requests over one WebSocket, each known by an id of our choice. Browsers have a WebSocket of their
+// own, which sends no headers: there the key is a subprotocol (docs/api.md).
 import { WebSocket } from 'ws';
 
 const url = process.env.CHAIRLIFT_URL ?? 'http://127.0.0.1:8000';
-const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/chat/completions`);
+const key = process.env.CHAIRLIFT_CLIENT_API_KEY ?? 'none';
+const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/chat/completions`, {
+  headers: { authorization: `Bearer ${key}` },
+});
 
 const questions = new Map([
   ['sum', 'What is 23 + 45?'],

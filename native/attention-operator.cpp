@@ -58,7 +58,7 @@ static Status *createAttention(const CustomOp *, const void *, const Info *info,
 // Binds a group's cache, and checks that no position lies outside of it, or of the rotary tables.
 static void readGroup(Call &call, Attention &attention, size_t positions, size_t tokens) {
   const size_t index = attention.numGroups, input = kFirstGroup + index * kGroupInputs;
-  const Input ids = call.input(input), key = call.input(input + 1), value = call.input(input + 2);
+  const Input ids = call.input(input, sizeof(int64_t)), key = call.input(input + 1), value = call.input(input + 2);
   const Input lengths = call.input(input + 3), total = call.input(input + 4);
   if (index > 0 && !ids.data && !key.data) return;
   if (!call.check(ids.data && key.data && value.data && lengths.data && total.bytes == 4,

@@ -50,7 +50,7 @@ template <bool HasBlocks>
 static Status *computeRows(void *of, Context *context) {
   const RowsKernel &kernel = *static_cast<RowsKernel *>(of);
   Call call(context);
-  const Input ids = call.input(0), weights = call.input(1), scales = call.input(2), offsets = call.input(3);
+  const Input ids = call.input(0, sizeof(int64_t)), weights = call.input(1), scales = call.input(2), offsets = call.input(3);
   const size_t count = ids.bytes / sizeof(int64_t), blocks = kernel.blocks();
   const size_t places = roundUp(kernel.rows, kPair), numScales = places * (HasBlocks ? blocks : 1);
   call.check(weights.bytes == places * blocks * kernel.blockBytes(), "weights are of another size");

@@ -27,7 +27,7 @@ float attribute(const Info *info, const char *name, float otherwise) {
   return otherwise;
 }
 
-Input Call::input(size_t index) {
+Input Call::input(size_t index, size_t alignment) {
   Input input;
   size_t count = 0;
   if (!status) status = call(88, static_cast<const Context *>(context), &count);
@@ -39,6 +39,7 @@ Input Call::input(size_t index) {
   status = call(51, const_cast<Value *>(value), &data);
   if (!status) status = call(318, value, &input.bytes);
   input.data = data;
+  check(input.bytes == 0 || reinterpret_cast<uintptr_t>(data) % alignment == 0, "an input's address is not aligned");
   return input;
 }
 

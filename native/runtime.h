@@ -103,7 +103,8 @@ struct Call {
   Status *status = nullptr;
 
   explicit Call(Context *of) : context(of) {}
-  Input input(size_t index);
+  // Its address is a multiple of `alignment`, or it fails: a file may keep a tensor at any of its bytes.
+  Input input(size_t index, size_t alignment = sizeof(float));
   // An output's memory: what is bound to it, or new.
   void *output(size_t index, const int64_t *dims, size_t rank);
   bool check(bool condition, const char *message);

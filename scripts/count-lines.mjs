@@ -1,11 +1,11 @@
-// Counts the lines of the engine's core, and names source files that are too long. Fails when a bound
-// is passed: a reader should be able to keep the loop, scheduling and KV cache in mind at once.
+// Counts the lines of the engine's core, and names source files that are too long. Part of `npm run check`:
+// a reader should be able to keep the loop, scheduling and KV cache in mind at once. Comments are free there.
 //
 //   npm run lines
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const MAX_CORE_LINES = 1500;
+const MAX_CORE_CODE_LINES = 1250;
 const MAX_FILE_LINES = 300;
 /** Made by a generator. */
 const GENERATED = [
@@ -49,5 +49,9 @@ const tooLong = [...filesIn('src'), ...filesIn('web/src')]
   .filter((file) => !GENERATED.includes(file))
   .map((file) => ({ file, all: linesOf(file).all }))
   .filter(({ all }) => all > MAX_FILE_LINES);
-for (const { file, all } of tooLong) console.log(`${file} has ${all} lines`);
-if (total.all > MAX_CORE_LINES || tooLong.length > 0) process.exitCode = 1;
+for (const { file, all } of tooLong)
+  console.log(`${file} has ${all} lines; ${MAX_FILE_LINES} are allowed.`);
+if (total.code > MAX_CORE_CODE_LINES) {
+  console.log(`The engine's core may have ${MAX_CORE_CODE_LINES} lines of code: make it simpler.`);
+}
+if (total.code > MAX_CORE_CODE_LINES || tooLong.length > 0) process.exitCode = 1;

@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -34,22 +34,19 @@ function install() {
     `${process.platform}-${process.arch}`,
   );
   if (readIfThere(installStamp) === wanted) return;
-  console.error('chairlift: installing packages (once; about 300 MB, most of it ONNX Runtime) ...');
+  console.error('chairlift: installing packages (once) ...');
   run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
   writeFileSync(installStamp, wanted);
 }
 
 function build() {
-  const program = ['package.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src')];
+  const program = ['package.json', 'tsconfig.json', ...filesBelow('src')];
   buildIfStale('.built-from', program, 'compiling TypeScript', () => {
     for (const name of existsSync(output) ? readdirSync(output) : []) {
       if (!OF_PAGE.includes(name)) rmSync(join(output, name), { recursive: true, force: true });
     }
-    run(process.execPath, [
-      join(root, 'node_modules/typescript/bin/tsc'),
-      '-p',
-      'tsconfig.build.json',
-    ]);
+    run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'src']);
+    removeOtherTypes();
   });
   // Its own stamp: most changes leave the page as it is.
   const page = [
@@ -68,6 +65,24 @@ function build() {
       'warn',
     ]);
   });
+}
+
+/** Leaves the types that package.json's exports lead to: nobody can import others. */
+function removeOtherTypes() {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const wanted = Object.values(exports).flatMap(({ types }) => (types ? [join(root, types)] : []));
+  for (const file of wanted) {
+    const imports = readFileSync(file, 'utf8').matchAll(
+      /(?:from |import\()["'](\.[^"']+)\.ts["']/g,
+    );
+    for (const [, path] of imports) {
+      const imported = join(dirname(file), `${path}.d.ts`);
+      if (!wanted.includes(imported)) wanted.push(imported);
+    }
+  }
+  for (const file of filesBelow('dist').map((path) => join(root, path))) {
+    if (file.endsWith('.d.ts') && !wanted.includes(file)) rmSync(file);
+  }
 }
 
 function buildIfStale(stampName, sources, what, make) {
@@ -95,11 +110,10 @@ async function start() {
 function test() {
   run('npm', ['run', '-s', 'check']);
   run(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...args]);
-  console.error(
-    'chairlift: not part of npm test: whole servers, killed and behind balancers (npm run test:e2e), WebGPU ' +
-      'on a software driver (npm run test:gpu), the page in a browser (npm run test:web) and attacks on real ' +
-      'servers (npm run test:hostile). .ci/run runs them too.',
-  );
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const others = Object.keys(scripts).filter((name) => name.startsWith('test:'));
+  const commands = others.map((name) => `npm run ${name}`).join(', ');
+  console.error(`chairlift: longer suites (CONTRIBUTING.md says what they need): ${commands}`);
 }
 
 function filesBelow(folder) {

@@ -1,9 +1,13 @@
+import { CONNECTION_LIMITS } from './connection-limits.ts';
+
 /**
  * Every bound on what an untrusted client may ask for, in one place. docs/security.md has the same
  * table, and a test holds the two together. A bound that operators want to move is a flag: its value
  * here is the flag's default.
  */
 export const LIMITS = {
+  ...CONNECTION_LIMITS,
+
   /** Bytes of a request body or a WebSocket frame (--max-body). */
   bodyBytes: 8 * 2 ** 20,
   /** Milliseconds that a TLS handshake may take. */
@@ -15,7 +19,7 @@ export const LIMITS = {
   /** Bytes of one body that are read in a turn of the event loop, and of a frame that are scanned at once. */
   bodyTurnBytes: 2 ** 16,
   /** Pieces of less than 64 bytes that a body may come in: each costs as much as a large one. */
-  smallBodyPieces: 4096,
+  smallBodyPieces: 1024,
   /**
    * What JSON may consist of, so that JSON.parse, which nothing can stop, is done within some 20 ms:
    * an object of a shape of its own costs it 70 times what a number does.
@@ -42,6 +46,14 @@ export const LIMITS = {
   kvEventBatches: 10_000,
   /** ... and their bytes. */
   kvEventBytes: 32 * 2 ** 20,
+  /** Bytes of such events that all subscribers together leave unread, each an equal share. */
+  unreadEventBytes: 64 * 2 ** 20,
+  /** Topics that a subscriber subscribes to, and takes back. */
+  eventTopics: 256,
+  /** Bytes of a frame that a subscriber sends ... */
+  eventFrameBytes: 1024,
+  /** ... and frames of its message. */
+  eventFrames: 4,
   /** Requests that /v1/requests lists. */
   listedRequests: 1000,
   /** Slots of engines that /slots lists. */
@@ -51,45 +63,13 @@ export const LIMITS = {
   /** Tokens that /tokenize spells out as bytes (`return_token_bytes`). */
   spelledTokens: 8192,
 
-  /** Connections at once; if all are taken, the longest idle one is closed (--max-connections). */
-  connections: 1024,
-  /** Requests that may wait on a connection for the one being answered (HTTP pipelining). */
-  pipelinedRequests: 16,
-  /** Header fields of a request; Node leaves out further ones. */
-  headerFields: 128,
-  /** Milliseconds that the head of a request may take to arrive; also a connection's first. */
-  headMs: 30_000,
-  /** Milliseconds that a whole request may take to arrive (--receive-timeout). */
-  receiveMs: 120_000,
-  /** Milliseconds that a client may leave its answer unread, and one more second for ... */
-  stalledReaderMs: 60_000,
-  /** ... for this many bytes that wait for it. */
-  readerBytesPerSecond: 4096,
-
-  /** Frames in a row that are no requests, before the socket is closed. */
-  badFrames: 10,
-  /** Running requests on one socket; further ones get an error frame. */
-  requestsPerSocket: 64,
-  /** Events that may wait on a socket of /v1/responses; together at most `bodyBytes`. */
-  pendingEvents: 16,
-  /** Pieces of one WebSocket message. */
-  messageFragments: 1024,
-  /** Milliseconds of each turn of the event loop that go to the frames of all sockets. */
-  frameTurnMs: 5,
-  /** Requests for text that begin in each turn of the event loop; each takes up to a millisecond of it. */
-  requestsPerTurn: 8,
-  /** Bytes waiting in a socket from which on its frames are not read. */
-  socketBufferBytes: 2 ** 20,
-  /** Milliseconds that a client may take to answer the close of its socket. */
-  socketCloseMs: 5000,
-
   /**
    * Longest prompt, in characters, that is rendered and tokenized on the main thread: the worst
    * text of that length, one long word, takes some 5 ms. All others go to threads
    * (--tokenizer-pool-size).
    */
   promptCharactersAtOnce: 512,
-  /** Texts of more characters are made one at a time: a thread may take 300 bytes for each. */
+  /** Texts of more characters are made one at a time, in a thread that may take 300 bytes for each. */
   promptCharactersInTurn: 131_072,
   /** Milliseconds that a thread may spend on one prompt. */
   promptMs: 10_000,
@@ -100,6 +80,8 @@ export const LIMITS = {
 
   /** Characters of a name, an id or a key in a request. */
   shortTextCharacters: 512,
+  /** Characters of an error's message. */
+  errorCharacters: 4096,
   /** Stop strings of a request. */
   stopStrings: 16,
   /** Characters of a stop string. */
@@ -110,6 +92,8 @@ export const LIMITS = {
   badWords: 1024,
   /** Characters of all bad words of a request. */
   badWordsCharacters: 8192,
+  /** Snippets of a text that is to be filled in. */
+  infillSnippets: 256,
   /** Entries of `logit_bias`. */
   logitBiases: 65_536,
   /** Entries of `allowed_token_ids`. */
@@ -154,6 +138,11 @@ export const LIMITS = {
   responseStoreBytes: 64 * 2 ** 20,
   /** Responses kept, whatever their size: what a response costs besides its text. */
   storedResponses: 10_000,
+  /** Bytes that a kept event of a background response is counted as, besides its text. */
+  keptEventBytes: 128,
+  /** Streams that read such events again, and those of one client; a server without keys has one. */
+  eventReaders: 64,
+  clientEventReaders: 16,
 
   /** Choices of an answer that can be taken up by another replica: each event tells where all are. */
   resumableChoices: 16,
@@ -236,6 +225,10 @@ export const LIMITS = {
   /** Requests of a batch, and bytes of each. */
   batchLines: 50_000,
   batchLineBytes: 2 ** 20,
+  /** Empty lines of its file. */
+  batchEmptyLines: 51_000,
+  /** Texts of a line for /v1/embeddings: its answer is put together in memory. */
+  batchLineTexts: 256,
   /** Batches of one client that are kept; of more the oldest that ended is forgotten. */
   clientBatches: 1000,
   /** Batches that wait or run, and those of one client. */
@@ -257,6 +250,8 @@ export const LIMITS = {
   watchedQueue: 64,
   /** Models that are downloaded at once because clients said so. */
   pulls: 2,
+  /** Models that one client's requests have loaded in a minute (--model-control auto). */
+  clientLoadsPerMinute: 10,
 
   /** Tensors of a request, inputs and outputs each; also their parameters, and the request's. */
   tensors: 64,
@@ -265,6 +260,18 @@ export const LIMITS = {
   tensorDimensions: 8,
   /** Elements of a tensor of texts; those of numbers are bounded by the body. */
   tensorStrings: 65_536,
+  /** Bytes of the outputs of a request of tensors; they are in the front's memory until they are sent. */
+  tensorOutputBytes: 64 * 2 ** 20,
+  /** Bytes of such answers that wait to be read, of one client: beyond it those that it does not read are cut ... */
+  clientUnreadAnswerBytes: 128 * 2 ** 20,
+  /** ... and of all clients; one has half of them at most. */
+  unreadAnswerBytes: 768 * 2 ** 20,
+  /** Milliseconds within which a client reads 16 KiB of each. */
+  unreadAnswerMs: 250,
+  /** Bytes of memory that a model's process may take over a batch of them, weights left out. */
+  tensorRunBytes: 512 * 2 ** 20,
+  /** Elements of all outputs that are answered as JSON; raw bytes have no such limit. */
+  tensorJsonElements: 1_048_576,
 
   /** Milliseconds of the last `loopWindowMs` in which the front's event loop stood still: /livez fails. */
   loopStalledMs: 15_000,

@@ -10,6 +10,8 @@ export const MODEL_LIMITS = {
   jsonAnswerBytes: 32 * 2 ** 20,
   /** Bytes of a JSON file or a chat template; large tokenizers have 35 MB. */
   textFileBytes: 64 * 2 ** 20,
+  /** Bytes of a template that an operator gives; the longest known one has 20 kB. */
+  chatTemplateBytes: 2 ** 20,
   /** Bytes of an ONNX file without external weights: the most that the format can have. */
   graphBytes: 2 ** 31 - 1,
   /** Bytes of a GGUF file before its weights: metadata, vocabulary and names of tensors. */

@@ -39,7 +39,7 @@ function compress(): Plugin {
     apply: 'build',
     closeBundle() {
       for (const name of readdirSync(OUTPUT, { recursive: true, encoding: 'utf8' })) {
-        if (!/\.(html|js|css|svg)$/.test(name)) continue;
+        if (!/\.(html|js|css|svg|webmanifest)$/.test(name)) continue;
         const path = join(OUTPUT, name);
         const level = constants.Z_BEST_COMPRESSION;
         writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level }));

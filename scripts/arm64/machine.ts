@@ -1,7 +1,7 @@
 /** An ARM64 Node.js that runs on this x64 machine, emulated by qemu. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 
 /** Of Debian's bookworm-backports; with Debian 12's own 7.2, ONNX Runtime crashes as it starts. */
 export const QEMU_PACKAGE = 'qemu-user/bookworm-backports';

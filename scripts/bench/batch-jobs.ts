@@ -19,6 +19,7 @@ import { engineOf, type ServerProcess, startServer } from '../../test/support/se
 import { timeEvents } from './lib/event-stream.ts';
 import { machineShape } from './lib/machine.ts';
 import { percentile } from './lib/random.ts';
+import { NO_DRAFTS } from './lib/server-process.ts';
 
 const { values, positionals } = parseArgs({
   options: {
@@ -33,6 +34,7 @@ const { values, positionals } = parseArgs({
 
 const folder = await mkdtemp(join(tmpdir(), 'batch-jobs-'));
 const flags = [
+  NO_DRAFTS,
   ...['--batch-dir', join(folder, 'batches'), '--port', '0'],
   ...['--slo', '{best: interactive}', ...positionals],
 ];

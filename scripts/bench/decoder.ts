@@ -9,7 +9,7 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { machineShape } from './lib/machine.ts';
 import { RawDecoder } from './lib/raw-decoder.ts';

@@ -1,10 +1,13 @@
 /**
  * Tokens per second through HTTP and server-sent events, as a share of what the raw decoder makes of
  * the same rows at a like context. SmolLM2-135M shape (random weights), all on this machine: the
- * client takes its part of the same cores.
+ * client takes its part of the same cores. Neither drafts: each token of both is a row of a step. With
+ * `--drafts` a second server, which drafts as it does by default, takes turns with them; its column is
+ * compared with the first server, for the raw decoder has no drafts. (Random weights repeat
+ * themselves, so nearly every draft is accepted: on real text the gain is smaller, see speculative.ts.)
  *
  *   npm run bench:http -- [--streams 16,32] [--rounds 5] [--tokens 128] [--precision fp32] [--threads 2]
- *     [--kernels auto] [--base ../base] [--json]
+ *     [--kernels auto] [--base ../base] [--drafts] [--json]
  *
  * `--base` is another checkout, whose server takes turns too. Servers and raw decoder are processes of
  * their own; while one is measured, the others wait without a thread running. The decode phase of a round lies between the moment when every
@@ -13,7 +16,7 @@
 import { Agent } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { PRECISIONS } from '../../src/model/build/manifest.ts';
+import { PRECISIONS } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { BENCH_MODEL, BENCH_SEED, benchModel, requireKernels } from './lib/bench-model.ts';
 import { timeEvents } from './lib/event-stream.ts';
@@ -35,6 +38,7 @@ const { values } = parseArgs({
     kernels: { type: 'string', default: 'auto' },
     threads: { type: 'string', default: String(availableParallelism()) },
     base: { type: 'string' },
+    drafts: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -56,6 +60,10 @@ interface Measurement {
   readonly rawDecoder: readonly number[];
   /** Median over the rounds of http divided by the raw decoder of the same round. */
   readonly share: number;
+  /** Tokens per second of each round of a server that drafts; null unless it took part. */
+  readonly drafts: readonly number[] | null;
+  /** Median over the rounds of drafts divided by http of the same round. */
+  readonly draftGain: number | null;
 }
 
 const kernels = requireKernels(values.kernels);
@@ -85,12 +93,12 @@ async function throughHttp(endpoint: URL, agent: Agent, streams: number): Promis
 
 /** A server, at work when it is its turn. */
 interface Contender {
-  readonly build: string;
+  readonly build: 'this' | 'base' | 'drafts';
   readonly server: ServerProcess;
   readonly endpoint: URL;
 }
 
-async function startContender(build: string, root?: string): Promise<Contender> {
+async function startContender(build: Contender['build'], root?: string): Promise<Contender> {
   const flags = [
     `--model=${BENCH_MODEL}`,
     `--random-weights=${BENCH_SEED}`,
@@ -99,6 +107,7 @@ async function startContender(build: string, root?: string): Promise<Contender> 
     `--threads=${threads}`,
     `--max-model-len=${CAPACITY}`,
     `--max-num-seqs=${Math.max(...numStreams)}`,
+    ...(build === 'drafts' ? ['--speculative=auto'] : []),
   ];
   const server = await startServer(flags, root === undefined ? {} : { root });
   return { build, server, endpoint: new URL('/v1/completions', server.url) };
@@ -116,23 +125,31 @@ async function measure(
     context,
     threads,
   });
-  const http: number[][] = contenders.map(() => []);
+  const http = new Map(contenders.map(({ build }): [string, number[]] => [build, []]));
   const rawDecoder: number[] = [];
   // The first round warms up.
   for (let round = 0; round <= rounds; round++) {
-    const ours: number[] = [];
-    for (const { endpoint } of contenders) ours.push(await throughHttp(endpoint, agent, streams));
-    const theirs = await raw.tokensPerSecond(tokens);
-    if (round === 0) continue;
-    for (const [index, value] of ours.entries()) http[index]?.push(value);
-    rawDecoder.push(theirs);
+    for (const { build, endpoint } of contenders) {
+      const rate = await throughHttp(endpoint, agent, streams);
+      if (round > 0) http.get(build)?.push(rate);
+    }
+    const rate = await raw.tokensPerSecond(tokens);
+    if (round > 0) rawDecoder.push(rate);
   }
   await raw.close();
-  return contenders.map(({ build }, index) => {
-    const own = http[index] ?? [];
-    const share = median(own.map((value, round) => value / (rawDecoder[round] ?? NaN)));
-    return { build, streams, http: own, rawDecoder, share };
+  return ['base', 'this'].flatMap((build) => {
+    const own = http.get(build);
+    if (own === undefined) return [];
+    const drafts = (build === 'this' ? http.get('drafts') : undefined) ?? null;
+    const share = medianRatio(own, rawDecoder);
+    const draftGain = drafts && medianRatio(drafts, own);
+    return [{ build, streams, http: own, rawDecoder, share, drafts, draftGain }];
   });
+}
+
+/** Median of the ratios of each round. */
+function medianRatio(rates: readonly number[], bases: readonly number[]): number {
+  return median(rates.map((rate, round) => rate / (bases[round] ?? NaN)));
 }
 
 const agent = new Agent({ keepAlive: true });
@@ -141,6 +158,7 @@ const measurements: Measurement[] = [];
 try {
   if (values.base !== undefined) contenders.push(await startContender('base', values.base));
   contenders.push(await startContender('this'));
+  if (values.drafts) contenders.push(await startContender('drafts'));
   for (const streams of numStreams)
     measurements.push(...(await measure(contenders, agent, streams)));
 } finally {
@@ -164,14 +182,18 @@ if (values.json) {
   console.log(
     `${machineShape()}; ${precision}, ${threads} threads, ${tokens} tokens a stream, medians of ${rounds} rounds\n`,
   );
+  const percent = (share: number) => `${(share * 100).toFixed(0)}%`;
+  const withDrafts = values.drafts ? ['with drafts tokens/s', 'of without'] : [];
   printTable(
-    ['build', 'streams', 'HTTP tokens/s', 'raw decoder tokens/s', 'share'],
-    measurements.map(({ build, streams, http, rawDecoder, share }) => [
+    ['build', 'streams', 'HTTP tokens/s', 'raw decoder tokens/s', 'share', ...withDrafts],
+    measurements.map(({ build, streams, http, rawDecoder, share, drafts, draftGain }) => [
       build,
       String(streams),
       median(http).toFixed(0),
       median(rawDecoder).toFixed(0),
-      `${(share * 100).toFixed(0)}%`,
+      percent(share),
+      ...(values.drafts ? [drafts ? median(drafts).toFixed(0) : ''] : []),
+      ...(values.drafts ? [draftGain === null ? '' : percent(draftGain)] : []),
     ]),
   );
 }

@@ -36,6 +36,7 @@ interface Start {
   readonly cpuMs: number;
 }
 
+/** Until it is ready: nothing is generated, so there are no drafts to turn off. */
 async function start(name: string, cache: string): Promise<Start> {
   const { model, precision } = parseVariant(name);
   const shape = model in PRESETS ? ['--random-weights', '1'] : [];

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { addressOf } from './lib/server-address.ts';
+import { NO_DRAFTS } from './lib/server-process.ts';
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +28,7 @@ for (let at = 0; at < numModels; at++) {
 const server = spawn(
   process.execPath,
   // prettier-ignore
-  ['dist/cli/main.js', 'serve', '--port', '0', '--log-level', 'warn', '--model-repository', folder,
+  ['dist/cli/main.js', 'serve', '--port', '0', '--log-level', 'warn', NO_DRAFTS, '--model-repository', folder,
     '--models-max', String(maxLoaded), '--kv-cache-memory', '64m'],
   {
     stdio: ['ignore', 'pipe', 'inherit'],

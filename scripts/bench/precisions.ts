@@ -26,13 +26,13 @@ import {
   type PrecisionReport,
 } from '../../src/eval/evaluate-model.ts';
 import { reportTable } from '../../src/eval/report.ts';
-import { loadTextModel } from '../../src/front/text/load-text-model.ts';
-import { staticCalibration } from '../../src/cli/static-calibration.ts';
+import { loadTextModel } from '../../src/front/prompts/load-text-model.ts';
+import { staticCalibration } from '../../src/serving/plan/static-calibration.ts';
 import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import type { ModelSource } from '../../src/model/build/model-source.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
-import { type BuiltModel, PRECISIONS, type Precision } from '../../src/model/build/manifest.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
+import { type BuiltModel, PRECISIONS, type Precision } from '../../src/model/manifest.ts';
 import { layerMatrices } from '../../src/model/graph/layer-matrices.ts';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';

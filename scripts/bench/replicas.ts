@@ -14,12 +14,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { hasHaproxy } from '../../test/support/replicas.ts';
+import { HAPROXY } from '../../test/support/needs.ts';
 import { machineShape } from './lib/machine.ts';
 import { printTable } from './lib/table.ts';
 import { prefixHits } from './replicas/prefix.ts';
 import { plainReader, resumingReader, streamsUnderChanges } from './replicas/streams.ts';
 import { throughputOf } from './replicas/throughput.ts';
+import { NO_DRAFTS } from './lib/server-process.ts';
 
 const { values } = parseArgs({
   options: {
@@ -27,8 +28,8 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-if (!hasHaproxy()) throw new Error('there is no haproxy here (Debian: apt-get install haproxy)');
-const options = { args: ['--threads=1'] };
+if (!HAPROXY.isThere) throw new Error('there is no haproxy here (Debian: apt-get install haproxy)');
+const options = { args: ['--threads=1', NO_DRAFTS] };
 
 const throughput = [];
 for (const names of [['one'], ['one', 'two'], ['one', 'two', 'three']] as const) {

@@ -16,8 +16,8 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
-import { PRECISIONS, type Precision } from '../../src/model/build/manifest.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
+import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
 import { nativeKernels } from '../../src/ort/native-kernels.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { machineShape } from './lib/machine.ts';

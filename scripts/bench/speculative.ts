@@ -20,13 +20,13 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { type OpenedEngine, openEngine } from '../../src/engine/process/open-engine.ts';
-import { ChatTemplate } from '../../src/front/chat/chat-template.ts';
+import { ChatTemplate } from '../../src/front/templates/chat-template.ts';
 import { grammarVocabulary as vocabularyOf } from '../../src/front/grammars/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
-import { type BuiltModel, PRECISIONS } from '../../src/model/build/manifest.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
+import { type BuiltModel, PRECISIONS } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
 import { timing } from './lib/process-time.ts';
@@ -70,7 +70,7 @@ const model = await prepareModel(
 );
 const tokenizer = await TextTokenizer.load(SUMMIT);
 const template = await ChatTemplate.load(SUMMIT);
-const grammarVocabulary = vocabularyOf(tokenizer, model.manifest.vocabSize);
+const grammarVocabulary = await vocabularyOf(tokenizer, model.manifest.vocabSize);
 /** By the request's id. */
 const given = new Map<number, Int32Array>();
 
@@ -84,7 +84,6 @@ function open(speculative: { draftModel: BuiltModel | null } | null): OpenedEngi
     kvCacheMemory: 2 ** 30,
     prefixCaching: false,
     targetItlMs: null,
-    batching: 'continuous',
     grammarVocabulary,
     speculative: speculative && { ...speculative, maxTokens: Number(values.tokens) },
   });

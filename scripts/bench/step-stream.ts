@@ -65,7 +65,6 @@ function openEngine(numRows: number): Engine {
       maxNumSeqs: numRows,
       maxNumBatchedTokens: 64 * numRows,
       targetItlMs: null,
-      batching: 'continuous',
     }),
   });
   for (let id = 1; id <= numRows; id++) engine.add(engineRequest({ id, maxTokens: capacity / 2 }));

@@ -15,7 +15,7 @@ import { grammarVocabulary } from '../../src/front/grammars/grammar-vocabulary.t
 import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { JSON_SCHEMAS } from '../../test/support/json-schemas.ts';
 import { GREEDY } from '../../test/support/engine-requests.ts';
@@ -54,7 +54,7 @@ const model = await prepareModel(
     : { kind: 'random', config: preset, seed: 1 },
   { precision: 'fp32', cacheDirectory: defaultCacheDirectory() },
 );
-const vocabulary = grammarVocabulary(tokenizer, model.manifest.vocabSize);
+const vocabulary = await grammarVocabulary(tokenizer, model.manifest.vocabSize);
 const { engine } = openEngine({
   model,
   maxNumSeqs: numRows,
@@ -66,7 +66,6 @@ const { engine } = openEngine({
   targetItlMs: null,
   grammarVocabulary: vocabulary,
   durableKv: false,
-  batching: 'continuous',
 });
 
 const prompt = '<|im_start|>user\nGive me a JSON object.<|im_end|>\n<|im_start|>assistant\n';

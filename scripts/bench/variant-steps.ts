@@ -6,7 +6,7 @@
  *     models/summit:fp32 models/summit:int8 ./pruned:fp32
  */
 import { parseArgs } from 'node:util';
-import { buildVariant } from '../../src/cli/compare.ts';
+import { buildVariant } from '../../src/cli/offline/compare.ts';
 import { LockstepDecoder } from '../../src/eval/lockstep-decoder.ts';
 import { parseVariant } from '../../src/eval/compare/variant.ts';
 import { cpuMs } from './lib/process-time.ts';

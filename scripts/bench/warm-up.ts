@@ -46,6 +46,7 @@ for (const { mode, start, first, tenth } of rows) {
 }
 if (values.json) console.log(JSON.stringify(rows));
 
+// First tokens alone are timed, which no draft makes faster.
 async function measure(mode: string): Promise<Sample> {
   const startedAt = performance.now();
   const server = spawn(

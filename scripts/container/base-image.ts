@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildah, hasImage } from './store.ts';
 
-/** As in `FROM node:24-bookworm-slim`. */
-const FROM = /^FROM (?<image>node:(?<major>\d+)-(?<suite>[a-z]+)-slim)\b/m;
+/** As in `ARG NODE_IMAGE=node:24-bookworm-slim`. */
+const FROM = /^ARG NODE_IMAGE=(?<image>node:(?<major>\d+)-(?<suite>[a-z]+)-slim)\b/m;
 
 /** What Debian's slim images leave out. */
 const SLIM = ['/usr/share/doc/*', '/usr/share/info/*', '/usr/share/man/*', '/usr/share/locale/*'];

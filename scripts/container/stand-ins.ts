@@ -7,6 +7,14 @@ import { z } from 'zod';
 import { fromImage } from './base-image.ts';
 import { buildah, hasImage } from './store.ts';
 
+/** Debian has no Grafana: this one says which files it was given. */
+const GRAFANA = `
+  const { readdirSync } = require('node:fs');
+  const files = ['/etc/grafana/provisioning', '/var/lib/grafana/dashboards'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true }).map((name) => folder + '/' + name));
+  require('node:http').createServer((_, response) => response.end(JSON.stringify(files))).listen(3000);
+`;
+
 /** Debian's programs, with as much of what the official images say as the file relies on. */
 const STAGES: Readonly<Record<string, string>> = {
   haproxy: `USER haproxy
@@ -18,6 +26,8 @@ USER redis`,
 USER nobody
 ENTRYPOINT ["prometheus"]
 CMD ["--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"]`,
+  grafana: `USER nobody
+CMD ${JSON.stringify(['node', '-e', GRAFANA])}`,
 };
 
 const composeSchema = z.object({ services: z.record(z.string(), z.object({ image: z.string() })) });

@@ -2,12 +2,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 
 const STORE = join(defaultCacheDirectory(), 'containers');
 
 /** Images of the Dockerfile, by what they start from. */
-export const IMAGES = { base: 'localhost/chairlift:latest', bones: 'localhost/chairlift:bones' };
+export const IMAGES = { debian: 'localhost/chairlift:latest', bones: 'localhost/chairlift:bones' };
 
 /** What runc of Debian 12 can set where it runs in a container itself; and no network of its own. */
 export const RUN_OPTIONS = [

@@ -22,7 +22,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { DEVICE_NAMES } from '../../src/engine/gpu/device-options.ts';
-import { PRECISIONS } from '../../src/model/build/manifest.ts';
+import { PRECISIONS } from '../../src/model/manifest.ts';
 import { availableProviders, ortVersion } from '../../src/ort/environment.ts';
 import { machineShape } from '../bench/lib/machine.ts';
 import { Builds } from './builds.ts';

@@ -1,5 +1,5 @@
 import type { DeviceName } from '../../src/engine/gpu/device-options.ts';
-import type { Precision } from '../../src/model/build/manifest.ts';
+import type { Precision } from '../../src/model/manifest.ts';
 
 /** One process's work on a model of random weights: to build it, or to run it on a device. */
 export interface Job {

@@ -8,7 +8,7 @@ import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import type { EngineOptions } from '../../src/engine/process/protocol.ts';
 import { openEngine } from '../../src/engine/process/open-engine.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import type { ActivationDtype, BuiltModel } from '../../src/model/build/manifest.ts';
+import type { ActivationDtype, BuiltModel } from '../../src/model/manifest.ts';
 import { vulkanDevices } from '../../src/ort/vulkan-devices.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
 import { median } from '../bench/lib/table.ts';
@@ -48,7 +48,6 @@ function optionsOf(job: Job, model: BuiltModel, maxNumSeqs: number): EngineOptio
     prefixCaching: false,
     // Prompts are not to wait for each other: all sequences are to decode at once for a while.
     targetItlMs: 60_000,
-    batching: 'continuous',
   };
 }
 

@@ -17,6 +17,7 @@ const STAGES = 'chairlift_request_stage_seconds';
 const SUCCESS = 'chairlift_request_success_total';
 const HITS = rate('chairlift_prefix_cache_hits_total', 'model_name');
 const LOOKUPS = rate('chairlift_prefix_cache_queries_total', 'model_name');
+const FAILED = ',finished_reason=~"error|timeout"';
 const ACCEPTED = rate('chairlift_spec_decode_num_accepted_tokens_total', 'source');
 const DRAFTED = rate('chairlift_spec_decode_num_draft_tokens_total', 'source');
 
@@ -40,7 +41,7 @@ const overview: Dashboard = {
       title: 'Errors and refusals',
       unit: 'reqps',
       queries: [
-        [rate(SUCCESS, 'job', ',finished_reason="error"'), 'errors'],
+        [rate(SUCCESS, 'finished_reason', FAILED), '{{finished_reason}}'],
         [rate('chairlift_request_rejected_total', 'reason'), 'refused: {{reason}}'],
       ],
     },
@@ -242,7 +243,7 @@ const models: Dashboard = {
     {
       title: 'Errors',
       unit: 'reqps',
-      queries: [[rate(SUCCESS, 'model_name', ',finished_reason="error"'), '{{model_name}}']],
+      queries: [[rate(SUCCESS, 'model_name', FAILED), '{{model_name}}']],
     },
     {
       title: 'Time to first token (p95)',

@@ -1,6 +1,6 @@
 /** Where the schemas of what is in deploy come from: Go modules, whose hashes are pinned. */
 import { join } from 'node:path';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 
 export interface SchemaModule {
   readonly module: string;
@@ -41,6 +41,15 @@ export const SCHEMA_MODULES: readonly SchemaModule[] = [
     files: ['config/crd/bases/keda.sh_scaledobjects.yaml'],
   },
   {
+    module: 'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+    sum: 'h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=',
+    license: 'Apache-2.0',
+    files: [
+      'example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml',
+      'example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml',
+    ],
+  },
+  {
     module: 'github.com/kserve/kserve@v0.16.0',
     sum: 'h1:kDkcAU5VMiZf4zhdDXH+UdAIgzXhs10GMv0d9r4qvTs=',
     license: 'Apache-2.0',
@@ -56,6 +65,10 @@ export const SCHEMA_MODULES: readonly SchemaModule[] = [
     files: ['config/core/300-resources/service.yaml'],
   },
 ];
+
+/** Where `fetch.ts` installs kustomize, where there is no kubectl, which has it in it. */
+export const KUSTOMIZE = join(defaultCacheDirectory(), 'kubernetes-schemas', 'kustomize');
+export const KUSTOMIZE_MODULE = 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1';
 
 /** Of deploy/compose. */
 export const COMPOSE_SCHEMA: SchemaModule = {

@@ -22,7 +22,7 @@ export async function packCode(source: string, entry: string, target: string): P
     configFile: false,
     logLevel: 'warn',
     plugins: [whereItWas(source)],
-    ssr: { noExternal: true, external: [...PACKAGES, 'zeromq'] },
+    ssr: { noExternal: true, external: [...PACKAGES] },
     build: {
       ssr: true,
       target: 'node20',

@@ -1,20 +1,28 @@
 /**
- * Runs native/check: all instruction sets of this CPU against each other, and inputs of any size, with
- * an address and an undefined-behaviour sanitizer; then NEON, with i8mm and without, under qemu: it must
+ * Runs native/check: all instruction sets of this CPU against each other, and what a hostile model may
+ * hold, with an address and an undefined-behaviour sanitizer; then NEON, with i8mm and without, under qemu: it must
  * give the same bits, and each of several processors must get the kernels that are for it.
  *
- *   npx tsx scripts/native/check.ts [--cases 1000] [--fuzz-cases 5000]
+ *   npx tsx scripts/native/check.ts [--cases 1000] [--fuzz-cases 200000] [--fuzz-from 1]
  *
+ * A million hostile cases take five minutes. One that fails is named, and `--fuzz-from` begins with it.
  * Needs g++; for NEON aarch64-linux-gnu-g++ and qemu-aarch64-static, and says so where they are not.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { compileAll, FLAGS, platformOf, sources } from './compile.ts';
 
-const SANITIZE = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all', '-O1', '-g1'];
+const SANITIZE = [
+  '-fsanitize=address,undefined,float-cast-overflow',
+  '-fno-sanitize-recover=all',
+  '-O1',
+  '-g1',
+];
+/** So that the check decides when there is no memory. */
+const WRAP = ['-Wl,--wrap=malloc', '-Wl,--wrap=aligned_alloc'];
 
 /** Processors that qemu emulates, and which kernels they get. */
 const ARM_PROCESSORS = { 'cortex-a72': 'scalar', 'neoverse-n1': 'neon', max: 'i8mm' } as const;
@@ -22,7 +30,8 @@ const ARM_PROCESSORS = { 'cortex-a72': 'scalar', 'neoverse-n1': 'neon', max: 'i8
 const { values } = parseArgs({
   options: {
     cases: { type: 'string', default: '1000' },
-    'fuzz-cases': { type: 'string', default: '5000' },
+    'fuzz-cases': { type: 'string', default: '200000' },
+    'fuzz-from': { type: 'string', default: '1' },
   },
 });
 
@@ -33,13 +42,24 @@ function link(name: string, folder: string, further: readonly string[]): string 
   const objects = compileAll(platform, folder, compiled);
   const program = join(folder, `check-${name}`);
   const source = join(sources, 'check', 'check.cpp');
-  const args = [...FLAGS, ...further, source, ...objects, '-lm', '-o', program];
+  const args = [...FLAGS, ...further, ...WRAP, source, ...objects, '-lm', '-o', program];
   execFileSync(platform.compiler, args, { stdio: 'inherit' });
   return program;
 }
 
 const run = (program: string, ...args: readonly string[]): string =>
   execFileSync(program, args, { encoding: 'utf8', maxBuffer: 2 ** 26 }).trim();
+
+/** @throws Error when hostile cases missed a reason that operators have to refuse an input */
+function checkReasons(fuzzed: string): void {
+  const files = readdirSync(sources).filter((name) => name.endsWith('.cpp'));
+  const code = files.map((name) => readFileSync(join(sources, name), 'utf8')).join('\n');
+  const told = code.matchAll(/\b(?:failure|check)\((?:[^";]|"")*"([^"]+)"/g);
+  const reasons = [...new Set(Array.from(told, ([, text]) => text ?? ''))];
+  const missed = reasons.filter((text) => !fuzzed.includes(` x ${text}`));
+  if (missed.length > 0) throw new Error(`no case was refused because ${missed.join('; ')}`);
+  console.log(`each of ${reasons.length} reasons to refuse one was met`);
+}
 
 const has = (program: string): boolean => spawnSync(program, ['--version']).error === undefined;
 
@@ -48,7 +68,9 @@ try {
   const program = link('linux-x64', folder, SANITIZE);
   const bits = run(program, 'compare', values.cases);
   console.log(`linux-x64, ${values.cases} cases: ${bits}`);
-  console.log(`linux-x64, fuzzing: ${run(program, 'fuzz', values['fuzz-cases'])}`);
+  const fuzzed = run(program, 'fuzz', values['fuzz-from'], values['fuzz-cases']);
+  console.log(`linux-x64, ${values['fuzz-cases']} hostile cases:\n${fuzzed}`);
+  checkReasons(fuzzed);
   if (has('aarch64-linux-gnu-g++') && has('qemu-aarch64-static')) {
     const arm = link('linux-arm64', folder, ['-static']);
     for (const [cpu, expected] of Object.entries(ARM_PROCESSORS)) {

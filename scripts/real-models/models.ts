@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 
 /** A model that somebody else trained, as a package of a registry has it. */
 export interface RealModel {

@@ -16,6 +16,7 @@ from gguf.quants import dequantize
 HALVES = {
     "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
     "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "MXFP4": [],
+    "IQ4_NL": [0], "IQ4_XS": [0],
 }
 TYPES = ["F32", "F16", "BF16", *HALVES]
 

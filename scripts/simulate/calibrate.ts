@@ -20,8 +20,8 @@ import {
   type StepPlan,
 } from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
-import { PRECISIONS } from '../../src/model/build/manifest.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
+import { PRECISIONS } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
 import { machineShape } from '../bench/lib/machine.ts';

@@ -6,6 +6,7 @@ import { AGING_MS } from '../../src/engine/request.ts';
 
 /** The settings of serving, apart from the machine. */
 export interface Policy {
+  /** `static` takes a whole batch once the one before it has ended. */
   readonly batching: 'continuous' | 'static';
   readonly prefixCaching: boolean;
   readonly targetItlMs: number | null;

@@ -38,6 +38,9 @@ export class SimulatedEngine {
   readonly #scheduler: Scheduler;
   readonly #layout: SlotLayout;
   readonly #priorityScale: number;
+  /** Static batching: what the next batch is taken from; null with continuous batching. */
+  readonly #held: Sequence[] | null;
+  readonly #batchSize: number;
   /** Takes records; null where nobody does. */
   #record: ((plan: StepPlan, step: MadeStep) => void) | null = null;
   #tap: StepTap | null = null;
@@ -50,6 +53,8 @@ export class SimulatedEngine {
     this.#machine = machine;
     this.#random = random;
     this.#priorityScale = priorityScale;
+    this.#held = policy.batching === 'static' ? [] : null;
+    this.#batchSize = machine.maxNumSeqs;
     const { maxNumSeqs, maxModelLen: capacity } = machine;
     const spareRows = policy.prefixCaching ? Math.round(policy.spareRows * maxNumSeqs) : 0;
     const numSlots = maxNumSeqs + spareRows;
@@ -66,12 +71,11 @@ export class SimulatedEngine {
       maxNumBatchedTokens: policy.maxNumBatchedTokens ?? machine.maxNumBatchedTokens,
       targetItlMs: policy.targetItlMs,
       prefillPolicy: policy.prefill,
-      batching: policy.batching,
     });
   }
 
   get hasWork(): boolean {
-    return this.#scheduler.hasWork;
+    return this.#scheduler.hasWork || (this.#held ?? []).length > 0;
   }
 
   /** Of the KV cache, 0 to 1: running sequences alone. */
@@ -97,10 +101,14 @@ export class SimulatedEngine {
       throw new RangeError(`${length} tokens do not fit the KV cache's ${this.#kvCache.maxTokens}`);
     }
     const priority = request.priority * this.#priorityScale;
-    this.#scheduler.add(new Sequence({ ...request, priority }));
+    const sequence = new Sequence({ ...request, priority });
+    if (this.#held) this.#held.push(sequence);
+    else this.#scheduler.add(sequence);
   }
 
   abort(id: number): void {
+    const held = this.#held?.findIndex((sequence) => sequence.id === id) ?? -1;
+    if (held !== -1) this.#held?.splice(held, 1);
     this.#scheduler.abort(id);
   }
 
@@ -138,6 +146,9 @@ export class SimulatedEngine {
   /** One iteration: the engine's own loop without a model. Null when there is nothing to do. */
   step(): SimulatedStep | null {
     this.#tap?.begin(this.#numSteps);
+    if (this.#held && !this.#scheduler.hasWork) {
+      for (const sequence of this.#held.splice(0, this.#batchSize)) this.#scheduler.add(sequence);
+    }
     const plan = this.#scheduler.plan();
     if (!plan) return null;
     const { costs } = this.#machine;

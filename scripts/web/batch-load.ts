@@ -18,7 +18,7 @@ export async function showBatch(page: Page, url: string): Promise<void> {
       await complete(url, next++, ending.signal);
   };
   const clients = Array.from({ length: AT_ONCE }, client);
-  const step = page.locator('.batch-numbers dd').first();
+  const step = page.locator('.batch-step');
   const first = Number(await step.innerText({ timeout: 60_000 }));
   // By then the lanes are full from left to right.
   await page.waitForFunction(([element, end]) => Number(element?.textContent) > end, [

@@ -29,8 +29,8 @@ export async function completion(page: Page): Promise<void> {
   const text = page.getByLabel('Text', { exact: true });
   await text.fill('Once upon a time there was a little fox who');
   await page.getByLabel('Seed').fill('7');
-  await page.getByLabel('Most tokens').fill('96');
-  await page.getByLabel('Color what I wrote too').check();
+  await page.getByLabel('Max tokens').fill('96');
+  await page.getByLabel('Color my text too').check();
   await page.getByRole('button', { name: 'Generate' }).click();
   await page.locator('.pad-outcome').filter({ hasText: 'out' }).waitFor();
   await text.evaluate((element) => {

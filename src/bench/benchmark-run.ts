@@ -9,4 +9,6 @@ export interface BenchmarkRun {
   readonly records: readonly RequestRecord[];
   readonly durationMs: number;
   readonly metrics: BenchMetrics;
+  /** Left out where all requests were sent and have ended. */
+  readonly isInterrupted?: boolean;
 }

@@ -30,39 +30,71 @@ export interface BenchmarkProgress {
   stop(): void;
 }
 
-/** @throws {BenchError} if the server fails the warm-up */
-export async function runBenchmark(options: BenchmarkOptions): Promise<BenchmarkRun[]> {
-  const random = new Random(options.seed);
-  await warmUp(options, random);
-  const runs: BenchmarkRun[] = [];
-  for (const arrivals of options.arrivals) runs.push(await run(options, arrivals, random));
-  return runs;
+/** The run at hand. */
+interface RunningBenchmark {
+  readonly startedAt: Date;
+  readonly arrivals: ArrivalOptions;
+  readonly startMs: number;
+  /** In order of their end. */
+  readonly records: RequestRecord[];
 }
 
-/** One after another, so that the first failure speaks for itself. */
-async function warmUp(options: BenchmarkOptions, random: Random): Promise<void> {
-  for (const item of options.workload(options.numWarmups, random)) {
-    const recorder = new RequestRecorder(() => performance.now(), 0, item.promptTokens);
-    const { error } = await options.client.stream(requestBody(item, options.body), recorder);
-    if (error !== null) throw new BenchError(`the warm-up request failed: ${error}`);
+export class Benchmark {
+  readonly #options: BenchmarkOptions;
+  readonly #random: Random;
+  readonly #runs: BenchmarkRun[] = [];
+  #current: RunningBenchmark | null = null;
+
+  constructor(options: BenchmarkOptions) {
+    this.#options = options;
+    this.#random = new Random(options.seed);
   }
-}
 
-async function run(
-  options: BenchmarkOptions,
-  arrivals: ArrivalOptions,
-  random: Random,
-): Promise<BenchmarkRun> {
-  const { client, body, numPrompts, maxConcurrency, progress } = options;
-  const items = options.workload(numPrompts, random);
-  const startedAt = new Date();
-  progress?.start(arrivals);
-  const { records, durationMs } = await runLoad(items, {
-    arrivals: arrivalTimes(numPrompts, arrivals, random),
-    maxConcurrency,
-    send: (item, recorder) => client.stream(requestBody(item, body), recorder),
-    onEnd: (record) => progress?.end(record),
-  }).finally(() => progress?.stop());
-  const metrics = computeMetrics(records, durationMs, options);
-  return { startedAt, arrivals, records, durationMs, metrics };
+  /** @throws {BenchError} if the server fails the warm-up */
+  async run(): Promise<readonly BenchmarkRun[]> {
+    await this.#warmUp();
+    for (const arrivals of this.#options.arrivals) this.#runs.push(await this.#run(arrivals));
+    return this.#runs;
+  }
+
+  /** Runs that have ended, and what there is of the one at hand. */
+  soFar(): readonly BenchmarkRun[] {
+    if (this.#current === null || this.#current.records.length === 0) return this.#runs;
+    const { startedAt, arrivals, startMs, records } = this.#current;
+    const durationMs = performance.now() - startMs;
+    const metrics = computeMetrics(records, durationMs, this.#options);
+    const run = { startedAt, arrivals, records, durationMs, metrics, isInterrupted: true };
+    return [...this.#runs, run];
+  }
+
+  /** One after another, so that the first failure speaks for itself. */
+  async #warmUp(): Promise<void> {
+    const { workload, numWarmups, client, body } = this.#options;
+    for (const item of workload(numWarmups, this.#random)) {
+      const recorder = new RequestRecorder(() => performance.now(), 0, item.promptTokens);
+      const { error } = await client.stream(requestBody(item, body), recorder);
+      if (error !== null) throw new BenchError(`the warm-up request failed: ${error}`);
+    }
+  }
+
+  async #run(arrivals: ArrivalOptions): Promise<BenchmarkRun> {
+    const { workload, client, body, numPrompts, maxConcurrency, progress } = this.#options;
+    const items = workload(numPrompts, this.#random);
+    const startedAt = new Date();
+    const ended: RequestRecord[] = [];
+    progress?.start(arrivals);
+    this.#current = { startedAt, arrivals, startMs: performance.now(), records: ended };
+    const { records, durationMs } = await runLoad(items, {
+      arrivals: arrivalTimes(numPrompts, arrivals, this.#random),
+      maxConcurrency,
+      send: (item, recorder) => client.stream(requestBody(item, body), recorder),
+      onEnd(record) {
+        ended.push(record);
+        progress?.end(record);
+      },
+    }).finally(() => progress?.stop());
+    this.#current = null;
+    const metrics = computeMetrics(records, durationMs, this.#options);
+    return { startedAt, arrivals, records, durationMs, metrics };
+  }
 }

@@ -1,7 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { explainZod } from '../explain-zod.ts';
 import { BenchError } from './bench-error.ts';
 import type { WorkItem } from './workload.ts';
+import { readNamed } from '../files/named-files.ts';
+import { reasonOf } from '../files/system-error.ts';
 
 const tokens = z.int().positive().optional();
 const message = z.object({ role: z.string(), content: z.string() });
@@ -22,12 +24,10 @@ const line = z
  * Reads a JSONL file of prompts: one object a line, `{"prompt": TEXT}` or `{"messages": [...]}`, and
  * optionally how many tokens to generate (`output_tokens` or `max_tokens`).
  * @param outputTokens tokens to generate where a line does not say
- * @throws {BenchError} naming the file and the line at fault
+ * @throws {UserError} naming the file and the line at fault
  */
 export async function readDataset(path: string, outputTokens: number): Promise<WorkItem[]> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new BenchError(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
-  });
+  const text = await readNamed('--dataset-path', path);
   const items = text
     .split('\n')
     .map((content, index) => ({ content, number: index + 1 }))
@@ -46,7 +46,7 @@ function parseLine(content: string, where: string, outputTokens: number): WorkIt
   }
   const parsed = line.safeParse(json);
   if (!parsed.success) {
-    throw new BenchError(`${where}: ${parsed.error.issues.map(describeIssue).join('; ')}`);
+    throw new BenchError(`${where}: ${explainZod(parsed.error)}`);
   }
   const { prompt, messages, output_tokens: wanted, max_tokens: limit } = parsed.data;
   return {
@@ -54,12 +54,4 @@ function parseLine(content: string, where: string, outputTokens: number): WorkIt
     promptTokens: null,
     maxTokens: wanted ?? limit ?? outputTokens,
   };
-}
-
-function describeIssue({ path, message: text }: z.core.$ZodIssue): string {
-  return path.length === 0 ? text : `${path.join('.')}: ${text}`;
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

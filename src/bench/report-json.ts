@@ -32,6 +32,7 @@ export function toJson(run: BenchmarkRun, context: ReportContext): Record<string
       ramp_up_start_rps: rampUp.startRate,
       ramp_up_end_rps: rampUp.endRate,
     }),
+    ...(run.isInterrupted && { interrupted: true }),
     duration: run.durationMs / 1000,
     completed: metrics.completed,
     failed: metrics.failed,

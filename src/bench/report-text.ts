@@ -8,7 +8,11 @@ const MAX_ERRORS = 5;
 export function toText(run: BenchmarkRun): string {
   const { metrics, durationMs } = run;
   const facts: readonly (readonly [string, string])[] = [
-    ['requests', `${metrics.completed} completed, ${metrics.failed} failed`],
+    [
+      'requests',
+      `${metrics.completed} completed, ${metrics.failed} failed` +
+        (run.isInterrupted ? ', then interrupted' : ''),
+    ],
     ['duration', `${(durationMs / 1000).toFixed(2)} s`],
     ['tokens', `${metrics.totalInputTokens} in, ${metrics.totalOutputTokens} out`],
     ['request throughput', `${metrics.requestThroughput.toFixed(2)} req/s`],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ConnectionError, get, readJsonAnswer } from '../net/get.ts';
 import { BenchError } from './bench-error.ts';
+import { reasonOf } from '../files/system-error.ts';
 
 export interface ServerInfo {
   readonly model: string;
@@ -34,7 +35,7 @@ export async function askServer(
   const found = await listModels(url, headers).catch((error: unknown) => {
     // A server without a list of models can still be tested if the model is named.
     if (wanted !== undefined && !(error instanceof ConnectionError)) return [];
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new BenchError(`${url.href} does not list models (${reason}): is the server up?`, {
       cause: error,
     });

@@ -4,6 +4,8 @@ import { text as readAll } from 'node:stream/consumers';
 import { readEventData } from './event-data.ts';
 import type { RequestRecord, RequestRecorder } from './recorder.ts';
 import { parseChunk } from './stream-chunk.ts';
+import { reasonOf } from '../files/system-error.ts';
+import { told } from '../told.ts';
 
 /** Characters of a refusal that a report shows. */
 const MAX_REFUSAL = 300;
@@ -39,7 +41,7 @@ export class SseClient {
       return recorder.end(await follow(response, recorder));
     } catch (error) {
       if (signal.aborted) return recorder.end(`no end after ${this.#options.timeoutMs / 1000} s`);
-      return recorder.end(error instanceof Error ? error.message : String(error));
+      return recorder.end(reasonOf(error));
     }
   }
 
@@ -95,7 +97,7 @@ async function follow(
 
 async function refusal(response: IncomingMessage): Promise<string> {
   const body = (await readAll(response)).trim();
-  return `HTTP ${response.statusCode}: ${messageIn(body).slice(0, MAX_REFUSAL)}`;
+  return `HTTP ${response.statusCode}: ${told(messageIn(body), MAX_REFUSAL)}`;
 }
 
 /** The message of an OpenAI error envelope, or else the whole body. */

@@ -4,20 +4,18 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { UserError } from '../user-error.ts';
 
 const PLAIN_HEADER_BYTES = 10;
 /** Length of what follows, then one field: its name `CL`, its length 4, the bytes of the member. */
 const EXTRA_BYTES = 10;
 const HEADER_BYTES = PLAIN_HEADER_BYTES + EXTRA_BYTES;
+/** In hex: gzip, deflated. */
+const HEADER_START = '1f8b08';
 const FLAGS_AT = 3;
 const HAS_EXTRA = 4;
 /** Of the extra field up to the member's length. */
 const EXTRA_START = Uint8Array.of(8, 0, 0x43, 0x4c, 4, 0);
-
-/** A file that is no such file, or was damaged. */
-export class MembersError extends Error {
-  override readonly name = 'MembersError';
-}
 
 /** A text as a member. */
 export function toMember(text: string): Buffer {
@@ -38,14 +36,20 @@ export interface Member {
 /**
  * The whole members of a file, in order, one in memory at a time. It ends before a last one that was
  * cut off.
- * @throws MembersError naming the byte where there is something else
+ * @throws UserError naming the byte where there is something else
  */
 export async function* readMembers(file: FileHandle, path: string): AsyncGenerator<Member, void> {
   const { size } = await file.stat();
   let start = 0;
   for (;;) {
     const header = await read(file, start, Math.min(HEADER_BYTES, size - start));
-    if (header.length < HEADER_BYTES) return;
+    if (header.length < HEADER_BYTES) {
+      // Half a member may be cut off, but another file is not to lose its text.
+      if (start === 0 && !HEADER_START.startsWith(header.toString('hex', 0, 3))) {
+        throw damaged(path, start);
+      }
+      return;
+    }
     const extra = header.subarray(PLAIN_HEADER_BYTES, HEADER_BYTES - 4);
     const length = header.readUInt32LE(HEADER_BYTES - 4);
     if (!extra.equals(EXTRA_START) || length <= HEADER_BYTES) throw damaged(path, start);
@@ -62,7 +66,7 @@ export async function* readMembers(file: FileHandle, path: string): AsyncGenerat
   }
 }
 
-/** The records of a file that nobody writes to. @throws MembersError */
+/** The records of a file that nobody writes to. @throws UserError */
 export async function readRecords(path: string): Promise<string[]> {
   const file = await open(path, 'r');
   try {
@@ -79,6 +83,8 @@ async function read(file: FileHandle, position: number, length: number): Promise
   return buffer.subarray(0, bytesRead);
 }
 
-function damaged(path: string, at: number, cause?: unknown): MembersError {
-  return new MembersError(`${path} is damaged, or no file of this kind, at byte ${at}`, { cause });
+function damaged(path: string, at: number, cause?: unknown): UserError {
+  return new UserError(`${path} is damaged or not a file of soft targets (at byte ${at})`, {
+    cause,
+  });
 }

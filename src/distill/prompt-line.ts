@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import type { TextModel } from '../front/text/load-text-model.ts';
+import { explainZod } from '../explain-zod.ts';
+import type { TextModel } from '../front/prompts/load-text-model.ts';
+import { UserError } from '../user-error.ts';
 
 const message = z.looseObject({ role: z.string(), content: z.string() });
 
@@ -21,25 +23,20 @@ const schema = z
 
 export type PromptLine = z.output<typeof schema>;
 
-/** A line that is none, in words for the person who wrote it. */
-export class PromptLineError extends Error {
-  override readonly name = 'PromptLineError';
-}
-
 /** @param origin for errors, such as the file and the line's number */
 export function parsePromptLine(json: string, origin: string): PromptLine {
   let value: unknown;
   try {
     value = JSON.parse(json);
   } catch (error) {
-    throw new PromptLineError(`${origin} is not JSON`, { cause: error });
+    throw new UserError(`${origin} is not JSON`, { cause: error });
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new PromptLineError(`${origin}: ${z.prettifyError(parsed.error)}`);
+  throw new UserError(`${origin}: ${explainZod(parsed.error)}`);
 }
 
-/** @throws PromptLineError for a chat, if the model has no template for chats */
+/** @throws UserError for a chat, if the model has no template for chats */
 export function encodePromptLine(
   { prompt, messages, text }: PromptLine,
   { tokenizer, chatTemplate }: Pick<TextModel, 'tokenizer' | 'chatTemplate'>,
@@ -49,7 +46,9 @@ export function encodePromptLine(
     return tokenizer.encode(prompt ?? text ?? '', { addSpecialTokens: true });
   }
   if (chatTemplate === null) {
-    throw new PromptLineError(`${origin}: the teacher has no chat template, so give prompts`);
+    throw new UserError(
+      `${origin}: the teacher has no chat template: use "prompt" in place of "messages"`,
+    );
   }
   const chat = chatTemplate.render(messages, { addGenerationPrompt: true });
   return tokenizer.encode(chat, { addSpecialTokens: false });

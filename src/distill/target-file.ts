@@ -1,8 +1,9 @@
 import { writeSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { MembersError, readMembers, toMember } from './gzip-members.ts';
+import { readMembers, toMember } from './gzip-members.ts';
 import type { TargetRecord, TargetsHeader } from './target-record.ts';
+import { UserError } from '../user-error.ts';
 
 /**
  * Soft targets on the disk: lines of JSON in gzip, the header first. A record is written as soon as
@@ -21,7 +22,7 @@ export class TargetFile {
 
   /**
    * Opens a file to go on with, or makes it. A last record that was cut off is removed.
-   * @throws MembersError if it is another file, or its targets were made in another way
+   * @throws UserError if it is another file, or its targets were made in another way
    */
   static async open(path: string, header: TargetsHeader): Promise<TargetFile> {
     const file = await open(path, 'a+', 0o644);
@@ -83,5 +84,7 @@ function requireSame(found: object, header: TargetsHeader, path: string): void {
     .map(
       ([name, value]) => `${name} was ${JSON.stringify(Reflect.get(found, name))}, now ${value}`,
     );
-  throw new MembersError(`${path} has other targets: ${differing.join('; ')}. Give another --out`);
+  throw new UserError(
+    `${path} was made with other settings: ${differing.join('; ')}. Give another --out`,
+  );
 }

@@ -1,3 +1,4 @@
+import { standInForBinaryAt } from '../files/stand-in.ts';
 import { buildEncoder } from '../model/encoder/build-encoder.ts';
 import {
   type EncoderFolder,
@@ -8,13 +9,14 @@ import { buildHeadGraph } from '../model/encoder/sentence-head.ts';
 import { Session } from '../ort/session.ts';
 import { BatchRunner } from './batch-runner.ts';
 import { calibrateEncoder } from './calibrate-encoder.ts';
+import { openGraph } from './open-graph.ts';
 import type { EncoderInfo, EncoderSource } from './process/protocol.ts';
 import { signatureOf, TensorBatch } from './tensor-batch.ts';
 import { TextBatch, type TextGraphs } from './text-batch.ts';
 import { exportFeed, packedFeed } from './token-feeds.ts';
 import type { GraphSignature } from './tensors/signature.ts';
 
-export interface OpenedEncoder extends Pick<EncoderInfo, 'signature' | 'text'> {
+export interface OpenedEncoder extends Pick<EncoderInfo, 'signature' | 'text' | 'maxBytes'> {
   readonly runner: BatchRunner;
 }
 
@@ -31,9 +33,15 @@ const TEXTS: GraphSignature = { inputs: [], outputs: [], isBatched: true };
  */
 export async function openEncoder(source: EncoderSource, threads: number): Promise<OpenedEncoder> {
   if (source.type === 'text') return openTextEncoder(source, threads);
-  const session = new Session(source.path, { intraOpThreads: threads });
+  await requireGraph(source.path);
+  const { session, maxBytes } = await openGraph(source.path, threads);
   const signature = signatureOf(session, source.isBatched);
-  return { runner: new BatchRunner(new TensorBatch(session, signature)), signature, text: null };
+  return {
+    runner: new BatchRunner(new TensorBatch(session, signature)),
+    signature,
+    text: null,
+    maxBytes,
+  };
 }
 
 async function openTextEncoder(source: TextSource, threads: number): Promise<OpenedEncoder> {
@@ -42,7 +50,7 @@ async function openTextEncoder(source: TextSource, threads: number): Promise<Ope
   const { graphs, dim } = await openGraphs(folder, source, threads);
   const runner = new BatchRunner(new TextBatch(graphs));
   warmUp(runner, folder.facts.padTokenId, folder.maxTokens);
-  return { runner, signature: TEXTS, text: { kind: folder.kind, dim } };
+  return { runner, signature: TEXTS, text: { kind: folder.kind, dim }, maxBytes: null };
 }
 
 /**
@@ -74,6 +82,7 @@ async function openGraphs(
     const feed = packedFeed(graph.config);
     return { graphs: { session, feed, output, head: null }, dim: lastDim(session, output) };
   }
+  await requireGraph(graph.file);
   const session = new Session(graph.file, { intraOpThreads });
   const feed = exportFeed(session, facts.padTokenId);
   const output = vectorOutput(session, kind);
@@ -84,6 +93,12 @@ async function openGraphs(
   const headSession = new Session(head.toBytes(), { intraOpThreads });
   const graphs = { session, feed, output, head: headSession };
   return { graphs, dim: lastDim(headSession, 'embedding') };
+}
+
+/** @throws Error when something else is in a graph's place, in words that ONNX Runtime does not have */
+async function requireGraph(path: string): Promise<void> {
+  const other = await standInForBinaryAt(path);
+  if (other !== null) throw new Error(`${path} ${other}`);
 }
 
 /** Vectors of tokens go first: what becomes of them is told by the folder. */

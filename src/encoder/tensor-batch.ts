@@ -1,5 +1,8 @@
+import { LIMITS } from '../limits.ts';
+import { GIVES_BACK, isBeyondArena } from '../ort/bounded-arena.ts';
 import { type ElementType } from '../ort/element-type.ts';
 import { runForOutputs } from '../ort/run-for-outputs.ts';
+import { RunOptions } from '../ort/run-options.ts';
 import type { Session } from '../ort/session.ts';
 import { StringTensor } from '../ort/string-tensor.ts';
 import { Tensor } from '../ort/tensor.ts';
@@ -49,6 +52,7 @@ export function signatureOf(session: Session, isBatched: boolean | null): GraphS
 export class TensorBatch implements Batch {
   readonly #session: Session;
   readonly #signature: GraphSignature;
+  readonly #options = new RunOptions(GIVES_BACK);
 
   constructor(session: Session, signature: GraphSignature) {
     this.#session = session;
@@ -58,6 +62,8 @@ export class TensorBatch implements Batch {
   run(inputs: readonly EncoderInput[]) {
     const requests = inputs.filter((input): input is TensorsInput => input.type === 'tensors');
     if (requests.length < inputs.length) throw new Error('the model takes tensors, not texts');
+    const wanted = new Set(requests.flatMap(({ outputs }) => outputs));
+    const specs = this.#signature.outputs.filter(({ name }) => wanted.has(name));
     const given = new Map<string, Tensor | StringTensor>();
     let tensors: (Tensor | StringTensor)[];
     try {
@@ -65,59 +71,96 @@ export class TensorBatch implements Batch {
         const parts = requests.map((request) => request.tensors.find((each) => each.name === name));
         given.set(name, overAll(parts.filter((part) => part !== undefined)));
       }
-      const names = this.#signature.outputs.map(({ name }) => name);
-      tensors = runForOutputs(this.#session, given, names);
+      const names = specs.map(({ name }) => name);
+      tensors = this.#runBounded(given, names);
     } finally {
       for (const tensor of given.values()) tensor.release();
     }
     try {
-      return { outputs: this.#split(requests, tensors), tensors };
+      const maxTexts = requests.length * LIMITS.tensorStrings;
+      const wholes = specs.map(({ name, datatype }, index) =>
+        valueOf(name, datatype, tensors[index], maxTexts),
+      );
+      return { outputs: split(requests, wholes), tensors };
     } catch (error) {
       for (const tensor of tensors) tensor.release();
       throw error;
     }
   }
 
-  /** @throws Error when the outputs have not as many rows as the inputs */
-  #split(
-    requests: readonly TensorsInput[],
-    tensors: readonly (Tensor | StringTensor)[],
-  ): TensorValue[][] {
-    const total = requests.reduce((sum, { rows }) => sum + rows, 0);
-    let first = 0;
-    return requests.map(({ rows }) => {
-      const start = first;
-      first += rows;
-      return this.#signature.outputs.map(({ name, datatype }, index) => {
-        const whole = valueOf(name, datatype, tensors[index]);
-        const [size = 1, ...rest] = whole.shape;
-        if (requests.length === 1) return whole;
-        if (size !== total) {
-          throw new Error(`the output "${name}" has ${size} rows for ${total} of the inputs`);
-        }
-        const each = numElements(rest);
-        const [from, to] = [start * each, (start + rows) * each];
-        const shape = [rows, ...rest];
-        return whole.datatype === 'BYTES'
-          ? { ...whole, shape, data: whole.data.slice(from, to) }
-          : { ...whole, shape, data: slice(whole.data, from, to) };
-      });
-    });
+  /** @throws Error when it takes more memory than it may; OrtError when it fails otherwise */
+  #runBounded(
+    given: ReadonlyMap<string, Tensor | StringTensor>,
+    names: readonly string[],
+  ): (Tensor | StringTensor)[] {
+    const attempt = () => runForOutputs(this.#session, given, names, this.#options);
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBeyondArena(error)) throw error;
+    }
+    try {
+      // What was in its way, left by the run before, is given back by now.
+      return attempt();
+    } catch (error) {
+      if (!isBeyondArena(error)) throw error;
+      const message = `it takes more than ${LIMITS.tensorRunBytes} bytes of memory`;
+      throw new Error(message, { cause: error });
+    }
   }
+}
+
+/** @throws Error when the outputs have not as many rows as the inputs */
+function split(requests: readonly TensorsInput[], wholes: readonly TensorValue[]): TensorValue[][] {
+  const total = requests.reduce((sum, { rows }) => sum + rows, 0);
+  let first = 0;
+  return requests.map(({ rows, outputs }) => {
+    const start = first;
+    first += rows;
+    const own = wholes.filter(({ name }) => outputs.includes(name));
+    return requests.length === 1 ? own : own.map((whole) => rowsOf(whole, start, rows, total));
+  });
+}
+
+function rowsOf(whole: TensorValue, start: number, rows: number, total: number): TensorValue {
+  const [size = 1, ...rest] = whole.shape;
+  if (size !== total) {
+    throw new Error(`the output "${whole.name}" has ${size} rows for ${total} of the inputs`);
+  }
+  const each = numElements(rest);
+  const [from, to] = [start * each, (start + rows) * each];
+  const shape = [rows, ...rest];
+  return whole.datatype === 'BYTES'
+    ? { ...whole, shape, data: whole.data.slice(from, to) }
+    : { ...whole, shape, data: slice(whole.data, from, to) };
 }
 
 function valueOf(
   name: string,
   datatype: Datatype,
   tensor: Tensor | StringTensor | undefined,
+  maxTexts: number,
 ): TensorValue {
   const { shape = [] } = tensor ?? {};
   if (datatype === 'BYTES') {
-    const data = tensor instanceof StringTensor ? tensor.elements() : [];
-    return { name, datatype, shape, data };
+    if (!(tensor instanceof StringTensor)) return { name, datatype, shape, data: [] };
+    requireFewTexts(name, tensor, maxTexts);
+    return { name, datatype, shape, data: tensor.elements() };
   }
   const data = tensor instanceof Tensor ? tensor.data : emptyData(datatype, 0);
   return { name, datatype, shape, data };
+}
+
+/** Before they are copied. @throws Error */
+function requireFewTexts(name: string, tensor: StringTensor, maxTexts: number): void {
+  const count = numElements(tensor.shape);
+  if (count > maxTexts) {
+    throw new Error(`the output "${name}" has ${count} texts; ${maxTexts} are the most`);
+  }
+  const { byteLength } = tensor;
+  if (byteLength <= LIMITS.tensorOutputBytes) return;
+  const most = LIMITS.tensorOutputBytes;
+  throw new Error(`the output "${name}" has ${byteLength} bytes; ${most} are the most`);
 }
 
 /** Tensors one below the other, without a copy if there is only one of numbers. */

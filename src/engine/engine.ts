@@ -40,28 +40,14 @@ export interface DurableSlots {
 
 /** The continuous batch: at every step sequences may join and leave. */
 export class Engine {
-  readonly #scheduler: Scheduler;
-  readonly #kvCache: KvCache;
-  readonly #decoder: Decoder;
-  readonly #sampler: Sampler;
-  readonly #costs: CostModel;
-  readonly #grammars: GrammarMatchers | null;
-  readonly #durable: DurableSlots | null;
-  readonly #speculator: Speculator | null;
+  readonly #parts: EngineParts;
   /** Null while nobody watches. */
   #tap: StepTap | null = null;
   #numSteps = 0;
   #stepTokens = 0;
 
   constructor(parts: EngineParts) {
-    this.#scheduler = parts.scheduler;
-    this.#kvCache = parts.kvCache;
-    this.#decoder = parts.decoder;
-    this.#sampler = parts.sampler;
-    this.#costs = parts.costs;
-    this.#grammars = parts.grammars ?? null;
-    this.#durable = parts.durable ?? null;
-    this.#speculator = parts.speculator ?? null;
+    this.#parts = parts;
   }
 
   /**
@@ -69,23 +55,25 @@ export class Engine {
    * @throws GrammarError when it can't be compiled
    */
   async compileGrammar(grammar: GrammarSpec): Promise<void> {
-    if (this.#grammars === null) throw new Error('this engine takes no grammars');
-    await this.#grammars.compile(grammar);
+    const { grammars } = this.#parts;
+    if (!grammars) throw new Error('this engine takes no grammars');
+    await grammars.compile(grammar);
   }
 
   /** @throws RangeError when the request is empty or could never fit a slot */
   add(request: EngineRequest): void {
+    const { kvCache, grammars, scheduler } = this.#parts;
     const { promptTokenIds, maxTokens } = request;
     if (promptTokenIds.length === 0) throw new RangeError('the prompt is empty');
-    if (promptTokenIds.length + maxTokens > this.#kvCache.maxTokens) {
+    if (promptTokenIds.length + maxTokens > kvCache.maxTokens) {
       throw new RangeError(
         `${promptTokenIds.length} prompt tokens and ${maxTokens} more do not fit the KV cache: ` +
-          `a sequence has ${this.#kvCache.maxTokens} positions at most`,
+          `a sequence has ${kvCache.maxTokens} positions at most`,
       );
     }
     const sequence = new Sequence(request);
-    this.#grammars?.open(sequence);
-    this.#scheduler.add(sequence);
+    grammars?.open(sequence);
+    scheduler.add(sequence);
   }
 
   /**
@@ -93,45 +81,45 @@ export class Engine {
    * @returns the requests that it holds nothing of, to be added like new ones
    */
   adopt(requests: readonly EngineRequest[]): readonly EngineRequest[] {
-    if (this.#durable === null) return requests;
-    const { sequences, others } = this.#durable.adopt(requests);
-    for (const sequence of sequences) this.#scheduler.adopt(sequence);
+    const { durable, scheduler } = this.#parts;
+    if (!durable) return requests;
+    const { sequences, others } = durable.adopt(requests);
+    for (const sequence of sequences) scheduler.adopt(sequence);
     return others;
   }
 
   abort(id: number): void {
-    this.#scheduler.abort(id);
-    this.#grammars?.close(id);
+    this.#parts.scheduler.abort(id);
+    this.#parts.grammars?.close(id);
   }
 
   get hasWork(): boolean {
-    return this.#scheduler.hasWork;
+    return this.#parts.scheduler.hasWork;
   }
 
   /** One iteration; returns the tokens it made, in no particular order. */
   step(): TokenOutput[] {
+    const { scheduler, decoder, sampler, costs, grammars } = this.#parts;
     this.#tap?.begin(this.#numSteps);
-    const plan = this.#scheduler.plan();
+    const plan = scheduler.plan();
     this.#stepTokens = plan === null ? 0 : tokensOf(plan);
     if (plan === null) return [];
-    const result = this.#decoder.execute(plan);
-    const outcome = this.#sampler.sample(result);
+    const result = decoder.execute(plan);
+    const outcome = sampler.sample(result);
     this.#tap?.observe(plan, result, outcome);
-    const outputs = this.#scheduler.commit(plan, outcome);
+    const outputs = scheduler.commit(plan, outcome);
 
-    for (const run of result.timedRuns) this.#costs.observe(run);
+    for (const run of result.timedRuns) costs.observe(run);
     // The grammars' threads go on while the next step runs.
-    const areFew = this.#scheduler.running.length <= MAX_CONSTRAINED_DRAFTS;
-    this.#grammars?.advance(outputs, areFew);
+    const areFew = scheduler.running.length <= MAX_CONSTRAINED_DRAFTS;
+    grammars?.advance(outputs, areFew);
     this.#numSteps += 1;
     return outputs;
   }
 
   /** Makes records of steps from now on. @param every one in so many; null ends it */
   watch(every: number | null): void {
-    const [scheduler, kvCache, costs] = [this.#scheduler, this.#kvCache, this.#costs];
-    const parts = { scheduler, kvCache, costs, now: unixMs };
-    this.#tap = every === null ? null : new StepTap(parts, every);
+    this.#tap = every === null ? null : new StepTap({ ...this.#parts, now: unixMs }, every);
   }
 
   /** The last step's record, once; null if it has none. */
@@ -140,18 +128,19 @@ export class Engine {
   }
 
   get slots(): SlotState[] {
-    return slotStates(this.#kvCache, this.#scheduler.running);
+    return slotStates(this.#parts.kvCache, this.#parts.scheduler.running);
   }
 
   get stats(): EngineStats {
+    const { scheduler, kvCache, speculator } = this.#parts;
     return {
-      numRunning: this.#scheduler.running.length,
-      numWaiting: this.#scheduler.waiting.length,
-      kvCacheUsage: this.#kvCache.usage,
+      numRunning: scheduler.running.length,
+      numWaiting: scheduler.waiting.length,
+      kvCacheUsage: kvCache.usage,
       numSteps: this.#numSteps,
       stepTokens: this.#stepTokens,
-      ...this.#scheduler.counters,
-      ...(this.#speculator?.counters ?? NO_DRAFTS),
+      ...scheduler.counters,
+      ...(speculator?.counters ?? NO_DRAFTS),
     };
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { BuiltModel } from '../model/build/manifest.ts';
+import type { BuiltModel } from '../model/manifest.ts';
 import { OrtError } from '../ort/error.ts';
 import { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';

@@ -1,4 +1,4 @@
-import type { DecoderManifest } from '../model/build/manifest.ts';
+import type { DecoderManifest } from '../model/manifest.ts';
 import { nativePositionWidth } from '../model/native/position-width.ts';
 import { tensorByteLength } from '../ort/element-type.ts';
 import { PAGE_BYTES } from '../ort/native-memory.ts';

@@ -46,6 +46,32 @@ export const AGING_MS = 60_000;
 /** Of prompts that the operator had computed: everybody finds them. No client can name it. */
 export const PUBLIC_SALT = '\0public';
 
+/** How a model marks its thoughts, token by token. Texts are spelled as GrammarVocabulary has them. */
+export interface ThoughtMarks {
+  /** Without white space around it. */
+  readonly open: string;
+  /** Its first character is nowhere else in it. */
+  readonly close: string;
+  /** For each place in `close` a token that goes on with it; -1 within tokens that are whole only. */
+  readonly closing: Int32Array;
+  /** Whether a thought may follow another one: what then comes in between is told by the text below. */
+  readonly recurs: boolean;
+  /** From the end of a thought to the answer, where thoughts recur; else empty. */
+  readonly answer: string;
+  /** The same of `answer`. */
+  readonly answering: Int32Array;
+  /** Texts of special tokens that are part of these. */
+  readonly specialTexts: ReadonlyMap<number, string>;
+}
+
+/** Thoughts end after so many tokens. */
+export interface ThoughtBudget extends ThoughtMarks {
+  /** Tokens of all thoughts together, without their marks. */
+  readonly maxTokens: number;
+  /** Whether the prompt ends within a thought. */
+  readonly isOpen: boolean;
+}
+
 export interface EngineRequest {
   /** Chosen by the front, unique in the life of the engine process. */
   readonly id: number;
@@ -76,6 +102,8 @@ export interface EngineRequest {
   readonly sampling: SamplingParams;
   /** The grammar of the output; null leaves it free. Its end needs an end-of-sequence token. */
   readonly grammar: GrammarSpec | null;
+  /** Left out where thoughts may be as long as the output. */
+  readonly thought?: ThoughtBudget;
   /** Token sequences that the output must not contain. */
   readonly badWords: readonly Int32Array[];
   /** Report each output token's log-probability and those of this many likeliest; null reports none. */

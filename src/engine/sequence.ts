@@ -78,10 +78,6 @@ export class Sequence {
     return this.#outputCounts.countUpTo(this.tokenIds(this.numPromptTokens));
   }
 
-  get lastTokenId(): number {
-    return this.#tokenIds[this.#numTokens - 1] ?? -1;
-  }
-
   append(tokenId: number): void {
     if (this.#numTokens === this.#tokenIds.length) {
       const grown = new Int32Array(this.#tokenIds.length * 2);
@@ -99,7 +95,8 @@ export class Sequence {
   /** Why the sequence ends with its last token, or null when it goes on. */
   finishReason(): FinishReason | null {
     const { stopTokenIds, maxTokens } = this.request;
-    if (this.numOutputTokens > 0 && stopTokenIds.includes(this.lastTokenId)) return 'stop';
+    const last = this.#tokenIds[this.#numTokens - 1] ?? -1;
+    if (this.numOutputTokens > 0 && stopTokenIds.includes(last)) return 'stop';
     return this.numOutputTokens >= maxTokens ? 'length' : null;
   }
 }

@@ -1,6 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { explainZod } from '../explain-zod.ts';
 import { ANSWER_CHECKS } from './answer-check.ts';
+import { readNamed } from '../files/named-files.ts';
+import { UserError } from '../user-error.ts';
 
 const textSchema = z.strictObject({ text: z.string().min(1) });
 
@@ -23,25 +25,19 @@ export interface EvalData {
   readonly questions: readonly Question[];
 }
 
-/** A file of evaluation data that cannot be used, in words for the person who gave it. */
-export class EvalFileError extends Error {
-  override readonly name = 'EvalFileError';
-}
-
 /**
  * Reads evaluation data: JSON lines of `{"text"}` (perplexity) and of
  * `{"task", "prompt", "answer"}` with `system`, `check` and `max_tokens` as options (accuracy).
  * Any file not named `.jsonl` is one text.
- * @throws {EvalFileError} naming the line and what is wrong with it
+ * @param flag by which the file was named
+ * @throws {UserError} naming the line and what is wrong with it
  */
-export async function readEvalFile(path: string): Promise<EvalData> {
-  const content = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new EvalFileError(`${path} cannot be read`, { cause: error });
-  });
+export async function readEvalFile(path: string, flag = '--data'): Promise<EvalData> {
+  const content = await readNamed(flag, path);
   const data = path.endsWith('.jsonl')
     ? parseLines(content, path)
     : { texts: content === '' ? [] : [content], questions: [] };
-  if (data.texts.length + data.questions.length === 0) throw new EvalFileError(`${path} is empty`);
+  if (data.texts.length + data.questions.length === 0) throw new UserError(`${path} is empty`);
   return data;
 }
 
@@ -65,14 +61,14 @@ function parseJson(line: string, origin: string): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {
-    throw new EvalFileError(`${origin} is not JSON`, { cause: error });
+    throw new UserError(`${origin} is not JSON`, { cause: error });
   }
 }
 
 function checked<T>(schema: z.ZodType<T>, json: unknown, origin: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
-  throw new EvalFileError(
-    `${origin} is neither {"text"} nor {"task", "prompt", "answer"}: ${z.prettifyError(parsed.error)}`,
+  throw new UserError(
+    `${origin} is neither {"text"} nor {"task", "prompt", "answer"}: ${explainZod(parsed.error)}`,
   );
 }

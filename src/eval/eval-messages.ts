@@ -1,4 +1,4 @@
-import type { BuiltModel } from '../model/build/manifest.ts';
+import type { BuiltModel } from '../model/manifest.ts';
 
 /** What one process measures a model with, as token ids. */
 export interface EvalJob {

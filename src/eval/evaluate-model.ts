@@ -1,11 +1,12 @@
 import { stat } from 'node:fs/promises';
-import type { ChatTemplate } from '../front/chat/chat-template.ts';
+import type { ChatTemplate } from '../front/templates/chat-template.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
-import type { BuiltModel, KvCacheDtype, Precision } from '../model/build/manifest.ts';
+import type { BuiltModel, KvCacheDtype, Precision } from '../model/manifest.ts';
 import { isCorrect } from './answer-check.ts';
-import { EvalFileError, type EvalData, type Question } from './eval-file.ts';
+import { type EvalData, type Question } from './eval-file.ts';
 import { evaluate } from './eval-process.ts';
 import type { EvalResult } from './eval-messages.ts';
+import { UserError } from '../user-error.ts';
 
 /** Longer texts are cut into stretches of this many tokens, each predicted from its own start. */
 const WINDOW = 1024;
@@ -51,7 +52,7 @@ export interface PrecisionReport {
 
 /**
  * Encodes texts and, through the chat template, questions.
- * @throws {EvalFileError} if there are questions and no chat template, or one does not fit the model
+ * @throws {UserError} if there are questions and no chat template, or one does not fit the model
  */
 export function encodeData(data: EvalData, text: EvalText): EncodedData {
   const { tokenizer, maxModelLen } = text;
@@ -97,16 +98,16 @@ function windows(tokenIds: Int32Array, size: number): Int32Array[] {
 function encodeQuestion(question: Question, { tokenizer, chatTemplate, maxModelLen }: EvalText) {
   const { prompt, system, max_tokens: maxTokens } = question;
   if (chatTemplate === null) {
-    throw new EvalFileError('the model has no chat template, so it cannot be asked questions');
+    throw new UserError('the model has no chat template, so it cannot be asked questions');
   }
   const user = { role: 'user', content: prompt };
   const messages = system === undefined ? [user] : [{ role: 'system', content: system }, user];
   const chat = chatTemplate.render(messages, { addGenerationPrompt: true });
   const tokenIds = tokenizer.encode(chat, { addSpecialTokens: false });
   if (tokenIds.length + maxTokens > maxModelLen) {
-    throw new EvalFileError(
+    throw new UserError(
       `a question of task "${question.task}" takes ${tokenIds.length} tokens and its answer ` +
-        `${maxTokens}: the model reaches ${maxModelLen}`,
+        `${maxTokens}: the model takes at most ${maxModelLen}`,
     );
   }
   return { tokenIds, maxTokens };

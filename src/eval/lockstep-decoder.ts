@@ -3,7 +3,7 @@ import { kvShape } from '../engine/kv-shape.ts';
 import { KvStorage } from '../engine/cpu/kv-storage.ts';
 import { LogitsBuffer } from '../engine/cpu/logits-buffer.ts';
 import { RunBinding } from '../engine/cpu/run-binding.ts';
-import type { BuiltModel } from '../model/build/manifest.ts';
+import type { BuiltModel } from '../model/manifest.ts';
 import type { Session } from '../ort/session.ts';
 
 /** What a slot computes in a step: one token, after `position` others. */

@@ -6,12 +6,13 @@ import { usableCores } from '../engine/cpu/usable-cores.ts';
 import { LockstepDecoder } from './lockstep-decoder.ts';
 import { measureModel } from './measure.ts';
 import type { EvalJob, EvalMessage } from './eval-messages.ts';
+import { reasonOf } from '../files/system-error.ts';
 
 process.once('message', (job: EvalJob) => {
   try {
     post({ type: 'done', result: run(job) });
   } catch (error) {
-    post({ type: 'failed', message: error instanceof Error ? error.message : String(error) });
+    post({ type: 'failed', message: reasonOf(error) });
   }
 });
 

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 
 import { MODEL_LIMITS } from '../model-limits.ts';
+import { UserError } from '../user-error.ts';
 
 /** A hub or a file of a model names a file that it must not reach. */
-export class UntrustedPathError extends Error {
-  override readonly name = 'UntrustedPathError';
-}
+export class UntrustedPathError extends UserError {}
 
 /**
  * Control characters, halves of a surrogate pair, and what means something else in a path of Windows:
@@ -44,7 +43,7 @@ function problemOf(path: string): string | null {
   if (parts.some((part) => Buffer.byteLength(part) > MODEL_LIMITS.fileNameBytes)) {
     return `a part of it is longer than ${MODEL_LIMITS.fileNameBytes} bytes`;
   }
-  if (FORBIDDEN.test(path)) return 'it has a character that file names can not have';
+  if (FORBIDDEN.test(path)) return 'it has a character that file names cannot have';
   if (parts.some((part) => /[. ]$/.test(part))) return 'a part of it ends in a dot or a space';
   if (parts.some((part) => DEVICE.test(part))) return 'it names a device';
   return null;

@@ -1,9 +1,10 @@
+import { UserError } from '../user-error.ts';
+
 /**
- * What was asked can not be done; the message is for the client. Field names come from whoever asks,
+ * What was asked cannot be done; the message is for the client. Field names come from whoever asks,
  * so that each API's client reads of the fields it sent.
  */
-export class InvalidRequestError extends Error {
-  override readonly name = 'InvalidRequestError';
+export class InvalidRequestError extends UserError {
   /** Path of the field at fault, such as `messages.0.role`. */
   readonly field: string | null;
   readonly code: string | null;

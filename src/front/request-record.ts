@@ -56,6 +56,8 @@ export class RequestRecord {
   requestId: string | null = null;
   /** Null for what asks no model, or was refused before it was known what it asks. */
   asked: ModelFacts | null = null;
+  /** Model of the server that could not be used for it; null where none failed. */
+  unavailableModel: string | null = null;
   /** Left out unless prompts are logged. */
   prompt?: string;
   /** Of all its prompts, or texts. */
@@ -63,7 +65,7 @@ export class RequestRecord {
   /** Of these, those that were found in the cache. */
   numCachedTokens = 0;
   numOutputTokens = 0;
-  /** Of its sequences that have ended: `stop`, `length`, `abort` or `error`. */
+  /** Of its sequences that have ended: `stop`, `length`, `abort`, `timeout` or `error`. */
   readonly finishReasons = new Set<string>();
   #receivedAt: number | undefined;
   #tokenizingAt: number | undefined;

@@ -43,9 +43,7 @@ export function anyOf(alternatives: readonly string[]): string {
 }
 
 export function tooLong(): GrammarError {
-  return new GrammarError(
-    `the grammar comes to more than ${LIMITS.grammarEbnfCharacters} characters`,
-  );
+  return new GrammarError(`the grammar has more than ${LIMITS.grammarEbnfCharacters} characters`);
 }
 
 /** Expressions up to this length are written out in each place; a longer one has a rule. */
@@ -70,7 +68,7 @@ export class EbnfRules {
     if (this.#length > LIMITS.grammarEbnfCharacters) throw tooLong();
     this.#rules.set(name, expression);
     if (this.#rules.size <= LIMITS.grammarRules) return;
-    throw new GrammarError(`the grammar comes to more than ${LIMITS.grammarRules} rules`);
+    throw new GrammarError(`the grammar has more than ${LIMITS.grammarRules} rules`);
   }
 
   /** A rule for `expression`. @returns its name */

@@ -1,4 +1,5 @@
 /** What a request says about the form of its output, before any work is spent on it. */
+import type { ToolCallLayout } from './tool-call-layout.ts';
 
 /** A tool as the API takes it. */
 export interface ToolDefinition {
@@ -6,25 +7,16 @@ export interface ToolDefinition {
     readonly name: string;
     /** A JSON Schema; a tool without it takes no arguments. */
     readonly parameters?: unknown;
+    /** Whether a call keeps to it also where none is required. */
+    readonly strict?: boolean | null | undefined;
   };
 }
 
-/** How a model writes its tool calls. */
-export interface ToolCallLayout {
-  /** What comes before the calls. */
-  readonly open: string;
-  /** Whether calls are known without `open` where the text starts with one. */
-  readonly openIsOptional: boolean;
-  /** What encloses the calls after `open`, and what separates them; empty where nothing does. */
-  readonly list: { readonly start: string; readonly separator: string; readonly end: string };
-  /** The key of a call's arguments. */
-  readonly argumentsKey: 'arguments' | 'parameters';
-}
-
-/** The output must call one or several of these tools. */
-export interface RequiredTools {
+/** The output must call one or several of these tools, or may, where calls are as their schemas say. */
+export interface ToolCalls {
   readonly layout: ToolCallLayout;
   readonly tools: readonly ToolDefinition[];
+  readonly isRequired: boolean;
   /** Whether there may be more than one call. */
   readonly parallel: boolean;
 }
@@ -36,16 +28,26 @@ export type GrammarForm =
   | { readonly kind: 'regex'; readonly pattern: string }
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
   | { readonly kind: 'ebnf'; readonly ebnf: string }
-  | ({ readonly kind: 'tools' } & RequiredTools);
+  | ({ readonly kind: 'tools' } & ToolCalls);
 
 /** Plain data; a thread makes a GrammarSpec of it. */
 export interface GrammarSource {
   readonly form: GrammarForm;
   /** The request's field it came from, for errors. */
   readonly field: string;
-  /**
-   * The model thinks aloud before the output: `open` when the prompt has opened the thought already,
-   * `optional` when the model may open one.
-   */
-  readonly thought?: 'open' | 'optional';
+  /** The model thinks aloud before the output. */
+  readonly thought?: ThoughtLayout;
+}
+
+/** A thought before the output, or what else comes before it. */
+export interface ThoughtLayout {
+  readonly open: string;
+  /** Its first character is nowhere else in it. */
+  readonly close: string;
+  /** The prompt has opened the thought already; else the model may open one. */
+  readonly isOpen: boolean;
+  /** Between the thought and what comes next. */
+  readonly next: string;
+  /** Before an output that is no tool call. */
+  readonly answer: string;
 }

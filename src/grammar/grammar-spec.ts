@@ -1,7 +1,9 @@
 /** What a generated text must look like, as plain values that cross threads and processes. */
 
+import { WellFormedError } from '../well-formed-error.ts';
+
 /** A grammar can't be used; the message is for the client. */
-export class GrammarError extends Error {
+export class GrammarError extends WellFormedError {
   override readonly name = 'GrammarError';
 }
 

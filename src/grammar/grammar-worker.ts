@@ -6,6 +6,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { CompiledGrammar, GrammarMatcher } from '@mlc-ai/web-xgrammar';
 import { LIMITS } from '../limits.ts';
+import { told } from '../told.ts';
 import { BytePairs } from './byte-pairs.ts';
 import { forcedText } from './forced-text.ts';
 import type { GrammarSource } from './grammar-source.ts';
@@ -220,8 +221,8 @@ function reasonOf(error: unknown): string {
   }
   const said = printed.find((line) => line.includes('[FATAL]'));
   if (said === undefined) return error instanceof Error ? error.message : String(error);
-  return said
+  const reason = said
     .replace(/^.*?\[FATAL\]\s*\S+:\d+:\s*/s, '')
-    .replace(/^Check failed: \(.*?\) is (false|true): /s, '')
-    .slice(0, 300);
+    .replace(/^Check failed: \(.*?\) is (false|true): /s, '');
+  return told(reason, 300);
 }

@@ -1,5 +1,6 @@
 /** JSON Schemas: what of them can be enforced, and how their keywords are read. */
 import { GrammarError } from './grammar-spec.ts';
+import { told } from '../told.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -44,16 +45,13 @@ export function rejectUnsupported(schema: Schema, path: string): void {
 /** The part of `root` that a reference such as `#/$defs/City` means. */
 export function resolveReference(root: unknown, reference: string, path: string): unknown {
   if (reference !== '#' && !reference.startsWith('#/')) {
-    throw schemaFault(
-      path,
-      `\`$ref\` must start with \`#/\`; found \`${reference.slice(0, 100)}\``,
-    );
+    throw schemaFault(path, `\`$ref\` must start with \`#/\`; found \`${told(reference, 100)}\``);
   }
   let value = root;
   for (const escaped of reference.split('/').slice(1)) {
     const step = decodeURIComponentSafely(escaped).replaceAll('~1', '/').replaceAll('~0', '~');
     const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, step);
-    if (!isThere) throw schemaFault(path, `\`$ref\`: there is no \`${reference.slice(0, 100)}\``);
+    if (!isThere) throw schemaFault(path, `\`$ref\`: there is no \`${told(reference, 100)}\``);
     value = (value as Record<string, unknown>)[step];
   }
   return value;

@@ -110,7 +110,7 @@ function safeClass(ranges: readonly CharacterRange[]): string {
     });
   }
   if (safe.length === 0) {
-    throw new GrammarError('a class has only characters that a string can not hold unescaped');
+    throw new GrammarError('a class has only characters that a string cannot hold unescaped');
   }
   return characterClass(safe, false);
 }

@@ -6,6 +6,7 @@
  * The layout is that of Python's `json.dumps`, `{"a": 1, "b": [2, 3]}`: models have seen it most,
  * and small models fail with free whitespace.
  */
+import { dumps } from './dumps.ts';
 import { anyOf, COMMA, EbnfRules, literal } from './ebnf.ts';
 import { LIMITS } from '../limits.ts';
 import { GrammarError } from './grammar-spec.ts';
@@ -26,6 +27,7 @@ import {
 } from './json-schema.ts';
 import { INTEGER, integerEbnf, NUMBER, numberEbnf } from './number-ebnf.ts';
 import { SchemaParts } from './schema-parts.ts';
+import { told } from '../told.ts';
 
 const MAX_REFERENCES_IN_A_ROW = 32;
 
@@ -73,12 +75,22 @@ export class SchemaCompiler {
   compileRoot(path: string): string {
     this.#parts.numberOf(this.#root);
     const expression = this.#compile(this.#root, path, 0);
+    this.compileReferences(path);
+    return expression;
+  }
+
+  /** An expression for a part of the root; `compileReferences` has to follow the last one. */
+  compilePart(part: unknown, path: string): string {
+    return this.#compile(part, path, 0);
+  }
+
+  /** Makes the rules that other expressions refer to. */
+  compileReferences(path: string): void {
     // One after the other, because a chain of references may be longer than the stack is deep. A
     // definition's own references are appended.
     for (const [reference, name] of this.#references) {
       this.#rules.set(name, this.#compile(this.#target(reference, path), reference, 0));
     }
-    return expression;
   }
 
   /**
@@ -91,13 +103,13 @@ export class SchemaCompiler {
     if (!isSchema(schema)) throw schemaFault(path, 'expected an object or a boolean');
     if (depth > LIMITS.grammarDepth) {
       throw schemaFault(
-        path.slice(0, 200),
+        told(path, 200),
         `it is nested too deeply: combinations of more than ${LIMITS.grammarDepth} levels`,
       );
     }
     const number = this.#parts.numberOf(schema);
     const known = this.#compiled.get(number);
-    if (known === null) throw schemaFault(path.slice(0, 200), 'a combination leads in circles');
+    if (known === null) throw schemaFault(told(path, 200), 'a combination leads in circles');
     if (known !== undefined) return known;
     this.#parts.count(1 + Object.keys(schema).length);
     this.#compiled.set(number, null);
@@ -233,7 +245,7 @@ export class SchemaCompiler {
       case 'object':
         return objectEbnf(this.#rules, schema, path, compile);
       default:
-        throw schemaFault(path, `\`type\` is ${dumps(type).slice(0, 100)}`);
+        throw schemaFault(path, `\`type\` is ${told(dumps(type), 100)}`);
     }
   }
 }
@@ -275,14 +287,4 @@ function impliedTypes(schema: Schema): string[] {
   if (has('items', 'prefixItems', 'minItems', 'maxItems')) return ['array'];
   if (has('minLength', 'maxLength', 'pattern')) return ['string'];
   return has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum') ? ['number'] : [];
-}
-
-/** JSON in the layout of the grammar. */
-function dumps(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(dumps).join(', ')}]`;
-  if (!isSchema(value)) return JSON.stringify(value) ?? 'undefined';
-  const members = Object.entries(value).map(
-    ([key, item]) => `${JSON.stringify(key)}: ${dumps(item)}`,
-  );
-  return `{${members.join(', ')}}`;
 }

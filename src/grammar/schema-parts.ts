@@ -16,7 +16,7 @@ export class SchemaParts {
     this.#numSeen += numParts;
     if (this.#numSeen <= LIMITS.grammarSchemaParts) return;
     throw new GrammarError(
-      `the JSON schema comes to more than ${LIMITS.grammarSchemaParts} keywords and members, ` +
+      `the JSON schema has more than ${LIMITS.grammarSchemaParts} keywords and members, ` +
         'counted wherever a combination repeats them',
     );
   }

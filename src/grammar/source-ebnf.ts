@@ -14,7 +14,7 @@ import { toolCallsEbnf } from './tool-calls-ebnf.ts';
 export function sourceToEbnf({ form, thought }: Pick<GrammarSource, 'form' | 'thought'>): string {
   const ebnf = formToEbnf(form);
   if (ebnf.length > LIMITS.grammarEbnfCharacters) throw tooLong();
-  return thought === undefined ? ebnf : afterThinking(ebnf, thought === 'open');
+  return thought === undefined ? ebnf : afterThinking(ebnf, thought, form.kind === 'tools');
 }
 
 function formToEbnf(form: GrammarForm): string {
@@ -39,6 +39,6 @@ function parseSchema(schema: unknown): unknown {
   try {
     return JSON.parse(schema);
   } catch {
-    throw new GrammarError('expected a JSON schema, or its text; this is no JSON');
+    throw new GrammarError('expected a JSON schema or its text; this is not JSON');
   }
 }

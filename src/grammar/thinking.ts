@@ -1,19 +1,20 @@
 /** Grammars for models that think aloud before they answer. */
-
-/** Whatever does not look like a closing tag, then the tag. */
-const THOUGHT = '([^<] | "<" [^/<])* "</think>" "\\n"{0,4}';
+import { literal } from './ebnf.ts';
+import type { ThoughtLayout } from './grammar-source.ts';
+import { MarkerEbnf } from './marker-ebnf.ts';
 
 /** Literals, character classes and comments, which are left alone, and names. */
 const PARTS = /"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*|[A-Za-z_][\w.-]*/g;
 
-/**
- * The grammar `ebnf` after a thought.
- * @param isOpen the prompt has opened the thought already; else the model may open one
- */
-export function afterThinking(ebnf: string, isOpen: boolean): string {
+/** @returns the grammar `ebnf` after a thought. @param callsTools whether its texts are tool calls */
+export function afterThinking(ebnf: string, thought: ThoughtLayout, callsTools: boolean): string {
   const answer = ebnf.replaceAll(PARTS, (part) =>
     part === 'root' ? 'answer-after-thought' : part,
   );
-  const start = isOpen ? 'thought' : '("<think>" thought)?';
-  return `${answer}\nthought ::= ${THOUGHT}\nroot ::= ${start} answer-after-thought\n`;
+  const { open, close, isOpen, next } = thought;
+  const inside = new MarkerEbnf(close).textWithout();
+  const after = next === '' ? '"\\n"{0,4}' : literal(next);
+  const start = isOpen ? 'thought' : `(${literal(open)} thought)?`;
+  const marker = callsTools || thought.answer === '' ? '' : `${literal(thought.answer)} `;
+  return `${answer}\nthought ::= ${inside} ${literal(close)} ${after}\nroot ::= ${start} ${marker}answer-after-thought\n`;
 }

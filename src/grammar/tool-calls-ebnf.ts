@@ -1,44 +1,73 @@
-/** Grammars that make a model call tools. */
+/** Grammars of texts that call tools: that must, or that may and then do it as their schemas say. */
+import { CallEbnf } from './call-ebnf.ts';
 import { anyOf, EbnfRules, literal } from './ebnf.ts';
-import type { RequiredTools, ToolCallLayout } from './grammar-source.ts';
-import { addJsonRules, SchemaCompiler } from './schema-compiler.ts';
+import type { ToolCalls } from './grammar-source.ts';
+import { MarkerEbnf } from './marker-ebnf.ts';
+import { addJsonRules } from './schema-compiler.ts';
 import { SchemaParts } from './schema-parts.ts';
+import type { ToolCallLayout } from './tool-call-layout.ts';
 
 /** Against a model that calls tools without end. */
 const MAX_PARALLEL_CALLS = 16;
 
-const NO_PARAMETERS = { type: 'object', properties: {} };
+/** Between parts of a call that the model writes of its own accord. */
+const SPACES = [' ', '\n', '\t'];
+const SPACE = '[ \\n\\t]{0,4}';
+const ANY = '[\\u0000-\\U0010ffff]';
 
 /**
- * The grammar of one call, or of several, of these tools in the model's own format.
+ * The grammar of a text with calls of these tools in the model's own format.
  * @throws GrammarError when a tool's parameters can't be enforced.
  */
-export function toolCallsEbnf({ layout, tools, parallel }: RequiredTools): string {
+export function toolCallsEbnf({ layout, tools, isRequired, parallel }: ToolCalls): string {
   const rules = new EbnfRules();
   addJsonRules(rules);
-  // One budget for all; each tool's references lead into its own parameters.
-  const parts = new SchemaParts();
-  const calls = tools.map(({ function: { name, parameters } }, index) => {
-    const compiler = new SchemaCompiler(rules, parts, parameters ?? NO_PARAMETERS);
-    const start = `{"name": ${JSON.stringify(name)}, "${layout.argumentsKey}": `;
-    return `${literal(start)} ${compiler.compileRoot(`tools/${index}`)} ${literal('}')}`;
-  });
-  const more = parallel ? MAX_PARALLEL_CALLS - 1 : 0;
-  rules.set('root', wrap(layout, rules.add(anyOf(calls)), more));
+  const ebnf = new CallEbnf(rules, new SchemaParts(), layout.call);
+  const calls = tools.map(({ function: tool }, index) =>
+    ebnf.call(tool, `tools/${index}`, isRequired || tool.strict === true),
+  );
+  const more = parallel && layout.repeats !== 'never' ? MAX_PARALLEL_CALLS - 1 : 0;
+  const call = rules.add(anyOf(calls));
+  rules.set('root', isRequired ? required(layout, call, more) : free(layout, rules, call, more));
   return rules.toString();
 }
 
-function wrap(layout: ToolCallLayout, call: string, more: number): string {
-  const { open, openIsOptional, list } = layout;
-  const repeated = (item: string) => (more === 0 ? '' : ` (${item}){0,${more}}`);
-  if (list.separator === '') {
-    // Each call has its own tags, on lines of their own.
-    const tagged = `${literal(`${open}\n`)} ${call} ${literal(`\n${list.end}`)}`;
-    return `${tagged}${repeated(`${literal('\n')} ${tagged}`)}`;
+/** Calls and nothing else. */
+function required(layout: ToolCallLayout, call: string, more: number): string {
+  const { openIsOptional, begin, separator, end } = layout;
+  const open = literals((openIsOptional ? '' : layout.open) + begin);
+  if (layout.repeats === 'calls')
+    return `${open} ${repeated(call, separator, more)} ${literals(end)}`;
+  return repeated(`${open} ${call} ${literals(end)}`, separator, more);
+}
+
+function repeated(item: string, separator: string, more: number): string {
+  return more === 0 ? item : `${item} (${literals(separator)} ${item}){0,${more}}`;
+}
+
+/** Any text, in which what opens a call is followed by one. */
+function free(layout: ToolCallLayout, rules: EbnfRules, call: string, more: number): string {
+  const { openIsOptional, begin } = layout;
+  const open = layout.open.trim();
+  const end = layout.end.trim();
+  const opener = new MarkerEbnf(open);
+  const text = rules.add(opener.textWithout());
+  const start = `${literal(open)} ${SPACE} ${begin === '' ? '' : `${literals(begin)} ${SPACE}`}`;
+  if (layout.repeats !== 'calls') {
+    const section = `${start} ${call} ${end === '' ? '' : `${SPACE} ${literal(end)}`}`;
+    return `${text} (${section} ${text}){0,${more + 1}}`;
   }
-  const start = (openIsOptional ? '' : open) + list.start;
-  const calls = `${call}${repeated(`${literal(`${list.separator} `)} ${call}`)}`;
-  return [start, list.end].some((text) => text !== '')
-    ? `${literal(start)} ${calls} ${literal(list.end)}`
-    : calls;
+  const between = layout.separator.trim();
+  const next = [SPACE, ...(between === '' ? [] : [literal(between), SPACE]), call].join(' ');
+  const calls = `${call} (${next}){0,${more}} ${SPACE} ${literals(end)}`;
+  if (!openIsOptional) return `${text} (${start} ${calls} ${text})?`;
+  // Calls open the text or are none; a text that begins as one is one.
+  const first = begin === '' ? '{' : begin;
+  const other = `(${opener.startsOtherwise([first, ...SPACES])} ${ANY}*)? | ${opener.prefix}`;
+  const bare = begin === '' ? '' : `${literal(begin)} ${SPACE}`;
+  return `${SPACE} (${literal(open)}? ${SPACE} ${bare} ${calls} | ${other})`;
+}
+
+function literals(text: string): string {
+  return text === '' ? '' : literal(text);
 }

@@ -6,6 +6,7 @@ import { requireReady } from '../server/operating/health.ts';
 import { type Health, HealthCheckResponse_ServingStatus as Status } from './proto/health_pb.ts';
 import { GRPCInferenceService } from './proto/inference_pb.ts';
 import type { Handlers } from './service.ts';
+import { told } from '../told.ts';
 
 /** Milliseconds between looks for clients that watch. */
 const LOOK_MS = 1000;
@@ -21,15 +22,15 @@ export function healthService(
   return {
     check({ service }) {
       if (SERVICES.includes(service)) return { status: statusOf(context) };
-      throw new ApiError(404, 'NotFoundError', `There is no service ${service.slice(0, 200)}.`);
+      throw new ApiError(404, 'NotFoundError', `There is no service ${told(service, 200)}.`);
     },
     async *watch({ service }, { caller }) {
-      let told: Status | undefined;
+      let last: Status | undefined;
       const signal = AbortSignal.any([caller.signal, closing]);
       while (!signal.aborted) {
         const status = SERVICES.includes(service) ? statusOf(context) : Status.SERVICE_UNKNOWN;
-        if (status !== told) yield { status };
-        told = status;
+        if (status !== last) yield { status };
+        last = status;
         await setTimeout(LOOK_MS, undefined, { signal }).catch(() => {});
       }
     },

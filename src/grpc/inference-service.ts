@@ -1,6 +1,5 @@
 /** The Open Inference Protocol over gRPC, with Triton's extensions. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { status } from '@grpc/grpc-js';
 import { checkAdmin } from '../server/auth/auth.ts';
 import { RequestRecord } from '../front/request-record.ts';
 import type { ServerContext } from '../server/context.ts';
@@ -21,12 +20,9 @@ import {
   type ModelStreamInferResponseSchema,
 } from './proto/inference_pb.ts';
 import { type Handlers, pathOf } from './service.ts';
-import { toStatus } from './status.ts';
+import { status, type StatusCode, toStatus } from './status.ts';
 import { statisticsMessage } from './statistics-message.ts';
 import { toInferRequest, toResponseMessage } from './tensor-messages.ts';
-
-/** Probes come without a key, as over HTTP. */
-export const OPEN_METHODS = ['ServerLive', 'ServerReady', 'ServerMetadata'];
 
 const STREAM_INFER = pathOf(GRPCInferenceService.method.modelStreamInfer);
 
@@ -111,7 +107,7 @@ async function* streamed(
 ): AsyncGenerator<MessageInitShape<typeof ModelStreamInferResponseSchema>, void> {
   const { id, modelName, modelVersion } = message;
   const record = new RequestRecord();
-  let code = 0;
+  let code: StatusCode = status.OK;
   try {
     const request = toInferRequest(message);
     const caller = { ...(await charged(context, call)), record };

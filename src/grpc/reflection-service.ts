@@ -1,13 +1,13 @@
 /** Tells clients such as grpcurl what is served, in the descriptors that our code was made from. */
 import { create, type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
-import { status } from '@grpc/grpc-js';
 import {
   type ServerReflection,
   ServerReflectionResponseSchema,
   type ServerReflectionRequest,
 } from './proto/reflection_pb.ts';
 import type { Handlers } from './service.ts';
+import { status } from './status.ts';
 
 export function reflectionService(
   services: readonly DescService[],

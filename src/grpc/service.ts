@@ -1,33 +1,18 @@
-/** Puts handlers of typed messages on a grpc-js server. */
-import {
-  create,
-  type DescMessage,
-  type DescMethod,
-  type MessageInitShape,
-  type MessageShape,
-  toBinary,
-} from '@bufbuild/protobuf';
+/** Finds the method of a call, and answers it: one message for one, or streams of them. */
+import { create, type DescMessage, type DescMethod, toBinary } from '@bufbuild/protobuf';
+import type { MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
-import { status } from '@grpc/grpc-js';
-import type {
-  Metadata,
-  MethodDefinition,
-  sendUnaryData,
-  Server,
-  ServerDuplexStream,
-  ServerUnaryCall,
-  ServerWritableStream,
-  StatusObject,
-  UntypedHandleCall,
-} from '@grpc/grpc-js';
 import { RequestRecord } from '../front/request-record.ts';
 import type { ServerContext } from '../server/context.ts';
+import { ApiError, badRequest } from '../server/errors.ts';
 import { finishRequest } from '../server/operating/finish-request.ts';
 import { toApiError } from '../server/to-api-error.ts';
-import { headersOf, openCall, type RpcCall } from './call.ts';
+import { openCall, type RpcCall } from './call.ts';
+import type { CallStream } from './call-stream.ts';
 import { decode } from './decode.ts';
-import { toStatus } from './status.ts';
-import { type Duplex, serveDuplex } from './duplex.ts';
+import { answerStream } from './duplex.ts';
+import type { ArrivalLimits } from './incoming-messages.ts';
+import { type CallStatus, nameOf, OK, status, toStatus } from './status.ts';
 
 /** One answer, or many; where clients stream, `answer` is asked for each message. */
 type Handler<M extends GenServiceMethods[string]> = M['methodKind'] extends 'unary'
@@ -43,126 +28,160 @@ type Handler<M extends GenServiceMethods[string]> = M['methodKind'] extends 'una
 export type Handlers<M extends GenServiceMethods> = { readonly [K in keyof M]: Handler<M[K]> };
 
 export interface ServiceOptions {
-  /** Methods that need no key, by their names in the service; `*` is all. */
-  readonly open: readonly string[];
+  /** Whether a method needs no key. */
+  isOpen(method: DescMethod): boolean;
   /** Aborts when the server closes: streams without work end. */
   readonly closing: AbortSignal;
+  /** @param client null of a call that needs no key */
+  limitsOf(client: string | null, call: CallStream): Omit<ArrivalLimits, 'isDue'>;
 }
 
 /** Probes, of this service and of gRPC's own for health. */
 const QUIET_METHODS: ReadonlySet<string> = new Set(['ServerLive', 'ServerReady', 'Check', 'Watch']);
 
+const GONE: CallStatus = { code: status.CANCELLED, details: '' };
+
 type Untyped = (request: never, call: RpcCall) => unknown;
 
-/** Requests go through as bytes, so that what is wrong with them is told in our words. */
-const AS_IT_CAME = (bytes: Buffer): Buffer => bytes;
+interface Route {
+  readonly method: DescMethod;
+  readonly handler: Untyped;
+}
 
-export function addService<M extends GenServiceMethods>(
-  server: Server,
-  context: ServerContext,
-  service: GenService<M>,
-  handlers: Handlers<M>,
-  options: ServiceOptions,
-): void {
-  const definitions: Record<string, MethodDefinition<Buffer, Buffer>> = {};
-  const implementations: Record<string, UntypedHandleCall> = {};
-  for (const method of service.methods) {
-    definitions[method.name] = definitionOf(method);
-    // Each handler takes and gives the messages of its own method.
-    const handler = handlers[method.localName as keyof M] as Untyped;
-    implementations[method.name] = implement(method, handler, context, options);
+export class Services {
+  readonly #routes = new Map<string, Route>();
+  readonly #context: ServerContext;
+  readonly #options: ServiceOptions;
+
+  constructor(context: ServerContext, options: ServiceOptions) {
+    this.#context = context;
+    this.#options = options;
   }
-  server.addService(definitions, implementations);
+
+  add<M extends GenServiceMethods>(service: GenService<M>, handlers: Handlers<M>): this {
+    for (const method of service.methods) {
+      // Each handler takes and gives the messages of its own method.
+      const handler = handlers[method.localName as keyof M] as Untyped;
+      this.#routes.set(pathOf(method), { method, handler });
+    }
+    return this;
+  }
+
+  /** Answers a call; what goes wrong is its status, and concerns no other. */
+  serve(call: CallStream): void {
+    const path = call.headers[':path'];
+    const route = this.#routes.get(typeof path === 'string' ? path : '');
+    if (route === undefined) {
+      call.end(toStatus(new ApiError(501, 'NotFoundError', 'There is no such method.')));
+      return;
+    }
+    const { method } = route;
+    const finish = followed(this.#context, method, call);
+    const settle = (callStatus: CallStatus): void => {
+      call.end(callStatus);
+      finish.with(callStatus);
+    };
+    const fail = (error: unknown): void => {
+      const isGone = call.gone.aborted;
+      settle(isGone ? GONE : toStatus(toApiError(error, this.#context.logger)));
+    };
+    try {
+      const isOpen = this.#options.isOpen(method);
+      const opened = openCall(this.#context, call, isOpen, finish.record);
+      finish.client = opened.caller.client;
+      const isDue = method.methodKind !== 'bidi_streaming';
+      const limits = {
+        ...this.#options.limitsOf(isOpen ? null : opened.caller.client, call),
+        isDue,
+      };
+      this.#answer(route, call, opened, limits)
+        .then(() => settle(OK), fail)
+        .catch(fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  #answer(
+    { method, handler }: Route,
+    call: CallStream,
+    opened: RpcCall,
+    limits: ArrivalLimits,
+  ): Promise<void> {
+    const handle = (bytes: Buffer) => handler(decode(method.input, bytes) as never, opened);
+    const write = (message: unknown) => {
+      const encoded = encode(method.output, message);
+      call.hold(this.#context.unread, opened.caller.client, encoded.length);
+      return call.write(encoded);
+    };
+    if (method.methodKind === 'unary') {
+      return onlyMessage(call, limits, async (bytes) => {
+        write(await handle(bytes));
+      });
+    }
+    const answer = async (bytes: Buffer): Promise<void> => {
+      const { signal } = opened.caller;
+      for await (const message of handle(bytes) as AsyncIterable<unknown>) {
+        if (signal.aborted) break;
+        // No further one is made before the client has taken enough of those before.
+        if (!write(message)) await call.drained(signal);
+      }
+    };
+    if (method.methodKind === 'server_streaming') return onlyMessage(call, limits, answer);
+    const { closing } = this.#options;
+    return answerStream({ call, limits, opened, closing, answer });
+  }
 }
 
 export function pathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-function definitionOf(method: DescMethod): MethodDefinition<Buffer, Buffer> {
-  const { methodKind } = method;
-  return {
-    path: pathOf(method),
-    requestStream: methodKind === 'client_streaming' || methodKind === 'bidi_streaming',
-    responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
-    requestSerialize: AS_IT_CAME,
-    requestDeserialize: AS_IT_CAME,
-    responseSerialize: AS_IT_CAME,
-    responseDeserialize: AS_IT_CAME,
-  };
-}
-
-function implement(
-  method: DescMethod,
-  handler: Untyped,
-  context: ServerContext,
-  { open, closing }: ServiceOptions,
-): UntypedHandleCall {
-  const { input, output, methodKind } = method;
-  const isOpen = open.includes('*') || open.includes(method.name);
-  const handle = (bytes: Buffer, call: RpcCall) => handler(decode(input, bytes) as never, call);
-  if (methodKind === 'unary') {
-    return (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>): void => {
-      const finish = followed(context, method, call.metadata);
-      const answer = async (): Promise<void> => {
-        let bytes: Buffer | null = null;
-        let failure: StatusObject | null = null;
-        try {
-          const opened = openCall(context, call, isOpen, finish.record);
-          finish.client = opened.caller.client;
-          bytes = encode(output, await handle(call.request, opened));
-        } catch (error) {
-          failure = toStatus(toApiError(error, context.logger));
+/** @returns when `answer` is done. @throws ApiError 400 for a call without a message */
+function onlyMessage(
+  call: CallStream,
+  limits: ArrivalLimits,
+  answer: (bytes: Buffer) => Promise<void>,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let hasBegun = false;
+    call.receive(limits, {
+      message(bytes) {
+        if (hasBegun) {
+          reject(badRequest('The call has more than one message.'));
+          return;
         }
-        callback(failure, bytes);
-        finish.with(failure?.code ?? 0);
-      };
-      void answer();
-    };
-  }
-  const isDuplex = methodKind === 'bidi_streaming';
-  return (call: ServerDuplexStream<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>) => {
-    const finish = followed(context, method, call.metadata);
-    const stream: Duplex = {
-      call,
-      requests: isDuplex ? null : (call as ServerWritableStream<Buffer, Buffer>).request,
-      closing,
-      open: () => {
-        const opened = openCall(context, call, isOpen, finish.record);
-        finish.client = opened.caller.client;
-        return opened;
+        hasBegun = true;
+        answer(bytes).then(resolve, reject);
       },
-      answer: (bytes, opened) => handle(bytes, opened) as AsyncIterable<unknown>,
-      encode: (message) => encode(output, message),
-    };
-    void serveDuplex(stream).then(
-      () => finish.with(0),
-      (error: unknown) => {
-        const failure = toStatus(toApiError(error, context.logger));
-        if (!call.cancelled) call.emit('error', failure);
-        finish.with(failure.code);
+      end() {
+        if (!hasBegun) reject(badRequest('The call has no message.'));
       },
-    );
-  };
+      fail: reject,
+    });
+    const leave = (): void => {
+      // An answer that has begun finds out by its signal.
+      if (!hasBegun) reject(call.gone.reason as Error);
+    };
+    call.gone.addEventListener('abort', leave, { once: true });
+  });
 }
 
-function encode(desc: DescMessage, message: unknown): Buffer {
-  const bytes = toBinary(desc, create(desc, message as MessageInitShape<DescMessage>));
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function encode(desc: DescMessage, message: unknown): Uint8Array {
+  return toBinary(desc, create(desc, message as MessageInitShape<DescMessage>));
 }
 
 /** Told at its end, as requests over HTTP are. */
-function followed(context: ServerContext, method: DescMethod, metadata: Metadata) {
+function followed(context: ServerContext, method: DescMethod, { headers }: CallStream) {
   const record = new RequestRecord();
   const path = pathOf(method);
-  const headers = headersOf(metadata);
   const isQuiet = QUIET_METHODS.has(method.name);
   return {
     record,
     client: '',
-    with(code: number): void {
+    with({ code }: CallStatus): void {
       const { client } = this;
-      context.metrics.countCall(path, status[code] ?? String(code));
+      context.metrics.countCall(path, nameOf(code));
       finishRequest(context, { record, client, method: path, code, headers, isQuiet });
     },
   };

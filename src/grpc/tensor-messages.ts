@@ -45,7 +45,7 @@ export function toInferRequest(message: ModelInferRequest): InferRequest {
     parameters: toParameters(message.parameters),
     inputs: inputs.map((input, index) => toTensor(input, raw[index])),
     outputs: outputs.map(({ name, parameters }) => ({
-      name,
+      name: requireShort(name),
       parameters: toParameters(parameters),
     })),
   };
@@ -76,6 +76,7 @@ function toTensor(
   { name, datatype: type, shape: sizes, contents }: InputMessage,
   raw: Uint8Array | undefined,
 ): Tensor {
+  requireShort(name);
   const datatype = requireDatatype(type, name);
   if (sizes.length > LIMITS.tensorDimensions) {
     throw badTensor(name, `its shape has more than ${LIMITS.tensorDimensions} dimensions`);
@@ -95,6 +96,12 @@ function toTensor(
   const values = valuesOf(contents, datatype, name);
   requireCount(values.length, shape, name);
   return { name, datatype, shape, data: packNumbers(name, datatype, values) };
+}
+
+/** Errors name a tensor. @throws ApiError 400 */
+function requireShort(name: string): string {
+  if (name.length <= LIMITS.shortTextCharacters) return name;
+  throw badTensor(name, `its name has more than ${LIMITS.shortTextCharacters} characters`);
 }
 
 function valuesOf(

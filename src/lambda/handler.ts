@@ -24,16 +24,13 @@ const prepare: EngineCommand = {
   threads: Number(process.env['CHAIRLIFT_THREADS']) || usableCores(),
 };
 startEarly(new URL('../engine/process/main.js', import.meta.url), prepare);
-const { serveCommand } = await import('../cli/serve.ts');
+const { serveSettings } = await import('../settings/open-settings.ts');
+const { serve } = await import('../cli/serve/serve.ts');
 const { answerEvent } = await import('./answer-event.ts');
 
 // The first event is waiting already, and is what a model gets warm with.
 process.env['CHAIRLIFT_WARMUP'] ??= 'off';
-const { url } = await new Promise<{ readonly url: string }>((resolve, reject) => {
-  serveCommand(resolve)
-    .parseAsync(['--host', '127.0.0.1', '--port', '0'], { from: 'user' })
-    .catch(reject);
-});
+const { url } = await serve(await serveSettings(['--host', '127.0.0.1', '--port', '0']));
 
 export const handler = awslambda.streamifyResponse((event, stream) =>
   answerEvent(url, event, (metadata) => awslambda.HttpResponseStream.from(stream, metadata)),

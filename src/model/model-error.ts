@@ -1,4 +1,4 @@
+import { UserError } from '../user-error.ts';
+
 /** A model that cannot be used, in words for the person who chose it. */
-export class ModelError extends Error {
-  override readonly name = 'ModelError';
-}
+export class ModelError extends UserError {}

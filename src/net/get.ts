@@ -45,6 +45,16 @@ export async function get(
   throw new ConnectionError(`${url.href} redirects too many times`);
 }
 
+/**
+ * Sends a HEAD. @returns the status of the answer, wherever it leads
+ * @throws {ConnectionError}
+ */
+export async function head(url: URL, silenceMs: number): Promise<number> {
+  const answer = await send(url, {}, silenceMs, 'HEAD');
+  answer.destroy();
+  return answer.statusCode ?? 0;
+}
+
 /** @throws Error when the answer is longer or no JSON; whatever breaks its connection */
 export async function readJsonAnswer({ body }: Answer): Promise<unknown> {
   const chunks: Uint8Array[] = [];
@@ -76,11 +86,12 @@ function send(
   url: URL,
   headers: Readonly<Record<string, string>>,
   timeout: number,
+  method = 'GET',
 ): Promise<IncomingMessage> {
   const { get: transport } = url.protocol === 'https:' ? https : http;
   return new Promise((resolve, reject) => {
     const named = { 'user-agent': 'chairlift', ...headers };
-    const request = transport(url, { headers: named, timeout }, resolve);
+    const request = transport(url, { method, headers: named, timeout }, resolve);
     request.on('timeout', () => request.destroy(new Error('the connection is silent')));
     request.on('error', (cause: NodeJS.ErrnoException) => {
       // Where a name has several addresses, the message is empty.

@@ -1,6 +1,7 @@
 /** A connection to Redis or Valkey that is never waited for: it answers soon, or it is done without. */
 import { Redis } from 'ioredis';
 import { Breaker } from './breaker.ts';
+import { reasonOf } from '../files/system-error.ts';
 
 /** A command may take this long; one in the same data centre takes less than 2 ms. */
 const COMMAND_TIMEOUT_MS = 100;
@@ -89,7 +90,7 @@ export class RedisLink {
     } catch (error) {
       this.#numErrors++;
       this.#breaker.failed();
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       if (!this.#breaker.isReady) this.#changed(false, reason);
       throw new RedisUnavailableError(`Redis: ${reason}`, { cause: error });
     } finally {

@@ -1,12 +1,7 @@
 /** Logs on stderr, so that stdout stays free for output: JSON by the line, or text for people. */
 import { destination, pino, type Logger } from 'pino';
+import type { LogFormat, LogLevel } from './log-levels.ts';
 import { textLogLine } from './text-log.ts';
-
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-export const LOG_FORMATS = ['auto', 'json', 'text'] as const;
-
-export type LogLevel = (typeof LOG_LEVELS)[number];
-export type LogFormat = (typeof LOG_FORMATS)[number];
 
 /**
  * A logger that writes whole lines at once and drops nothing when the process exits.

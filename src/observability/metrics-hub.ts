@@ -45,6 +45,7 @@ export class MetricsHub {
   readonly #evictions: Counter<'model_name'>;
   readonly #httpRequests: Counter<'method' | 'route' | 'status'>;
   readonly #grpcCalls: Counter<'method' | 'code'>;
+  readonly #uncaught: Counter;
   readonly #rateLimited: Counter<'unit'>;
   readonly #aliases: Aliases;
   readonly #maxAgeMs: number;
@@ -116,6 +117,11 @@ export class MetricsHub {
       labelNames: ['method', 'code'],
       registers,
     });
+    this.#uncaught = new Counter({
+      name: 'chairlift_uncaught_errors_total',
+      help: 'Errors that nothing caught. The log has them.',
+      registers,
+    });
   }
 
   /** Those of a model; they go on when it is loaded again. */
@@ -172,6 +178,10 @@ export class MetricsHub {
   /** @param method such as `/inference.GRPCInferenceService/ModelInfer` @param code its name, such as `OK` */
   countCall(method: string, code: string): void {
     this.#grpcCalls.inc({ method, code });
+  }
+
+  countUncaught(): void {
+    this.#uncaught.inc();
   }
 
   /**

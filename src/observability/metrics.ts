@@ -29,7 +29,7 @@ const LENGTH_BUCKETS = [
 ];
 
 /** Every outcome of an admitted request, so that each has a series from the start. */
-const FINISHED_REASONS = ['stop', 'length', 'abort', 'error'] as const;
+const FINISHED_REASONS = ['stop', 'length', 'abort', 'timeout', 'error'] as const;
 
 export interface MetricsOptions extends ObservedState {
   /** The value of the label `model_name`. */

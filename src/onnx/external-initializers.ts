@@ -4,6 +4,7 @@ import { joinUntrusted } from '../files/untrusted-path.ts';
 import type { GraphProto, TensorProto } from './onnx_pb.ts';
 import { type ParsedModel, parseModel } from './parsed-model.ts';
 import { isExternal } from './protos.ts';
+import { meaningOf } from '../files/system-error.ts';
 
 /** A constant tensor of a graph whose bytes are in a separate file. */
 export interface ExternalInitializer {
@@ -24,15 +25,16 @@ export interface ExternalInitializer {
  */
 export function readExternalInitializers(graphPath: string, folder: string): ExternalInitializer[] {
   const { graph } = readGraph(graphPath);
-  return graph.initializer.filter(isExternal).map((tensor) => placeOf(tensor, folder, graphPath));
+  return graph.initializer
+    .filter(isExternal)
+    .map((tensor) => externalPlace(tensor, folder, graphPath));
 }
 
 function readGraph(path: string): ParsedModel {
   try {
     return parseModel(readFileSync(path));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`${path} can't be read: ${reason}`, { cause: error });
+    throw new Error(`${path} can't be read: ${meaningOf(error)}`, { cause: error });
   }
 }
 
@@ -56,7 +58,7 @@ export function externalFiles(
       ...attributes.flatMap(({ t, tensors: more }) => (t ? [t, ...more] : more)),
     ];
     for (const tensor of tensors.filter(isExternal)) {
-      const { path, byteOffset } = placeOf(tensor, folder, origin);
+      const { path, byteOffset } = externalPlace(tensor, folder, origin);
       const length = Number(tensor.externalData.find(({ key }) => key === 'length')?.value ?? 0);
       files.set(path, Math.max(files.get(path) ?? 0, byteOffset + length));
     }
@@ -65,7 +67,8 @@ export function externalFiles(
   return files;
 }
 
-function placeOf(
+/** Where the bytes of a tensor are that is external. @throws as readExternalInitializers */
+export function externalPlace(
   { name, dataType, dims: sizes, externalData }: TensorProto,
   folder: string,
   origin: string,

@@ -1,6 +1,6 @@
 import { copyFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileExists } from '../model/build/file-exists.ts';
+import { fileExists } from '../files/file-exists.ts';
 import { prepareModel } from '../model/build/prepare-model.ts';
 import type { DecoderConfig } from '../model/huggingface/config.ts';
 import { readJson } from '../model/huggingface/json-file.ts';

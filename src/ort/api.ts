@@ -87,6 +87,11 @@ const SIGNATURES = {
   SetGlobalInterOpNumThreads: checked(148, ['ptr', 'int']),
   CreateEnvWithGlobalThreadPools: checked(119, ['int', 'str', 'ptr'], 'ptr'),
 
+  CreateArenaCfgV2: checked(164, ['strings', 'memory', 'size'], 'ptr'),
+  ReleaseArenaCfg: unchecked(157, ['ptr']),
+  CreateAndRegisterAllocator: checked(144, ['ptr', 'ptr', 'ptr']),
+  UnregisterAllocator: checked(177, ['ptr', 'ptr']),
+
   CreateSessionOptions: checked(10, [], 'ptr'),
   ReleaseSessionOptions: unchecked(100, ['ptr']),
   SetSessionGraphOptimizationLevel: checked(23, ['ptr', 'int']),

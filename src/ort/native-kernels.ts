@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { ort, type Pointer } from './api.ts';
 import { OrtError } from './error.ts';
 import { libraryPath, PLATFORM, PREBUILT } from './native-library.ts';
+import { reasonOf } from '../files/system-error.ts';
 
 /** Instruction sets whose kernels are faster than ONNX Runtime's. */
 const FAST: ReadonlySet<string> = new Set(['avx512', 'avxvnni', 'avx2', 'i8mm', 'neon']);
@@ -49,7 +50,7 @@ export function loadNativeKernels(folder: string): FoundKernels {
     if (sha256 !== expected.sha256) return { missing: `${path} is damaged` };
     return bind(path, expected.sources);
   } catch (error) {
-    return { missing: error instanceof Error ? error.message : String(error) };
+    return { missing: reasonOf(error) };
   }
 }
 

@@ -2,6 +2,7 @@ import { ort, type Pointer } from './api.ts';
 import { STRING_VALUE } from './element-type.ts';
 import { IoBinding } from './io-binding.ts';
 import { addressOf, keepDuringJob } from './native-memory.ts';
+import type { RunOptions } from './run-options.ts';
 import type { Session } from './session.ts';
 import { StringTensor } from './string-tensor.ts';
 import { Tensor } from './tensor.ts';
@@ -18,6 +19,7 @@ export function runForOutputs(
   session: Session,
   inputs: ReadonlyMap<string, Tensor | StringTensor>,
   outputs: readonly string[],
+  options?: RunOptions,
 ): (Tensor | StringTensor)[] {
   const binding = new IoBinding(session);
   for (const [name, tensor] of inputs) binding.bindInput(name, tensor);
@@ -26,7 +28,7 @@ export function runForOutputs(
   keepDuringJob(binding, texts);
   ort().api.Run(
     session.pointer,
-    null,
+    options?.pointer ?? null,
     binding.inputs.names,
     binding.inputs.values(),
     binding.inputs.count,

@@ -35,6 +35,11 @@ export class StringTensor extends Handle {
     }
   }
 
+  /** Of all elements together. */
+  get byteLength(): number {
+    return ort().api.GetStringTensorDataLength(this.pointer);
+  }
+
   /** In row-major order; copies. */
   elements(): Uint8Array[] {
     const { api } = ort();

@@ -155,7 +155,7 @@ export class Tensor<T extends ElementType = ElementType> extends Handle {
    */
   get data(): TypedArrayOf<T> {
     if (!this.#memoryInfo.isCpu)
-      throw new Error('the elements of a tensor in device memory can not be viewed');
+      throw new Error('the elements of a tensor in device memory cannot be viewed');
     const address = ort().api.GetTensorMutableData(this.pointer);
     return typedArrayOver(this.type, koffi.view(address, this.byteLength));
   }

@@ -5,6 +5,7 @@ import { methodNotAllowed as checkMethod } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
 import { isAnthropicPath, toAnthropicEnvelope } from './anthropic/errors.ts';
 import { countTokensRoute } from './anthropic/count-tokens.ts';
+import { anthropicModelRoutes } from './anthropic/models.ts';
 import { MESSAGES_API } from './anthropic/messages.ts';
 import { answerRoutes } from './answers/answer-route.ts';
 import { auth, requireAdminKey } from './auth/auth.ts';
@@ -14,18 +15,21 @@ import { adapterRoutes } from './adapters/routes.ts';
 import { adminRoutes } from './admin/routes.ts';
 import { stateRoutes } from './admin/state-routes.ts';
 import { statusRoutes } from './status/routes.ts';
-import { allowOrigins } from './http/cors.ts';
+import { allowOrigins, refuseOtherOrigins } from './http/cors.ts';
 import { badRequest, methodNotAllowed, routeNotFound, type ApiError } from './errors.ts';
 import { healthRoutes } from './operating/health.ts';
 import { allowHosts } from './http/hosts.ts';
 import { metricsRoute } from './operating/metrics-route.ts';
+import { isCoherePath, toCohereError } from './embeddings/cohere-error.ts';
 import { embeddingRoutes } from './embeddings/routes.ts';
 import { requestsRoutes } from './operating/requests-routes.ts';
+import { INFILL_API } from './infill/api.ts';
 import { modelRoutes } from './openai/models.ts';
 import { isOllamaPath, toOllamaError } from './ollama/errors.ts';
 import { ollamaRoutes } from './ollama/routes.ts';
 import { prefetchRoutes } from './openai/prefetch.ts';
 import { renderRoutes } from './openai/render.ts';
+import { moderationRoute } from './openai/moderations.ts';
 import { COMPLETION_APIS } from './openai/apis.ts';
 import { documentRoutes } from './openapi/routes.ts';
 import { loadReport } from './operating/load-report.ts';
@@ -34,7 +38,7 @@ import { slotsRoute } from './operating/slots-route.ts';
 import { limitRates } from './rates/limit-rates.ts';
 import { uiRoutes } from './ui/routes.ts';
 import { usageRoute } from './rates/usage-route.ts';
-import { requestLog } from './http/request-log.ts';
+import { requestLog } from './operating/request-log.ts';
 import { RESPONSES_API } from './responses/api.ts';
 import { responseRoutes } from './responses/routes.ts';
 import { kserveRoutes } from './kserve/routes.ts';
@@ -54,6 +58,7 @@ export function createApp(
   app.use(requestId());
   app.use(requestLog(context));
   app.use(allowHosts(context));
+  app.use(refuseOtherOrigins(context));
   if (context.config.corsOrigins.length > 0) app.use(allowOrigins(context.config));
   app.use(async (c, next) => {
     // Closes the client's connection once it has its answer.
@@ -78,6 +83,7 @@ export function createApp(
   }
   requestsRoutes(app, context);
   usageRoute(app, context);
+  anthropicModelRoutes(app, context);
   modelRoutes(app, context);
   adminRoutes(app, context);
   stateRoutes(app, context);
@@ -85,8 +91,9 @@ export function createApp(
   slotsRoute(app, context);
   stepsRoute(app, context);
   adapterRoutes(app, context);
-  answerRoutes(app, context, [...COMPLETION_APIS, RESPONSES_API, MESSAGES_API]);
+  answerRoutes(app, context, [...COMPLETION_APIS, INFILL_API, RESPONSES_API, MESSAGES_API]);
   responseRoutes(app, context);
+  moderationRoute(app);
   countTokensRoute(app, context);
   embeddingRoutes(app, context);
   fileRoutes(app, context);
@@ -98,7 +105,10 @@ export function createApp(
   kserveRoutes(app, context);
   documentRoutes(app, context);
   uiRoutes(app, context);
-  app.notFound((c) => toResponse(c, routeNotFound(c.req.method, c.req.path)));
+  app.notFound((c) => {
+    const { method, path } = c.req;
+    return toResponse(c, routeNotFound(method, path, nearRoute(app, method, path)));
+  });
   app.onError((error, c) => {
     // The client is gone; no answer can reach it.
     if (c.req.raw.signal.aborted) return c.body(null, 408);
@@ -106,6 +116,13 @@ export function createApp(
     return toResponse(c, toApiError(error, context.logger));
   });
   return app;
+}
+
+/** The same path with `/v1` once, where there is such a route: base URLs lack it, or have it twice. */
+function nearRoute(app: Hono<ServerEnv>, method: string, path: string): string | null {
+  const near = path.startsWith('/v1/v1/') ? path.slice(3) : `/v1${path}`;
+  const isThere = app.routes.some((route) => route.method === method && route.path === near);
+  return isThere ? near : null;
 }
 
 /** Keeps the headers that middlewares have set. */
@@ -117,6 +134,7 @@ function toResponse(c: Context<ServerEnv>, error: ApiError): Response {
 function toBody(c: Context<ServerEnv>, error: ApiError): object {
   const path = c.get('apiPath') ?? c.req.path;
   if (isAnthropicPath(path)) return toAnthropicEnvelope(error, c.get('requestId'));
+  if (isCoherePath(path)) return toCohereError(error, c.get('requestId'));
   if (isKservePath(path)) return toKserveEnvelope(error);
   return isOllamaPath(path) ? toOllamaError(error) : error.toEnvelope();
 }

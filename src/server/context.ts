@@ -39,8 +39,10 @@ import type { Setting } from './status/settings.ts';
 import type { Troubles } from './status/troubles.ts';
 import type { ServiceTiers } from './tiers/service-tiers.ts';
 import type { InferenceStatistics } from './generation/inference-statistics.ts';
+import type { Next } from './generation/stages/stage.ts';
+import type { UnreadAnswers } from './http/unread-answers.ts';
 
-/** Sampling values of the model's generation_config.json; what is absent has OpenAI's default. */
+/** Sampling values that a model's files recommend; what is absent has OpenAI's default. */
 export interface SamplingDefaults {
   readonly temperature?: number;
   readonly topK?: number;
@@ -49,13 +51,19 @@ export interface SamplingDefaults {
   readonly repetitionPenalty?: number;
 }
 
+/** What a model's weights are stored in. */
+export type ModelFormat = 'gguf' | 'safetensors' | 'onnx';
+
 /** How a model was made, for clients that show it. */
 export interface ModelDetails {
   /** Such as `llama`. */
   readonly family: string;
   readonly numParameters: number;
-  /** Of the weights, such as `int8`. */
+  /** What it is computed in, such as `int8`. */
   readonly precision: string;
+  readonly format: ModelFormat;
+  /** How its files are quantized, such as `Q4_K_M`; null where that is the precision. */
+  readonly quantization: string | null;
   /** Its chat template; '' without one. */
   readonly template: string;
 }
@@ -84,6 +92,8 @@ export interface ServerConfig {
   readonly host: string;
   /** Further names, in lower case, by which clients without keys may call it; `*` is any. */
   readonly allowedHosts: readonly string[];
+  /** Whether this is a pod of Kubernetes, whose Services have names that end with `.svc`. */
+  readonly isInCluster: boolean;
   /** Web pages that may use this server, such as `https://chat.example`; `*` is all. */
   readonly corsOrigins: readonly string[];
   /** Largest request body and WebSocket frame, in bytes. */
@@ -109,6 +119,7 @@ export interface ServerConfig {
 export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
   host: '127.0.0.1',
   allowedHosts: [],
+  isInCluster: false,
   corsOrigins: [],
   maxBodyBytes: LIMITS.bodyBytes,
   requestTimeoutMs: null,
@@ -140,11 +151,8 @@ export interface TextRuntime extends ServedRuntime {
     Admission,
     'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close' | 'waiting'
   >;
-  readonly tokenizer: Pick<TextTokenizer, 'decode' | 'idToToken' | 'pieces'>;
-  readonly prompts: Pick<
-    PromptEncoder,
-    'canChat' | 'encodeTexts' | 'encodeChat' | 'encodeBadWords' | 'decode'
-  >;
+  readonly tokenizer: Pick<TextTokenizer, 'decode' | 'described' | 'idToToken' | 'pieces'>;
+  readonly prompts: Omit<PromptEncoder, 'encodePairs'>;
   /** How the model writes tool calls and thoughts. */
   readonly chatFormat: ChatFormat;
   readonly grammars: Pick<GrammarChecker, 'check'>;
@@ -192,10 +200,16 @@ export type PullModel = (
 
 /** What a model's files say of it, before it is loaded. */
 export interface ModelFacts {
+  /** Such as `llama`; null where that is not known. */
+  readonly family: string | null;
   /** Longest text in tokens; null for what takes none, or where that is not known. */
   readonly maxModelLen: number | null;
   /** What may be asked of it. */
   readonly capabilities: readonly string[];
+  readonly format: ModelFormat;
+  /** As in ModelDetails; null where that is not known, too. */
+  readonly quantization: string | null;
+  readonly samplingDefaults: SamplingDefaults;
   /** Of its files. */
   readonly bytes: number;
 }
@@ -208,7 +222,8 @@ export interface ServerContext {
   readonly models: ModelRegistry<AnyRuntime>;
   /** Unix time in seconds. */
   readonly startedAt: number;
-  readonly bodies: Pick<BodyReader, 'read' | 'readWithTail'>;
+  readonly bodies: Pick<BodyReader, 'read' | 'readWithTail' | 'budget'>;
+  readonly unread: UnreadAnswers;
   /** Stored responses. */
   readonly responses: ResponseStore;
   readonly config: ServerConfig;
@@ -257,7 +272,11 @@ export interface ModelContext extends ServerContext, Omit<TextRuntime, keyof Run
   readonly modelKey: ModelKey;
   /** That the request picked; null or left out for the model alone. */
   readonly adapter?: EngineAdapter | null;
-  /** Keeps the model loaded beyond the request, until the function that it returns is called. */
+  /** The stages that a generation of this model goes through. */
+  readonly generate: Next;
+  /** Generations of the request that may still run: they end when it lets the model go. */
+  readonly started: Set<AbortController>;
+  /** Keeps the model loaded and them running beyond the request, until the function that it returns is called. */
   keepLoaded(): () => void;
 }
 
@@ -270,6 +289,8 @@ export interface ServerEnv {
     record: RequestRecord;
     client?: string;
     meter?: TokenMeter;
+    /** The pattern of a route whose path was split by hand. */
+    route?: string;
     /** Of the API whose form errors have; the request's own path if left out. */
     apiPath?: string;
     /** The `code` of the error that it was answered with. */

@@ -1,4 +1,6 @@
 /** Errors as clients see them: OpenAI's envelope, the same over HTTP, SSE and WebSocket. */
+import { LIMITS } from '../limits.ts';
+import { told } from '../told.ts';
 
 /** Body of every error answer. */
 export interface ErrorEnvelope {
@@ -20,6 +22,7 @@ export type ErrorStatus =
   | 408
   | 409
   | 413
+  | 414
   | 415
   | 429
   | 431
@@ -44,10 +47,12 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: ErrorStatus, type: string, message: string, options: ApiErrorOptions = {}) {
-    super(message);
+    // Whatever a message has of a client's: no other place has to think of it.
+    super(told(message, LIMITS.errorCharacters));
     this.status = status;
     this.type = type;
-    this.param = options.param ?? null;
+    const { param = null } = options;
+    this.param = param === null ? null : told(param, LIMITS.shortTextCharacters);
     this.code = options.code ?? null;
     this.headers = options.headers ?? {};
   }
@@ -57,6 +62,18 @@ export class ApiError extends Error {
       error: { message: this.message, type: this.type, param: this.param, code: this.code },
     };
   }
+}
+
+const TOO_LONG = 'context_length_exceeded';
+
+/** Whether a prompt must be shortened: what agents want to know, to do so. */
+export function isTooLong({ code }: ApiError): boolean {
+  return code === TOO_LONG;
+}
+
+/** For forms of errors that have no codes: the one that agents look for. */
+export function codeIfTooLong(error: ApiError): { readonly code?: string } {
+  return isTooLong(error) ? { code: TOO_LONG } : {};
 }
 
 export function badRequest(
@@ -71,15 +88,17 @@ export function badRequest(
 export function modelNotFound(model: string, near: readonly string[] = []): ApiError {
   const names = near.map((name) => `\`${name}\``).join(', ');
   const hint = near.length > 0 ? ` There is ${names}.` : '';
-  const message = `The model \`${model.slice(0, 200)}\` does not exist.${hint}`;
+  const message = `The model \`${told(model, 200)}\` does not exist.${hint}`;
   return new ApiError(404, 'NotFoundError', message, {
     param: 'model',
     code: 'model_not_found',
   });
 }
 
-export function routeNotFound(method: string, path: string): ApiError {
-  return new ApiError(404, 'NotFoundError', `There is nothing at ${method} ${path}.`);
+/** @param near a path that may have been meant */
+export function routeNotFound(method: string, path: string, near: string | null = null): ApiError {
+  const hint = near === null ? '' : ` Did you mean ${near}?`;
+  return new ApiError(404, 'NotFoundError', `There is nothing at ${method} ${path}.${hint}`);
 }
 
 export function methodNotAllowed(method: string, path: string, allow: string): ApiError {
@@ -101,12 +120,13 @@ export function adminOnly(message = 'This needs the admin API key.'): ApiError {
 }
 
 export function hostRefused(host: string): ApiError {
-  const message = `This server does not answer as ${host.slice(0, 200)}; see --allowed-host.`;
+  const message = `This server does not answer as ${told(host, 200)}; see --allowed-host.`;
   return new ApiError(403, 'permission_error', message, { code: 'host_not_allowed' });
 }
 
 export function originRefused(origin: string): ApiError {
-  const message = `Pages of ${origin.slice(0, 200)} may not use this server; see --cors-origin.`;
+  const page = told(origin, 200);
+  const message = `Pages of ${page} may not use this server; to let them, start it with --cors-origin ${page}.`;
   return new ApiError(403, 'permission_error', message, { code: 'origin_not_allowed' });
 }
 
@@ -124,7 +144,7 @@ export function unsupportedMediaType(found: string | undefined): ApiError {
   return new ApiError(
     415,
     'invalid_request_error',
-    `The request has ${what}; expected \`application/json\`.`,
+    `The request of a web page has ${what}; expected \`application/json\`.`,
     { code: 'unsupported_media_type' },
   );
 }
@@ -144,8 +164,15 @@ export function rateLimited(unit: 'requests' | 'tokens', limit: number, ms: numb
   return new ApiError(429, unit, message, { code: 'rate_limit_exceeded', headers: retryAfter(ms) });
 }
 
+/** Of models that are loaded because requests name them. @param ms until one may be again */
+export function tooManyLoads(limit: number, ms: number): ApiError {
+  const message = `Your requests have had ${limit} models loaded within a minute; name one that is loaded, or try again in ${Math.ceil(ms / 1000)} s.`;
+  const options = { code: 'too_many_loads', headers: retryAfter(ms) };
+  return new ApiError(429, 'rate_limit_error', message, options);
+}
+
 export function notCached(): ApiError {
-  return new ApiError(504, 'not_cached', 'No stored answer to this request will do.', {
+  return new ApiError(504, 'not_cached', 'There is no cached answer to this request.', {
     code: 'not_cached',
   });
 }
@@ -171,7 +198,7 @@ export function tooManyOnSocket(limit: number): ApiError {
 }
 
 /** @param what they listen to */
-export function tooManyListeners(limit: number, what = 'the states of models'): ApiError {
+export function tooManyListeners(limit: number, what: string): ApiError {
   const message = `${limit} clients listen to ${what} already.`;
   return new ApiError(429, 'rate_limit_error', message, {
     code: 'too_many_listeners',
@@ -196,31 +223,6 @@ export function tooManyBodies(retryAfterSeconds: number): ApiError {
   });
 }
 
-/** Of the disk for files and batches. */
-export function storageFull(): ApiError {
-  const message = 'Your files have as much of the disk as you may have; delete some first.';
-  return new ApiError(429, 'rate_limit_error', message, {
-    code: 'storage_full',
-    headers: { 'x-should-retry': 'false' },
-  });
-}
-
-export function tooManyBatches(limit: number): ApiError {
-  const message = `You have batches that have not ended, and may have ${limit}; wait until one has.`;
-  return new ApiError(429, 'rate_limit_error', message, {
-    code: 'too_many_batches',
-    headers: { 'x-should-retry': 'false' },
-  });
-}
-
-export function tooManyUploads(limit: number): ApiError {
-  const message = `You upload ${limit} files already, or others do; wait until one is done.`;
-  return new ApiError(429, 'rate_limit_error', message, {
-    code: 'too_many_uploads',
-    headers: { 'retry-after': '5' },
-  });
-}
-
 export function notImplemented(message: string): ApiError {
   return new ApiError(501, 'not_implemented', message, { code: 'not_implemented' });
 }
@@ -231,10 +233,21 @@ const UNAVAILABLE_RETRY_SECONDS = 5;
 export function unavailable(
   message: string,
   retryAfterSeconds = UNAVAILABLE_RETRY_SECONDS,
+  code = 'service_unavailable',
 ): ApiError {
   return new ApiError(503, 'service_unavailable', message, {
-    code: 'service_unavailable',
+    code,
     headers: { 'retry-after': String(retryAfterSeconds) },
+  });
+}
+
+/** For operators who want to look into a model: the server itself is fine, so it is not a 503. */
+export function modelNotLoaded(): ApiError {
+  return new ApiError(409, 'invalid_request_error', 'The model is not loaded.', {
+    param: 'model',
+    code: 'model_not_loaded',
+    // Clients try again after a 409 otherwise.
+    headers: { 'x-should-retry': 'false' },
   });
 }
 

@@ -4,7 +4,7 @@ import { requestId } from 'hono/request-id';
 import type { ServerContext, ServerEnv } from './context.ts';
 import { routeNotFound } from './errors.ts';
 import { allowHosts } from './http/hosts.ts';
-import { requestLog } from './http/request-log.ts';
+import { requestLog } from './operating/request-log.ts';
 import { healthRoutes } from './operating/health.ts';
 import { metricsRoute } from './operating/metrics-route.ts';
 import { toApiError } from './to-api-error.ts';

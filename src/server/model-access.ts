@@ -1,6 +1,7 @@
 /** From a request to the model that it names. */
 import type { Caller } from '../front/caller.ts';
 import { parseDuration } from '../front/registry/duration.ts';
+import { ModelUnavailableError } from '../front/registry/errors.ts';
 import { keyOf } from '../front/registry/model-definition.ts';
 import { LIMITS } from '../limits.ts';
 import type { Lease } from '../front/registry/lease.ts';
@@ -12,7 +13,9 @@ import {
   scaledAdapter,
 } from './adapters/find-adapter.ts';
 import type { AnyRuntime, ModelContext, ServerContext } from './context.ts';
+import { ADMIN_CLIENT } from './auth/api-keys.ts';
 import { badRequest, modelNotFound } from './errors.ts';
+import { generationLine } from './generation/generation-line.ts';
 
 /** What of a body says which model it is for; the rest is checked by its API. */
 interface ModelFields {
@@ -32,7 +35,7 @@ export interface NamedLease<R extends AnyRuntime = AnyRuntime> extends Lease<R> 
 
 export interface AcquiredModel {
   readonly model: ModelContext;
-  /** Lets the model go; may be called several times. */
+  /** Lets the model go, and ends what of the request still runs on it; may be called several times. */
   readonly release: () => void;
 }
 
@@ -53,7 +56,7 @@ export async function acquireModel(
   const base = picked ?? adapter;
   const named = base ? { ...Object(json), model: baseName(base) } : json;
   const lease = await acquireKind(context, named, caller, 'text');
-  return { model: modelOf(context, { ...lease, adapter }), release: lease.release };
+  return modelOf(context, { ...lease, adapter });
 }
 
 function adapterOf(
@@ -76,7 +79,7 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
   // Its body has been read.
   caller.record?.received(performance.now());
   const { model: name, user, keepAliveMs } = modelFieldsOf(json);
-  const lease = await context.models.acquire(name, caller, user);
+  const lease = await acquireLease(context, name, caller, user);
   // What one client does to the models that are loaded, all others feel.
   if (keepAliveMs !== null && context.keys.isUnguarded) {
     context.models.keepAlive(keyOf(lease.definition), keepAliveMs);
@@ -102,8 +105,29 @@ export async function acquireNamed(
   caller.record?.received(performance.now());
   if (name.length > LIMITS.shortTextCharacters) throw modelNotFound(name);
   const adapter = findAdapter(context, name);
-  const lease = await context.models.acquire(adapter ? baseName(adapter) : name, caller);
+  const lease = await acquireLease(context, adapter ? baseName(adapter) : name, caller);
   return { ...lease, adapter };
+}
+
+/** Notes which model could not be used, for the list of errors. @throws as the registry does, ApiError 429 */
+async function acquireLease(
+  { models, rates }: ServerContext,
+  name: string | null,
+  caller: Caller,
+  user = '',
+): Promise<Lease<AnyRuntime>> {
+  // Each load holds up all others for a moment, and pushes another model out.
+  const { state } = models.find(name);
+  const isLoad = models.control === 'auto' && (state === 'unloaded' || state === 'draining');
+  if (isLoad && caller.client !== ADMIN_CLIENT) await rates.takeLoad(caller.client);
+  try {
+    return await models.acquire(name, caller, user);
+  } catch (error) {
+    if (caller.record && error instanceof ModelUnavailableError) {
+      caller.record.unavailableModel = error.model;
+    }
+    throw error;
+  }
 }
 
 /** @throws ApiError 400 for a model that generates no text, which is released */
@@ -115,13 +139,26 @@ export function requireText(lease: NamedLease): NamedLease<RuntimeOf<'text'>> {
 export function modelOf(
   context: ServerContext,
   lease: NamedLease<RuntimeOf<'text'>>,
-): ModelContext {
+): AcquiredModel {
   const { runtime, definition, pin, adapter: found } = lease;
   const modelKey = { name: definition.name, version: definition.version };
   // Answers name what was asked for.
   const model = found ? { ...runtime.model, id: found.adapter.name } : runtime.model;
   const adapter = found?.adapter.engine ?? null;
-  return { ...context, ...runtime, model, modelKey, adapter, keepLoaded: pin };
+  const generate = generationLine(context, runtime);
+  const started = new Set<AbortController>();
+  const keepLoaded = (): (() => void) => {
+    started.clear();
+    return pin();
+  };
+  const release = (): void => {
+    for (const run of started) run.abort(new Error('the request ended'));
+    lease.release();
+  };
+  return {
+    model: { ...context, ...runtime, model, modelKey, adapter, generate, started, keepLoaded },
+    release,
+  };
 }
 
 /** @throws ApiError 400 for a model of another kind, which is released */
@@ -188,7 +225,7 @@ function toMs(keepAlive: unknown): number {
   const ms = parseDuration(keepAlive);
   if (ms !== null) return ms;
   throw badRequest(
-    '`keep_alive`: expected a duration such as "5m", or seconds; below 0 is for ever.',
+    '`keep_alive`: expected a duration such as "5m", or seconds; below 0 is forever.',
     'keep_alive',
     'invalid_value',
   );

@@ -6,7 +6,7 @@ import { EncoderInputError } from '../front/encoder/embed-request.ts';
 import { TextTooLongError } from '../front/encoder/encoder-tokenizer.ts';
 import { BatchTimeoutError } from '../front/batching/batcher-options.ts';
 import { InvalidRequestError } from '../front/invalid-request.ts';
-import { NotCachedError } from '../front/response-cache/not-cached-error.ts';
+import { NotCachedError } from '../front/not-cached-error.ts';
 import { QueueFullError, ShuttingDownError } from '../front/queue/admission.ts';
 import {
   ModelControlError,
@@ -19,8 +19,8 @@ import {
   EngineUnavailableError,
   GrammarFaultError,
   SlowReaderError,
-} from '../front/engine-process/engine-contract.ts';
-import { isTimeout } from './generation/deadline.ts';
+} from '../front/engine-process/errors.ts';
+import { isTimeout } from '../front/deadline.ts';
 import {
   ApiError,
   badRequest,
@@ -31,6 +31,7 @@ import {
   tooManyRequests,
   unavailable,
 } from './errors.ts';
+import { told } from '../told.ts';
 
 /** Characters of what ONNX Runtime says that a client is told. */
 const LONGEST_REASON = 300;
@@ -48,12 +49,12 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof UnknownModelError) return modelNotFound(error.model, error.near);
   if (error instanceof ModelControlError) return badRequest(error.message, null, 'model_control');
   if (error instanceof ModelUnavailableError) {
-    return unavailable(error.message, error.retryAfterSeconds);
+    return unavailable(error.message, error.retryAfterSeconds, error.code);
   }
   if (error instanceof EncoderInputError) return badRequest(sentence(error.message));
   if (error instanceof TensorError) return badRequest(sentence(error.message), 'inputs');
   if (error instanceof RunError) {
-    const reason = error.message.slice(0, LONGEST_REASON);
+    const reason = told(error.message, LONGEST_REASON);
     return badRequest(`The model can't compute this: ${reason}.`, 'inputs', 'invalid_value');
   }
   if (error instanceof TextTooLongError) {

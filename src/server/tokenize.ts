@@ -1,12 +1,9 @@
-/** /tokenize and /detokenize, as vLLM has them. */
+/** /tokenize, /detokenize and /tokenizer_info, as vLLM has them. */
 import type { Hono } from 'hono';
 import type { Caller } from '../front/caller.ts';
+import { encodeTexts } from '../front/prompts/encode-texts.ts';
 import { encodeChat } from '../front/chat/chat-prompt.ts';
-import {
-  inClientWords,
-  maxAnsweredTokens,
-  requireAnswerable,
-} from '../front/prompts/prompt-length.ts';
+import { maxAnsweredTokens, requireAnswerable } from '../front/prompts/prompt-length.ts';
 import { LIMITS } from '../limits.ts';
 import { callerOf } from './auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from './context.ts';
@@ -14,7 +11,7 @@ import { badRequest } from './errors.ts';
 import type { JsonObject } from './json-object.ts';
 import { toChatPrompt } from './openai/chat-completions.ts';
 import { requireInVocabulary } from './generation/parameters.ts';
-import { detokenizeBody, tokenizeBody } from './schemas/bodies.ts';
+import { detokenizeBody, tokenizeBody, tokenizerQuery } from './schemas/bodies.ts';
 import { parseWith } from './schemas/parse.ts';
 import { parseTokenIds } from './schemas/prompt.ts';
 import { withModel } from './model-access.ts';
@@ -33,6 +30,33 @@ export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
       );
     });
   }
+  app.get('/tokenizer_info', async (c) => {
+    const query = parseWith(tokenizerQuery, c.req.query());
+    return withModel(context, query, callerOf(context, c), async (model) =>
+      c.json(tokenizerInfo(model)),
+    );
+  });
+}
+
+/** Of whoever saved the tokenizer: where its files were on their machine. */
+const PLACES: ReadonlySet<string> = new Set([
+  'cache_dir',
+  'name_or_path',
+  'special_tokens_map_file',
+  'tokenizer_file',
+]);
+
+/** Its tokenizer_config.json: lm-eval's remote tokenizer reads special tokens and the template. */
+function tokenizerInfo({ tokenizer: { described }, model: { details } }: ModelContext): JsonObject {
+  const { tokenizer_class: name, ...rest } = described;
+  const told = Object.entries(rest).filter(([field]) => !PLACES.has(field));
+  // In force may be another than the folder's; see --chat-template.
+  const template = details?.template ?? '';
+  return {
+    tokenizer_class: typeof name === 'string' ? name : 'PreTrainedTokenizerFast',
+    ...Object.fromEntries(told),
+    ...(template === '' ? {} : { chat_template: template }),
+  };
 }
 
 async function tokenize(context: ModelContext, json: unknown, caller: Caller): Promise<JsonObject> {
@@ -85,13 +109,9 @@ export async function encodeText(
   addSpecialTokens: boolean,
   caller: Caller,
 ): Promise<Int32Array> {
-  const maxTokens = maxAnsweredTokens(model);
-  try {
-    const [tokenIds] = await prompts.encodeTexts([text], { addSpecialTokens, maxTokens }, caller);
-    return tokenIds ?? new Int32Array();
-  } catch (error) {
-    throw inClientWords(error, maxTokens, 'prompt');
-  }
+  const options = { maxTokens: maxAnsweredTokens(model), field: 'prompt', addSpecialTokens };
+  const [tokenIds = new Int32Array()] = await encodeTexts({ prompts }, [text], options, caller);
+  return tokenIds;
 }
 
 /** As the vocabulary spells them, such as `Ġthe`. */

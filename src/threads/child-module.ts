@@ -1,8 +1,6 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { FORK_OPTIONS, takeEarly } from './early-child.ts';
-
-const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
+import type { ChildProcess } from 'node:child_process';
+import { takeEarly } from './early-child.ts';
+import { forkModule } from './fork-module.ts';
 
 export interface ChildEvents<Message> {
   readonly onMessage: (message: Message) => void;
@@ -21,14 +19,15 @@ export class ChildModule<Command extends object, Message> {
   #ended = false;
 
   /**
-   * Starts it, from the sources or from the build, whichever this runs from.
+   * Starts it; it ends with this process.
    * @param entry URL of the module with the ending `.js`
    * @param inherited a file descriptor to hand down; the process has it as number 4
    */
   constructor(entry: URL, { onMessage, onExit }: ChildEvents<Message>, inherited?: number) {
-    const path = fileURLToPath(entry);
-    this.child = (inherited === undefined ? takeEarly(path) : undefined) ?? start(path, inherited);
-    this.child.on('message', (message) => onMessage(message as Message));
+    const early = inherited === undefined ? takeEarly(entry) : undefined;
+    this.child =
+      early ?? forkModule(entry, ['ignore', 'inherit', 'inherit', 'ipc', inherited ?? 'ignore']);
+    this.child.on('message', onMessage as (message: unknown) => void);
     const end = (description: string) => {
       if (this.#ended) return;
       this.#ended = true;
@@ -61,13 +60,4 @@ export class ChildModule<Command extends object, Message> {
     await exited;
     clearTimeout(timer);
   }
-}
-
-/** @param path of the built module */
-function start(path: string, inherited: number | undefined): ChildProcess {
-  return fork(RUNS_FROM_SOURCE ? path.replace(/\.js$/, '.ts') : path, [], {
-    ...FORK_OPTIONS,
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc', inherited ?? 'ignore'],
-    execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
-  });
 }

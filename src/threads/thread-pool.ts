@@ -1,6 +1,5 @@
 import { Piscina } from 'piscina';
-
-const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
+import { moduleEntry, RUNS_FROM_SOURCE } from './module-entry.ts';
 
 /** An idle thread beyond the first is ended after this long. */
 const IDLE_MS = 60_000;
@@ -13,6 +12,8 @@ export interface ThreadPoolOptions {
   /** Started at once; the others start as they are needed. */
   readonly minThreads?: 0 | 1;
   readonly maxThreads: number;
+  /** Milliseconds after which an idle thread is ended; a minute, if left out. */
+  readonly idleMs?: number;
   /** Heap of a thread, beyond which it alone ends. */
   readonly heapMb: number;
 }
@@ -21,9 +22,9 @@ export interface ThreadPoolOptions {
  * Threads of a module, from the sources or from the build, depending on which one is running.
  */
 export function startThreadPool<Task, Result>(options: ThreadPoolOptions): Piscina<Task, Result> {
-  const { entry, workerData, minThreads = 1, maxThreads, heapMb } = options;
+  const { entry, workerData, minThreads = 1, maxThreads, heapMb, idleMs = IDLE_MS } = options;
   const pool = new Piscina<Task, Result>({
-    filename: RUNS_FROM_SOURCE ? entry.href.replace(/\.js$/, '.ts') : entry.href,
+    filename: moduleEntry(entry).href,
     // A thread does not inherit the loader of TypeScript sources. A built one that is ended while it
     // requires a module ends the whole process (Node 20.20); with this off, the pool imports it.
     execArgv: RUNS_FROM_SOURCE
@@ -32,7 +33,7 @@ export function startThreadPool<Task, Result>(options: ThreadPoolOptions): Pisci
     workerData,
     minThreads,
     maxThreads,
-    idleTimeout: IDLE_MS,
+    idleTimeout: idleMs,
     resourceLimits: { maxOldGenerationSizeMb: heapMb },
   });
   // Of a thread that ended without a task; the next task starts another.

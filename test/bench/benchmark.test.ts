@@ -1,5 +1,8 @@
-import { describe, expect, it } from 'vitest';
-import { type BenchmarkOptions, runBenchmark } from '../../src/bench/benchmark.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Benchmark, type BenchmarkOptions } from '../../src/bench/benchmark.ts';
+import type { BenchmarkRun } from '../../src/bench/benchmark-run.ts';
+import { toJson } from '../../src/bench/report-json.ts';
+import { toText } from '../../src/bench/report-text.ts';
 import { askServer, joinUrl } from '../../src/bench/server-info.ts';
 import { SseClient } from '../../src/bench/sse-client.ts';
 import { syntheticItems } from '../../src/bench/workload.ts';
@@ -11,7 +14,7 @@ interface Changes extends Partial<Omit<BenchmarkOptions, 'client'>> {
   readonly timeoutMs?: number;
 }
 
-async function run(server: FakeServer, { timeoutMs = 5000, ...changes }: Changes = {}) {
+function benchmarkOf(server: FakeServer, { timeoutMs = 5000, ...changes }: Changes = {}) {
   const url = new URL(`${server.url}/v1/completions`);
   const client = new SseClient({ url, headers: { authorization: 'Bearer key' }, timeoutMs });
   const workload = {
@@ -33,7 +36,12 @@ async function run(server: FakeServer, { timeoutMs = 5000, ...changes }: Changes
     percentiles: [99],
     ...changes,
   };
-  return runBenchmark(options).finally(() => client.close());
+  onTestFinished(() => client.close());
+  return new Benchmark(options);
+}
+
+function run(server: FakeServer, changes?: Changes) {
+  return benchmarkOf(server, changes).run();
 }
 
 async function firstError(options: FakeServerOptions, changes?: Changes) {
@@ -62,6 +70,29 @@ describe('runBenchmark', () => {
     expect(server.headers[0]?.authorization).toBe('Bearer key');
   });
 
+  it('has what has ended so far, for an interruption', async () => {
+    const server = await fakeServer();
+    let numEnded = 0;
+    let soFar: readonly BenchmarkRun[] = [];
+    const end = () => {
+      if (++numEnded === 8) soFar = benchmark.soFar();
+    };
+    const progress = { start: () => {}, end, stop: () => {} };
+    const arrivals = [50, 100].map((rate) => ({ rate, burstiness: 1 }));
+    const benchmark = benchmarkOf(server, { arrivals, progress });
+    expect(benchmark.soFar()).toEqual([]);
+    await benchmark.run();
+    expect(soFar.map(({ metrics, isInterrupted }) => [metrics.completed, isInterrupted])).toEqual([
+      [6, undefined],
+      [2, true],
+    ]);
+    const [, last] = soFar;
+    const context = { url: '', backend: 'openai', model: 'm', numPrompts: 6, seed: 1 } as const;
+    const json = last && toJson(last, { ...context, maxConcurrency: Infinity });
+    expect(json).toMatchObject({ interrupted: true, completed: 2, num_prompts: 6 });
+    expect(last && toText(last)).toContain('2 completed, 0 failed, then interrupted');
+  });
+
   it('sends what OpenAI itself takes, and no more', async () => {
     const server = await fakeServer();
     await run(server, { numPrompts: 1 });
@@ -82,7 +113,7 @@ describe('runBenchmark', () => {
       timeoutMs: 5000,
     });
     const item = { prompt: { text: 'hello' }, promptTokens: 1, maxTokens: 3 };
-    const [result] = await runBenchmark({
+    const [result] = await new Benchmark({
       client,
       body: {
         backend: 'openai-chat',
@@ -99,7 +130,9 @@ describe('runBenchmark', () => {
       maxConcurrency: 1,
       goodput: {},
       percentiles: [],
-    }).finally(() => client.close());
+    })
+      .run()
+      .finally(() => client.close());
     expect(server.bodies[0]).toMatchObject({
       messages: [{ role: 'user', content: 'hello' }],
       max_completion_tokens: 3,

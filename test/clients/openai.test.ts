@@ -111,6 +111,22 @@ test('streams completions', async () => {
 });
 
 describe('responses', () => {
+  test('takes a bound on calls of tools that a server runs itself, of which there are none', async () => {
+    const fields = { model: MODEL, input: SUM_QUESTION, temperature: 0, max_tool_calls: 2 };
+    const response = await client().responses.create(fields);
+    expect(response.output_text).toContain('68');
+    // Its type has the field in requests alone.
+    expect(response).toMatchObject({ max_tool_calls: 2 });
+  });
+
+  test('leaves out tools that only a hosted service runs', async () => {
+    const tools = [{ type: 'web_search' as const }];
+    const fields = { model: MODEL, input: SUM_QUESTION, temperature: 0, tools };
+    const response = await client().responses.create(fields);
+    expect(response.output_text).toContain('68');
+    expect(response).toHaveProperty('warnings.0', expect.stringContaining('web_search'));
+  });
+
   test('stream through the helper, and can be gone on with', async () => {
     const stream = client().responses.stream({ model: MODEL, temperature: 0, input: SUM_QUESTION });
     let text = '';

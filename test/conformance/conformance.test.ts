@@ -17,6 +17,7 @@ import { logprobs } from './assertions/logprobs.ts';
 import { ownProcess } from './assertions/process.ts';
 import { streams } from './assertions/streams.ts';
 import { Target } from './support/target.ts';
+import { needs } from '../support/needs.ts';
 
 const givenUrl = process.env['CHAIRLIFT_CONFORMANCE_URL'];
 const cache = await temporaryCache();
@@ -57,6 +58,7 @@ describe('choices', () => {
 describe('load', () => {
   load(target);
 });
-describe.skipIf(givenUrl !== undefined)('the process', () => {
+const OWN_SERVER = { name: 'a server of its own', isThere: givenUrl === undefined };
+describe('the process', needs(OWN_SERVER), () => {
   ownProcess(cache.env);
 });

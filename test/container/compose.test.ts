@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { post, stream } from '../support/http-client.ts';
+import { needs } from '../support/needs.ts';
 import { until } from '../support/processes.ts';
 import { Compose, whyNoCompose } from './support/compose.ts';
 
@@ -10,7 +11,7 @@ const CHAT = 'http://127.0.0.1:8080/v1/chat/completions';
 const question = { messages: [{ role: 'user', content: 'What is 23 + 45?' }], temperature: 0 };
 
 const reason = whyNoCompose();
-if (reason !== null) console.warn(`*** deploy/compose WAS NOT RUN: ${reason}`);
+const CONTAINERS = { name: `containers with a network: ${reason}`, isThere: reason === null };
 
 /** Replicas to which HAProxy sends requests. */
 async function up(): Promise<string[]> {
@@ -42,7 +43,7 @@ async function scraped(metric: string): Promise<Record<string, string>> {
   return Object.fromEntries(data.result.map(({ metric: of, value }) => [of.instance, value[1]]));
 }
 
-describe.skipIf(reason !== null)('compose.yaml', () => {
+describe('compose.yaml', needs(CONTAINERS), () => {
   const compose = new Compose();
 
   beforeAll(async () => {
@@ -63,11 +64,25 @@ describe.skipIf(reason !== null)('compose.yaml', () => {
   });
 
   it('shares one Redis, and is watched by Prometheus', async () => {
-    const replicas = REPLICAS.map((name) => [`${name}:8000`, '1']);
+    const replicas = REPLICAS.map((name) => [`${name}:9000`, '1']);
     await expect.poll(() => scraped('chairlift_redis_up')).toEqual(Object.fromEntries(replicas));
     await expect
       .poll(() => scraped('up'))
       .toEqual(Object.fromEntries([...replicas, ['haproxy:8404', '1']]));
+  });
+
+  it('gives each replica its share of the machine, and Grafana its dashboards', async () => {
+    for (const name of REPLICAS) {
+      expect(await compose.limitsOf(name)).toEqual({ memory: 2 * 2 ** 30, cpus: 1 });
+    }
+    const files = z.array(z.string()).parse(await (await fetch('http://127.0.0.1:3000')).json());
+    expect(files).toEqual(
+      expect.arrayContaining([
+        '/etc/grafana/provisioning/datasources/chairlift.yaml',
+        '/etc/grafana/provisioning/dashboards/chairlift.yaml',
+        '/var/lib/grafana/dashboards/overview.json',
+      ]),
+    );
   });
 
   it('drains a replica that stops, and finds it when it is back at another address', async () => {
@@ -95,7 +110,8 @@ describe.skipIf(reason !== null)('compose.yaml', () => {
     expect(await compose.addressOf(server)).not.toBe(address);
     await until(async () => (await up()).includes(server), 'its return');
     await until(
-      async () => (await post(CHAT, story)).headers.get('x-served-by') === server,
+      async () =>
+        (await post(CHAT, { ...story, max_tokens: 1 })).headers.get('x-served-by') === server,
       'what begins alike',
     );
   });

@@ -1,11 +1,12 @@
 /** What is in the images. */
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { IMAGES } from '../../scripts/container/store.ts';
 import { podman, printed } from './support/podman.ts';
 
 const MB = 1e6;
 /** Bytes that an image may have. */
-const LARGEST = { base: 400 * MB, bones: 310 * MB };
+const LARGEST = { debian: 400 * MB, bones: 310 * MB };
 
 /** Paths below a folder of an image. */
 function filesOf(image: string, folder: string): string[] {
@@ -43,7 +44,20 @@ describe.each(Object.entries(IMAGES))('%s', (root, image) => {
     console.log(`${image}: ${Math.round((config?.Size ?? 0) / MB)} MB`);
     expect(config?.Size).toBeLessThan(LARGEST[root as keyof typeof LARGEST]);
     expect(config?.Config).toMatchObject({ User: '1000:1000', StopSignal: 'SIGTERM' });
-    expect(config?.Healthcheck?.Test[0]).toBe('CMD');
+    expect(config?.Healthcheck?.Test).toEqual(['CMD', 'node', 'dist/cli/main.js', 'probe']);
+  });
+
+  it('has a bill of its materials, and no npm', () => {
+    const script = `JSON.stringify({
+      npm: ['bin/npm', 'bin/npx', 'lib/node_modules'].filter((path) => fs.existsSync('/usr/local/' + path)),
+      materials: JSON.parse(fs.readFileSync('sbom.cdx.json', 'utf8')).components.map(({ name }) => name),
+    })`;
+    const { npm, materials } = z
+      .object({ npm: z.array(z.string()), materials: z.array(z.string()) })
+      .parse(JSON.parse(printed(image, 'node', '-p', script)));
+    expect(npm).toEqual([]);
+    expect(materials).toContain('onnxruntime-node');
+    expect(materials).not.toContain('vitest');
   });
 });
 
@@ -52,7 +66,7 @@ it('the smaller one has no shell and no package manager', () => {
     IMAGES.bones,
     'node',
     '-p',
-    `['/bin/sh', '/usr/bin/sh', '/usr/bin/apt', '/usr/local/bin/npm'].filter(require('fs').existsSync).length`,
+    `['/bin/sh', '/usr/bin/sh', '/usr/bin/apt'].filter(require('fs').existsSync).length`,
   );
   expect(found).toBe('0');
 });

@@ -1,4 +1,5 @@
 /** Containers as operators run them. */
+import { resolve } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { IMAGES } from '../../scripts/container/store.ts';
 import { post, stream } from '../support/http-client.ts';
@@ -32,6 +33,18 @@ describe.each(Object.values(IMAGES))('%s', (image) => {
     container.signal();
     expect(await container.ended()).toBe(0);
     expect(container.isHealthy()).toBe(false);
+  });
+
+  it('is healthy with TLS, and at one address', async () => {
+    const tls = resolve('test/support/tls');
+    const flags = {
+      CHAIRLIFT_HOST: '127.0.0.2',
+      CHAIRLIFT_TLS_CERT: '/tls/first-cert.pem',
+      CHAIRLIFT_TLS_KEY: '/tls/first-key.pem',
+    };
+    container = await Container.start(image, [`--volume=${tls}:/tls:ro`], flags);
+    expect(container.url).toMatch(/^https:\/\/127\.0\.0\.2:/);
+    expect(container.isHealthy()).toBe(true);
   });
 
   it('writes nothing: read-only, without rights and without a volume', async () => {
@@ -82,6 +95,6 @@ describe.each(Object.values(IMAGES))('%s', (image) => {
 
 it('any user of group 0 may build a model in the image', async () => {
   const environment = { CHAIRLIFT_PRECISION: 'int4' };
-  container = await Container.start(IMAGES.base, ['--user=12345:0'], environment);
+  container = await Container.start(IMAGES.debian, ['--user=12345:0'], environment);
   expect(container.log()).toContain('building the model');
 });

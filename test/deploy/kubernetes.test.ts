@@ -1,43 +1,159 @@
 /** Manifests are what Kubernetes and its extensions take, and fit the server that they run. */
-import { Command } from 'commander';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { addOptions, ALL_OPTIONS } from '../../src/cli/options.ts';
+import { SERVE_FLAGS } from '../../src/settings/flag-sets.ts';
+import { variablesOf } from '../../src/settings/flags/flag-spec.ts';
+import { specOf } from '../../src/settings/options.ts';
 import { startServer } from '../server/support/test-server.ts';
-import { EndpointPickerConfig, PLUGIN_TYPES } from './endpoint-picker-config.ts';
+import { needs } from '../support/needs.ts';
+import { settingsFrom } from '../support/settings.ts';
 import {
-  build,
+  COMPONENTS,
   documents,
-  hasKubectl,
-  hasSchemas,
+  FOLDER,
   loadSchemas,
   type Manifest,
-  OVERLAYS,
+  render,
+  RENDERER,
+  renderSite,
+  schemas,
   texts,
 } from './manifests.ts';
 
-if (!hasSchemas) {
-  console.warn(
-    '*** Kubernetes schemas are not here (npx tsx scripts/kubernetes/fetch.ts needs Go).',
-  );
-}
-if (!hasKubectl) console.warn('*** There is no kubectl here.');
-if (!hasSchemas || !hasKubectl) console.warn('*** MANIFESTS WILL NOT BE CHECKED AGAINST SCHEMAS.');
+const { version: VERSION } = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync('package.json', 'utf8')));
 
 const files = texts();
 const text = (path: string) => files.get(path) ?? '';
 
-describe.skipIf(!hasSchemas || !hasKubectl)('schemas', () => {
+/** In the order of the manifests. */
+function imagesOf(manifests: readonly Manifest[]): string[] {
+  const json = JSON.stringify(manifests);
+  return Array.from(json.matchAll(/"image":"([^"]*)"/g), ([, image = '']) => image);
+}
+
+/** All that go together, in as few sites as that takes. */
+const SITES = [
+  [],
+  [
+    'model-from-hub',
+    'cache-volume',
+    'queue-depth',
+    'moving-streams',
+    'monitoring',
+    'inference-gateway',
+  ],
+  ['model-from-volume', 'keda', 'monitoring'],
+  ['single-replica', 'model-from-hub'],
+];
+
+test('every component is in a site that is tested', () => {
+  expect([...new Set(SITES.flat())].toSorted()).toEqual(COMPONENTS.toSorted());
+});
+
+describe('the site', needs(RENDERER), () => {
+  test.each(SITES.map((components) => [components]))(
+    'with %j has one image, set in one place',
+    (components) => {
+      const images = new Set(imagesOf(renderSite(...components)));
+      expect([...images]).toEqual([`registry.example/chairlift:${VERSION}`]);
+    },
+  );
+
+  test('takes another image for all containers', () => {
+    const renamed = (kustomization: string) =>
+      kustomization
+        .replace('registry.example/chairlift', 'ghcr.io/someone/llm')
+        .replace(`newTag: ${VERSION}`, 'newTag: mine')
+        .replace('#  - ../model-from-hub', '  - ../model-from-hub');
+    expect(imagesOf(render('site', renamed))).toEqual(Array(2).fill('ghcr.io/someone/llm:mine'));
+    expect(imagesOf(render('kserve', renamed))).toEqual(['ghcr.io/someone/llm:mine']);
+  });
+
+  test('leaves the number of replicas to an autoscaler, if there is one', () => {
+    const replicasOf = (...components: string[]) =>
+      z
+        .object({ spec: z.object({ replicas: z.number().optional() }) })
+        .parse(renderSite(...components).find(({ kind }) => kind === 'Deployment')).spec.replicas;
+    expect(replicasOf()).toBe(3);
+    expect(replicasOf('single-replica')).toBe(1);
+    expect(replicasOf('queue-depth')).toBeUndefined();
+    expect(replicasOf('keda')).toBeUndefined();
+  });
+});
+
+test('every image is the one that a kustomization replaces, in this version', () => {
+  const named = [...files].flatMap(([path, each]) =>
+    Array.from(each.matchAll(/^ *-? *image: (.*)$/gm), ([, image = '']) => ({ path, image })),
+  );
+  expect(named.length).toBeGreaterThan(2);
+  expect(named.filter(({ image }) => image !== `chairlift:${VERSION}`)).toEqual([]);
+  for (const path of ['site', 'kserve']) {
+    const { images } = z
+      .object({ images: z.tuple([z.object({ name: z.string(), newTag: z.string() })]) })
+      .parse(parse(text(`${path}/kustomization.yaml`)));
+    expect(images).toMatchObject([{ name: 'chairlift', newTag: VERSION }]);
+  }
+});
+
+test('no pod gets variables of Services: CHAIRLIFT_PORT is a flag', () => {
+  const pod = z.looseObject({});
+  const kinds = z.union([
+    // Without a selector it is a patch.
+    z
+      .object({
+        spec: z.object({ selector: z.looseObject({}), template: z.object({ spec: pod }) }),
+      })
+      .transform(({ spec }) => spec.template.spec),
+    z.object({ spec: z.object({ predictor: pod }) }).transform(({ spec }) => spec.predictor),
+  ]);
+  const pods = [...files.values()]
+    .flatMap((each) => documents(each))
+    .flatMap((manifest) => {
+      const whole = kinds.safeParse(manifest);
+      return whole.success ? [whole.data] : [];
+    });
+  expect(pods.length).toBe(2);
+  expect(pods.filter(({ enableServiceLinks }) => enableServiceLinks !== false)).toEqual([]);
+});
+
+test('the keys may come from a Secret, and the name of the Service is allowed without', () => {
+  const [container] = Deployment.parse(parse(text('base/deployment.yaml'))).spec.template.spec
+    .containers;
+  expect(container.envFrom).toEqual([{ secretRef: { name: 'chairlift', optional: true } }]);
+  expect(container.env).toContainEqual({
+    name: 'CHAIRLIFT_ALLOWED_HOST',
+    value: 'chairlift.$(POD_NAMESPACE)',
+  });
+  const init = z
+    .object({ initContainers: z.tuple([z.object({ envFrom: z.unknown() })]) })
+    .parse(
+      z
+        .object({ spec: z.object({ template: z.object({ spec: z.unknown() }) }) })
+        .parse(parse(text('model-from-hub/deployment.yaml'))).spec.template.spec,
+    );
+  expect(init.initContainers[0].envFrom).toEqual(container.envFrom);
+});
+
+describe('schemas', needs(schemas(), RENDERER), () => {
   let problemsOf: (manifest: Manifest) => string[];
   beforeAll(() => {
     problemsOf = loadSchemas();
   });
 
-  test.each(OVERLAYS)('%s is what a cluster takes', (overlay) => {
-    const manifests = build(overlay);
-    expect(manifests.length).toBeGreaterThan(1);
-    expect(manifests.flatMap(problemsOf)).toEqual([]);
+  test.each(SITES.map((components) => [components]))(
+    'the site with %j is what a cluster takes',
+    (components) => {
+      expect(renderSite(...components).flatMap(problemsOf)).toEqual([]);
+    },
+  );
+
+  test('kserve is what a cluster takes', () => {
+    expect(render('kserve').flatMap(problemsOf)).toEqual([]);
   });
 
   test('nothing wrong gets through', () => {
@@ -60,7 +176,7 @@ describe.skipIf(!hasSchemas || !hasKubectl)('schemas', () => {
 });
 
 const probe = z.object({ httpGet: z.object({ path: z.string() }) });
-const environment = z.array(z.object({ name: z.string(), value: z.string() }));
+const environment = z.array(z.object({ name: z.string(), value: z.string().optional() }));
 const Deployment = z.object({
   spec: z.object({
     selector: z.object({ matchLabels: z.record(z.string(), z.string()) }),
@@ -71,6 +187,7 @@ const Deployment = z.object({
         containers: z.tuple([
           z.object({
             env: environment,
+            envFrom: z.array(z.unknown()),
             startupProbe: probe,
             readinessProbe: probe,
             livenessProbe: probe,
@@ -91,11 +208,18 @@ describe('the deployment', () => {
   const [container] = template.spec.containers;
 
   test('gives a replica the time that its drain takes', () => {
-    const seconds = (name: string) =>
-      Number(container.env.find((each) => each.name === name)?.value);
+    const flags = z
+      .object({ 'drain-delay': z.number(), 'shutdown-timeout': z.number() })
+      .parse(parse(text('base/chairlift.yaml')));
     const [, preStop] = container.lifecycle.preStop.exec.command;
-    const drain = seconds('CHAIRLIFT_DRAIN_DELAY') + seconds('CHAIRLIFT_SHUTDOWN_TIMEOUT');
+    const drain = flags['drain-delay'] + flags['shutdown-timeout'];
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(preStop + drain + 5);
+  });
+
+  test('has a configuration file that the server takes', async () => {
+    const path = join(FOLDER, 'base/chairlift.yaml');
+    const { options } = await settingsFrom('serve', ['--config', path]);
+    expect(options).toMatchObject({ kvCacheMemory: 2 ** 30, drainDelay: 10 });
   });
 
   test('asks probes that a server has', async () => {
@@ -110,6 +234,24 @@ describe('the deployment', () => {
     await server.close();
   });
 
+  test('lets out what a server asks: names, a hub, Redis and traces', () => {
+    const policy = z
+      .object({
+        spec: z.object({
+          egress: z.array(
+            z.strictObject({ ports: z.array(z.object({ protocol: z.string(), port: z.int() })) }),
+          ),
+        }),
+      })
+      .parse(parse(text('base/network-policy.yaml')));
+    const ports = policy.spec.egress
+      .flatMap((rule) => rule.ports)
+      .map(({ protocol, port }) => `${protocol} ${port}`);
+    expect(ports).toEqual(
+      expect.arrayContaining(['UDP 53', 'TCP 53', 'TCP 443', 'TCP 6379', 'TCP 4318']),
+    );
+  });
+
   test('and everything that selects its pods finds them', () => {
     const app = selector.matchLabels['app'];
     expect(template.metadata.labels['app']).toBe(app);
@@ -121,55 +263,8 @@ describe('the deployment', () => {
 });
 
 test('environment variables are flags', () => {
-  const known = new Set(addOptions(new Command(), ALL_OPTIONS).options.map(({ envVar }) => envVar));
+  const known = new Set(SERVE_FLAGS.flatMap((name) => variablesOf(specOf(name))));
   const named = [...files.values()].flatMap((each) => each.match(/CHAIRLIFT_\w+/g) ?? []);
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter((name) => !known.has(name))).toEqual([]);
-});
-
-test('metrics that are scaled and routed by are in a scrape, labels too', async () => {
-  const server = await startServer();
-  const page = await (await fetch(`${server.url}/metrics`)).text();
-  await server.close();
-  const named = [...files.values()].flatMap((each) => each.match(/chairlift_\w+/g) ?? []);
-  expect(named.length).toBeGreaterThan(5);
-  expect(named.filter((name) => !page.includes(`# TYPE ${name} gauge`))).toEqual([]);
-  const config = EndpointPickerConfig.parse(parse(text('inference-gateway/endpoint-picker.yaml')));
-  const extractor = config.plugins.find(({ type }) => type === 'core-metrics-extractor');
-  const engines = z
-    .object({
-      defaultEngine: z.string(),
-      engineConfigs: z.tuple([
-        z.strictObject({
-          name: z.string(),
-          queuedRequestsSpec: z.string(),
-          runningRequestsSpec: z.string(),
-          kvUsageSpec: z.string(),
-          cacheInfoSpec: z.string(),
-          cacheBlockSizeLabelName: z.string(),
-          cacheNumBlocksLabelName: z.string(),
-        }),
-      ]),
-    })
-    .parse(extractor?.parameters);
-  const [engine] = engines.engineConfigs;
-  expect(engine.name).toBe(engines.defaultEngine);
-  const info = new RegExp(
-    `^${engine.cacheInfoSpec}\\{.*${engine.cacheBlockSizeLabelName}="\\d+",${engine.cacheNumBlocksLabelName}="\\d+"`,
-    'm',
-  );
-  expect(page).toMatch(info);
-});
-
-test("the endpoint picker's plugins are those that it has, and are declared", () => {
-  const config = EndpointPickerConfig.parse(parse(text('inference-gateway/endpoint-picker.yaml')));
-  const { plugins, schedulingProfiles, dataLayer } = config;
-  expect(plugins.map(({ type }) => type).filter((type) => !PLUGIN_TYPES.has(type))).toEqual([]);
-  const declared = new Set(plugins.map(({ name, type }) => name ?? type));
-  const used = [
-    ...schedulingProfiles.flatMap((profile) => profile.plugins),
-    ...(dataLayer?.sources ?? []).flatMap((source) => [source, ...source.extractors]),
-  ].map(({ pluginRef }) => pluginRef);
-  expect(used.length).toBeGreaterThan(4);
-  expect(used.filter((name) => !declared.has(name))).toEqual([]);
 });

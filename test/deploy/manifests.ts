@@ -1,17 +1,51 @@
 /** The manifests in deploy/kubernetes, and the real schemas that they are checked against. */
 import { Ajv, type ValidateFunction } from 'ajv';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { SCHEMA_MODULES, schemaPath } from '../../scripts/kubernetes/schemas.ts';
+import {
+  KUSTOMIZE,
+  SCHEMA_MODULES,
+  type SchemaModule,
+  schemaPath,
+} from '../../scripts/kubernetes/schemas.ts';
+import { KUBECTL, type Requirement } from '../support/needs.ts';
 
 export const FOLDER = 'deploy/kubernetes';
 const FILES = SCHEMA_MODULES.flatMap(({ files }) => files);
 
-export const OVERLAYS = readdirSync(FOLDER);
-export const hasSchemas = FILES.every((file) => existsSync(schemaPath(file)));
-export const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+/** By default those of Kubernetes and its extensions. */
+export function schemas(modules: readonly SchemaModule[] = SCHEMA_MODULES): Requirement {
+  const files = modules.flatMap((module) => module.files);
+  return {
+    name: 'schemas (npx tsx scripts/kubernetes/fetch.ts, which takes Go)',
+    isThere: files.every((file) => existsSync(schemaPath(file))),
+  };
+}
+
+/** What renders a kustomization: kubectl, or what scripts/kubernetes/fetch.ts installs without it. */
+const RENDER_COMMAND = KUBECTL.isThere
+  ? (['kubectl', 'kustomize'] as const)
+  : ([KUSTOMIZE, 'build'] as const);
+export const RENDERER: Requirement = {
+  name: 'kubectl, or kustomize (npx tsx scripts/kubernetes/fetch.ts, which takes Go)',
+  isThere: KUBECTL.isThere || existsSync(KUSTOMIZE),
+};
+
+/** Parts that ../site can have. */
+export const COMPONENTS = readdirSync(FOLDER).filter((name) =>
+  readFileSync(join(FOLDER, name, 'kustomization.yaml'), 'utf8').includes('kind: Component'),
+);
 
 export interface Manifest {
   readonly apiVersion: string;
@@ -19,11 +53,34 @@ export interface Manifest {
   readonly metadata: { readonly name: string };
 }
 
-/** What kubectl would send to a cluster. */
-export function build(overlay: string): Manifest[] {
-  const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', join(FOLDER, overlay)]);
-  if (status !== 0) throw new Error(stderr.toString());
-  return documents(stdout.toString());
+/**
+ * What kubectl would send to a cluster.
+ * @param edit is what an operator does to the kustomization's text
+ */
+export function render(overlay: string, edit = (text: string): string => text): Manifest[] {
+  const [program, command] = RENDER_COMMAND;
+  const folder = mkdtempSync(join(tmpdir(), 'chairlift-manifests-'));
+  try {
+    cpSync(FOLDER, folder, { recursive: true });
+    const path = join(folder, overlay, 'kustomization.yaml');
+    writeFileSync(path, edit(readFileSync(path, 'utf8')));
+    const { status, stdout, stderr } = spawnSync(program, [command, join(folder, overlay)]);
+    if (status !== 0) throw new Error(stderr.toString());
+    return documents(stdout.toString());
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** The site with these components: their # is taken away. */
+export function renderSite(...components: readonly string[]): Manifest[] {
+  return render('site', (text) =>
+    components.reduce((before, name) => {
+      const line = `#  - ../${name}\n`;
+      if (!before.includes(line)) throw new Error(`the site does not name ${name}`);
+      return before.replace(line, `  - ../${name}\n`);
+    }, text),
+  );
 }
 
 export function documents(text: string): Manifest[] {
@@ -32,7 +89,7 @@ export function documents(text: string): Manifest[] {
 
 /** Everything that is written about Kubernetes, by path. */
 export function texts(): Map<string, string> {
-  const paths = OVERLAYS.flatMap((overlay) =>
+  const paths = readdirSync(FOLDER).flatMap((overlay) =>
     readdirSync(join(FOLDER, overlay)).map((file) => join(overlay, file)),
   );
   return new Map(paths.map((path) => [path, readFileSync(join(FOLDER, path), 'utf8')]));
@@ -62,6 +119,8 @@ function strict(schema: Json): Json {
       const fields = Object.entries(value).map(([name, field]) => [name, strict(field ?? null)]);
       return [key, Object.fromEntries(fields) as Json];
     }
+    // Go's expressions may disregard case, which JavaScript's say elsewhere; small letters will do.
+    if (key === 'pattern' && typeof value === 'string') return [key, value.replace('(?i)', '')];
     return [key, strict(value ?? null)];
   });
   const isOpen =

@@ -12,7 +12,7 @@ export const ALERTS = [
 ];
 /** Without comments and texts. */
 export const RULE_EXPRESSIONS = RULES.replaceAll(
-  /#.*|(summary|runbook|name|record|alert): .*/g,
+  /#.*|(summary|runbook_url|name|record|alert): .*/g,
   '',
 );
 

@@ -2,8 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { DASHBOARDS } from '../../scripts/grafana/dashboards.ts';
+import { prometheusRule, RULES_MANIFEST } from '../../scripts/prometheus/prometheus-rule.ts';
 import { toGrafana } from '../../scripts/grafana/panels.ts';
 import { Registry } from 'prom-client';
+import { parse } from 'yaml';
 import { CacheCounter } from '../../src/front/response-cache/cache-counter.ts';
 import { registerCacheMetrics } from '../../src/observability/cache-metrics.ts';
 import { registerUsageMetrics } from '../../src/server/rates/usage-metrics.ts';
@@ -96,6 +98,27 @@ describe.each([
 });
 
 describe('rules', () => {
+  test("are the operator's, too, as scripts/prometheus/write.ts writes them", () => {
+    const stored: unknown = parse(readFileSync(RULES_MANIFEST, 'utf8'));
+    expect(stored).toEqual(parse(prometheusRule(RULES)));
+  });
+
+  test('link to the runbook where people read it, if that is said', () => {
+    for (const base of [
+      'https://git.example/chairlift/main',
+      'https://git.example/chairlift/main/',
+    ]) {
+      const written = prometheusRule(RULES, base);
+      const links = Array.from(written.matchAll(/runbook_url: (\S+)/g), ([, link = '']) => link);
+      expect([...new Set(links)]).toEqual(
+        ALERTS.map((alert) => `${base.replace(/\/$/, '')}/docs/runbook.md#${alert.toLowerCase()}`),
+      );
+    }
+    expect(() => prometheusRule(RULES, 'wiki')).toThrow('Invalid URL');
+    const site = readFileSync('deploy/kubernetes/site/kustomization.yaml', 'utf8');
+    expect(site).toContain('scripts/prometheus/write.ts --runbooks https://');
+  });
+
   test('use recorded series that are recorded', () => {
     const recorded = Array.from(RULES.matchAll(/- record: (\S+)/g), ([, name = '']) => name);
     const used = Array.from(RULE_EXPRESSIONS.matchAll(/\bchairlift:[\w:]+/g), ([name]) => name);
@@ -106,7 +129,7 @@ describe('rules', () => {
   test.each(ALERTS)('%s has a section of the runbook that it points to, and a test', (alert) => {
     const runbook = readFileSync('docs/runbook.md', 'utf8');
     expect(runbook).toContain(`\n## ${alert}\n`);
-    expect(RULES).toContain(`runbook: docs/runbook.md#${alert.toLowerCase()}\n`);
+    expect(RULES).toContain(`runbook_url: docs/runbook.md#${alert.toLowerCase()}\n`);
     const fires = new RegExp(`alertname: ${alert}\n *exp_alerts:\n *- exp_labels`);
     expect(RULE_TESTS).toMatch(fires);
   });

@@ -1,22 +1,18 @@
 /** The rules and the dashboards' queries, as Prometheus' own tool sees them. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { needs, PROMTOOL } from '../support/needs.ts';
 import { DASHBOARD_EXPRESSIONS, RULES_FOLDER } from './monitored.ts';
-
-const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
-if (!hasPromtool) {
-  console.warn('*** There is no promtool here (Debian: prometheus). RULES WILL NOT BE TESTED.');
-}
 
 /** @throws Error with its output, when it fails */
 function promtool(...args: string[]): string {
   return execFileSync('promtool', args, { cwd: RULES_FOLDER, encoding: 'utf8', stdio: 'pipe' });
 }
 
-describe.skipIf(!hasPromtool)('promtool', () => {
+describe('promtool', needs(PROMTOOL), () => {
   test('finds nothing wrong with the rules', () => {
     expect(promtool('check', 'rules', 'rules.yaml')).toMatch(/SUCCESS: \d+ rules found/);
   });

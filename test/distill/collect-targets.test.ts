@@ -3,7 +3,7 @@ import { collectTargets, type TargetJob } from '../../src/distill/collect-target
 import { encodePromptLine, parsePromptLine } from '../../src/distill/prompt-line.ts';
 import { EngineClient } from '../../src/front/engine-process/engine-client.ts';
 import { GREEDY } from '../../src/front/generation/greedy-sampling.ts';
-import { loadTextModel } from '../../src/front/text/load-text-model.ts';
+import { loadTextModel } from '../../src/front/prompts/load-text-model.ts';
 import { builtModels } from '../support/built-models.ts';
 
 const NEVER = new AbortController().signal;
@@ -21,7 +21,6 @@ beforeAll(async () => {
     kvCacheMemory: 2 ** 26,
     prefixCaching: true,
     targetItlMs: null,
-    batching: 'continuous',
   });
 });
 afterAll(async () => {

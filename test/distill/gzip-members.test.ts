@@ -2,13 +2,9 @@ import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import {
-  MembersError,
-  readMembers,
-  readRecords,
-  toMember,
-} from '../../src/distill/gzip-members.ts';
+import { readMembers, readRecords, toMember } from '../../src/distill/gzip-members.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { UserError } from '../../src/user-error.ts';
 
 const TEXTS = ['first\n', 'ü'.repeat(5000), 'third\n'];
 const BYTES = TEXTS.map((text) => toMember(text));
@@ -40,10 +36,11 @@ test('a file cut anywhere has the records before the cut', async () => {
 
 test.each([
   ['another file', Buffer.from('a text that is long enough to be a header')],
+  ['a short text', Buffer.from('notes')],
   ['a changed byte', Buffer.concat(BYTES).fill(0, 25, 27)],
   ['zeros after it', Buffer.concat([...BYTES, Buffer.alloc(64)])],
 ])('%s is refused', async (_, bytes) => {
   const path = await fileOf(bytes);
-  await expect(readRecords(path)).rejects.toThrow(MembersError);
+  await expect(readRecords(path)).rejects.toThrow(UserError);
   await expect(readRecords(path)).rejects.toThrow(path);
 });

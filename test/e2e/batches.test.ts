@@ -106,7 +106,7 @@ describe('every line has one result, and the same', () => {
     const refused = await runToEnd(args, cache.env);
     expect([refused.code, refused.output]).toEqual([
       1,
-      expect.stringContaining('results of something else'),
+      expect.stringContaining('results of another input file'),
     ]);
   }, 120_000);
 });

@@ -16,28 +16,40 @@ async function copyOfSummit(name: string): Promise<string> {
   return folder;
 }
 
-/** One paragraph, no stack trace, exit code 1. */
-function expectFailure({ code, output }: { code: unknown; output: string }, message: RegExp) {
+/** One paragraph, no stack trace. @param status 1 of a failure, 2 of a wrong command line */
+function expectFailure(
+  { code, output }: { code: unknown; output: string },
+  message: RegExp,
+  status = 1,
+) {
   expect(output).toMatch(message);
   expect(output.trim().split('\n')).toHaveLength(1);
-  expect(code).toBe(1);
+  expect(code).toBe(status);
 }
 
 describe('help', () => {
-  it('lists the commands and every flag with its environment variable and default', async () => {
+  it('lists the commands, and the flags of each', async () => {
     const { code, output } = await runToEnd(['--help']);
     expect(code).toBe(0);
     for (const command of ['serve', 'generate', 'build']) expect(output).toContain(command);
-    const serve = (await runToEnd(['serve', '--help'])).output.replaceAll(/\s+/g, ' ');
-    expect(serve).toContain('--max-num-seqs <n>');
-    expect(serve).toContain('(default: 32, env: CHAIRLIFT_MAX_NUM_SEQS)');
+    const { output: serve } = await runToEnd(['serve', '--help']);
+    expect(serve).toMatch(/--max-num-seqs <n> +sequences .*\(default: 32\)/);
+    const all = await runToEnd(['serve', '--help-all']);
+    expect(all).toMatchObject({ code: 0, output: expect.stringContaining('--kv-events-replay') });
+    expect(await runToEnd(['--version'])).toMatchObject({ code: 0 });
+    expect((await runToEnd(['chta'])).output).toContain('did you mean chat');
   });
 });
 
 describe('one line says what is wrong with', () => {
   it('a missing model folder', async () => {
-    const result = await runToEnd(['serve', '--model', join(cache.path, 'nowhere')]);
-    expectFailure(result, /nowhere does not exist .*supported: a Hugging Face folder/);
+    const { code, output } = await runToEnd(['serve', join(cache.path, 'nowhere')]);
+    expect(output).toMatch(
+      /^chairlift: there is no model .*nowhere: no folder or file, and no name/,
+    );
+    expect(output).toContain('docs/models-and-precision.md');
+    expect(output.trim().split('\n')).toHaveLength(2);
+    expect(code).toBe(1);
   });
 
   it('a model of an unsupported kind', async () => {
@@ -61,7 +73,8 @@ describe('one line says what is wrong with', () => {
   it('a missing tokenizer', async () => {
     const folder = await copyOfSummit('mute');
     await rm(join(folder, 'tokenizer.json'));
-    expectFailure(await runToEnd(['serve', '--model', folder]), /tokenizer\.json is missing/);
+    const result = await runToEnd(['serve', folder, '--port', '0']);
+    expectFailure(result, /tokenizer\.json is missing/);
   });
 
   it('a port that is taken', async () => {
@@ -86,12 +99,12 @@ describe('one line says what is wrong with', () => {
     [['serve', '--max-body', 'huge'], /size such as 8m/],
     [['serve', '--device', 'cpu', '--attention', 'paged'], /PagedAttention .* cpu has none/],
   ])('the flags %j', async (args, message) => {
-    expectFailure(await runToEnd(args), message);
+    expectFailure(await runToEnd(args), message, 2);
   });
 
   it('a bad environment variable', async () => {
     const result = await runToEnd(['serve'], { CHAIRLIFT_PORT: '99999' });
-    expectFailure(result, /CHAIRLIFT_PORT/);
+    expectFailure(result, /^chairlift: CHAIRLIFT_PORT=99999: expected a whole number/, 2);
   });
 });
 
@@ -109,6 +122,19 @@ describe('generate', () => {
     const first = await runToEnd(args, cache.env);
     expect(first.code).toBe(0);
     expect(await runToEnd(args, cache.env)).toEqual(first);
+  });
+
+  it('says in one line that the chat template refuses the prompt', async () => {
+    const model = await copyOfSummit('refuses');
+    const file = join(model, 'tokenizer_config.json');
+    const config = JSON.parse(await readFile(file, 'utf8')) as object;
+    const chat_template = "{{ raise_exception('no system message') }}";
+    await writeFile(file, JSON.stringify({ ...config, chat_template }));
+    const args = ['generate', 'Hello', '--system', 'Be brief.', '--model', model];
+    expectFailure(
+      await runToEnd(args, cache.env),
+      /^chairlift: the chat template refuses this prompt: no system message$/m,
+    );
   });
 
   it('says in one line that the prompt and its output do not fit', async () => {
@@ -131,7 +157,7 @@ describe('build', () => {
     expect(output).toContain('68');
     expect(code).toBe(0);
     const again = await runToEnd(['build', '--model', 'hf:owner/name'], env);
-    expect(again.output).toContain('can not be reached: taking what is downloaded');
+    expect(again.output).toContain('cannot be reached; using what was downloaded before');
     expect(again.code).toBe(0);
   });
 
@@ -168,11 +194,11 @@ describe('the cache', () => {
     ['build', []],
     ['generate', ['hello']],
     ['serve', ['--port', '0']],
-  ])('that can not be written to fails %s in words', async (command, args) => {
+  ])('that cannot be written to fails %s in words', async (command, args) => {
     const file = join(cache.path, 'file');
     await writeFile(file, '');
     const result = await runToEnd([command, ...args], { CHAIRLIFT_CACHE: join(file, 'cache') });
-    expectFailure(result, /^chairlift: the cache .*file.cache can not be written to, .*CHAIRLIFT_/);
+    expectFailure(result, /^chairlift: the cache .*file.cache cannot be written to, .*CHAIRLIFT_/);
   });
 });
 
@@ -197,6 +223,7 @@ describe('an ONNX export', () => {
     expectFailure(
       await runToEnd(args, cache.env),
       /no graph in int8 for cpu.*onnx\/model_q4\.onnx/,
+      2,
     );
   });
 });
@@ -224,7 +251,10 @@ describe('doctor', () => {
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const address = taken.address();
     const port = typeof address === 'object' ? address?.port : 0;
-    const failed = await runToEnd(['doctor', '--json', '--port', `${port}`], cache.env);
+    const failed = await runToEnd(
+      ['doctor', '--json', '--offline', '--port', `${port}`],
+      cache.env,
+    );
     await new Promise((resolve) => taken.close(resolve));
     expect(failed.code).toBe(1);
     const report = JSON.parse(failed.output) as Report;
@@ -232,8 +262,12 @@ describe('doctor', () => {
     expect(report.checks.filter(({ status }) => status === 'broken')).toMatchObject([
       { name: 'port' },
     ]);
-    const { code, output } = await runToEnd(['doctor', '--port', '0'], cache.env);
+    const { code, output } = await runToEnd(
+      ['doctor', 'summit', '--offline', '--port', '0'],
+      cache.env,
+    );
     expect(output).toMatch(/^ok +ONNX Runtime +\d+\.\d+/m);
+    expect(output).toMatch(/^ok +model summit +/m);
     expect(code).toBe(0);
   });
 });

@@ -35,7 +35,7 @@ test('a run that was killed goes on, and comes to what it would have come to', a
   const expected = await readRecords(whole);
   const records = expected.slice(1).map((text): TargetRecord => JSON.parse(text));
   const numTokens = records.reduce((sum, { tokens, first: from }) => sum + tokens.length - from, 0);
-  expect(first.output).toContain(`60 of them now: targets of ${numTokens} tokens in `);
+  expect(first.output).toContain(`60 of them in this run: targets of ${numTokens} tokens in `);
   expect(JSON.parse(expected[0] ?? '')).toMatchObject({
     format: 'chairlift-soft-targets',
     teacher: 'foothill',
@@ -54,7 +54,7 @@ test('a run that was killed goes on, and comes to what it would have come to', a
   expect(kept).toBeLessThan(expected.length);
 
   const again = await runToEnd(args(cut, '--max-num-seqs', '2'), cache.env);
-  expect(again.output).toContain(`${1 + NUM_PROMPTS - kept} of them now`);
+  expect(again.output).toContain(`${1 + NUM_PROMPTS - kept} of them in this run`);
   // Products in fp32 may differ in their last digit by what else is in a step.
   const found = (await readRecords(cut)).slice(1).map((text): TargetRecord => JSON.parse(text));
   const byLine = (all: TargetRecord[]) => all.toSorted((a, b) => a.line - b.line);
@@ -68,13 +68,13 @@ test('a run that was killed goes on, and comes to what it would have come to', a
 });
 
 test.each([
-  [['--temperature', '0'], 'temperature was 1, now 0'],
-  [['--top-logprobs', '999'], '--top-logprobs'],
-  [['--prompts', '/nowhere.jsonl'], '/nowhere.jsonl'],
-])('%j is refused', async (more, message) => {
+  [1, ['--temperature', '0'], 'temperature was 1, now 0'],
+  [2, ['--top-logprobs', '999'], '--top-logprobs 999: expected a whole number from 1 to 256'],
+  [1, ['--prompts', '/nowhere.jsonl'], '/nowhere.jsonl: no such file'],
+])('ends with %d: %j', async (status, more, message) => {
   const out = join(cache.path, 'whole.gz');
   const { code, output } = await runToEnd(args(out, ...more), cache.env);
   expect(output).toContain(message);
   expect(output).not.toMatch(/\n {4}at /);
-  expect(code).toBe(1);
+  expect(code).toBe(status);
 });

@@ -43,6 +43,10 @@ async function ask<T>(path: string, body: object, status = 200): Promise<T> {
 
 const texts = ['hello world', 'a b c', 'hello'];
 
+test('the banner has a call that the first model answers', () => {
+  expect(server.output()).toMatch(/curl -N \S+\/v1\/embeddings .*\n.*"model": "bert"/);
+});
+
 test('the official client gets the same vectors in base64 as others do in numbers', async () => {
   const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 });
   const { data, usage } = await client.embeddings.create({ model: 'bert', input: texts });

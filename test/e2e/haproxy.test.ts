@@ -5,14 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { resumableStream } from '../../src/client/resumable-stream.ts';
 import { post, stream } from '../support/http-client.ts';
+import { HAPROXY, needs } from '../support/needs.ts';
 import { until } from '../support/processes.ts';
-import { HAPROXY_CONFIG, hasHaproxy, type ReplicaName, Replicas } from '../support/replicas.ts';
+import { HAPROXY_CONFIG, type ReplicaName, Replicas } from '../support/replicas.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
-
-const isInstalled = hasHaproxy();
-if (!isInstalled) {
-  console.warn('*** There is no haproxy here. REPLICAS BEHIND IT WILL NOT BE TESTED.');
-}
 
 const story = (topic: string, maxTokens: number) => ({
   messages: [{ role: 'user', content: `Tell me a story about ${topic}.` }],
@@ -22,7 +18,7 @@ const story = (topic: string, maxTokens: number) => ({
 });
 const TOPICS = ['a fox', 'a lamp', 'rain', 'two friends', 'a boat', 'bread', 'a hill', 'snow'];
 
-describe.skipIf(!isInstalled)('HAProxy', () => {
+describe('HAProxy', needs(HAPROXY), () => {
   let replicas: Replicas;
   let cache: Awaited<ReturnType<typeof temporaryCache>>;
   let chat: string;

@@ -2,7 +2,8 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { hasRedis, RedisServer } from '../support/redis-server.ts';
+import { needs, REDIS } from '../support/needs.ts';
+import { RedisServer } from '../support/redis-server.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 
 const CHAT = '/v1/chat/completions';
@@ -37,7 +38,7 @@ async function ask({ url }: ServerProcess, path: string, body: object) {
   return { status: response.headers.get('x-chairlift-cache'), text };
 }
 
-describe.skipIf(!hasRedis)('two servers with a cache and a Redis, and one without', () => {
+describe('two servers with a cache and a Redis, and one without', needs(REDIS), () => {
   let redis: RedisServer;
   let servers: ServerProcess[] = [];
   /** Answers are kept there a moment after they were told. */

@@ -60,6 +60,10 @@ function expectFailure({ code, output }: { code: unknown; output: string }, mess
 
 test('a model is pulled, listed, shown, run and removed', async () => {
   expectFailure(await chairlift('show', 'owner/name'), /chairlift pull hf:owner\/name/);
+  expectFailure(
+    await chairlift('run', 'owner/name', QUESTION, '--offline', '--no-server'),
+    /--offline/,
+  );
   const pulled = await chairlift('pull', 'owner/name');
   expect(pulled).toMatchObject({ code: 0, output: expect.stringContaining(cache.path) });
   const { output: listed } = await chairlift('list', '--model-repository', repository);
@@ -71,11 +75,34 @@ test('a model is pulled, listed, shown, run and removed', async () => {
   expect(shown).toMatch(/context +2048 tokens/);
   expect(shown).toMatch(/parameters +5\.5M/);
   expect(await chairlift('run', 'owner/name', QUESTION, '--no-server', ...greedy)).toEqual(answer);
-  expectFailure(await chairlift('rm', 'owner/name'), /no terminal to ask on; use --yes/);
+  expectFailure(await chairlift('rm', 'owner/name'), /cannot ask without a terminal; use --yes/);
   expect((await chairlift('list')).output).toContain('owner/name');
   expect(await chairlift('rm', 'owner/name', '--yes')).toMatchObject({ code: 0 });
   expect((await chairlift('list')).output).not.toContain('owner/name');
   expectFailure(await chairlift('rm', 'owner/name', '--yes'), /has not been downloaded/);
+});
+
+test('run samples as llama.cpp what a model names no value for', async () => {
+  const folder = join(repository, 'bare', '1');
+  await cp('models/foothill', folder, { recursive: true });
+  await rm(join(folder, 'generation_config.json'));
+  const told = async (...flags: readonly string[]) => {
+    const long = ['--max-tokens', '60', '--seed', '7', ...flags];
+    const { code, output } = await chairlift(
+      'run',
+      '--no-server',
+      ...long,
+      folder,
+      'Tell a story.',
+    );
+    expect({ code, output }).toMatchObject({ code: 0 });
+    // Before it there may be the bar of a build.
+    return output.trim().split('\n').at(-1);
+  };
+  const named = ['--temperature', '0.8', '--top-k', '40', '--top-p', '0.95', '--min-p', '0.05'];
+  const expected = await told(...named);
+  expect(await told()).toBe(expected);
+  expect(await told('--temperature', '1', '--top-k', '0', '--top-p', '1')).not.toBe(expected);
 });
 
 describe('against a server', () => {
@@ -143,8 +170,10 @@ describe('against a server', () => {
     expect(details).toMatchObject({ family: 'llama', parameter_size: '5.5M' });
     await ollama.chat({ model, messages: [], keep_alive: 0 });
     expect((await ollama.ps()).models).toEqual([]);
+    hub.status = 404;
     const unknown = await post(`${url}/api/pull`, { model: 'hf.co/owner/other' });
     expect(await unknown.text()).toMatch(/\{"error":".*owner\/other/);
+    hub.status = 200;
   });
 });
 

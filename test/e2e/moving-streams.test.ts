@@ -4,7 +4,8 @@ import OpenAI from 'openai';
 import { afterAll, describe, expect, it } from 'vitest';
 import { resumableStream } from '../../src/client/resumable-stream.ts';
 import { childrenOf, killNow } from '../support/processes.ts';
-import { hasRedis, RedisServer } from '../support/redis-server.ts';
+import { needs, REDIS } from '../support/needs.ts';
+import { RedisServer } from '../support/redis-server.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
@@ -262,7 +263,7 @@ describe.each(['killed', 'stopped'] as const)('a replica that is %s under all AP
   });
 });
 
-describe.skipIf(!hasRedis)('a replica that finds others in Redis', () => {
+describe('a replica that finds others in Redis', needs(REDIS), () => {
   it('hands over to them, a stream and a request that comes late', async () => {
     const redis = await RedisServer.start();
     try {

@@ -61,7 +61,7 @@ describe('a server with a configuration file', () => {
     server.child.kill('SIGHUP');
     await until(async () => (await limits()) === '50', 'the limit');
     // It was started with --log-level warn, which wins.
-    expect(server.output()).not.toContain('read anew');
+    expect(server.output()).not.toContain('configuration reloaded');
     expect(server.output()).toMatch(/WARN {2}these take effect at the next start.*max-num-seqs/);
     await writeFile(config, 'max-nun-seqs: 4');
     server.child.kill('SIGHUP');
@@ -80,6 +80,15 @@ describe('a server with a configuration file', () => {
     await access(join(folder, dump, 'front.heapsnapshot'));
   });
 
+  it('is found by a probe of the same flags, ready and alive', async () => {
+    const flags = ['--config', config, '--port', new URL(server.url).port];
+    for (const args of [flags, ['--ready', ...flags]]) {
+      expect(await runToEnd(['probe', ...args])).toEqual({ code: 0, output: '{"status":"ok"}\n' });
+    }
+    const { code, output } = await runToEnd(['probe', '--port', '1']);
+    expect({ code, lines: output.trim().split('\n').length }).toEqual({ code: 1, lines: 1 });
+  });
+
   it('takes requests for a while after SIGTERM, with /ready gone, then ends', async () => {
     const stopped = server.stop('SIGTERM');
     await until(async () => (await fetch(`${server.url}/ready`)).status === 404, '404');
@@ -91,7 +100,7 @@ describe('a server with a configuration file', () => {
 it('a wrong file ends the start with a line that says what is wrong', async () => {
   await writeFile(config, 'max-num-seq: 4');
   const { code, output } = await runToEnd(['serve', '--config', config], cache.env);
-  expect(code).toBe(1);
+  expect(code).toBe(2);
   expect(output).toContain(`chairlift: ${config}: there is no flag \`max-num-seq\``);
   expect(output).toContain('there is `max-num-seqs`');
   expect(output.trim().split('\n')).toHaveLength(1);

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { metric, stream } from '../support/http-client.ts';
 import { orLong } from '../support/long-runs.ts';
+import { LINUX, needs } from '../support/needs.ts';
 import { childrenOf } from '../support/processes.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
@@ -55,12 +56,12 @@ await plain.stop();
 const ways: [string, string[]][] = [
   ['by default', []],
   ['with a draft model', ['--draft-model', 'models/foothill']],
+  ['with a durable KV cache', ['--durable-kv']],
 ];
-if (process.platform === 'linux') ways.push(['with a durable KV cache', ['--durable-kv']]);
-else console.warn('skipped: --durable-kv needs Linux');
 
 describe.each(ways)('one stream, speculated %s', (_, flags) => {
-  it('gets the same text as without, through kills too', async () => {
+  const options = flags.includes('--durable-kv') ? needs(LINUX) : {};
+  it('gets the same text as without, through kills too', options, async () => {
     const server = await startServer(flags, cache.env);
     const killed = new Set<number>();
     const disturbed = await tell(server, () => {

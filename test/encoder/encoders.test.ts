@@ -19,7 +19,7 @@ import {
 describe.each(EMBEDDERS)('%s', (name) => {
   it('tokenizes texts as Transformers does', async () => {
     const { texts, ids } = await encoderReference(name);
-    const tokenizer = await EncoderTokenizer.load(encoderFolder(name));
+    const tokenizer = await EncoderTokenizer.load({ folder: encoderFolder(name) });
     const { maxTokens } = await inspectEncoderFolder(encoderFolder(name));
     const options = { maxTokens, truncate: true };
     expect(texts.map((text) => [...tokenizer.encode([text], options).ids])).toEqual(ids);
@@ -65,7 +65,7 @@ it('an export makes the same vectors', async () => {
 describe.each(RERANKERS)('%s', (name) => {
   it('scores pairs of texts as Transformers does', async () => {
     const { query, documents, ids, logits } = await encoderReference(name);
-    const tokenizer = await EncoderTokenizer.load(encoderFolder(name));
+    const tokenizer = await EncoderTokenizer.load({ folder: encoderFolder(name) });
     const { maxTokens } = await inspectEncoderFolder(encoderFolder(name));
     const pairs = documents.map((document) =>
       tokenizer.encode([query, document], { maxTokens, truncate: true }),

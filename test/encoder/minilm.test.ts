@@ -9,9 +9,10 @@ import { EncoderTokenizer } from '../../src/front/encoder/encoder-tokenizer.ts';
 import { inspectEncoderFolder } from '../../src/model/encoder/encoder-folder.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { cosine, encoderIn, tokensOf } from './support/encoders.ts';
+import { needs } from '../support/needs.ts';
 
 const folder = process.env['CHAIRLIFT_MINILM'] ?? '';
-if (folder === '') console.warn('all-MiniLM-L6-v2 is not tested: CHAIRLIFT_MINILM names no folder');
+const MINILM = { name: 'all-MiniLM-L6-v2 in CHAIRLIFT_MINILM', isThere: folder !== '' };
 
 const referenceSchema = z.object({
   texts: z.array(z.string()),
@@ -19,12 +20,12 @@ const referenceSchema = z.object({
   vectors: z.array(z.array(z.number())),
 });
 
-describe.skipIf(folder === '')('all-MiniLM-L6-v2', async () => {
+describe('all-MiniLM-L6-v2', needs(MINILM), async () => {
   const path = new URL('../fixtures/minilm.json', import.meta.url);
   const reference = referenceSchema.parse(JSON.parse(await readFile(path, 'utf8')));
 
   it('has its tokens', async () => {
-    const tokenizer = await EncoderTokenizer.load(folder);
+    const tokenizer = await EncoderTokenizer.load({ folder });
     const { maxTokens } = await inspectEncoderFolder(folder);
     const options = { maxTokens, truncate: true };
     const ids = reference.texts.map((text) => [...tokenizer.encode([text], options).ids]);

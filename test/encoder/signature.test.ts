@@ -43,8 +43,16 @@ describe('the batch dimension', () => {
 
 describe('inputs', () => {
   it('have rows, and a shape by which they can be batched', () => {
-    expect(checkInputs(SIGNATURE, [y, x], 8)).toEqual({ rows: 2, bytes: 64, shape: '3 5' });
-    expect(checkInputs({ ...SIGNATURE, isBatched: false }, [x, y], 1)).toEqual({
+    expect(checkInputs(SIGNATURE, [y, x], 8)).toEqual({
+      rows: 2,
+      bytes: 64,
+      shape: '3 5',
+      sizes: new Map([
+        ['batch', 2],
+        ['length', 5],
+      ]),
+    });
+    expect(checkInputs({ ...SIGNATURE, isBatched: false }, [x, y], 1)).toMatchObject({
       rows: 1,
       bytes: 64,
       shape: '2,3 2,5',

@@ -157,16 +157,19 @@ describe('a model without state', () => {
     );
   });
 
-  it('that can not be loaded says why', async () => {
+  it.each([
+    ['no model', /model\.onnx is a text, not the file itself/],
+    [Buffer.alloc(64, 0xff), /Protobuf parsing failed/i],
+  ])('that cannot be loaded says why: %o', async (content, why) => {
     const path = join(await temporaryDirectory(), 'model.onnx');
-    await writeFile(path, 'no model');
+    await writeFile(path, content);
     const model = new TensorModel({
       source: { type: 'graph', path, isBatched: null },
       threads: 1,
       runTimeoutMs: 60_000,
       batching: TENSOR_BATCHING,
     });
-    await expect(model.start()).rejects.toThrow(/Protobuf parsing failed/i);
+    await expect(model.start()).rejects.toThrow(why);
     await model.stop();
   });
 });

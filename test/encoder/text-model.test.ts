@@ -1,9 +1,11 @@
 /** Text encoders in a process of their own, from texts to vectors and scores. */
-import { cp, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
 import { TEXT_BATCHING } from '../../src/front/batching/default-batching.ts';
 import { TextModel } from '../../src/front/encoder/text-model.ts';
+import { MissingTokenError } from '../../src/front/text/model-vocabulary.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { encoderFolder, encoderReference, largestDifference } from './support/encoders.ts';
 
@@ -89,7 +91,43 @@ describe('an embedding model', () => {
     });
   });
 
-  it('refuses what it can not do', async () => {
+  it('refuses texts with a token that only the tokenizer has', async () => {
+    const folder = await temporaryDirectory();
+    await cp(encoderFolder('bert'), folder, { recursive: true });
+    const path = join(folder, 'tokenizer.json');
+    const tokenizer = z
+      .looseObject({ added_tokens: z.array(z.looseObject({})) })
+      .parse(JSON.parse(await readFile(path, 'utf8')));
+    const config = z
+      .looseObject({ vocab_size: z.int() })
+      .parse(JSON.parse(await readFile(join(folder, 'config.json'), 'utf8')));
+    const { vocab_size: size } = config;
+    const [first] = tokenizer.added_tokens;
+    tokenizer.added_tokens.push({ ...first, id: size, content: '[NOTE]' });
+    await writeFile(path, JSON.stringify(tokenizer));
+    const model = await start('bert', folder);
+    expect(model.warning).toContain(
+      `1 added token that the model does not have: [NOTE] (id ${size})`,
+    );
+    const reason = `The token \`[NOTE]\` (id ${size}) is in the tokenizer but not in the model, which has ${size} tokens.`;
+    const long = `${'the cat sat. '.repeat(1000)}[NOTE]`;
+    for (const text of ['the [NOTE]', long]) {
+      await expect(model.embed([text], { truncate: true }, CALLER)).rejects.toThrow(
+        new MissingTokenError(reason),
+      );
+    }
+    expect((await model.embed(['the cat'], {}, CALLER)).vectors).toHaveLength(1);
+    await expect(model.embed([Int32Array.of(size)], {}, CALLER)).rejects.toThrow(
+      'is not a token id',
+    );
+
+    await writeFile(join(folder, 'config.json'), JSON.stringify({ ...config, vocab_size: 20 }));
+    await expect(start('bert', folder)).rejects.toThrow(
+      /tokenizer\.json: the tokenizer belongs to another model/,
+    );
+  });
+
+  it('refuses what it cannot do', async () => {
     const model = await start('bert');
     const refusals = [
       model.embed(['a'], { dimensions: 8 }, CALLER),
@@ -99,9 +137,9 @@ describe('an embedding model', () => {
       model.score([['a', 'b']], {}, CALLER),
     ].map((refusal) => refusal.catch((error: Error) => error.message));
     expect(await Promise.all(refusals)).toEqual([
-      "the model's embeddings have 16 dimensions and no fewer",
+      "the model's embeddings have 16 dimensions; fewer are not supported",
       'the model has no prompt "passage"; it has document, query',
-      expect.stringMatching(/^1000 is no token id: there are \d+, from 0$/),
+      expect.stringMatching(/^1000 is not a token id: they go from 0 to \d+$/),
       'an input has no tokens',
       'the model makes embeddings and scores no pairs of texts',
     ]);

@@ -206,7 +206,7 @@ describe.each([
 });
 
 describe('the engine', () => {
-  it('refuses what can not run', () => {
+  it('refuses what cannot run', () => {
     const { engine } = CheckedEngine.withSlots({
       maxNumSeqs: 2,
       capacity: 10,

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openEngine } from '../../src/engine/process/open-engine.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
-import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
@@ -43,7 +43,6 @@ function run(model: BuiltModel, maxNumBatchedTokens: number, requests: readonly 
     kvCacheMemory: 2 ** 28,
     prefixCaching: false,
     targetItlMs: null,
-    batching: 'continuous',
   });
   for (const request of requests) engine.add(request);
   const outputs = new Map<number, TokenOutput[]>();

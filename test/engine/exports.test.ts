@@ -9,7 +9,7 @@ import { openEngine } from '../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import type { Precision } from '../../src/model/build/manifest.ts';
+import type { Precision } from '../../src/model/manifest.ts';
 import { DecoderPair } from '../support/decoder-pair.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
@@ -57,7 +57,6 @@ describe.each([
       kvCacheMemory: 2 ** 26,
       prefixCaching: false,
       targetItlMs: null,
-      batching: 'continuous',
       ...how,
     });
     const texts = prompts.map((): number[] => []);

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
 import { argmax } from '../../src/engine/sampling/sampler.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import type { KernelSet, KvCacheDtype, Precision } from '../../src/model/build/manifest.ts';
+import type { KernelSet, KvCacheDtype, Precision } from '../../src/model/manifest.ts';
 import { FAMILY_FIXTURES } from '../support/families.ts';
 import { deviation, readReferences, Text } from '../support/family-text.ts';
 import { orLong } from '../support/long-runs.ts';

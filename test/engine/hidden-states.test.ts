@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { EngineRequest, Readout, TokenOutput } from '../../src/engine/request.ts';
 import { type OpenedEngine, openEngine } from '../../src/engine/process/open-engine.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -33,7 +33,6 @@ function open(model: BuiltModel, maxModelLen: number, maxNumBatchedTokens = 512)
     kvCacheMemory: 2 ** 28,
     prefixCaching: true,
     targetItlMs: null,
-    batching: 'continuous',
   });
 }
 

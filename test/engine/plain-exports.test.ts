@@ -55,7 +55,6 @@ describe.each([
       kvCacheMemory: 2 ** 26,
       prefixCaching: false,
       targetItlMs: null,
-      batching: 'continuous',
     });
     for (const [id, { prompt }] of texts.entries()) {
       const promptTokenIds = Int32Array.from(prompt);

@@ -2,8 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isCorrect } from '../../src/eval/answer-check.ts';
-import { EvalFileError, readEvalFile } from '../../src/eval/eval-file.ts';
+import { readEvalFile } from '../../src/eval/eval-file.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { UserError } from '../../src/user-error.ts';
 
 async function file(name: string, content: string): Promise<string> {
   const path = join(await temporaryDirectory(), name);
@@ -39,7 +40,7 @@ test.each([
   ['\n', /empty/],
 ])('%j is refused', async (content, message) => {
   const read = readEvalFile(await file('data.jsonl', content));
-  await expect(read).rejects.toThrow(EvalFileError);
+  await expect(read).rejects.toThrow(UserError);
   await expect(read).rejects.toThrow(message);
 });
 

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { readEvalFile } from '../../src/eval/eval-file.ts';
 import { encodeData, evaluateModel } from '../../src/eval/evaluate-model.ts';
 import { reportTable } from '../../src/eval/report.ts';
-import { ChatTemplate } from '../../src/front/chat/chat-template.ts';
+import { ChatTemplate } from '../../src/front/templates/chat-template.ts';
 import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import { builtModels } from '../support/built-models.ts';
 
@@ -36,7 +36,7 @@ describe('encoding', () => {
   test('questions that cannot be asked are refused', () => {
     const data = { texts: [], questions: [question] };
     expect(() => encodeData(data, { ...text, chatTemplate: null })).toThrow(/chat template/);
-    expect(() => encodeData(data, { ...text, maxModelLen: 16 })).toThrow(/reaches 16/);
+    expect(() => encodeData(data, { ...text, maxModelLen: 16 })).toThrow(/takes at most 16/);
   });
 });
 

@@ -12,7 +12,7 @@ import type { EngineRequest } from '../../src/engine/request.ts';
 import type { EngineOptions } from '../../src/engine/process/protocol.ts';
 import { openEngine } from '../../src/engine/process/open-engine.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { Session } from '../../src/ort/session.ts';
 import { builtModels } from '../support/built-models.ts';
@@ -24,7 +24,8 @@ import { engineRequest } from '../support/engine-requests.ts';
 import { withFloatProducts } from '../support/float-products.ts';
 import { addGraph } from '../support/small-graphs.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
-import { softwareDriver } from '../support/vulkan-driver.ts';
+import { needs } from '../support/needs.ts';
+import { SOFTWARE_VULKAN, softwareDriver } from '../support/vulkan-driver.ts';
 
 const driver = softwareDriver();
 Object.assign(process.env, driver);
@@ -42,7 +43,7 @@ const FAMILIES = [
 ] as const;
 const TEXT = Array.from({ length: 12 }, (_, index) => (index * 37) % 500);
 
-describe.skipIf(driver === null)('on WebGPU', { timeout: 100_000 }, () => {
+describe('on WebGPU', { timeout: 100_000, ...needs(SOFTWARE_VULKAN) }, () => {
   // While a session is open, the provider keeps what it compiled for the others.
   let held: Session;
   beforeAll(() => {
@@ -235,7 +236,6 @@ function run(
     kvCacheMemory: 2 ** 28,
     prefixCaching: true,
     targetItlMs: null,
-    batching: 'continuous',
   };
   const { engine, decoder } = openEngine(options);
   const tokenIds: number[][] = requests.map(() => []);

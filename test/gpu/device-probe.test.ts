@@ -10,7 +10,8 @@ import { probeDevice } from '../../src/engine/gpu/device-probe.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { Session } from '../../src/ort/session.ts';
 import { builtModels } from '../support/built-models.ts';
-import { softwareDriver } from '../support/vulkan-driver.ts';
+import { needs } from '../support/needs.ts';
+import { SOFTWARE_VULKAN, softwareDriver } from '../support/vulkan-driver.ts';
 
 const driver = softwareDriver();
 Object.assign(process.env, driver);
@@ -21,7 +22,7 @@ const webgpu = { ...CPU_DEVICE, name: 'webgpu' } as const;
 const [tiny, build] = models.randomTiny;
 const half = { ...build, activationDtype: 'float16' } as const;
 
-describe.skipIf(driver === null)('WebGPU on a driver without shader-f16', () => {
+describe('WebGPU on a driver without shader-f16', needs(SOFTWARE_VULKAN), () => {
   it('is found to compute in float32 only, and so to have no PagedAttention', () => {
     expect(probeDevice(webgpu)).toMatchObject({
       failure: null,

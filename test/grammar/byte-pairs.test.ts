@@ -5,7 +5,7 @@ import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import { BytePairs } from '../../src/grammar/byte-pairs.ts';
 
 const tokenizer = await TextTokenizer.load('models/summit');
-const { tokens } = grammarVocabulary(tokenizer, 4096);
+const { tokens } = await grammarVocabulary(tokenizer, 4096);
 const bytePairs = new BytePairs(tokens);
 
 /** In the characters of the vocabulary. */

@@ -24,7 +24,7 @@ describe('a schema', () => {
     [{ type: 'string', pattern: '(a' }, 'character 2: a `)` is missing'],
     [{ type: 'string', pattern: 'a(?=b)' }, 'look-around'],
     [{ type: 'string', pattern: 'a', minLength: 2 }, 'together with'],
-    [{ type: 'string', pattern: '[\\n]' }, 'can not hold'],
+    [{ type: 'string', pattern: '[\\n]' }, 'cannot hold'],
     [{ type: 'string', minLength: 3, maxLength: 2 }, 'below minLength'],
     [{ type: 'string', minLength: -1 }, 'whole number'],
     [{ type: 'integer', minimum: 3, maximum: 2 }, 'no number is within'],
@@ -52,8 +52,9 @@ describe('a schema', () => {
 
 describe('a grammar after a thought', () => {
   it('leaves literals, classes and comments alone', () => {
+    const thought = { open: '<a>', close: '</a>', isOpen: true, next: '', answer: '' };
     const ebnf = 'root ::= "root" [root] root-1 # root\nroot-1 ::= root | ""';
-    expect(afterThinking(ebnf, true).split('\n').slice(0, 2)).toEqual([
+    expect(afterThinking(ebnf, thought, true).split('\n').slice(0, 2)).toEqual([
       'answer-after-thought ::= "root" [root] root-1 # root',
       'root-1 ::= answer-after-thought | ""',
     ]);

@@ -186,6 +186,7 @@ test.each([
     /dimensions/,
   ],
   ['no contents', { name: 'text_input', datatype: 'BYTES', shape: [1n] }, /no contents/],
+  ['a long name', bytesInput('n'.repeat(513), 'a'), /more than 512 characters/],
   ['an unknown type', { ...bytesInput('text_input', 'a'), datatype: 'X' }, /no datatype/],
   ['numbers for texts', { ...flagInput('text_input', true) }, /type BYTES/],
 ])('INVALID_ARGUMENT for %s', async (_, input, details) => {

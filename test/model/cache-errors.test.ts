@@ -2,7 +2,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { writingToCache } from '../../src/model/build/cache-error.ts';
+import { writingToCache } from '../../src/model/cache/cache-error.ts';
 import { ModelError } from '../../src/model/model-error.ts';
 import { pullHubModel } from '../../src/model/hub/hub-model.ts';
 import { parseHubReference } from '../../src/model/hub/hub-repository.ts';
@@ -16,7 +16,7 @@ const SUMMIT = { kind: 'folder', path: join('models', 'summit') } as const;
 const build = (cacheDirectory: string, source: typeof TINY | typeof SUMMIT = TINY) =>
   prepareModel(source, { precision: 'fp32', cacheDirectory });
 
-/** Where nobody can write, root neither: a file is where a folder is to be. */
+/** Not writable, not even for root: a file is in the way of the folder. */
 async function brokenCache(...below: string[]): Promise<string> {
   const file = join(await temporaryDirectory(), 'file');
   await writeFile(file, '');
@@ -29,13 +29,13 @@ test.each([{ below: [] }, { below: ['cache'] }])(
     const cache = await brokenCache(...where.below);
     await expect(build(cache)).rejects.toThrow(ModelError);
     await expect(build(cache)).rejects.toThrow(
-      `the cache ${cache} can not be written to, a file is where a folder is to be (`,
+      `the cache ${cache} cannot be written to, a file is in the way of the folder (`,
     );
     await expect(build(cache, SUMMIT)).rejects.toThrow('set CHAIRLIFT_CACHE to a folder that is');
   },
 );
 
-test('a download says that the cache can not be written to', async () => {
+test('a download says that the cache cannot be written to', async () => {
   const hub = await FakeHub.start({
     'config.json': JSON.stringify(PRESETS.tiny),
     'model.safetensors': 'weights',
@@ -49,12 +49,12 @@ test('a download says that the cache can not be written to', async () => {
       retryMs: 1,
     });
   const cache = await brokenCache();
-  await expect(pull(cache)).rejects.toThrow(`the cache ${cache} can not be written to`);
+  await expect(pull(cache)).rejects.toThrow(`the cache ${cache} cannot be written to`);
   // Not taken for a connection that breaks, and not tried again.
   const other = await temporaryDirectory();
   const file = join(other, 'hub', 'owner--name', hub.commit, 'model.safetensors');
   await mkdir(`${file}.partial`, { recursive: true });
-  await expect(pull(other)).rejects.toThrow('a folder is where a file is to be');
+  await expect(pull(other)).rejects.toThrow('it is a folder, not a file');
 
   await rm(`${file}.partial`, { recursive: true });
   const folder = await pull(other);
@@ -71,9 +71,9 @@ test('a cache that holds the build need not be written to', async () => {
 });
 
 test.each([
-  ['EROFS', 'its file system is read-only (EROFS /cache/x): the build is kept there'],
-  ['EACCES', 'permission is denied (EACCES /cache/x)'],
-  ['EPERM', 'permission is denied (EPERM /cache/x)'],
+  ['EROFS', 'the file system is read-only (EROFS /cache/x): the build is kept there'],
+  ['EACCES', 'permission denied (EACCES /cache/x)'],
+  ['EPERM', 'permission denied (EPERM /cache/x)'],
   ['ENOSPC', 'the disk is full: the build does not fit into /cache'],
   ['EDQUOT', 'the disk is full: the build does not fit into /cache'],
 ])('%s is told in words', async (code, words) => {

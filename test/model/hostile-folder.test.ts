@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { UntrustedPathError } from '../../src/files/untrusted-path.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { ModelError } from '../../src/model/model-error.ts';
-import { inspectModelFolder } from '../../src/model/huggingface/model-folder.ts';
+import { inspectModelFolder } from '../../src/model/folder/model-folder.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { externalFiles, readExternalInitializers } from '../../src/onnx/external-initializers.ts';
 import {
@@ -128,7 +128,7 @@ test.each([
 ])('a config.json with %s of 1e9 is refused', async (key) => {
   const inspecting = inspectModelFolder(await folderWith({ [key]: 1e9 }));
   await expect(inspecting).rejects.toThrow(ModelError);
-  await expect(inspecting).rejects.toThrow(new RegExp(`config.json .*${key}: Too big`));
+  await expect(inspecting).rejects.toThrow(new RegExp(`config.json .*${key}: expected at most`));
 });
 
 test('positions that are too many only when scaled are refused', async () => {

@@ -14,7 +14,7 @@ import {
   type KvCacheDtype,
   type Precision,
   PRECISIONS,
-} from '../../src/model/build/manifest.ts';
+} from '../../src/model/manifest.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
 import { calibrationWith } from '../support/static-calibration.ts';
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { staticCalibration } from '../../src/cli/static-calibration.ts';
+import { staticCalibration } from '../../src/serving/plan/static-calibration.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const SUMMIT = { kind: 'folder', path: join('models', 'summit') } as const;

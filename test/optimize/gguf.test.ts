@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeLlama } from '../../scripts/bench/peers/write-gguf.ts';
-import { loadTextModel } from '../../src/front/text/load-text-model.ts';
+import { loadTextModel } from '../../src/front/prompts/load-text-model.ts';
 import { ggufTextFolder } from '../../src/model/gguf/text/text-folder.ts';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { RandomWeights } from '../../src/model/huggingface/random-weights.ts';

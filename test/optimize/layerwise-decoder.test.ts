@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
-import { inspectModelFolder } from '../../src/model/huggingface/model-folder.ts';
+import { inspectModelFolder } from '../../src/model/folder/model-folder.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { RandomWeights } from '../../src/model/huggingface/random-weights.ts';
 import { LayerwiseDecoder } from '../../src/optimize/calibration/layerwise-decoder.ts';

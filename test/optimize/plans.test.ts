@@ -31,7 +31,7 @@ describe('refused', () => {
       { step: 'prune-layers', amount: { kind: 'layers', layers: [1, 7] }, refit: true },
     ],
     [
-      /layer 0 can not be removed/,
+      /layer 0 cannot be removed/,
       { step: 'prune-layers', amount: { kind: 'layers', layers: [0] }, refit: true },
     ],
     [/2 of 2 layers/, { step: 'prune-layers', amount: { kind: 'count', count: 2 }, refit: true }],
@@ -42,7 +42,7 @@ describe('refused', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('what is quantized, takes more than text, or is another kind of model', async () => {
+  test('what is quantized, multimodal, or is another kind of model', async () => {
     const open = (path: string) => openSource({ kind: 'folder', path });
     const { path } = await optimized(SMALL, [ROUNDING]);
     await expect(open(path)).rejects.toThrow(/quantized already \(compressed-tensors\)/);
@@ -54,7 +54,7 @@ describe('refused', () => {
     await expect(making).rejects.toThrow(/quantized already/);
     expect(done).toEqual([]);
     expect(await readdir(folder)).toEqual([]);
-    await expect(open('test/fixtures/families/smolvlm')).rejects.toThrow(/more than text/);
+    await expect(open('test/fixtures/families/smolvlm')).rejects.toThrow(/is multimodal/);
     await expect(open('test/exports/genai')).rejects.toThrow(/ONNX export/);
     await expect(open('test/fixtures/families/mixtral')).rejects.toThrow(/has experts/);
     await expect(open('test/fixtures/families/gpt2')).rejects.toThrow(/rotary positions/);

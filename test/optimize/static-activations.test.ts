@@ -7,7 +7,7 @@ import { buildDecoderGraph } from '../../src/model/graph/decoder-graph.ts';
 import { layerMatrices } from '../../src/model/graph/layer-matrices.ts';
 import type { NumberFormats } from '../../src/model/graph/number-formats.ts';
 import { type DecoderConfig, parseDecoderConfig } from '../../src/model/huggingface/config.ts';
-import { inspectModelFolder } from '../../src/model/huggingface/model-folder.ts';
+import { inspectModelFolder } from '../../src/model/folder/model-folder.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { RandomWeights } from '../../src/model/huggingface/random-weights.ts';
 import type { WeightSource } from '../../src/model/huggingface/weights.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.ts';
 import { keptIn, nativeFormat } from '../../src/model/native/native-format.ts';
-import { makePacked, PackedLayout } from '../../src/model/native/packed-matrix.ts';
+import { makePacked, PackedLayout } from '../../src/model/quantize/packed-matrix.ts';
 import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize/quantize-blocks.ts';
 import { argmax } from '../../src/engine/sampling/sampler.ts';
 import { quantizeRow } from '../../src/model/quantize/make-rows.ts';

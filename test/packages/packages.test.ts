@@ -1,7 +1,10 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { LINUX_X64, needs } from '../support/needs.ts';
+import { isIn, packedLinks } from '../../scripts/package/packed-links.ts';
+import { linksOf } from '../docs/support/pages.ts';
 
 const lockFile = z.object({
   lockfileVersion: z.literal(3),
@@ -63,6 +66,108 @@ test('install scripts are off, and said to be for each package that has one', ()
     .parse(JSON.parse(readFileSync('package.json', 'utf8')));
   for (const { name } of packagesOf('package-lock.json').filter((each) => each.hasInstallScript)) {
     expect(allowScripts).toHaveProperty(name, false);
+  }
+});
+
+test('every longer suite is described, and runs in continuous integration', () => {
+  const { scripts } = z
+    .object({ scripts: z.record(z.string(), z.string()) })
+    .parse(JSON.parse(readFileSync('package.json', 'utf8')));
+  const suites = Object.keys(scripts).filter((name) => name.startsWith('test:'));
+  expect(suites.length).toBeGreaterThan(5);
+  for (const path of ['CONTRIBUTING.md', '.ci/run']) {
+    const text = readFileSync(path, 'utf8');
+    for (const name of suites) expect(text, path).toMatch(new RegExp(`npm run (-s )?${name}\\b`));
+  }
+});
+
+describe('npm pack', () => {
+  const packed = z.tuple([z.object({ files: z.array(z.object({ path: z.string() })) })]);
+  let paths: string[];
+  beforeAll(() => {
+    const output = execFileSync('npm', ['pack', '--dry-run', '--json'], { encoding: 'utf8' });
+    paths = packed.parse(JSON.parse(output))[0].files.map(({ path }) => path);
+  });
+
+  test('takes what runs, and what it refers to', () => {
+    const needed = [
+      ...['LICENSE', 'README.md', 'dist/cli/main.js', 'dist/client/resumable-stream.js'],
+      ...['dist/web/index.html', 'models/summit/model.safetensors', 'deploy/haproxy/haproxy.cfg'],
+      ...['native/prebuilt/libraries.json', 'docs/operating.md', 'docs/gpu.md'],
+    ];
+    expect(needed.filter((path) => !paths.includes(path))).toEqual([]);
+    const { exports } = z
+      .object({
+        exports: z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())])),
+      })
+      .parse(JSON.parse(readFileSync('package.json', 'utf8')));
+    const targets = Object.values(exports).flatMap((to) =>
+      typeof to === 'string' ? [to] : Object.values(to),
+    );
+    expect(targets.filter((path) => !paths.includes(path.replace('./', '')))).toEqual([]);
+  });
+
+  test('has documents whose links lead somewhere, once `npm run package` made them', () => {
+    const documents = paths.filter((path) => path.endsWith('.md'));
+    expect(documents.length).toBeGreaterThan(20);
+    let numDead = 0;
+    for (const path of documents) {
+      const text = readFileSync(path, 'utf8');
+      numDead += linksOf(text).filter((link) => !isIn(link, path, paths)).length;
+      const dead = linksOf(packedLinks(text, path, paths)).filter(
+        (link) => !isIn(link, path, paths),
+      );
+      expect(dead, path).toEqual([]);
+    }
+    // Benchmarks and pictures are left out: the test would prove nothing without links to them.
+    expect(numDead).toBeGreaterThan(0);
+    const line =
+      '![A chart](images/a.svg): [benchmarks](benchmarks.md#a), [more](gpu.md#b), [web](https://a.example)';
+    expect(packedLinks(line, 'docs/b.md', ['docs/gpu.md'])).toBe(
+      'A chart: benchmarks, [more](gpu.md#b), [web](https://a.example)',
+    );
+  });
+
+  test('leaves the rest', () => {
+    expect(paths.filter((path) => path.endsWith('.map') || /(^|\/)\./.test(path))).toEqual([]);
+    // Nobody can import others; that these are enough is test/e2e/package.test.ts.
+    const types = paths.filter((path) => path.endsWith('.d.ts'));
+    expect(types).toContain('dist/index.d.ts');
+    expect(
+      types.filter((path) => /^dist\/(cli|bench|lambda|onnx|optimize|grpc)\//.test(path)),
+    ).toEqual([]);
+    expect(types.length).toBeLessThan(100);
+    expect(
+      paths.filter((path) =>
+        /^(src|test|scripts|docs\/(images|data|benchmarks|performance))/.test(path),
+      ),
+    ).toEqual([]);
+  });
+});
+
+test(
+  "onnxruntime-node's install script fails where it can't download, and can be skipped",
+  needs(LINUX_X64),
+  () => {
+    const { npm_config_local_prefix: _, npm_package_json: _p, ...env } = process.env;
+    const install = (variables: NodeJS.ProcessEnv) =>
+      spawnSync(process.execPath, ['node_modules/onnxruntime-node/script/install.js'], {
+        env: { ...env, GLOBAL_AGENT_HTTPS_PROXY: 'http://127.0.0.1:9', ...variables },
+        encoding: 'utf8',
+      });
+    const failed = install({ ONNXRUNTIME_NODE_INSTALL: undefined });
+    expect(failed.status).toBe(1);
+    expect(failed.stderr).toContain('ECONNREFUSED 127.0.0.1:9');
+    expect(install({ ONNXRUNTIME_NODE_INSTALL: 'skip' }).status).toBe(0);
+  },
+);
+
+test('no documentation installs the package from a registry, where there is none', () => {
+  const pages = readdirSync('docs').filter((name) => name.endsWith('.md'));
+  for (const path of ['README.md', 'CONTRIBUTING.md', ...pages.map((name) => `docs/${name}`)]) {
+    expect(readFileSync(path, 'utf8'), path).not.toMatch(
+      /npm (install|i|add) (.* )?chairlift\b(?![-.])/,
+    );
   }
 });
 

@@ -8,7 +8,7 @@ test('nothing is sent that was not set', () => {
   expect(toRequestBody([message('q1', null)], DEFAULT_SETTINGS, null)).toEqual({
     messages: [{ role: 'user', content: 'q1' }],
     stream: true,
-    stream_options: { include_usage: true },
+    stream_options: { include_usage: true, continuous_usage_stats: true },
   });
 });
 

@@ -2,7 +2,6 @@
  * SmolLM2-135M-Instruct in GGUF Q4_1, against Transformers in float32 and llama.cpp's tokenizer on the
  * same file; see scripts/references/real_model.py and scripts/real-models.
  */
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -10,22 +9,15 @@ import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
 import { argmax } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
-import { loadTextModel, type TextModel } from '../../src/front/text/load-text-model.ts';
-import { defaultCacheDirectory } from '../../src/model/build/cache-directory.ts';
-import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import { loadTextModel, type TextModel } from '../../src/front/prompts/load-text-model.ts';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { ggufTextFolder } from '../../src/model/gguf/text/text-folder.ts';
-import { realModelPath } from '../../scripts/real-models/models.ts';
 import { engineRequest, READS_LOGITS } from '../support/engine-requests.ts';
+import { needs } from '../support/needs.ts';
+import { REAL_MODEL, REAL_MODEL_PATH } from '../support/real-model.ts';
 import { tokenHashes } from '../support/token-hashes.ts';
-
-const NAME = 'smollm2-135m-instruct-q4_1';
-const path = realModelPath(NAME);
-const isThere = existsSync(path);
-if (!isThere) {
-  console.error(`*** ${path} is not there: run npx tsx scripts/real-models/fetch.ts.`);
-  console.error('*** THE TESTS OF A REAL MODEL ARE SKIPPED.');
-}
 
 const ids = z.array(z.int());
 const reference = z
@@ -47,7 +39,9 @@ const reference = z
     }),
     llamaTokenHashes: z.array(z.string()),
   })
-  .parse(JSON.parse(await readFile(`test/fixtures/real-models/${NAME}.json`, 'utf8')));
+  .parse(
+    JSON.parse(await readFile('test/fixtures/real-models/smollm2-135m-instruct-q4_1.json', 'utf8')),
+  );
 const { cases, text: prose, textIds, perplexity } = reference.transformers;
 
 /** Logits after each run of tokens, all of them if asked for. */
@@ -78,7 +72,7 @@ class Reader {
 }
 
 function build(precision: 'fp32' | 'int8'): Promise<BuiltModel> {
-  const source = { kind: 'folder', path } as const;
+  const source = { kind: 'folder', path: REAL_MODEL_PATH } as const;
   return prepareModel(source, { precision, cacheDirectory: defaultCacheDirectory() });
 }
 
@@ -96,11 +90,11 @@ function perplexityOf(model: BuiltModel): number {
   return Math.exp(loss / (textIds.length - 1));
 }
 
-describe.skipIf(!isThere)('SmolLM2-135M-Instruct, GGUF Q4_1', () => {
+describe('SmolLM2-135M-Instruct, GGUF Q4_1', needs(REAL_MODEL), () => {
   let text: TextModel;
 
   beforeAll(async () => {
-    const folder = await ggufTextFolder(path, defaultCacheDirectory());
+    const folder = await ggufTextFolder(REAL_MODEL_PATH, defaultCacheDirectory());
     text = await loadTextModel({ folder, vocabSize: 49_152 });
   });
 

@@ -91,14 +91,15 @@ describe.each([
     expect(error.message).toContain('JSON object');
   });
 
-  test.each(['application/x-www-form-urlencoded', 'text/plain'])(
-    'a body of type %s',
-    async (type) => {
-      const headers = { 'content-type': type };
-      const error = await errorOf(await post(await server(), path, valid, { headers }), 415);
-      expect(error.message).toContain(type);
-    },
-  );
+  test.each([
+    ['application/x-www-form-urlencoded', { origin: 'http://evil.example' }],
+    ['text/plain', { origin: 'null' }],
+    ['text/plain', { 'sec-fetch-site': 'cross-site' }],
+  ])('a body of type %s of a page: %j', async (type, page) => {
+    const headers = { 'content-type': type, ...page };
+    const error = await errorOf(await post(await server(), path, valid, { headers }), 415);
+    expect(error.message).toContain(type);
+  });
 
   test('an unknown model', async () => {
     const response = await post(await server(), path, { ...valid, model: 'other' });
@@ -157,6 +158,7 @@ describe('/v1/completions refuses', () => {
     ['echo', { prompt: 'a', echo: 'yes' }],
     ['max_tokens', { prompt: 'a', max_tokens: 0 }],
     ['suffix', { prompt: 'a', suffix: 'b' }],
+    ['suffix', { prompt: 'a', suffix: 3 }],
   ])('a bad %s: %j', async (param, body) => {
     const error = await errorOf(await post(await server(), '/v1/completions', body), 400);
     expect(error).toMatchObject({ type: 'invalid_request_error', param });

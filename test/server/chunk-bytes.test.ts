@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { post } from './support/client.ts';
 import { says, useServers } from './support/test-server.ts';
+import { THINK } from '../support/chat-formats.ts';
 
 const server = useServers();
 
@@ -78,10 +79,11 @@ test('a streamed completion', async () => {
 test('a streamed thought', async () => {
   const target = await server({
     script: says('<think>a</think>b'),
-    chatFormat: { toolCalls: null, reasoning: true },
+    chatFormat: { toolCalls: null, reasoning: THINK },
   });
   const text = anonymous(await (await post(target, CHAT, chat)).text());
-  expect(text).toContain(`${delta('"reasoning_content":"a"')}\n\n${delta('"content":"b"')}\n\n`);
+  const thought = delta('"reasoning_content":"a","reasoning":"a"');
+  expect(text).toContain(`${thought}\n\n${delta('"content":"b"')}\n\n`);
 });
 
 test('a streamed message of the Messages API', async () => {

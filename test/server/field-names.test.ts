@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { TOOL_CALL_FORMATS } from '../../src/front/chat/tool-calls/formats.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { errorOf, post } from './support/client.ts';
 import { useServers } from './support/test-server.ts';
+import { HERMES } from '../support/chat-formats.ts';
 
 const server = useServers();
-const chatFormat = { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: false };
+const chatFormat = { toolCalls: HERMES, reasoning: null };
 const long = 'x'.repeat(999);
 const says = (content: string) => ({ messages: [{ role: 'user', content }] });
 const pattern = { type: 'string', pattern: '((a{100}){100}){100}' };

@@ -1,9 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { WebSocket } from 'ws';
 import { LIMITS } from '../../src/limits.ts';
+import { BodyBudget } from '../../src/server/http/body-budget.ts';
+import { ArrivedBytes } from '../../src/server/websocket/arrived-bytes.ts';
 import { FrameReceiver } from '../../src/server/websocket/frame-receiver.ts';
 import { FrameTurns } from '../../src/server/websocket/frame-turns.ts';
 import { FrameWriter } from '../../src/server/websocket/frame-writer.ts';
@@ -35,6 +37,7 @@ function receive(text: string) {
     socket: webSocket,
     writer: new FrameWriter(webSocket, new Socket()),
     turns,
+    arrived: new ArrivedBytes(new BodyBudget(), 'client'),
     logger: pino({ level: 'silent' }),
     handle(frame) {
       receiver.accept();
@@ -87,4 +90,25 @@ test('a large frame is refused at the piece that is too much', async () => {
   await turnUntil(() => events.some((event) => event.includes('64 levels')));
   expect(events.findIndex((event) => event !== 'other')).toBeLessThan(3);
   expect(taken).toEqual([]);
+});
+
+test('a socket is closed when a frame of it goes wrong: it would never be answered', () => {
+  const socket = Object.assign(new FakeSocket(), { terminate: vi.fn<() => void>() });
+  const webSocket = socket as unknown as WebSocket;
+  const error = new Error('went wrong');
+  const turns = new FrameTurns();
+  turns.add = () => {
+    throw error;
+  };
+  void new FrameReceiver({
+    socket: webSocket,
+    writer: new FrameWriter(webSocket, new Socket()),
+    turns,
+    arrived: new ArrivedBytes(new BodyBudget(), 'client'),
+    logger: pino({ level: 'silent' }),
+    handle() {},
+    tell() {},
+  });
+  expect(() => socket.emit('message', Buffer.from('{}'), false)).toThrow(error);
+  expect(socket.terminate).toHaveBeenCalledOnce();
 });

@@ -27,7 +27,7 @@ test('frames of one turn leave with one write, and at once', async () => {
     OPEN: 1,
     readyState: 1,
     bufferedAmount: 0,
-    send: (text: string, onSent: () => void) => connection.write(text, onSent),
+    send: (text: string, _options: object, onSent: () => void) => connection.write(text, onSent),
   };
   const writer = new FrameWriter(socket as unknown as WebSocket, connection as unknown as Socket);
   // As streams do that one step of the engine has woken.

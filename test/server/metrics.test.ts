@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { chunksOf, errorOf, post } from './support/client.ts';
+import { chunksOf, errorOf, eventsOf, post } from './support/client.ts';
 import { babbles, MODEL, useServers } from './support/test-server.ts';
 
 const server = useServers();
@@ -12,6 +12,7 @@ const OF_THE_SERVER: readonly (readonly [string, RegExp])[] = [
   ['chairlift_models{', /state=/],
   ['chairlift_http_requests_total{', /route=/],
   ['chairlift_slo_', /class=/],
+  ['chairlift_uncaught_errors_total ', /0/],
 ];
 
 async function samplesOf({ url }: { readonly url: string }): Promise<Map<string, number>> {
@@ -97,6 +98,29 @@ test('gauges follow what runs and waits; aborted and refused requests are counte
       'request_success_total{finished_reason="abort"}': 2,
     });
   });
+});
+
+test('requests that run out of time are counted as that, in the queue, while they run and as a stream', async () => {
+  const target = await server({
+    script: babbles,
+    engine: { heldAfter: 1 },
+    concurrency: 1,
+    config: { requestTimeoutMs: 300 },
+  });
+  const body = { prompt: 'Hi', max_tokens: 200 };
+  await Promise.all([
+    post(target, '/v1/completions', { ...body, stream: true }).then(eventsOf),
+    post(target, '/v1/completions', body).then((answer) => errorOf(answer, 504)),
+    post(target, '/v1/completions', { ...body, n: 2 }).then((answer) => errorOf(answer, 504)),
+  ]);
+  expect(Object.fromEntries(await samplesOf(target))).toMatchObject({
+    'request_success_total{finished_reason="timeout"}': 4,
+    'request_success_total{finished_reason="abort"}': 0,
+    'request_success_total{finished_reason="error"}': 0,
+    'http_requests_total{method="POST",route="/v1/completions",status="504"}': 2,
+  });
+  // The stream, too, whose status was 200.
+  expect(target.context.troubles.numFailures).toBe(3);
 });
 
 test('the prefill and the decode time of a request make up its inference time', async () => {

@@ -6,6 +6,9 @@ import { MAX_MODEL_LEN, MODEL, useServers } from './support/test-server.ts';
 
 const server = useServers();
 
+/** As of a `generation_config.json`. */
+const samplingDefaults = { temperature: 0.6, topK: 20 };
+
 const description = {
   id: MODEL,
   object: 'model',
@@ -15,18 +18,25 @@ const description = {
   parent: null,
   max_model_len: MAX_MODEL_LEN,
   capabilities: ['completions', 'chat'],
+  default_sampling_params: {
+    temperature: 0.6,
+    top_p: 1,
+    top_k: 20,
+    min_p: 0,
+    repetition_penalty: 1,
+  },
   version: '1',
   status: { value: 'ready' },
 };
 
 test('/v1/models lists the served model', async () => {
-  const { url } = await server();
+  const { url } = await server({ samplingDefaults });
   const response = await fetch(`${url}/v1/models`);
   expect(await response.json()).toEqual({ object: 'list', data: [description] });
 });
 
 test.each([MODEL, encodeURIComponent(MODEL)])('/v1/models/%s', async (id) => {
-  const { url } = await server();
+  const { url } = await server({ samplingDefaults });
   expect(await (await fetch(`${url}/v1/models/${id}`)).json()).toEqual(description);
 });
 
@@ -34,6 +44,34 @@ test('/v1/models of an unknown name is 404', async () => {
   const { url } = await server();
   const error = await errorOf(await fetch(`${url}/v1/models/other`), 404);
   expect(error).toMatchObject({ param: 'model', code: 'model_not_found' });
+});
+
+test('aliases are listed as the model that they mostly stand for; answers have its name', async () => {
+  const { url } = await server({
+    samplingDefaults,
+    aliases: new Map([
+      ['gpt-4o-mini', new Map([[MODEL, 1]])],
+      [
+        'canary',
+        new Map([
+          [`${MODEL}@1`, 90],
+          ['other', 10],
+        ]),
+      ],
+      ['nothing', new Map([['gone', 1]])],
+      [MODEL, new Map([[MODEL, 1]])],
+    ]),
+  });
+  const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: object[] };
+  const aliases = [
+    { ...description, id: 'canary' },
+    { ...description, id: 'gpt-4o-mini' },
+  ];
+  expect(data).toEqual([description, ...aliases]);
+  expect(await (await fetch(`${url}/v1/models/gpt-4o-mini`)).json()).toEqual(aliases[1]);
+  const fields = { prompt: 'Hi', model: 'gpt-4o-mini' };
+  const answer = await answerOf(await post({ url }, '/v1/completions', fields));
+  expect(answer.model).toBe(MODEL);
 });
 
 test.each([{}, { model: MODEL }, { model: null }])('%j names the model', async (fields) => {
@@ -49,7 +87,17 @@ test('models that are not loaded are described by their files, and stay so', asy
     control: 'auto',
     models: [...models, modelDefinition('b')],
     describeModel: async ({ name }) =>
-      name === 'a' ? { maxModelLen: 99, capabilities: ['embeddings'], bytes: 1234 } : null,
+      name === 'a'
+        ? {
+            family: 'bert',
+            format: 'safetensors',
+            quantization: null,
+            samplingDefaults: {},
+            maxModelLen: 99,
+            capabilities: ['embeddings'],
+            bytes: 1234,
+          }
+        : null,
   });
   const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: object[] };
   expect(data).toMatchObject([
@@ -63,7 +111,7 @@ test('models that are not loaded are described by their files, and stay so', asy
   const shown = await (await post({ url }, '/api/show', { model: 'a' })).json();
   expect(shown).toMatchObject({
     capabilities: ['embedding'],
-    model_info: { 'general.context_length': 99 },
+    model_info: { 'bert.context_length': 99 },
   });
   expect(runtime.engine.state).toBe('ready');
 });

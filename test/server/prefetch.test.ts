@@ -80,9 +80,9 @@ describe('POST /v1/prefetch', () => {
     const headers = { authorization: 'Bearer key-a' };
     const first = await post(target, PATH, { prompt: 'x'.repeat(60) }, { headers });
     expect(first.headers.get('x-ratelimit-remaining-tokens')).toBe('40');
-    expect(askedOf(target)[0]?.cacheSalt).toBe(JSON.stringify(['#1', '']));
+    expect(askedOf(target)[0]?.cacheSalt).toBe(JSON.stringify(['#f10f781241e2', '']));
     await post(target, '/v1/completions', { prompt: 'x', max_tokens: 1 }, { headers });
-    expect(askedOf(target)[1]?.cacheSalt).toBe(JSON.stringify(['#1', '']));
+    expect(askedOf(target)[1]?.cacheSalt).toBe(JSON.stringify(['#f10f781241e2', '']));
   });
 
   test('ends when its client leaves, and one client may have few at once', async () => {
@@ -204,7 +204,7 @@ describe("a conversation's next turn", () => {
     await vi.waitFor(() => expect(outcomes).toEqual(['computed']));
     const [asked, ahead] = askedOf(target);
     expect(ahead?.cacheSalt).toBe(asked?.cacheSalt);
-    expect(ahead?.cacheSalt).toBe(JSON.stringify(['#1', 'mine']));
+    expect(ahead?.cacheSalt).toBe(JSON.stringify(['#f10f781241e2', 'mine']));
   });
 
   test('is not computed while there is work', async () => {

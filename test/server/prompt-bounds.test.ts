@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { PlainChatEncoder } from '../../src/front/chat/chat-encoder.ts';
-import { ChatTemplate } from '../../src/front/chat/chat-template.ts';
+import { PlainChatEncoder } from '../../src/front/templates/chat-encoder.ts';
+import { ChatTemplate } from '../../src/front/templates/chat-template.ts';
 import { TaskTooCostlyError } from '../../src/front/prompts/fair-threads.ts';
 import { PromptEncoder } from '../../src/front/prompts/prompt-encoder.ts';
 import { parsePrompts } from '../../src/server/schemas/prompt.ts';
@@ -119,7 +119,7 @@ describe.each([deepObject, deepList])('deep nesting', (deep) => {
   });
 });
 
-describe('a prompt that can not fit by its characters', () => {
+describe('a prompt that cannot fit by its characters', () => {
   /** Notes what is tokenized. */
   async function watched() {
     const target = await server();

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { TOOL_CALL_FORMATS } from '../../src/front/chat/tool-calls/formats.ts';
 import { answerOf, chunksOf, post } from './support/client.ts';
 import { namedEventsOf } from './support/named-events.ts';
 import { says, useServers } from './support/test-server.ts';
+import { HERMES, THINK } from '../support/chat-formats.ts';
 
 const server = useServers();
 const CHAT = '/v1/chat/completions';
 const messages = [{ role: 'user', content: 'Hi' }];
-const chatFormat = { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: true };
+const chatFormat = { toolCalls: HERMES, reasoning: THINK };
 /** A token is a character here: those between the tags are the thought. */
 const thought = '\nWhat now?\n';
 const text = `<think>${thought}</think>\n\nHello!`;

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { TOOL_CALL_FORMATS } from '../../src/front/chat/tool-calls/formats.ts';
-import { GrammarFaultError } from '../../src/front/engine-process/engine-contract.ts';
+import { GrammarFaultError } from '../../src/front/engine-process/errors.ts';
 import type { GrammarSource } from '../../src/grammar/grammar-source.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { errorOf, post } from './support/client.ts';
 import { useServers } from './support/test-server.ts';
+import { HERMES } from '../support/chat-formats.ts';
 
 const server = useServers();
 const messages = [{ role: 'user', content: 'Hi' }];
-const chatFormat = { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: false };
+const chatFormat = { toolCalls: HERMES, reasoning: null };
 
 function nested(depth: number): object {
   return depth === 0 ? {} : { items: nested(depth - 1) };
@@ -41,6 +41,8 @@ describe('a grammar past the limits', () => {
     let numChecked = 0;
     const target = await server({
       chatFormat,
+      // Prompts of wide tools fit.
+      maxModelLen: 1_000_000,
       grammars: {
         check: async ({ field }) => {
           numChecked++;
@@ -66,7 +68,7 @@ describe('a grammar past the limits', () => {
         },
       },
     });
-    // What the front does not look at it can not stall over.
+    // What the front does not look at it cannot stall over.
     for (const fields of [
       { guided_regex: '(' },
       { guided_json: '{' },
@@ -94,16 +96,16 @@ describe('a grammar past the limits', () => {
   });
 });
 
-test('a grammar that the text can not go on with is the fault of its request', async () => {
+test('a grammar that the text cannot go on with is the fault of its request', async () => {
   const target = await server({
     *script() {
       yield 65;
-      throw new GrammarFaultError('the text can not go on within its grammar');
+      throw new GrammarFaultError('the text cannot go on within its grammar');
     },
   });
   const error = await errorOf(await post(target, '/v1/chat/completions', { messages }), 400);
   expect(error).toMatchObject({
-    message: 'The output could not be finished: the text can not go on within its grammar.',
+    message: 'The output could not be finished: the text cannot go on within its grammar.',
     type: 'invalid_request_error',
     code: 'grammar_failed',
   });

@@ -46,7 +46,7 @@ describe("another key's response", () => {
     expect(own.status).toBe(200);
   });
 
-  test('can not be gone on with', async () => {
+  test('cannot be gone on with', async () => {
     const target = await server({ config });
     const { id } = await create(target, a, { input: 'my secret is 4711' });
     const ask = (which: string) =>

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
 import { errorOf, post } from './support/client.ts';
 import {
   EOS_TOKEN_ID,
@@ -94,4 +95,20 @@ test('/tokenize gives the bytes of tokens to those who ask, up to a limit', asyn
   expect(error).toMatchObject({ param: 'return_token_bytes' });
   expect(error.message).toContain('8192');
   expect((await post(target, '/tokenize', { prompt: long.prompt })).status).toBe(200);
+});
+
+test('/tokenizer_info gives the configuration of the tokenizer, and no paths', async () => {
+  const target = await server();
+  const response = await fetch(`${target.url}/tokenizer_info`);
+  expect(await response.json()).toEqual({ tokenizer_class: 'FakeTokenizer', eos_token: '<|end|>' });
+  await errorOf(await fetch(`${target.url}/tokenizer_info?model=none`), 404);
+  await errorOf(await fetch(`${target.url}/tokenizer_info?model=${'n'.repeat(5000)}`), 400);
+});
+
+test('/tokenizer_info has the special tokens and the chat template of a model’s files', async () => {
+  const tokenizer = await TextTokenizer.load('models/summit');
+  expect(tokenizer.described).toMatchObject({
+    eos_token: '<|im_end|>',
+    chat_template: expect.stringContaining('<|im_start|>'),
+  });
 });

@@ -1,26 +1,22 @@
 import { OpenAI } from 'openai';
 import { describe, expect, test } from 'vitest';
-import { TOOL_CALL_FORMATS } from '../../src/front/chat/tool-calls/formats.ts';
 import { GrammarError } from '../../src/grammar/grammar-spec.ts';
 import { errorOf, post } from './support/client.ts';
 import { MODEL, says, useServers, type TestServerOptions } from './support/test-server.ts';
+import { HERMES, THINK } from '../support/chat-formats.ts';
 
 type ToolCallDelta = OpenAI.Chat.Completions.ChatCompletionChunk.Choice.Delta.ToolCall;
 
 const server = useServers();
 const messages = [{ role: 'user' as const, content: 'Hi' }];
-const tools = [
-  {
-    type: 'function' as const,
-    function: {
-      name: 'get_weather',
-      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-    },
-  },
-];
+const WEATHER = {
+  name: 'get_weather',
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+};
+const tools = [{ type: 'function' as const, function: WEATHER }];
 const call = '{"name": "get_weather", "arguments": {"city": "Oslo"}}';
 const tagged = `<tool_call>\n${call}\n</tool_call>`;
-const chatFormat = { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: false };
+const chatFormat = { toolCalls: HERMES, reasoning: null };
 
 async function clientOf(options: TestServerOptions) {
   const target = await server({ chatFormat, maxModelLen: 2000, ...options });
@@ -66,7 +62,7 @@ describe('tool calls', () => {
 
   test.each([
     ['broken', '<tool_call>{"name": "get_weather", oops'],
-    ['of an unknown tool', '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'],
+    ['without a name', '<tool_call>{"arguments": {}}</tool_call>'],
   ])('%s are content', async (_, text) => {
     const { client } = await clientOf({ script: says(text) });
     const answer = await client.chat.completions.create({ model: MODEL, messages, tools });
@@ -75,14 +71,49 @@ describe('tool calls', () => {
     expect(await stream.finalContent()).toBe(text);
   });
 
-  test('cut short by max_tokens are content in one piece', async () => {
-    const { client } = await clientOf({ script: says(tagged) });
-    const body = { model: MODEL, messages, tools, max_tokens: 60 };
-    const answer = await client.chat.completions.create(body);
+  test('of a tool that there is not are calls: clients tell the model so', async () => {
+    const text = '<tool_call>{"name": "fly", "arguments": {}}</tool_call>';
+    const { client } = await clientOf({ script: says(text) });
+    const answer = await client.chat.completions.create({ model: MODEL, messages, tools });
     expect(answer.choices[0]).toMatchObject({
-      finish_reason: 'length',
-      message: { content: tagged.slice(0, 60) },
+      finish_reason: 'tool_calls',
+      message: { content: null, tool_calls: [{ function: { name: 'fly', arguments: '{}' } }] },
     });
+  });
+
+  test('cut short by max_tokens have the arguments that came, streamed or not', async () => {
+    const { client, target } = await clientOf({ script: says(`${tagged}\n${tagged}`) });
+    const body = { model: MODEL, messages, tools };
+    const cutWithin = { ...body, max_tokens: 61 };
+    const expected = [{ function: { name: 'get_weather', arguments: '{"city": "Os' } }];
+    const whole = await client.chat.completions.create(cutWithin);
+    expect(whole.choices[0]).toMatchObject({
+      finish_reason: 'length',
+      message: { content: null, tool_calls: expected },
+    });
+    let streamed = '';
+    for await (const chunk of await client.chat.completions.create({
+      ...cutWithin,
+      stream: true,
+    })) {
+      expect(chunk.choices[0]?.delta.content ?? '').toBe('');
+      streamed += chunk.choices[0]?.delta.tool_calls?.[0]?.function?.arguments ?? '';
+    }
+    expect(streamed).toBe('{"city": "Os');
+    // In the markup of the second call.
+    const second = await client.chat.completions.create({
+      ...body,
+      max_tokens: tagged.length + 10,
+    });
+    expect(second.choices[0]?.message).toMatchObject({
+      content: null,
+      tool_calls: [{ function: { arguments: '{"city": "Oslo"}' } }],
+    });
+    // Ollama's clients run what they get: it must be whole.
+    const asked = { messages, tools, stream: false, options: { num_predict: 61 } };
+    const ollama = await (await post(target, '/api/chat', asked)).json();
+    expect(ollama).toMatchObject({ message: { content: tagged.slice(0, 61) } });
+    expect(ollama).not.toHaveProperty('message.tool_calls');
   });
 
   test('are not looked for without tools, or with tool_choice none', async () => {
@@ -94,6 +125,28 @@ describe('tool calls', () => {
         message: { content: tagged },
       });
     }
+  });
+
+  test('of strict tools come with a grammar of texts that may call them, over every API', async () => {
+    const target = await server({ chatFormat, maxModelLen: 2000 });
+    const { name, parameters } = WEATHER;
+    const strict = { ...WEATHER, strict: true };
+    const asked = [
+      ['/v1/chat/completions', { messages, tools: [{ type: 'function', function: strict }] }],
+      ['/v1/responses', { input: 'Hi', tools: [{ type: 'function', ...strict }] }],
+      [
+        '/v1/messages',
+        { messages, max_tokens: 9, tools: [{ name, input_schema: parameters, strict: true }] },
+      ],
+    ] as const;
+    for (const [path, body] of asked) await post(target, path, body);
+    const [chat, ...others] = target.engine.requests.map(({ grammar }) => grammar?.ebnf);
+    expect(chat).toContain('get\\u005fweather');
+    // Before a call and after it stands any text.
+    expect(chat).toContain('[^\\u003c]*');
+    expect(others).toEqual([chat, chat]);
+    await post(target, '/v1/chat/completions', { messages, tools });
+    expect(target.engine.requests.at(-1)?.grammar ?? null).toBeNull();
   });
 
   test('that are required come with a grammar of the tools', async () => {
@@ -110,8 +163,65 @@ describe('tool calls', () => {
   });
 });
 
+describe('allowed_tools', () => {
+  const other = { type: 'function' as const, function: { name: 'sing' } };
+  const choose = (mode: 'auto' | 'required', name: string) => ({
+    type: 'allowed_tools' as const,
+    allowed_tools: { mode, tools: [{ type: 'function', function: { name } }] },
+  });
+
+  test('lets one of these be called, and requires it if told so', async () => {
+    const { client, target } = await clientOf({ script: says(tagged) });
+    const body = { model: MODEL, messages, tools: [...tools, other] };
+    const answer = await client.chat.completions.create({
+      ...body,
+      tool_choice: choose('required', 'get_weather'),
+    });
+    expect(answer.choices[0]?.message.tool_calls).toHaveLength(1);
+    const [request] = target.engine.requests;
+    expect(request?.grammar?.ebnf).toContain('get\\u005fweather');
+    expect(request?.grammar?.ebnf).not.toContain('sing');
+    const prompt = target.context.tokenizer.decode(request?.promptTokenIds ?? [], {
+      skipSpecialTokens: false,
+    });
+    expect(prompt).toContain('get_weather');
+    expect(prompt).not.toContain('sing');
+  });
+
+  test('calls of the others are text', async () => {
+    const { client } = await clientOf({ script: says(tagged) });
+    const body = { model: MODEL, messages, tools: [...tools, other] };
+    const answer = await client.chat.completions.create({
+      ...body,
+      tool_choice: choose('auto', 'sing'),
+    });
+    expect(answer.choices[0]).toMatchObject({
+      finish_reason: 'stop',
+      message: { content: tagged },
+    });
+  });
+
+  test.each(['/v1/chat/completions', '/v1/responses'])(
+    'of %s names tools that there are',
+    async (path) => {
+      const target = await server({ chatFormat });
+      const named = [{ type: 'function', name: 'fly', function: { name: 'fly' } }];
+      const allowed = { mode: 'auto', tools: named };
+      const body = {
+        messages,
+        input: 'Hi',
+        tools: tools.map((tool) => ({ ...tool, ...tool.function })),
+        tool_choice: { type: 'allowed_tools', ...allowed, allowed_tools: allowed },
+      };
+      const error = await errorOf(await post(target, path, body), 400);
+      expect(error).toMatchObject({ param: 'tool_choice', code: 'invalid_value' });
+      expect(error.message).toContain('`fly`');
+    },
+  );
+});
+
 describe('reasoning', () => {
-  const thinking = { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: true };
+  const thinking = { toolCalls: HERMES, reasoning: THINK };
 
   test('is split from content and tool calls', async () => {
     const { client } = await clientOf({
@@ -119,7 +229,11 @@ describe('reasoning', () => {
       chatFormat: thinking,
     });
     const answer = await client.chat.completions.create({ model: MODEL, messages, tools });
-    expect(answer.choices[0]?.message).toMatchObject({ reasoning_content: 'Hm.', content: 'So:' });
+    expect(answer.choices[0]?.message).toMatchObject({
+      reasoning_content: 'Hm.',
+      reasoning: 'Hm.',
+      content: 'So:',
+    });
     expect(answer.choices[0]?.message.tool_calls).toHaveLength(1);
     const stream = await client.chat.completions.create({ model: MODEL, messages, stream: true });
     const deltas: object[] = [];
@@ -142,6 +256,25 @@ describe('structured output', () => {
     expect(text?.grammar).toEqual({ ...chat?.grammar });
     // Without an end token a grammar could never end.
     expect(text?.stopTokenIds).not.toEqual([]);
+  });
+
+  test.each(['schema', 'value'])('takes a schema as the `%s` of json_object', async (field) => {
+    const target = await server();
+    const schema = { type: 'object', properties: { answer: { type: 'integer' } } };
+    const ask = (format: object) =>
+      post(target, '/v1/chat/completions', {
+        messages,
+        response_format: { type: 'json_object', ...format },
+      });
+    expect((await ask({ [field]: schema })).status).toBe(200);
+    expect(target.engine.requests[0]?.grammar).toMatchObject({
+      ebnf: expect.stringContaining('answer'),
+      field: `response_format.${field}`,
+    });
+    const bad = await errorOf(await ask({ [field]: 'no schema' }), 400);
+    expect(bad.param).toBe(`response_format.${field}`);
+    const both = await errorOf(await ask({ schema, value: schema }), 400);
+    expect(both.message).toContain('exclude each other');
   });
 
   test('that does not compile is refused with the reason, and the next request runs', async () => {

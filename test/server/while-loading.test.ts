@@ -52,7 +52,7 @@ it.each(BODIES)('%s gets comments until its model is there', async (path, body, 
   expect(text).not.toMatch(/event: error|"error": ?[{"]/);
 });
 
-it.each(BODIES)('%s hears as an event that its model can not be loaded', async (path, body) => {
+it.each(BODIES)('%s hears as an event that its model cannot be loaded', async (path, body) => {
   const { target, load } = await loading({ failure: 'the disk is gone' });
   const response = await post(target, path, { model: MODEL, ...body });
   expect(response.status).toBe(200);
@@ -81,4 +81,12 @@ it('Ollama’s lines have no comments: their client waits for the first', async 
   load();
   const lines = (await (await asked).text()).trim().split('\n');
   expect(lines.flatMap((line) => Object.keys(JSON.parse(line) as object))).toContain('done');
+});
+
+it('Ollama’s clients hear by the status that a model cannot be loaded', async () => {
+  const { target, load } = await loading({ failure: 'the disk is gone' });
+  const asked = post(target, '/api/chat', { model: MODEL, messages });
+  await sleep(10 * PING_MS);
+  load();
+  expect((await asked).status).toBe(503);
 });

@@ -7,10 +7,10 @@ import { argmax } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import { prepareLiveAdapter } from '../../src/model/adapters/live-adapter-file.ts';
-import type { BuiltModel, KernelSet, Precision } from '../../src/model/build/manifest.ts';
+import type { BuiltModel, KernelSet, Precision } from '../../src/model/manifest.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { roomForRank } from '../../src/model/graph/live-adapter-shape.ts';
-import { inspectModelFolder } from '../../src/model/huggingface/model-folder.ts';
+import { inspectModelFolder } from '../../src/model/folder/model-folder.ts';
 import { engineRequest, READS_LOGITS } from './engine-requests.ts';
 
 const FIXTURES = 'test/fixtures';

@@ -5,12 +5,7 @@ import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
 import type { ModelSource } from '../../src/model/build/model-source.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { BuildOptions } from '../../src/model/build/build-options.ts';
-import type {
-  BuiltModel,
-  KernelSet,
-  KvCacheDtype,
-  Precision,
-} from '../../src/model/build/manifest.ts';
+import type { BuiltModel, KernelSet, KvCacheDtype, Precision } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 
 export interface BuiltModels {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Engine } from '../../src/engine/engine.ts';
 import type { TokenOutput } from '../../src/engine/request.ts';
 import { Sampler } from '../../src/engine/sampling/sampler.ts';
+import { ThoughtBudgets } from '../../src/engine/sampling/thought-budget.ts';
 import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
 import type { DraftSource } from '../../src/engine/speculation/draft-source.ts';
 import { Speculator } from '../../src/engine/speculation/speculator.ts';
@@ -21,6 +22,8 @@ export interface EngineShape {
   readonly drafts?: DraftSource;
   /** Speculates wherever it can if left out. */
   readonly minGain?: number;
+  /** Texts of tokens, for requests whose thoughts have a budget. */
+  readonly tokenTexts?: readonly string[];
   /** Memory may not do for all, so that some are overtaken. */
   readonly isShort?: boolean;
 }
@@ -56,13 +59,16 @@ export class CheckedEngine<Memory extends CheckedMemory = CheckedMemory> {
       maxNumSeqs,
       maxNumBatchedTokens,
       targetItlMs,
-      batching: 'continuous',
     } as const;
     this.scheduler = new Scheduler(kvCache, costs, options, speculator);
     this.engine = new Engine({
       scheduler: this.scheduler,
       kvCache,
-      sampler: new Sampler(FAKE_VOCAB_SIZE),
+      sampler: new Sampler(
+        FAKE_VOCAB_SIZE,
+        null,
+        shape.tokenTexts ? new ThoughtBudgets(shape.tokenTexts) : null,
+      ),
       costs,
       speculator,
       decoder: {

@@ -14,7 +14,7 @@ import {
   segmentOf,
 } from '../../src/engine/step.ts';
 import type { SlotTable } from '../../src/engine/kv-cache/slot-table.ts';
-import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest } from './engine-requests.ts';
 
 /** What lies between decoding slots is nobody's. */

@@ -1,5 +1,6 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { WANTS_LOGITS } from '../../src/model/native/best.ts';
+import { mayOverflowInt8 } from '../../src/ort/cpu-features.ts';
 import { ortEnvironment } from '../../src/ort/environment.ts';
 
 /** The part of a manifest or configuration that says how big the cache is. */
@@ -35,7 +36,12 @@ export class DecoderRun {
   ): Promise<DecoderRun> {
     // Two runtimes share the process's environment: ours is to be the one that makes it.
     ortEnvironment();
-    const run = new DecoderRun(await InferenceSession.create(graph, { intraOpNumThreads: 1 }));
+    const session = await InferenceSession.create(graph, {
+      intraOpNumThreads: 1,
+      // As our sessions have it: else products of int8 are cut off on CPUs without VNNI.
+      extra: { session: { x64quantprecision: mayOverflowInt8() ? '1' : '0' } },
+    });
+    const run = new DecoderRun(session);
     const dims = [batch, numKvHeads, capacity, headDim];
     for (let layer = 0; layer < numLayers; layer++) {
       for (const kind of ['key', 'value']) {

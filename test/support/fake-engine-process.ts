@@ -16,6 +16,7 @@ const INFO: EngineInfo = {
   runtimeVersion: 'fake',
   device: 'cpu',
   numSlots: 1,
+  maxNumSeqs: 1,
   kvCacheBytes: 0,
   kvCacheTokens: 1024,
   kvBlockTokens: 16,

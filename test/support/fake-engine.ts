@@ -6,13 +6,13 @@ import type { SlotState } from '../../src/engine/slot-state.ts';
 import type { EngineStats } from '../../src/engine/stats.ts';
 import type { EngineInfo } from '../../src/engine/process/protocol.ts';
 import {
-  EngineError,
   type Engine,
   type EngineState,
   IDLE_STATS,
   type StepListener,
   type TokenBatch,
 } from '../../src/front/engine-process/engine-contract.ts';
+import { EngineError } from '../../src/front/engine-process/errors.ts';
 
 type Request = Omit<EngineRequest, 'id'>;
 
@@ -33,22 +33,27 @@ export interface FakeEngineOptions {
   readonly tokensPerBatch?: number;
   /** What every request finds in the prefix cache; none unless told. */
   readonly numCachedTokens?: number;
+  /** What it says of itself, where that matters. */
+  readonly info?: Partial<EngineInfo>;
 }
+
+const INFO: EngineInfo = {
+  runtimeVersion: 'fake',
+  device: 'cpu',
+  numSlots: 1,
+  maxNumSeqs: 1,
+  kvCacheBytes: 0,
+  kvCacheTokens: 1024,
+  kvBlockTokens: 16,
+  threads: 1,
+  hiddenSize: 4,
+  sharedMemoryFd: null,
+};
 
 export class FakeEngine implements Engine {
   /** Tests may set it, to play an engine that is starting or has failed. */
   state: EngineState = 'ready';
-  readonly info: EngineInfo = {
-    runtimeVersion: 'fake',
-    device: 'cpu',
-    numSlots: 1,
-    kvCacheBytes: 0,
-    kvCacheTokens: 1024,
-    kvBlockTokens: 16,
-    threads: 1,
-    hiddenSize: 4,
-    sharedMemoryFd: null,
-  };
+  readonly info: EngineInfo;
   readonly numCrashes = 0;
   /** Tests may set it, to play an engine that hangs. */
   silentMs = 0;
@@ -79,6 +84,7 @@ export class FakeEngine implements Engine {
     this.#numFree = options.numFree ?? 0;
     this.#tokensPerBatch = options.tokensPerBatch ?? 1;
     this.#numCachedTokens = options.numCachedTokens ?? 0;
+    this.info = { ...INFO, ...options.info };
   }
 
   get stats(): EngineStats {

@@ -4,8 +4,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 const COMMIT = '0123456789abcdef0123456789abcdef01234567';
+const LIST = /^\/api\/models\/[^/]+\/[^/]+\/revision\/main\?blobs=true$/;
+const FILE = new RegExp(`^/[^/]+/[^/]+/resolve/${COMMIT}/(?<name>.+)$`);
 
-/** A hub with one model, `owner/name`, at the branch `main`, that can be told to misbehave. */
+/** A hub with one model under every name, at the branch `main`, that can be told to misbehave. */
 export class FakeHub {
   readonly files: ReadonlyMap<string, Buffer>;
   /** Paths and ranges of the requests so far. */
@@ -59,8 +61,8 @@ export class FakeHub {
     this.requests.push([url, headers.range].filter((part) => part !== undefined).join(' '));
     this.tokens.add(headers.authorization);
     if (this.status !== 200) return void response.writeHead(this.status).end();
-    if (url === '/api/models/owner/name/revision/main?blobs=true') return this.#list(response);
-    const name = url.replace(`/owner/name/resolve/${COMMIT}/`, '');
+    if (LIST.test(url)) return this.#list(response);
+    const name = FILE.exec(url)?.groups?.['name'] ?? '';
     const file = this.files.get(decodeURIComponent(name));
     if (!file) return void response.writeHead(404).end();
     this.#send(file, headers.range, response);

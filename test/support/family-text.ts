@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
-import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest, READS_LOGITS } from './engine-requests.ts';
 import { FAMILY_FIXTURES } from './families.ts';
 

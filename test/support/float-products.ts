@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
-import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { ModelProtoSchema } from '../../src/onnx/onnx_pb.ts';
 
 /** `MatMulNBits` multiplies by floats at this accuracy level, by integers at the one that models have. */

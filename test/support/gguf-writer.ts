@@ -1,4 +1,5 @@
 /** Writes GGUF files, right and wrong. */
+import { open } from 'node:fs/promises';
 
 export type Value =
   | { readonly type: 'uint8' | 'uint32' | 'int32' | 'float32' | 'uint64'; readonly value: number }
@@ -30,6 +31,7 @@ const TYPES = {
 export const text = (value: string): Value => ({ type: 'string', value });
 export const texts = (value: readonly string[]): Value => ({ type: 'strings', value });
 export const uint = (value: number): Value => ({ type: 'uint32', value });
+export const int = (value: number): Value => ({ type: 'int32', value });
 export const float = (value: number): Value => ({ type: 'float32', value });
 export const bool = (value: boolean): Value => ({ type: 'bool', value });
 export const int32s = (value: readonly number[]): Value => ({ type: 'int32s', value });
@@ -48,19 +50,54 @@ export function ggufBytes(
   metadata: Readonly<Record<string, Value>>,
   tensors: readonly Tensor[] = [],
 ): Buffer {
+  const sized = tensors.map((tensor) => ({ ...tensor, byteLength: tensor.bytes.length }));
+  const data = tensors.map(({ bytes }) => filled(bytes));
+  return Buffer.concat([headerOf(metadata, sized).bytes, ...data]);
+}
+
+/** A tensor of zeros but for some bytes. */
+export interface SparseTensor extends Omit<Tensor, 'bytes'> {
+  readonly byteLength: number;
+  /** By place in the tensor. */
+  readonly pieces: ReadonlyMap<number, Uint8Array>;
+}
+
+/** Writes a file whose zeros take no place on the disk. */
+export async function writeSparseGguf(
+  path: string,
+  metadata: Readonly<Record<string, Value>>,
+  tensors: readonly SparseTensor[],
+): Promise<void> {
+  const { bytes, offsets, dataBytes } = headerOf(metadata, tensors);
+  const file = await open(path, 'w');
+  try {
+    await file.write(bytes);
+    for (const [index, { pieces }] of tensors.entries()) {
+      const start = bytes.length + (offsets[index] ?? 0);
+      for (const [at, piece] of pieces) await file.write(piece, 0, piece.length, start + at);
+    }
+    await file.truncate(bytes.length + dataBytes);
+  } finally {
+    await file.close();
+  }
+}
+
+type Sized = Omit<SparseTensor, 'pieces'>;
+
+function headerOf(metadata: Readonly<Record<string, Value>>, tensors: readonly Sized[]) {
   const parts = [Buffer.from('GGUF'), u32(3), u64(tensors.length)];
   parts.push(u64(Object.keys(metadata).length));
   for (const [key, value] of Object.entries(metadata)) parts.push(string(key), valueBytes(value));
-  let offset = 0;
-  for (const { name, shape, type, bytes } of tensors) {
+  const offsets: number[] = [];
+  let dataBytes = 0;
+  for (const { name, shape, type, byteLength } of tensors) {
     parts.push(string(name), u32(shape.length));
     for (const size of shape.toReversed()) parts.push(u64(size));
-    parts.push(u32(type), u64(offset));
-    offset += padded(bytes.length);
+    parts.push(u32(type), u64(dataBytes));
+    offsets.push(dataBytes);
+    dataBytes += padded(byteLength);
   }
-  const header = Buffer.concat(parts);
-  const data = tensors.map(({ bytes }) => filled(bytes));
-  return Buffer.concat([filled(header), ...data]);
+  return { bytes: filled(Buffer.concat(parts)), offsets, dataBytes };
 }
 
 function valueBytes(value: Value): Buffer {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { DecoderEmitter } from '../../src/model/graph/decoder-emitter.ts';
+import { decoderGraph } from '../../src/model/graph/decoder.ts';
+import { OnnxRuntimeOps } from '../../src/model/graph/onnxruntime-ops.ts';
 import { layerMatrices } from '../../src/model/graph/layer-matrices.ts';
 import type { DecoderConfig } from '../../src/model/huggingface/config.ts';
 import type { WeightSource } from '../../src/model/huggingface/weights.ts';
@@ -20,13 +21,8 @@ export async function linearInputs(
     boundary: () => {},
     linear: (name: string, input: string) => void values.set(name, input),
   };
-  const graph = new DecoderEmitter(
-    config,
-    weights,
-    { precision: 'fp32' },
-    (of) => textAttention(of, config),
-    observer,
-  ).emit();
+  const ops = new OnnxRuntimeOps(config, weights, { precision: 'fp32' }, observer);
+  const graph = decoderGraph(ops, (of) => textAttention(of, config));
   const matrices = Array.from({ length: config.numLayers }, (_, layer) =>
     layerMatrices(config, layer),
   ).flat();

@@ -1,5 +1,5 @@
 import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.ts';
-import { makePacked, PackedLayout } from '../../src/model/native/packed-matrix.ts';
+import { makePacked, PackedLayout } from '../../src/model/quantize/packed-matrix.ts';
 import { dequantize } from '../../src/model/quantize/stored-blocks.ts';
 import type {
   NativeFormat,

@@ -3,7 +3,7 @@ import { argmax } from '../../src/engine/sampling/sampler.ts';
 import type { EngineAdapter } from '../../src/engine/request.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
-import type { BuiltModel } from '../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest, READS_LOGITS } from './engine-requests.ts';
 
 /** One sequence, computed from its first token on. */

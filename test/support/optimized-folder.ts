@@ -1,6 +1,6 @@
 /** What steps have made, as it is on the disk and as it is served. */
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
-import { inspectModelFolder } from '../../src/model/huggingface/model-folder.ts';
+import { inspectModelFolder } from '../../src/model/folder/model-folder.ts';
 import { OneText } from './one-text.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 

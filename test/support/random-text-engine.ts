@@ -87,7 +87,6 @@ export class RandomTextEngine {
         maxNumSeqs: NUM_SLOTS,
         maxNumBatchedTokens: 512,
         targetItlMs: null,
-        batching: 'continuous',
       },
       speculator,
     );

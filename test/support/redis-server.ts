@@ -1,13 +1,8 @@
 /** A redis-server of a test's own, that can be killed, stopped and started again on its port. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-
-export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
-if (!hasRedis) {
-  console.warn('*** There is no redis-server here. WHAT REPLICAS SHARE WILL NOT BE TESTED.');
-}
 
 export class RedisServer {
   readonly port: number;

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,10 +12,6 @@ export const HAPROXY_CONFIG = 'deploy/haproxy/haproxy.cfg';
 /** Names of the servers in that file. */
 const NAMES = ['one', 'two', 'three'] as const;
 export type ReplicaName = (typeof NAMES)[number];
-
-export function hasHaproxy(): boolean {
-  return spawnSync('haproxy', ['-v']).status === 0;
-}
 
 export interface ReplicaOptions {
   /** Flags of each server. */

@@ -38,9 +38,8 @@ export class ScheduledRun {
       maxNumSeqs,
       maxNumBatchedTokens: 512,
       targetItlMs: null,
-      batching: 'continuous',
       ...options,
-    } as const;
+    };
     this.scheduler = new Scheduler(this.kvCache, costs, all, drafter);
   }
 

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { childrenOf } from './processes.ts';
 
-const STARTED = /at (http:\/\/\S+)/;
+/** What a server prints once it is ready; its address is the first group. */
+export const STARTED = /at (https?:\/\/\S+)/;
 
 export interface ServerProcess {
   readonly url: string;
@@ -18,26 +19,40 @@ export interface ProcessOptions {
   readonly maxDescriptors?: number;
   /** What comes on stdin; nothing if left out. */
   readonly input?: string;
+  /** A module that is loaded first; it may talk to who started the process (`child.send`). */
+  readonly preload?: string;
+  /** What to run, and where, in place of `dist/cli/main.js` here. */
+  readonly program?: { readonly command: readonly string[]; readonly cwd: string };
 }
 
 /** Runs the command line as users do: the compiled one, in its own process. */
 export function runCli(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
-  { maxDescriptors, input }: ProcessOptions = {},
+  { maxDescriptors, input, preload, program }: ProcessOptions = {},
 ): ChildProcess {
-  const command = [process.execPath, 'dist/cli/main.js', ...args];
+  const node = [process.execPath, ...(preload === undefined ? [] : ['--import', preload])];
+  const command = [...(program?.command ?? [...node, 'dist/cli/main.js']), ...args];
   const limited = ['sh', '-c', `ulimit -n ${maxDescriptors}; exec "$@"`, 'sh', ...command];
   const [file = '', ...rest] = maxDescriptors === undefined ? command : limited;
   const child = spawn(file, rest, {
     env: { ...process.env, ...env },
-    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    ...(program && { cwd: program.cwd }),
+    stdio: [
+      input === undefined ? 'ignore' : 'pipe',
+      'pipe',
+      'pipe',
+      ...(preload === undefined ? [] : (['ipc'] as const)),
+    ],
   });
   child.stdin?.end(input);
   return child;
 }
 
-/** Runs a command that is expected to end by itself. */
+/** Said on slow machines alone, as text or in a log: `loading summit ...` */
+const NOTICE = /^.*[^.] \.\.\.("\})?\n/gm;
+
+/** Runs a command that is expected to end by itself. @returns its output without notices */
 export async function runToEnd(
   args: readonly string[],
   env?: NodeJS.ProcessEnv,
@@ -46,7 +61,7 @@ export async function runToEnd(
   const child = runCli(args, env, options);
   const output = collect(child);
   const [code] = await once(child, 'close');
-  return { code, output: output() };
+  return { code, output: output().replaceAll(NOTICE, '') };
 }
 
 /** Starts `chairlift serve` on a free port and waits until it is ready. */
@@ -85,7 +100,8 @@ export function engineOf(server: ServerProcess): number {
   return pid;
 }
 
-function collect(child: ChildProcess): () => string {
+/** @returns everything that a process has printed so far */
+export function collect(child: ChildProcess): () => string {
   let text = '';
   const append = (chunk: Buffer) => (text += chunk.toString());
   child.stdout?.on('data', append);

@@ -1,20 +1,24 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import koffi from 'koffi';
+import { C_COMPILER, type Requirement } from './needs.ts';
 
 /** SwiftShader, a Vulkan driver that computes on the CPU, as Debian's chromium-common has it. */
 const SOFTWARE_DRIVER = '/usr/lib/chromium/vk_swiftshader_icd.json';
 const SOFTWARE_DRIVER_LIBRARY = '/usr/lib/chromium/libvk_swiftshader.so';
 
+export const SOFTWARE_VULKAN: Requirement = {
+  name: 'a software Vulkan driver (Debian: chromium-common and libvulkan1)',
+  isThere: existsSync(SOFTWARE_DRIVER) && hasVulkan(),
+};
+
 /**
- * The environment variables with which WebGPU runs on this machine without a GPU; null, and a line
- * that says so, where there is no such driver.
+ * The environment variables with which WebGPU runs on this machine without a GPU; null where there is no
+ * such driver.
  */
 export function softwareDriver(): Readonly<Record<string, string>> | null {
-  if (existsSync(SOFTWARE_DRIVER) && hasVulkan()) return { VK_DRIVER_FILES: SOFTWARE_DRIVER };
-  console.warn('skipped: WebGPU tests need a software Vulkan driver (chromium-common, libvulkan1)');
-  return null;
+  return SOFTWARE_VULKAN.isThere ? { VK_DRIVER_FILES: SOFTWARE_DRIVER } : null;
 }
 
 type Fault = 'lost' | 'oom';
@@ -28,19 +32,16 @@ export interface FaultyDriver {
 }
 
 /**
- * The software driver, with failures on request; null, and a line that says so, where no C compiler
- * is at hand to make it.
+ * The software driver, with failures on request; null where no C compiler is at hand to make it.
  * @param directory for its files, temporary
  */
 export function faultyDriver(directory: string): FaultyDriver | null {
+  if (!SOFTWARE_VULKAN.isThere || !C_COMPILER.isThere) return null;
   const library = join(directory, 'libfaulty-vulkan.so');
   const source = join(import.meta.dirname, 'faulty-vulkan.c');
   const define = `-DSWIFTSHADER="${SOFTWARE_DRIVER_LIBRARY}"`;
   const args = ['-shared', '-fPIC', define, source, '-o', library, '-ldl'];
-  if (spawnSync('cc', args, { stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0) {
-    console.warn('skipped: failures of a device need a C compiler (gcc, libc6-dev)');
-    return null;
-  }
+  execFileSync('cc', args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const icd = join(directory, 'faulty-vulkan.json');
   const manifest = { library_path: library, api_version: '1.0.5' };
   writeFileSync(icd, JSON.stringify({ file_format_version: '1.0.0', ICD: manifest }));

@@ -4,10 +4,11 @@ import { type StepsEvent, stepsEvent } from '../../src/server/schemas/steps.ts';
 import { WORK } from '../../web/src/views/batch/cell.ts';
 import { INKS, type Palette } from '../../web/src/views/batch/palette.ts';
 import { MARKS } from '../../web/src/views/batch/marks.ts';
-import { niceMs, Painter } from '../../web/src/views/batch/painter.ts';
+import { niceAbove } from '../../web/src/views/batch/bands-painter.ts';
+import { SlotsPainter } from '../../web/src/views/batch/slots-painter.ts';
 import type { BatchEvent } from '../../web/src/views/batch/step-events.ts';
 import { Timeline } from '../../web/src/views/batch/timeline.ts';
-import { fittingLaneHeight, type Viewport } from '../../web/src/views/batch/viewport.ts';
+import { fittingRowHeight, type Viewport } from '../../web/src/views/batch/viewport.ts';
 
 const NUM_LANES = 512;
 
@@ -31,30 +32,38 @@ function step(number: number): BatchEvent {
 const palette: Palette = {
   marks: Object.fromEntries(MARKS.map((name) => [name, name])) as Palette['marks'],
   inks: Object.fromEntries(INKS.map((name) => [name, name])) as Palette['inks'],
+  bars: [],
   key: 'test',
 };
 
+/** Pixels of a millisecond. */
+const SCALE = 0.4;
+
 function open() {
   const counts = { fills: 0, moves: 0 };
+  // Only what it draws with.
   const context = {
     fillRect: () => void counts.fills++,
     drawImage: () => void counts.moves++,
     fillText: () => {},
-  };
-  // Only what it draws with.
-  const canvas = { getContext: () => context } as unknown as HTMLCanvasElement;
-  const painter = new Painter(canvas);
+    measureText: () => ({ width: 10 }),
+    save: () => {},
+    restore: () => {},
+    translate: () => {},
+    rotate: () => {},
+  } as unknown as CanvasRenderingContext2D;
+  const painter = new SlotsPainter(context);
   const timeline = new Timeline();
   const size = { width: 1600, height: 1200, ratio: 1 };
   const paint = () => {
     [counts.fills, counts.moves] = [0, 0];
-    const laneHeight = fittingLaneHeight(NUM_LANES, size.height, 1);
     const view: Viewport = {
       instance: 0,
-      end: timeline.endIndex(0),
-      columnWidth: 4,
-      laneHeight,
-      topLane: 0,
+      mode: 'slots',
+      scale: SCALE,
+      end: Math.ceil(timeline.span(0)[1] * SCALE),
+      rowHeight: fittingRowHeight(NUM_LANES, size.height, 1),
+      topRow: 0,
       ...size,
     };
     painter.paint(timeline, view, palette, NUM_LANES);
@@ -75,7 +84,8 @@ test('with 512 lanes a frame costs its new columns, not all that are in view', (
   const { fills, moves } = paint();
   expect(moves).toBe(1);
   expect(fills).toBeGreaterThan(2 * NUM_LANES);
-  expect(fills).toBeLessThan(2 * NUM_LANES + 100);
+  // The axis, the rows' background and names are drawn anew.
+  expect(fills).toBeLessThan(2 * NUM_LANES + 400);
 });
 
 test('a timeline forgets its oldest columns, and knows which they were', () => {
@@ -100,5 +110,7 @@ test('the page means the same by its events as the server', () => {
 });
 
 test('the scale of times is 1, 2 or 5 of something', () => {
-  expect([0.3, 1, 1.1, 4.9, 5, 5.1, 70, 230].map(niceMs)).toEqual([0.5, 1, 2, 5, 5, 10, 100, 500]);
+  expect([0.3, 1, 1.1, 4.9, 5, 5.1, 70, 230].map(niceAbove)).toEqual([
+    0.5, 1, 2, 5, 5, 10, 100, 500,
+  ]);
 });

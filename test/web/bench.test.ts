@@ -96,6 +96,38 @@ describe('without keys', () => {
     expect(await page.locator('.facts').innerText()).toContain('2 requests of 8 + 4 tokens');
   });
 
+  test('its results are there after another view was looked at', async () => {
+    const page = await openBench(url(), 2, 4);
+    await start(page);
+    await page.getByRole('heading', { name: 'Report' }).waitFor();
+    const facts = await page.locator('.facts').innerText();
+    await page.getByRole('link', { name: 'Status', exact: true }).click();
+    await page.getByRole('heading', { name: 'Status' }).waitFor();
+    await page.getByRole('link', { name: 'Bench', exact: true }).click();
+    expect(await page.locator('.facts').innerText()).toBe(facts);
+    expect(await field(page, 'Requests').inputValue()).toBe('2');
+  });
+
+  test('fields stand in a line, also where a name takes two', async () => {
+    for (const width of [360, 640, 1280]) {
+      const page = await open(`${url()}/ui/bench`, { viewport: { width, height: 740 } });
+      const inputs = page.locator('.plan-fields input');
+      await inputs.first().waitFor();
+      const boxes = await inputs.evaluateAll((all) =>
+        all.map((each) => {
+          const { top, height } = each.getBoundingClientRect();
+          return { top: Math.round(top), height: Math.round(height) };
+        }),
+      );
+      expect(new Set(boxes.map(({ height }) => height)).size).toBe(1);
+      // Those of one row are at the same height: nothing lies between two rows.
+      const tops = [...new Set(boxes.map(({ top }) => top))].toSorted((a, b) => a - b);
+      for (const [index, top] of tops.entries()) {
+        expect(top - (tops[index - 1] ?? -Infinity)).toBeGreaterThan(boxes[0]?.height ?? 0);
+      }
+    }
+  });
+
   test.each(['light', 'dark'] as const)('axe finds nothing serious, %s', async (colorScheme) => {
     const page = await open(`${url()}/ui/bench`, { colorScheme });
     await field(page, 'Requests').fill('4');
@@ -121,7 +153,7 @@ describe('with keys', () => {
   test('the key goes along with the socket', async () => {
     const page = await open(`${url()}/ui/bench`);
     await page.getByLabel('Key', { exact: true }).fill('a-key/with+signs=');
-    await page.getByRole('button', { name: 'Use it' }).click();
+    await page.getByRole('button', { name: 'Use this key' }).click();
     await field(page, 'Requests').fill('2');
     await field(page, 'Answer').fill('4');
     await start(page);

@@ -50,16 +50,18 @@ function watchOthers(page: Page): string[] {
 
 async function expectInert(page: Page, others: readonly string[]): Promise<void> {
   const found = await page.evaluate(() => {
-    for (const link of document.querySelectorAll('main a')) {
+    for (const link of document.querySelectorAll('.conversation a')) {
       // As somebody would who trusts it.
       if (!link.getAttribute('href')?.startsWith('http')) (link as HTMLElement).click();
     }
     return {
       hacked: (window as unknown as { hacked?: unknown }).hacked ?? null,
       elements: document.querySelectorAll(
-        'main script, main img, main iframe, main style, main form[action], main [onclick], main [style*=fixed], main math, main svg a',
+        'main script, main img, main iframe, main style, main form[action], main [onclick], main [style*=fixed], main math [href], main svg a',
       ).length,
-      links: [...document.querySelectorAll('main a')].map((link) => link.getAttribute('href')),
+      links: [...document.querySelectorAll('.conversation a')].map((link) =>
+        link.getAttribute('href'),
+      ),
     };
   });
   expect(found).toMatchObject({ hacked: null, elements: 0 });
@@ -90,8 +92,8 @@ test('so do calls, their results and errors', async () => {
     { deltas: [{ content: 'Done.' }] },
   );
   await ask(page, 'Call it.');
-  await page.getByLabel('Its result').fill(HOSTILE);
-  await page.getByRole('button', { name: 'Go on with it' }).click();
+  await page.getByLabel('Result').fill(HOSTILE);
+  await page.getByRole('button', { name: 'Send the result' }).click();
   await page.getByText('Done.').waitFor();
   expect(bodies[1]?.['messages']).toMatchObject([
     { role: 'user' },

@@ -50,3 +50,41 @@ test('one model gives several answers', async () => {
   expect(new Set(texts).size).toBe(3);
   expect(await page.locator('.answer-facts').first().innerText()).toContain('in 3 answers');
 });
+
+test('the dot of a model that answers says so, though it was not loaded when it was asked', async () => {
+  const page = await open(url());
+  let value = 'unloaded';
+  await page.route('**/v1/models', (route) =>
+    route.fulfill({ json: { data: [{ id: 'day', status: { value } }] } }),
+  );
+  await page.route('**/v1/chat/completions', (route) => {
+    const body = route.request().postDataJSON() as object;
+    return route.continue({ postData: JSON.stringify({ ...body, ignore_eos: true }) });
+  });
+  await page.reload();
+  const dot = page.locator('.model-picker .state');
+  await expect.poll(() => dot.getAttribute('class')).toBe('state unloaded');
+  value = 'ready';
+  await composer(page).fill('Tell me a story.');
+  await page.keyboard.press('Enter');
+  // It is busy only while the answer is being written.
+  await expect.poll(() => dot.getAttribute('class'), { timeout: 3000 }).toBe('state ready busy');
+  await page.keyboard.press('Escape');
+  await answered(page);
+  await expect.poll(() => dot.getAttribute('class')).toBe('state ready');
+});
+
+test('a new chat has a model that is loaded', async () => {
+  const page = await open(url());
+  await page.route('**/v1/models', (route) => {
+    const data = [
+      { id: 'day', status: { value: 'unloaded' } },
+      { id: 'night', status: { value: 'ready' } },
+    ];
+    return route.fulfill({ json: { data } });
+  });
+  await page.reload();
+  const picker = page.getByLabel('Model', { exact: true });
+  await expect.poll(() => picker.locator('option').count()).toBe(2);
+  expect(await picker.inputValue()).toBe('night');
+});

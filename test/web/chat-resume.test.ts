@@ -44,7 +44,7 @@ test('a stream goes on when its server is killed and comes back', async () => {
     const { port } = new URL(server.url);
     server = await startServer([...KEY, '--port', port]);
     await answered(page);
-    expect(await page.locator('.answer-facts').innerText()).toContain('without a server');
+    expect(await page.locator('.answer-facts').innerText()).toContain('continued after');
     const [text = ''] = await answers(page);
     const whole = await answerTo(server, question);
     expect(text.replaceAll(/\s+/g, ' ')).toBe(whole.trim().replaceAll(/\s+/g, ' '));

@@ -47,7 +47,7 @@ test('tokens are reached by keyboard', async () => {
 test('an answer of a schema keeps to it', async () => {
   const page = await open(url());
   await openSettings(page);
-  await page.getByLabel('Answers are').selectOption('schema');
+  await page.getByLabel('Answer format').selectOption('schema');
   const schema = page.getByRole('textbox', { name: /^JSON schema/ });
   await schema.fill('{"type": ');
   expect(await schema.getAttribute('aria-invalid')).toBe('true');
@@ -56,7 +56,7 @@ test('an answer of a schema keeps to it', async () => {
   );
   expect(await schema.getAttribute('aria-invalid')).toBe('false');
   await ask(page, 'Give me a number.');
-  expect(await page.locator('.json-status').innerText()).toBe('Keeps to the schema');
+  expect(await page.locator('.json-status').innerText()).toBe('Matches the schema');
   const [text = ''] = await answers(page);
   expect(JSON.parse(text)).toMatchObject({ n: expect.any(Number) as number });
 });
@@ -65,9 +65,9 @@ test('an answer that breaks its schema is told from', async () => {
   const page = await open(url());
   await answerWith(page, { deltas: [{ content: '{"name": ' }, { content: '7}' }] });
   await openSettings(page);
-  await page.getByLabel('Answers are').selectOption('schema');
+  await page.getByLabel('Answer format').selectOption('schema');
   await ask(page, 'Who are you?');
   const status = await page.locator('.json-status').innerText();
-  expect(status).toContain('Does not keep to the schema');
+  expect(status).toContain('Does not match the schema');
   expect(status).toContain('/name');
 });

@@ -36,10 +36,10 @@ test('an answer streams, with its counts and times', async () => {
   expect((await answers(page))[0]?.length).toBeGreaterThan(100);
   const facts = await page.locator('.answer-facts').innerText();
   expect(facts).toMatch(/summit/);
-  expect(facts).toMatch(/first token \d/);
+  expect(facts).toMatch(/to first token/);
   expect(facts).toMatch(/\d+ tokens\b/);
   expect(facts).toMatch(/\d+ tokens\/s/);
-  expect(facts).toMatch(/prompt \d+/);
+  expect(facts).toMatch(/\d+ of 2,048 context/);
 });
 
 test('it stops when it is told to, and the server does too', async () => {
@@ -80,9 +80,9 @@ test('a question that is edited is a branch, and so is another answer', async ()
   await page.getByText('2/2').waitFor();
   const [second] = await answers(page);
   expect(second).not.toBe(first);
-  await page.getByRole('button', { name: 'Version before' }).click();
+  await page.getByRole('button', { name: 'Previous version' }).click();
   expect(await answers(page)).toEqual([first]);
-  await page.getByRole('button', { name: 'Another answer' }).click();
+  await page.getByRole('button', { name: 'Regenerate' }).click();
   await answered(page);
   expect(await page.locator('.answer .version-switch').innerText()).toBe('2/2');
   expect(await page.locator('.user-message .version-switch').innerText()).toBe('1/2');
@@ -107,8 +107,8 @@ test('parameters are sent, with what the server says of them', async () => {
     max_completion_tokens: 4,
     messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user' }],
   });
-  expect(await page.locator('.answer-facts').innerText()).toContain('as long as allowed');
-  await page.getByRole('button', { name: 'Go on' }).click();
+  expect(await page.locator('.answer-facts').innerText()).toContain('token limit reached');
+  await page.getByRole('button', { name: 'Continue' }).click();
   await answered(page);
   await page.getByText('2/2').waitFor();
 });
@@ -124,7 +124,7 @@ test('text files go with a question', async () => {
     { name: 'note.txt', mimeType: 'text/plain', buffer },
     { name: 'picture.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0, 255]) },
   ]);
-  await page.getByText('picture.png: It is no text.').waitFor();
+  await page.getByText('picture.png: It is not a text file.').waitFor();
   const sent = page.waitForRequest('**/v1/chat/completions');
   await ask(page, 'What is the code?');
   const { messages } = (await sent).postDataJSON() as { messages: { content: string }[] };

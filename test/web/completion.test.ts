@@ -20,7 +20,7 @@ async function openPad(text: string, numTokens = 16): Promise<Page> {
     .waitFor({ state: 'attached' });
   await textOf(page).fill(text);
   await page.getByLabel('Temperature').fill('0');
-  await page.getByLabel('Most tokens').fill(String(numTokens));
+  await page.getByLabel('Max tokens').fill(String(numTokens));
   return page;
 }
 
@@ -96,7 +96,7 @@ test('the token at the cursor shows what it could have been, and goes on from th
     element.focus();
     element.setSelectionRange(at, at);
   }, position);
-  const listed = page.getByRole('button', { name: /^Go on with/ });
+  const listed = page.getByRole('button', { name: /^Continue with/ });
   await listed.first().waitFor();
   const likeliest = Object.entries(logprobs.top_logprobs[1] ?? {}).sort(([, a], [, b]) => b - a);
   expect(await listed.count()).toBe(likeliest.length);
@@ -133,7 +133,7 @@ test('Escape stops an answer, and what has come stays', async () => {
   await expect.poll(() => textOf(page).inputValue()).not.toBe(PROMPT);
   await page.getByRole('button', { name: 'Stop' }).focus();
   await page.keyboard.press('Escape');
-  await outcomeOf(page).filter({ hasText: 'stopped by you' }).waitFor();
+  await outcomeOf(page).filter({ hasText: 'stopped' }).waitFor();
   const shown = await textOf(page).inputValue();
   expect(shown.length).toBeGreaterThan(PROMPT.length);
   await page.waitForTimeout(300);
@@ -166,7 +166,8 @@ test('shows tokens, their ids and their bytes', async () => {
 
 test('says that this model has no tokens for filling in', async () => {
   const page = await openPad('a');
-  await page.getByText('Fill in needs a model with tokens for it').waitFor();
+  await page.getByText('Why is Fill in off?').click();
+  await page.getByText('It needs a model with special tokens for it').waitFor();
   expect(await page.getByRole('button', { name: 'Fill in' }).isDisabled()).toBe(true);
 });
 
@@ -204,7 +205,7 @@ test('markup in a text is text', async () => {
 test.each(['light', 'dark'] as const)('axe finds nothing serious, %s', async (colorScheme) => {
   const page = await open(`${url()}/ui/completion`, { colorScheme });
   await textOf(page).fill(PROMPT);
-  await page.getByLabel('Color what I wrote too').check();
+  await page.getByLabel('Color my text too').check();
   await generate(page);
   await textOf(page).press('Control+End');
   await page.locator('.alternative').first().waitFor();

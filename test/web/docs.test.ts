@@ -84,7 +84,7 @@ describe('/docs', () => {
     const form = await openForm(page, 'post', '/tokenize');
     await form.getByLabel('Body').fill('{');
     expect(await form.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
-    await form.getByText(/^No JSON:/).waitFor();
+    await form.getByText(/^This is not JSON:/).waitFor();
     await form.getByLabel('Body').fill('{"prompt": 1}');
     await form.getByRole('button', { name: 'Send' }).click();
     await form.getByText(/whole after/).waitFor();
@@ -114,6 +114,41 @@ describe('/docs', () => {
     await form.getByRole('button', { name: 'Send' }).click();
     await form.getByText(/whole after/).waitFor();
     expect(await form.locator('.answer img, .answer b').count()).toBe(0);
+  });
+
+  test('is part of the page: its colors, its icon, a way there and back', async () => {
+    const page = await open(url(), { colorScheme: 'light' });
+    const background = () =>
+      page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const light = await background();
+    await page.getByRole('button', { name: /^Colors/ }).click();
+    await page.getByRole('button', { name: /^Colors/ }).click();
+    await page.getByRole('button', { name: 'Colors: dark' }).waitFor();
+    await expect.poll(background).not.toBe(light);
+    const dark = await background();
+    await page.goto(`${url()}/docs`);
+    expect(await background()).toBe(dark);
+    await page.getByRole('button', { name: 'Colors: dark' }).click();
+    await expect.poll(background).toBe(light);
+    expect(await page.locator('link[rel=icon]').count()).toBe(1);
+    await page.getByRole('link', { name: 'To the chat' }).click();
+    await page.getByRole('heading', { name: 'Ask something' }).waitFor();
+    expect(await background()).toBe(light);
+    expect(await page.getByRole('link', { name: /API/ }).getAttribute('href')).toBe('/docs');
+  });
+
+  test.each([1280, 360])('paths begin right of their verbs, not below, at %i px', async (width) => {
+    const page = await open(`${url()}/docs`, { viewport: { width, height: 800 } });
+    const below = await page.locator('nav li a:has(b)').evaluateAll((all) =>
+      all.flatMap((link) => {
+        const [verb, path] = [...link.children].map((each) => each.getClientRects()[0]);
+        if (verb === undefined || path === undefined) return [link.textContent];
+        const isBeside = path.left >= verb.right && path.top < verb.bottom;
+        return isBeside ? [] : [link.textContent];
+      }),
+    );
+    expect(await page.locator('nav li a:has(b)').count()).toBeGreaterThan(40);
+    expect(below).toEqual([]);
   });
 
   test.each(['light', 'dark'] as const)('axe finds nothing serious, %s', async (colorScheme) => {

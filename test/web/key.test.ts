@@ -10,7 +10,7 @@ test('the page asks for the key, and forgets it with the tab', async () => {
   const page = await open(url());
   const dialog = page.getByRole('dialog', { name: 'API key' });
   await dialog.getByLabel('Key').fill('a-secret-key');
-  await dialog.getByRole('button', { name: 'Use it' }).click();
+  await dialog.getByRole('button', { name: 'Use this key' }).click();
   await ask(page, 'What is 1 + 1?');
   expect((await answers(page))[0]).toContain('2');
   const kept = () =>
@@ -26,7 +26,7 @@ test('the page asks for the key, and forgets it with the tab', async () => {
   await dialog.waitFor();
   await dialog.getByLabel('Key').fill('a-secret-key');
   await dialog.getByLabel('Keep it in this browser').check();
-  await dialog.getByRole('button', { name: 'Use it' }).click();
+  await dialog.getByRole('button', { name: 'Use this key' }).click();
   expect(await kept()).toContain('a-secret-key');
   await page.reload();
   await page

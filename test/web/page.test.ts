@@ -27,6 +27,7 @@ test('views change by keyboard, and with the browser’s back', async () => {
   await link.focus();
   await page.keyboard.press('Enter');
   await page.waitForURL('**/ui/status');
+  await page.getByRole('heading', { name: 'Status' }).waitFor();
   await page.goBack();
   await page.waitForURL(`${url()}/`);
   expect(await page.locator('a[aria-current=page]').innerText()).toBe('Chat');

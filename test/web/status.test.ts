@@ -8,7 +8,13 @@ import { useServer } from './support/server.ts';
 const open = usePages();
 
 const status = z.looseObject({
-  models: z.array(z.looseObject({ id: z.string(), state: z.string() })),
+  models: z.array(
+    z.looseObject({
+      id: z.string(),
+      state: z.string(),
+      engine: z.object({ slots: z.number(), max_num_seqs: z.number() }).optional(),
+    }),
+  ),
   latency: z.object({ of: z.record(z.string(), z.looseObject({ count: z.number() })) }),
 });
 
@@ -56,10 +62,17 @@ describe('the operator’s page', () => {
     expect((await latencyRow(page, 'Decode'))[0]).toMatch(/\d (m?s)$/);
     const card = page.locator('.models li').filter({ hasText: 'summit' });
     expect(await card.locator('.badge').innerText()).toBe('ready');
-    // The first sample comes after five seconds; it is drawn, and said to those who can't see it.
+    // A sample comes every five seconds; two are a line, which is said to those who can't see it.
     const course = page.getByRole('img', { name: /^Tokens generated, last hour: from .* to/ });
-    await course.waitFor();
-    expect(await course.locator('path.line').count()).toBeGreaterThan(0);
+    await course.locator('path.line').first().waitFor({ state: 'attached' });
+  });
+
+  test('says of how many requests some run, not of how many slots', async () => {
+    const page = await open(`${url()}/ui/status`);
+    // With prefix caching as many slots again keep texts that have ended.
+    expect((await statusOf(url())).models[0]?.engine).toEqual({ slots: 16, max_num_seqs: 8 });
+    const running = page.locator('.models li').filter({ hasText: 'summit' }).locator('dl');
+    await expect.poll(() => running.innerText()).toMatch(/Running\s+\d+ of 8 requests/);
   });
 
   test('unloads a model and loads it, by keyboard', async () => {
@@ -123,12 +136,12 @@ describe('with an admin key', () => {
     const page = await open(`${url()}/ui/status`);
     const giveKey = async (key: string) => {
       await page.getByLabel('Key', { exact: true }).fill(key);
-      await page.getByRole('button', { name: 'Use it' }).click();
+      await page.getByRole('button', { name: 'Use this key' }).click();
     };
     await giveKey('user-key');
-    await page.getByText('This page is the operator’s.').waitFor();
+    await page.getByText('This view is for the operator of the server.').waitFor();
     expect(await page.locator('.models').count()).toBe(0);
-    await page.getByRole('button', { name: 'Give a key' }).click();
+    await page.getByRole('button', { name: 'Enter the admin key' }).click();
     await giveKey('admin-key');
     await page.getByRole('heading', { name: 'summit' }).waitFor();
     // With --model-control none nothing is loaded or unloaded from here.

@@ -4,14 +4,20 @@ import type { IconName } from './components/icon.tsx';
 
 export interface Route {
   readonly path: string;
+  /** What further addresses of the view begin with. */
+  readonly below?: string;
   readonly title: string;
   readonly icon: IconName;
   readonly load: () => Promise<{ default: ComponentType }>;
 }
 
+/** Addresses of chats: this, and the chat's id. */
+export const CHATS = '/ui/chat/';
+
 export const ROUTES: readonly Route[] = [
   {
     path: '/',
+    below: CHATS,
     title: 'Chat',
     icon: 'chat',
     load: () => import('./views/chat/chat-view.tsx'),
@@ -41,3 +47,9 @@ export const ROUTES: readonly Route[] = [
     load: () => import('./views/bench/bench-view.tsx'),
   },
 ];
+
+export function routeOf(path: string): Route | undefined {
+  return ROUTES.find(
+    (route) => route.path === path || (route.below !== undefined && path.startsWith(route.below)),
+  );
+}

@@ -11,6 +11,7 @@ import { childrenOf } from '../../../test/support/processes.ts';
 import { machineShape } from '../lib/machine.ts';
 import { startServer } from '../../../test/support/server-process.ts';
 import { median, printTable } from '../lib/table.ts';
+import { NO_DRAFTS } from '../lib/server-process.ts';
 
 const { values } = parseArgs({
   options: {
@@ -63,7 +64,12 @@ const shape =
     : [`--model=${values.model}`, '--random-weights=1', '--max-model-len=1024'];
 const results = [];
 for (const durable of [false, true]) {
-  const flags = [...shape, `--precision=${values.precision}`, ...(durable ? ['--durable-kv'] : [])];
+  const flags = [
+    NO_DRAFTS,
+    ...shape,
+    `--precision=${values.precision}`,
+    ...(durable ? ['--durable-kv'] : []),
+  ];
   const server = await startServer(flags);
   const undisturbed = await run(server.url, server.child.pid, 0);
   const disturbed = await run(server.url, server.child.pid, KILLS);

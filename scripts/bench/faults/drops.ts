@@ -11,11 +11,12 @@ import { childrenOf, until } from '../../../test/support/processes.ts';
 import { startServer } from '../../../test/support/server-process.ts';
 import { machineShape } from '../lib/machine.ts';
 import { printTable } from '../lib/table.ts';
+import { NO_DRAFTS } from '../lib/server-process.ts';
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '10' }, json: { type: 'boolean', default: false } },
 });
-const server = await startServer([]);
+const server = await startServer([NO_DRAFTS]);
 const completions = `${server.url}/v1/completions`;
 const body = { prompt: 'Once upon a time', max_tokens: 1500, ignore_eos: true };
 const [engine] = childrenOf(server.child.pid);

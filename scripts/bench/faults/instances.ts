@@ -12,6 +12,7 @@ import { childrenOf } from '../../../test/support/processes.ts';
 import { startServer } from '../../../test/support/server-process.ts';
 import { machineShape } from '../lib/machine.ts';
 import { printTable } from '../lib/table.ts';
+import { NO_DRAFTS } from '../lib/server-process.ts';
 
 const { values } = parseArgs({
   options: {
@@ -89,6 +90,7 @@ const server = await startServer([
   `--model=bench=${values.model}`,
   `--instances=${numInstances}`,
   `--max-num-seqs=${numStreams}`,
+  NO_DRAFTS,
 ]);
 try {
   await run(server.url, server.child.pid, false);

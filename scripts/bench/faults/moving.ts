@@ -13,6 +13,7 @@ import { childrenOf, killNow } from '../../../test/support/processes.ts';
 import { type ServerProcess, startServer } from '../../../test/support/server-process.ts';
 import { machineShape } from '../lib/machine.ts';
 import { median, printTable } from '../lib/table.ts';
+import { NO_DRAFTS } from '../lib/server-process.ts';
 
 const { values } = parseArgs({
   options: {
@@ -41,7 +42,15 @@ const shape =
 
 function startReplica(...flags: string[]): Promise<ServerProcess> {
   const key = 'a key of all replicas';
-  return startServer([...shape, '--precision', values.precision, '--resume-key', key, ...flags]);
+  return startServer([
+    NO_DRAFTS,
+    ...shape,
+    '--precision',
+    values.precision,
+    '--resume-key',
+    key,
+    ...flags,
+  ]);
 }
 
 /** The first replica that answers, as a load balancer does it. */

@@ -15,6 +15,7 @@ import { machineShape } from '../lib/machine.ts';
 import { percentile } from '../lib/random.ts';
 import { startServer } from '../../../test/support/server-process.ts';
 import { printTable } from '../lib/table.ts';
+import { NO_DRAFTS } from '../lib/server-process.ts';
 
 const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
 const body = { prompt: 'Once upon a time', max_tokens: 64, ignore_eos: true, temperature: 0 };
@@ -86,12 +87,17 @@ function refusalsByLog(output: string): number[] {
   });
 }
 
-const server = await startServer(['--max-num-seqs=16', '--max-queue=64', '--log-level=info']);
+const server = await startServer([
+  NO_DRAFTS,
+  '--max-num-seqs=16',
+  '--max-queue=64',
+  '--log-level=info',
+]);
 await stream(`${server.url}/v1/completions`, body);
 const bursts = await burst(server.url);
 const refusalMs = refusalsByLog(server.output());
 await server.stop();
-const roomy = await startServer(['--max-num-seqs=16', '--max-queue=256']);
+const roomy = await startServer([NO_DRAFTS, '--max-num-seqs=16', '--max-queue=256']);
 await stream(`${roomy.url}/v1/completions`, body);
 // A request's time while the server is full: what the single one is compared with.
 const loaded = Array.from({ length: 16 }, async () => {

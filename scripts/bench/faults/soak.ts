@@ -24,6 +24,7 @@ const { values } = parseArgs({
   },
 });
 // A KV cache that is full within the first minute: what grows after that is a leak.
+// Drafts stay on: nothing is timed, and a soak is of the server as it is served.
 const server = await startServer(['--log-level=error', '--kv-cache-memory=32MiB']);
 const completions = `${server.url}/v1/completions`;
 const chat = `${server.url}/v1/chat/completions`;

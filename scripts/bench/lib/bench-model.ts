@@ -1,8 +1,8 @@
-import type { BuiltModel, Precision } from '../../../src/model/build/manifest.ts';
-import { defaultCacheDirectory } from '../../../src/model/build/cache-directory.ts';
+import type { BuiltModel, Precision } from '../../../src/model/manifest.ts';
+import { defaultCacheDirectory } from '../../../src/model/cache/cache-directory.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
-import { resolveKernels } from '../../../src/cli/kernels.ts';
+import { resolveKernels } from '../../../src/serving/choices/kernels.ts';
 
 export const BENCH_MODEL = 'smollm2-135m';
 export const BENCH_SEED = 1;

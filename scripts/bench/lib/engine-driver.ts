@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineRequest } from '../../../src/engine/request.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-engine.ts';
-import type { Precision } from '../../../src/model/build/manifest.ts';
+import type { Precision } from '../../../src/model/manifest.ts';
 import { benchModel } from './bench-model.ts';
 
 /** A request and when it comes, in milliseconds from the start. */
@@ -34,15 +34,18 @@ export async function openBenchEngine(
     kvCacheMemory: 8 * 2 ** 30,
     prefixCaching: false,
     targetItlMs: null,
-    batching: 'continuous',
     ...options,
   });
 }
 
-/** Serves requests as they come, in real time, until all are done. */
+/**
+ * Serves requests as they come, in real time, until all are done.
+ * @param batchSize for static batching: that many join at once, when those before have ended
+ */
 export async function serve(
   { engine }: OpenedEngine,
   arrivals: readonly Arrival[],
+  batchSize: number | null = null,
 ): Promise<Map<number, Served>> {
   const pending = [...arrivals].sort((a, b) => a.atMs - b.atMs);
   const cameAt = new Map(arrivals.map(({ request, atMs }) => [request.id, atMs]));
@@ -50,7 +53,10 @@ export async function serve(
   const start = performance.now();
   while (pending.length > 0 || engine.hasWork) {
     const now = performance.now() - start;
-    while (pending[0] && pending[0].atMs <= now) engine.add(takeFirst(pending).request);
+    let room = batchSize === null ? Infinity : engine.hasWork ? 0 : batchSize;
+    for (; room > 0 && pending[0] && pending[0].atMs <= now; room--) {
+      engine.add(takeFirst(pending).request);
+    }
     if (!engine.hasWork) await sleep(Math.max(0, (pending[0]?.atMs ?? 0) - now));
     for (const { id, tokenId, error, numCachedTokens } of engine.step()) {
       if (error !== undefined) throw new Error(error);

@@ -18,6 +18,7 @@ const INFO: EngineInfo = {
   runtimeVersion: 'none',
   device: 'cpu',
   numSlots: 1,
+  maxNumSeqs: 1,
   kvCacheBytes: 0,
   kvCacheTokens: 1024,
   kvBlockTokens: 16,

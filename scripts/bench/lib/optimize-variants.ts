@@ -1,5 +1,5 @@
 /** Variants of a model: steps of `chairlift optimize`, and the precision that the result is served in. */
-import type { Precision } from '../../../src/model/build/manifest.ts';
+import type { Precision } from '../../../src/model/manifest.ts';
 import { polynomialShares } from '../../../src/optimize/steps/schedule.ts';
 import type { PruneMlp, Rounding, Sparsity, Step } from '../../../src/optimize/steps/step.ts';
 

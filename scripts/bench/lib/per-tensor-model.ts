@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { type FileHandle, open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BuiltModel } from '../../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../../src/model/manifest.ts';
 import { ExternalDataWriter } from '../../../src/onnx/external-data.ts';
 import { MICROSOFT_DOMAIN } from '../../../src/onnx/graph-builder.ts';
 import type { Initializer } from '../../../src/onnx/initializer.ts';

@@ -9,7 +9,7 @@ import { emitLinear, matrixOf } from '../../../src/model/graph/linear.ts';
 import { nativeFormat } from '../../../src/model/native/native-format.ts';
 import { emitNativeLinear } from '../../../src/model/native/native-linear.ts';
 import { addNativeMatrix } from '../../../src/model/native/native-matrix.ts';
-import type { Precision } from '../../../src/model/build/manifest.ts';
+import type { Precision } from '../../../src/model/manifest.ts';
 import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
 import { RowQuantizer } from '../../../src/model/quantize/row-quantizer.ts';
 import { weightFormats } from '../../../src/model/quantize/weight-format.ts';

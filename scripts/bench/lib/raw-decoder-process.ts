@@ -2,7 +2,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { BuiltModel } from '../../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../../src/model/manifest.ts';
 import { RawDecoder } from './raw-decoder.ts';
 
 interface Setup {

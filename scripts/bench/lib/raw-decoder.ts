@@ -5,7 +5,7 @@ import { Sequence } from '../../../src/engine/sequence.ts';
 import { segmentOf, type StepResult } from '../../../src/engine/step.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import { createSharedMemory } from '../../../src/ort/native-memory.ts';
-import type { BuiltModel } from '../../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../../src/model/manifest.ts';
 
 /** The engine's decoder without the engine: the same runs, no scheduling and no sampling. */
 export class RawDecoder {

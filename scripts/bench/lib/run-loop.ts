@@ -1,6 +1,6 @@
 import ort from 'onnxruntime-node';
 import { ortEnvironment } from '../../../src/ort/environment.ts';
-import type { BuiltModel } from '../../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../../src/model/manifest.ts';
 
 /**
  * The decoder graph as onnxruntime-node's own API drives it at its best: inputs and outputs made

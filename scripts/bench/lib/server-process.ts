@@ -33,8 +33,15 @@ export interface StartOptions {
 }
 
 /**
- * Starts `chairlift serve` in a process of its own, on a free port. From source, like the code that
- * it is compared with: a stale build would compare two versions.
+ * Makes every step compute one token for each sequence. A server drafts by default when few streams run,
+ * and the texts of random weights repeat themselves: most drafts are accepted, and a rate measures that
+ * alone. A benchmark of drafts says so with a flag of its own, which comes later and wins.
+ */
+export const NO_DRAFTS = '--speculative=off';
+
+/**
+ * Starts `chairlift serve` in a process of its own, on a free port, without drafts. From source, like
+ * the code that it is compared with: a stale build would compare two versions.
  */
 export async function startServer(
   args: readonly string[],
@@ -49,7 +56,7 @@ export async function startServer(
   const monitor = monitorsLoop ? ['--import', MONITOR] : [];
   const node = [...process.execArgv, ...monitor, ...nodeFlags];
   const cli = join(root, 'src/cli/main.ts');
-  const argv = [...node, cli, 'serve', '--port', '0', '--log-level', 'warn', ...args];
+  const argv = [...node, cli, 'serve', '--port', '0', '--log-level', 'warn', NO_DRAFTS, ...args];
   const stdio = ['ignore', 'pipe', 'inherit', 'ipc'] as const;
   const loaded = preload === undefined ? {} : { NODE_OPTIONS: `--import=${preload}` };
   const env = { ...process.env, ...loaded, ...environment };

@@ -61,9 +61,20 @@ export async function webSocketClient(url: string): Promise<StreamClient> {
   };
 }
 
-/** A call for each stream, all on one connection. */
-export function grpcClient(address: string): StreamClient {
-  const client = new Client(address, credentials.createInsecure());
+/**
+ * A call for each stream, all on one connection.
+ * @param key of the API, where the server has keys
+ * @param certificate of the server, in PEM, where it has TLS; whatever name it is for
+ */
+export function grpcClient(address: string, key?: string, certificate?: Buffer): StreamClient {
+  const anyName = { checkServerIdentity: () => undefined };
+  const channel =
+    certificate === undefined
+      ? credentials.createInsecure()
+      : credentials.createSsl(certificate, null, null, anyName);
+  const client = new Client(address, channel);
+  const metadata = new Metadata();
+  if (key !== undefined) metadata.set('authorization', `Bearer ${key}`);
   const bytes = (text: string) => ({ bytesContents: [new Uint8Array(Buffer.from(text))] });
   return {
     name: 'gRPC',
@@ -86,7 +97,7 @@ export function grpcClient(address: string): StreamClient {
         pathOf(GRPCInferenceService.method.modelStreamInfer),
         (message: Buffer) => message,
         (message: Buffer) => message,
-        new Metadata(),
+        metadata,
       );
       call.write(Buffer.from(toBinary(ModelInferRequestSchema, request)));
       call.end();

@@ -1,9 +1,9 @@
 import type { BuildOptions } from '../../../src/model/build/build-options.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
-import { defaultCacheDirectory } from '../../../src/model/build/cache-directory.ts';
-import type { BuiltModel, Precision } from '../../../src/model/build/manifest.ts';
+import { defaultCacheDirectory } from '../../../src/model/cache/cache-directory.ts';
+import type { BuiltModel, Precision } from '../../../src/model/manifest.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
-import { resolveKernels } from '../../../src/cli/kernels.ts';
+import { resolveKernels } from '../../../src/serving/choices/kernels.ts';
 import type { Setup } from './contender.ts';
 
 /** The shape as Chairlift serves it: with its own kernels, where there are any. */

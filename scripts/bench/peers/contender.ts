@@ -1,5 +1,5 @@
 /** What every library is measured through. */
-import type { Precision } from '../../../src/model/build/manifest.ts';
+import type { Precision } from '../../../src/model/manifest.ts';
 import type { PresetName } from '../../../src/model/huggingface/presets.ts';
 import type { GgufType } from './gguf-quantization.ts';
 

@@ -1,8 +1,8 @@
 import { mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type DecoderConfig, parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
-import { defaultCacheDirectory } from '../../../src/model/build/cache-directory.ts';
-import { layerTensorNames } from '../../../src/model/huggingface/families.ts';
+import { defaultCacheDirectory } from '../../../src/model/cache/cache-directory.ts';
+import { layerTensorNames } from '../../../src/model/families/family.ts';
 import { PRESETS, type PresetName } from '../../../src/model/huggingface/presets.ts';
 import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
 import type { WeightSource } from '../../../src/model/huggingface/weights.ts';

@@ -5,8 +5,8 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { fileExists } from '../../../src/model/build/file-exists.ts';
-import type { BuiltModel } from '../../../src/model/build/manifest.ts';
+import { fileExists } from '../../../src/files/file-exists.ts';
+import type { BuiltModel } from '../../../src/model/manifest.ts';
 import {
   type GraphProto,
   ModelProtoSchema,

@@ -1,6 +1,6 @@
 /**
- * Continuous against static batching: the same engine on the same trace, once as it is and once told
- * to admit only into an empty batch, where rows that are done cost nothing more; and, with --padded,
+ * Continuous against static batching: the same engine on the same trace, once given all requests and once
+ * a batch at a time, where rows that are done cost nothing more; and, with --padded,
  * as a plain generate() call batches: every row is computed until the longest of its batch is done.
  * Lognormal lengths of prompts and outputs as in ShareGPT, by default halved; all requests are there
  * from the start.
@@ -10,7 +10,7 @@
  */
 import { parseArgs } from 'node:util';
 import { SHAREGPT_MEANS } from '../../../src/bench/lengths.ts';
-import { PRECISIONS } from '../../../src/model/build/manifest.ts';
+import { PRECISIONS } from '../../../src/model/manifest.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import { type Arrival, openBenchEngine, serve } from '../lib/engine-driver.ts';
 import { machineShape } from '../lib/machine.ts';
@@ -58,9 +58,9 @@ function paddedTrace(): Arrival[] {
 }
 
 const MODES = {
-  continuous: { batching: 'continuous', arrivals: trace },
-  static: { batching: 'static', arrivals: trace },
-  padded: { batching: 'static', arrivals: paddedTrace() },
+  continuous: { batchSize: null, arrivals: trace },
+  static: { batchSize: numRows, arrivals: trace },
+  padded: { batchSize: numRows, arrivals: paddedTrace() },
 } as const;
 type Mode = keyof typeof MODES;
 const modes: Mode[] = values.padded ? ['continuous', 'static', 'padded'] : ['continuous', 'static'];
@@ -73,10 +73,10 @@ interface Run {
 }
 
 async function run(mode: Mode): Promise<Run> {
-  const { batching, arrivals } = MODES[mode];
-  const opened = await openBenchEngine({ batching, maxNumSeqs: numRows }, precision);
+  const { batchSize, arrivals } = MODES[mode];
+  const opened = await openBenchEngine({ maxNumSeqs: numRows }, precision);
   const start = performance.now();
-  const served = await serve(opened, arrivals);
+  const served = await serve(opened, arrivals, batchSize);
   const seconds = (performance.now() - start) / 1000;
   opened.decoder.release();
   const ttfts = [...served.values()].map(({ ttftMs }) => ttftMs);

@@ -6,7 +6,7 @@
  *   npx tsx scripts/bench/scheduling/interference.ts [--prompt 1500] [--rounds 3] [--precision int8] [--json]
  */
 import { parseArgs } from 'node:util';
-import { PRECISIONS } from '../../../src/model/build/manifest.ts';
+import { PRECISIONS } from '../../../src/model/manifest.ts';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
 import { interTokenMs, openBenchEngine, serve } from '../lib/engine-driver.ts';
 import { machineShape } from '../lib/machine.ts';

@@ -15,6 +15,7 @@ import { timeEvents } from '../lib/event-stream.ts';
 import { machineShape } from '../lib/machine.ts';
 import { percentile } from '../lib/random.ts';
 import { printTable } from '../lib/table.ts';
+import { NO_DRAFTS } from '../lib/server-process.ts';
 
 const { values, positionals } = parseArgs({
   options: {
@@ -43,7 +44,7 @@ const records = new Map<Scenario, Record>(
 );
 
 const slo = `{best: interactive, classes: {interactive: {itl_ms: ${values['itl-ms']}}}}`;
-const server = await startServer(['--slo', slo, '--max-queue', '1024', ...positionals]);
+const server = await startServer(['--slo', slo, '--max-queue', '1024', NO_DRAFTS, ...positionals]);
 const endpoint = new URL('/v1/completions', server.url);
 const agent = new Agent({ keepAlive: true });
 let numSent = 0;

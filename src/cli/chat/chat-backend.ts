@@ -18,9 +18,8 @@ export interface ChatBackend {
   close(): Promise<void>;
 }
 
-/** What a chat asks of each answer; what is left open is the model's own. */
+/** What a chat asks of each answer. */
 export interface ChatSettings {
-  readonly temperature?: number | undefined;
   readonly seed?: number | undefined;
   readonly maxTokens?: number | undefined;
 }

@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { Command } from 'commander';
 import type { ChatRequest } from '../../front/chat/chat-request.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import type { GenerationRequest } from '../../front/generation/generation.ts';
-import { serviceClasses } from '../../front/service-classes/service-class.ts';
-import { createLogger } from '../../observability/logger.ts';
-import { MetricsHub } from '../../observability/metrics-hub.ts';
-import { SloTracker } from '../../observability/slo/slo-tracker.ts';
 import { toSettings } from '../../server/generation/parameters.ts';
-import { InferenceStatistics } from '../../server/generation/inference-statistics.ts';
-import { nameOfModel } from '../model-source.ts';
-import { addOptions, ALL_OPTIONS, readOptions } from '../options.ts';
-import { type LoadedText, TextModelLoader } from '../text-model-loader.ts';
+import type { FoundModel } from '../../serving/models/find-model.ts';
+import type { LoadingOption } from '../../settings/flag-sets.ts';
+import type { Options } from '../../settings/options.ts';
+import { ownDefinition } from '../../serving/models/own-definition.ts';
+import { SlowNotice } from '../../serving/progress/slow-notice.ts';
+import { aloneWith } from '../../serving/loading/alone.ts';
+import { type LoadedText, TextModelLoader } from '../../serving/loading/text-model-loader.ts';
+import { withLlamaCppDefaults } from '../../server/generation/llama-cpp-defaults.ts';
 import type { AnswerPiece, ChatBackend, ChatSettings, ChatTurn } from './chat-backend.ts';
 
 /** Answers with an engine of its own, if no server runs. */
@@ -25,36 +24,25 @@ export class EngineBackend implements ChatBackend {
   }
 
   /**
-   * Takes flags from the environment, and otherwise `serve`'s defaults.
-   * @param model what `--model` takes
    * @throws UsageError, ModelError, TokenizerError, EngineError
    */
-  static async start(model: string, settings: ChatSettings): Promise<EngineBackend> {
-    const command = addOptions(new Command(), ALL_OPTIONS).parse([], { from: 'user' });
-    const loader = new TextModelLoader({
-      // One chat needs the memory of one sequence.
-      options: { ...readOptions(command), maxNumSeqs: 1, warmup: 'off' },
-      numModels: 1,
-      logger: createLogger('warn'),
-      metrics: new MetricsHub({ withProcess: false, models: () => [] }),
-      statistics: new InferenceStatistics(),
-      targets: new SloTracker([]),
-      classOf: () => serviceClasses().usual,
-      isShared: () => false,
-      kvEvents: null,
+  static async start(
+    model: FoundModel,
+    options: Options<LoadingOption>,
+    settings: ChatSettings,
+  ): Promise<EngineBackend> {
+    // One chat needs the memory of one sequence.
+    const own = { ...options, maxNumSeqs: 1, warmup: 'off' } as const;
+    const loader = new TextModelLoader(aloneWith(own));
+    const definition = ownDefinition(model);
+    const notice = new SlowNotice();
+    notice.begin(`opening ${definition.name}`);
+    const loading = loader.load(definition, (state) => {
+      // A build has a bar of its own.
+      if (state === 'building') notice.end();
+      else notice.begin(`loading ${definition.name}`);
     });
-    const definition = {
-      name: nameOfModel(model),
-      version: '1',
-      source: model,
-      flags: {},
-      instances: 1,
-      preload: true,
-      keepAliveMs: null,
-      fingerprint: '',
-      problem: null,
-    };
-    return new EngineBackend(await loader.load(definition, () => {}), settings);
+    return new EngineBackend(await loading.finally(() => notice.end()), settings);
   }
 
   async *answer(
@@ -78,7 +66,7 @@ export class EngineBackend implements ChatBackend {
   }
 
   #toRequest(messages: readonly ChatTurn[]): ChatRequest {
-    const { temperature, seed, maxTokens } = this.#settings;
+    const { seed, maxTokens } = this.#settings;
     return {
       messages: messages.map((turn) => ({ ...turn })),
       tools: [],
@@ -88,7 +76,8 @@ export class EngineBackend implements ChatBackend {
       templateVariables: null,
       parallelToolCalls: false,
       responseFormat: null,
-      settings: toSettings({ temperature, seed }, this.#runtime.model),
+      // As a server that runs would answer it, over Ollama's API.
+      settings: toSettings({ seed }, withLlamaCppDefaults(this.#runtime.model)),
       badWords: [],
       numChoices: 1,
       limits: {

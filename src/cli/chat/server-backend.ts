@@ -1,18 +1,24 @@
 import { z } from 'zod';
-import type { ServerClient } from '../server-client.ts';
+import type { GenerationDefaults } from '../../front/text/generation-config.ts';
+import type { ServerClient } from '../server/server-client.ts';
 import type { AnswerPiece, ChatBackend, ChatSettings, ChatTurn } from './chat-backend.ts';
 
 const line = z.object({
   message: z.object({ content: z.string().default(''), thinking: z.string().default('') }),
 });
 
+/** What is left open is the server's own. */
+interface ServerSettings extends ChatSettings {
+  readonly sampling: GenerationDefaults;
+}
+
 /** A running server answers. */
 export class ServerBackend implements ChatBackend {
   readonly #client: ServerClient;
   readonly #model: string;
-  readonly #settings: ChatSettings;
+  readonly #settings: ServerSettings;
 
-  constructor(client: ServerClient, model: string, settings: ChatSettings) {
+  constructor(client: ServerClient, model: string, settings: ServerSettings) {
     this.#client = client;
     this.#model = model;
     this.#settings = settings;
@@ -27,11 +33,20 @@ export class ServerBackend implements ChatBackend {
     messages: readonly ChatTurn[],
     signal: AbortSignal,
   ): AsyncGenerator<AnswerPiece, void> {
-    const { temperature, seed, maxTokens } = this.#settings;
-    const options = { temperature, seed, num_predict: maxTokens };
+    const { seed, maxTokens, sampling } = this.#settings;
+    const { temperature, topP, topK, minP, repetitionPenalty } = sampling;
+    const options = {
+      temperature,
+      top_p: topP,
+      top_k: topK,
+      min_p: minP,
+      repeat_penalty: repetitionPenalty,
+      seed,
+      num_predict: maxTokens,
+    };
     const body = { model: this.#model, messages, options };
-    for await (const value of this.#client.lines('api/chat', body, signal)) {
-      const { content, thinking } = line.parse(value).message;
+    for await (const { message } of this.#client.lines('api/chat', body, line, signal)) {
+      const { content, thinking } = message;
       if (thinking !== '') yield { type: 'reasoning', text: thinking };
       if (content !== '') yield { type: 'content', text: content };
     }

@@ -3,6 +3,7 @@ import { createInterface, type Interface } from 'node:readline';
 import type { ChatBackend, ChatTurn } from './chat-backend.ts';
 import { MessageReader } from './message-reader.ts';
 import { tellAnswer } from './tell-answer.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 const HELP = `  /set system <text>   begin the conversation with this
   /clear               forget the conversation
@@ -10,6 +11,8 @@ const HELP = `  /set system <text>   begin the conversation with this
   """                  begin and end a message of several lines
   Ctrl-C               stop the answer
 `;
+
+const GREETING = 'Send a message (/? for help).\n';
 
 const PROMPT = '>>> ';
 const NEXT_PROMPT = '... ';
@@ -45,6 +48,7 @@ export class TerminalChat {
     this.#lines.on('SIGINT', interrupt);
     process.on('SIGINT', interrupt);
     try {
+      this.#say(GREETING);
       this.#ask();
       for await (const line of this.#lines) {
         if (!(await this.#take(line))) break;
@@ -68,7 +72,7 @@ export class TerminalChat {
       return;
     }
     this.#reader.reset();
-    this.#say('\n(Ctrl-D or /bye leaves)\n');
+    this.#say('\n(Ctrl-D or /bye to leave)\n');
     this.#ask();
   }
 
@@ -89,11 +93,11 @@ export class TerminalChat {
       this.#say('The system message is set.\n');
     } else if (command === '/clear') {
       this.#history = [];
-      this.#say('The conversation is forgotten.\n');
+      this.#say('The conversation was cleared.\n');
     } else if (command === '/?' || command === '/help') {
       this.#say(HELP);
     } else if (command !== '/bye') {
-      this.#say(`There is no command ${command}; /? lists them.\n`);
+      this.#say(`Unknown command ${command}; /? lists the commands.\n`);
     }
     return command !== '/bye';
   }
@@ -110,7 +114,7 @@ export class TerminalChat {
       const answer = await tellAnswer(pieces, output, signal);
       this.#history = [...this.#history, question, { role: 'assistant', content: answer }];
     } catch (error) {
-      this.#say(`\n${error instanceof Error ? error.message : String(error)}\n`);
+      this.#say(`\n${reasonOf(error)}\n`);
     } finally {
       this.#answering = null;
     }

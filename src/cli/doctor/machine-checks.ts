@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { coreLimits, usableCores } from '../../engine/cpu/usable-cores.ts';
 import { LIMITS } from '../../limits.ts';
 import { hasFastInt8, mayOverflowInt8 } from '../../ort/cpu-features.ts';
-import { formatBytes } from '../text-format.ts';
-import { freeMemory } from '../free-memory.ts';
+import { formatBytes } from '../terminal/text-format.ts';
+import { freeMemory } from '../../serving/choices/free-memory.ts';
 import { broken, type Check, ok, warning } from './check.ts';
 
 /** The two processes of a server with a small model take 300 MB. */
@@ -47,7 +47,7 @@ export function coresCheck(root = '/'): Check {
   return warning(
     'cores',
     found,
-    'give the container one CPU at least: below, every step is stopped',
+    'give the container at least one CPU: with less, every step is interrupted',
   );
 }
 
@@ -65,7 +65,7 @@ export function memoryCheck(bytes = freeMemory()): Check {
  */
 export function descriptorsCheck(root = '/'): Check {
   const limit = descriptorLimit(root);
-  if (limit === null) return ok('file descriptors', 'not told by this system');
+  if (limit === null) return ok('file descriptors', 'unknown on this system');
   const found = `${limit}`;
   const wanted = LIMITS.connections + OWN_DESCRIPTORS;
   if (limit >= wanted) return ok('file descriptors', found);

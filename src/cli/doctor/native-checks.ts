@@ -1,8 +1,7 @@
 /** The native libraries, and the GPU through them. */
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { chooseDevice, gpuOf, type Machine, THIS_MACHINE } from '../device.ts';
-import { formatBytes } from '../text-format.ts';
+import { forkModule } from '../../threads/fork-module.ts';
+import { chooseDevice, gpuOf, type Machine, THIS_MACHINE } from '../../serving/choices/device.ts';
+import { formatBytes } from '../terminal/text-format.ts';
 import { broken, type Check, ok, warning } from './check.ts';
 
 /** A library that could be loaded, or why it could not. */
@@ -13,8 +12,7 @@ export interface NativeProbe {
   readonly onnxRuntime: Outcome;
 }
 
-const RUNS_FROM_SOURCE = import.meta.url.endsWith('.ts');
-const PROBE = new URL(`native-probe-main.${RUNS_FROM_SOURCE ? 'ts' : 'js'}`, import.meta.url);
+const PROBE = new URL('./native-probe-main.js', import.meta.url);
 
 /** @param probe loads the libraries; for tests */
 export async function nativeChecks(probe = loadInChild): Promise<Check[]> {
@@ -31,10 +29,7 @@ function libraryCheck(name: string, outcome: Outcome): Check {
 }
 
 async function loadInChild(): Promise<NativeProbe> {
-  const child = fork(fileURLToPath(PROBE), [], {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    execArgv: RUNS_FROM_SOURCE ? ['--import', 'tsx'] : [],
-  });
+  const child = forkModule(PROBE, ['ignore', 'ignore', 'ignore', 'ipc']);
   return new Promise((resolve) => {
     child.once('message', (probe: NativeProbe) => resolve(probe));
     child.once('exit', (code, signal) => {
@@ -51,7 +46,7 @@ export async function gpuCheck(machine: Machine = THIS_MACHINE): Promise<Check> 
     deviceId: 0,
     providerOption: undefined,
     providerLibrary: undefined,
-    graphCapture: undefined,
+    graphCapture: false,
   } as const;
   if (!machine.mayHaveGpu) return ok('GPU', 'none; models run on the CPU');
   const chosen = await chooseDevice(flags, { attentionSoftcap: null }, machine);

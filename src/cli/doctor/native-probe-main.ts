@@ -1,11 +1,12 @@
 /** The process that loads the native libraries: it may crash in place of `chairlift doctor`. */
 import type { NativeProbe } from './native-checks.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 async function outcomeOf(load: () => Promise<string>) {
   try {
     return { version: await load() };
   } catch (error) {
-    return { failure: error instanceof Error ? error.message : String(error) };
+    return { failure: reasonOf(error) };
   }
 }
 

@@ -4,8 +4,9 @@ import { access, stat, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { explainListenError } from '../../server/http/listen.ts';
-import { formatBytes } from '../text-format.ts';
+import { formatBytes } from '../terminal/text-format.ts';
 import { broken, type Check, ok, warning } from './check.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 /** The embedded model's build is small; one of a billion parameters takes 1 to 4 GB. */
 const LEAST_SPACE = 200 * 2 ** 20;
@@ -25,7 +26,7 @@ export async function cacheCheck(folder: string): Promise<Check> {
     const { bavail, bsize } = await statfs(existing);
     return spaceCheck(name, folder, bavail * bsize);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     return broken(name, `${folder}: ${reason}`, OTHER_FOLDER);
   }
 }

@@ -1,65 +1,56 @@
-import { Command, Option } from 'commander';
-import { z } from 'zod';
-import { BACKENDS, DEFAULT_ENDPOINTS, requestBody } from '../../bench/backend.ts';
+import { DEFAULT_ENDPOINTS, requestBody } from '../../bench/backend.ts';
 import { Random } from '../../bench/random.ts';
 import { askServer } from '../../bench/server-info.ts';
 import { syntheticItems } from '../../bench/workload.ts';
-import { addClientFlags, readClientFlags } from '../flags/client-flags.ts';
-import { ServerClient } from '../server-client.ts';
-import { UsageError } from '../usage-error.ts';
+import type { OptionOf } from '../../settings/commands.ts';
+import { interruptible } from '../terminal/interruptible.ts';
+import type { Options } from '../../settings/options.ts';
+import { progressBar } from '../../serving/progress/progress-bar.ts';
+import { type ServerAccess, serverAccess } from '../server/server-access.ts';
+import { ServerClient } from '../server/server-client.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { adviceOf } from './advice.ts';
 import { breakDown } from './breakdown.ts';
 import { profileText } from './report.ts';
 import { type Sample, takeSample } from './sample.ts';
 
-const options = z.object({
-  model: z.string().optional(),
-  backend: z.enum(BACKENDS),
-  requests: z.coerce.number().pipe(z.int().min(1).max(10_000)),
-  concurrency: z.coerce.number().pipe(z.int().min(1).max(1000)),
-  inputLen: z.coerce.number().pipe(z.int().min(1)),
-  outputLen: z.coerce.number().pipe(z.int().min(1)),
-  json: z.boolean().optional(),
-});
-
 /** `chairlift profile`: where the time of a request goes, stage by stage. */
-export function profileCommand(): Command {
-  const command = new Command('profile')
-    .description('send a few requests to a server, and show where their time goes')
-    .argument('[url]', 'the server to ask; the same as --url')
-    .option('--model <name>', 'which of its models (default: the first)')
-    .addOption(
-      new Option('--backend <api>', 'which API to ask').choices(BACKENDS).default('openai-chat'),
-    )
-    .option('--requests <n>', 'how many to send', '8')
-    .option('--concurrency <n>', 'how many at once', '1')
-    .option('--input-len <words>', 'length of prompts', '128')
-    .option('--output-len <tokens>', 'length of answers', '64')
-    .option('--json', 'as JSON');
-  return addClientFlags(command).action(async (url?: string) => {
-    const parsed = options.safeParse(command.opts());
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      throw new UsageError(`--${issue?.path.join('.')}: ${issue?.message}`);
-    }
-    const access = readClientFlags(command, url);
-    const samples = await takeSamples(new ServerClient(access), access, parsed.data);
+export async function profile({ options }: Settings<'profile'>): Promise<void> {
+  const access = await serverAccess(options);
+  const { json, requests, concurrency } = options;
+  const samples: Sample[] = [];
+  const print = () => {
     const breakdown = breakDown(samples);
-    const advice = adviceOf(breakdown, parsed.data.concurrency);
-    const { json = false } = parsed.data;
+    const advice = adviceOf(breakdown, concurrency);
     console.log(json ? JSON.stringify({ ...breakdown, advice }) : profileText(breakdown, advice));
-  });
+  };
+  const bar = progressBar('requests |{bar}| {value}/{total}');
+  bar.start(requests, 0);
+  const onSample = (sample: Sample) => {
+    samples.push(sample);
+    bar.increment();
+  };
+  await interruptible(
+    () =>
+      takeSamples(new ServerClient(access), access, options, onSample).finally(() => bar.stop()),
+    () => {
+      if (samples.length > 0) print();
+      console.error(`chairlift: interrupted after ${samples.length} of ${requests} requests`);
+    },
+  );
+  print();
 }
 
 async function takeSamples(
   client: ServerClient,
-  { url, apiKey }: ReturnType<typeof readClientFlags>,
-  shape: z.infer<typeof options>,
-): Promise<Sample[]> {
-  const { backend, requests, concurrency, inputLen, outputLen } = shape;
+  { url, apiKey }: ServerAccess,
+  shape: Options<OptionOf<'profile'>>,
+  onSample: (sample: Sample) => void,
+): Promise<void> {
+  const { profileBackend: backend, requests, concurrency, inputLen, outputLen } = shape;
   const headers: Record<string, string> =
     apiKey === null ? {} : { authorization: `Bearer ${apiKey}` };
-  const { model, maxModelLen } = await askServer(url, headers, shape.model);
+  const { model, maxModelLen } = await askServer(url, headers, shape.askedModel);
   const workload = {
     input: { kind: 'fixed', mean: inputLen, rangeRatio: 0 },
     output: { kind: 'fixed', mean: outputLen, rangeRatio: 0 },
@@ -74,12 +65,10 @@ async function takeSamples(
   const path = DEFAULT_ENDPOINTS[backend].slice(1);
   const take = (body: object) => takeSample(client, path, body);
   for (const body of bodies.splice(0, 1)) await take(body);
-  const samples: Sample[] = [];
   const worker = async (): Promise<void> => {
     for (let body = bodies.shift(); body !== undefined; body = bodies.shift()) {
-      samples.push(await take(body));
+      onSample(await take(body));
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, requests) }, worker));
-  return samples;
 }

@@ -1,5 +1,5 @@
 /** A breakdown for people: a table, and bars as in a flame graph. */
-import { table } from '../text-format.ts';
+import { table } from '../terminal/text-format.ts';
 import type { Breakdown, Part } from './breakdown.ts';
 
 /** Of a bar, in characters. */

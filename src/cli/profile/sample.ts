@@ -1,8 +1,8 @@
 /** One request, seen from both ends. */
 import { createParser } from 'eventsource-parser';
 import { z } from 'zod';
-import type { ServerClient } from '../server-client.ts';
-import { UsageError } from '../usage-error.ts';
+import { UserError } from '../../user-error.ts';
+import type { ServerClient } from '../server/server-client.ts';
 
 export interface Sample {
   /** From sending to the end of the answer, in milliseconds. */
@@ -31,7 +31,7 @@ const chunk = z.object({
 
 const TIMING = /^\s*server-timing (.*)$/;
 
-/** @throws UsageError when the server refuses it, fails, or does not tell where its time went */
+/** @throws UserError when the server refuses it, fails, or does not report where its time went */
 export async function takeSample(
   client: ServerClient,
   path: string,
@@ -45,19 +45,25 @@ export async function takeSample(
     onComment: (comment) => (timing = TIMING.exec(comment)?.[1] ?? timing),
     onEvent({ data }) {
       if (data === '[DONE]') return;
-      const { error, usage: counted } = chunk.parse(JSON.parse(data));
-      if (error !== undefined) throw new UsageError(`the server failed: ${error.message}`);
+      const { error, usage: counted } = client.parse(data, chunk);
+      if (error !== undefined) throw new UserError(`the server failed: ${error.message}`);
       usage = counted ?? usage;
     },
   });
   const decoder = new TextDecoder();
-  for await (const bytes of answer) parser.feed(decoder.decode(bytes as Buffer, { stream: true }));
+  await client.reading(async () => {
+    for await (const bytes of answer) {
+      parser.feed(decoder.decode(bytes as Buffer, { stream: true }));
+    }
+  });
   const clientMs = performance.now() - startedAt;
   const stagesMs = parseTiming(timing);
   const serverMs = stagesMs.get('total');
   stagesMs.delete('total');
   if (serverMs === undefined) {
-    throw new UsageError(`${client.url} does not tell where its time goes; is it Chairlift?`);
+    throw new UserError(
+      `${client.url} does not report where its time goes: only Chairlift can be profiled`,
+    );
   }
   return {
     clientMs,

@@ -2,7 +2,7 @@
 import type { EncoderKind } from '../../model/encoder/encoder-folder.ts';
 import type { EncoderPrecision } from '../../model/encoder/bert-graph.ts';
 import type { GraphSignature } from '../tensors/signature.ts';
-import type { TensorValue } from '../tensors/tensor.ts';
+import type { Datatype, TensorValue } from '../tensors/tensor.ts';
 
 /** What a process runs. */
 export type EncoderSource =
@@ -41,6 +41,8 @@ export interface TensorsInput {
   /** One for each input of the graph, see checkInputs. */
   readonly tensors: readonly TensorValue[];
   readonly rows: number;
+  /** Names of the outputs that are wanted. */
+  readonly outputs: readonly string[];
 }
 
 export type EncoderInput = TokenInput | TensorsInput;
@@ -52,19 +54,56 @@ export type EncoderOutcome =
 
 export type EncoderCommand =
   | { readonly type: 'start'; readonly options: EncoderOptions }
+  /** Of inputs that are too large for one message; the next one comes after `more`. */
+  | { readonly type: 'part'; readonly part: TensorsPart }
   /** One batch; the next one comes once it is done. */
-  | { readonly type: 'run'; readonly id: number; readonly inputs: readonly EncoderInput[] }
+  | {
+      readonly type: 'run';
+      readonly id: number;
+      readonly inputs: readonly EncoderInput[];
+      /** The tensors of each input where parts came before, in place of its own; null where none did. */
+      readonly lists: readonly (readonly SentTensor[])[] | null;
+    }
+  /** The next part may come. */
+  | { readonly type: 'more' }
   | { readonly type: 'shutdown' };
 
 export type EncoderMessage =
   | { readonly type: 'ready'; readonly info: EncoderInfo }
   | { readonly type: 'failed'; readonly message: string }
+  /** The next part of the inputs may come. */
+  | { readonly type: 'more' }
+  /** Of outcomes that are too large for one message; the next one comes after `more`. */
+  | { readonly type: 'part'; readonly part: TensorsPart }
   | {
       readonly type: 'done';
       readonly id: number;
       /** One for each input. */
       readonly outcomes: readonly EncoderOutcome[];
+      /** As of inputs. */
+      readonly lists: readonly (readonly SentTensor[])[] | null;
     };
+
+/** Some of the bytes of all tensors of a batch. */
+export interface TensorsPart {
+  /** Of the first one. */
+  readonly offset: number;
+  /** Of all parts together. */
+  readonly totalBytes: number;
+  readonly bytes: Uint8Array;
+}
+
+/** A tensor that was sent in parts. */
+export interface SentTensor {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  /** Of its first byte, a multiple of 8 for numbers. */
+  readonly offset: number;
+  readonly numBytes: number;
+  /** Of each element of a tensor of texts; empty for numbers. */
+  readonly lengths: Uint32Array;
+}
 
 export interface EncoderInfo {
   /** As ONNX Runtime names itself, such as `1.30.0`. */
@@ -73,6 +112,8 @@ export interface EncoderInfo {
   readonly signature: GraphSignature;
   /** Of the process once the model is loaded. */
   readonly residentBytes: number;
+  /** That the model may take with its weights, texts in tensors left out; null where nothing bounds it. */
+  readonly maxBytes: number | null;
   /** Of a text encoder. */
   readonly text: { readonly kind: EncoderKind; readonly dim: number } | null;
 }

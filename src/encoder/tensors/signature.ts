@@ -48,6 +48,8 @@ export interface CheckedInputs {
   readonly bytes: number;
   /** The same for requests that can share a run. */
   readonly shape: string;
+  /** By the name of a dimension. */
+  readonly sizes: ReadonlyMap<string, number>;
 }
 
 /**
@@ -90,7 +92,8 @@ export function checkInputs(
     shapes.push(tensor.shape.slice(isBatched ? 1 : 0).join());
   }
   const bytes = tensors.reduce((sum, tensor) => sum + byteLengthOf(tensor), 0);
-  return { rows: rows ?? 1, bytes, shape: shapes.join(' ') };
+  const named = new Map(Array.from(sizes, ([dimension, { size }]) => [dimension, size]));
+  return { rows: rows ?? 1, bytes, shape: shapes.join(' '), sizes: named };
 }
 
 function checkTensor(spec: TensorSpec, tensor: TensorValue): void {
@@ -152,6 +155,9 @@ export function checkOutputs(
   const unknown = wanted?.find((name) => !known.includes(name));
   if (unknown !== undefined) {
     throw new TensorError(`the model has no output "${unknown}"; it has ${known.join(', ')}`);
+  }
+  if (wanted && new Set(wanted).size < wanted.length) {
+    throw new TensorError('an output is named twice');
   }
   return wanted ?? known;
 }

@@ -13,7 +13,7 @@ import type { SegmentLogits, SequenceFailure } from '../step.ts';
 const MAX_SLOW_MASKS = 8;
 /** How long the engine sleeps at a time when it has nothing but missing masks to wait for. */
 const IDLE_WAIT_MS = 2;
-const NO_WAY_ON = 'the text can not go on within its grammar';
+const NO_WAY_ON = 'the text cannot go on within its grammar';
 const NOTHING = new Int32Array();
 
 /** A step's results, sorted by whether their next token may be sampled now. */

@@ -8,6 +8,7 @@ import {
 import { tensorByteLength, typedArrayOver } from '../../ort/element-type.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import type { EngineAdapter } from '../request.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 export interface AdapterLimits {
   /** Different adapters in one step. */
@@ -65,7 +66,7 @@ export class AdapterSlots {
         const slot = this.#slotFor(adapter, wanted);
         this.#numActive = Math.max(this.#numActive, slot + 1);
       } catch (error) {
-        failures.set(adapter.id, error instanceof Error ? error.message : String(error));
+        failures.set(adapter.id, reasonOf(error));
       }
     }
     return failures;

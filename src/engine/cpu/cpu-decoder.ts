@@ -1,4 +1,4 @@
-import type { BuiltModel } from '../../model/build/manifest.ts';
+import type { BuiltModel } from '../../model/manifest.ts';
 import { HIDDEN_OUTPUT } from '../../model/graph/decoder-parts.ts';
 import { readExternalInitializers } from '../../onnx/external-initializers.ts';
 import type { Session } from '../../ort/session.ts';

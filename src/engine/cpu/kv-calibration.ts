@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { LayerKvScales } from '../../model/graph/kv-scales.ts';
-import type { BuiltModel } from '../../model/build/manifest.ts';
+import type { BuiltModel } from '../../model/manifest.ts';
 import { openGraph } from '../graph-session.ts';
 import { type KvShape, kvShape } from '../kv-shape.ts';
 import { KvStorage } from './kv-storage.ts';

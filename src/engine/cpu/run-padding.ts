@@ -1,4 +1,4 @@
-import type { DecoderManifest } from '../../model/build/manifest.ts';
+import type { DecoderManifest } from '../../model/manifest.ts';
 
 /**
  * A token's values must depend on its text alone. Two kernels violate that, so runs get padding

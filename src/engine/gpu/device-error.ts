@@ -50,7 +50,7 @@ export function setUpOnDevice<R>(what: string, advice: string, action: () => R):
     return onDevice(action);
   } catch (error) {
     if (!(error instanceof DeviceError)) throw error;
-    throw new DeviceError(`${what} can not be set up: ${error.message}. ${advice}`, {
+    throw new DeviceError(`${what} cannot be set up: ${error.message}. ${advice}`, {
       cause: error,
     });
   }

@@ -1,4 +1,4 @@
-import type { ActivationDtype } from '../../model/build/manifest.ts';
+import type { ActivationDtype } from '../../model/manifest.ts';
 import type { ExecutionProvider } from '../../ort/execution-provider.ts';
 
 /** Devices that models run on, the fastest first. */

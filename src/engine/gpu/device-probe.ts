@@ -1,4 +1,4 @@
-import type { ActivationDtype } from '../../model/build/manifest.ts';
+import type { ActivationDtype } from '../../model/manifest.ts';
 import { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { cudaDevices } from '../../ort/cuda-devices.ts';
 import { IoBinding } from '../../ort/io-binding.ts';

@@ -1,34 +1,26 @@
-/**
- * What became findable in the prefix cache, and what is no longer: full blocks, each with a name that
- * stands for it and all before it.
- */
-export type BlockEvent =
-  | {
-      readonly type: 'stored';
-      /** One after the other. */
-      readonly names: readonly number[];
-      /** What the first one follows; null at the beginning of a text. */
-      readonly parent: number | null;
-      /** Of all of them. */
-      readonly tokenIds: readonly number[];
-      /** Only texts with the same salt share blocks. */
-      readonly salt: string;
-    }
-  | { readonly type: 'removed'; readonly names: readonly number[] };
-
-interface Stored {
+/** Full blocks that became findable in the prefix cache, each with a name for it and all before it. */
+interface StoredBlocks {
   readonly type: 'stored';
+  /** One after the other. */
   readonly names: number[];
+  /** What the first one follows; null at the beginning of a text. */
   readonly parent: number | null;
+  /** Of all of them. */
   readonly tokenIds: number[];
+  /** Only texts with the same salt share blocks. */
   readonly salt: string;
 }
+
+/** What became findable in the prefix cache, and what is no longer. */
+export type BlockEvent =
+  | StoredBlocks
+  | { readonly type: 'removed'; readonly names: readonly number[] };
 
 /** Collects events until they are sent. Blocks that follow each other are one event. */
 export class BlockLog {
   #events: BlockEvent[] = [];
   /** The last event, while the next block may follow it. */
-  #open: Stored | null = null;
+  #open: StoredBlocks | null = null;
 
   /** One block. */
   stored(name: number, parent: number | null, tokenIds: Int32Array, salt: string): void {

@@ -44,7 +44,7 @@ export interface KvCache {
   /** Makes what a commit computed findable for prompts that begin alike. */
   registerBlocks(sequence: Sequence): void;
   /**
-   * Frees what a sequence holds.
+   * Frees what a sequence holds: nothing of it counts as computed any more.
    * @param keep leave what it computed for reuse, for as long as nobody needs the memory
    */
   release(sequence: Sequence, keep: boolean): void;

@@ -55,7 +55,6 @@ export class SlotCache implements KvCache, SlotTable {
     this.#pageLength = pageLength;
     this.maxPages = options.maxPages ?? numSlots * Math.ceil(capacity / pageLength);
     this.#prefixCaching = prefixCaching;
-    this.#index = new PrefixIndex(options.blocks);
     const slots: Slot[] = Array.from({ length: numSlots }, (_, index) => ({
       index,
       owner: null,
@@ -65,14 +64,11 @@ export class SlotCache implements KvCache, SlotTable {
     }));
     this.#slots = slots;
     const schedule = (operation: CacheOperation) => void this.#operations.push(operation);
-    this.#memory = new SlotMemory({
-      slots,
-      pageLength,
-      maxPages: this.maxPages,
-      drop: (slot) => this.#moves.drop(slot),
-      schedule,
-    });
-    this.#moves = new SlotMoves({ slots, memory: this.#memory, index: this.#index, schedule });
+    const { maxPages } = this;
+    const index = new PrefixIndex(options.blocks);
+    this.#index = index;
+    this.#memory = new SlotMemory({ slots, index, pageLength, maxPages, schedule });
+    this.#moves = new SlotMoves({ slots, index, memory: this.#memory, schedule });
   }
 
   /** One more than the highest running slot. */
@@ -149,8 +145,12 @@ export class SlotCache implements KvCache, SlotTable {
     sequence.numComputedTokens = prefix?.length ?? 0;
     this.#memory.makeRoom(needed, prefix ? [slot, prefix.slot] : [slot]);
     this.#memory.setLive(slot, livePages);
-    if (prefix && prefix.slot !== slot) this.#copyPrefix(sequence, prefix, slot);
-    this.#indexOwned(slot);
+    if (prefix && prefix.slot !== slot) {
+      this.#moves.copy(prefix.slot, slot, prefix.length);
+      // The new sequence continues the whole text: one copy is enough.
+      if (mayTakeOver(sequence, prefix)) this.#memory.drop(prefix.slot);
+    }
+    this.registerBlocks(sequence);
     return true;
   }
 
@@ -160,14 +160,14 @@ export class SlotCache implements KvCache, SlotTable {
    */
   adopt(sequence: Sequence, slotIndex: number, length: number): void {
     const slot = this.#slots[slotIndex];
-    if (!slot || slot.owner) throw new Error(`slot ${slotIndex} can not be adopted`);
+    if (!slot || slot.owner) throw new Error(`slot ${slotIndex} cannot be adopted`);
     slot.owner = sequence;
     sequence.slot = slotIndex;
     // The last token's logits are lost with the process: it is computed once more.
     sequence.numComputedTokens = Math.min(length, sequence.numTokens - 1);
     sequence.numCachedTokens = wholeBlocks(sequence.numComputedTokens);
     this.#memory.setLive(slot, this.#memory.pagesOf(sequence.numTokens));
-    this.#indexOwned(slot);
+    this.registerBlocks(sequence);
   }
 
   /** Gives back whatever memory idle slots have of an earlier process. */
@@ -192,7 +192,10 @@ export class SlotCache implements KvCache, SlotTable {
 
   /** Makes what a commit computed findable for prompts that begin alike. */
   registerBlocks(sequence: Sequence): void {
-    this.#indexOwned(this.#slotOf(sequence));
+    if (!this.#prefixCaching) return;
+    const { index } = this.#slotOf(sequence);
+    const { request, numComputedTokens } = sequence;
+    this.#index.extend(index, request.cacheSalt, sequence.tokenIds(), numComputedTokens);
   }
 
   /**
@@ -204,13 +207,14 @@ export class SlotCache implements KvCache, SlotTable {
     const length = sequence.numComputedTokens;
     slot.owner = null;
     sequence.slot = -1;
+    sequence.numComputedTokens = 0;
     if (keep && this.#prefixCaching && length >= BLOCK_SIZE) {
       const tokenIds = sequence.tokenIds(0, length).slice();
       const { cacheSalt: salt, background } = sequence.request;
       slot.cached = { tokenIds, salt, isPinned: background === 'pin', lastUsed: ++this.#clock };
       slot.livePages = this.#memory.pagesOf(length);
     } else {
-      this.#moves.drop(slot);
+      this.#memory.drop(slot);
     }
   }
 
@@ -231,7 +235,7 @@ export class SlotCache implements KvCache, SlotTable {
     }
     // A hole between running slots is computed as a dead slot, which writes to its first position.
     for (const slot of this.#slots.slice(0, this.numActiveSlots)) {
-      if (!slot.owner) this.#moves.drop(slot);
+      if (!slot.owner) this.#memory.drop(slot);
     }
   }
 
@@ -266,19 +270,6 @@ export class SlotCache implements KvCache, SlotTable {
       }
     }
     return best;
-  }
-
-  #copyPrefix(sequence: Sequence, prefix: Prefix, to: Slot): void {
-    this.#moves.copy(prefix.slot, to, prefix.length);
-    // The new sequence continues the whole text: one copy is enough.
-    if (mayTakeOver(sequence, prefix)) this.#moves.drop(prefix.slot);
-  }
-
-  #indexOwned(slot: Slot): void {
-    const { owner } = slot;
-    if (!owner || !this.#prefixCaching) return;
-    const { cacheSalt } = owner.request;
-    this.#index.extend(slot.index, cacheSalt, owner.tokenIds(), owner.numComputedTokens);
   }
 }
 

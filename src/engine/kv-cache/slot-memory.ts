@@ -1,15 +1,15 @@
 import { byLastUse, type Slot } from './slot.ts';
 import type { PageCounts } from './kv-cache.ts';
+import type { PrefixIndex } from './prefix-index.ts';
 import type { CacheOperation } from '../step.ts';
 
 export interface SlotMemoryOptions {
   readonly slots: readonly Slot[];
+  readonly index: PrefixIndex;
   /** Positions of a slot that are given memory together. */
   readonly pageLength: number;
   /** Memory to use at most, in pages of one slot. */
   readonly maxPages: number;
-  /** Forgets an idle slot's text. */
-  readonly drop: (slot: Slot) => void;
   /** Receives operations on the memory. */
   readonly schedule: (operation: CacheOperation) => void;
 }
@@ -72,7 +72,7 @@ export class SlotMemory {
     cached.sort(byLastUse);
     for (const slot of cached) {
       if (pages <= this.#free) break;
-      this.#options.drop(slot);
+      this.drop(slot);
       this.#trim(slot);
     }
     return true;
@@ -87,6 +87,13 @@ export class SlotMemory {
     if (slot.residentPages >= livePages) return;
     this.#numResidentPages += livePages - slot.residentPages;
     slot.residentPages = livePages;
+  }
+
+  /** Forgets an idle slot's text. */
+  drop(slot: Slot): void {
+    slot.cached = null;
+    slot.livePages = 0;
+    this.#options.index.remove(slot.index);
   }
 
   get #free(): number {

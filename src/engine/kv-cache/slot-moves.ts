@@ -13,21 +13,15 @@ export interface SlotMovesOptions {
 
 /** Moves what slots hold to other slots, so that each sequence and text is where it should be. */
 export class SlotMoves {
-  readonly #slots: readonly Slot[];
-  readonly #memory: SlotMemory;
-  readonly #index: PrefixIndex;
-  readonly #schedule: (operation: CacheOperation) => void;
+  readonly #options: SlotMovesOptions;
 
-  constructor({ slots, memory, index, schedule }: SlotMovesOptions) {
-    this.#slots = slots;
-    this.#memory = memory;
-    this.#index = index;
-    this.#schedule = schedule;
+  constructor(options: SlotMovesOptions) {
+    this.#options = options;
   }
 
   /** Makes an idle slot's place free: its text moves to a slot above, or is given up. */
   vacate(slot: Slot, kept: Slot, needed: number): void {
-    if (slot.cached && !this.moveAway(slot, kept, needed)) this.drop(slot);
+    if (slot.cached && !this.moveAway(slot, kept, needed)) this.#options.memory.drop(slot);
   }
 
   /**
@@ -36,13 +30,14 @@ export class SlotMoves {
    * @returns the text's new slot; null, and nothing is changed, when there is none or no memory
    */
   moveAway(slot: Slot, kept: Slot, needed: number): Slot | null {
+    const { memory } = this.#options;
     const place = this.#placeAbove(slot, kept);
     if (!place) return null;
     const pages = Math.max(0, needed) + Math.max(0, slot.livePages - place.residentPages);
     const untouched = [slot, place, kept];
-    if (!this.#memory.hasRoom(pages, untouched)) return null;
-    this.drop(place);
-    this.#memory.makeRoom(pages, untouched);
+    if (!memory.hasRoom(pages, untouched)) return null;
+    memory.drop(place);
+    memory.makeRoom(pages, untouched);
     this.move(slot, place);
     return place;
   }
@@ -50,7 +45,8 @@ export class SlotMoves {
   /** For a text to move to: an empty slot, or else that of the text unused for longest, if longer. */
   #placeAbove(of: Slot, kept: Slot): Slot | null {
     const { index } = of;
-    const idle = this.#slots.filter((slot) => slot.index > index && !slot.owner && slot !== kept);
+    const { slots } = this.#options;
+    const idle = slots.filter((slot) => slot.index > index && !slot.owner && slot !== kept);
     const empty = idle.findLast((slot) => !slot.cached);
     if (empty) return empty;
     const [oldest] = idle.sort(byLastUse);
@@ -62,26 +58,20 @@ export class SlotMoves {
    * owner.
    */
   move(from: Slot, to: Slot): void {
-    this.#memory.setLive(to, from.livePages);
+    const { memory, index } = this.#options;
+    memory.setLive(to, from.livePages);
     to.owner = from.owner;
     to.cached = from.cached;
     if (to.owner) to.owner.slot = to.index;
     const tokenIds = tokenIdsOf(to);
     this.copy(from, to, tokenIds.length);
-    this.#index.extend(to.index, saltOf(to), tokenIds, tokenIds.length);
+    index.extend(to.index, saltOf(to), tokenIds, tokenIds.length);
     from.owner = null;
-    this.drop(from);
-  }
-
-  /** Forgets an idle slot's text. */
-  drop(slot: Slot): void {
-    slot.cached = null;
-    slot.livePages = 0;
-    this.#index.remove(slot.index);
+    memory.drop(from);
   }
 
   copy(from: Slot, to: Slot, length: number): void {
     if (length === 0) return;
-    this.#schedule({ type: 'copy', from: from.index, to: to.index, length });
+    this.#options.schedule({ type: 'copy', from: from.index, to: to.index, length });
   }
 }

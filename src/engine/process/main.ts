@@ -8,6 +8,7 @@ import type { EngineRequest, TokenOutput } from '../request.ts';
 import type { EngineCommand, EngineMessage, EngineOptions } from './protocol.ts';
 import { openEngine } from './open-engine.ts';
 import { toStepMessage } from './step-message.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 const commands: EngineCommand[] = [];
 /** Answers to requests that the engine would not take; they go out with the next message. */
@@ -20,17 +21,12 @@ let blockLog: BlockLog | null = null;
 let looping = false;
 
 process.on('message', receive);
-// The front is gone: nobody is left to work for.
-process.on('disconnect', () => process.exit(0));
-// A terminal sends these to every process of the group, but the front decides when the engine ends.
-process.on('SIGINT', () => {});
-process.on('SIGTERM', () => {});
 // If the device is lost or out of memory, the process ends, and a new one starts.
 process.on('uncaughtException', (error) => {
   if (!(error instanceof DeviceError)) console.error(error);
   engine = undefined;
   if (!process.connected) process.exit(1);
-  process.send?.({ type: 'dying', message: messageOf(error) }, () => process.exit(1));
+  process.send?.({ type: 'dying', message: reasonOf(error) }, () => process.exit(1));
 });
 
 function receive(command: EngineCommand): void {
@@ -119,7 +115,7 @@ function start(options: EngineOptions, sharedMemoryFd: number | null): void {
     hasAdapters = options.adapters !== undefined;
     post({ type: 'ready', info: opened.info });
   } catch (error) {
-    post({ type: 'failed', message: messageOf(error) });
+    post({ type: 'failed', message: reasonOf(error) });
   }
 }
 
@@ -153,14 +149,10 @@ function add(request: EngineRequest): void {
 
 function reject(id: number, error: unknown): void {
   const isOfGrammar = error instanceof GrammarError;
-  const message = messageOf(error);
+  const message = reasonOf(error);
   rejected.push({ id, tokenId: -1, finishReason: 'error', error: message, isOfGrammar });
 }
 
 function post(message: EngineMessage): void {
   process.send?.(message);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

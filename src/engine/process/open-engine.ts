@@ -10,6 +10,7 @@ import { CPU_DEVICE } from '../gpu/device-options.ts';
 import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import { Sampler } from '../sampling/sampler.ts';
+import { ThoughtBudgets } from '../sampling/thought-budget.ts';
 import type { CostModel } from '../costs/cost-model.ts';
 import { Scheduler } from '../scheduling/scheduler.ts';
 import type { DraftSource } from '../speculation/draft-source.ts';
@@ -70,7 +71,8 @@ export function openEngine(
     { ...options, maxAdapters: options.adapters?.maxActive ?? Infinity },
     speculator,
   );
-  const sampler = new Sampler(model.manifest.vocabSize, grammars);
+  const thoughts = vocabulary ? new ThoughtBudgets(vocabulary.tokens) : null;
+  const sampler = new Sampler(model.manifest.vocabSize, grammars, thoughts);
   const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, durable, speculator };
   return {
     engine: new Engine(parts),
@@ -82,6 +84,7 @@ export function openEngine(
       runtimeVersion: ortVersion(),
       device: device.name,
       numSlots: kvCache.numSlots,
+      maxNumSeqs: Math.min(options.maxNumSeqs, kvCache.numSlots),
       kvCacheBytes,
       kvCacheTokens,
       kvBlockTokens: BLOCK_SIZE,

@@ -3,7 +3,7 @@
  * of the same moment go in as one command each; one step message per step comes out.
  */
 import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
-import type { BuiltModel } from '../../model/build/manifest.ts';
+import type { BuiltModel } from '../../model/manifest.ts';
 import type { AdapterLimits } from '../cpu/adapter-slots.ts';
 import type { DeviceOptions } from '../gpu/device-options.ts';
 import type { BlockEvent } from '../kv-cache/block-log.ts';
@@ -44,8 +44,6 @@ export interface EngineOptions {
   readonly durableKv?: boolean;
   /** Drafts for streams that decode alone, or nearly so; null or left out: none. */
   readonly speculative?: SpeculativeOptions | null;
-  /** `static` admits only into an empty batch: what continuous batching is measured against. */
-  readonly batching: 'continuous' | 'static';
 }
 
 export interface SpeculativeOptions {
@@ -94,6 +92,8 @@ export interface EngineInfo {
   readonly device: string;
   /** Of the KV cache: those of running sequences and those kept for reuse. */
   readonly numSlots: number;
+  /** Sequences that run at once, at most: the rest of the slots keep ended texts. */
+  readonly maxNumSeqs: number;
   /** Memory that the KV cache may grow to, in bytes. */
   readonly kvCacheBytes: number;
   /** Positions that this memory holds, and those that are found together as a prefix. */

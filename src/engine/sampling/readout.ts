@@ -11,6 +11,6 @@ export function readOut({ logits, hidden }: SegmentLogits, readout: Readout): Fl
     readout.kind === 'hidden'
       ? hidden?.slice()
       : Float32Array.from(readout.tokenIds, (id) => logits.at(-1)?.[id] ?? NaN);
-  if (!values) throw new RangeError('the graph tells no hidden states');
+  if (!values) throw new RangeError('the graph has no output for hidden states');
   return values.every(Number.isFinite) ? values : null;
 }

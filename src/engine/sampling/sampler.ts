@@ -16,15 +16,19 @@ import type {
   StepResult,
 } from '../step.ts';
 import type { Constraints, TokenMask } from './constraints.ts';
+import type { ThoughtBudgets } from './thought-budget.ts';
+import { isAllowed } from './token-mask.ts';
 import { TokenRanking } from './token-ranking.ts';
 
 const INVALID_LOGITS = 'the model computed no valid logits';
 
-/** What a decoder tells of a row besides its logits. */
+/** Facts about a row besides its logits. */
 interface KnownOfRow {
   readonly candidates: Candidates | undefined;
   /** The id of the highest logit, before anything is applied to them. */
   readonly best: number | undefined;
+  /** The token that it must be, if a grammar allows it; null where it is drawn. */
+  readonly forced: number | null;
 }
 
 /**
@@ -36,11 +40,17 @@ export class Sampler {
   /** The logits of the row at hand as the model gave them, if it reports log-probabilities; [vocab]. */
   readonly #rawLogits: Float32Array;
   readonly #constraints: Constraints | null;
+  readonly #thoughts: ThoughtBudgets | null;
   readonly #vocabSize: number;
 
-  /** @param constraints null where no request can have any */
-  constructor(vocabSize: number, constraints: Constraints | null = null) {
+  /** @param constraints null where no request can have any; so is `thoughts` */
+  constructor(
+    vocabSize: number,
+    constraints: Constraints | null = null,
+    thoughts: ThoughtBudgets | null = null,
+  ) {
     this.#constraints = constraints;
+    this.#thoughts = thoughts;
     this.#vocabSize = vocabSize;
     this.#ranking = new TokenRanking(vocabSize);
     this.#rawLogits = new Float32Array(vocabSize);
@@ -84,7 +94,8 @@ export class Sampler {
     for (const [index, row] of logits.entries()) {
       const mask = this.#constraints ? this.#constraints.maskOf(sequence, index) : 'free';
       if (mask === null) break;
-      const known = { candidates, best: best?.[index] };
+      const forced = this.#thoughts?.forcedToken(sequence, index) ?? null;
+      const known = { candidates, best: best?.[index], forced };
       const token = this.#sampleRow(sequence, row, mask === 'free' ? null : mask, known);
       if (token === null) {
         failures.push({ sequence, message: INVALID_LOGITS });
@@ -104,14 +115,18 @@ export class Sampler {
     sequence: Sequence,
     logits: Float32Array,
     mask: TokenMask | null,
-    { candidates, best }: KnownOfRow,
+    { candidates, best, forced }: KnownOfRow,
   ): SampledToken | null {
     const { logprobs } = sequence.request;
     if (logprobs !== null && !candidates) this.#rawLogits.set(logits);
     const known = logitsAreUsedWhole(sequence) ? undefined : best;
     if (!candidates) processLogits(logits, sequence, mask);
-    const index = this.#pick(sequence, logits, known ?? argmax(logits), candidates?.restWeight);
-    const tokenId = candidates ? (candidates.tokenIds[index] ?? -1) : index;
+    const isForced = forced !== null && (mask === null || isAllowed(mask, forced));
+    const draw = () => {
+      const index = this.#pick(sequence, logits, known ?? argmax(logits), candidates?.restWeight);
+      return candidates ? (candidates.tokenIds[index] ?? -1) : index;
+    };
+    const tokenId = isForced ? forced : draw();
     if (tokenId < 0 || tokenId >= this.#vocabSize) return null;
     if (logprobs === null || candidates) return withPromptLogprobs({ tokenId }, sequence);
     const table = new LogprobsTable(1, logprobs);

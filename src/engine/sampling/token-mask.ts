@@ -17,3 +17,7 @@ export function applyTokenMask(logits: Float32Array, mask: Int32Array): void {
     }
   }
 }
+
+export function isAllowed(mask: Int32Array, tokenId: number): boolean {
+  return (((mask[tokenId >>> 5] ?? 0) >>> (tokenId & 31)) & 1) === 1;
+}

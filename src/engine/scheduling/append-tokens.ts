@@ -4,8 +4,11 @@ import type { SampledToken } from '../step.ts';
 
 /** Adds sampled tokens to a sequence's text. @returns what its client is told */
 export function appendTokens(sequence: Sequence, tokens: readonly SampledToken[]): TokenOutput[] {
+  const { promptTokenIds, outputTokenIds } = sequence.request;
+  // Those generated before a crash came with the request.
+  const numGiven = promptTokenIds.length + outputTokenIds.length;
   return tokens.map((token) => {
-    const isFirst = sequence.numTokens === numGivenTokens(sequence);
+    const isFirst = sequence.numTokens === numGiven;
     sequence.append(token.tokenId);
     const output = { id: sequence.id, ...token, finishReason: sequence.finishReason() };
     return isFirst ? { ...output, numCachedTokens: sequence.numCachedTokens } : output;
@@ -15,9 +18,4 @@ export function appendTokens(sequence: Sequence, tokens: readonly SampledToken[]
 /** Of a sequence that ends with its prompt. */
 export function readOutput({ id, numCachedTokens }: Sequence, values: Float32Array): TokenOutput {
   return { id, tokenId: -1, finishReason: 'stop', numCachedTokens, values };
-}
-
-/** The tokens that the request came with: its prompt, and those generated before a crash. */
-function numGivenTokens({ request }: Sequence): number {
-  return request.promptTokenIds.length + request.outputTokenIds.length;
 }

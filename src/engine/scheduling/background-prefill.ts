@@ -20,7 +20,7 @@ export class BackgroundPrefill {
   readonly #costs: CostModel;
   readonly #maxTokens: number;
   /** First come, first computed. */
-  readonly #line: Sequence[] = [];
+  readonly #line = new Set<Sequence>();
 
   /** @param maxTokens that a step computes */
   constructor(kvCache: KvCache, costs: CostModel, maxTokens: number) {
@@ -30,16 +30,16 @@ export class BackgroundPrefill {
   }
 
   get hasWork(): boolean {
-    return this.#line.length > 0;
+    return this.#line.size > 0;
   }
 
   add(sequence: Sequence): void {
-    this.#line.push(sequence);
+    this.#line.add(sequence);
   }
 
   /** Unknown ids are ignored. */
   abort(id: number): void {
-    const sequence = this.#line.find((each) => each.id === id);
+    const sequence = [...this.#line].find((each) => each.id === id);
     if (sequence === undefined) return;
     if (sequence.slot !== -1) this.#kvCache.release(sequence, true);
     this.ended(sequence);
@@ -47,16 +47,13 @@ export class BackgroundPrefill {
 
   /** It is done, and holds nothing any more. */
   ended(sequence: Sequence): void {
-    const index = this.#line.indexOf(sequence);
-    if (index !== -1) this.#line.splice(index, 1);
+    this.#line.delete(sequence);
   }
 
   /** To be called before requests get slots. */
   suspend(): void {
     for (const sequence of this.#line) {
-      if (sequence.slot === -1) continue;
-      this.#kvCache.release(sequence, true);
-      sequence.numComputedTokens = 0;
+      if (sequence.slot !== -1) this.#kvCache.release(sequence, true);
     }
   }
 

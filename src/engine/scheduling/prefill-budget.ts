@@ -30,17 +30,12 @@ export const DEFAULT_PREFILL_POLICY: PrefillPolicy = {
  * prompt has used that up after its first chunk.
  */
 export class PrefillBudget {
-  readonly #policy: PrefillPolicy;
+  readonly policy: PrefillPolicy;
   /** In decode runs. */
   #saved = 0;
 
   constructor(policy: PrefillPolicy) {
-    this.#policy = policy;
-  }
-
-  /** Tokens that the first prompt in line always computes. */
-  get minChunk(): number {
-    return this.#policy.minChunk;
+    this.policy = policy;
   }
 
   /**
@@ -52,13 +47,13 @@ export class PrefillBudget {
   availableMs(decodeMs: number, numPrompts: number, targetMs: number | null = null): number {
     if (decodeMs === 0) return Infinity;
     if (targetMs !== null) return targetMs - decodeMs;
-    return decodeMs * (this.#saved + this.#policy.stretchPerPrompt * numPrompts);
+    return decodeMs * (this.#saved + this.policy.stretchPerPrompt * numPrompts);
   }
 
   /** Accounts for the prefill that was planned. */
   settle(decodeMs: number, numPrompts: number, spentMs: number): void {
     if (decodeMs === 0) return;
-    const { stretchPerPrompt, savedPerStep, maxSaved } = this.#policy;
+    const { stretchPerPrompt, savedPerStep, maxSaved } = this.policy;
     const earned = numPrompts > 0 ? stretchPerPrompt * numPrompts : savedPerStep;
     const left = this.#saved + earned - spentMs / decodeMs;
     this.#saved = Math.min(Math.max(left, 0), maxSaved);

@@ -34,7 +34,7 @@ export function planPrefill(request: PrefillRequest): Segment[] {
   for (const sequence of sequences) {
     const start = sequence.numComputedTokens;
     const wanted = Math.min(sequence.numUncomputedTokens, budgetTokens);
-    const atLeast = chunks.length === 0 ? Math.min(budget.minChunk, wanted) : 0;
+    const atLeast = chunks.length === 0 ? Math.min(budget.policy.minChunk, wanted) : 0;
     // The first chunk is mixed with the decode run: both read the weights once.
     const isMixed = decode.length > 0 && (costs.runsStepsWhole || chunks.length === 0);
     const costMs = (length: number) => {

@@ -28,7 +28,6 @@ export interface SchedulerOptions {
   /** See EngineOptions. */
   readonly targetItlMs: number | null;
   readonly prefillPolicy?: PrefillPolicy;
-  readonly batching: 'continuous' | 'static';
   /** Different adapters that run at once; any number if left out. */
   readonly maxAdapters?: number;
 }
@@ -197,7 +196,6 @@ export class Scheduler {
   #sendBack(sequence: Sequence, reason: SentBackFor): void {
     this.#sentBack.add(sequence, reason);
     this.#release(sequence, reason === 'class');
-    sequence.numComputedTokens = 0;
     insertInOrder(this.#waiting, sequence);
   }
 
@@ -217,14 +215,12 @@ export class Scheduler {
    * of its tier, but not forever.
    */
   #admit(): void {
-    const isStatic = this.#options.batching === 'static';
-    if (isStatic && this.#running.length > 0) return;
     const blocked: Sequence[] = [];
     let closedTier = Infinity;
     for (const sequence of this.#waiting.toSorted((a, b) => tierOf(a) - tierOf(b))) {
       const tier = tierOf(sequence);
       if (tier >= closedTier) continue;
-      if (!this.#hasRoomFor(sequence, isStatic)) {
+      if (!this.#hasRoomFor(sequence)) {
         closedTier = tier;
       } else if (fitsAdapters(sequence, this.#running, this.#options) && this.#reserve(sequence)) {
         this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
@@ -239,13 +235,12 @@ export class Scheduler {
   }
 
   /** Whether there is a slot, budget for its first token, and time. Worse tiers give up theirs. */
-  #hasRoomFor(sequence: Sequence, isStatic: boolean): boolean {
+  #hasRoomFor(sequence: Sequence): boolean {
     const { maxNumSeqs, maxNumBatchedTokens } = this.#options;
     const tier = tierOf(sequence);
     const others = this.#running.filter((other) => tierOf(other) <= tier);
     const numWanted = others.reduce((sum, other) => sum + numWantedTokens(other), 0);
-    if (others.length === maxNumSeqs || (numWanted >= maxNumBatchedTokens && !isStatic))
-      return false;
+    if (others.length === maxNumSeqs || numWanted >= maxNumBatchedTokens) return false;
     const stepMs = this.#decodeMs([...this.#running, sequence]) / JOINING_SHARE;
     const isFirst = others.every((other) => tierOf(other) < tier);
     return isFirst || latestTier(others, stepMs) >= tier;

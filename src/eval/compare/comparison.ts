@@ -1,8 +1,9 @@
 /** The table of a comparison: what it was measured with, and a row for each variant. */
-import { readFile } from 'node:fs/promises';
+import { readNamed } from '../../files/named-files.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { EvalFileError } from '../eval-file.ts';
+import { explainZod } from '../../explain-zod.ts';
+import { UserError } from '../../user-error.ts';
 
 const amount = z.number().nonnegative();
 
@@ -62,24 +63,20 @@ export type Comparison = z.output<typeof comparisonSchema>;
 
 /**
  * Rows that another run measured, elsewhere perhaps, and saved as JSON.
- * @throws {EvalFileError} if the file is none, or its rows did other work than `workload`
+ * @throws {UserError} if the file is none, or its rows did other work than `workload`
  */
 export async function readRows(
   path: string,
   workload: Workload,
 ): Promise<readonly ComparisonRow[]> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new EvalFileError(`${path} cannot be read`, { cause: error });
-  });
+  const text = await readNamed('--row', path);
   const parsed = comparisonSchema.safeParse(parseJson(text));
   if (!parsed.success) {
-    throw new EvalFileError(
-      `${path} is no result of eval --compare: ${z.prettifyError(parsed.error)}`,
-    );
+    throw new UserError(`${path} is no result of eval --compare: ${explainZod(parsed.error)}`);
   }
   const { workload: other, rows } = parsed.data;
   if (isDeepStrictEqual(other, workload)) return rows;
-  throw new EvalFileError(
+  throw new UserError(
     `${path} was measured with other work, ${JSON.stringify(other)}: this is ${JSON.stringify(workload)}`,
   );
 }

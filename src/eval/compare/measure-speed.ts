@@ -29,13 +29,14 @@ export interface Speed {
 /**
  * Measures variants in rounds, each in an engine process of its own that nothing runs beside: a noise
  * that lasts for a while meets all of them. The order turns from round to round.
+ * @param onDone told what a variant's turn came to
  * @returns medians over the rounds, in the order of the variants
  */
 export async function measureSpeed(
   variants: readonly Runnable[],
   work: SpeedWork,
   rounds: number,
-  onDone: () => void,
+  onDone: (index: number, speed: Speed) => void,
   newEngine: () => StartableEngine = () => new EngineClient(),
 ): Promise<readonly Speed[]> {
   const measured: Speed[][] = variants.map(() => []);
@@ -43,8 +44,10 @@ export async function measureSpeed(
     for (let turn = 0; turn < variants.length; turn++) {
       const index = (turn + round) % variants.length;
       const variant = variants[index];
-      if (variant) measured[index]?.push(await measureOnce(newEngine(), variant, work));
-      onDone();
+      if (variant === undefined) continue;
+      const speed = await measureOnce(newEngine(), variant, work);
+      measured[index]?.push(speed);
+      onDone(index, speed);
     }
   }
   return measured.map((speeds) => medianSpeed(speeds));

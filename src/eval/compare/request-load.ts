@@ -1,7 +1,7 @@
 import type { Engine } from '../../front/engine-process/engine-contract.ts';
 import { percentile } from '../../bench/statistics.ts';
 import { plainRequest } from '../../front/generation/plain-request.ts';
-import { NEVER_ABORTED } from '../../front/generation/never-aborted.ts';
+import { NEVER_ABORTED } from '../../front/never-aborted.ts';
 import type { Level } from './comparison.ts';
 
 export interface RequestLoad {

@@ -1,4 +1,4 @@
-import { PRECISIONS, type Precision } from '../../model/build/manifest.ts';
+import { PRECISIONS, type Precision } from '../../model/manifest.ts';
 
 /** One thing to compare: a model, as `--model` names it, in a precision. */
 export interface Variant {

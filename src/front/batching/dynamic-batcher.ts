@@ -1,4 +1,5 @@
 import type { Caller } from '../caller.ts';
+import { outcomeOfAbort } from '../deadline.ts';
 import { ShuttingDownError } from '../queue/admission.ts';
 import { type BatchCandidate, decideBatch } from './batch-rules.ts';
 import {
@@ -104,7 +105,7 @@ export class DynamicBatcher<Input, Output> {
       record?.finished('stop', performance.now(), 0);
       return outputs;
     } catch (error) {
-      record?.finished(caller.signal.aborted ? 'abort' : 'error', performance.now(), 0);
+      record?.finished(failureOutcome(error, caller.signal), performance.now(), 0);
       giveUp(error as Error);
       throw error;
     } finally {
@@ -263,6 +264,11 @@ export class DynamicBatcher<Input, Output> {
     if (isServed) this.#line.serve(item);
     else this.#line.remove(item);
   }
+}
+
+function failureOutcome(error: unknown, signal: AbortSignal): 'abort' | 'timeout' | 'error' {
+  if (signal.aborted) return outcomeOfAbort(signal);
+  return error instanceof BatchTimeoutError ? 'timeout' : 'error';
 }
 
 function failure<Output>(error: Error): Outcome<Output> {

@@ -8,7 +8,7 @@ export interface AnsweredToolCall {
   readonly arguments: string;
 }
 
-/** One choice's message. A tool call that was cut short is content. */
+/** One choice's message. Of a tool call that was cut short, the arguments are as far as they came. */
 export class AssistantMessage {
   #content = '';
   #reasoning = '';
@@ -46,6 +46,8 @@ export class AssistantMessage {
         if (call) call.arguments += part.text;
         break;
       }
+      case 'cut':
+        break;
       case 'broken':
         this.#toolCalls.pop();
         this.#content += part.text;

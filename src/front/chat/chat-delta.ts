@@ -11,10 +11,17 @@ export type StreamedPart =
 export type ChatPart =
   | StreamedPart
   /**
-   * The last call is none after all, or was cut short. Its text up to here is content; what follows
+   * The last call is none after all. Its text up to here is content; what follows
    * comes as content. Who has shown the call already can't take it back.
    */
-  | { readonly type: 'broken'; readonly text: string };
+  | { readonly type: 'broken'; readonly text: string }
+  /** The limit of tokens ended the answer within the last call, of which `text` is all, markup included. */
+  | { readonly type: 'cut'; readonly text: string };
+
+/** Whether a part is told as it comes: what was told of a call can't be taken back. */
+export function isStreamed(part: ChatPart): part is StreamedPart {
+  return part.type !== 'broken' && part.type !== 'cut';
+}
 
 /** `tool_calls`: the text ended by itself, and there is a whole call in it. */
 export type ChatFinishReason = 'stop' | 'length' | 'tool_calls';

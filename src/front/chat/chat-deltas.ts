@@ -28,7 +28,7 @@ export class ChatDeltas {
     return {
       choice,
       isFirst,
-      parts: partsOf(parser, text, finishReason !== null),
+      parts: partsOf(parser, text, finishReason),
       finishReason: toFinishReason(parser, finishReason),
       stopReason: delta.stopReason,
       tokenIds: delta.tokenIds,
@@ -46,10 +46,14 @@ export class ChatDeltas {
   }
 }
 
-function partsOf(parser: OutputParser | null, text: string, isLast: boolean): ChatPart[] {
+function partsOf(
+  parser: OutputParser | null,
+  text: string,
+  finishReason: GenerationDelta['finishReason'],
+): ChatPart[] {
   if (parser === null) return text === '' ? [] : [{ type: 'content', text }];
   const parts = parser.push(text);
-  if (isLast) parts.push(...parser.flush());
+  if (finishReason !== null) parts.push(...parser.flush(finishReason === 'length'));
   return parts;
 }
 

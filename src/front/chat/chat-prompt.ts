@@ -4,8 +4,9 @@ import { InvalidRequestError } from '../invalid-request.ts';
 import type { PromptEncoder } from '../prompts/prompt-encoder.ts';
 import type { EncodedPrompt } from '../prompts/prompt-job.ts';
 import { inClientWords } from '../prompts/prompt-length.ts';
-import { ChatTemplateError } from './chat-message.ts';
+import { ChatTemplateError } from '../templates/chat-message.ts';
 import { type ChatPrompt, requireMessages } from './chat-request.ts';
+import { told } from '../../told.ts';
 
 export interface ChatPromptOptions {
   /** A prompt that must come to more is refused before it is tokenized. */
@@ -41,13 +42,14 @@ export async function encodeChat(
     continueFinalMessage: chat.continueFinalMessage,
     tools: chat.toolChoice === 'none' ? undefined : chat.tools,
     kwargs: chat.templateVariables ?? undefined,
+    thinking: chat.thinking,
     maxTokens,
   };
   try {
     return await prompts.encodeChat(chat.messages, options, caller);
   } catch (error) {
     if (!(error instanceof ChatTemplateError)) throw inClientWords(error, maxTokens, field);
-    const reason = error.message.slice(0, 500);
+    const reason = told(error.message, 500);
     throw new InvalidRequestError(`The chat template refused the messages: ${reason}`, field);
   }
 }

@@ -3,7 +3,8 @@ import type { GrammarSource, ToolDefinition } from '../../grammar/grammar-source
 import { LIMITS } from '../../limits.ts';
 import type { ContextLimits, GenerationSettings } from '../generation/fit-context.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
-import type { ChatMessage } from './chat-message.ts';
+import type { ChatMessage } from '../templates/chat-message.ts';
+import type { Thinking } from '../templates/thinking.ts';
 
 /** A tool, or several, that the answer must call; or leave it to the model. */
 export type ToolChoice = 'none' | 'auto' | 'required' | { readonly name: string };
@@ -18,15 +19,29 @@ export interface ChatPrompt {
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly ChatTool[];
   readonly toolChoice: ToolChoice;
+  /** Names of tools that must not be called; none if left out. */
+  readonly withheldTools?: ReadonlySet<string>;
   /** End the prompt with the start of an assistant's message. */
   readonly addGenerationPrompt: boolean;
   /** Leave the last message open, for the model to continue it. */
   readonly continueFinalMessage: boolean;
   /** Further variables of the template, such as `enable_thinking`. */
   readonly templateVariables: Readonly<Record<string, unknown>> | null;
+  /** Left to the template if left out. */
+  readonly thinking?: Thinking;
+}
+
+/** How long thoughts may be. */
+export interface ThinkingBudget {
+  /** Null for as long as the output, whatever the server's default is. */
+  readonly maxTokens: number | null;
+  /** The client's name for it, for errors. */
+  readonly field: string;
 }
 
 export interface ChatRequest extends ChatPrompt {
+  /** The server's default if null or left out. */
+  readonly thinkingBudget?: ThinkingBudget | null;
   /** Whether an answer may hold more than one tool call. */
   readonly parallelToolCalls: boolean;
   /** What the answer must look like, if it must call no tool; null for free text. */
@@ -36,6 +51,8 @@ export interface ChatRequest extends ChatPrompt {
   readonly badWords: readonly string[];
   /** Sequences to generate. */
   readonly numChoices: number;
+  /** As of FanOutRequest. */
+  readonly streamInterval?: number;
   /** How the API calls its fields where APIs differ: `prompt` is that of the messages. */
   readonly limits: ContextLimits;
 }

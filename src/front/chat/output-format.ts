@@ -4,27 +4,37 @@ import type { GrammarSource, ToolDefinition } from '../../grammar/grammar-source
 import { InvalidRequestError } from '../invalid-request.ts';
 import type { ChatFormat } from './chat-format.ts';
 import type { ChatRequest, ToolChoice } from './chat-request.ts';
-import { opensThinking } from './reasoning.ts';
-import type { ToolCallFormat } from './tool-calls/formats.ts';
+import {
+  placeAfter,
+  type ReasoningFormat,
+  thoughtLayout,
+  type ThoughtPlace,
+} from './reasoning-formats.ts';
+import type { ToolCallFormat } from '../tool-calls/formats.ts';
+import type { CallableTools } from '../tool-calls/tool-call-parser.ts';
+import { told } from '../../told.ts';
 
 export interface OutputFormat {
   /** Null when the text is free. */
   readonly grammar: GrammarSource | null;
   /** How thoughts are told from what is said; null when the model does not think aloud. */
   readonly reasoning: {
-    /** The prompt has opened the thought already. */
-    readonly isOpen: boolean;
+    readonly format: ReasoningFormat;
+    /** Where the prompt has left the text. */
+    readonly place: ThoughtPlace;
+    /** The last of the prompt. */
+    readonly promptEnd: string;
   } | null;
   /** Null when the answer can't hold tool calls. */
-  readonly toolCalls: {
-    readonly format: ToolCallFormat;
-    readonly names: ReadonlySet<string>;
-  } | null;
+  readonly toolCalls: (CallableTools & { readonly format: ToolCallFormat }) | null;
 }
+
+/** In UTF-16 units. */
+const MAX_PROMPT_END = 64;
 
 type OutputRequest = Pick<
   ChatRequest,
-  'tools' | 'toolChoice' | 'parallelToolCalls' | 'responseFormat'
+  'tools' | 'toolChoice' | 'withheldTools' | 'parallelToolCalls' | 'responseFormat'
 >;
 
 /**
@@ -34,21 +44,34 @@ type OutputRequest = Pick<
  */
 export function outputFormatOf(
   chatFormat: ChatFormat,
-  { tools, toolChoice, parallelToolCalls, responseFormat }: OutputRequest,
+  request: OutputRequest,
   prompt: string,
 ): OutputFormat {
+  const { tools, toolChoice, withheldTools, parallelToolCalls, responseFormat } = request;
   const required = requiredTools(tools, toolChoice);
   const format = chatFormat.toolCalls;
+  const mayCall = format !== null && tools.length > 0 && toolChoice !== 'none';
+  const isStrict = mayCall && tools.some((tool) => tool.function.strict === true);
+  const free =
+    responseFormat ?? (isStrict ? toolGrammar(format, tools, parallelToolCalls, false) : null);
   const isParallel = parallelToolCalls && toolChoice === 'required';
   const grammar =
-    required === null ? responseFormat : toolGrammar(requireFormat(format), required, isParallel);
-  const mayCall = format !== null && tools.length > 0 && toolChoice !== 'none';
-  const isOpen = opensThinking(prompt);
-  const thinks = chatFormat.reasoning && !prompt.trimEnd().endsWith('</think>');
+    required === null ? free : toolGrammar(requireFormat(format), required, isParallel, true);
+  const { reasoning } = chatFormat;
+  const place = reasoning && placeAfter(reasoning, prompt);
+  // A prompt that has ended the thought leaves nothing to be told, unless answers are marked.
+  const isSplit = reasoning !== null && (place !== 'after' || reasoning.answer.open !== '');
+  const known = new Map(tools.map(({ function: each }) => [each.name, each.parameters]));
   return {
-    grammar: grammar !== null && thinks ? afterThought(grammar, isOpen) : grammar,
-    reasoning: thinks ? { isOpen } : null,
-    toolCalls: mayCall ? { format, names: new Set(tools.map((tool) => tool.function.name)) } : null,
+    grammar:
+      grammar !== null && reasoning !== null && place !== null && place !== 'after'
+        ? { ...grammar, thought: thoughtLayout(reasoning, place) }
+        : grammar,
+    reasoning:
+      isSplit && place !== null
+        ? { format: reasoning, place, promptEnd: prompt.slice(-MAX_PROMPT_END) }
+        : null,
+    toolCalls: mayCall ? { format, known, withheld: withheldTools ?? new Set() } : null,
   };
 }
 
@@ -66,32 +89,33 @@ function requiredTools(
   const named = tools.filter((tool) => tool.function.name === choice.name);
   if (named.length > 0) return named.slice(0, 1);
   throw new InvalidRequestError(
-    `\`tool_choice\` names \`${choice.name.slice(0, 100)}\`, which is not among the \`tools\`.`,
+    `\`tool_choice\` names \`${told(choice.name, 100)}\`, which is not among the \`tools\`.`,
     'tool_choice',
     'invalid_value',
   );
 }
 
 function toolGrammar(
-  layout: ToolCallFormat,
+  { layout }: ToolCallFormat,
   tools: readonly ToolDefinition[],
   parallel: boolean,
+  isRequired: boolean,
 ): GrammarSource {
   const fault = grammarJsonFault(tools.map((tool) => tool.function));
   if (fault !== null) {
     throw new InvalidRequestError(`\`tools\`: ${fault}.`, 'tools', 'invalid_value');
   }
   // What the grammar needs of them, and nothing else, crosses to its thread.
-  const { open, openIsOptional, list, argumentsKey } = layout;
-  const functions = tools.map(({ function: { name, parameters } }) => ({
-    function: { name, parameters: parameters ?? undefined },
+  const functions = tools.map(({ function: { name, parameters, strict } }) => ({
+    function: { name, parameters: parameters ?? undefined, strict },
   }));
   return {
     field: 'tools',
     form: {
       kind: 'tools',
-      layout: { open, openIsOptional, list, argumentsKey },
+      layout,
       tools: functions,
+      isRequired,
       parallel,
     },
   };
@@ -100,13 +124,9 @@ function toolGrammar(
 function requireFormat(format: ToolCallFormat | null): ToolCallFormat {
   if (format !== null) return format;
   throw new InvalidRequestError(
-    "This model's chat template shows no format of tool calls that is known here, so that a call " +
-      'can not be enforced; see --tool-call-parser.',
+    'This model runs with --tool-call-parser none, so its answers are not searched for tool calls and a ' +
+      'call cannot be enforced.',
     'tool_choice',
     'unsupported_parameter',
   );
-}
-
-function afterThought(source: GrammarSource, isOpen: boolean): GrammarSource {
-  return { ...source, thought: isOpen ? 'open' : 'optional' };
 }

@@ -9,6 +9,7 @@ import type { ChatFormat } from './chat-format.ts';
 import { encodeChat } from './chat-prompt.ts';
 import type { ChatPrompt, ChatRequest } from './chat-request.ts';
 import { outputFormatOf } from './output-format.ts';
+import { thoughtBudgetOf } from './thought-marks.ts';
 
 /** What of a server a chat needs before it runs. */
 export interface ChatModel {
@@ -36,25 +37,30 @@ export async function prepareChat(
   request: ChatRequest,
   caller: Caller,
 ): Promise<PreparedChat> {
-  const { settings, limits, badWords, numChoices } = request;
+  const { settings, limits, badWords, numChoices, streamInterval = 1 } = request;
   const maxTokens = maxPromptTokens(limits.truncatePromptTokens, model);
   const promptOptions = { maxTokens, field: limits.fields.prompt };
   const prompt = await encodeChat({ prompts, model }, request, promptOptions, caller);
   const format = outputFormatOf(chatFormat, request, prompt.text);
-  // Tool calls may begin with a special token, which must be shown to be found.
-  const showsMarkers = format.toolCalls?.format.hasSpecialMarker ?? false;
+  // Markers may be special tokens, which must be shown to be found.
+  const { toolCalls, reasoning } = format;
+  const showsMarkers =
+    toolCalls?.format.hasSpecialMarker === true || reasoning?.format.hasSpecialMarker === true;
   const resolved = {
     ...settings,
     badWords: await prompts.encodeBadWords(badWords, caller),
     skipSpecialTokens: settings.skipSpecialTokens && !showsMarkers,
     textOffsets: format.reasoning !== null,
   };
-  const generation = fitContext(resolved, prompt.tokenIds, limits, model.maxModelLen);
+  const fitted = fitContext(resolved, prompt.tokenIds, limits, model.maxModelLen);
+  const thought = thoughtBudgetOf(chatFormat, request, reasoning?.place ?? 'after');
+  const generation = thought === null ? fitted : { ...fitted, thought };
   const { grammar } = format;
   return {
     generation: {
       prompts: [generation],
       numChoices,
+      streamInterval,
       ...(grammar === null ? {} : { grammar }),
     },
     promptTokenIds: generation.promptTokenIds,

@@ -1,139 +1,156 @@
 /**
- * Splits what a model thinks from what it says: `<think>...</think>`, at the start of its text. What
- * comes out depends on the text alone, never on how it is cut into pieces.
+ * Splits what a model thinks from what it says: a thought is at the start of its text. What comes out
+ * depends on the text alone, never on how it is cut into pieces.
  */
-
-const OPEN = '<think>';
-const CLOSE = '</think>';
+import type { ReasoningFormat, ThoughtPlace } from './reasoning-formats.ts';
+import { ThoughtTokens } from './thought-tokens.ts';
+import { isSpace } from '../tool-calls/characters.ts';
 
 export interface ReasoningPiece {
   readonly type: 'reasoning' | 'content';
   readonly text: string;
 }
 
-/** Whether a chat template, or a prompt, has to do with thinking. */
-export function knowsThinking(template: string): boolean {
-  return template.includes(CLOSE) || template.includes(OPEN);
-}
-
-/** Whether the prompt ends within a thought: its template opened one for the model. */
-export function opensThinking(prompt: string): boolean {
-  return prompt.trimEnd().endsWith(OPEN);
-}
-
 export class ReasoningSplitter {
-  #state: 'start' | 'reasoning' | 'after' | 'content';
-  /** Text that is not decided on yet: part of a tag, or white space at a border. */
-  #held = '';
-  /** Of all text so far, in UTF-16 units, as the next two. */
+  readonly #open: string;
+  readonly #close: string;
+  readonly #answer: ReasoningFormat['answer'];
+  #state: ThoughtPlace | 'content';
+  /** White space that may be at the border of a thought. */
+  #space = '';
+  /** The beginning of a marker. */
+  #marker = '';
+  /** Length of all text so far, in UTF-16 units. */
   #length = 0;
-  #thoughtStart: number;
-  #thoughtEnd = Infinity;
-  /** Where tokens begin that may be of the thought; null when all further ones are not. */
-  #undecided: number[] | null = [];
-  /** Nothing of the thought has come out: white space at its start is dropped. */
+  /** Nothing has come out: white space at the start of a thought is dropped. */
   #isFresh = true;
+  #tokens: ThoughtTokens | null = new ThoughtTokens();
+  #pieces: ReasoningPiece[] = [];
 
-  /** @param isOpen the prompt has opened the thought already; see `opensThinking` */
-  constructor(isOpen: boolean) {
-    this.#state = isOpen ? 'reasoning' : 'start';
-    this.#thoughtStart = isOpen ? 0 : Infinity;
+  /** @param place where the prompt has left the text */
+  constructor(format: ReasoningFormat, place: ThoughtPlace) {
+    this.#open = format.open.trim();
+    this.#close = format.close;
+    this.#answer = format.answer;
+    this.#state = place;
+    if (place === 'within') this.#tokens?.begin(0);
   }
 
   /** All that follows is content. */
   get isOver(): boolean {
-    return this.#state === 'content';
+    return this.#state === 'content' && this.#answer.close === '';
   }
 
   push(text: string): ReasoningPiece[] {
-    this.#held += text;
-    this.#length += text.length;
-    const pieces: ReasoningPiece[] = [];
-    while (this.#advance(pieces));
-    return pieces;
+    let at = 0;
+    for (; at < text.length && !this.isOver; at++) {
+      this.#length++;
+      this.#read(text.charAt(at));
+    }
+    this.#give('content', text.slice(at));
+    return this.#takePieces();
   }
 
   /** Ends the text. */
   flush(): ReasoningPiece[] {
-    const text = this.#state === 'reasoning' ? this.#held.trimEnd() : this.#held;
-    const isLayout = this.#state === 'after' || text === '';
-    this.#held = '';
-    const type = this.#state === 'reasoning' ? 'reasoning' : 'content';
-    return isLayout ? [] : [{ type, text }];
+    const isThought = this.#state === 'within';
+    const isLayout = this.#marker === '' && (isThought || this.#state === 'after');
+    if (!isLayout) this.#give(isThought ? 'reasoning' : 'content', this.#takeHeld());
+    return this.#takePieces();
   }
 
   /**
-   * Tokens of the thought are those that begin between its tags, as vLLM counts them.
    * @param offsets where in the text further tokens begin, in order; some of the text may yet come
    * @returns how many more tokens are known to be of the thought
    */
   countTokens(offsets: readonly number[]): number {
-    if (this.#undecided === null) return 0;
+    if (this.#tokens === null) return 0;
     const isOver = this.#state === 'after' || this.#state === 'content';
-    const end = isOver ? this.#thoughtEnd : this.#position;
-    const all = [...this.#undecided, ...offsets];
-    this.#undecided = isOver ? null : all.filter((offset) => offset >= end);
-    return all.filter((offset) => offset >= this.#thoughtStart && offset < end).length;
+    const held = this.#space.length + this.#marker.length;
+    const count = this.#tokens.count(offsets, isOver ? Infinity : this.#length - held);
+    if (isOver) this.#tokens = null;
+    return count;
   }
 
-  /** Where the held text begins. */
-  get #position(): number {
-    return this.#length - this.#held.length;
-  }
-
-  /** Moves on in the held text as far as it goes. @returns whether there may be more to do */
-  #advance(pieces: ReasoningPiece[]): boolean {
+  #read(character: string): void {
     switch (this.#state) {
-      case 'start':
-        return this.#start();
-      case 'reasoning':
-        return this.#reason(pieces);
+      case 'before':
+        this.#beforeText(character, [this.#open, this.#answer.open]);
+        break;
+      case 'within':
+        this.#inText(character, this.#close, 'reasoning');
+        break;
       case 'after':
-        this.#held = this.#held.trimStart();
-        if (this.#held !== '') this.#state = 'content';
-        return this.#held !== '';
+        this.#beforeText(character, [this.#answer.open]);
+        break;
       case 'content':
-        if (this.#held !== '') pieces.push({ type: 'content', text: this.#held });
-        this.#held = '';
-        return false;
+        this.#inText(character, this.#answer.close, 'content');
+        break;
     }
   }
 
-  #start(): boolean {
-    const text = this.#held.trimStart();
-    if (text.startsWith(OPEN)) {
-      this.#held = text.slice(OPEN.length);
-      this.#thoughtStart = this.#position;
-      this.#state = 'reasoning';
-      return true;
+  /** Whether one of the markers comes, or content. */
+  #beforeText(character: string, markers: readonly string[]): void {
+    if (this.#marker === '' && isSpace(character)) {
+      this.#space += character;
+      return;
     }
-    if (OPEN.startsWith(text)) return false;
-    this.#state = 'content';
-    return true;
-  }
-
-  #reason(pieces: ReasoningPiece[]): boolean {
-    if (this.#isFresh) this.#held = this.#held.trimStart();
-    const end = this.#held.indexOf(CLOSE);
-    const isOver = end !== -1;
-    if (isOver) this.#thoughtEnd = this.#position + end;
-    const thought = this.#held.slice(0, isOver ? end : this.#held.length - tagStart(this.#held));
-    // White space may turn out to be the thought's end.
-    const text = thought.trimEnd();
-    if (text !== '') {
-      pieces.push({ type: 'reasoning', text });
+    this.#marker += character;
+    const text = this.#marker;
+    if (!markers.some((marker) => marker.startsWith(text))) {
+      // White space after a thought is layout.
+      if (this.#state === 'after') this.#space = '';
+      this.#state = 'content';
+      const held = this.#takeHeld();
       this.#isFresh = false;
+      if (this.#answer.close === '') this.#give('content', held);
+      else for (const each of held.split('')) this.#read(each);
+    } else if (markers.includes(text)) {
+      const isThought = text === this.#open && this.#state === 'before';
+      this.#takeHeld();
+      this.#state = isThought ? 'within' : 'content';
+      if (isThought) this.#tokens?.begin(this.#length);
+      this.#isFresh = true;
     }
-    this.#held = isOver ? this.#held.slice(end + CLOSE.length) : this.#held.slice(text.length);
-    if (isOver) this.#state = 'after';
-    return isOver;
   }
-}
 
-/** How many of the last characters may be the beginning of the closing tag. */
-function tagStart(text: string): number {
-  for (let length = Math.min(CLOSE.length - 1, text.length); length > 0; length--) {
-    if (text.endsWith(CLOSE.slice(0, length))) return length;
+  /** Text up to a marker. */
+  #inText(character: string, end: string, type: ReasoningPiece['type']): void {
+    if (character === end[this.#marker.length]) {
+      this.#marker += character;
+      if (this.#marker !== end) return;
+      this.#takeHeld();
+      if (type === 'reasoning') {
+        this.#tokens?.end(this.#length - end.length);
+        this.#state = 'after';
+      }
+    } else if (this.#marker !== '') {
+      // No marker can begin within the part of it that was read.
+      this.#give(type, this.#takeHeld());
+      this.#inText(character, end, type);
+    } else if (isSpace(character)) {
+      if (!this.#isFresh) this.#space += character;
+    } else this.#give(type, this.#takeHeld() + character);
   }
-  return 0;
+
+  #takeHeld(): string {
+    const held = this.#space + this.#marker;
+    this.#space = '';
+    this.#marker = '';
+    return held;
+  }
+
+  #give(type: ReasoningPiece['type'], text: string): void {
+    if (text === '') return;
+    this.#isFresh = false;
+    const last = this.#pieces.at(-1);
+    if (last?.type !== type) this.#pieces.push({ type, text });
+    else this.#pieces[this.#pieces.length - 1] = { type, text: last.text + text };
+  }
+
+  #takePieces(): ReasoningPiece[] {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    return pieces;
+  }
 }

@@ -3,6 +3,7 @@ import type { LogitScore, SentenceModules } from '../../model/encoder/sentence-m
 import type { Caller } from '../caller.ts';
 import type { PromptReader } from '../generation/prompt-reader.ts';
 import { PromptTooLongError } from '../prompts/prompt-job.ts';
+import { requireComputable } from '../not-cached-error.ts';
 import type { PromptEncoder } from '../prompts/prompt-encoder.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import {
@@ -17,7 +18,7 @@ import {
 } from './embed-request.ts';
 import { TextTooLongError } from './encoder-tokenizer.ts';
 import { inGroups } from './text-groups.ts';
-import { normalized, shortened, sigmoid } from './vectors.ts';
+import { changedInTurns, normalized, shortened, sigmoid } from './vectors.ts';
 
 export interface DecoderEncoderOptions {
   readonly reader: Pick<PromptReader, 'read'>;
@@ -63,6 +64,7 @@ export class DecoderEncoder implements TextEncoder {
     { dimensions = null, promptName = null, truncate = false, priority = 0 }: EmbedOptions,
     caller: Caller,
   ): Promise<Embeddings> {
+    requireComputable(caller);
     const { modules, reader, tokenizer } = this.#options;
     const dim = this.#requireEmbeddings();
     if (dimensions !== null) requireDimensions(dimensions, dim, modules);
@@ -78,7 +80,7 @@ export class DecoderEncoder implements TextEncoder {
     });
     const readout = { kind: 'hidden' } as const;
     const states = await reader.read({ prompts, readout, priority }, caller);
-    const vectors = states.map((state) => {
+    const vectors = await changedInTurns(states, (state) => {
       const vector = modules.normalize ? normalized(state) : state;
       return dimensions === null ? vector : shortened(vector, dimensions);
     });
@@ -92,6 +94,7 @@ export class DecoderEncoder implements TextEncoder {
     { truncate = true, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
     caller: Caller,
   ): Promise<Scores> {
+    requireComputable(caller);
     const { reader, prompts: encoder } = this.#options;
     const readout = this.#requireScores();
     const maxTokens = truncate ? this.#maxTokens : Infinity;
@@ -139,7 +142,7 @@ export class DecoderEncoder implements TextEncoder {
     const { hiddenSize, modules } = this.#options;
     if (hiddenSize === null) {
       throw new EncoderInputError(
-        'the model makes no embeddings: its graph, or its device, tells no hidden states',
+        'the model makes no embeddings: its graph or its device gives no hidden states',
       );
     }
     const [pooling = 'none', ...others] = modules.pooling;

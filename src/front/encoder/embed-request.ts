@@ -4,7 +4,7 @@ import type { Caller } from '../caller.ts';
 import { type EncodedText, TextTooLongError } from './encoder-tokenizer.ts';
 
 export interface EmbedOptions {
-  /** Of the vectors; all of the model's if left out. */
+  /** Length of the vectors; the model's own if left out. */
   readonly dimensions?: number | null;
   /** Which of the model's prompts comes before each text; the model's default if left out. */
   readonly promptName?: string | null;
@@ -64,7 +64,9 @@ export function requireDimensions(
 ): void {
   if (dimensions === dim) return;
   if (allowed === null) {
-    throw new EncoderInputError(`the model's embeddings have ${dim} dimensions and no fewer`);
+    throw new EncoderInputError(
+      `the model's embeddings have ${dim} dimensions; fewer are not supported`,
+    );
   }
   const fits = allowed === 'any' ? dimensions < dim : allowed.includes(dimensions);
   if (fits && dimensions > 0) return;
@@ -105,7 +107,7 @@ export function checkTokenIds(
   if (ids.length === 0) throw new EncoderInputError('an input has no tokens');
   const unknown = ids.find((id) => id < 0 || id >= vocabSize);
   if (unknown !== undefined) {
-    throw new EncoderInputError(`${unknown} is no token id: there are ${vocabSize}, from 0`);
+    throw new EncoderInputError(`${unknown} is not a token id: they go from 0 to ${vocabSize - 1}`);
   }
   if (ids.length <= maxTokens) return { ids, secondStart: ids.length };
   if (!truncate) throw new TextTooLongError(index, ids.length, maxTokens);

@@ -5,20 +5,22 @@ import type {
   EncoderMessage,
   EncoderOptions,
   EncoderOutcome,
+  SentTensor,
 } from '../../encoder/process/protocol.ts';
+import { LIMITS } from '../../limits.ts';
 import type { TensorValue } from '../../encoder/tensors/tensor.ts';
 import { type ChildEvents, ChildModule } from '../../threads/child-module.ts';
 import type { Outcome } from '../batching/batcher-options.ts';
-import { CrashBreaker } from '../engine-process/crash-breaker.ts';
 import { DescriptorReserve } from '../engine-process/descriptor-reserve.ts';
-import {
-  EngineError,
-  type EngineState,
-  EngineUnavailableError,
-} from '../engine-process/engine-contract.ts';
+import { type EngineState } from '../engine-process/engine-contract.ts';
+import { EngineError } from '../engine-process/errors.ts';
+import { SupervisedProcess } from '../engine-process/supervised-process.ts';
+import { watchMemory } from './memory-watch.ts';
+import { ReceivedTensors } from '../../encoder/process/received-tensors.ts';
+import { InputSender } from './input-sender.ts';
+import { type Pending, pending } from './pending.ts';
 
 const ENTRY = new URL('../../encoder/process/main.js', import.meta.url);
-const STOP_TIMEOUT_MS = 2000;
 
 /** With so many crashes a request is failed: all but the first were its own. */
 const MAX_CRASHES = 4;
@@ -43,13 +45,6 @@ export interface EncoderClientOptions {
   readonly spawn?: SpawnEncoder;
 }
 
-/** What waits for the process: to be ready, or to be done. */
-interface Pending<Result> {
-  readonly promise: Promise<Result>;
-  resolve(result: Result): void;
-  reject(error: Error): void;
-}
-
 /**
  * An encoder in a process of its own. When that dies, a new one takes its place. What it was running
  * is run again, each request by itself, so that one that crashes the process again and again is the
@@ -57,39 +52,44 @@ interface Pending<Result> {
  */
 export class EncoderClient {
   readonly #options: EncoderClientOptions;
-  readonly #spawn: SpawnEncoder;
-  readonly #breaker = new CrashBreaker();
-  readonly #reserve = new DescriptorReserve();
+  readonly #process: SupervisedProcess<EncoderHandle, EncoderMessage>;
   #encoder: EncoderOptions | undefined;
-  #process: EncoderHandle | undefined;
-  #state: EngineState = 'starting';
   #info: EncoderInfo | undefined;
-  #numCrashes = 0;
   #numPauses = 0;
   #ready = pending<void>();
   /** The batch that the process has; null in place of outcomes when it crashes. */
   #running: Pending<readonly EncoderOutcome[] | null> | undefined;
+  #sender: InputSender | undefined;
+  #received = new ReceivedTensors();
+  #isBeyondMemory = false;
   #nextId = 0;
-  #pause: NodeJS.Timeout | undefined;
-  #retryAt = 0;
 
   constructor(options: EncoderClientOptions) {
     this.#options = options;
-    this.#spawn = options.spawn ?? ((events) => new ChildModule(ENTRY, events));
-    this.#reserve.fill();
+    this.#process = new SupervisedProcess<EncoderHandle, EncoderMessage>(
+      {
+        launch: (events) => this.#launch(events),
+        onMessage: (message) => this.#receive(message),
+        onCrash: (description) => options.onCrash?.(description),
+        takeBack: () => this.#takeBack(),
+        onPause: (error) => this.#paused(error),
+        onFail: (error) => this.#ready.reject(error),
+      },
+      new DescriptorReserve(),
+    );
   }
 
   get state(): EngineState {
-    return this.#state;
+    return this.#process.state;
   }
 
   get numCrashes(): number {
-    return this.#numCrashes;
+    return this.#process.numCrashes;
   }
 
   /** Of the process, for tests and logs. */
   get pid(): number | undefined {
-    return this.#process?.pid;
+    return this.#process.handle?.pid;
   }
 
   get info(): EncoderInfo {
@@ -100,25 +100,21 @@ export class EncoderClient {
   /** @throws EngineError when the model can't be loaded */
   async start(encoder: EncoderOptions): Promise<void> {
     this.#encoder = encoder;
-    this.#launch(encoder);
-    await this.#ready.promise;
+    await this.#process.start();
   }
 
   async stop(): Promise<void> {
-    this.#state = 'stopped';
-    clearTimeout(this.#pause);
+    const stopped = this.#process.stop();
     const error = new EngineError('the engine was stopped');
     this.#ready.reject(error);
     this.#running?.reject(error);
-    await this.#process?.stop(STOP_TIMEOUT_MS);
-    this.#reserve.release();
+    this.#sender?.stop();
+    await stopped;
   }
 
   /** @throws EngineError, EngineUnavailableError while nothing can be run */
   requireAvailable(): void {
-    if (this.#state === 'stopped') throw new EngineError('the engine was stopped');
-    if (this.#state !== 'failed') return;
-    throw new EngineUnavailableError((this.#retryAt - performance.now()) / 1000);
+    this.#process.requireAvailable();
   }
 
   /**
@@ -131,12 +127,15 @@ export class EncoderClient {
   ): Promise<readonly Outcome<EncoderOutput>[]> {
     if (crashes >= MAX_CRASHES) {
       // What made it crash is gone.
-      this.#breaker.progressed();
+      this.#process.progressed();
       const error = new EngineError('the engine crashed again and again on this request');
       return inputs.map(() => ({ type: 'failed', error }));
     }
     const outcomes = await this.#attempt(inputs);
     if (outcomes !== null) return outcomes.map(toOutcome);
+    if (this.#isBeyondMemory && inputs.length === 1) {
+      return [{ type: 'failed', error: new RunError('it takes too much memory') }];
+    }
     if (inputs.length === 1) return await this.run(inputs, crashes + 1);
     const again: Outcome<EncoderOutput>[] = [];
     for (const input of inputs) again.push(...(await this.run([input], crashes + 1)));
@@ -148,89 +147,92 @@ export class EncoderClient {
     await this.#ready.promise;
     const running = pending<readonly EncoderOutcome[] | null>();
     this.#running = running;
-    const watchdog = setTimeout(() => this.#process?.kill(), this.#options.runTimeoutMs);
-    this.#process?.send({ type: 'run', id: this.#nextId++, inputs });
+    this.#received = new ReceivedTensors();
+    const watchdog = setTimeout(() => this.#process.handle?.kill(), this.#options.runTimeoutMs);
+    this.#isBeyondMemory = false;
+    const unwatch = this.#watchMemory();
     try {
+      this.#sender = new InputSender(this.#process.handle);
+      await this.#sender.send(this.#nextId++, inputs);
       return await running.promise;
     } finally {
       clearTimeout(watchdog);
+      unwatch();
       this.#running = undefined;
     }
   }
 
-  #launch(options: EncoderOptions): void {
-    let launched: EncoderHandle | undefined;
-    const events: EncoderEvents = {
-      onMessage: (message) => {
-        if (launched === this.#process) this.#receive(message);
-      },
-      onExit: (description) => {
-        if (launched === this.#process) this.#exited(description);
-      },
-    };
-    try {
-      launched = this.#reserve.lend(() => this.#spawn(events));
-      launched.send({ type: 'start', options });
-    } catch (error) {
-      setImmediate(() => this.#exited(String(error)));
-    }
-    this.#process = launched;
+  #watchMemory(): () => void {
+    const { maxBytes, residentBytes } = this.info;
+    if (maxBytes === null) return () => {};
+    return watchMemory(this.pid, maxBytes + residentBytes + LIMITS.tensorRunBytes, () => {
+      this.#isBeyondMemory = true;
+      this.#process.handle?.kill();
+    });
+  }
+
+  #launch(events: EncoderEvents): EncoderHandle {
+    const { spawn = (all) => new ChildModule(ENTRY, all) } = this.#options;
+    const launched = spawn(events);
+    if (this.#encoder) launched.send({ type: 'start', options: this.#encoder });
+    return launched;
   }
 
   #receive(message: EncoderMessage): void {
     switch (message.type) {
       case 'ready':
         this.#info = message.info;
-        this.#state = 'ready';
         this.#numPauses = 0;
-        this.#reserve.fill();
+        this.#process.ready();
         this.#ready.resolve();
         break;
       case 'failed':
-        // Later the machine may only be short of memory, or the disk full.
-        if (this.#state === 'starting') this.#fail(new EngineError(message.message));
-        this.#process?.kill();
+        this.#process.loadFailed(message.message);
+        break;
+      case 'more':
+        this.#sender?.more();
+        break;
+      case 'part':
+        this.#received.add(message.part);
+        this.#process.handle?.send({ type: 'more' });
         break;
       case 'done':
-        this.#breaker.progressed();
-        this.#running?.resolve(message.outcomes);
+        this.#process.progressed();
+        this.#done(message.outcomes, message.lists);
         break;
     }
   }
 
-  #exited(description: string): void {
-    if (this.#state === 'stopped' || this.#state === 'failed') return;
-    this.#numCrashes++;
-    this.#options.onCrash?.(description);
-    if (this.#state === 'starting') {
-      this.#fail(new EngineError(`the engine process ended: ${description}`));
+  #done(
+    outcomes: readonly EncoderOutcome[],
+    lists: readonly (readonly SentTensor[])[] | null,
+  ): void {
+    const running = this.#running;
+    if (lists === null) {
+      running?.resolve(outcomes);
       return;
     }
-    if (this.#state === 'ready') this.#ready = pending<void>();
+    const filled = this.#received.take(lists).then((outputs) =>
+      outcomes.map((each, index): EncoderOutcome => {
+        return each.type === 'done' ? { type: 'done', output: outputs[index] ?? [] } : each;
+      }),
+    );
+    filled.then((all) => running?.resolve(all)).catch((error) => running?.reject(error));
+  }
+
+  /** Has the requests of the process that ended run again, each by itself. */
+  #takeBack(): boolean {
+    if (this.state === 'ready') this.#ready = pending<void>();
     this.#running?.resolve(null);
-    const pauseMs = this.#breaker.crashed();
-    if (pauseMs > 0) this.#pauseFor(pauseMs);
-    else this.#recover();
+    this.#sender?.stop();
+    // What we ended ourselves is the request's fault: others need not wait.
+    return !this.#isBeyondMemory;
   }
 
-  #recover(): void {
-    this.#state = 'recovering';
-    if (this.#encoder) this.#launch(this.#encoder);
-  }
-
-  #pauseFor(pauseMs: number): void {
-    this.#state = 'failed';
-    this.#retryAt = performance.now() + pauseMs;
-    if (++this.#numPauses > MAX_PAUSES) {
-      this.#ready.reject(new EngineUnavailableError(pauseMs / 1000));
-      this.#ready = pending<void>();
-    }
-    this.#pause = setTimeout(() => this.#recover(), pauseMs);
-  }
-
-  #fail(error: EngineError): void {
-    this.#state = 'failed';
+  #paused(error: Error): void {
+    if (++this.#numPauses <= MAX_PAUSES) return;
     this.#ready.reject(error);
+    this.#ready = pending<void>();
   }
 }
 
@@ -242,13 +244,4 @@ function toOutcome(outcome: EncoderOutcome): Outcome<EncoderOutput> {
 /** The model failed a request, by what is in its inputs: ONNX Runtime's message says why. */
 export class RunError extends Error {
   override readonly name = 'RunError';
-}
-
-function pending<Result>(): Pending<Result> {
-  let resolve: Pending<Result>['resolve'] = () => {};
-  let reject: Pending<Result>['reject'] = () => {};
-  const promise = new Promise<Result>((...both) => ([resolve, reject] = both));
-  // Nobody may be waiting when it fails.
-  promise.catch(() => {});
-  return { promise, resolve, reject };
 }

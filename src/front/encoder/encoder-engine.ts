@@ -3,7 +3,8 @@ import type { Caller } from '../caller.ts';
 import type { BatcherOptions, BatchRequest } from '../batching/batcher-options.ts';
 import type { BatcherStats } from '../batching/batcher-stats.ts';
 import { DynamicBatcher } from '../batching/dynamic-batcher.ts';
-import { bestState, EngineError, type EngineState } from '../engine-process/engine-contract.ts';
+import { bestState, type EngineState } from '../engine-process/engine-contract.ts';
+import { EngineError } from '../engine-process/errors.ts';
 import { EncoderClient, type EncoderClientOptions, type EncoderOutput } from './encoder-client.ts';
 
 export interface EncoderEngineOptions extends EncoderClientOptions {

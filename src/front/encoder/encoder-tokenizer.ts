@@ -3,6 +3,8 @@ import { exactPreTokenizer } from '../text/exact-pre-tokenizer.ts';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
+import { MissingTokenError, ModelVocabulary } from '../text/model-vocabulary.ts';
+import { typedModel } from '../text/tokenizer-model.ts';
 import { readJsonFile, readTokenizerConfig, TokenizerError } from '../text/tokenizer-files.ts';
 
 /** A text's tokens, special ones included. */
@@ -37,6 +39,18 @@ interface Wrapping {
   readonly betweenOfFirst: number | null;
 }
 
+const tokenizerFile = z.looseObject({
+  model: z.record(z.string(), z.unknown()),
+  added_tokens: z.array(z.looseObject({ content: z.string() })).default([]),
+});
+
+/** A plain value that crosses threads. */
+export interface EncoderTokenizerSource {
+  readonly folder: string;
+  /** Tokens that the model has; any number if left out. */
+  readonly modelSize?: number;
+}
+
 /** What is used of the library, whose own types don't resolve under `nodenext`. */
 interface Library {
   encode(
@@ -51,15 +65,17 @@ interface Library {
 }
 
 export class EncoderTokenizer {
-  /** Number of token ids. */
-  readonly vocabSize: number;
+  /** Tokens that texts may have. */
+  readonly vocabulary: ModelVocabulary;
   readonly #library: Library;
   readonly #single: Wrapping;
   readonly #pair: Wrapping;
 
-  constructor(tokenizer: object, config: object) {
+  /** @param modelSize tokens that the model has */
+  constructor(tokenizer: z.infer<typeof tokenizerFile>, config: object, modelSize = Infinity) {
+    const model = typedModel(tokenizer.model);
     // The library reads these without asking whether they are there.
-    const file = { added_tokens: [], normalizer: null, pre_tokenizer: null, ...tokenizer };
+    const file = { normalizer: null, pre_tokenizer: null, ...tokenizer, model };
     try {
       const pre_tokenizer = exactPreTokenizer(file.pre_tokenizer);
       const steps = { post_processor: null, decoder: null, ...file, pre_tokenizer };
@@ -67,22 +83,26 @@ export class EncoderTokenizer {
     } catch (error) {
       throw new TokenizerError(String(error), { cause: error });
     }
-    let maxId = -1;
-    for (const id of this.#library.get_vocab().values()) maxId = Math.max(maxId, id);
-    this.vocabSize = maxId + 1;
+    const added = new Set(file.added_tokens.map(({ content }) => content));
+    this.vocabulary = new ModelVocabulary({ ids: this.#library.get_vocab(), added }, modelSize);
     this.#single = this.#wrapping(false);
     this.#pair = this.#wrapping(true);
   }
 
-  /** @throws TokenizerError naming the file that is missing or damaged */
-  static async load(folder: string): Promise<EncoderTokenizer> {
+  /** @throws TokenizerError naming the file that is missing, damaged or of another model */
+  static async load({ folder, modelSize }: EncoderTokenizerSource): Promise<EncoderTokenizer> {
     const path = join(folder, 'tokenizer.json');
     const [tokenizer, { raw }] = await Promise.all([
-      readJsonFile(path, z.looseObject({})),
+      readJsonFile(path, tokenizerFile),
       readTokenizerConfig(folder),
     ]);
     if (tokenizer === null) throw new TokenizerError(`${path} is missing`);
-    return new EncoderTokenizer(tokenizer, raw);
+    try {
+      return new EncoderTokenizer(tokenizer, raw, modelSize);
+    } catch (error) {
+      if (!(error instanceof TokenizerError || error instanceof MissingTokenError)) throw error;
+      throw new TokenizerError(`${path}: ${error.message}`, { cause: error });
+    }
   }
 
   /** How many tokens come on top of those of a text, or of two. */
@@ -93,7 +113,7 @@ export class EncoderTokenizer {
 
   /**
    * @param truncate cut what is too long at its end; of two texts the longer one first
-   * @throws TextTooLongError
+   * @throws TextTooLongError, MissingTokenError
    */
   encode(
     [first, second = null]: readonly [string, (string | null)?],
@@ -115,7 +135,7 @@ export class EncoderTokenizer {
   #idsOf(text: string): number[] {
     if (text === '') return [];
     const { ids } = this.#library.encode(text, { add_special_tokens: false });
-    return ids.filter((id) => id !== undefined);
+    return this.vocabulary.require(ids.filter((id) => id !== undefined));
   }
 
   /** Found by what becomes of a short text, so that it holds for every kind of post-processor. */
@@ -127,7 +147,7 @@ export class EncoderTokenizer {
       add_special_tokens: true,
       return_token_type_ids: true,
     });
-    const ids = wrapped.filter((id) => id !== undefined);
+    const ids = this.vocabulary.require(wrapped.filter((id) => id !== undefined));
     const start = placeOf(plain, ids, 0);
     const end = start + plain.length;
     if (!isPair) {

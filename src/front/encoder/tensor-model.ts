@@ -4,9 +4,11 @@ import {
   type GraphSignature,
   TensorError,
 } from '../../encoder/tensors/signature.ts';
+import { requireOutputBytes } from './output-bytes.ts';
 import type { TensorValue } from '../../encoder/tensors/tensor.ts';
 import type { BatcherStats } from '../batching/batcher-stats.ts';
 import type { Caller } from '../caller.ts';
+import { requireComputable } from '../not-cached-error.ts';
 import type { EngineState } from '../engine-process/engine-contract.ts';
 import { EncoderEngine, type EncoderEngineOptions } from './encoder-engine.ts';
 import type { Priorities } from './triton-config.ts';
@@ -88,18 +90,20 @@ export class TensorModel {
     { outputs = null, priority: wantedPriority = 0, timeoutMs = null }: InferOptions,
     caller: Caller,
   ): Promise<readonly TensorValue[]> {
+    requireComputable(caller);
     const { signature } = this;
     const wanted = checkOutputs(signature, outputs);
     const priority = this.#priorityOf(wantedPriority);
-    const { rows, bytes, shape } = checkInputs(signature, tensors, this.maxBatchSize);
+    const { rows, bytes, shape, sizes } = checkInputs(signature, tensors, this.maxBatchSize);
+    const outputBytes = requireOutputBytes(signature, wanted, { rows, sizes });
     const [made = []] = await this.#engine.submit(
       [
         {
-          input: { type: 'tensors', tensors, rows },
+          input: { type: 'tensors', tensors, rows, outputs: wanted },
           // What can't be batched takes a batch for itself.
           rows: signature.isBatched ? rows : this.maxBatchSize,
           tokens: 0,
-          bytes,
+          bytes: bytes + outputBytes,
           shape,
           priority,
           timeoutMs,

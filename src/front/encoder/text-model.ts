@@ -7,6 +7,7 @@ import {
 import type { BatcherOptions } from '../batching/batcher-options.ts';
 import type { BatcherStats } from '../batching/batcher-stats.ts';
 import type { Caller } from '../caller.ts';
+import { requireComputable } from '../not-cached-error.ts';
 import type { EngineState } from '../engine-process/engine-contract.ts';
 import type { EncoderClientOptions } from './encoder-client.ts';
 import { EncoderEngine } from './encoder-engine.ts';
@@ -20,9 +21,13 @@ import {
   type Scores,
   type TextEncoder,
 } from './embed-request.ts';
-import { type EncodedText, EncoderTokenizer } from './encoder-tokenizer.ts';
+import {
+  type EncodedText,
+  EncoderTokenizer,
+  type EncoderTokenizerSource,
+} from './encoder-tokenizer.ts';
 import { TokenizePool } from './tokenize-pool.ts';
-import { ownVector, shortened, sigmoid } from './vectors.ts';
+import { changedInTurns, ownVector, shortened, sigmoid } from './vectors.ts';
 
 /** What a character takes while it waits to be tokenized, at most; a token takes as much. */
 const BYTES_PER_UNIT = 4;
@@ -52,22 +57,24 @@ export class TextModel implements TextEncoder {
   ) {
     this.#folder = folder;
     this.#tokenizer = tokenizer;
-    this.#pool = new TokenizePool(tokenizer, folder.path, tokenizerThreads);
+    this.#pool = new TokenizePool(tokenizer, tokenizerOf(folder), tokenizerThreads);
     const source = { type: 'text', folder: folder.path, precision, cacheDirectory } as const;
     this.#engine = new EncoderEngine({ ...options, source });
   }
 
   /** Looks into the folder; nothing is loaded yet. @throws ModelError, TokenizerError */
   static async open(options: TextModelOptions): Promise<TextModel> {
-    const [folder, tokenizer] = await Promise.all([
-      inspectEncoderFolder(options.folder),
-      EncoderTokenizer.load(options.folder),
-    ]);
-    return new TextModel(folder, tokenizer, options);
+    const folder = await inspectEncoderFolder(options.folder);
+    return new TextModel(folder, await EncoderTokenizer.load(tokenizerOf(folder)), options);
   }
 
   get kind(): EncoderKind {
     return this.#folder.kind;
+  }
+
+  /** For whoever loads the model; null where there is nothing to say. */
+  get warning(): string | null {
+    return this.#tokenizer.vocabulary.warning;
   }
 
   /** Longest text in tokens, special ones included. */
@@ -127,11 +134,12 @@ export class TextModel implements TextEncoder {
     { dimensions = null, promptName = null, truncate = false, priority = 0 }: EmbedOptions,
     caller: Caller,
   ): Promise<Embeddings> {
+    requireComputable(caller);
     this.#require('embedding');
     const { modules } = this.#folder;
     if (dimensions !== null) requireDimensions(dimensions, this.dim, modules);
     const prompt = promptOf(promptName, modules);
-    const { vocabSize } = this.#tokenizer;
+    const { size: vocabSize } = this.#tokenizer.vocabulary;
     const { maxTokens } = this;
     const bytes = inputs.reduce((sum, input) => sum + BYTES_PER_UNIT * input.length, 0);
     const prepared = this.#engine.prepare(inputs.length, bytes, caller.client);
@@ -149,9 +157,11 @@ export class TextModel implements TextEncoder {
     } finally {
       prepared();
     }
-    const vectors = (await this.#run(encoded, priority, caller)).map((vector) =>
-      dimensions === null ? vector : shortened(vector, dimensions),
-    );
+    const whole = await this.#run(encoded, priority, caller);
+    const vectors =
+      dimensions === null
+        ? whole
+        : await changedInTurns(whole, (vector) => shortened(vector, dimensions));
     const tokenCounts = encoded.map(({ ids }) => ids.length);
     return { vectors, numTokens: count(encoded), tokenCounts };
   }
@@ -162,6 +172,7 @@ export class TextModel implements TextEncoder {
     { truncate = true, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
     caller: Caller,
   ): Promise<Scores> {
+    requireComputable(caller);
     this.#require('reranker');
     const units = pairs.reduce((sum, [first, second]) => sum + first.length + second.length, 0);
     const prepared = this.#engine.prepare(pairs.length, BYTES_PER_UNIT * units, caller.client);
@@ -227,6 +238,10 @@ export class TextModel implements TextEncoder {
         : 'the model makes embeddings and scores no pairs of texts',
     );
   }
+}
+
+function tokenizerOf({ path, facts }: EncoderFolder): EncoderTokenizerSource {
+  return { folder: path, ...(facts.vocabSize !== null && { modelSize: facts.vocabSize }) };
 }
 
 function count(texts: readonly EncodedText[]): number {

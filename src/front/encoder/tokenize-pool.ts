@@ -2,7 +2,13 @@ import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../caller.ts';
 import { FairThreads } from '../prompts/fair-threads.ts';
 import { charactersOf } from '../prompts/prompt-job.ts';
-import { type EncodedText, type EncoderTokenizer, TextTooLongError } from './encoder-tokenizer.ts';
+import { MissingTokenError } from '../text/model-vocabulary.ts';
+import {
+  type EncodedText,
+  type EncoderTokenizer,
+  type EncoderTokenizerSource,
+  TextTooLongError,
+} from './encoder-tokenizer.ts';
 import { runTokenizeJob, type TokenizeAnswer, type TokenizeJob } from './tokenize-job.ts';
 
 const ENTRY = new URL('./tokenize-worker.js', import.meta.url);
@@ -12,12 +18,12 @@ export class TokenizePool {
   readonly #tokenizer: EncoderTokenizer;
   readonly #threads: FairThreads<TokenizeJob, TokenizeAnswer>;
 
-  /** @param folder of the model @param maxThreads at least 1 */
-  constructor(tokenizer: EncoderTokenizer, folder: string, maxThreads: number) {
+  /** @param source of the tokenizer @param maxThreads at least 1 */
+  constructor(tokenizer: EncoderTokenizer, source: EncoderTokenizerSource, maxThreads: number) {
     this.#tokenizer = tokenizer;
     this.#threads = new FairThreads({
       entry: ENTRY,
-      workerData: folder,
+      workerData: source,
       maxThreads,
       heapMb: LIMITS.promptThreadMb,
       deadlineMs: LIMITS.promptMs,
@@ -25,15 +31,21 @@ export class TokenizePool {
     });
   }
 
-  /** @throws TextTooLongError, TaskTooCostlyError, ThreadError; the signal's reason on abort */
+  /** @throws TextTooLongError, MissingTokenError, TaskTooCostlyError, ThreadError; the signal's reason on abort */
   async run(job: TokenizeJob, caller: Caller): Promise<readonly EncodedText[]> {
     const characters = charactersOf(job.texts);
     const answer =
       characters <= LIMITS.promptCharactersAtOnce
         ? runTokenizeJob(this.#tokenizer, job)
         : await this.#threads.run(job, caller, characters);
-    if (answer.type === 'done') return answer.texts;
-    throw new TextTooLongError(answer.index, answer.numTokens, job.maxTokens);
+    switch (answer.type) {
+      case 'done':
+        return answer.texts;
+      case 'missing-token':
+        throw new MissingTokenError(answer.message);
+      case 'too-long':
+        throw new TextTooLongError(answer.index, answer.numTokens, job.maxTokens);
+    }
   }
 
   /** Ends the threads; what they were asked, and what waits, fails. */

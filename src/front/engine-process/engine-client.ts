@@ -3,28 +3,33 @@ import type { SlotState } from '../../engine/slot-state.ts';
 import type { EngineStats } from '../../engine/stats.ts';
 import type { EngineInfo, EngineMessage, EngineOptions } from '../../engine/process/protocol.ts';
 import { coalesced } from './coalesced.ts';
-import { CrashBreaker } from './crash-breaker.ts';
+import { DescriptorReserve } from './descriptor-reserve.ts';
 import {
   type Engine,
-  EngineError,
   type EngineState,
-  EngineUnavailableError,
   IDLE_STATS,
   type StepListener,
   type TokenBatch,
 } from './engine-contract.ts';
-import { EngineLauncher } from './engine-launcher.ts';
+import { EngineError } from './errors.ts';
 import type { EngineClientOptions } from './engine-client-options.ts';
-import type { EngineHandle, EngineProcessEvents } from './engine-process.ts';
+import {
+  type EngineHandle,
+  EngineProcess,
+  type EngineProcessEvents,
+  INHERITED_FD,
+} from './engine-process.ts';
 import { LiveRequests } from './live-requests.ts';
 import { sendRequests } from './send-requests.ts';
+import { SharedMemory } from './shared-memory.ts';
 import { SlotInquiries } from './slot-inquiries.ts';
 import { StepDelivery } from './step-delivery.ts';
+import { StepListeners } from './step-listeners.ts';
 import { StepWatch } from './step-watch.ts';
+import { SupervisedProcess } from './supervised-process.ts';
 
 /** How often the watchdog looks. */
 const WATCH_MS = 500;
-const STOP_TIMEOUT_MS = 2000;
 
 /**
  * The engine in its own process. If it dies, a new one takes its place and unfinished requests
@@ -35,44 +40,51 @@ const STOP_TIMEOUT_MS = 2000;
  */
 export class EngineClient implements Engine {
   readonly #clientOptions: EngineClientOptions;
-  readonly #breaker = new CrashBreaker();
   readonly #live = new LiveRequests();
-  readonly #launcher: EngineLauncher;
   readonly #inquiries = new SlotInquiries();
-  readonly #delivery = new StepDelivery(this.#live, this.#breaker);
+  readonly #reserve = new DescriptorReserve();
+  readonly #memory = new SharedMemory();
+  readonly #process: SupervisedProcess<EngineHandle, EngineMessage>;
+  readonly #delivery: StepDelivery;
   readonly #watchers = new StepWatch(
-    (command) => this.#state === 'ready' && this.#process?.send(command),
+    (command) => this.state === 'ready' && this.#process.handle?.send(command),
     (id) => this.#live.get(id)?.request,
   );
-  readonly #listeners = new Set<(stats: EngineStats) => void>();
+  readonly #listeners = new StepListeners();
   #options: EngineOptions | undefined;
-  #process: EngineHandle | undefined;
-  #state: EngineState = 'starting';
   #info: EngineInfo | undefined;
   #stats: EngineStats = IDLE_STATS;
   #nextId = 1;
-  #numCrashes = 0;
   /** When the engine last said something, or was given work while idle. */
   #heardAt = 0;
   #watchdog: NodeJS.Timeout | undefined;
-  /** Fires when the breaker half-opens. */
-  #pause: NodeJS.Timeout | undefined;
-  #retryAt = 0;
-  /** Why the process ends, if it said so. */
-  #lastWords: string | undefined;
   /** Requests that ended before the engine ended them. */
   readonly #aborted: number[] = [];
   /** The choices of a request come one by one, at once. */
-  readonly #handOver = coalesced(() => this.#handOverAll());
-  #started: { resolve(): void; reject(error: Error): void } | undefined;
+  readonly #handOver = coalesced(() => this.#handOverAll(), this.#live.failHeld);
 
   constructor(options: EngineClientOptions = {}) {
     this.#clientOptions = options;
-    this.#launcher = new EngineLauncher(options.spawn);
+    this.#process = new SupervisedProcess<EngineHandle, EngineMessage>(
+      {
+        launch: (events) => this.#launch(events),
+        onMessage: (message) => this.#receive(message),
+        onExit: () => options.blocks?.cleared(),
+        onCrash: (description) => options.onCrash?.(description, this.#live.size),
+        takeBack: () => this.#takeBack(),
+        onPause: (error) => {
+          for (const { stream } of this.#live.paused()) stream.fail(error);
+        },
+        onFail: (error) => this.#live.failAll(error),
+        onState: (state) => this.#watchers.became(state, this.#live.size),
+      },
+      this.#reserve,
+    );
+    this.#delivery = new StepDelivery(this.#live, this.#process);
   }
 
   get state(): EngineState {
-    return this.#state;
+    return this.#process.state;
   }
 
   get info(): EngineInfo {
@@ -85,7 +97,7 @@ export class EngineClient implements Engine {
   }
 
   get numCrashes(): number {
-    return this.#numCrashes;
+    return this.#process.numCrashes;
   }
 
   get instances(): readonly [this] {
@@ -93,22 +105,21 @@ export class EngineClient implements Engine {
   }
 
   get silentMs(): number {
-    const hasWork = this.#state === 'ready' && this.#live.size > 0;
+    const hasWork = this.state === 'ready' && this.#live.size > 0;
     return hasWork ? performance.now() - this.#heardAt : 0;
   }
 
   /** Of the engine process, for tests and logs. */
   get pid(): number | undefined {
-    return this.#process?.pid;
+    return this.#process.handle?.pid;
   }
 
   inspect(): Promise<readonly SlotState[]> {
-    return this.#inquiries.ask(this.#state === 'ready' ? this.#process : undefined);
+    return this.#inquiries.ask(this.state === 'ready' ? this.#process.handle : undefined);
   }
 
   onStep(listener: (stats: EngineStats) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   watchSteps(listener: StepListener, every: number): () => void {
@@ -121,23 +132,20 @@ export class EngineClient implements Engine {
    */
   async start(options: EngineOptions): Promise<void> {
     this.#options = options;
-    const started = new Promise<void>((resolve, reject) => (this.#started = { resolve, reject }));
     const { stepTimeoutMs } = this.#clientOptions;
     if (stepTimeoutMs !== undefined) {
       this.#watchdog = setInterval(() => this.#watch(stepTimeoutMs), WATCH_MS).unref();
     }
-    this.#launch(options);
-    await started;
+    await this.#process.start();
   }
 
   /** Ends the process; requests still under way fail. */
   async stop(): Promise<void> {
-    this.#become('stopped');
     clearInterval(this.#watchdog);
-    clearTimeout(this.#pause);
+    const stopped = this.#process.stop();
     this.#live.failAll(new EngineError('the engine was stopped'));
-    await this.#process?.stop(STOP_TIMEOUT_MS);
-    this.#launcher.close();
+    await stopped;
+    this.#memory.close();
   }
 
   generate(
@@ -145,7 +153,7 @@ export class EngineClient implements Engine {
     signal: AbortSignal,
   ): AsyncIterableIterator<TokenBatch, void> {
     signal.throwIfAborted();
-    this.#requireAvailable();
+    this.#process.requireAvailable();
     const id = this.#nextId++;
     if (this.#live.size === 0) this.#heardAt = performance.now();
     const { stream } = this.#live.add({ ...request, id });
@@ -159,42 +167,33 @@ export class EngineClient implements Engine {
     return stream;
   }
 
-  #launch(options: EngineOptions): void {
-    const events: EngineProcessEvents = {
-      onMessage: (message) => {
-        if (engineProcess === this.#process) this.#receive(message);
-      },
-      onExit: (description) => {
-        if (engineProcess === this.#process) this.#exited(this.#lastWords ?? description);
-      },
-    };
-    this.#lastWords = undefined;
-    let engineProcess: EngineHandle | undefined;
-    try {
-      engineProcess = this.#launcher.launch(options, events);
-    } catch (error) {
-      setImmediate(() => this.#exited(String(error)));
-    }
-    this.#process = engineProcess;
+  /** @throws Error when the system has no memory for a process; most failures come as its exit */
+  #launch(events: EngineProcessEvents): EngineHandle {
+    const { spawn = (...args) => new EngineProcess(...args) } = this.#clientOptions;
+    const { descriptor } = this.#memory;
+    const launched = spawn(descriptor, events);
+    const sharedMemoryFd = descriptor === undefined ? null : INHERITED_FD;
+    if (this.#options) launched.send({ type: 'start', options: this.#options, sharedMemoryFd });
+    return launched;
   }
 
   #ready(info: EngineInfo): void {
     this.#info = info;
-    this.#become('ready');
-    this.#watchers.started();
     this.#heardAt = performance.now();
-    if (this.#process) this.#launcher.keep(this.#process, info.sharedMemoryFd);
-    this.#process?.send({ type: 'resume', requests: this.#live.handOver() });
-    this.#started?.resolve();
+    const { handle } = this.#process;
+    if (handle) this.#reserve.lend(() => this.#memory.keep(handle, info.sharedMemoryFd));
+    this.#process.ready();
+    this.#watchers.started();
+    handle?.send({ type: 'resume', requests: this.#live.handOver() });
   }
 
   /** While the engine is not ready requests are only kept: readiness hands them over. */
   #handOverAll(): void {
     const ids = this.#aborted.splice(0);
-    if (this.#state !== 'ready') return;
-    if (ids.length > 0) this.#process?.send({ type: 'abort', ids });
+    if (this.state !== 'ready') return;
+    if (ids.length > 0) this.#process.handle?.send({ type: 'abort', ids });
     const live = this.#live;
-    sendRequests(this.#process, live.handOver(), ({ id }, error) => live.fail(id, error));
+    sendRequests(this.#process.handle, live.handOver(), ({ id }, error) => live.fail(id, error));
   }
 
   /** Of a request that the engine has not ended by itself. */
@@ -210,10 +209,10 @@ export class EngineClient implements Engine {
         this.#ready(message.info);
         break;
       case 'failed':
-        this.#loadFailed(message.message);
+        this.#process.loadFailed(message.message);
         break;
       case 'dying':
-        this.#lastWords = message.message;
+        this.#process.dying(message.message);
         break;
       case 'slots':
         this.#inquiries.answered(message.slots);
@@ -227,73 +226,22 @@ export class EngineClient implements Engine {
         if (message.record) this.#watchers.stepped(message.record);
         this.#delivery.deliver(message);
         this.#handOver();
-        for (const listener of this.#listeners) listener(message.stats);
+        this.#listeners.tell(message.stats);
         break;
     }
   }
 
-  #exited(description: string): void {
-    this.#clientOptions.blocks?.cleared();
-    if (this.#state === 'stopped' || this.#state === 'failed') return;
-    this.#numCrashes++;
-    this.#clientOptions.onCrash?.(description, this.#live.size);
-    if (this.#state === 'starting') {
-      this.#fail(new EngineError(`the engine process ended: ${description}`));
-      return;
-    }
+  /** Submits the requests of the process that ended to the next one, but for the one that made it crash. */
+  #takeBack(): boolean {
     for (const { stream } of this.#live.crashed()) {
       stream.fail(new EngineError('the engine crashed again and again on this request'));
       // The request that made it crash is gone.
-      this.#breaker.progressed();
+      this.#process.progressed();
     }
-    const pauseMs = this.#breaker.crashed();
-    if (pauseMs > 0) this.#pauseFor(pauseMs);
-    else this.#recover();
-  }
-
-  #recover(): void {
-    this.#become('recovering');
-    if (this.#options) this.#launch(this.#options);
-  }
-
-  /** Opens the breaker: nothing new is accepted until it is worth another try. */
-  #pauseFor(pauseMs: number): void {
-    this.#become('failed');
-    const error = new EngineUnavailableError(pauseMs / 1000);
-    for (const { stream } of this.#live.paused()) stream.fail(error);
-    this.#retryAt = performance.now() + pauseMs;
-    this.#pause = setTimeout(() => this.#recover(), pauseMs);
-  }
-
-  /** At the first start another try is no use; later the machine may only be short of memory. */
-  #loadFailed(message: string): void {
-    if (this.#state === 'starting') {
-      this.#fail(new EngineError(message));
-      return;
-    }
-    this.#lastWords = message;
-    // A process that could not load stays, idle.
-    this.#process?.kill();
+    return true;
   }
 
   #watch(stepTimeoutMs: number): void {
-    if (this.silentMs > stepTimeoutMs) this.#process?.kill();
-  }
-
-  #requireAvailable(): void {
-    if (this.#state === 'stopped') throw new EngineError('the engine was stopped');
-    if (this.#state !== 'failed') return;
-    throw new EngineUnavailableError((this.#retryAt - performance.now()) / 1000);
-  }
-
-  #become(state: EngineState): void {
-    this.#state = state;
-    this.#watchers.became(state, this.#live.size);
-  }
-
-  #fail(error: EngineError): void {
-    this.#become('failed');
-    this.#started?.reject(error);
-    this.#live.failAll(error);
+    if (this.silentMs > stepTimeoutMs) this.#process.handle?.kill();
   }
 }

@@ -6,6 +6,7 @@ import type { EngineStats } from '../../engine/stats.ts';
 import type { TokenDetails } from '../../engine/process/step-message.ts';
 import type { EngineInfo } from '../../engine/process/protocol.ts';
 import type { StepRecord } from '../../engine/tap/step-record.ts';
+import { EngineError, GrammarFaultError } from './errors.ts';
 
 /** Tokens that arrived since the consumer last looked: one per iteration, more when it fell behind. */
 export interface TokenBatch {
@@ -56,38 +57,10 @@ export function bestState(states: readonly EngineState[]): EngineState {
   return ENGINE_STATES.find((state) => states.includes(state)) ?? 'stopped';
 }
 
-/** The engine ended a request, or can't accept one. */
-export class EngineError extends Error {
-  override readonly name = 'EngineError';
-}
-
-/** The request's grammar led the text where it can't go on, or takes too long. */
-export class GrammarFaultError extends EngineError {}
-
 /** What a request fails with that the engine has ended with an error. */
 export function failureOf({ error, isOfGrammar = false }: TokenDetails): EngineError {
   const message = error ?? 'the engine failed the request';
   return isOfGrammar ? new GrammarFaultError(message) : new EngineError(message);
-}
-
-/** The engine crashes again and again and accepts nothing for now. */
-export class EngineUnavailableError extends EngineError {
-  /** When the next try will have been made, at least 1. */
-  readonly retryAfterSeconds: number;
-
-  constructor(retryAfterSeconds: number) {
-    super('the engine is not available');
-    this.retryAfterSeconds = Math.max(1, Math.ceil(retryAfterSeconds));
-  }
-}
-
-/** A client took so long to read its answer that the rest was given up. */
-export class SlowReaderError extends Error {
-  override readonly name = 'SlowReaderError';
-
-  constructor() {
-    super('the client reads too slowly; the generation was cancelled');
-  }
 }
 
 /** Hears which blocks of an engine's cache can be found. */

@@ -74,6 +74,7 @@ export class EngineInstances implements Engine {
     return {
       ...first,
       numSlots: sum(infos, ({ numSlots }) => numSlots),
+      maxNumSeqs: sum(infos, ({ maxNumSeqs }) => maxNumSeqs),
       kvCacheBytes: sum(infos, ({ kvCacheBytes }) => kvCacheBytes),
       kvCacheTokens: sum(infos, ({ kvCacheTokens }) => kvCacheTokens),
       threads: sum(infos, ({ threads }) => threads),

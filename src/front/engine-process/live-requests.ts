@@ -69,12 +69,18 @@ export class LiveRequests {
   /** @returns what to submit to the engine process now, with the tokens that it already has */
   handOver(): EngineRequest[] {
     const next = this.#next();
-    for (const live of next) this.#held.delete(live);
-    return next.map(({ request, outputTokenIds }) => ({
+    const requests = next.map(({ request, outputTokenIds }) => ({
       ...request,
       outputTokenIds: Int32Array.from(outputTokenIds),
     }));
+    for (const live of next) this.#held.delete(live);
+    return requests;
   }
+
+  /** Ends those that the engine process does not have: they could not be handed over. */
+  readonly failHeld = (error: unknown): void => {
+    for (const { stream } of [...this.#held]) stream.fail(error);
+  };
 
   #next(): LiveRequest[] {
     if (this.#held.size === 0) return [];

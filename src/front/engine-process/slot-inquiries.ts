@@ -1,5 +1,5 @@
 import type { SlotState } from '../../engine/slot-state.ts';
-import { EngineError } from './engine-contract.ts';
+import { EngineError } from './errors.ts';
 import type { EngineHandle } from './engine-process.ts';
 
 /** A step takes milliseconds; an engine that takes longer than this is not asked again at once. */

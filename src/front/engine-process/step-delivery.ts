@@ -3,22 +3,25 @@ import {
   type StepMessage,
   type TokenDetails,
 } from '../../engine/process/step-message.ts';
-import type { CrashBreaker } from './crash-breaker.ts';
-import { failureOf, SlowReaderError } from './engine-contract.ts';
+import { failureOf } from './engine-contract.ts';
+import { SlowReaderError } from './errors.ts';
 import type { LiveRequests } from './live-requests.ts';
+import type { SupervisedProcess } from './supervised-process.ts';
 import type { TokenStream } from './token-stream.ts';
+
+type Progress = Pick<SupervisedProcess<never, never>, 'progressed'>;
 
 /** Gives the tokens of each step to the streams of their requests. */
 export class StepDelivery {
   readonly #live: LiveRequests;
-  readonly #breaker: Pick<CrashBreaker, 'progressed'>;
+  readonly #process: Progress;
   /** Streams that have tokens of the step at hand. */
   readonly #fed = new Set<TokenStream>();
 
-  /** @param breaker told of each token: the process does its work */
-  constructor(live: LiveRequests, breaker: Pick<CrashBreaker, 'progressed'>) {
+  /** @param process told of each token: the process does its work */
+  constructor(live: LiveRequests, process: Progress) {
     this.#live = live;
-    this.#breaker = breaker;
+    this.#process = process;
   }
 
   deliver(message: StepMessage): void {
@@ -37,7 +40,7 @@ export class StepDelivery {
       live.stream.fail(failureOf(details));
       return;
     }
-    this.#breaker.progressed();
+    this.#process.progressed();
     this.#live.progressed(live, tokenId);
     this.#fed.add(live.stream);
     if (!live.stream.push(tokenId, details)) live.stream.abort(new SlowReaderError());

@@ -1,9 +1,19 @@
 import type { FinishReason, Logprobs } from '../../engine/request.ts';
 import type { TokenDetails } from '../../engine/process/step-message.ts';
-import { EngineError, type TokenBatch } from './engine-contract.ts';
+import { type TokenBatch } from './engine-contract.ts';
+import { EngineError } from './errors.ts';
 
-/** How many tokens a consumer may lag. Sockets buffer on top of that. */
+/** How many tokens a consumer may lag for long. Sockets buffer on top of that. */
 const MAX_PENDING_TOKENS = 1024;
+
+/** Tokens that may wait at all. */
+const MOST_PENDING_TOKENS = 16 * MAX_PENDING_TOKENS;
+
+/**
+ * Milliseconds without a read after which a consumer with too many tokens to read lags. After a pause of
+ * the event loop, tokens of all that time come at once, before any consumer has had a turn.
+ */
+const LAG_MS = 250;
 
 interface Reader {
   resolve(result: IteratorResult<TokenBatch, void>): void;
@@ -24,6 +34,8 @@ export class TokenStream implements AsyncIterableIterator<TokenBatch, void> {
   #finishReason: FinishReason | null = null;
   #error: unknown;
   #isOver = false;
+  #lagTimer: NodeJS.Timeout | null = null;
+  #isLagging = false;
   /** Who waits for tokens. */
   #reader: Reader | null = null;
 
@@ -43,7 +55,9 @@ export class TokenStream implements AsyncIterableIterator<TokenBatch, void> {
       if (details?.logprobs) this.#logprobs.push(details.logprobs);
     }
     if (details !== null && details.finishReason !== null) this.#end(details.finishReason);
-    return this.#tokenIds.length <= MAX_PENDING_TOKENS;
+    const numPending = this.#tokenIds.length;
+    if (numPending > MAX_PENDING_TOKENS) this.#watchLag();
+    return !this.#isLagging && numPending <= MOST_PENDING_TOKENS;
   }
 
   /** Gives what is pending to a consumer who waits. */
@@ -91,6 +105,15 @@ export class TokenStream implements AsyncIterableIterator<TokenBatch, void> {
     return this.#tokenIds.length > 0 || this.#finishReason !== null;
   }
 
+  /** Until the next read; then the turn of the event loop in which a consumer would read comes first. */
+  #watchLag(): void {
+    if (this.#lagTimer !== null) return;
+    const timer = setTimeout(() => {
+      setImmediate(() => (this.#isLagging = this.#lagTimer === timer));
+    }, LAG_MS);
+    this.#lagTimer = timer.unref();
+  }
+
   #end(reason: FinishReason): void {
     const isFirst = this.#finishReason === null;
     this.#finishReason = reason;
@@ -100,6 +123,9 @@ export class TokenStream implements AsyncIterableIterator<TokenBatch, void> {
   /** @throws what it failed with, after all that is pending */
   #take(): IteratorResult<TokenBatch, void> {
     if (this.#isOver) return { done: true, value: undefined };
+    if (this.#lagTimer !== null) clearTimeout(this.#lagTimer);
+    this.#lagTimer = null;
+    this.#isLagging = false;
     const tokenIds = this.#tokenIds;
     const hasFailed = this.#finishReason === 'error';
     if (hasFailed && tokenIds.length === 0) {

@@ -18,6 +18,8 @@ export interface FanOutRequest {
   readonly numChoices: number;
   /** The grammar of every output, not compiled yet. Free if left out. */
   readonly grammar?: GrammarSource;
+  /** Tokens of each piece that is told, but for the first; each as it comes if left out. */
+  readonly streamInterval?: number;
   /** By choice, where they stand if they began elsewhere. */
   readonly resumed?: readonly ResumedChoice[];
 }

@@ -14,8 +14,10 @@ export interface ContextLimits {
   readonly maxTokens: number | null;
   /** Used if the client did not say, as far as it fits; null is all that fits. */
   readonly defaultMaxTokens: number | null;
-  /** Keep so many tokens of the prompt's end; -1 keeps what fits, null all. */
+  /** Keep so many tokens of the prompt; -1 keeps what fits, null all. */
   readonly truncatePromptTokens: number | null;
+  /** Where the others are left out: of its start, `left`, if left out. */
+  readonly truncationSide?: 'left' | 'right';
   /** What the client calls its fields, for errors. */
   readonly fields: { readonly prompt: string; readonly maxTokens: string };
 }
@@ -32,11 +34,7 @@ export function fitContext(
 ): GenerationRequest {
   if (promptTokenIds.length === 0) {
     const { prompt: field } = limits.fields;
-    throw new InvalidRequestError(
-      `\`${field}\` comes to no tokens at all.`,
-      field,
-      'invalid_value',
-    );
+    throw new InvalidRequestError(`\`${field}\` has no tokens.`, field, 'invalid_value');
   }
   const prompt = truncate(promptTokenIds, limits, maxModelLen);
   const maxTokens = resolveMaxTokens(prompt.length, limits, maxModelLen);
@@ -74,12 +72,13 @@ function resolveMaxTokens(
   );
 }
 
-/** The prompt's last tokens, as many as are to be kept. */
+/** The prompt's last tokens, or its first, as many as are to be kept. */
 function truncate(
   promptTokenIds: Int32Array,
-  { truncatePromptTokens: numKept, maxTokens, defaultMaxTokens }: ContextLimits,
+  limits: ContextLimits,
   maxModelLen: number,
 ): Int32Array {
+  const { truncatePromptTokens: numKept, truncationSide, maxTokens, defaultMaxTokens } = limits;
   if (numKept === null) return promptTokenIds;
   if (numKept === 0 || numKept > maxModelLen) {
     throw new InvalidRequestError(
@@ -89,5 +88,8 @@ function truncate(
     );
   }
   const room = Math.max(1, maxModelLen - (maxTokens ?? defaultMaxTokens ?? 1));
-  return promptTokenIds.slice(-(numKept === -1 ? room : numKept));
+  const length = numKept === -1 ? room : numKept;
+  return truncationSide === 'right'
+    ? promptTokenIds.slice(0, length)
+    : promptTokenIds.slice(-length);
 }

@@ -1,8 +1,8 @@
 /** What happens to one request, for metrics and logs. */
 import type { GenerationRequest } from './generation.ts';
 
-/** `abort`: the client left or the signal aborted; `rejected`: never admitted. */
-export type GenerationOutcome = 'stop' | 'length' | 'abort' | 'error' | 'rejected';
+/** `abort`: the client left; `timeout`: its time was over; `rejected`: never admitted. */
+export type GenerationOutcome = 'stop' | 'length' | 'abort' | 'timeout' | 'error' | 'rejected';
 
 /**
  * Follows one request; times are milliseconds of `performance.now()`. `queued` comes first,

@@ -1,5 +1,10 @@
 /** What the server asks of the front for one completion, and what it gets back as the text grows. */
-import type { EngineAdapter, Readout, SamplingParams } from '../../engine/request.ts';
+import type {
+  EngineAdapter,
+  Readout,
+  SamplingParams,
+  ThoughtBudget,
+} from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { RequestRecord } from '../request-record.ts';
 import type { ResumedChoice } from './resumption.ts';
@@ -22,6 +27,8 @@ export interface GenerationRequest {
   readonly hasSeed?: boolean;
   /** The compiled grammar of the output. Free if left out. */
   readonly grammar?: GrammarSpec;
+  /** Left out where thoughts may be as long as the output. */
+  readonly thought?: ThoughtBudget;
   /** Token sequences that the output must not contain; see bad-words.ts. */
   readonly badWords: readonly Int32Array[];
   /** Report each token's log-probability and those of this many likeliest; null reports none. */

@@ -2,18 +2,20 @@
 import { setMaxListeners } from 'node:events';
 import type { Readout } from '../../engine/request.ts';
 import type { Caller } from '../caller.ts';
-import { EngineError } from '../engine-process/engine-contract.ts';
+import { EngineError } from '../engine-process/errors.ts';
 import { QueueFullError } from '../queue/admission.ts';
 import type { ServiceClass } from '../service-classes/service-class.ts';
 import { type GrantRules, grantTo } from './client-grant.ts';
 import type { GenerationRequest, Generator } from './generation.ts';
 import { GREEDY } from './greedy-sampling.ts';
 
+/** What requests get that ask for no service class. */
+export type ClassOfCaller = (caller: Pick<Caller, 'client' | 'isOfBatch'>) => ServiceClass;
+
 export interface PromptReaderOptions {
   readonly generator: Generator;
   readonly rules: GrantRules;
-  /** What a client's requests get that ask for no service class. */
-  readonly classOf: (client: string) => ServiceClass;
+  readonly classOf: ClassOfCaller;
   /** Prompts of one request that run or wait at once. */
   readonly parallel: number;
 }
@@ -53,7 +55,7 @@ export class PromptReader {
     // Every prompt listens; Node would report more than ten listeners as a leak.
     setMaxListeners(0, signal);
     try {
-      const values = await this.#readAll(request, caller.client, signal);
+      const values = await this.#readAll(request, caller, signal);
       await settle?.(numTokens);
       return values;
     } catch (error) {
@@ -66,13 +68,13 @@ export class PromptReader {
 
   async #readAll(
     { prompts, readout, priority }: ReadRequest,
-    client: string,
+    caller: Caller,
     signal: AbortSignal,
   ): Promise<Float32Array[]> {
     const { rules, classOf } = this.#options;
     const shared = {
       ...NOT_GENERATED,
-      ...grantTo(client, { priority }, rules, classOf(client)),
+      ...grantTo(caller.client, { priority }, rules, classOf(caller)),
       readout,
     };
     const values: Float32Array[] = [];

@@ -6,7 +6,9 @@ import {
   ShuttingDownError,
 } from '../queue/admission.ts';
 import { CompletionAssembler } from './completion-assembler.ts';
-import { type Engine, EngineError, type TokenBatch } from '../engine-process/engine-contract.ts';
+import { outcomeOfAbort } from '../deadline.ts';
+import { type Engine, type TokenBatch } from '../engine-process/engine-contract.ts';
+import { EngineError } from '../engine-process/errors.ts';
 import type {
   GenerationObserver,
   GenerationOutcome,
@@ -102,13 +104,13 @@ class TextGeneration implements GenerationDeltas {
       if (value.finishReason !== null) await this.#end(value.finishReason);
       return { done: false, value };
     } catch (error) {
-      await this.#end(this.#signal.aborted ? 'abort' : outcomeOf(error));
+      await this.#end(this.#signal.aborted ? outcomeOfAbort(this.#signal) : outcomeOf(error));
       throw error;
     }
   }
 
   async return(): Promise<IteratorResult<GenerationDelta, void>> {
-    await this.#end('abort');
+    await this.#end(outcomeOfAbort(this.#signal));
     return { done: true, value: undefined };
   }
 
@@ -141,7 +143,7 @@ class TextGeneration implements GenerationDeltas {
     this.#observer = observe?.(request);
     this.#observer?.queued(performance.now());
     this.#assembler = new CompletionAssembler(tokenizer, request);
-    const release = await admission.acquire(this.#signal, {
+    this.#release = await admission.acquire(this.#signal, {
       priority,
       client,
       ...(serviceClass && { tier: serviceClass.priority, share: serviceClass.share }),
@@ -149,11 +151,10 @@ class TextGeneration implements GenerationDeltas {
       maxTokens: request.maxTokens,
       isNextPart: request.isNextPart ?? false,
     });
-    this.#release = release;
     if (!this.#isOver) this.#observer?.admitted(performance.now());
     if (this.#mayStart) await this.#mayStart;
     if (this.#isOver) {
-      release();
+      this.#release();
       return;
     }
     const wanted = this.#toEngineRequest(request);
@@ -199,6 +200,7 @@ class TextGeneration implements GenerationDeltas {
         requestId: request.record?.requestId ?? null,
         serviceClass: serviceClass?.name ?? null,
       },
+      ...(request.thought === undefined ? {} : { thought: request.thought }),
       ...(request.readout === undefined ? {} : { readout: request.readout }),
     };
   }

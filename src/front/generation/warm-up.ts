@@ -2,7 +2,7 @@
 import type { EngineRequest } from '../../engine/request.ts';
 import { GREEDY } from './greedy-sampling.ts';
 import type { Engine } from '../engine-process/engine-contract.ts';
-import { NEVER_ABORTED } from './never-aborted.ts';
+import { NEVER_ABORTED } from '../never-aborted.ts';
 
 export type WarmUpMode = 'off' | 'quick' | 'full';
 

@@ -2,38 +2,24 @@ import type { BlockListener } from '../engine-process/engine-contract.ts';
 import { LIMITS } from '../../limits.ts';
 import { ALL_CLEARED, encodeBatch, wireEvents } from './event-batch.ts';
 import { EventHistory } from './event-history.ts';
-import { openSockets, type Sockets } from './zmq-sockets.ts';
-
-export interface KvEventOptions {
-  /** Such as `tcp://*:5557`. */
-  readonly endpoint: string;
-  /** Where missed events are asked for; nowhere if null. */
-  readonly replayEndpoint: string | null;
-  /** By which a router knows this server, `ip:port`. */
-  readonly address: string;
-}
+import { Publisher, Replayer } from './event-sockets.ts';
 
 /**
  * What the prefix caches hold, in vLLM's format over ZeroMQ, for routers that send a prompt where its
  * beginning is. Sequence numbers are of all models together, so that one gap shows what was missed.
  */
 export class KvEventPublisher {
+  /** Where events are told of. */
+  readonly events = new Publisher();
+  readonly #history = new EventHistory(LIMITS.kvEventBatches, LIMITS.kvEventBytes);
+  /** Where missed events are asked for. */
+  readonly replays = new Replayer(this.#history);
   readonly #address: string;
-  readonly #sockets: Sockets;
-  readonly #history: EventHistory;
   #nextSequence = 0;
 
-  private constructor(address: string, history: EventHistory, sockets: Sockets) {
+  /** @param address by which a router knows this server, `ip:port` */
+  constructor(address: string) {
     this.#address = address;
-    this.#history = history;
-    this.#sockets = sockets;
-  }
-
-  /** @throws Error when zeromq is not installed, or an endpoint can't be bound */
-  static async open({ endpoint, replayEndpoint, address }: KvEventOptions) {
-    const history = new EventHistory(LIMITS.kvEventBatches, LIMITS.kvEventBytes);
-    const sockets = await openSockets(endpoint, replayEndpoint, history);
-    return new KvEventPublisher(address, history, sockets);
   }
 
   /** For one of a model's engines. */
@@ -46,13 +32,14 @@ export class KvEventPublisher {
   }
 
   close(): void {
-    this.#sockets.close();
+    this.events.close();
+    this.replays.close();
   }
 
   #send(topic: string, events: ReturnType<typeof wireEvents>, instance: number): void {
     const payload = encodeBatch(events, Date.now() / 1000, instance);
     const batch = { topic, sequence: this.#nextSequence++, payload };
     this.#history.add(batch);
-    this.#sockets.publish(batch);
+    this.events.publish(batch);
   }
 }

@@ -1,7 +1,7 @@
 /** What prompts begin with that go on with a chat. */
 import { commonLength } from '../../engine/kv-cache/slot-cache.ts';
 import type { Caller } from '../caller.ts';
-import type { ChatMessage } from '../chat/chat-message.ts';
+import type { ChatMessage } from '../templates/chat-message.ts';
 import { type ChatPrompts, encodeChat } from '../chat/chat-prompt.ts';
 import type { ChatPrompt } from '../chat/chat-request.ts';
 
@@ -16,7 +16,7 @@ const NEXT = ['a', '1'] as const;
  */
 export async function chatPrefix(
   model: ChatPrompts & { readonly model: { readonly maxModelLen: number } },
-  chat: Pick<ChatPrompt, 'messages' | 'tools' | 'toolChoice' | 'templateVariables'>,
+  chat: Pick<ChatPrompt, 'messages' | 'tools' | 'toolChoice' | 'templateVariables' | 'thinking'>,
   caller: Caller,
 ): Promise<Int32Array> {
   const options = { maxTokens: model.model.maxModelLen, field: 'messages' };

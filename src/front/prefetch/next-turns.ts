@@ -1,7 +1,7 @@
 /** Computes ahead what the next turns of conversations will begin with. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AssistantMessage } from '../chat/assistant-message.ts';
-import type { ChatMessage } from '../chat/chat-message.ts';
+import type { ChatMessage } from '../templates/chat-message.ts';
 import type { ChatPrompts } from '../chat/chat-prompt.ts';
 import type { ChatPrompt } from '../chat/chat-request.ts';
 import { LIMITS } from '../../limits.ts';

@@ -3,6 +3,7 @@ import type { Piscina } from 'piscina';
 import { startThreadPool, type ThreadPoolOptions } from '../../threads/thread-pool.ts';
 import type { Caller } from '../caller.ts';
 import { FairQueue, type FairQueueOptions } from '../queue/fair-queue.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
 
@@ -32,11 +33,13 @@ export interface FairThreadsOptions extends ThreadPoolOptions {
 /**
  * Threads that clients use in turns. If there are several threads, one client has all but one at
  * most, so that the next client's task begins at once. Large tasks run one at a time, whosever they
- * are: each may take hundreds of megabytes. A task that runs too long, or whose caller is gone, ends
- * together with its thread, and another thread takes its place.
+ * are, and each in a thread of its own: it may take hundreds of megabytes, which only the end of a thread
+ * gives back. A task that runs too long, or whose caller is gone, ends together with
+ * its thread, and another thread takes its place.
  */
 export class FairThreads<Task, Result> {
   readonly #pool: Piscina<Task, Result>;
+  readonly #largePool: Piscina<Task, Result>;
   readonly #options: FairThreadsOptions;
   readonly #queue: PQueue<FairQueue, FairQueueOptions>;
   readonly #largeOnes = new PQueue({ concurrency: 1, queueClass: FairQueue });
@@ -49,6 +52,7 @@ export class FairThreads<Task, Result> {
   constructor(options: FairThreadsOptions) {
     const { maxThreads } = options;
     this.#pool = startThreadPool(options);
+    this.#largePool = startThreadPool({ ...options, minThreads: 0, maxThreads: 1, idleMs: 0 });
     this.#options = options;
     this.#queue = new PQueue({ concurrency: maxThreads, queueClass: FairQueue });
     this.#tasksPerClient = Math.max(1, maxThreads - 1);
@@ -63,9 +67,9 @@ export class FairThreads<Task, Result> {
     signal.throwIfAborted();
     // By its id a queue takes an aborted task out.
     const place = { signal, id: String(this.#nextId++), client, cost };
-    const queued = () => this.#queue.add(() => this.#start(task, signal), place);
     const isLarge = cost > this.#options.largeCost;
-    const inTurn = isLarge ? () => this.#largeOnes.add(queued, place) : queued;
+    const [queue, pool] = isLarge ? [this.#largeOnes, this.#largePool] : [this.#queue, this.#pool];
+    const inTurn = () => queue.add(() => this.#start(pool, task, signal), place);
     // Without keys there is one client, which may have every thread.
     if (client === '') return await inTurn();
     return await this.#laneOf(client).add(inTurn, { signal });
@@ -74,7 +78,7 @@ export class FairThreads<Task, Result> {
   /** Ends the threads; running and waiting tasks fail. */
   close(): void {
     this.#closed.abort(new ThreadError('the server is stopping'));
-    void this.#pool.destroy();
+    for (const pool of [this.#pool, this.#largePool]) void pool.destroy();
   }
 
   #laneOf(client: string): PQueue {
@@ -85,13 +89,13 @@ export class FairThreads<Task, Result> {
     return lane;
   }
 
-  async #start(task: Task, signal: AbortSignal): Promise<Result> {
+  async #start(pool: Piscina<Task, Result>, task: Task, signal: AbortSignal): Promise<Result> {
     const deadline = AbortSignal.timeout(this.#options.deadlineMs);
     const left = new AbortController();
     const leave = () => setTimeout(() => left.abort(), GRACE_MS).unref();
     signal.addEventListener('abort', leave, { once: true });
     try {
-      return await this.#pool.run(task, { signal: AbortSignal.any([left.signal, deadline]) });
+      return await pool.run(task, { signal: AbortSignal.any([left.signal, deadline]) });
     } catch (error) {
       signal.throwIfAborted();
       const { deadlineMs, heapMb } = this.#options;
@@ -101,7 +105,7 @@ export class FairThreads<Task, Result> {
       if (error instanceof Error && 'code' in error && error.code === OUT_OF_MEMORY) {
         throw new TaskTooCostlyError(`takes more than the limit of ${heapMb} MB of memory`);
       }
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       throw new ThreadError(reason, { cause: error });
     } finally {
       signal.removeEventListener('abort', leave);

@@ -1,8 +1,9 @@
+import type { InfillEncoder, InfillText } from '../text/infill.ts';
 import { LIMITS } from '../../limits.ts';
 import type { Admission } from '../queue/admission.ts';
 import type { Caller } from '../caller.ts';
-import type { ChatMessage } from '../chat/chat-message.ts';
-import type { ChatRenderOptions } from '../chat/chat-template.ts';
+import type { ChatMessage } from '../templates/chat-message.ts';
+import type { ChatRenderOptions } from '../templates/chat-template.ts';
 import {
   type EncodedPrompt,
   isLongerThan,
@@ -44,9 +45,23 @@ export class PromptEncoder {
     return this.#options.model.chat !== null;
   }
 
+  /** Tokens that end what a model fills in; null for one that fills in nothing. */
+  get infillStops(): InfillEncoder['stopTokenIds'] | null {
+    return this.#options.model.infill?.stopTokenIds ?? null;
+  }
+
+  /**
+   * A prompt to fill in what is missing; `infillStops` must not be null.
+   * @param maxTokens see InfillEncoder.encode @throws as `encodeTexts`
+   */
+  async encodeInfill(text: InfillText, maxTokens: number, caller: Caller): Promise<Int32Array> {
+    const [prompt] = await this.#run({ type: 'infill', text, maxTokens }, caller);
+    return prompt?.tokenIds ?? new Int32Array();
+  }
+
   /**
    * The token ids of each text.
-   * @throws PromptTooLongError. For what is not short also QueueFullError, ShuttingDownError,
+   * @throws PromptTooLongError, MissingTokenError. For what is not short also QueueFullError, ShuttingDownError,
    *   TaskTooCostlyError, ThreadError; the signal's reason on abort.
    */
   async encodeTexts(

@@ -1,9 +1,10 @@
 /** Makes prompts from texts and chats, and tokenizes other parts of requests. */
 import { encodeBadWords } from '../text/bad-words.ts';
-import { type ChatMessage, ChatTemplateError } from '../chat/chat-message.ts';
-import type { ChatRenderOptions } from '../chat/chat-template.ts';
-import { pairMessages } from '../chat/pair-template.ts';
-import type { TextModel } from '../text/load-text-model.ts';
+import { type ChatMessage, ChatTemplateError } from '../templates/chat-message.ts';
+import type { ChatRenderOptions } from '../templates/chat-template.ts';
+import { pairMessages } from '../templates/pair-template.ts';
+import type { TextModel } from './load-text-model.ts';
+import type { InfillText } from '../text/infill.ts';
 
 /** A plain value that crosses threads. */
 export type PromptJob =
@@ -20,6 +21,7 @@ export type PromptJob =
       readonly options: ChatRenderOptions;
       readonly maxTokens: number;
     }
+  | { readonly type: 'infill'; readonly text: InfillText; readonly maxTokens: number }
   | {
       readonly type: 'pairs';
       readonly pairs: readonly (readonly [query: string, document: string])[];
@@ -48,12 +50,12 @@ export class PromptTooLongError extends Error {
   }
 }
 
-export type PromptModel = Pick<TextModel, 'tokenizer' | 'chat' | 'pairs'>;
+export type PromptModel = Pick<TextModel, 'tokenizer' | 'chat' | 'pairs' | 'infill'>;
 
 /**
  * @returns one for each text, pair or bad word, or the chat's, or the decoded text's
  * @throws ChatTemplateError if the chat can't be rendered; its message is for the client
- * @throws PromptTooLongError
+ * @throws PromptTooLongError, MissingTokenError
  */
 export function runPromptJob(model: PromptModel, job: PromptJob): EncodedPrompt[] {
   const { tokenizer, chat } = model;
@@ -61,15 +63,26 @@ export function runPromptJob(model: PromptModel, job: PromptJob): EncodedPrompt[
     case 'texts': {
       const { addSpecialTokens, maxTokens } = job;
       return job.texts.map((text) => {
-        requireShort(tokenizer, text, maxTokens);
-        return { text: '', tokenIds: tokenizer.encode(text, { addSpecialTokens }) };
+        const encode = (part: string) => tokenizer.encode(part, { addSpecialTokens });
+        requireFitting(tokenizer, text, maxTokens, encode);
+        return { text: '', tokenIds: encode(text) };
       });
     }
     case 'chat': {
       if (chat === null) throw new ChatTemplateError('the model has no chat template');
       const prompt = chat.render(job.messages, job.options);
-      requireShort(tokenizer, prompt.text, job.maxTokens);
-      return [{ text: prompt.text, tokenIds: prompt.encode() }];
+      const { text } = prompt;
+      requireFitting(tokenizer, text, job.maxTokens, ({ length }) => prompt.encode(length));
+      return [{ text, tokenIds: prompt.encode() }];
+    }
+    case 'infill': {
+      const { text, maxTokens } = job;
+      if (model.infill === null) throw new Error('the model fills in no text');
+      const whole = text.prefix + text.suffix + text.begun;
+      requireFitting(tokenizer, whole, maxTokens, (part) =>
+        tokenizer.encode(part, { addSpecialTokens: false }),
+      );
+      return [{ text: '', tokenIds: model.infill.encode(text, maxTokens) }];
     }
     case 'pairs':
       return job.pairs.map((pair) => {
@@ -123,6 +136,34 @@ export function requireShort(
 ): void {
   const minTokens = Math.ceil(text.length / maxTokenCharacters);
   if (minTokens > maxTokens) throw new PromptTooLongError(text.length, minTokens);
+}
+
+/** Characters of a long text that are tokenized first, for each token that it may have. */
+const CHARACTERS_FIRST = 3;
+/**
+ * Tokens that those must come to, for each that the text may have, so that the whole is too long. Not just
+ * more than one: where the beginning is cut off, a word of many letters may be parted otherwise.
+ */
+const TOKENS_FIRST = 1.5;
+
+/**
+ * Before a text is tokenized: also refuses one that is far too long by its beginning, since tokenizing takes
+ * 300 bytes and 5 us for a character, and a megabyte of digits is a million tokens.
+ * @param encode tokenizes a beginning of `text`
+ * @throws PromptTooLongError
+ */
+function requireFitting(
+  tokenizer: TextModel['tokenizer'],
+  text: string,
+  maxTokens: number,
+  encode: (beginning: string) => Int32Array,
+): void {
+  requireShort(tokenizer, text, maxTokens);
+  const numCharacters = CHARACTERS_FIRST * maxTokens;
+  // Tokenizing the beginning as well costs more than it saves where the text is not much longer.
+  if (text.length < 2 * numCharacters) return;
+  const { length } = encode(text.slice(0, numCharacters));
+  if (length > TOKENS_FIRST * maxTokens) throw new PromptTooLongError(text.length, length);
 }
 
 /** What a value costs besides its characters: a message goes through the template's loop. */

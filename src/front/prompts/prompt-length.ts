@@ -1,6 +1,7 @@
 /** How long a prompt may be, before and after its tokens are known. */
 import { LIMITS } from '../../limits.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
+import { MissingTokenError } from '../text/model-vocabulary.ts';
 import { PromptTooLongError } from './prompt-job.ts';
 
 interface ModelReach {
@@ -33,6 +34,9 @@ export function requireAnswerable(numTokens: number, model: ModelReach, field: s
 
 /** An error of the prompt encoder as the client of `field` is to have it. */
 export function inClientWords(error: unknown, maxTokens: number, field: string): unknown {
+  if (error instanceof MissingTokenError) {
+    return new InvalidRequestError(error.message, field, error.code);
+  }
   if (!(error instanceof PromptTooLongError)) return error;
   return tooLong(`at least ${error.minTokens}`, maxTokens, field);
 }

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../caller.ts';
-import { ChatTemplateError } from '../chat/chat-message.ts';
+import { ChatTemplateError } from '../templates/chat-message.ts';
 import type { ThreadPoolOptions } from '../../threads/thread-pool.ts';
 import { FairThreads } from './fair-threads.ts';
 import {
@@ -10,7 +10,8 @@ import {
   PromptTooLongError,
 } from './prompt-job.ts';
 import type { PromptAnswer } from './prompt-worker.ts';
-import type { TextSource } from '../text/load-text-model.ts';
+import { MissingTokenError } from '../text/model-vocabulary.ts';
+import type { TextSource } from './load-text-model.ts';
 
 const ENTRY = new URL('./prompt-worker.js', import.meta.url);
 
@@ -35,7 +36,7 @@ export class PromptPool {
   }
 
   /**
-   * @throws ChatTemplateError, PromptTooLongError, TaskTooCostlyError, ThreadError; the signal's
+   * @throws ChatTemplateError, MissingTokenError, PromptTooLongError, TaskTooCostlyError, ThreadError; the signal's
    *   reason on abort
    */
   async run(job: PromptJob, caller: Caller): Promise<readonly EncodedPrompt[]> {
@@ -45,6 +46,8 @@ export class PromptPool {
         return answer.prompts;
       case 'refused':
         throw new ChatTemplateError(answer.message);
+      case 'missing-token':
+        throw new MissingTokenError(answer.message);
       case 'too-long':
         throw new PromptTooLongError(answer.numCharacters, answer.minTokens);
     }

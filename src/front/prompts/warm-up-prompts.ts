@@ -1,6 +1,6 @@
 import { LIMITS } from '../../limits.ts';
 import type { PromptEncoder } from './prompt-encoder.ts';
-import { NEVER_ABORTED } from '../generation/never-aborted.ts';
+import { NEVER_ABORTED } from '../never-aborted.ts';
 
 /** Times that each is made: after a few, the code is compiled. */
 const ROUNDS = 3;

@@ -1,4 +1,6 @@
 /** Bounds how many requests run and wait, so that overload gives an answer at once and no delay. */
+import { guarded } from '../../guarded.ts';
+import { once } from '../../once.ts';
 import { CompletionRate } from './completion-rate.ts';
 import { FairQueue } from './fair-queue.ts';
 import { isWithinShare, largestShare, QueueShares } from './queue-shares.ts';
@@ -196,24 +198,35 @@ export class Admission {
     this.#rate.setBusy(true);
     const leaveQueue = this.#enterQueue(client, numPromptTokens, tier);
     const id = String(this.#nextId++);
-    return new Promise((admit, reject) => {
-      const leave = (): void => {
-        this.#queue.remove(id);
-        leaveQueue();
-        this.#settle();
-        reject(signal.reason as Error);
-      };
-      const start = (): void => {
-        signal.removeEventListener('abort', leave);
-        leaveQueue();
-        this.#running.add(tier, 1);
-        admit(once(() => this.#end(tier)));
-      };
-      signal.addEventListener('abort', leave, { once: true });
-      const cost = numPromptTokens + maxTokens + 1;
-      this.#queue.enqueue(start, { id, level: priority, tier, client, cost });
+    const leave = (): void => {
+      this.#queue.remove(id);
+      leaveQueue();
+      this.#settle();
+    };
+    try {
+      return await new Promise((admit, reject) => {
+        const abort = (): void => {
+          leave();
+          reject(signal.reason as Error);
+        };
+        const start = (): void => {
+          signal.removeEventListener('abort', abort);
+          leaveQueue();
+          this.#running.add(tier, 1);
+          admit(once(() => this.#end(tier)));
+        };
+        signal.addEventListener('abort', abort, { once: true });
+        const cost = numPromptTokens + maxTokens + 1;
+        // Its starter is whoever makes room.
+        this.#queue.enqueue(guarded(start, reject), { id, level: priority, tier, client, cost });
+        this.#startNext();
+      });
+    } catch (error) {
+      leave();
+      // Where its turn had come, the place is free.
       this.#startNext();
-    });
+      throw error;
+    }
   }
 
   #startNext(): void {
@@ -276,13 +289,4 @@ export class Admission {
     const seconds = perSecond === 0 ? 1 : Math.ceil((this.waiting + 1) / perSecond);
     return Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS);
   }
-}
-
-function once(action: () => void): Release {
-  let isDone = false;
-  return () => {
-    if (isDone) return;
-    isDone = true;
-    action();
-  };
 }

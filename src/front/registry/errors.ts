@@ -16,16 +16,26 @@ export class UnknownModelError extends Error {
 /** The model exists and can't be used now. The message is written for clients. */
 export class ModelUnavailableError extends Error {
   override readonly name = 'ModelUnavailableError';
-  readonly retryAfterSeconds: number;
+  readonly retryAfterSeconds = 5;
+  /** Name of the model; null where no single model is to blame. */
+  readonly model: string | null;
+  /** For programs, as `code` of the API's error. */
+  readonly code: 'service_unavailable' | 'model_load_failed' | 'model_loading' | 'model_not_loaded';
 
-  constructor(message: string, retryAfterSeconds = 5) {
+  constructor(
+    message: string,
+    model: string | null = null,
+    code: ModelUnavailableError['code'] = 'service_unavailable',
+  ) {
     super(message);
-    this.retryAfterSeconds = retryAfterSeconds;
+    this.model = model;
+    this.code = code;
   }
 }
 
 export function cannotLoad(name: string, failure: string): ModelUnavailableError {
-  return new ModelUnavailableError(`Model \`${name}\` can't be loaded: ${failure}`);
+  const message = `Model \`${name}\` can't be loaded: ${failure}`;
+  return new ModelUnavailableError(message, name, 'model_load_failed');
 }
 
 /** The mode of `--model-control` rules out what an operator asks for. */

@@ -39,15 +39,25 @@ export class ModelCatalog<R extends Runtime> {
     return this.sorted().filter(({ definition }) => definition.name === name);
   }
 
+  /** Aliases with the model that each mostly stands for, in order of name; those of none left out. */
+  aliased(): readonly (readonly [string, ModelEntry<R>])[] {
+    const names = [...this.aliases.keys()].toSorted((a, b) => a.localeCompare(b));
+    return names.flatMap((name) => {
+      const targets = [...(this.aliases.get(name) ?? [])].toSorted(([, a], [, b]) => b - a);
+      const [target = ''] = targets[0] ?? [];
+      const entry = this.entries.get(target) ?? this.versionsOf(target)[0];
+      return entry === undefined ? [] : [[name, entry] as const];
+    });
+  }
+
   /**
    * A version by its key; of a model the newest that is loaded, or else that did not fail.
-   * @param name null for the first of all
+   * @param name null for the first that is loaded or being loaded, or else the first of all
    * @param user whose request it is, for aliases that stand for several models
    * @throws UnknownModelError
    */
   resolve(name: string | null, user: string): ModelEntry<R> {
-    const [first] = this.entries.values();
-    const wanted = resolveAlias(this.aliases, name ?? first?.definition.name ?? '', user);
+    const wanted = resolveAlias(this.aliases, name ?? this.#defaultName(), user);
     const versions = this.versionsOf(wanted);
     const entry =
       versions.find(({ loaded }) => loaded !== null) ??
@@ -57,5 +67,12 @@ export class ModelCatalog<R extends Runtime> {
     if (entry) return entry;
     const names = this.sorted().map(({ definition }) => definition.name);
     throw new UnknownModelError(wanted, nearNames(wanted, [...this.aliases.keys(), ...names]));
+  }
+
+  /** In the order in which they were given, so that a server's default stays the same. */
+  #defaultName(): string {
+    const all = [...this.#entries.values()];
+    const first = all.find(({ loaded, loading }) => loaded !== null || loading !== null) ?? all[0];
+    return first?.definition.name ?? '';
   }
 }

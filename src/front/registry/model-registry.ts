@@ -87,7 +87,7 @@ export class ModelRegistry<R extends Runtime> {
 
   /**
    * The model for a request, once it is loaded.
-   * @param name null for the first of all
+   * @param name null for the first that is loaded or being loaded, or else the first of all
    * @param user whose request it is, for aliases that stand for several models
    * @throws UnknownModelError, ModelUnavailableError, QueueFullError, the caller's reason to leave
    */
@@ -117,6 +117,11 @@ export class ModelRegistry<R extends Runtime> {
   /** What a name stands for. @throws UnknownModelError */
   find(name: string | null): ModelInfo {
     return infoOf(this.#catalog.resolve(name, ''));
+  }
+
+  /** Further names of models, each with the one that it mostly stands for. */
+  aliases(): ReadonlyMap<string, ModelInfo> {
+    return new Map(this.#catalog.aliased().map(([name, entry]) => [name, infoOf(entry)]));
   }
 
   /** Milliseconds until a loaded model goes if nobody asks for it; Infinity is never. */
@@ -209,12 +214,15 @@ export class ModelRegistry<R extends Runtime> {
     if (this.#isClosed) throw new ModelUnavailableError('The server is shutting down.');
     if (loading !== null) {
       if (this.control === 'auto') return;
-      throw new ModelUnavailableError(`Model \`${name}\` is ${loading.state}.`);
+      const message = `Model \`${name}\` is ${loading.state}.`;
+      throw new ModelUnavailableError(message, name, 'model_loading');
     }
     const isRecent = performance.now() - failedAt < RETRY_MS;
     if (failure !== null && (this.control !== 'auto' || isRecent)) throw cannotLoad(name, failure);
-    if (this.control !== 'auto')
-      throw new ModelUnavailableError(`Model \`${name}\` is not loaded.`);
+    if (this.control !== 'auto') {
+      const message = `Model \`${name}\` is not loaded.`;
+      throw new ModelUnavailableError(message, name, 'model_not_loaded');
+    }
   }
 
   #requireLoaded({ definition: { name }, loaded, failure }: ModelEntry<R>): void {
@@ -225,12 +233,8 @@ export class ModelRegistry<R extends Runtime> {
     const { loaded, definition } = entry;
     if (loaded === null) return null;
     this.#residency.use(entry);
-    return {
-      definition,
-      runtime: loaded.runtime,
-      release: loaded.pin(),
-      pin: () => loaded.pin(),
-    };
+    const pin = () => loaded.pin();
+    return { definition, runtime: loaded.runtime, release: pin(), pin };
   }
 
   /** Null when the load was given up. */

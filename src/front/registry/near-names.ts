@@ -1,16 +1,26 @@
 /** Most names that an error lists. */
 const MAX_NAMES = 5;
+/** Of pairs of characters, as a share. */
+const LEAST_LIKENESS = 0.3;
 
 /**
  * Those of `names` that somebody who wrote `name` may have meant, the likeliest first: by the pairs of
  * neighbouring characters that both have (Dice's coefficient). All if there are few.
  */
 export function nearNames(name: string, names: readonly string[]): readonly string[] {
-  if (names.length <= MAX_NAMES) return names;
+  return names.length <= MAX_NAMES ? names : alikeNames(name, names);
+}
+
+/** As `nearNames`, but none that is not alike. @param least likeness, above 0 and below 1 */
+export function alikeNames(
+  name: string,
+  names: readonly string[],
+  least = LEAST_LIKENESS,
+): readonly string[] {
   const wanted = pairsOf(name);
   return names
     .map((candidate) => ({ candidate, likeness: likeness(wanted, pairsOf(candidate)) }))
-    .filter(({ likeness: found }) => found > 0.3)
+    .filter(({ likeness: found }) => found > least)
     .toSorted((a, b) => b.likeness - a.likeness)
     .slice(0, MAX_NAMES)
     .map(({ candidate }) => candidate);

@@ -1,5 +1,6 @@
 /** chairlift.json: what an operator says about a model of a repository, or about all of them. */
 import { z } from 'zod';
+import { explainZod } from '../../explain-zod.ts';
 import type { Aliases } from './aliases.ts';
 import { tritonConfigSchema } from '../encoder/triton-config.ts';
 import { parseDuration } from './duration.ts';
@@ -70,8 +71,5 @@ export function servedVersions(
 function check<T>(schema: z.ZodType<T>, json: unknown): T {
   const result = schema.safeParse(json);
   if (result.success) return result.data;
-  const issues = result.error.issues.map(({ path, message }) =>
-    path.length === 0 ? message : `${path.join('.')}: ${message}`,
-  );
-  throw new Error(`${CONFIG_FILE}: ${issues.join('; ')}`);
+  throw new Error(`${CONFIG_FILE}: ${explainZod(result.error)}`);
 }

@@ -13,6 +13,7 @@ import {
   parseRepositoryConfig,
   servedVersions,
 } from './repository-config.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 export interface Repository {
   readonly definitions: readonly ModelDefinition[];
@@ -88,7 +89,7 @@ async function readConfig(path: string): Promise<{ config: ModelConfig; problem:
       problem: null,
     };
   } catch (error) {
-    return { config: parseModelConfig({}), problem: messageOf(error) };
+    return { config: parseModelConfig({}), problem: reasonOf(error) };
   }
 }
 
@@ -96,7 +97,7 @@ async function readAliases(folder: string, problems: string[]): Promise<Aliases>
   try {
     return parseRepositoryConfig((await readJson(join(folder, CONFIG_FILE))) ?? {});
   } catch (error) {
-    problems.push(messageOf(error));
+    problems.push(reasonOf(error));
     return new Map();
   }
 }
@@ -109,7 +110,7 @@ async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse(text.toString('utf8'));
   } catch (error) {
-    throw new Error(`${CONFIG_FILE} is not JSON: ${messageOf(error)}`, { cause: error });
+    throw new Error(`${CONFIG_FILE} is not JSON: ${reasonOf(error)}`, { cause: error });
   }
 }
 
@@ -144,8 +145,4 @@ async function fingerprint(path: string, version: string): Promise<string> {
     }
   }
   return hash.digest('hex');
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -4,7 +4,9 @@ import { ModelUnavailableError } from './errors.ts';
 import { makeRoom, type Resident, type Room } from './eviction.ts';
 import { LoadedModel, type Runtime } from './loaded-model.ts';
 import type { ModelDefinition } from './model-definition.ts';
+import { publicReason } from './public-reason.ts';
 import { infoOf, type ModelEntry, type ModelInfo, type ModelLoad } from './model-entry.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 export interface ModelLoader<R extends Runtime> {
   /**
@@ -146,7 +148,7 @@ export class Residency<R extends Runtime> {
       entry.loading = null;
       this.#tellRoom();
       if (error instanceof AbandonedError) return;
-      entry.failure = error instanceof Error ? error.message : String(error);
+      entry.failure = publicReason(reasonOf(error), definition.source);
       entry.failedAt = performance.now();
       onEvent?.({ type: 'failed', model: infoOf(entry), error });
     }

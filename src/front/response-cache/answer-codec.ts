@@ -5,7 +5,7 @@
 import type { GenerationDelta } from '../generation/generation.ts';
 import type { TokenLogprob } from '../generation/token-logprob.ts';
 import { ByteReader, ByteWriter } from './byte-writer.ts';
-import { joinByChoice } from './merge-deltas.ts';
+import { joinByChoice } from '../generation/merge-deltas.ts';
 
 const FINISH_REASONS = [null, 'stop', 'length'] as const;
 const NO_STOP_REASON = 0;

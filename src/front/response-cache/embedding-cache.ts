@@ -5,7 +5,7 @@ import { ANY_ANSWER, type Caller } from '../caller.ts';
 import type { Embeddings, EmbedOptions } from '../encoder/embed-request.ts';
 import { TextTooLongError } from '../encoder/encoder-tokenizer.ts';
 import { type CacheCounts, CacheCounter } from './cache-counter.ts';
-import { NotCachedError } from './not-cached-error.ts';
+import { NotCachedError } from '../not-cached-error.ts';
 import type { TwoLevelCache } from './two-level-cache.ts';
 
 export type Embed = (

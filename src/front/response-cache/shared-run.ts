@@ -1,7 +1,8 @@
-import { SlowReaderError } from '../engine-process/engine-contract.ts';
+import { isTimeout } from '../deadline.ts';
+import { SlowReaderError } from '../engine-process/errors.ts';
 import type { GenerationDelta } from '../generation/generation.ts';
 import { sizeOf } from './answer-codec.ts';
-import { areJoinable, joinDeltas } from './merge-deltas.ts';
+import { areJoinable, joinDeltas } from '../generation/merge-deltas.ts';
 
 export interface SharedRunOptions {
   /** Sequences that it generates; each ends with a finish reason. */
@@ -70,7 +71,7 @@ export class SharedRun {
     this.#readers.add(reader);
     const leave = (): void => {
       signal.removeEventListener('abort', wake);
-      this.#leave(reader);
+      this.#leave(reader, signal);
     };
     const wake = (): void => reader.wake();
     signal.addEventListener('abort', wake, { once: true });
@@ -191,10 +192,12 @@ export class SharedRun {
     }
   }
 
-  #leave(reader: Reader): void {
+  #leave(reader: Reader, { reason }: AbortSignal): void {
     if (!this.#readers.delete(reader)) return;
     if (this.#readers.size > 0 || this.#end !== null) return;
     this.#close();
-    this.#ending.abort(new Error('nobody waits for the answer any more'));
+    // A run that nobody had the time to wait for has timed out.
+    const hasTimedOut = isTimeout(reason);
+    this.#ending.abort(hasTimedOut ? reason : new Error('nobody waits for the answer any more'));
   }
 }

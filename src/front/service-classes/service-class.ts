@@ -84,7 +84,7 @@ export function classNamed(classes: readonly ServiceClass[], name: string): Serv
   const found = findClass(classes, name);
   if (found !== undefined) return found;
   const known = classes.map((each) => each.name).join(', ');
-  throw new RangeError(`there is no service class '${name}', but ${known}`);
+  throw new RangeError(`there is no service class '${name}'; there are ${known}`);
 }
 
 /** By its name, or another that `service_tier` may have for it. */

@@ -33,12 +33,17 @@ export async function readGenerationDefaults(folder: string): Promise<Generation
   const config =
     (await readJsonFile(join(folder, 'generation_config.json'), generationConfig)) ??
     (await readJsonFile(join(folder, 'genai_config.json'), genaiConfig));
+  return generationDefaults(config ?? {});
+}
+
+/** The same values by our names. */
+export function generationDefaults(config: z.infer<typeof generationConfig>): GenerationDefaults {
   const values = {
-    temperature: config?.temperature,
-    topK: config?.top_k,
-    topP: config?.top_p,
-    minP: config?.min_p,
-    repetitionPenalty: config?.repetition_penalty,
+    temperature: config.temperature,
+    topK: config.top_k,
+    topP: config.top_p,
+    minP: config.min_p,
+    repetitionPenalty: config.repetition_penalty,
   };
   return Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== null && value !== undefined),

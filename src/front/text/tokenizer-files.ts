@@ -1,13 +1,15 @@
 /** Reads the JSON files around a tokenizer, as a Hugging Face model folder holds them. */
 import { join } from 'node:path';
 import { z } from 'zod';
+import { explainZod } from '../../explain-zod.ts';
+import { standIn, START_BYTES } from '../../files/stand-in.ts';
 import { readBounded } from '../../files/read-bounded.ts';
+import { meaningOf } from '../../files/system-error.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
+import { UserError } from '../../user-error.ts';
 
 /** A tokenizer's file is missing, unreadable or of a kind that can't be served. */
-export class TokenizerError extends Error {
-  override readonly name = 'TokenizerError';
-}
+export class TokenizerError extends UserError {}
 
 /** @returns the file's text, or null if there is no such file. */
 export async function readTextFile(path: string): Promise<string | null> {
@@ -15,7 +17,7 @@ export async function readTextFile(path: string): Promise<string | null> {
     return (await readBounded(path, MODEL_LIMITS.textFileBytes)).toString();
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw new TokenizerError(`can't read ${path}: ${String(error)}`, { cause: error });
+    throw new TokenizerError(`can't read ${path}: ${meaningOf(error)}`, { cause: error });
   }
 }
 
@@ -29,8 +31,11 @@ export async function readJsonFile<T>(path: string, schema: z.ZodType<T>): Promi
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {
-    const reason = error instanceof z.ZodError ? z.prettifyError(error) : String(error);
-    throw new TokenizerError(`${path} is damaged: ${reason}`, { cause: error });
+    if (error instanceof z.ZodError) {
+      throw new TokenizerError(`${path} is damaged: ${explainZod(error)}`, { cause: error });
+    }
+    const what = standIn(Buffer.from(text.slice(0, START_BYTES))) ?? `is damaged: ${String(error)}`;
+    throw new TokenizerError(`${path} ${what}`, { cause: error });
   }
 }
 
@@ -93,6 +98,13 @@ export async function readTokenizerConfig(folder: string): Promise<TokenizerConf
   );
   if (jinja !== null) chatTemplates.set('default', jinja);
   return { raw: config ?? {}, specialTokens: texts, chatTemplates };
+}
+
+/** As tokenizer_config.json has it, with special tokens and the chat template of the files beside it. */
+export function describedBy(config: TokenizerConfig): Readonly<Record<string, unknown>> {
+  const { raw, specialTokens: texts, chatTemplates } = config;
+  const template = chatTemplates.get('default');
+  return { ...raw, ...texts, ...(template === undefined ? {} : { chat_template: template }) };
 }
 
 const tokenIds = z

@@ -1,21 +1,27 @@
 /** Text to token ids and back, over a Hugging Face tokenizer.json. */
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
-import { type HfTokenizer, idsOf, RespelledTokenizer } from '../chat/respelled-tokenizer.ts';
-import type { SecretSpelling } from '../chat/secret-spelling.ts';
+import { explainZod } from '../../explain-zod.ts';
+import { type HfTokenizer, idsOf, RespelledTokenizer } from './respelled-tokenizer.ts';
+import type { SecretSpelling } from './secret-spelling.ts';
 import { exactPreTokenizer } from './exact-pre-tokenizer.ts';
 import { TokenPieces } from './token-pieces.ts';
+import { ModelVocabulary } from './model-vocabulary.ts';
 import { maxTokenCharacters } from './token-reach.ts';
 import {
   readEosTokenIds,
   readJsonFile,
+  describedBy,
   readTokenizerConfig,
   TokenizerError,
 } from './tokenizer-files.ts';
+import { typedModel } from './tokenizer-model.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 const tokenizerFile = z.looseObject({
-  model: z.looseObject({}),
+  model: z.record(z.string(), z.unknown()),
   decoder: z.looseObject({ type: z.string() }),
   // The library reads these without checking that they exist.
   added_tokens: z
@@ -40,18 +46,24 @@ export interface TokenizerFiles {
   readonly tokenizer: unknown;
   /** The content of tokenizer_config.json. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** What is told of it: `config`, with what other files have of it; `config` if left out. */
+  readonly described?: Readonly<Record<string, unknown>>;
   readonly bosToken?: string | undefined;
   readonly eosToken?: string | undefined;
   readonly eosTokenIds?: readonly number[];
+  /** Tokens that the model has; any number if left out. */
+  readonly modelSize?: number;
 }
 
 export class TextTokenizer {
-  /** Number of token ids, added tokens included; the model's logits may have more rows. */
-  readonly vocabSize: number;
   readonly bosTokenId: number | null;
-  /** Ids that end a text. Empty if the model folder names none. */
+  /** Ids that end a text, and that the model has. Empty if the model folder names none. */
   readonly eosTokenIds: readonly number[];
   readonly pieces: TokenPieces;
+  /** Tokens that prompts may have. */
+  readonly vocabulary: ModelVocabulary;
+  /** What tokenizer_config.json and the files beside it say of it. */
+  readonly described: Readonly<Record<string, unknown>>;
   /** See token-reach.ts. */
   readonly maxTokenCharacters: number;
   readonly #file: z.infer<typeof tokenizerFile>;
@@ -62,10 +74,11 @@ export class TextTokenizer {
   /** @throws TokenizerError if the tokenizer is damaged or of an unsupported kind. */
   constructor(files: TokenizerFiles) {
     const parsed = tokenizerFile.safeParse(files.tokenizer);
-    if (!parsed.success) throw new TokenizerError(z.prettifyError(parsed.error));
-    const file = parsed.data;
+    if (!parsed.success) throw new TokenizerError(explainZod(parsed.error));
+    const file = { ...parsed.data, model: typedModel(parsed.data.model) };
     this.#file = file;
     this.#config = files.config ?? {};
+    this.described = files.described ?? this.#config;
     this.maxTokenCharacters = maxTokenCharacters(file);
     try {
       this.#tokenizer = new Tokenizer(file, this.#config);
@@ -80,21 +93,23 @@ export class TextTokenizer {
       (id) => this.#tokenizer.id_to_token(id),
       (id) => addedIds.has(id),
     );
-    let maxId = -1;
-    for (const id of this.#tokenizer.get_vocab().values()) maxId = Math.max(maxId, id);
-    this.vocabSize = maxId + 1;
+    const ids = this.#tokenizer.get_vocab();
+    const added = new Set(file.added_tokens.map(({ content }) => content));
+    this.vocabulary = new ModelVocabulary({ ids, added }, files.modelSize ?? Infinity);
     this.bosTokenId = this.#idOf(files.bosToken);
     const eosTokenId = this.#idOf(files.eosToken);
     const named = eosTokenId === null ? [] : [eosTokenId];
-    this.eosTokenIds = [...new Set([...named, ...(files.eosTokenIds ?? [])])];
+    const all = new Set([...named, ...(files.eosTokenIds ?? [])]);
+    this.eosTokenIds = [...all].filter((id) => this.vocabulary.has(id));
   }
 
   /**
    * Reads tokenizer.json, tokenizer_config.json and generation_config.json of a model folder; only
    * the first must be there.
-   * @throws TokenizerError naming the file that is missing or damaged.
+   * @param modelSize tokens that the model has; any number if left out
+   * @throws TokenizerError naming the file that is missing, damaged or of another model.
    */
-  static async load(folder: string): Promise<TextTokenizer> {
+  static async load(folder: string, modelSize?: number): Promise<TextTokenizer> {
     const path = join(folder, 'tokenizer.json');
     const [tokenizer, config, eosTokenIds] = await Promise.all([
       readJsonFile(path, z.looseObject({})),
@@ -106,23 +121,37 @@ export class TextTokenizer {
         `${path} is missing; a model folder needs a tokenizer in Hugging Face's tokenizer.json format`,
       );
     }
+    // Parsing one of 150,000 tokens takes 0.1 s of the front, and what follows 0.5 s, mostly of the library.
+    await setImmediate();
     try {
       return new TextTokenizer({
         tokenizer,
         config: config.raw,
+        described: describedBy(config),
         bosToken: config.specialTokens['bos_token'],
         eosToken: config.specialTokens['eos_token'],
         eosTokenIds,
+        ...(modelSize !== undefined && { modelSize }),
       });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       throw new TokenizerError(`${path}: ${reason}`, { cause: error });
     }
+  }
+
+  /** Number of token ids, added tokens included; the model's logits may have more rows. */
+  get vocabSize(): number {
+    return this.vocabulary.size;
   }
 
   /** Texts of the special tokens that are found within texts, such as `<|im_end|>`. */
   get specialTexts(): string[] {
     return this.#file.added_tokens.flatMap(({ content, special }) => (special ? [content] : []));
+  }
+
+  /** Texts of tokens beside the words, special or not. */
+  get addedTexts(): string[] {
+    return this.#file.added_tokens.map(({ content }) => content);
   }
 
   /** The same tokenizer for texts that have special tokens spelled otherwise. */
@@ -135,10 +164,11 @@ export class TextTokenizer {
    * comes from (as in vLLM and transformers); for chats see chat-encoder.ts.
    * @param options.addSpecialTokens add what the model wants around a text, such as a begin token;
    *   not for rendered chat templates, which write their own.
+   * @throws MissingTokenError
    */
   encode(text: string, options: { readonly addSpecialTokens: boolean }): Int32Array {
     if (text === '' && !options.addSpecialTokens) return new Int32Array();
-    return idsOf(this.#tokenizer, text, options.addSpecialTokens);
+    return this.vocabulary.require(idsOf(this.#tokenizer, text, options.addSpecialTokens));
   }
 
   /** Decodes a whole text; ids outside the vocabulary are skipped. For a growing one: Detokenizer. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { explainZod } from '../../explain-zod.ts';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
@@ -45,9 +46,8 @@ export interface AdapterConfig {
 export function parseAdapterConfig(json: unknown, origin: string): AdapterConfig {
   const parsed = schema.safeParse(json);
   if (!parsed.success) {
-    const [issue] = parsed.error.issues;
     throw new ModelError(
-      `${origin} is not a valid adapter configuration: ${issue?.path.join('.')}: ${issue?.message}`,
+      `${origin} is not a valid adapter configuration: ${explainZod(parsed.error)}`,
     );
   }
   const config = parsed.data;

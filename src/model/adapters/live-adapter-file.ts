@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import { writingToCache } from '../build/cache-error.ts';
-import { contentHash, sha256 } from '../build/content-hash.ts';
-import { fileExists } from '../build/file-exists.ts';
-import type { KernelSet } from '../build/manifest.ts';
+import { writingToCache } from '../cache/cache-error.ts';
+import { contentHash, sha256 } from '../cache/content-hash.ts';
+import { fileExists } from '../../files/file-exists.ts';
+import type { KernelSet } from '../manifest.ts';
 import { tokenMatrices } from '../graph/layer-matrices.ts';
 import { type LiveAdapterShape, roomForRank } from '../graph/live-adapter-shape.ts';
 import { inRotaryOrder } from '../graph/rotary-order.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { ModelError } from '../model-error.ts';
-import type { MatrixSource } from '../quantize/matrix-source.ts';
+import type { MatrixSource } from '../huggingface/matrix-source.ts';
 import { ADAPTER_DTYPES, ADAPTER_FORMATS, type AdapterTensor } from './live-adapter-tensors.ts';
 import { adapterFiles, LoraAdapter, type LoraPair } from './lora-adapter.ts';
-import type { LowRankPair } from './low-rank-pair.ts';
+import type { LowRankPair } from '../native/low-rank-pair.ts';
 import { requireFitting } from './merged-weights.ts';
+import { makeFolder } from '../../files/make-folder.ts';
 
 /** Raised whenever the file changes. */
 const FORMAT_VERSION = 4;
@@ -70,7 +71,7 @@ export async function prepareLiveAdapter(
     requireLive(adapter, config);
     const tensors = await tensorsOf(adapter, config, maxRank, kernels);
     await writingToCache(cacheDirectory, 'the adapter', async () => {
-      await mkdir(dirname(path), { recursive: true });
+      await makeFolder(dirname(path));
       const unfinished = `${path}.${randomBytes(6).toString('hex')}`;
       await writeFile(unfinished, piecesOf(tensors), { flush: true });
       await rename(unfinished, path);
@@ -85,7 +86,7 @@ export async function prepareLiveAdapter(
 function requireLive(adapter: LoraAdapter, config: DecoderConfig): void {
   const refuse = (what: string): never => {
     throw new ModelError(
-      `${adapter.path} has ${what}, which --adapter merges, and no request picks`,
+      `${adapter.path} has ${what}, which --adapter can merge, but which requests cannot pick`,
     );
   };
   if (adapter.config.isDora) refuse('DoRA');

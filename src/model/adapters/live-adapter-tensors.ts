@@ -1,4 +1,4 @@
-import type { KernelSet } from '../build/manifest.ts';
+import type { KernelSet } from '../manifest.ts';
 import {
   adapterInputs,
   type AdapterInput,
@@ -6,8 +6,8 @@ import {
   liveMatrixName,
 } from '../graph/live-adapter-shape.ts';
 import { adapterPool, LowRankLayout } from '../native/low-rank-layout.ts';
-import type { MatrixSource } from '../quantize/matrix-source.ts';
-import type { LowRankPair } from './low-rank-pair.ts';
+import type { MatrixSource } from '../huggingface/matrix-source.ts';
+import type { LowRankPair } from '../native/low-rank-pair.ts';
 
 /** What goes into one slot of an input. */
 export interface AdapterTensor {

@@ -94,7 +94,7 @@ export function requireFitting(adapter: LoraAdapter, config: DecoderConfig): voi
   const adapted = [...adapter.modules(), ...others.map((name) => name.replace(/\.\w+$/, ''))];
   const unknown = adapted.find((module) => !matrices.has(module));
   if (unknown !== undefined) {
-    throw new ModelError(`${path} adapts "${unknown}", which this model has not`);
+    throw new ModelError(`${path} adapts "${unknown}", which this model does not have`);
   }
   const end = [embedding, lmHead].find((name) => adapted.includes(name));
   if (config.tieWordEmbeddings && end !== undefined) {

@@ -10,6 +10,7 @@ import { parseModel } from '../../onnx/parsed-model.ts';
 import { GRAPH_FILE } from './decoder-source.ts';
 import { readRange } from '../huggingface/file-range.ts';
 import { readJson } from '../huggingface/json-file.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 const CONTENTS_FILE = 'contents.json';
 
@@ -74,7 +75,7 @@ export async function findDamage(
     return null;
   } catch (error) {
     if (error instanceof z.ZodError) return `${CONTENTS_FILE} is damaged`;
-    return error instanceof Error ? error.message : String(error);
+    return reasonOf(error);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { LayerKvScales } from '../graph/kv-scales.ts';
 import type { StaticCalibration } from '../static/static-activations.ts';
-import type { ActivationDtype, BuiltModel, KvCacheDtype, Precision } from './manifest.ts';
+import type { ActivationDtype, BuiltModel, KvCacheDtype, Precision } from '../manifest.ts';
 
 export interface BuildOptions {
   readonly precision: Precision;

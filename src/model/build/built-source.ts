@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { liveAdapterShape } from '../adapters/live-adapter-file.ts';
 import type { BuildOptions } from './build-options.ts';
-import { contentHash } from './content-hash.ts';
+import { contentHash } from '../cache/content-hash.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { buildDecoderGraph, buildMixedGraph, buildPagedGraph } from '../graph/decoder-graph.ts';
+import { buildDecoderGraph, buildPagedGraph, MIXED_GROUPS } from '../graph/decoder-graph.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
 import type { NumberFormats } from '../graph/number-formats.ts';
+import type { GroupPrefix } from '../graph/token-packing.ts';
 import { buildNativeGraph } from '../native/native-decoder.ts';
 import {
   type DecoderSource,
@@ -100,19 +101,13 @@ function graphsOf(
   formats: NumberFormats,
   { nativeKernels }: BuildOptions,
 ): Graphs {
-  if (nativeKernels) {
-    const { precision, steps, maxAdapterRank } = formats;
-    if (precision === 'fp32' || precision === 'fp16') throw new RangeError('int8 or int4');
-    const native = { precision, steps, maxAdapterRank, ...nativeKernels };
-    return {
-      decoder: () => buildNativeGraph(config, weights, native, ['']),
-      mixed: () => buildNativeGraph(config, weights, native, ['', 'prefill.']),
-      paged: null,
-    };
-  }
+  const overSlots = (groups?: readonly GroupPrefix[]) =>
+    nativeKernels
+      ? buildNativeGraph(config, weights, formats, nativeKernels.kvCacheDtype, groups)
+      : buildDecoderGraph(config, weights, formats, groups);
   return {
-    decoder: () => buildDecoderGraph(config, weights, formats),
-    mixed: () => buildMixedGraph(config, weights, formats),
+    decoder: () => overSlots(),
+    mixed: () => overSlots(MIXED_GROUPS),
     paged:
       formats.activationDtype === 'float16' && config.family.tensors.positions === null
         ? () => buildPagedGraph(config, weights, formats)

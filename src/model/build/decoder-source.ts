@@ -1,7 +1,7 @@
 import type { BuildOptions } from './build-options.ts';
 import type { LayerKvScales } from '../graph/kv-scales.ts';
 import type { StaticActivations } from '../static/static-activations.ts';
-import type { DecoderManifest } from './manifest.ts';
+import type { DecoderManifest } from '../manifest.ts';
 
 /** Names of the graphs in a build folder. */
 export const GRAPH_FILE = 'decoder.onnx';

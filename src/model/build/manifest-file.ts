@@ -11,7 +11,7 @@ import {
   KERNEL_SETS,
   KV_CACHE_DTYPES,
   PRECISIONS,
-} from './manifest.ts';
+} from '../manifest.ts';
 
 const MANIFEST_FILE = 'manifest.json';
 

@@ -2,7 +2,7 @@ import { adapterFiles, LoraAdapter } from '../adapters/lora-adapter.ts';
 import { MergedWeights } from '../adapters/merged-weights.ts';
 import type { ExportFolder } from '../export/export-folder.ts';
 import { type DecoderConfig, parseDecoderConfig } from '../huggingface/config.ts';
-import { inspectModelFolder } from '../huggingface/model-folder.ts';
+import { inspectModelFolder } from '../folder/model-folder.ts';
 import { RandomWeights } from '../huggingface/random-weights.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';

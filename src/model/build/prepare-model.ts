@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { BuildOptions } from './build-options.ts';
 import { findDamage, writeContents } from './build-contents.ts';
 import { builtSource } from './built-source.ts';
-import { writingToCache } from './cache-error.ts';
-import { sha256 } from './content-hash.ts';
+import { writingToCache } from '../cache/cache-error.ts';
+import { sha256 } from '../cache/content-hash.ts';
 import {
   type Calibrated,
   type DecoderSource,
@@ -15,9 +15,9 @@ import {
   WEIGHTS_FILE,
 } from './decoder-source.ts';
 import { ModelError } from '../model-error.ts';
-import { exportSource } from '../export/export-source.ts';
-import { fileExists } from './file-exists.ts';
-import type { BuiltModel } from './manifest.ts';
+import { exportSource } from './export-source.ts';
+import { fileExists } from '../../files/file-exists.ts';
+import type { BuiltModel } from '../manifest.ts';
 import { readManifest, writeManifest } from './manifest-file.ts';
 import { inspectSource, type ModelSource } from './model-source.ts';
 import { createStagingDirectory, discard, publish, removeStaleStaging } from './staging.ts';

@@ -3,7 +3,9 @@ import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
-import { sha256 } from './content-hash.ts';
+import { isAlive } from '../../threads/is-alive.ts';
+import { sha256 } from '../cache/content-hash.ts';
+import { makeFolder } from '../../files/make-folder.ts';
 
 /** `<final name>.building-<host>-<process id>-<random>`. */
 const STAGING_NAME = /\.building-(?<host>[0-9a-f]{8})-(?<pid>\d+)-[0-9a-f]+$/;
@@ -21,8 +23,7 @@ function hostId(): string {
 export async function createStagingDirectory(finalPath: string): Promise<string> {
   const owner = `${hostId()}-${process.pid}-${randomBytes(6).toString('hex')}`;
   const path = `${finalPath}.building-${owner}`;
-  await mkdir(dirname(path), { recursive: true });
-  // Not with those above it: on a read-only file system that fails with a misleading error.
+  await makeFolder(dirname(path));
   await mkdir(path);
   return path;
 }
@@ -105,13 +106,4 @@ async function isAbandoned(path: string, host: string | undefined, pid: number):
     return stats.mtimeMs < Date.now() - process.uptime() * 1000;
   }
   return !isAlive(pid);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return !isOneOf(error, ['ESRCH']);
-  }
 }

@@ -1,11 +1,11 @@
-import type { BuiltModel } from '../build/manifest.ts';
+import type { BuiltModel } from '../manifest.ts';
 import { inspectSource, type ModelSource } from '../build/model-source.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
 import { inRotaryOrder } from '../graph/rotary-order.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';
-import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
+import { type MatrixSource, rowsOf } from '../huggingface/matrix-source.ts';
 import { type StoredMatrix, storedMatrix } from './stored-matrix.ts';
 import { StoredTensors } from './stored-tensors.ts';
 

@@ -1,7 +1,7 @@
 import { float16ToFloat32 } from '../huggingface/float-conversion.ts';
-import { PackedLayout } from '../native/packed-matrix.ts';
+import { PackedLayout } from '../quantize/packed-matrix.ts';
 import { zeroPointBytes } from '../quantize/pack-integers.ts';
-import { type MatrixSource, partsOf, rowsOf } from '../quantize/matrix-source.ts';
+import { type MatrixSource, partsOf, rowsOf } from '../huggingface/matrix-source.ts';
 import type { StoredTensors } from './stored-tensors.ts';
 
 /** A matrix as a built graph has it. */

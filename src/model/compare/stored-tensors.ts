@@ -4,7 +4,7 @@ import { type ElementType, elementTypeInfo } from '../../onnx/data-type.ts';
 import { readExternalInitializers } from '../../onnx/external-initializers.ts';
 import type { NodeProto, TensorProto } from '../../onnx/onnx_pb.ts';
 import { parseModel } from '../../onnx/parsed-model.ts';
-import type { BuiltModel } from '../build/manifest.ts';
+import type { BuiltModel } from '../manifest.ts';
 import { readRange } from '../huggingface/file-range.ts';
 import { ModelError } from '../model-error.ts';
 

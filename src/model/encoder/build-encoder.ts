@@ -2,9 +2,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { findDamage, writeContents } from '../build/build-contents.ts';
-import { writingToCache } from '../build/cache-error.ts';
-import { contentHash, sha256 } from '../build/content-hash.ts';
-import { fileExists } from '../build/file-exists.ts';
+import { writingToCache } from '../cache/cache-error.ts';
+import { contentHash, sha256 } from '../cache/content-hash.ts';
+import { fileExists } from '../../files/file-exists.ts';
 import { createStagingDirectory, discard, publish, removeStaleStaging } from '../build/staging.ts';
 import { SafetensorsWeights } from '../huggingface/safetensors.ts';
 import { type BertGraphOptions, buildBertGraph, type EncoderPrecision } from './bert-graph.ts';

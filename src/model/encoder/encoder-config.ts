@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { explainZod } from '../../explain-zod.ts';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
@@ -9,6 +10,7 @@ const size = z.int().positive();
 const commonSchema = z.looseObject({
   model_type: z.string().default(''),
   architectures: z.array(z.string()).nullish(),
+  vocab_size: size.nullish(),
   max_position_embeddings: size.max(MODEL_LIMITS.positions).nullish(),
   pad_token_id: z.int().nonnegative().nullish(),
   num_labels: size.nullish(),
@@ -20,6 +22,8 @@ const commonSchema = z.looseObject({
 /** What is said of an encoder, whoever computes it. */
 export interface EncoderFacts {
   readonly modelType: string;
+  /** Tokens that it has; null if config.json does not say. */
+  readonly vocabSize: number | null;
   /** Whether it has a head that scores a text: `...ForSequenceClassification`. */
   readonly isClassifier: boolean;
   readonly numLabels: number;
@@ -40,13 +44,14 @@ const POSITION_OFFSETS: Readonly<Record<string, number>> = {
 /** @throws {ModelError} */
 export function parseEncoderFacts(json: unknown, origin: string): EncoderFacts {
   const parsed = commonSchema.safeParse(json);
-  if (!parsed.success) throw new ModelError(`${origin}: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new ModelError(`${origin}: ${explainZod(parsed.error)}`);
   const { data } = parsed;
   const labels = Object.keys(data.id2label ?? {}).length;
   const positions = data.max_position_embeddings ?? null;
   const activation = data.sentence_transformers?.activation_fn ?? '';
   return {
     modelType: data.model_type,
+    vocabSize: data.vocab_size ?? null,
     isClassifier: (data.architectures ?? []).some((name) =>
       name.endsWith('SequenceClassification'),
     ),
@@ -95,15 +100,13 @@ export interface BertConfig {
 export function parseBertConfig(json: unknown, origin: string): BertConfig {
   const parsed = bertSchema.safeParse(json);
   if (!parsed.success) {
-    throw new ModelError(
-      `${origin} is no encoder that can be built: ${z.prettifyError(parsed.error)}`,
-    );
+    throw new ModelError(`${origin} is no encoder that can be built: ${explainZod(parsed.error)}`);
   }
   const { data } = parsed;
   const facts = parseEncoderFacts(json, origin);
   const isBert = data.model_type === 'bert';
   if (data.hidden_size % data.num_attention_heads !== 0) {
-    throw new ModelError(`${origin}: hidden_size is no multiple of num_attention_heads`);
+    throw new ModelError(`${origin}: hidden_size is not a multiple of num_attention_heads`);
   }
   return {
     vocabSize: data.vocab_size,

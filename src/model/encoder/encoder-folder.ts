@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 import { ModelError } from '../model-error.ts';
 import { exportVariants, filesOf } from '../export/export-folder.ts';
-import { FAMILIES } from '../huggingface/known-families.ts';
+import { FAMILIES } from '../families/known-families.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { SHARD_INDEX, SINGLE_FILE, weightFiles } from '../huggingface/safetensors.ts';
 import {
@@ -15,6 +15,7 @@ import {
   parseEncoderFacts,
 } from './encoder-config.ts';
 import { readSentenceModules, type SentenceModules } from './sentence-modules.ts';
+import { meaningOf } from '../../files/system-error.ts';
 
 /** What a text encoder makes of a text, or of two: a vector, or a score. */
 export type EncoderKind = 'embedding' | 'reranker';
@@ -81,7 +82,7 @@ export async function inspectEncoderFolder(
 ): Promise<EncoderFolder> {
   const path = resolve(folder);
   const names = await readdir(path).catch((error: unknown) => {
-    throw new ModelError(`${path} does not exist or cannot be read`, { cause: error });
+    throw new ModelError(`${path} cannot be read: ${meaningOf(error)}`, { cause: error });
   });
   const configPath = join(path, 'config.json');
   const config = await readJson(configPath);

@@ -1,7 +1,7 @@
 import { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { SafetensorsWeights } from '../huggingface/safetensors.ts';
 import { cast } from '../quantize/float-matrix.ts';
-import { transposeInto } from '../quantize/transpose.ts';
+import { transposeInto } from '../huggingface/transpose.ts';
 import type { DenseLayer, Pooling, SentenceModules } from './sentence-modules.ts';
 
 /** What comes after the transformer. */

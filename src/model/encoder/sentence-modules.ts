@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { z } from 'zod';
+import { explainZod } from '../../explain-zod.ts';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { ModelError } from '../model-error.ts';
@@ -220,5 +221,5 @@ function isActivation(name: string): name is DenseLayer['activation'] {
 async function readChecked<T>(path: string, schema: z.ZodType<T>): Promise<T> {
   const parsed = schema.safeParse(await readJson(path));
   if (parsed.success) return parsed.data;
-  throw new ModelError(`${path}: ${z.prettifyError(parsed.error)}`);
+  throw new ModelError(`${path}: ${explainZod(parsed.error)}`);
 }

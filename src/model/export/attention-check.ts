@@ -13,6 +13,7 @@ import {
   headsFirst,
 } from './attention-trial.ts';
 import type { PlainAttention } from './plain-attention.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 /** An export, as far as it matters to its attention. */
 export interface CheckedExport {
@@ -55,7 +56,7 @@ export async function checkAttention(
       const grouped = await runGrouped(groupedGraph(shape, scale), trial, shape);
       if (deviation(own.attended, grouped) < TOLERANCE[type]) continue;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       throw refusal(exported.origin, attention, `can't be tried: ${reason}`, error);
     }
     throw refusal(

@@ -1,8 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { explainZod } from '../../explain-zod.ts';
 
 import { readBounded } from '../../files/read-bounded.ts';
+import { standInForBinary, standInForBinaryAt } from '../../files/stand-in.ts';
 import { joinUntrusted, UntrustedPathError } from '../../files/untrusted-path.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { externalFiles } from '../../onnx/external-initializers.ts';
@@ -10,10 +12,11 @@ import { parseModel } from '../../onnx/parsed-model.ts';
 import { ModelError } from '../model-error.ts';
 import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
 import { groupAttention } from './group-attention.ts';
-import { withCommonNames } from '../huggingface/families.ts';
-import { FAMILIES } from '../huggingface/known-families.ts';
+import { withCommonNames } from '../families/family.ts';
+import { FAMILIES } from '../families/known-families.ts';
 import { readJson } from '../huggingface/json-file.ts';
-import type { ActivationDtype, Precision } from '../build/manifest.ts';
+import type { ActivationDtype, Precision } from '../manifest.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 /** One of the graphs of an export, with weights and activations of its own. */
 export interface ExportVariant {
@@ -152,7 +155,7 @@ export function parseExportConfig(json: unknown, origin: string): ExportConfig {
   const { data: named } = z.looseObject({ model_type: z.string() }).safeParse(json);
   const family = FAMILIES.find(({ modelType }) => modelType === named?.model_type);
   const parsed = configSchema.safeParse(family ? withCommonNames(json, family) : json);
-  if (!parsed.success) throw new ModelError(`${origin}: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new ModelError(`${origin}: ${explainZod(parsed.error)}`);
   const { data } = parsed;
   const { hidden_size: hidden, num_attention_heads: heads } = data;
   return {
@@ -175,7 +178,7 @@ export function parseExportConfig(json: unknown, origin: string): ExportConfig {
 export async function readGenaiConfig(path: string) {
   const origin = join(path, GENAI_CONFIG);
   const parsed = genaiSchema.safeParse(await readJson(origin));
-  if (!parsed.success) throw new ModelError(`${origin}: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new ModelError(`${origin}: ${explainZod(parsed.error)}`);
   return parsed.data.model;
 }
 
@@ -220,15 +223,20 @@ async function inspectGenaiFolder(path: string, names: readonly string[]): Promi
 export async function readExport(file: string, config: ExportConfig): Promise<ExportGraph> {
   let parsed;
   try {
-    parsed = parseModel(await readBounded(file, MODEL_LIMITS.graphBytes));
+    const content = await readBounded(file, MODEL_LIMITS.graphBytes);
+    const other = standInForBinary(content);
+    if (other !== null) throw new Error(`it ${other}`);
+    parsed = parseModel(content);
     for (const [path, end] of externalFiles(parsed.graph, dirname(file), file)) {
       const { size: bytes } = await stat(path);
-      if (bytes < end)
-        throw new Error(`${path} has only ${bytes} of ${end} bytes: it is truncated`);
+      if (bytes >= end) continue;
+      const what =
+        (await standInForBinaryAt(path)) ?? `has only ${bytes} of ${end} bytes: it is truncated`;
+      throw new Error(`${path} ${what}`);
     }
   } catch (error) {
     if (error instanceof UntrustedPathError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new ModelError(`${file} can't be read: ${reason}`, { cause: error });
   }
   const origin = join(basename(dirname(file)), basename(file));

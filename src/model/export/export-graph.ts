@@ -15,7 +15,7 @@ import { quantizeActivations } from './export-matmuls.ts';
 import { HIDDEN_OUTPUT } from '../graph/decoder-parts.ts';
 import { cast } from '../quantize/float-matrix.ts';
 import { declareKvScales, type LayerKvScales } from '../graph/kv-scales.ts';
-import type { KvCacheDtype, Precision } from '../build/manifest.ts';
+import type { KvCacheDtype, Precision } from '../manifest.ts';
 import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.ts';
 import { type GroupPrefix, packTokens } from '../graph/token-packing.ts';
 import { packPositions } from '../graph/token-positions.ts';
@@ -74,7 +74,8 @@ const TABLE_INPUTS: Readonly<Record<string, number>> = {
 };
 
 const SUPPORTED =
-  'supported: decoders whose attention is GroupQueryAttention over past_key_values inputs';
+  'supported: decoders with a KV cache in past_key_values inputs and present outputs whose attention is ' +
+  'GroupQueryAttention, MultiHeadAttention, or a Softmax between two products';
 
 /**
  * Inspects an export.
@@ -92,11 +93,11 @@ export function inspectExport(
     const others = [...new Set(graph.node.map(({ opType }) => opType))].filter((type) =>
       /attention|softmax/i.test(type),
     );
-    const found = others.length === 0 ? 'no attention' : `${others.join(' and ')} instead`;
-    throw new ModelError(
-      `${origin} has no GroupQueryAttention but ${found}; ${SUPPORTED}, as ONNX Runtime GenAI's ` +
-        'model builder makes them',
-    );
+    const found =
+      others.length === 0
+        ? 'no attention'
+        : `attention in a form that is not supported (${others.join(', ')})`;
+    throw new ModelError(`${origin} has ${found}; ${SUPPORTED}`);
   }
   const inputs = new Map(givenInputs(graph).map((input) => [input.name, input]));
   const caches = layers.flatMap(({ input }) => input.slice(3, 5)).map((name) => inputs.get(name));
@@ -163,10 +164,10 @@ export function inspectExport(
 }
 
 /**
- * Makes an export into a decoder as buildDecoderGraph, with two groups as buildMixedGraph describes
- * it: lengths replace an attention mask, positions follow from them, quantized matmuls take 8-bit
- * activations by default, and the LM head computes the wanted tokens. The tokens of all sequences
- * come one after the other, as if they were one text; only attention sees sequences.
+ * Makes an export into a decoder as buildDecoderGraph describes it: lengths replace an attention mask,
+ * positions follow from them, quantized matmuls take 8-bit activations by default, and the LM head
+ * computes the wanted tokens. The tokens of all sequences come one after the other, as if they were one
+ * text; only attention sees sequences.
  * @throws ModelError when the graph needs what a decoder is not given
  */
 export function rewriteExport(

@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 
 import { type DecoderConfig, parseDecoderConfig } from '../huggingface/config.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-import { type StoredPrecision, storedPrecision } from '../graph/stored-precision.ts';
+import { type StoredPrecision, storedPrecision } from '../native/stored-precision.ts';
+import { ggufFileType } from './file-type.ts';
 import { readGgufConfig } from './gguf-config.ts';
 import { GgufFile } from './gguf-file.ts';
 import { GgufWeights } from './gguf-weights.ts';
@@ -13,6 +14,8 @@ export interface GgufCheckpoint {
   /** Absolute path of the file, or of one of its parts. */
   readonly path: string;
   readonly config: DecoderConfig;
+  /** How it is quantized, such as `Q4_K_M`. */
+  readonly fileType: string;
   /** Null where its layers are not all of a type whose blocks a product reads. */
   readonly stored: StoredPrecision | null;
   /** Absolute paths of all parts, in order. */
@@ -34,6 +37,7 @@ export async function inspectGguf(path: string, maxModelLen?: number): Promise<G
       kind: 'gguf',
       path: resolve(path),
       config,
+      fileType: ggufFileType(file),
       stored: storedPrecision(config, new GgufWeights(file, config, architecture)),
       weightFiles: file.paths,
       open: async () => new GgufWeights(await GgufFile.open(resolve(path)), config, architecture),

@@ -23,8 +23,8 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   const needed = (suffix: string) => metadata.require(key(suffix), number(suffix));
   const window = number('attention.sliding_window');
   // 0 is none.
-  const hasExperts = Boolean(number('expert_count'));
-  const architecture = architectureOf(name, { hasWindows: window !== undefined, hasExperts }, path);
+  const experts = Boolean(number('expert_count'));
+  const architecture = architectureOf(name, { windows: window !== undefined, experts }, path);
   const layers = needed('block_count');
   const hidden = needed('embedding_length');
   const heads = metadata.require(

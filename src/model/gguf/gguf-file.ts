@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { readPieces, readRange } from '../huggingface/file-range.ts';
+import { requireFinite } from '../huggingface/finite.ts';
 import { ModelError } from '../model-error.ts';
 import { DEQUANTIZE } from './dequantize.ts';
 import { type GgufTensor, readGgufHeader } from './gguf-header.ts';
@@ -93,9 +94,9 @@ export class GgufFile {
    * @throws {ModelError} if there is no such tensor, or the file changed
    */
   async bytes(name: string, index: number | null = null): Promise<Uint8Array<ArrayBuffer>> {
-    const { file, path, offset, byteLength } = this.#require(name, index);
+    const { file, offset, byteLength } = this.#require(name, index);
     const bytes = new Uint8Array(byteLength);
-    await readRange(file, offset, bytes, `${path}: tensor "${name}"`);
+    await readRange(file, offset, bytes, this.describe(name));
     return bytes;
   }
 
@@ -110,7 +111,7 @@ export class GgufFile {
     let first = 0;
     for await (const bytes of floats.read(PIECE_VALUES)) {
       const end = first + floats.valuesIn(bytes);
-      floats.dequantize(bytes, values.subarray(first, end));
+      floats.dequantize(bytes, values.subarray(first, end), first);
       first = end;
     }
     return values;
@@ -125,11 +126,18 @@ export class GgufFile {
     const width = floats.numValues / (this.#require(name, index).shape[0] || 1);
     const rows = Math.max(1, Math.floor(PIECE_VALUES / width));
     const values = new Float32Array(Math.min(floats.numValues, rows * width));
+    let first = 0;
     for await (const bytes of floats.read(values.length)) {
       const piece = values.subarray(0, floats.valuesIn(bytes));
-      floats.dequantize(bytes, piece);
+      floats.dequantize(bytes, piece, first);
       yield piece;
+      first += piece.length;
     }
+  }
+
+  /** What to call a tensor in errors. */
+  describe(name: string): string {
+    return `${this.#tensors.get(name)?.path ?? this.paths[0]}: tensor "${name}"`;
   }
 
   async close(): Promise<void> {
@@ -138,13 +146,17 @@ export class GgufFile {
 
   /** How to read a tensor's values; of whole rows, which are whole blocks. */
   #floats(name: string, index: number | null) {
-    const { file, path, offset, byteLength, type } = this.#require(name, index);
+    const { file, offset, byteLength, type, shape } = this.#require(name, index);
     const { blockBytes, blockSize } = type;
     const dequantize = DEQUANTIZE[type.name];
     if (dequantize === undefined) throw new TypeError(`${type.name} has no values`);
-    const what = `${path}: tensor "${name}"`;
+    const what = this.describe(name);
     return {
-      dequantize,
+      /** @param first place of the values @throws {ModelError} if one is not finite */
+      dequantize(bytes: Uint8Array<ArrayBuffer>, target: Float32Array, first: number): void {
+        dequantize(bytes, target);
+        requireFinite(target, { what, shape, first });
+      },
       numValues: (byteLength / blockBytes) * blockSize,
       valuesIn: (bytes: Uint8Array) => (bytes.byteLength / blockBytes) * blockSize,
       read: (numValues: number) =>

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
+import { standInForBinary } from '../../files/stand-in.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { readRange } from '../huggingface/file-range.ts';
 import { ModelError } from '../model-error.ts';
@@ -80,6 +81,9 @@ export async function readGgufHeader(file: FileHandle, path: string): Promise<Gg
  */
 export function parseGgufHeader(bytes: Buffer, fileSize: number, path: string): GgufHeader {
   const cursor = new HeaderCursor(bytes, fileSize, path);
+  const isCut = 'GGUF'.startsWith(bytes.toString('latin1', 0, 4));
+  const other = isCut ? null : standInForBinary(bytes);
+  if (other !== null) throw new ModelError(`${path} ${other}`);
   readVersion(cursor, path);
   const numTensors = cursor.uint64('the number of tensors');
   const numPairs = cursor.uint64('the number of metadata keys');

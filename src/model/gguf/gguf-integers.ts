@@ -19,9 +19,10 @@ export function integersOf(type: string, bytes: Uint8Array<ArrayBuffer>): Stored
   if (found === undefined) throw new TypeError(`${type} has no integers`);
   const { bits, middle, read } = found;
   const { integers, scales, mins } = read(bytes);
-  // Integers are stored from 0 on.
+  // Integers are stored from 0 on: moved up in place, for a matrix may have a billion.
   const added = 2 ** (bits - 1) - middle;
-  const values = Uint8Array.from(integers, (integer) => integer + added);
+  const values = new Uint8Array(integers.buffer, integers.byteOffset, integers.length);
+  for (let i = 0; i < values.length; i++) values[i] = (values[i] ?? 0) + added;
   const offsets = mins?.map((min, group) => min + middle * (scales[group] ?? 0)) ?? null;
   return { values, scales, zeroPoints: null, offsets };
 }

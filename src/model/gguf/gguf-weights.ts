@@ -1,4 +1,5 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
+import { requireFinite } from '../huggingface/finite.ts';
 import {
   inOnePiece,
   type StoredIntegers,
@@ -77,6 +78,12 @@ export class GgufWeights implements WeightSource {
     const integers = integersOf(tensor.type.name, await this.#file.bytes(stored, expert));
     const rowOf = this.#rowOrder(place);
     const [rows = 0] = shape;
+    const ofBlocks = {
+      what: this.#file.describe(stored),
+      shape: [rows, integers.scales.length / rows],
+    };
+    requireFinite(integers.scales, { ...ofBlocks, kind: 'scale' });
+    if (integers.offsets) requireFinite(integers.offsets, { ...ofBlocks, kind: 'offset' });
     return rowOf === null ? integers : withRows(integers, rows, rowOf);
   }
 

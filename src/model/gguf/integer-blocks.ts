@@ -7,6 +7,18 @@ export interface IntegerBlocks {
   readonly mins: Float32Array | null;
 }
 
+/** A type whose blocks are such integers. */
+export interface IntegerType {
+  /** Integers that share a scale. */
+  readonly groupSize: number;
+  /** That all integers fit. */
+  readonly bits: 4 | 8;
+  /** About the middle of its integers: 0, unless they are from 0 on. */
+  readonly middle: number;
+  /** @param bytes whole blocks */
+  readonly read: (bytes: Uint8Array<ArrayBuffer>) => IntegerBlocks;
+}
+
 /** Writes the weights that blocks hold, as ggml's reference computes them. */
 export function dequantize(
   { integers, scales, mins }: IntegerBlocks,

@@ -1,4 +1,3 @@
-import { E2M1, EXPONENT_BIAS } from '../quantized/mxfp4.ts';
 import {
   integersOfQ2,
   integersOfQ3,
@@ -6,20 +5,9 @@ import {
   integersOfQ5,
   integersOfQ6,
 } from './k-quants.ts';
-import type { IntegerBlocks } from './integer-blocks.ts';
+import type { IntegerBlocks, IntegerType } from './integer-blocks.ts';
 import { strideHalves } from './stride-halves.ts';
-
-/** A type whose blocks are such integers. */
-export interface IntegerType {
-  /** Integers that share a scale. */
-  readonly groupSize: number;
-  /** That all integers fit. */
-  readonly bits: 4 | 8;
-  /** About the middle of its integers: 0, unless they are from 0 on. */
-  readonly middle: number;
-  /** @param bytes whole blocks */
-  readonly read: (bytes: Uint8Array<ArrayBuffer>) => IntegerBlocks;
-}
+import { TABLE_TYPES } from './table-types.ts';
 
 const BLOCK = 32;
 const HALF_BLOCK = 16;
@@ -36,7 +24,7 @@ export const INTEGER_TYPES: Readonly<Record<string, IntegerType>> = {
   Q4_K: { groupSize: 32, bits: 4, middle: 8, read: integersOfQ4 },
   Q5_K: { groupSize: 32, bits: 8, middle: 16, read: integersOfQ5 },
   Q6_K: { groupSize: 16, bits: 8, middle: 0, read: integersOfQ6 },
-  MXFP4: { groupSize: BLOCK, bits: 8, middle: 0, read: integersOfMxfp4 },
+  ...TABLE_TYPES,
 };
 
 interface NibbleBlocks {
@@ -80,24 +68,6 @@ function integersOfQ8(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes + 2;
     integers.set(signed.subarray(start, start + BLOCK), block * BLOCK);
-  }
-  return { integers, scales, mins: null };
-}
-
-/** A power of two, and 4-bit floats, which are integers when doubled; as in Q4_0. */
-function integersOfMxfp4(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
-  const blockBytes = 17;
-  const doubled = Int8Array.from(E2M1, (value) => 2 * value);
-  const scales = new Float32Array(bytes.length / blockBytes);
-  const integers = new Int8Array(scales.length * BLOCK);
-  for (let block = 0; block < scales.length; block++) {
-    const start = block * blockBytes;
-    scales[block] = 2 ** ((bytes[start] ?? 0) - EXPONENT_BIAS - 1);
-    for (let i = 0; i < HALF_BLOCK; i++) {
-      const byte = bytes[start + 1 + i] ?? 0;
-      integers[block * BLOCK + i] = doubled[byte & 15] ?? 0;
-      integers[block * BLOCK + HALF_BLOCK + i] = doubled[byte >> 4] ?? 0;
-    }
   }
   return { integers, scales, mins: null };
 }

@@ -1,5 +1,5 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { layerTensorNames } from '../huggingface/families.ts';
+import { layerTensorNames } from '../families/family.ts';
 import { expertsOf } from '../graph/expert-layers.ts';
 import type { Architecture } from './architectures.ts';
 
@@ -16,7 +16,7 @@ export interface TensorPlace {
  */
 export function tensorPlaces(
   config: DecoderConfig,
-  { mlpNorm }: Pick<Architecture, 'mlpNorm'>,
+  { mlpNorm = 'ffn_norm' }: Pick<Architecture, 'mlpNorm'>,
 ): Map<string, TensorPlace> {
   const { family, numLayers } = config;
   const { embedding, positions, finalNorm, lmHead } = family.tensors;

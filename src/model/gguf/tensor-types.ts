@@ -39,6 +39,8 @@ const TYPES: ReadonlyMap<number, TensorType> = new Map([
   [12, superblock('Q4_K', 144)],
   [13, superblock('Q5_K', 176)],
   [14, superblock('Q6_K', 210)],
+  [20, block('IQ4_NL', 18)],
+  [23, superblock('IQ4_XS', 136)],
   [39, block('MXFP4', 17)],
 ]);
 
@@ -50,10 +52,8 @@ const OTHER_NAMES: Readonly<Record<number, string>> = {
   17: 'IQ2_XS',
   18: 'IQ3_XXS',
   19: 'IQ1_S',
-  20: 'IQ4_NL',
   21: 'IQ3_S',
   22: 'IQ2_S',
-  23: 'IQ4_XS',
   24: 'I8',
   25: 'I16',
   26: 'I32',

@@ -1,6 +1,6 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { layerTensorNames } from '../huggingface/families.ts';
+import { layerTensorNames } from '../families/family.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';

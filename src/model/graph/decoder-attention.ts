@@ -1,11 +1,16 @@
+import type { HeadNorms } from '../families/family.ts';
+
 /** What turns a layer's query, key and value into its attention's output, with the KV cache. */
 export interface DecoderAttention {
   /** int32 or int64 [tokens], padding included. */
   readonly tokenIds: string;
   /** Adds every token's position; returns the name of int64 [tokens]. */
   positions(): string;
-  /** Takes [tokens, (heads + 2 kv_heads) * head_dim]; returns the name of [tokens, heads * head_dim]. */
-  attend(layer: number, qkv: string): string;
+  /**
+   * Takes [tokens, (heads + 2 kv_heads) * head_dim]; returns the name of [tokens, heads * head_dim].
+   * @param norms names of the head norms' weights; null if there are none
+   */
+  attend(layer: number, qkv: string, norms: HeadNorms | null): string;
   /** Adds the cache's outputs, which come after the logits. */
   declareOutputs(): void;
 }

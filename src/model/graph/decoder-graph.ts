@@ -1,11 +1,17 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-import { type AddAttention, DecoderEmitter } from './decoder-emitter.ts';
+import { decoderGraph } from './decoder.ts';
 import type { NumberFormats } from './number-formats.ts';
+import { OnnxRuntimeOps } from './onnxruntime-ops.ts';
 import { pagedAttention } from './paged-attention.ts';
 import { slotAttention } from './slot-attention.ts';
 import type { GroupPrefix } from './token-packing.ts';
+
+/** One group of sequences. */
+export const ONE_GROUP: readonly GroupPrefix[] = [''];
+/** Sequences that decode, and others that prefill. */
+export const MIXED_GROUPS: readonly GroupPrefix[] = ['', 'prefill.'];
 
 /**
  * Describes a decoder as an ONNX graph. Weights are fetched when the graph is written.
@@ -18,29 +24,21 @@ import type { GroupPrefix } from './token-packing.ts';
  * Outputs: `logits` float [wanted, vocab]; `hidden` float [wanted, hidden], the last norm's output; and
  * `present.{layer}.key|value`, shaped like the past: bound to the past's own buffers, they are appended
  * to in place.
+ *
+ * With `MIXED_GROUPS` one run has two groups of sequences. Those that prefill have the same inputs and
+ * outputs with names after `prefill.`. What works token by token reads its weights once for both.
+ * Attention runs for each group by itself. `logits_index` numbers the prefill group's places after those
+ * of the decode group.
  */
 export function buildDecoderGraph(
   config: DecoderConfig,
   weights: WeightSource,
   formats: NumberFormats,
+  groups: readonly GroupPrefix[] = ONE_GROUP,
 ): GraphBuilder {
-  const addAttention = addSlotAttention(config, formats, ['']);
-  return new DecoderEmitter(config, weights, formats, addAttention).emit();
-}
-
-/**
- * The same decoder over two groups of sequences in one run. Those that decode have the inputs and
- * outputs of buildDecoderGraph; those that prefill have the same names after `prefill.`. What works
- * token by token reads its weights once for both. Attention runs for each group by itself.
- * `logits_index` numbers the prefill group's places after those of the decode group.
- */
-export function buildMixedGraph(
-  config: DecoderConfig,
-  weights: WeightSource,
-  formats: NumberFormats,
-): GraphBuilder {
-  const addAttention = addSlotAttention(config, formats, ['', 'prefill.']);
-  return new DecoderEmitter(config, weights, formats, addAttention).emit();
+  return decoderGraph(new OnnxRuntimeOps(config, weights, formats), (graph, type) =>
+    slotAttention(graph, config, type, groups, formats.kvScales),
+  );
 }
 
 /**
@@ -63,14 +61,7 @@ export function buildPagedGraph(
   weights: WeightSource,
   formats: NumberFormats,
 ): GraphBuilder {
-  const addAttention: AddAttention = (graph, type) => pagedAttention(graph, config, type);
-  return new DecoderEmitter(config, weights, formats, addAttention).emit();
-}
-
-function addSlotAttention(
-  config: DecoderConfig,
-  { kvScales }: NumberFormats,
-  groups: readonly GroupPrefix[],
-): AddAttention {
-  return (graph, type) => slotAttention(graph, config, type, groups, kvScales);
+  return decoderGraph(new OnnxRuntimeOps(config, weights, formats), (graph, type) =>
+    pagedAttention(graph, config, type),
+  );
 }

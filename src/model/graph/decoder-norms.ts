@@ -1,17 +1,11 @@
-import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
+import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import { emitRmsNorm } from './rms-norm.ts';
 
-/** A normalized hidden state, and the sum of everything before it that the next layer adds to. */
-export interface HiddenState {
-  readonly normalized: string;
-  readonly residual: string;
-}
-
-/** The norms of a decoder, and the residual sums between its layers. */
+/** The norms of a decoder. */
 export class DecoderNorms {
   readonly #graph: GraphBuilder;
   readonly #config: DecoderConfig;
@@ -25,42 +19,7 @@ export class DecoderNorms {
     this.#type = type;
   }
 
-  /**
-   * Normalization of `hidden`, added to `residual` first if there is one; only added without a
-   * norm. The result is multiplied by `scale`.
-   */
-  add(tensor: string | null, hidden: string, residual: string | undefined, scale = 1): HiddenState {
-    if (tensor === null) {
-      const sum =
-        residual === undefined
-          ? hidden
-          : this.#graph.node(`${hidden}/Sum`, 'Add', [residual, hidden]);
-      return { normalized: sum, residual: sum };
-    }
-    if (residual === undefined) {
-      return { normalized: this.plain(tensor, hidden, scale), residual: hidden };
-    }
-    if (this.#config.family.norms === 'layer') {
-      const sum = this.#graph.node(`${tensor}/Sum`, 'Add', [residual, hidden]);
-      return { normalized: this.plain(tensor, sum, scale), residual: sum };
-    }
-    const weight = this.weight(tensor, this.#config.hiddenSize, scale);
-    const epsilon = this.#config.rmsNormEps;
-    const sum = `${tensor}/Sum`;
-    const normalized = this.#graph.node(
-      `${tensor}/Norm`,
-      'SkipSimplifiedLayerNormalization',
-      [residual, hidden, weight],
-      {
-        domain: MICROSOFT_DOMAIN,
-        outputs: [`${tensor}/Norm`, '', '', sum],
-        attributes: { epsilon },
-      },
-    );
-    return { normalized, residual: sum };
-  }
-
-  /** Normalization of a value by itself. */
+  /** Normalization of a value, times `scale`. */
   plain(tensor: string, hidden: string, scale = 1): string {
     const { hiddenSize, rmsNormEps, family } = this.#config;
     const weight = this.weight(tensor, hiddenSize, scale);

@@ -1,11 +1,9 @@
-/** Hears the names of values while a decoder is emitted, for graphs that are cut out of it. */
+import type { ResidualSum } from './decoder-values.ts';
+
+/** Hears the names of values while a decoder is made, for graphs that are cut out of it. */
 export interface DecoderObserver {
-  /**
-   * What a layer begins with, or the last norm after all layers.
-   * @param hidden what is added to the sum of everything before
-   * @param residual that sum; undefined where there is none yet
-   */
-  boundary(layer: number, hidden: string, residual: string | undefined): void;
-  /** What a linear layer reads. @param name such as `layers.3.mlp.down` */
+  /** @param sum what a layer begins with, or the last norm after all layers */
+  boundary(layer: number, sum: ResidualSum): void;
+  /** @param name such as `layers.3.mlp.down` @param input what that linear layer reads */
   linear(name: string, input: string): void;
 }

@@ -4,7 +4,6 @@ import { cast, floatInitializer, scalar } from '../quantize/float-matrix.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
-import type { LinearPart } from './linear.ts';
 
 /** Name of a decoder's output of hidden states; a graph may lack it. */
 export const HIDDEN_OUTPUT = 'hidden';
@@ -74,16 +73,4 @@ export function declareHidden(
   }
   cast(graph, HIDDEN_OUTPUT, hidden, 'float');
   graph.output(HIDDEN_OUTPUT, 'float', ['wanted', hiddenSize]);
-}
-
-/**
- * The parts of a layer whose outputs are side by side: a tensor each, or one tensor with all of
- * them.
- */
-export function fusedParts(tensors: readonly string[], sizes: readonly number[]): LinearPart[] {
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  return tensors.map((tensor, index) => ({
-    tensor,
-    outFeatures: tensors.length === 1 ? total : (sizes[index] ?? 0),
-  }));
 }

@@ -1,8 +1,7 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { ExpertConfig } from '../huggingface/expert-config.ts';
-import { layerTensorNames, ofExpert } from '../huggingface/families.ts';
-import { fusedParts } from './decoder-parts.ts';
-import type { LinearLayer } from './linear.ts';
+import { layerTensorNames, ofExpert } from '../families/family.ts';
+import { fusedParts, type LinearLayer } from './linear.ts';
 
 /** The linear layers of one expert. */
 export interface ExpertLayer {

@@ -1,20 +1,21 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import type { HeadNorms } from '../huggingface/families.ts';
+import type { HeadNorms } from '../families/family.ts';
 import { emitRmsNorm } from './rms-norm.ts';
 
 /**
  * RMS normalization of queries and of keys, of each head by itself or of all heads together.
  * @param qkv [tokens, (heads + 2 kv_heads) * head_dim]
- * @param weights names of the norms' weights, [head_dim] each or of all heads' dimensions
+ * @param weights names of the norms' weights, [head_dim] each or of all heads' dimensions; null for no norms
  * @returns the name of a value of the same shape
  */
 export function normalizeHeads(
   graph: GraphBuilder,
   { numHeads, numKvHeads, headDim, rmsNormEps }: DecoderConfig,
   qkv: string,
-  weights: HeadNorms,
+  weights: HeadNorms | null,
 ): string {
+  if (weights === null) return qkv;
   const counts = [numHeads, numKvHeads, numKvHeads];
   const numAll = numHeads + 2 * numKvHeads;
   const int64s = (name: string, values: readonly number[]) =>

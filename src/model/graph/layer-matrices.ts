@@ -1,7 +1,6 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { layerTensorNames } from '../huggingface/families.ts';
-import type { MatrixSource } from '../quantize/matrix-source.ts';
-import { fusedParts } from './decoder-parts.ts';
+import type { MatrixSource } from '../huggingface/matrix-source.ts';
+import { attentionLayers } from './attention-layers.ts';
 import { expertLayers, expertsOf } from './expert-layers.ts';
 import { matrixOf } from './linear.ts';
 import { mlpLayers } from './mlp-layers.ts';
@@ -22,26 +21,8 @@ export function layerMatrices(config: DecoderConfig, layer: number): MatrixSourc
 
 /** Those that every token is multiplied with: an expert's are not among them. */
 export function tokenMatrices(config: DecoderConfig, layer: number): MatrixSource[] {
-  const { family, numHeads, numKvHeads, headDim, hiddenSize } = config;
-  const names = layerTensorNames(family, layer);
-  const matrix = (
-    name: string,
-    columns: number,
-    tensors: readonly string[],
-    sizes: readonly number[],
-  ) => ({
-    name: `layers.${layer}.${name}`,
-    tensors: fusedParts(tensors, sizes).map(({ tensor, outFeatures }) => ({
-      name: `${tensor}.weight`,
-      rows: outFeatures,
-    })),
-    columns,
-  });
-  const heads = [numHeads, numKvHeads, numKvHeads].map((count) => count * headDim);
-  const attention = [
-    matrix('attention.qkv', hiddenSize, names.queryKeyValue, heads),
-    matrix('attention.output', numHeads * headDim, [names.attentionOutput], [hiddenSize]),
-  ];
+  const { queryKeyValue, output } = attentionLayers(config, layer);
+  const attention = [matrixOf(queryKeyValue), matrixOf(output)];
   if (expertsOf(config, layer) !== null) return attention;
   const { first, down } = mlpLayers(config, layer);
   return [...attention, matrixOf(first), matrixOf(down)];

@@ -5,7 +5,7 @@ import { makeMatrix } from '../quantize/make-matrix.ts';
 import { emitRowMatmul } from '../quantize/row-matrix.ts';
 import type { RowQuantizer } from '../quantize/row-quantizer.ts';
 import { isKeptInParts, keptFormat } from '../quantize/kept-format.ts';
-import { type MatrixSource, partsOf, rowsOf } from '../quantize/matrix-source.ts';
+import { type MatrixSource, partsOf, rowsOf } from '../huggingface/matrix-source.ts';
 import type { WeightFormat } from '../quantize/weight-format.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
@@ -31,6 +31,18 @@ export interface LinearLayer {
 export interface LinearInput {
   readonly value: string;
   readonly rowsLike: string;
+}
+
+/**
+ * The parts of a layer whose outputs are side by side: a tensor each, or one tensor with all of
+ * them.
+ */
+export function fusedParts(tensors: readonly string[], sizes: readonly number[]): LinearPart[] {
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  return tensors.map((tensor, index) => ({
+    tensor,
+    outFeatures: tensors.length === 1 ? total : (sizes[index] ?? 0),
+  }));
 }
 
 /** Adds a linear layer to the graph; returns its output's name. */

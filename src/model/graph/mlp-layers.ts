@@ -1,7 +1,6 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { layerTensorNames } from '../huggingface/families.ts';
-import { fusedParts } from './decoder-parts.ts';
-import type { LinearLayer } from './linear.ts';
+import { layerTensorNames } from '../families/family.ts';
+import { fusedParts, type LinearLayer } from './linear.ts';
 
 /** An MLP's two linear layers: the first gives gates and ups, or without gates what is activated. */
 export function mlpLayers(

@@ -1,4 +1,4 @@
-import type { ActivationDtype, Precision } from '../build/manifest.ts';
+import type { ActivationDtype, Precision } from '../manifest.ts';
 import type { LayerKvScales } from './kv-scales.ts';
 
 /** The number formats of a decoder graph. */

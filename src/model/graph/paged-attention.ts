@@ -3,6 +3,7 @@ import type { DecoderConfig } from '../huggingface/config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import { sinksOf } from './attention-sinks.ts';
 import { attentionAttributes } from './attention-attributes.ts';
+import { normalizeHeads } from './head-norms.ts';
 import { kvNames, layerKvNames } from './kv-names.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
@@ -31,7 +32,7 @@ export function pagedAttention(
     positions() {
       throw new RangeError('no paged graph has embeddings of positions');
     },
-    attend(layer, qkv) {
+    attend(layer, qkv, norms) {
       const name = `layers.${layer}.attention/PagedAttention`;
       const sinks = sinksOf(config, layer);
       // After the rotary tables: slot_mapping, head_sink, q_norm_weight, k_norm_weight, k_scale and
@@ -41,7 +42,7 @@ export function pagedAttention(
         name,
         'PagedAttention',
         [
-          qkv,
+          normalizeHeads(graph, config, qkv, norms),
           // Key and value are packed into the query input.
           '',
           '',

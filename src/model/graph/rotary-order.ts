@@ -1,5 +1,5 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { layerTensorNames } from '../huggingface/families.ts';
+import { layerTensorNames } from '../families/family.ts';
 import { inOnePiece, piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { readIntegers, withRows } from '../quantize/stored-blocks.ts';
 

@@ -1,6 +1,7 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
+import { normalizeHeads } from './head-norms.ts';
 import { sinksOf } from './attention-sinks.ts';
 import { layerKvNames } from './kv-names.ts';
 import { declareKvScales, type LayerKvScales, quantizedCache } from './kv-scales.ts';
@@ -13,7 +14,7 @@ import type { FloatType } from '../quantize/weight-format.ts';
 
 /**
  * Attention over a KV cache in slots, by GroupQueryAttention for each group of slots: adds the inputs of
- * buildDecoderGraph or buildMixedGraph to a graph with rotary tables.
+ * buildDecoderGraph to a graph with rotary tables.
  * @param type of what attention reads and writes, and of the cache
  * @param kvScales by layer, for a cache of int8
  */
@@ -65,9 +66,11 @@ export function slotAttention(
   return {
     tokenIds: packing.tokenIds,
     positions: () => packPositions(graph, groups),
-    attend: (layer, qkv) =>
-      packing.forEachGroup([qkv], numHeads * headDim, ([rows = ''], group) =>
-        attendGroup(layer, rows, group),
+    attend: (layer, qkv, norms) =>
+      packing.forEachGroup(
+        [normalizeHeads(graph, config, qkv, norms)],
+        numHeads * headDim,
+        ([rows = ''], group) => attendGroup(layer, rows, group),
       ),
     declareOutputs: () => declareSlotOutputs(graph, groups, cache),
   };

@@ -27,7 +27,9 @@ export async function pullHubAdapter(
 ): Promise<string> {
   const { id } = reference;
   if (reference.file !== null) {
-    throw new ModelError(`${id}: of an adapter no file is picked: hf:owner/name[@revision]`);
+    throw new ModelError(
+      `${id}: the name of an adapter has no file: expected hf:owner/name[@revision]`,
+    );
   }
   const pulled = await pullFiles(reference, options, async ({ files, folder, fetchAll }) => {
     const [configs, weights] = [ADAPTER_CONFIG_FILE, ADAPTER_WEIGHTS_FILE].map((name) => {

@@ -2,7 +2,7 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { writingToCache } from '../build/cache-error.ts';
+import { writingToCache } from '../cache/cache-error.ts';
 import { hubHome } from './hub-pull.ts';
 
 export interface CachedModel {

@@ -3,10 +3,10 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { isFileError } from '../build/cache-error.ts';
-import { fileHash } from '../build/content-hash.ts';
+import { fileHash } from '../cache/content-hash.ts';
 import { ModelError } from '../model-error.ts';
 import { askHub, type HubAccess, type HubFile, errorOfAnswer } from './hub-repository.ts';
+import { isFileError, reasonOf } from '../../files/system-error.ts';
 
 /** Times in a row that a connection may break without a byte more. */
 const MAX_FAILURES = 5;
@@ -56,8 +56,8 @@ export async function downloadHubFile(
     if (failures === MAX_FAILURES) {
       throw new ModelError(
         `${file.name} could not be downloaded from ${access.endpoint}: the connection broke ` +
-          `${MAX_FAILURES} times (${reasonOf(broken)}); what is there is kept, and the next try ` +
-          'goes on from it',
+          `${MAX_FAILURES} times (${reasonOf(broken)}); what was downloaded is kept, and ` +
+          'the next try continues from there',
         { cause: broken },
       );
     }
@@ -106,10 +106,6 @@ async function fetchRest(
   };
   await pipeline(body, counted, createWriteStream(partial, { flags }));
   if (bytes < file.size) throw new Error('the connection ended early');
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

@@ -1,10 +1,10 @@
 /** Downloads of a repository on the hub, each commit in a folder of its own. */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
-import { writingToCache } from '../build/cache-error.ts';
+import { writingToCache } from '../cache/cache-error.ts';
 import { ModelError } from '../model-error.ts';
 import type { HubFileOptions } from './hub-file.ts';
 import {
@@ -15,6 +15,8 @@ import {
   listHubFiles,
 } from './hub-repository.ts';
 import { downloadFiles } from './hub-snapshot.ts';
+import { reasonOf } from '../../files/system-error.ts';
+import { makeFolder } from '../../files/make-folder.ts';
 
 export interface HubPullOptions extends Pick<HubFileOptions, 'access' | 'retryMs'> {
   readonly cacheDirectory: string;
@@ -52,16 +54,23 @@ export async function pullFiles(
   const { id } = reference;
   const home = hubHome(id, cacheDirectory);
   const pointer = pointerOf(reference, home);
+  if (access.isOffline) {
+    const cached = await cachedFiles(reference, cacheDirectory);
+    if (cached !== null) return cached;
+    throw new ModelError(`${id} is not on this machine, and --offline asks no hub`);
+  }
   let listing: HubListing;
   try {
     listing = await listHubFiles(reference, access);
   } catch (error) {
     if (error instanceof ModelError) throw error;
-    const reason = `${access.endpoint} can not be reached`;
+    const reason = `${access.endpoint} cannot be reached`;
     const cached = await cachedFiles(reference, cacheDirectory);
     if (cached === null) {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new ModelError(`${reason} for ${id}: ${why}`, { cause: error });
+      const why = reasonOf(error);
+      throw new ModelError(`${reason} for ${id}: ${why} (HF_ENDPOINT sets another address)`, {
+        cause: error,
+      });
     }
     onOffline(reason);
     return cached;
@@ -80,11 +89,11 @@ export async function pullFiles(
     done = total;
   };
   await writingToCache(cacheDirectory, `the model ${id}`, async () => {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     await download({ files, folder, fetchAll });
     // A cache that has it all may be read only.
     if ((await readPointer(pointer)) === commit) return;
-    await mkdir(dirname(pointer), { recursive: true });
+    await makeFolder(dirname(pointer));
     await writeFile(pointer, commit);
   });
   return { folder, names: namesOf(files) };

@@ -9,6 +9,8 @@ export interface HubAccess {
   readonly endpoint: string;
   /** For private and gated models. */
   readonly token: string | null;
+  /** Whether it may not be asked at all; false if left out. */
+  readonly isOffline?: boolean;
 }
 
 /** A model on the hub, at a branch, tag or commit. */
@@ -95,7 +97,10 @@ export async function listHubFiles(
   const answer = await askHub(path, access).catch(() => askHub(path, access));
   if (answer.status !== 200) throw errorOfAnswer(answer, `${id}@${revision}`, access);
   const parsed = listingSchema.safeParse(await readJsonAnswer(answer).catch(() => null));
-  if (!parsed.success) throw new ModelError(`${access.endpoint} did not answer as a hub does`);
+  if (!parsed.success)
+    throw new ModelError(
+      `${access.endpoint} did not answer like a model hub (HF_ENDPOINT sets the address)`,
+    );
   return {
     commit: parsed.data.sha,
     files: parsed.data.siblings.map(({ rfilename, size, lfs }) => ({
@@ -125,7 +130,9 @@ export function errorOfAnswer(
   body.destroy();
   if (status === 401 || status === 403) {
     const advice =
-      token === null ? 'set HF_TOKEN to a token that may read it' : 'HF_TOKEN may not read it';
+      token === null
+        ? 'give --hf-token, or set HF_TOKEN, to a token that may read it'
+        : 'the token may not read it';
     return new ModelError(
       `${what} on ${endpoint} does not exist, or is private or gated: ${advice}`,
     );

@@ -1,10 +1,12 @@
-import { mkdir, stat, statfs } from 'node:fs/promises';
+import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
+import { whenFree } from '../../files/folder-lock.ts';
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { ModelError } from '../model-error.ts';
 import { downloadHubFile, type HubFileOptions, partialOf } from './hub-file.ts';
 import type { HubFile } from './hub-repository.ts';
+import { makeFolder } from '../../files/make-folder.ts';
 
 /** A model at one commit, and the folder for its files. */
 export interface Snapshot {
@@ -32,11 +34,30 @@ export async function downloadFiles(
   options: HubFileOptions,
 ): Promise<void> {
   const targets = files.map((file) => ({ file, path: joinUntrusted(folder, file.name, id) }));
+  // Replicas that share a cache start together; one that has it all may be read only.
+  const release = (await areThere(targets)) ? () => {} : await whenFree(dirname(folder));
+  try {
+    await downloadMissing({ id, commit, folder }, targets, options);
+  } finally {
+    release();
+  }
+}
+
+async function areThere(targets: readonly Target[]): Promise<boolean> {
+  const sizes = await Promise.all(targets.map(({ path }) => sizeOf(path)));
+  return targets.every(({ file }, index) => sizes[index] === file.size);
+}
+
+async function downloadMissing(
+  { id, commit, folder }: Snapshot,
+  targets: readonly Target[],
+  options: HubFileOptions,
+): Promise<void> {
   await requireSpace(folder, targets, id);
   let done = 0;
   for (const { file, path } of targets) {
     const name = file.name.split('/').map(encodeURIComponent).join('/');
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     await downloadHubFile(file, `/${id}/resolve/${commit}/${name}`, path, {
       ...options,
       onProgress: (bytes) => options.onProgress?.(done + bytes),

@@ -1,12 +1,13 @@
 import { z } from 'zod';
+import { explainZod } from '../../explain-zod.ts';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
 import { type ExpertConfig, parseExperts } from './expert-config.ts';
 import { ModelError } from '../model-error.ts';
-import { parseQuantization, type Quantization } from '../quantized/quantization.ts';
-import { type BiasRule, type Family, withCommonNames } from './families.ts';
-import { FAMILIES } from './known-families.ts';
+import { parseQuantization, type Quantization } from './quantization.ts';
+import { type BiasRule, type Family, withCommonNames } from '../families/family.ts';
+import { FAMILIES } from '../families/known-families.ts';
 import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
 import type { RopeScaling } from './rope-scaling.ts';
@@ -79,7 +80,7 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
 const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', 'attention'];
 
 /** What `model_type` can be in config.json. */
-export const SUPPORTED_MODEL_TYPES = [
+const SUPPORTED_MODEL_TYPES = [
   ...FAMILIES.map(({ modelType }) => modelType),
   ...MULTIMODAL_TYPES,
 ].join(', ');
@@ -103,7 +104,9 @@ export function parseDecoderConfig(
   const family = parseFamily(text, origin);
   const parsed = configSchema.safeParse({ ...family.defaults, ...withCommonNames(text, family) });
   if (!parsed.success) {
-    throw new ModelError(`${origin} is not a valid model configuration: ${issues(parsed.error)}`);
+    throw new ModelError(
+      `${origin} is not a valid model configuration: ${explainZod(parsed.error)}`,
+    );
   }
   const hf = parsed.data;
   rejectUnsupported(hf, origin);
@@ -254,16 +257,6 @@ function checkPositions({ maxPositionEmbeddings, headDim }: DecoderConfig, origi
         `${values} angles, and the limit is ${MODEL_LIMITS.rotaryTableValues}`,
     );
   }
-}
-
-function issues(error: z.ZodError): string {
-  return error.issues.map((issue) => `${issue.path.join('.')}: ${reason(issue)}`).join('; ');
-}
-
-/** Of what may be one thing or another, why it is neither. */
-function reason(issue: z.core.$ZodIssue): string {
-  if (issue.code !== 'invalid_union') return issue.message;
-  return issue.errors.map((errors) => errors.map(reason).join(', ')).join(', or ');
 }
 
 /** Such as `MistralModel`, which makes hidden states alone. */

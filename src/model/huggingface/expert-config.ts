@@ -1,6 +1,6 @@
 import { ModelError } from '../model-error.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
-import type { Family } from './families.ts';
+import type { Family } from '../families/family.ts';
 
 /** Gates x and ups y of an expert: clamped to a limit, x * sigmoid(alpha * x) * (y + 1). */
 export interface ClampedGates {

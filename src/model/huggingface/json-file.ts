@@ -1,6 +1,8 @@
+import { standIn, START_BYTES } from '../../files/stand-in.ts';
 import { readBounded } from '../../files/read-bounded.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
+import { meaningOf } from '../../files/system-error.ts';
 
 /**
  * Reads a JSON file of a model.
@@ -11,12 +13,12 @@ export async function readJson(path: string): Promise<unknown> {
   try {
     text = (await readBounded(path, MODEL_LIMITS.textFileBytes)).toString();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ModelError(`${path} cannot be read: ${reason}`, { cause: error });
+    throw new ModelError(`${path} cannot be read: ${meaningOf(error)}`, { cause: error });
   }
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ModelError(`${path} is not valid JSON`, { cause: error });
+    const what = standIn(Buffer.from(text.slice(0, START_BYTES))) ?? 'is not valid JSON';
+    throw new ModelError(`${path} ${what}`, { cause: error });
   }
 }

@@ -2,6 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 
 import { z } from 'zod';
 
+import { standInForBinary, START_BYTES } from '../../files/stand-in.ts';
 import { ModelError } from '../model-error.ts';
 import { readRange } from './file-range.ts';
 
@@ -57,8 +58,11 @@ export async function readSafetensorsHeader(
   path: string,
 ): Promise<Map<string, TensorEntry>> {
   const { size: fileSize } = await file.stat();
-  const prefix = Buffer.alloc(Math.min(LENGTH_BYTES, fileSize));
-  await readRange(file, 0, prefix, path);
+  const start = Buffer.alloc(Math.min(START_BYTES, fileSize));
+  await readRange(file, 0, start, path);
+  const other = standInForBinary(start);
+  if (other !== null) throw new ModelError(`${path} ${other}`);
+  const prefix = start.subarray(0, LENGTH_BYTES);
   const header = Buffer.alloc(safetensorsHeaderBytes(prefix, fileSize, path));
   await readRange(file, LENGTH_BYTES, header, path);
   return parseSafetensorsHeader(header, fileSize, path);

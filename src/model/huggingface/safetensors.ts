@@ -6,9 +6,10 @@ import { z } from 'zod';
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { ModelError } from '../model-error.ts';
 import { readPieces, readRange } from './file-range.ts';
-import { bfloat16ToFloat32, float16ToFloat32 } from './float-conversion.ts';
+import { type FloatDtype, requireStoredFinite } from './finite.ts';
 import { readJson } from './json-file.ts';
 import { readSafetensorsHeader, type TensorEntry } from './safetensors-header.ts';
+import { STORED_FLOATS } from './stored-floats.ts';
 import { textModelTensor } from './text-config.ts';
 import type { WeightSource } from './weights.ts';
 
@@ -18,27 +19,9 @@ const PIECE_VALUES = 2 ** 20;
 interface Located extends TensorEntry {
   readonly file: FileHandle;
   readonly path: string;
+  /** Of a part, its place in the tensor. */
+  readonly firstValue?: number;
 }
-
-/** Converts the raw elements of a chunk into as many float32 values. */
-type Convert = (bytes: Uint8Array<ArrayBuffer>, target: Float32Array) => void;
-
-const CONVERSIONS: Readonly<Record<string, { elementBytes: number; convert: Convert }>> = {
-  F32: {
-    elementBytes: 4,
-    convert: (bytes, target) => target.set(new Float32Array(bytes.buffer, 0, target.length)),
-  },
-  F16: {
-    elementBytes: 2,
-    convert: (bytes, target) =>
-      float16ToFloat32(new Uint16Array(bytes.buffer, 0, target.length), target),
-  },
-  BF16: {
-    elementBytes: 2,
-    convert: (bytes, target) =>
-      bfloat16ToFloat32(new Uint16Array(bytes.buffer, 0, target.length), target),
-  },
-};
 
 const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string()) });
 
@@ -125,18 +108,20 @@ export class SafetensorsWeights implements WeightSource {
   }
 
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
-    return readFloats(this.#requireShape(name, shape), this.#describe(name));
+    return readFloats(this.#requireShape(name, shape), this.describe(name));
   }
 
   async *pieces(name: string, shape: readonly number[]): AsyncGenerator<Float32Array, void> {
-    const floats = floatsOf(this.#requireShape(name, shape), this.#describe(name));
+    const floats = floatsOf(this.#requireShape(name, shape), this.describe(name));
     const width = floats.numValues / (shape[0] || 1);
     const rows = Math.max(1, Math.floor(PIECE_VALUES / width));
     const values = new Float32Array(Math.min(floats.numValues, rows * width));
+    let first = 0;
     for await (const bytes of floats.read(values.length)) {
       const piece = values.subarray(0, bytes.byteLength / floats.elementBytes);
-      floats.convert(bytes, piece);
+      floats.convert(bytes, piece, first);
       yield piece;
+      first += piece.length;
     }
   }
 
@@ -145,7 +130,7 @@ export class SafetensorsWeights implements WeightSource {
    * @param shape of all of them, [count, ...]
    */
   async part(name: string, shape: readonly number[], index: number): Promise<Float32Array> {
-    return readFloats(this.#part(name, shape, index), this.#describe(name));
+    return readFloats(this.#part(name, shape, index), this.describe(name));
   }
 
   /** Likewise its bytes, of a tensor of bytes. */
@@ -156,11 +141,16 @@ export class SafetensorsWeights implements WeightSource {
   ): Promise<Uint8Array<ArrayBuffer>> {
     const part = this.#part(name, shape, index);
     if (part.dtype !== 'U8') {
-      throw new ModelError(`${this.#describe(name)} has dtype ${part.dtype}, expected U8`);
+      throw new ModelError(`${this.describe(name)} has dtype ${part.dtype}, expected U8`);
     }
     const bytes = new Uint8Array(part.byteLength);
-    await readRange(part.file, part.offset, bytes, this.#describe(name));
+    await readRange(part.file, part.offset, bytes, this.describe(name));
     return bytes;
+  }
+
+  /** What to call a tensor in errors. */
+  describe(name: string): string {
+    return `${this.#require(name).path}: tensor "${name}"`;
   }
 
   async close(): Promise<void> {
@@ -169,19 +159,17 @@ export class SafetensorsWeights implements WeightSource {
 
   #part(name: string, shape: readonly number[], index: number): Located {
     const tensor = this.#requireShape(name, shape);
-    const byteLength = tensor.byteLength / (shape[0] ?? 1);
-    return { ...tensor, byteLength, offset: tensor.offset + index * byteLength };
-  }
-
-  #describe(name: string): string {
-    return `${this.#require(name).path}: tensor "${name}"`;
+    const [count = 1, ...inner] = shape;
+    const byteLength = tensor.byteLength / count;
+    const firstValue = index * inner.reduce((product, size) => product * size, 1);
+    return { ...tensor, byteLength, offset: tensor.offset + index * byteLength, firstValue };
   }
 
   #requireShape(name: string, shape: readonly number[]): Located {
     const tensor = this.#require(name);
     if (tensor.shape.join() === shape.join()) return tensor;
     throw new ModelError(
-      `${this.#describe(name)} has shape [${tensor.shape.join(', ')}], expected [${shape.join(', ')}]`,
+      `${this.describe(name)} has shape [${tensor.shape.join(', ')}], expected [${shape.join(', ')}]`,
     );
   }
 
@@ -206,21 +194,29 @@ export class SafetensorsWeights implements WeightSource {
 }
 
 /** How to read a tensor of floats. @param what to call it in errors */
-function floatsOf({ file, offset, byteLength, dtype }: Located, what: string) {
-  const conversion = CONVERSIONS[dtype];
-  if (conversion === undefined) {
+function floatsOf(tensor: Located, what: string) {
+  const { file, offset, byteLength, dtype, shape, firstValue = 0 } = tensor;
+  if (!isFloat(dtype)) {
     throw new ModelError(
-      `${what} has dtype ${dtype}, supported: ${Object.keys(CONVERSIONS).join(', ')}`,
+      `${what} has dtype ${dtype}, supported: ${Object.keys(STORED_FLOATS).join(', ')}`,
     );
   }
-  const { elementBytes, convert } = conversion;
+  const { elementBytes, convert } = STORED_FLOATS[dtype];
   return {
     elementBytes,
-    convert,
+    /** @param first place of the chunk @throws {ModelError} if a value is not finite */
+    convert(bytes: Uint8Array<ArrayBuffer>, target: Float32Array, first: number): void {
+      convert(bytes, target);
+      requireStoredFinite(bytes, dtype, target, { what, shape, first: firstValue + first });
+    },
     numValues: byteLength / elementBytes,
     read: (numValues: number) =>
       readPieces(file, { offset, byteLength }, numValues * elementBytes, what),
   };
+}
+
+function isFloat(dtype: string): dtype is FloatDtype {
+  return Object.hasOwn(STORED_FLOATS, dtype);
 }
 
 async function readFloats(tensor: Located, what: string): Promise<Float32Array> {
@@ -229,7 +225,7 @@ async function readFloats(tensor: Located, what: string): Promise<Float32Array> 
   let first = 0;
   for await (const bytes of floats.read(PIECE_VALUES)) {
     const end = first + bytes.byteLength / floats.elementBytes;
-    floats.convert(bytes, values.subarray(first, end));
+    floats.convert(bytes, values.subarray(first, end), first);
     first = end;
   }
   return values;

@@ -1,5 +1,5 @@
 import type { HuggingFaceConfig } from './config-schema.ts';
-import type { WindowRule } from './families.ts';
+import type { WindowRule } from '../families/family.ts';
 
 /**
  * How many tokens each layer attends to, itself included; null for all before it, or where the window

@@ -1,4 +1,4 @@
-import { transposeInto } from '../quantize/transpose.ts';
+import { transposeInto } from './transpose.ts';
 import type { WeightSource } from './weights.ts';
 
 /** A checkpoint that has the matrices of its layers as [in, out]: as [out, in]. */

@@ -1,4 +1,4 @@
-import type { MatrixSource } from '../quantize/matrix-source.ts';
+import type { MatrixSource } from './matrix-source.ts';
 
 /** How a matrix [rows, columns] is stored whose weights are integers. */
 export interface StoredLayout {

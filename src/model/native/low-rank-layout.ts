@@ -1,5 +1,5 @@
 import { float32ToFloat16 } from '../huggingface/float-conversion.ts';
-import type { LowRankPair } from '../adapters/low-rank-pair.ts';
+import type { LowRankPair } from './low-rank-pair.ts';
 
 const LANES = 16;
 const PAIR = 2 * LANES;

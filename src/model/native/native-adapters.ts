@@ -1,8 +1,8 @@
 import { ADAPTER_MASK } from '../graph/live-adapter-shape.ts';
+import type { NormBefore } from '../graph/decoder-values.ts';
 import type { LinearLayer } from '../graph/linear.ts';
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
 import { adapterPool, LowRankLayout } from './low-rank-layout.ts';
-import type { NormBefore } from './native-linear.ts';
 
 /** As in native/low-rank-operator.cpp. */
 const COLUMNS = ['columns', 'second_columns', 'third_columns'] as const;

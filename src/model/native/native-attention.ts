@@ -1,30 +1,15 @@
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
 import { sinksOf } from '../graph/attention-sinks.ts';
+import type { DecoderAttention } from '../graph/decoder-attention.ts';
 import { attentionAttributes } from '../graph/attention-attributes.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import type { HeadNorms } from '../huggingface/families.ts';
 import { layerKvNames } from '../graph/kv-names.ts';
-import type { KvCacheDtype } from '../build/manifest.ts';
+import type { KvCacheDtype } from '../manifest.ts';
 import { rotaryTableNames } from '../graph/rotary-tables.ts';
 import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
 import { packPositions } from '../graph/token-positions.ts';
 import { nativePositionWidth } from './position-width.ts';
-
-/** Attention of native/, over all groups of rows in one node. */
-export interface NativeAttention {
-  /** int64 [tokens] of all groups, padding included. */
-  readonly tokenIds: string;
-  /** Adds every token's position; returns the name of int64 [tokens]. */
-  positions(): string;
-  /**
-   * Takes [tokens, (heads + 2 kv_heads) * head_dim], gives [tokens, heads * head_dim].
-   * @param norms names of the head norms' weights
-   */
-  attend(layer: number, qkv: string, norms: HeadNorms | null): string;
-  /** Adds the cache's outputs, which come after the logits. */
-  declareOutputs(): void;
-}
 
 const OPERATORS = {
   float32: 'Attention',
@@ -32,13 +17,16 @@ const OPERATORS = {
   int8: 'AttentionInt8',
 } as const;
 
-/** Adds the inputs of buildDecoderGraph or buildMixedGraph to a graph with rotary tables. */
+/**
+ * Attention of native/, over all groups of rows in one node: adds the inputs of
+ * buildDecoderGraph to a graph with rotary tables.
+ */
 export function nativeAttention(
   graph: GraphBuilder,
   config: DecoderConfig,
   groups: readonly GroupPrefix[],
   kvCacheDtype: KvCacheDtype,
-): NativeAttention {
+): DecoderAttention {
   const { numLayers, numKvHeads, headDim, rmsNormEps } = config;
   const type = kvCacheDtype === 'float32' ? 'float' : kvCacheDtype;
   const width = nativePositionWidth(headDim, kvCacheDtype);

@@ -1,6 +1,6 @@
 import type { NativeFormat, StoredLayout, WeightSource } from '../huggingface/weights.ts';
 import { isInRows } from '../quantize/kept-format.ts';
-import type { MatrixSource } from '../quantize/matrix-source.ts';
+import type { MatrixSource } from '../huggingface/matrix-source.ts';
 
 /** What weights of so many bits become that are not stored in integers which native/ has. */
 const OWN: Readonly<Record<4 | 8, NativeFormat>> = {

@@ -1,15 +1,9 @@
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { Activation } from '../huggingface/config.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
+import type { NormBefore } from '../graph/decoder-values.ts';
 import { BEST_OUTPUT } from './best.ts';
 import type { NativeMatrix } from './native-matrix.ts';
-
-/** An RMS normalization before a product. */
-export interface NormBefore {
-  /** Name of its weights [columns]. */
-  readonly weight: string;
-  readonly epsilon: number;
-}
 
 /** What one node computes besides the product, in this order. */
 export interface LinearFusion {

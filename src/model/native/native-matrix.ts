@@ -2,8 +2,8 @@ import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { NativeFormat, WeightSource } from '../huggingface/weights.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
 import { MadeOnce } from '../quantize/make-matrix.ts';
-import { type MatrixSource, rowsOf } from '../quantize/matrix-source.ts';
-import { PackedLayout } from './packed-matrix.ts';
+import { type MatrixSource, rowsOf } from '../huggingface/matrix-source.ts';
+import { PackedLayout } from '../quantize/packed-matrix.ts';
 
 /** A packed matrix of a graph. */
 export interface NativeMatrix {

@@ -1,4 +1,4 @@
-import type { KvCacheDtype } from '../build/manifest.ts';
+import type { KvCacheDtype } from '../manifest.ts';
 
 /** What positions are a multiple of: the numbers in a vector of native/. */
 const LANES = 16;

@@ -1,7 +1,7 @@
 import { MICROSOFT_DOMAIN, type GraphBuilder } from '../../onnx/graph-builder.ts';
 import { floatInitializer } from './float-matrix.ts';
 import { MadeOnce } from './make-matrix.ts';
-import { type MatrixSource, rowsOf } from './matrix-source.ts';
+import { type MatrixSource, rowsOf } from '../huggingface/matrix-source.ts';
 import { zeroPointBytes } from './pack-integers.ts';
 import { BLOCK_SIZE } from './quantize-blocks.ts';
 import { productBlockSize } from './stored-blocks.ts';

@@ -1,12 +1,28 @@
 import { elementTypeInfo } from '../../onnx/data-type.ts';
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { GraphNodes } from '../../onnx/graph-nodes.ts';
+import { areFinite } from '../huggingface/finite.ts';
+import { ModelError } from '../model-error.ts';
 import { float32ToFloat16 } from '../huggingface/float-conversion.ts';
 import type { FloatFormat, FloatType } from './weight-format.ts';
 
 /** float32 values as the data of an initializer of that type. */
 export function floatData(type: FloatType, values: Float32Array): Float32Array | Uint16Array {
   return type === 'float' ? values : float32ToFloat16(values);
+}
+
+/** Likewise of weights. @throws {ModelError} if one is too large for the type, naming the initializer */
+export function weightData(
+  type: FloatType,
+  values: Float32Array,
+  name: string,
+): Float32Array | Uint16Array {
+  const data = floatData(type, values);
+  if (data instanceof Float32Array || areFinite(data, 'F16')) return data;
+  const index = data.findIndex((half) => (half & 0x7c00) === 0x7c00);
+  throw new ModelError(
+    `"${name}" has ${values[index]}, which is too large for float16: use --precision fp32`,
+  );
 }
 
 /** Adds a float tensor; `load` gives its values as float32. */
@@ -17,7 +33,9 @@ export function floatInitializer(
   type: FloatType,
   load: () => Promise<Float32Array>,
 ): string {
-  return graph.initializer(name, type, shape, async () => floatData(type, await load()));
+  return graph.initializer(name, type, shape, async () => {
+    return weightData(type, await load(), name);
+  });
 }
 
 /** Adds a tensor [1] of that value. */

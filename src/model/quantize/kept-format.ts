@@ -1,5 +1,5 @@
 import type { StoredLayout, WeightSource } from '../huggingface/weights.ts';
-import { type MatrixSource, partsOf } from './matrix-source.ts';
+import { type MatrixSource, partsOf } from '../huggingface/matrix-source.ts';
 import { sharedLayout } from './stored-blocks.ts';
 import type { WeightFormat } from './weight-format.ts';
 

@@ -4,7 +4,7 @@ import {
   piecesOf,
   type WeightSource,
 } from '../huggingface/weights.ts';
-import { rowsOf } from './matrix-source.ts';
+import { rowsOf } from '../huggingface/matrix-source.ts';
 import { packIntegers } from './pack-integers.ts';
 import { BLOCK_SIZE, emptyBlocks, quantizeRows } from './quantize-blocks.ts';
 import { productBlockSize } from './stored-blocks.ts';

@@ -1,12 +1,12 @@
-import { float32ToFloat16 } from '../huggingface/float-conversion.ts';
 import {
   type MadeMatrix,
   type MatrixTask,
   piecesOf,
   type WeightSource,
 } from '../huggingface/weights.ts';
-import { rowsOf } from './matrix-source.ts';
-import { transposeInto } from './transpose.ts';
+import { weightData } from './float-matrix.ts';
+import { rowsOf } from '../huggingface/matrix-source.ts';
+import { transposeInto } from '../huggingface/transpose.ts';
 
 /** A matrix in floats. */
 export async function makeFloats(
@@ -20,7 +20,7 @@ export async function makeFloats(
   let first = 0;
   for (const { name, rows } of tensors) {
     for await (const piece of piecesOf(weights, name, [rows, columns])) {
-      const stored = type === 'float' ? piece : float32ToFloat16(piece);
+      const stored = weightData(type, piece, name);
       const count = piece.length / columns;
       if (isTransposed) transposeInto(stored, count, columns, values, totalRows, first);
       else values.set(stored, first * columns);

@@ -1,5 +1,5 @@
 import type { MadeMatrix, MatrixTask, WeightSource } from '../huggingface/weights.ts';
-import { makePacked } from '../native/packed-matrix.ts';
+import { makePacked } from './packed-matrix.ts';
 import { makeBlocks } from './make-blocks.ts';
 import { makeFloats } from './make-floats.ts';
 import { makeRows } from './make-rows.ts';

@@ -1,9 +1,9 @@
 import { type MadeMatrix, piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { isInRows } from './kept-format.ts';
-import { type MatrixSource, rowsOf } from './matrix-source.ts';
+import { type MatrixSource, rowsOf } from '../huggingface/matrix-source.ts';
 import { roundHalfUp } from './round.ts';
 import { readIntegers } from './stored-blocks.ts';
-import { transposeInto } from './transpose.ts';
+import { transposeInto } from '../huggingface/transpose.ts';
 
 const LARGEST = 127;
 /** What stands for 0 in integers from 0 on. */

@@ -1,5 +1,5 @@
 import type { StoredIntegers, StoredLayout, WeightSource } from '../huggingface/weights.ts';
-import type { MatrixSource } from './matrix-source.ts';
+import type { MatrixSource } from '../huggingface/matrix-source.ts';
 import type { QuantizedBlocks } from './quantize-blocks.ts';
 import { readIntegers } from './stored-blocks.ts';
 
@@ -103,11 +103,19 @@ function packRow(
     // Elsewhere this is outside of the array, and has no effect.
     target.offsets[targetRow * blocks + block] = offsets?.[storedBlock] ?? 0;
     put(target.zeroPoints, firstZero, block, zero, bits);
-    for (let at = block * size; at < (block + 1) * size; at++) {
-      // Padding stands for 0.
-      const value = at < columns ? (values[row * columns + at] ?? 0) : zero;
-      put(target.packed, firstByte, at, value, bits);
+    const first = block * size;
+    const end = first + size;
+    const stored = Math.min(end, columns);
+    if (bits === 8) {
+      const own = values.subarray(row * columns + first, row * columns + stored);
+      target.packed.set(own, firstByte + first);
+    } else {
+      for (let at = first; at < stored; at++) {
+        put(target.packed, firstByte, at, values[row * columns + at] ?? 0, bits);
+      }
     }
+    // Padding stands for 0.
+    for (let at = stored; at < end; at++) put(target.packed, firstByte, at, zero, bits);
   }
 }
 

@@ -1,6 +1,6 @@
 import { MICROSOFT_DOMAIN, type GraphBuilder } from '../../onnx/graph-builder.ts';
 import { MadeOnce } from './make-matrix.ts';
-import { type MatrixSource, rowsOf } from './matrix-source.ts';
+import { type MatrixSource, rowsOf } from '../huggingface/matrix-source.ts';
 import type { RowQuantizer } from './row-quantizer.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 

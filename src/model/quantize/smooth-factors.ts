@@ -1,5 +1,5 @@
 import { piecesOf, type WeightSource } from '../huggingface/weights.ts';
-import type { MatrixSource } from './matrix-source.ts';
+import type { MatrixSource } from '../huggingface/matrix-source.ts';
 
 /** The largest magnitude in each column of a matrix. */
 export async function largestOfColumns(

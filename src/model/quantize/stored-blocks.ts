@@ -1,6 +1,6 @@
 import { ModelError } from '../model-error.ts';
 import type { StoredIntegers, StoredLayout, WeightSource } from '../huggingface/weights.ts';
-import type { MatrixSource } from './matrix-source.ts';
+import type { MatrixSource } from '../huggingface/matrix-source.ts';
 
 /** The kernels of MatMulNBits have blocks of a power of two of weights, from 16 on. */
 const LEAST_BLOCK = 16;

@@ -1,4 +1,4 @@
-import type { Precision } from '../build/manifest.ts';
+import type { Precision } from '../manifest.ts';
 import type { StoredLayout } from '../huggingface/weights.ts';
 
 /** Element types of weights and activations that are not quantized. */

@@ -44,11 +44,13 @@ export function fourBitFormat(): ValueFormat {
       if (packed.length !== Math.ceil(numValues / 2) || levels.length !== 16) {
         throw new ModelError(`tensor "${base}.weight" is not of ${numValues} 4-bit values`);
       }
-      return Float32Array.from({ length: numValues }, (_, index) => {
-        const byte = packed[index >> 1] ?? 0;
-        const level = levels[index & 1 ? byte & 15 : byte >> 4] ?? 0;
-        return level * (scales[Math.floor(index / state.blocksize)] ?? 0);
-      });
+      const values = new Float32Array(numValues);
+      for (let i = 0; i < numValues; i++) {
+        const byte = packed[i >> 1] ?? 0;
+        const level = levels[i & 1 ? byte & 15 : byte >> 4] ?? 0;
+        values[i] = level * (scales[Math.floor(i / state.blocksize)] ?? 0);
+      }
+      return values;
     },
   };
 }
@@ -109,8 +111,10 @@ async function readScales(
   if (levels.length !== LEVELS || largest.length !== Math.ceil(blocks / nestedSize)) {
     throw new ModelError(`tensor "${name}" has not the levels and scales for ${blocks} values`);
   }
-  return Float32Array.from(places, (place, index) => {
-    const scale = (levels[place] ?? 0) * (largest[Math.floor(index / nestedSize)] ?? 0);
-    return Math.fround(scale) + (offset ?? 0);
-  });
+  const scales = new Float32Array(blocks);
+  for (let i = 0; i < blocks; i++) {
+    const scale = (levels[places[i] ?? 0] ?? 0) * (largest[Math.floor(i / nestedSize)] ?? 0);
+    scales[i] = Math.fround(scale) + (offset ?? 0);
+  }
+  return scales;
 }

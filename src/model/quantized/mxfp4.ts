@@ -6,6 +6,8 @@ export const E2M1 = Float32Array.of(0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1
 export const E2M1_BLOCK = 32;
 /** Of the power of two that a block is multiplied by. */
 export const EXPONENT_BIAS = 127;
+/** An exponent that stands for NaN. */
+const NAN_EXPONENT = 255;
 
 /**
  * MXFP4: `weight_packed` [rows, columns / 2] of 4-bit floats, the first one low, and `weight_scale`
@@ -28,9 +30,10 @@ export function mxfp4Format(): ValueFormat {
 /** @param exponents of each 16 bytes of `packed` */
 export function mxfp4Values(packed: Uint8Array, exponents: Uint8Array): Float32Array {
   const values = new Float32Array(packed.length * 2);
-  for (const [index, byte] of packed.entries()) {
+  for (let index = 0; index < packed.length; index++) {
+    const byte = packed[index] ?? 0;
     const exponent = exponents[Math.floor((index * 2) / E2M1_BLOCK)] ?? 0;
-    const scale = 2 ** (exponent - EXPONENT_BIAS);
+    const scale = exponent === NAN_EXPONENT ? NaN : 2 ** (exponent - EXPONENT_BIAS);
     values[index * 2] = (E2M1[byte & 15] ?? 0) * scale;
     values[index * 2 + 1] = (E2M1[byte >> 4] ?? 0) * scale;
   }

@@ -1,3 +1,4 @@
+import { requireFinite } from '../huggingface/finite.ts';
 import type { SafetensorsWeights } from '../huggingface/safetensors.ts';
 import {
   inOnePiece,
@@ -15,8 +16,9 @@ import { gptqFormat } from './gptq.ts';
 import type { IntegerFormat, MatrixFormat, MatrixShape } from './matrix-format.ts';
 import { mxfp4Format } from './mxfp4.ts';
 import { intQuantizedFormat, packQuantizedFormat } from './packed-quantized.ts';
-import type { Quantization } from './quantization.ts';
+import type { Quantization } from '../huggingface/quantization.ts';
 import { TensorReader } from './tensor-reader.ts';
+import { reasonOf } from '../../files/system-error.ts';
 
 /** What tensors are called that have the number of each column's group. */
 const GROUP_NAMES = ['g_idx', 'weight_g_idx'] as const;
@@ -64,7 +66,11 @@ export class QuantizedWeights implements WeightSource {
     const found = this.#find(name, shape);
     if (found === null) return this.#plain.get(name, shape);
     const { base, format, matrix } = found;
-    if (format.kind === 'values') return format.values(this.#tensors, base, matrix);
+    if (format.kind === 'values') {
+      const values = await format.values(this.#tensors, base, matrix);
+      requireFinite(values, { what: this.#describe(base), shape });
+      return values;
+    }
     const layout = this.#layout(base, format, matrix);
     if (layout === null) {
       throw new ModelError(`tensor "${base}" is not a quantized matrix [${matrix.join(', ')}]`);
@@ -103,6 +109,11 @@ export class QuantizedWeights implements WeightSource {
     await this.#plain.close();
   }
 
+  #describe(base: string): string {
+    const names = [`${base}.weight`, `${base}.weight_packed`];
+    return this.#plain.describe(names.find((name) => this.#plain.has(name)) ?? base);
+  }
+
   #find(name: string, shape: readonly number[]) {
     const [rows, columns] = shape;
     if (!name.endsWith('.weight') || rows === undefined || columns === undefined) return null;
@@ -126,7 +137,7 @@ export class QuantizedWeights implements WeightSource {
       this.#orders.set(base, order);
       return order;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       throw new ModelError(`tensor "${base}": ${reason}`, { cause: error });
     }
   }

@@ -2,9 +2,9 @@ import { tokenMatrices } from '../graph/layer-matrices.ts';
 import { matrixOf } from '../graph/linear.ts';
 import { mlpLayers } from '../graph/mlp-layers.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { layerTensorNames } from '../huggingface/families.ts';
+import { layerTensorNames } from '../families/family.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-import type { MatrixSource } from '../quantize/matrix-source.ts';
+import type { MatrixSource } from '../huggingface/matrix-source.ts';
 import { largestOfColumns, smoothFactors } from '../quantize/smooth-factors.ts';
 import { smoothedWeights, type TensorFactor } from './smoothed-weights.ts';
 

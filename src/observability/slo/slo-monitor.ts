@@ -86,7 +86,7 @@ export class SloMonitor {
       p95_ms: Math.round(p95),
       p99_ms: Math.round(p99),
     };
-    if (trouble === null) this.#logger.info(facts, 'service class: its target is kept again');
+    if (trouble === null) this.#logger.info(facts, 'service class: its target is met again');
     else this.#logger.warn({ ...facts, likely_cause: cause }, MESSAGES[trouble]);
   }
 }

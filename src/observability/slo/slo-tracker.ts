@@ -101,9 +101,14 @@ function follow(record: ClassRecord): GenerationObserver {
       if (outcome === 'rejected') return;
       const elapsedMs = timeMs - queuedAt;
       const isOverdue = deadlineMs !== null && elapsedMs >= deadlineMs;
+      const isUnanswered = lastTokenAt === undefined && ttftMs !== null && elapsedMs > ttftMs;
       // A client that left early was promised no more.
-      if (outcome === 'abort' && !isOverdue) return;
+      if (outcome === 'abort' && !isOverdue && !isUnanswered) return;
       record.numRequests++;
+      if (isUnanswered) {
+        windows.ttft.add(elapsedMs);
+        numViolations.ttft++;
+      }
       windows.e2e.add(elapsedMs);
       if (isOverdue) numViolations.e2e++;
       if (numLate > LATE_SHARE * numGaps) numViolations.itl++;

@@ -2,7 +2,7 @@ import { draw } from '../../engine/cpu/kv-calibration.ts';
 import { uniform } from '../../engine/sampling/philox.ts';
 import { LockstepDecoder } from '../../eval/lockstep-decoder.ts';
 import { runJobs, type TokenJob } from '../../eval/token-batch.ts';
-import type { BuiltModel } from '../../model/build/manifest.ts';
+import type { BuiltModel } from '../../model/manifest.ts';
 
 /** Texts that are written side by side. */
 const AT_ONCE = 16;

@@ -1,6 +1,7 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
 import { attentionAttributes } from '../../model/graph/attention-attributes.ts';
 import type { DecoderAttention } from '../../model/graph/decoder-attention.ts';
+import { normalizeHeads } from '../../model/graph/head-norms.ts';
 import { layerKvNames } from '../../model/graph/kv-names.ts';
 import { rotaryTableNames } from '../../model/graph/rotary-tables.ts';
 import type { DecoderConfig } from '../../model/huggingface/config.ts';
@@ -23,15 +24,16 @@ export function textAttention(graph: GraphBuilder, config: DecoderConfig): Decod
   graph.input(numTokens, 'int32', []);
   const first = graph.initializer('text/first', 'int64', [1], BigInt64Array.of(0n));
   const width = BigInt(config.numHeads * config.headDim);
-  const rows = graph.initializer('text/rows', 'int64', [2], BigInt64Array.of(-1n, width));
+  const flat = graph.initializer('text/rows', 'int64', [2], BigInt64Array.of(-1n, width));
   return {
     tokenIds,
     positions() {
       throw new TypeError('optimize takes no model with learned positions');
     },
-    attend(layer, qkv) {
+    attend(layer, qkv, norms) {
       const name = `layers.${layer}.attention/GroupQueryAttention`;
-      const text = graph.node(`${qkv}/Text`, 'Unsqueeze', [qkv, first]);
+      const rows = normalizeHeads(graph, config, qkv, norms);
+      const text = graph.node(`${rows}/Text`, 'Unsqueeze', [rows, first]);
       const lengths = [lastPosition, numTokens];
       // Key and value are packed into the query input, and there are none before them.
       const inputs = [text, '', '', '', '', ...lengths, ...rotaryTableNames(config, layer)];
@@ -40,7 +42,7 @@ export function textAttention(graph: GraphBuilder, config: DecoderConfig): Decod
         outputs: [name, ...layerKvNames('present', layer)],
         attributes: attentionAttributes(config, layer),
       });
-      return graph.node(`${name}/Rows`, 'Reshape', [attended, rows]);
+      return graph.node(`${name}/Rows`, 'Reshape', [attended, flat]);
     },
     declareOutputs: () => {},
   };

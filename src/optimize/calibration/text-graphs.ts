@@ -1,6 +1,8 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
-import { DecoderEmitter } from '../../model/graph/decoder-emitter.ts';
+import { decoderGraph } from '../../model/graph/decoder.ts';
 import type { DecoderObserver } from '../../model/graph/decoder-observer.ts';
+import type { ResidualSum } from '../../model/graph/decoder-values.ts';
+import { OnnxRuntimeOps } from '../../model/graph/onnxruntime-ops.ts';
 import { layerMatrices } from '../../model/graph/layer-matrices.ts';
 import type { DecoderConfig } from '../../model/huggingface/config.ts';
 import type { WeightSource } from '../../model/huggingface/weights.ts';
@@ -120,8 +122,9 @@ class Observed implements DecoderObserver {
   readonly boundaries: Boundary[] = [];
   readonly inputs = new Map<string, string>();
 
-  boundary(layer: number, hidden: string, residual: string | undefined): void {
-    this.boundaries[layer] = { hidden, residual };
+  boundary(layer: number, { sum, added }: ResidualSum): void {
+    this.boundaries[layer] =
+      added === undefined ? { hidden: sum, residual: undefined } : { hidden: added, residual: sum };
   }
 
   linear(name: string, input: string): void {
@@ -133,8 +136,12 @@ function emit(config: DecoderConfig, weights: WeightSource) {
   const observed = new Observed();
   const addAttention = (graph: GraphBuilder) => textAttention(graph, config);
   const formats = { precision: 'fp32' } as const;
-  const emitter = new DecoderEmitter(config, weights, formats, addAttention, observed);
-  return { graph: emitter.emit(), boundaries: observed.boundaries, inputs: observed.inputs };
+  const ops = new OnnxRuntimeOps(config, weights, formats, observed);
+  return {
+    graph: decoderGraph(ops, addAttention),
+    boundaries: observed.boundaries,
+    inputs: observed.inputs,
+  };
 }
 
 function boundaryAt(boundaries: readonly Boundary[], layer: number): Boundary {

@@ -7,7 +7,7 @@ import { RandomWeights } from '../../model/huggingface/random-weights.ts';
 import { SafetensorsWeights, SINGLE_FILE } from '../../model/huggingface/safetensors.ts';
 import { MULTIMODAL_TYPES } from '../../model/huggingface/text-config.ts';
 import type { WeightSource } from '../../model/huggingface/weights.ts';
-import { inspectModelFolder } from '../../model/huggingface/model-folder.ts';
+import { inspectModelFolder } from '../../model/folder/model-folder.ts';
 import { ModelError } from '../../model/model-error.ts';
 import type { ModelSource } from '../../model/build/model-source.ts';
 import { QuantizedWeights } from '../../model/quantized/quantized-weights.ts';
@@ -54,7 +54,7 @@ export async function openSource(source: ModelSource): Promise<Checkpoint> {
   }
   const json = asObject(await readJson(join(path, 'config.json')));
   if ((MULTIMODAL_TYPES as readonly unknown[]).includes(json['model_type'])) {
-    throw new ModelError(`${path} takes more than text: optimize takes text models`);
+    throw new ModelError(`${path} is multimodal: optimize takes text models`);
   }
   return openFloats(folder.weightFiles, json, config);
 }
@@ -132,7 +132,7 @@ function requireKnown(weights: SafetensorsWeights, config: DecoderConfig): void 
   known.add(`${config.family.tensors.lmHead}.weight`);
   for (const name of weights.names()) {
     if (known.has(name) || DERIVED.test(name)) continue;
-    throw new ModelError(`tensor "${name}" is none that optimize knows of this kind of model`);
+    throw new ModelError(`optimize does not know the tensor "${name}" in this kind of model`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { layerMatrices } from '../../model/graph/layer-matrices.ts';
 import type { DecoderConfig } from '../../model/huggingface/config.ts';
-import { layerTensorNames } from '../../model/huggingface/families.ts';
+import { layerTensorNames } from '../../model/families/family.ts';
 
 /** A tensor that a model of this configuration has. */
 export interface TensorShape {

@@ -1,12 +1,13 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeDurably } from '../../files/durable.ts';
-import { fileExists } from '../../model/build/file-exists.ts';
+import { fileExists } from '../../files/file-exists.ts';
 import type { DecoderConfig } from '../../model/huggingface/config.ts';
 import { SafetensorsWeights, SINGLE_FILE } from '../../model/huggingface/safetensors.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { outerTensors, type TensorShape } from './model-tensors.ts';
 import { type DeferredTensor, storedFloats, writeSafetensors } from './safetensors-file.ts';
+import { makeFolder } from '../../files/make-folder.ts';
 
 /** Where it is kept what a step decided. @param path of its folder */
 export function factsPath(path: string): string {
@@ -29,7 +30,7 @@ export class StepFolder {
 
   static async open(path: string): Promise<StepFolder> {
     const folder = new StepFolder(path);
-    await mkdir(folder.#layers, { recursive: true });
+    await makeFolder(folder.#layers);
     return folder;
   }
 

@@ -2,8 +2,9 @@ import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lockFolder } from '../../files/folder-lock.ts';
 import { writeDurably } from '../../files/durable.ts';
-import { fileExists } from '../../model/build/file-exists.ts';
+import { fileExists } from '../../files/file-exists.ts';
 import { StepFolder } from './step-folder.ts';
+import { makeFolder } from '../../files/make-folder.ts';
 
 /**
  * The folder beside the result in which it is made. A crash leaves it, and the same command goes on from
@@ -18,13 +19,17 @@ export class WorkFolder {
     this.#release = release;
   }
 
+  static pathFor(result: string): string {
+    return `${result}.optimizing`;
+  }
+
   /**
    * @param key of the plan
-   * @throws {FolderTakenError} if another process is at work there
+   * @throws {UserError} if another process is at work there
    */
   static async open(result: string, key: string): Promise<WorkFolder> {
-    const path = `${result}.optimizing`;
-    await mkdir(path, { recursive: true });
+    const path = WorkFolder.pathFor(result);
+    await makeFolder(path);
     const folder = new WorkFolder(path, lockFolder(path));
     const plan = join(path, 'plan');
     if ((await readFile(plan, 'utf8').catch(() => null)) !== key) {
@@ -76,7 +81,7 @@ export class WorkFolder {
 
   /** Removes what a crash left after the result was published. */
   static async removeLeftover(result: string): Promise<void> {
-    const path = `${result}.optimizing`;
+    const path = WorkFolder.pathFor(result);
     if (!(await fileExists(path))) return;
     const release = lockFolder(path);
     await rm(path, { recursive: true, force: true });

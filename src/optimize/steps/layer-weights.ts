@@ -1,4 +1,4 @@
-import { layerTensorNames, type LayerTensorNames } from '../../model/huggingface/families.ts';
+import { layerTensorNames, type LayerTensorNames } from '../../model/families/family.ts';
 import { layerMatrices } from '../../model/graph/layer-matrices.ts';
 import type { LinearName } from '../calibration/text-graphs.ts';
 import type { Checkpoint } from '../folder/checkpoint.ts';

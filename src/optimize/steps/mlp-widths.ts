@@ -24,7 +24,7 @@ export async function prunedWidths(
   if (ratios === 'uniform') return equal;
   if (family.tensors.layer.mlpOutputNorm !== null) {
     throw new StepError(
-      `${family.modelType} normalizes what an MLP gives: what a layer loses does not show by layer`,
+      `${family.modelType} normalizes the output of its MLPs, so --ratios sensitivity cannot compare layers`,
     );
   }
   const unit = Math.min(...intermediateSizes.map((width) => alignmentOf(width)));
@@ -51,7 +51,7 @@ export function prunedWidth(width: number, share: number): number {
   if (kept > 0 && kept < width) return kept;
   throw new StepError(
     `${percent(share)} of ${width} channels, in steps of ${unit}, is ${width - kept}: ` +
-      'an MLP must lose some and keep some',
+      'some must be removed and some kept',
   );
 }
 

@@ -19,7 +19,7 @@ export async function pruneHeads(
   const { numHeads, numKvHeads, headDim, hiddenSize, family } = config;
   if (family.tensors.layer.headNorms?.over === 'all heads') {
     throw new StepError(
-      `${family.modelType} normalizes all heads together: without some the others would change`,
+      `${family.modelType} normalizes all heads together, so removing some would change the others`,
     );
   }
   const perGroup = numHeads / numKvHeads;
@@ -85,6 +85,6 @@ function remaining(count: number, share: number, what: string): number {
   if (kept > 0 && kept < count) return kept;
   throw new StepError(
     `${percent(share)} of ${count} ${what} is ${count - kept}: ` +
-      'a layer must lose some and keep some',
+      'some must be removed and some kept',
   );
 }

@@ -1,5 +1,5 @@
 import { parseDecoderConfig, type DecoderConfig } from '../../model/huggingface/config.ts';
-import { layerTensorNames } from '../../model/huggingface/families.ts';
+import { layerTensorNames } from '../../model/families/family.ts';
 import type { HiddenStates } from '../calibration/layerwise-decoder.ts';
 import { openLayer } from '../folder/checkpoint.ts';
 import { layerTensors } from '../folder/model-tensors.ts';
@@ -95,7 +95,7 @@ function countOf(numLayers: number, amount: Chosen): number {
   if (count > 0 && count < numLayers) return count;
   const what = amount.kind === 'count' ? `${count}` : percent(amount.share);
   throw new StepError(
-    `${what} of ${numLayers} layers is ${count}: a model must lose some and keep some`,
+    `${what} of ${numLayers} layers is ${count}: some must be removed and some kept`,
   );
 }
 
@@ -105,7 +105,7 @@ function namedLayers(amount: PruneLayers['amount'], { numLayers }: DecoderConfig
   if (unknown !== undefined) {
     throw new StepError(`there is no layer ${unknown}: this model has 0 to ${numLayers - 1}`);
   }
-  if (layers.includes(0)) throw new StepError('layer 0 can not be removed: nothing is before it');
+  if (layers.includes(0)) throw new StepError('layer 0 cannot be removed: nothing is before it');
   return layers;
 }
 

@@ -1,6 +1,7 @@
 import type { LayerwiseDecoder } from '../calibration/layerwise-decoder.ts';
 import type { Checkpoint } from '../folder/checkpoint.ts';
 import type { StepFolder } from '../folder/step-folder.ts';
+import { UserError } from '../../user-error.ts';
 
 /** A share of something, or how many there are of it. */
 export type Amount =
@@ -61,9 +62,7 @@ export interface StepContext {
 }
 
 /** A model that a step does not fit, or that it would make nothing of, in words for whoever asked for it. */
-export class StepError extends Error {
-  override readonly name = 'StepError';
-}
+export class StepError extends UserError {}
 
 /** Such as `12.5 %`. */
 export function percent(share: number): string {

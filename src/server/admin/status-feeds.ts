@@ -2,7 +2,7 @@
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
-import { tooManyListeners } from '../errors.ts';
+import { StreamPlaces } from '../http/stream-places.ts';
 import type { JsonObject } from '../json-object.ts';
 import { modelIdOf, severalVersions } from '../model-id.ts';
 import { statusEvent } from './llama-status.ts';
@@ -12,8 +12,10 @@ const LOOK_MS = 1000;
 
 export class StatusFeeds {
   readonly #context: Pick<ServerContext, 'models' | 'isDraining'>;
-  readonly #numByClient = new Map<string, number>();
-  #num = 0;
+  readonly #places = new StreamPlaces(
+    { all: LIMITS.modelListeners, ofClient: LIMITS.clientModelListeners },
+    'the states of models',
+  );
 
   constructor(context: Pick<ServerContext, 'models' | 'isDraining'>) {
     this.#context = context;
@@ -24,23 +26,14 @@ export class StatusFeeds {
    * @throws ApiError 429 when too many listen
    */
   open(client: string, signal: AbortSignal): AsyncGenerator<readonly JsonObject[], void> {
-    const numOwn = this.#numByClient.get(client) ?? 0;
-    if (this.#num >= LIMITS.modelListeners) throw tooManyListeners(LIMITS.modelListeners);
-    if (numOwn >= LIMITS.clientModelListeners) throw tooManyListeners(LIMITS.clientModelListeners);
-    this.#num++;
-    this.#numByClient.set(client, numOwn + 1);
-    return this.#feed(client, signal);
-  }
-
-  #left(client: string): void {
-    this.#num--;
-    const numOwn = (this.#numByClient.get(client) ?? 1) - 1;
-    if (numOwn > 0) this.#numByClient.set(client, numOwn);
-    else this.#numByClient.delete(client);
+    return this.#feed(this.#places.take(client), signal);
   }
 
   /** For a slow reader only the last state of each model is kept. */
-  async *#feed(client: string, signal: AbortSignal): AsyncGenerator<readonly JsonObject[], void> {
+  async *#feed(
+    leavePlace: () => void,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly JsonObject[], void> {
     const { models, isDraining } = this.#context;
     const waiting = new Map<string, ModelInfo>();
     let wake = (): void => {};
@@ -66,7 +59,7 @@ export class StatusFeeds {
       clearInterval(looking);
       signal.removeEventListener('abort', leave);
       unsubscribe();
-      this.#left(client);
+      leavePlace();
     }
   }
 }

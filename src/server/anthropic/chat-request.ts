@@ -1,11 +1,14 @@
 /** From a body of /v1/messages to a chat. */
-import type { ChatMessage, ToolCall } from '../../front/chat/chat-message.ts';
+import type { ChatMessage, ToolCall } from '../../front/templates/chat-message.ts';
 import {
   requireFewMessages,
   type ChatRequest,
   type ChatTool,
+  type ThinkingBudget,
   type ToolChoice,
 } from '../../front/chat/chat-request.ts';
+import { type Thinking, thinkingOf } from '../../front/templates/thinking.ts';
+import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import type { ServedModel } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { toSettings } from '../generation/parameters.ts';
@@ -16,33 +19,37 @@ import {
   type Block,
   type CountTokensBody,
   type MessagesBody,
+  ownTool,
+  type OwnTool,
+  type Readable,
 } from '../schemas/anthropic.ts';
 import { parseWith } from '../schemas/parse.ts';
 
 /**
  * @param body to count tokens, what shapes the prompt is enough
+ * @param tools of the body, as `parseTools` has them
  * @throws ApiError 400 when the body can't be served.
  */
 export function toChatRequest(
   body: CountTokensBody & Partial<MessagesBody>,
+  tools: readonly ChatTool[],
   model: ServedModel,
 ): ChatRequest {
   const messages = parseMessages(body['messages']);
   // An answer that was begun is gone on with.
   const isBegun = messages.at(-1)?.role === 'assistant';
   const { temperature, top_p, top_k, stop_sequences: stop, metadata } = body;
-  const tools = body.tools ?? [];
   return {
-    messages: [...toSystemMessage(body), ...messages.flatMap(toChatMessages)],
-    tools: tools.map(toTool),
+    messages: toMessages(body.system ?? '', messages),
+    tools,
     toolChoice: tools.length === 0 ? 'none' : toToolChoice(body.tool_choice),
     parallelToolCalls: body.tool_choice?.['disable_parallel_tool_use'] !== true,
     addGenerationPrompt: !isBegun,
     continueFinalMessage: isBegun,
-    templateVariables: body.thinking
-      ? { enable_thinking: body.thinking.type !== 'disabled' }
-      : null,
-    responseFormat: null,
+    templateVariables: null,
+    thinking: toThinking(body),
+    thinkingBudget: toThinkingBudget(body),
+    responseFormat: toResponseFormat(body),
     settings: toSettings({ temperature, top_p, top_k, stop, user: metadata?.user_id }, model),
     badWords: [],
     numChoices: 1,
@@ -53,6 +60,35 @@ export function toChatRequest(
       fields: { prompt: 'messages', maxTokens: 'max_tokens' },
     },
   };
+}
+
+/** Whether comes before how hard. */
+function toThinking({
+  thinking,
+  output_config: config,
+}: CountTokensBody & Partial<MessagesBody>): Thinking {
+  if (thinking?.type === 'disabled') return false;
+  return thinkingOf(config?.effort) ?? (thinking ? true : null);
+}
+
+function toThinkingBudget({ thinking }: CountTokensBody): ThinkingBudget | null {
+  const maxTokens = thinking?.type === 'enabled' ? (thinking.budget_tokens ?? null) : null;
+  return maxTokens === null ? null : { maxTokens, field: 'thinking.budget_tokens' };
+}
+
+/** @throws ApiError 400 for one under both names */
+function toResponseFormat({
+  output_config: config,
+  output_format: older,
+}: CountTokensBody & Partial<MessagesBody>): GrammarSource | null {
+  const format = config?.format ?? older ?? null;
+  if (format === null) return null;
+  if (config?.format && older) {
+    const message = '`output_config.format` and `output_format` exclude each other.';
+    throw badRequest(message, 'output_format', 'invalid_value');
+  }
+  const field = older ? 'output_format.schema' : 'output_config.format.schema';
+  return { field, form: { kind: 'json_schema', schema: format.schema } };
 }
 
 /** One by one, so that the first bad item of a long list ends it. */
@@ -73,15 +109,56 @@ function parseMessages(value: unknown): AnthropicMessage[] {
   });
 }
 
-function toSystemMessage({ system }: CountTokensBody): ChatMessage[] {
-  const content = textOf(system ?? '');
-  return content === '' ? [] : [{ role: 'system', content }];
+/** Templates expect one system message, at the start: those that stand there are joined. */
+function toMessages(
+  system: NonNullable<CountTokensBody['system']>,
+  messages: readonly AnthropicMessage[],
+): ChatMessage[] {
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  const numLeading = first === -1 ? messages.length : first;
+  const texts = [textOfSystem(system), ...messages.slice(0, numLeading).map(textOfBlocks)];
+  const content = texts.filter((text) => text !== '').join('\n\n');
+  const rest = messages.slice(numLeading).flatMap(toChatMessages);
+  return content === '' ? rest : [{ role: 'system', content }, ...rest];
+}
+
+/** Begins a line of Claude Code that is another one in each turn: nothing after it could be reused. */
+const BILLING_LINE = /^x-anthropic-billing-header:[^\n]*\n?/;
+
+function textOfSystem(system: NonNullable<CountTokensBody['system']>): string {
+  const blocksOfSystem = typeof system === 'string' ? [{ text: system }] : system;
+  return blocksOfSystem
+    .map(({ text }) => text.replace(BILLING_LINE, ''))
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+function textOfBlocks({ content }: AnthropicMessage): string {
+  if (typeof content === 'string') return content;
+  return content.flatMap(toText).join('\n');
+}
+
+/** The text of a block that is for reading; none of the others. */
+function toText(part: Block | Readable): string[] {
+  if (part.type === 'text') return [part.text];
+  if (part.type === 'tool_reference') return [part.tool_name];
+  if (part.type === 'search_result') return [titled([part.title], textOf(part.content))];
+  if (part.type !== 'document') return [];
+  const { source } = part;
+  const text = source.type === 'text' ? source.data : textOf(source.content);
+  return [titled([part.title, part.context], text)];
+}
+
+function titled(titles: readonly (string | null | undefined)[], text: string): string {
+  return [...titles.filter((title) => Boolean(title)), text].join('\n');
 }
 
 /** A user's turn may hold results of tools, which are messages of their own in a chat. */
-function toChatMessages({ role, content }: AnthropicMessage): ChatMessage[] {
+function toChatMessages(message: AnthropicMessage): ChatMessage[] {
+  const { role, content } = message;
   if (typeof content === 'string') return [{ role, content }];
-  const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+  const text = textOfBlocks(message);
+  if (role === 'system') return [{ role, content: text }];
   if (role === 'user') {
     const results = content.flatMap(toToolMessage);
     return text === '' && results.length > 0 ? results : [...results, { role, content: text }];
@@ -100,7 +177,8 @@ function toChatMessages({ role, content }: AnthropicMessage): ChatMessage[] {
 
 function toToolMessage(block: Block): ChatMessage[] {
   if (block.type !== 'tool_result') return [];
-  const content = textOf(block.content ?? '');
+  const { content: sent } = block;
+  const content = typeof sent === 'string' ? sent : (sent ?? []).flatMap(toText).join('\n');
   return [{ role: 'tool', tool_call_id: block.tool_use_id, content }];
 }
 
@@ -110,11 +188,28 @@ function toToolCall(block: Block): ToolCall[] {
   return [{ id: block.id, type: 'function', function: call }];
 }
 
+/**
+ * Tools that the model can call, and types of those that it cannot: Anthropic's own.
+ * @throws ApiError 400 naming the tool that is not well formed
+ */
+export function parseTools(list: CountTokensBody['tools']): {
+  readonly tools: readonly ChatTool[];
+  readonly skipped: readonly string[];
+} {
+  const tools: ChatTool[] = [];
+  const skipped = new Set<string>();
+  for (const [index, tool] of (list ?? []).entries()) {
+    const type = tool.type ?? 'custom';
+    if (type !== 'custom') skipped.add(type);
+    else tools.push(toTool(parseWith(ownTool, tool, ['tools', index])));
+  }
+  return { tools, skipped: [...skipped] };
+}
+
 /** As templates show it. */
-function toTool(tool: NonNullable<CountTokensBody['tools']>[number]): ChatTool {
-  const { name, description, input_schema: parameters } = tool;
+function toTool({ name, description, input_schema: parameters, strict }: OwnTool): ChatTool {
   const described = typeof description === 'string' ? { description } : {};
-  const definition = { name, ...described, parameters };
+  const definition = { name, ...described, parameters, ...(strict ? { strict } : {}) };
   return { type: 'function', function: definition };
 }
 

@@ -6,14 +6,15 @@ import type { ServerContext, ServerEnv } from '../context.ts';
 import { countTokensBody } from '../schemas/anthropic.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { withModel } from '../model-access.ts';
-import { toChatRequest } from './chat-request.ts';
+import { parseTools, toChatRequest } from './chat-request.ts';
 
 export function countTokensRoute(app: Hono<ServerEnv>, context: ServerContext): void {
   app.post('/v1/messages/count_tokens', async (c) => {
     const caller = callerOf(context, c);
     const json = await context.bodies.read(c.env.incoming, caller.client);
     return withModel(context, json, caller, async (model) => {
-      const request = toChatRequest(parseWith(countTokensBody, json), model.model);
+      const body = parseWith(countTokensBody, json);
+      const request = toChatRequest(body, parseTools(body.tools).tools, model.model);
       const chat = await prepareChat(model, request, caller);
       return c.json({ input_tokens: chat.promptTokenIds.length });
     });

@@ -1,8 +1,9 @@
 /** The answers of /v1/messages: a message in one piece, or the events that it grows by. */
-import type { ChatDelta, ChatPart } from '../../front/chat/chat-delta.ts';
+import { type ChatDelta, isStreamed, type StreamedPart } from '../../front/chat/chat-delta.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
 import { parseBoundedJson } from '../../front/json-bounds.ts';
+import { warningsOf } from '../answers/skipped-tools.ts';
 import { jsonWriter, type WrittenJson } from '../http/written-json.ts';
 import type { JsonObject } from '../json-object.ts';
 
@@ -29,19 +30,24 @@ type OpenBlock =
       json: string;
     };
 
+export interface MessageHead {
+  readonly id: string;
+  readonly model: string;
+  /** Types of tools that were left out. */
+  readonly skipped: readonly string[];
+}
+
 /** Sorts what the model says into content blocks: one grows at a time. */
 export class GrowingMessage {
-  readonly #id: string;
-  readonly #model: string;
+  readonly #head: MessageHead;
   readonly #usage: UsageCounter;
   readonly #blocks: OpenBlock[] = [];
   #stopReason: string | null = null;
   #stopSequence: string | null = null;
   #hasPinged = false;
 
-  constructor(id: string, model: string, generation: FanOutRequest) {
-    this.#id = id;
-    this.#model = model;
+  constructor(head: MessageHead, generation: FanOutRequest) {
+    this.#head = head;
     this.#usage = new UsageCounter(generation);
   }
 
@@ -56,7 +62,7 @@ export class GrowingMessage {
       this.#stopSequence = typeof stopReason === 'string' ? stopReason : null;
       this.#stopReason = toStopReason(finishReason, this.#stopSequence);
     }
-    return delta.parts.flatMap((part) => this.#grow(part));
+    return delta.parts.filter(isStreamed).flatMap((part) => this.#grow(part));
   }
 
   end(): MessageEvent[] {
@@ -76,19 +82,21 @@ export class GrowingMessage {
 
   /** The message as far as it has come. */
   toJson(): JsonObject {
+    const { id, model, skipped } = this.#head;
     return {
-      id: this.#id,
+      id,
       type: 'message',
       role: 'assistant',
-      model: this.#model,
+      model,
       content: this.#blocks.map(toContent),
       stop_reason: this.#stopReason,
       stop_sequence: this.#stopSequence,
       usage: this.#toUsage(),
+      ...(skipped.length > 0 ? { warnings: warningsOf(skipped) } : {}),
     };
   }
 
-  #grow(part: ChatPart): MessageEvent[] {
+  #grow(part: StreamedPart): MessageEvent[] {
     switch (part.type) {
       case 'content':
         return this.#say(part.text);
@@ -98,9 +106,6 @@ export class GrowingMessage {
         return this.#openNext({ type: 'tool_use', id: part.id, name: part.name, json: '' });
       case 'arguments':
         return this.#addArguments(part.text);
-      case 'broken':
-        // What has been told of it can't be taken back.
-        return [];
     }
   }
 

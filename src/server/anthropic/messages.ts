@@ -10,12 +10,13 @@ import { NAMED_EVENTS } from '../http/sse.ts';
 import { createId } from '../ids.ts';
 import { messagesBody } from '../schemas/anthropic.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { toChatRequest } from './chat-request.ts';
-import { toAnthropicEnvelope } from './errors.ts';
+import { rejectUnsupportedByAnthropic } from '../schemas/unsupported.ts';
+import { parseTools, toChatRequest } from './chat-request.ts';
+import { MESSAGES_PATH, toAnthropicEnvelope } from './errors.ts';
 import { GrowingMessage } from './message.ts';
 
 export const MESSAGES_API: AnswerApi = {
-  path: '/v1/messages',
+  path: MESSAGES_PATH,
   prepare: prepareMessage,
   style: NAMED_EVENTS,
   toEvent: toAnthropicEnvelope,
@@ -28,9 +29,12 @@ async function prepareMessage(
   caller: Caller,
 ): Promise<PreparedAnswer> {
   const body = parseWith(messagesBody, json);
-  const chat = await prepareChat(context, toChatRequest(body, context.model), caller);
+  rejectUnsupportedByAnthropic(body);
+  const { tools, skipped } = parseTools(body.tools);
+  const chat = await prepareChat(context, toChatRequest(body, tools, context.model), caller);
   const id = caller.answer ? `msg_${caller.answer.id}` : createId('msg_');
-  const message = new GrowingMessage(id, context.model.id, chat.generation);
+  const head = { id, model: context.model.id, skipped };
+  const message = new GrowingMessage(head, chat.generation);
   return {
     stream: body.stream ?? false,
     async chunks(starter) {

@@ -1,41 +1,31 @@
 /** The file of --api-key-file: a client's name, its key, and what is its own on each line. */
-import { readFile } from 'node:fs/promises';
 import { type ApiKey, digestOf } from './api-keys.ts';
+import { UserError } from '../../user-error.ts';
+import { readNamed } from '../../files/named-files.ts';
 
 const NAME = /^[\w.@-]{1,64}$/;
 
-/** The file can't be read or has a line that is not as it should be. Its message holds no key. */
-export class ApiKeyFileError extends Error {
-  override readonly name = 'ApiKeyFileError';
-}
-
 /**
  * @param classes the service classes that there are
- * @throws ApiKeyFileError naming the file, and the line where one is wrong
+ * @throws UserError naming the file, and the line where one is wrong
  */
 export async function readApiKeyFile(
   path: string,
   classes: readonly string[] = [],
 ): Promise<ApiKey[]> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ApiKeyFileError(`can't read the API keys: ${reason}`, { cause: error });
-  }
+  const text = await readNamed('--api-key-file', path);
   try {
     return parseApiKeys(text, classes);
   } catch (error) {
-    if (!(error instanceof ApiKeyFileError)) throw error;
-    throw new ApiKeyFileError(`${path}: ${error.message}`);
+    if (!(error instanceof UserError)) throw error;
+    throw new UserError(`${path}: ${error.message}`);
   }
 }
 
 /**
  * Lines of `name key`, and `requests=N` or `tokens=N` per minute or `class=NAME` if these are its own;
  * empty ones and those that begin with `#` count for nothing.
- * @throws ApiKeyFileError naming the line; also for a text without keys, which would open the API
+ * @throws UserError naming the line; also for a text without keys, which would open the API
  */
 export function parseApiKeys(text: string, classes: readonly string[] = []): ApiKey[] {
   const lineOfKey = new Map<string, number>();
@@ -46,30 +36,28 @@ export function parseApiKeys(text: string, classes: readonly string[] = []): Api
     const number = index + 1;
     const own = parseOwn(words);
     if (key === undefined || own === null) {
-      throw new ApiKeyFileError(
+      throw new UserError(
         `line ${number}: expected \`name key\`, and at most \`requests=N\`, \`tokens=N\` and \`class=NAME\` after them`,
       );
     }
     const { serviceClass } = own;
     if (serviceClass !== undefined && !classes.includes(serviceClass)) {
-      throw new ApiKeyFileError(
-        `line ${number}: there is no service class '${serviceClass}', but ${classes.join(', ')}`,
+      throw new UserError(
+        `line ${number}: there is no service class '${serviceClass}'; there are ${classes.join(', ')}`,
       );
     }
     if (!NAME.test(client)) {
-      throw new ApiKeyFileError(
-        `line ${number}: a name has 1 to 64 letters, digits and any of . _ @ -`,
-      );
+      throw new UserError(`line ${number}: a name has 1 to 64 letters, digits and any of . _ @ -`);
     }
     const digest = digestOf(key);
     const before = lineOfKey.get(digest.toString('hex'));
     if (before !== undefined) {
-      throw new ApiKeyFileError(`line ${number}: this key is on line ${before} already`);
+      throw new UserError(`line ${number}: this key is on line ${before} already`);
     }
     lineOfKey.set(digest.toString('hex'), number);
     keys.push({ client, digest, ...own });
   }
-  if (keys.length === 0) throw new ApiKeyFileError('there is no key in it');
+  if (keys.length === 0) throw new UserError('it has no keys');
   return keys;
 }
 

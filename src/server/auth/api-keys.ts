@@ -1,7 +1,7 @@
 /** API keys: whose a request is. Only digests are kept, and compared in constant time. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Rates } from '../rates/rate-limits.ts';
+import type { Rates } from './key-rates.ts';
 import { adminOnly, unauthorized } from '../errors.ts';
 
 /** A key and its client. Keys of one name are one client, so that a key can be changed for another. */
@@ -19,12 +19,18 @@ export interface ApiKey {
 /** Who comes with the admin key. No name in a key file begins with `#`: there it is a comment. */
 export const ADMIN_CLIENT = '#admin';
 
-/** Keys without a name are clients `#1`, `#2` and so on. */
+/** Bytes of a key's digest that name its client. */
+const NAME_BYTES = 6;
+
+/**
+ * Keys without a name are clients by their digests, such as `#2c70e12b7a06`: what a client stored stays
+ * its own when other keys come and go, which a place among them would not.
+ */
 export function unnamedKeys(keys: readonly string[]): ApiKey[] {
-  return [...new Set(keys)].map((key, index) => ({
-    client: `#${index + 1}`,
-    digest: digestOf(key),
-  }));
+  return [...new Set(keys)].map((key) => {
+    const digest = digestOf(key);
+    return { client: `#${digest.toString('hex', 0, NAME_BYTES)}`, digest };
+  });
 }
 
 /** Equal lengths, as the constant-time comparison needs. */
@@ -64,6 +70,12 @@ export class ApiKeys {
   /** Of the users' keys: how many share the server. */
   get numClients(): number {
     return this.#numClients;
+  }
+
+  /** Whether somebody can come as this client: what is stored may be of one whose key is gone. */
+  isKnown(client: string): boolean {
+    if (client === '') return this.isOpen;
+    return this.#known().some((key) => key.client === client);
   }
 
   /** What a client has in place of the rates of all. */

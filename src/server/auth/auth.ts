@@ -4,7 +4,7 @@ import type { Caller } from '../../front/caller.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { adminOnly } from '../errors.ts';
 import { cacheWishOf } from '../caching/cache-control.ts';
-import { withDeadline } from '../generation/deadline.ts';
+import { withDeadline } from '../../front/deadline.ts';
 import { HANDOVER_PATH } from '../resume/replica-seal.ts';
 import { type LocalRequest, requireLocal } from './local-request.ts';
 

@@ -3,9 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import type { ServerConfig } from '../context.ts';
 import { adminOnly } from '../errors.ts';
 import { isLoopback } from '../http/hosts.ts';
+import { told } from '../../told.ts';
 
 /** Headers that a reverse proxy on this machine adds: the request comes from elsewhere. */
-export const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip'];
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip'];
 
 /** What of a request, or of a gRPC call, says where it comes from. */
 export type LocalRequest = Pick<IncomingMessage, 'headers'> & {
@@ -31,5 +32,5 @@ export function requireLocal(
   }
   if (origin === undefined || corsOrigins.includes(origin)) return;
   if (URL.canParse(origin) && new URL(origin).host === host) return;
-  throw adminOnly(`Pages of ${origin.slice(0, 200)} may not ask for this; see --cors-origin.`);
+  throw adminOnly(`Pages of ${told(origin, 200)} may not ask for this; see --cors-origin.`);
 }

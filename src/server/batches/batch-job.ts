@@ -6,12 +6,15 @@ import { type BatchRecord, type BatchStatus, hasEnded } from './batch-record.ts'
 import { BatchResults } from './batch-results.ts';
 import type { FileStore } from './file-store.ts';
 import { parseInputLine } from './input-line.ts';
+import type { Pause } from './job-turns.ts';
 import { LineIndex } from './line-file.ts';
 import type { LineWork } from './line-work.ts';
 import { validateInput } from './validate-input.ts';
 
 /** How a batch can end once it has been at work. */
 type Ending = NonNullable<BatchRecord['ending']>;
+
+const CANCELLED = { ending: 'cancelled' } as const;
 
 export interface BatchJobOptions {
   readonly files: FileStore;
@@ -36,6 +39,9 @@ export class BatchJob {
   /** Fulfilled with how it ends at once, if it does. */
   #opening: Promise<Ending | null> | null = null;
   #finishing: Promise<void> | null = null;
+  #isSuspended = false;
+  /** The states so far, one after the other. */
+  #saved: Promise<void> = Promise.resolve();
 
   constructor(record: BatchRecord, options: BatchJobOptions) {
     this.#record = record;
@@ -61,7 +67,8 @@ export class BatchJob {
 
   /** Whether there are lines to start; `open` comes first. */
   get hasMore(): boolean {
-    return this.#finishing === null && this.#input !== null && this.#nextLine < this.#numLines;
+    // Its results are opened last: without them a line would count as done.
+    return this.#finishing === null && this.#results !== null && this.#nextLine < this.#numLines;
   }
 
   /** Checks its input, or takes up what an earlier process left. Ends it if there is nothing to do. */
@@ -78,14 +85,22 @@ export class BatchJob {
   }
 
   /** Runs the next line that is not done. Never throws. */
-  async runNext(): Promise<void> {
+  async runNext(pause: Pause): Promise<void> {
     const line = this.#nextLine++;
     if (this.#results === null || this.#results.isDone(line)) return;
-    const running = this.#run(line);
+    const running = this.#run(line, pause);
     this.#inFlight.add(running);
     await running;
     this.#inFlight.delete(running);
     if (this.#isDone) await this.end('completed');
+  }
+
+  /** Ends it early. Fulfilled once that is on the disk; its lines may be at work still. */
+  async cancel(): Promise<void> {
+    if (!this.#isSuspended) void this.end('cancelled');
+    // Whoever goes on with it ends it.
+    else if (this.#record.ending === null) await this.#enter('cancelling', CANCELLED);
+    await this.#saved;
   }
 
   /** Ends it early, or because all is done; its lines that run are given up. */
@@ -101,6 +116,7 @@ export class BatchJob {
 
   /** Stops work and leaves the rest for another process. */
   async suspend(): Promise<void> {
+    this.#isSuspended ||= this.#finishing === null;
     this.#finishing ??= this.#letGo();
     await this.#finishing;
   }
@@ -112,8 +128,8 @@ export class BatchJob {
   async #open(): Promise<Ending | null> {
     if (this.#record.status === 'validating') await this.#validate();
     if (this.#record.status === 'failed') return null;
-    await this.#openFiles();
     const { ending, expiresAt } = this.#record;
+    if (this.#isChecked) await this.#openFiles();
     if (ending !== null) return ending;
     if (expiresAt <= this.#options.now()) return 'expired';
     return this.#isDone ? 'completed' : null;
@@ -122,7 +138,9 @@ export class BatchJob {
   async #validate(): Promise<void> {
     const { inputFileId, endpoint } = this.#record;
     const path = this.#options.files.pathOf(inputFileId);
-    const { numLines, model, errors } = await validateInput(path, endpoint, this.#ending.signal);
+    const { signal } = this.#ending;
+    const { numLines, model, errors } = await validateInput(path, endpoint, signal);
+    signal.throwIfAborted();
     const counts = { total: numLines, completed: 0, failed: 0 };
     const isGood = errors.length === 0;
     await this.#enter(isGood ? 'in_progress' : 'failed', { model, counts, errors: [...errors] });
@@ -139,14 +157,14 @@ export class BatchJob {
     });
   }
 
-  async #run(line: number): Promise<void> {
+  async #run(line: number, pause: Pause): Promise<void> {
     const { work } = this.#options;
     const { endpoint, client, account } = this.#record;
     const { signal } = this.#ending;
     try {
       const input = parseInputLine((await this.#input?.read(line)) ?? '');
       const meter = work.meterOf(account);
-      const caller = { client, signal, ...(meter === undefined ? {} : { meter }) };
+      const caller = { client, signal, pause, ...(meter === undefined ? {} : { meter }) };
       const result = await work.run(input, endpoint, caller);
       await this.#results?.add(line, input.customId, result);
     } catch (error) {
@@ -172,8 +190,16 @@ export class BatchJob {
   }
 
   async #letGo(): Promise<void> {
-    await this.#stopLines();
-    await this.#closeFiles();
+    try {
+      await this.#stopLines();
+      await this.#closeFiles();
+      // Whoever goes on with it counts what is there again.
+      this.#options.files.shrink(this.#record.outputFileId);
+      this.#options.files.shrink(this.#record.errorFileId);
+    } catch (error) {
+      // Its state on the disk says where to go on.
+      this.#options.work.logger.error({ err: error, batch: this.#record.id }, 'batch: not let go');
+    }
   }
 
   async #stopLines(): Promise<void> {
@@ -187,14 +213,22 @@ export class BatchJob {
     await this.#results?.close();
   }
 
+  /** Whether its input was found good, by this process or an earlier one. */
+  get #isChecked(): boolean {
+    return this.#record.times.in_progress !== undefined;
+  }
+
   async #finish(ending: Ending): Promise<void> {
-    await this.#stopLines();
+    const stopping = this.#stopLines();
+    // Told at once: whoever cancels sees it in the answer.
+    if (ending === 'cancelled' && this.#record.ending === null) {
+      await this.#enter('cancelling', CANCELLED);
+    }
+    await stopping;
     if (hasEnded(this.#record)) return;
     // An earlier process may have done some of it.
-    if (this.#results === null && this.#record.status !== 'validating') await this.#openFiles();
-    if (this.#record.ending === null) {
-      await this.#enter(ending === 'cancelled' ? 'cancelling' : 'finalizing', { ending });
-    }
+    if (this.#results === null && this.#isChecked) await this.#openFiles();
+    if (this.#record.ending === null) await this.#enter('finalizing', { ending });
     if (ending === 'expired') await this.#expireRest();
     await this.#closeFiles();
     await this.#enter(ending, await this.#makeFiles());
@@ -228,7 +262,9 @@ export class BatchJob {
 
   async #enter(status: BatchStatus, changes: Partial<BatchRecord>): Promise<void> {
     const times = { ...this.#record.times, [status]: this.#options.now() };
-    this.#record = { ...this.record, ...changes, status, times };
-    await this.#options.save(this.#record);
+    const record = { ...this.record, ...changes, status, times };
+    this.#record = record;
+    this.#saved = this.#saved.catch(() => {}).then(() => this.#options.save(record));
+    await this.#saved;
   }
 }

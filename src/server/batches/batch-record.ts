@@ -110,7 +110,7 @@ export function describeBatch(batch: BatchRecord): JsonObject {
     request_counts: batch.counts,
     usage: {
       input_tokens: used.inputTokens,
-      input_tokens_details: { cached_tokens: used.cachedTokens },
+      input_tokens_details: { cached_tokens: used.cachedTokens, cache_write_tokens: 0 },
       output_tokens: used.outputTokens,
       output_tokens_details: { reasoning_tokens: used.reasoningTokens },
       total_tokens: used.inputTokens + used.outputTokens,

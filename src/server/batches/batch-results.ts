@@ -1,4 +1,5 @@
 /** The results of a batch: which lines are done, and what they came to. */
+import { UserError } from '../../user-error.ts';
 import type { JsonObject } from '../json-object.ts';
 import { type BatchUsage, NO_USAGE } from './batch-record.ts';
 import type { LineResult } from './line-work.ts';
@@ -60,7 +61,8 @@ export class BatchResults {
     const results = new BatchResults(idPrefix, output, errors, charge);
     for (const { result, isError } of found) {
       const resultId = String(result['id']);
-      if (!resultId.startsWith(idPrefix)) throw new Error('it has results of something else');
+      if (!resultId.startsWith(idPrefix))
+        throw new UserError(`${outputPath} has the results of another input file`);
       const line = Number(resultId.slice(idPrefix.length));
       results.#count(line, isError, result['usage']);
     }
@@ -90,16 +92,17 @@ export class BatchResults {
   }
 
   /** Fulfilled once it is on the disk: from then on the line is done. */
-  async add(line: number, customId: string, { status, requestId, body }: LineResult) {
+  async add(line: number, customId: string, { status, requestId, body, usage }: LineResult) {
     const isError = status !== 200;
-    const response = { status_code: status, request_id: requestId, body };
-    await this.#append(line, customId, isError, { response, error: null });
-    this.#count(line, isError, body['usage']);
+    const head = JSON.stringify({ status_code: status, request_id: requestId }).slice(0, -1);
+    const response = [Buffer.from(`${head},"body":`), ...body, Buffer.from('}')];
+    await this.#append(line, customId, isError, response, null);
+    this.#count(line, isError, usage);
   }
 
   /** For a line that was not run. */
   async addExpired(line: number, customId: string): Promise<void> {
-    await this.#append(line, customId, true, { response: null, error: EXPIRED });
+    await this.#append(line, customId, true, [Buffer.from('null')], EXPIRED);
     this.#count(line, true, null);
   }
 
@@ -112,12 +115,20 @@ export class BatchResults {
     line: number,
     customId: string,
     isError: boolean,
-    result: JsonObject,
+    response: readonly Uint8Array[],
+    error: JsonObject | null,
   ): Promise<void> {
     const id = `${this.#idPrefix}${line}`;
-    const text = JSON.stringify({ id, custom_id: customId, ...result });
-    this.#charge(Buffer.byteLength(text) + 1, isError);
-    await (isError ? this.#errors : this.#output).append(text);
+    const head = JSON.stringify({ id, custom_id: customId }).slice(0, -1);
+    const pieces = [
+      Buffer.from(`${head},"response":`),
+      ...response,
+      Buffer.from(`,"error":${JSON.stringify(error)}}\n`),
+    ];
+    let numBytes = 0;
+    for (const { length } of pieces) numBytes += length;
+    this.#charge(numBytes, isError);
+    await (isError ? this.#errors : this.#output).append(pieces);
   }
 
   #count(line: number, isError: boolean, usage: unknown): void {
@@ -133,13 +144,15 @@ function usageIn({ response }: JsonObject): unknown {
 }
 
 function sum(before: BatchUsage, usage: unknown): BatchUsage {
+  // Completions and responses call the same by different names.
   const used = Object(usage);
+  const input = used.prompt_tokens_details ?? used.input_tokens_details;
+  const output = used.completion_tokens_details ?? used.output_tokens_details;
   return {
-    inputTokens: before.inputTokens + count(used.prompt_tokens),
-    cachedTokens: before.cachedTokens + count(Object(used.prompt_tokens_details).cached_tokens),
-    outputTokens: before.outputTokens + count(used.completion_tokens),
-    reasoningTokens:
-      before.reasoningTokens + count(Object(used.completion_tokens_details).reasoning_tokens),
+    inputTokens: before.inputTokens + count(used.prompt_tokens ?? used.input_tokens),
+    cachedTokens: before.cachedTokens + count(Object(input).cached_tokens),
+    outputTokens: before.outputTokens + count(used.completion_tokens ?? used.output_tokens),
+    reasoningTokens: before.reasoningTokens + count(Object(output).reasoning_tokens),
   };
 }
 

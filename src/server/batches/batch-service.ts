@@ -1,16 +1,18 @@
 /** Batches of all clients: kept on disk, and run in turn by what others leave of the engine. */
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeDurably } from '../../files/durable.ts';
 import { lockFolder } from '../../files/folder-lock.ts';
 import { LIMITS } from '../../limits.ts';
-import { tooManyBatches, unavailable } from '../errors.ts';
+import { unavailable } from '../errors.ts';
 import { createId } from '../ids.ts';
 import { BatchJob } from './batch-job.ts';
 import { type BatchRecord, batchRecord, hasEnded, NO_USAGE } from './batch-record.ts';
 import { FileStore } from './file-store.ts';
 import { JobTurns } from './job-turns.ts';
 import type { LineWork } from './line-work.ts';
+import { makeFolder } from '../../files/make-folder.ts';
+import { tooManyBatches } from './errors.ts';
 
 /** Milliseconds between looks for batches whose time is over. */
 const EXPIRE_MS = 5000;
@@ -24,6 +26,8 @@ export interface BatchServiceOptions {
   /** Unix time in seconds; for tests. */
   readonly now?: () => number;
 }
+
+type IsKnown = (client: string) => boolean;
 
 export type NewBatch = Pick<
   BatchRecord,
@@ -40,6 +44,8 @@ export class BatchService {
   readonly #records = new Map<string, BatchRecord>();
   readonly #jobs = new Map<string, BatchJob>();
   #work: LineWork | null = null;
+  #isKnown: IsKnown = () => true;
+  #reconciling: Promise<void> = Promise.resolve();
   #stopTimers: () => void = () => {};
   #closing: Promise<void> | null = null;
 
@@ -53,11 +59,11 @@ export class BatchService {
 
   /**
    * Reads what is in the folder; nothing runs before `start`.
-   * @throws FolderTakenError if another process has the folder; Error if it can't be read
+   * @throws UserError if another process has the folder; Error if it can't be read
    */
   static async open(options: BatchServiceOptions): Promise<BatchService> {
     const { folder, maxBytes, now = unixTime } = options;
-    await mkdir(join(folder, 'batches'), { recursive: true, mode: 0o700 });
+    await makeFolder(join(folder, 'batches'), 0o700);
     const unlock = lockFolder(folder);
     try {
       const files = await FileStore.open(join(folder, 'files'), maxBytes, now);
@@ -70,12 +76,14 @@ export class BatchService {
     }
   }
 
-  /** Takes up what an earlier process left. */
-  start(work: LineWork): void {
+  /**
+   * Takes up what an earlier process left.
+   * @param isKnown whether a client still has a key
+   */
+  start(work: LineWork, isKnown: IsKnown = () => true): void {
     this.#work = work;
-    for (const record of this.#records.values()) {
-      if (!hasEnded(record)) this.#begin(work, record);
-    }
+    this.#isKnown = isKnown;
+    this.#goOn();
     const stopSweeping = this.files.startSweeping((id) => this.#usesFile(id));
     const timer = setInterval(() => this.#expire(), EXPIRE_MS);
     timer.unref();
@@ -83,6 +91,42 @@ export class BatchService {
       stopSweeping();
       clearInterval(timer);
     };
+  }
+
+  /**
+   * After a change of keys: suspends the batches of clients that have none any more, and goes on with
+   * those of clients that have one again.
+   */
+  reconcile(): Promise<void> {
+    this.#reconciling = this.#reconciling.then(async () => {
+      const clients = new Set(Array.from(this.#jobs.values(), ({ record }) => record.client));
+      for (const client of clients) if (!this.#isKnown(client)) await this.#park(client);
+      this.#goOn();
+    });
+    return this.#reconciling;
+  }
+
+  async #park(client: string): Promise<void> {
+    await this.#turns.drop(client);
+    const own = [...this.#jobs].filter(([, { record }]) => record.client === client);
+    for (const [id, job] of own) {
+      await job.suspend();
+      this.#records.set(id, job.record);
+      this.#jobs.delete(id);
+    }
+  }
+
+  #goOn(): void {
+    for (const record of this.#suspended()) {
+      if (this.#isKnown(record.client)) this.#begin(record);
+    }
+  }
+
+  /** Those of clients without a key. */
+  #suspended(): BatchRecord[] {
+    return [...this.#records.values()].filter(
+      (each) => !hasEnded(each) && !this.#jobs.has(each.id),
+    );
   }
 
   /** Stops all work. What is not done is left for the next process. */
@@ -100,8 +144,7 @@ export class BatchService {
 
   /** @throws ApiError 429 if the client has too many that have not ended, 503 after `close` */
   async create(batch: NewBatch): Promise<BatchRecord> {
-    const work = this.#work;
-    if (work === null || this.#closing !== null) throw unavailable('No batches are run now.');
+    if (this.#work === null || this.#closing !== null) throw unavailable('No batches are run now.');
     this.#requireRoom(batch.client);
     const createdAt = this.#now();
     const record: BatchRecord = {
@@ -125,25 +168,31 @@ export class BatchService {
     this.#records.set(record.id, record);
     await this.#save(record);
     await this.#forgetOldest(batch.client);
-    this.#begin(work, record);
+    // A change of keys may have begun it meanwhile.
+    if (!this.#jobs.has(record.id)) this.#begin(record);
     return record;
   }
 
-  /** Null for a batch that there is not, or that is another client's. */
-  find(id: string, client: string): BatchRecord | null {
+  /** Null for a batch that there is not, or that is another client's. @param client null for any */
+  find(id: string, client: string | null): BatchRecord | null {
     const record = this.#jobs.get(id)?.record ?? this.#records.get(id);
-    return record?.client === client ? record : null;
+    return record !== undefined && (client === null || record.client === client) ? record : null;
   }
 
-  /** The newest first. */
-  list(client: string): BatchRecord[] {
+  /** The newest first. @param client null for all */
+  list(client: string | null): BatchRecord[] {
     const own = [...this.#records.keys()].flatMap((id) => this.find(id, client) ?? []);
     return own.toReversed();
   }
 
-  /** Has it end; what is done of it stays. Nothing happens to one that has ended. */
-  cancel(id: string): void {
-    void this.#jobs.get(id)?.end('cancelled');
+  /**
+   * Has it end; what is done of it stays. Nothing happens to one that has ended.
+   * @throws the error of the file system
+   */
+  async cancel(id: string): Promise<void> {
+    const suspended = this.#suspended().find((record) => record.id === id);
+    if (suspended !== undefined) this.#begin(suspended);
+    await this.#jobs.get(id)?.cancel();
   }
 
   /** Whether a batch that has not ended reads or writes a file. */
@@ -166,7 +215,23 @@ export class BatchService {
     await this.files.removeUnknown(new Set(written));
   }
 
-  #begin(work: LineWork, record: BatchRecord): void {
+  #begin(record: BatchRecord): void {
+    const { id, client } = record;
+    this.#turns.add({
+      client,
+      job: this.#newJob(record),
+      onEnd: () => this.#jobs.delete(id),
+      again: () => {
+        const left = this.find(id, client);
+        if (left === null || hasEnded(left) || !this.#isKnown(client)) return null;
+        return this.#newJob(left);
+      },
+    });
+  }
+
+  #newJob(record: BatchRecord): BatchJob {
+    const work = this.#work;
+    if (work === null) throw new Error('batches run after `start`');
     const job = new BatchJob(record, {
       files: this.files,
       work,
@@ -174,7 +239,7 @@ export class BatchService {
       save: (changed) => this.#save(changed),
     });
     this.#jobs.set(record.id, job);
-    this.#turns.add(record.client, job, () => this.#jobs.delete(record.id));
+    return job;
   }
 
   async #save(record: BatchRecord): Promise<void> {
@@ -205,6 +270,9 @@ export class BatchService {
   }
 
   #expire(): void {
+    for (const record of this.#suspended()) {
+      if (record.expiresAt <= this.#now()) this.#begin(record);
+    }
     for (const job of this.#jobs.values()) {
       if (job.record.expiresAt <= this.#now()) void job.end('expired');
     }

@@ -1,12 +1,13 @@
 /** Files of clients, on disk: each is its content, and a small file that says what it is. */
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isWithinShare } from '../../front/queue/queue-shares.ts';
 import { moveDurably, removeDurably, writeDurably } from '../../files/durable.ts';
 import { LIMITS } from '../../limits.ts';
-import { storageFull } from '../errors.ts';
 import { createId } from '../ids.ts';
 import { type StoredFile, storedFile } from './stored-file.ts';
+import { makeFolder } from '../../files/make-folder.ts';
+import { storageFull } from './errors.ts';
 
 const CONTENT = '.jsonl';
 const FACTS = '.json';
@@ -35,7 +36,7 @@ export class FileStore {
    * @param now Unix time in seconds
    */
   static async open(folder: string, maxBytes: number, now: () => number): Promise<FileStore> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, 0o700);
     const store = new FileStore(folder, maxBytes, now);
     const names = await readdir(folder);
     const files = await Promise.all(
@@ -61,7 +62,10 @@ export class FileStore {
   startSweeping(isInUse: (id: string) => boolean): () => void {
     const timer = setInterval(() => {
       const over = [...this.#files.values()].filter(({ expiresAt }) => expiresAt <= this.#now());
-      for (const { id } of over) if (!isInUse(id)) void this.#remove(id);
+      for (const { id } of over) {
+        // One that can't be removed now is there at the next look.
+        if (!isInUse(id)) void this.#remove(id).catch(() => {});
+      }
     }, SWEEP_MS);
     timer.unref();
     return () => clearInterval(timer);
@@ -160,9 +164,14 @@ export class FileStore {
     if (file === undefined) return;
     this.#files.delete(id);
     this.#charge(file.client, -file.bytes);
-    // Without its facts it is none, even if a crash leaves its content.
-    await removeDurably(this.#factsOf(id));
-    await rm(this.pathOf(id), { force: true });
+    try {
+      // Without its facts it is none, even if a crash leaves its content.
+      await removeDurably(this.#factsOf(id));
+      await rm(this.pathOf(id), { force: true });
+    } catch (error) {
+      this.#add(file);
+      throw error;
+    }
   }
 
   #add(file: StoredFile): void {

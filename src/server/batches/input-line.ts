@@ -6,6 +6,7 @@ import type { JsonObject } from '../json-object.ts';
 import { withExactSeed } from '../schemas/exact-seed.ts';
 import { shortText } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
+import { told } from '../../told.ts';
 
 const inputLine = z.looseObject({
   custom_id: shortText.min(1),
@@ -27,7 +28,7 @@ export function parseInputLine(text: string): InputLine {
     value = parseBoundedJson(text);
   } catch (error) {
     if (!(error instanceof JsonBoundError) && !(error instanceof SyntaxError)) throw error;
-    const reason = error.message.slice(0, 200);
+    const reason = told(error.message, 200);
     throw badRequest(`This line is not valid JSON: ${reason}.`, null, 'invalid_json_line');
   }
   const { custom_id: customId, url, body } = parseWith(inputLine, value);

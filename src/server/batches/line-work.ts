@@ -1,16 +1,21 @@
 /** What a batch needs of the server for its lines. */
 import type { Logger } from 'pino';
 import type { Caller, TokenMeter } from '../../front/caller.ts';
-import type { JsonObject } from '../json-object.ts';
 import type { InputLine } from './input-line.ts';
+import type { Pause } from './job-turns.ts';
 
 export interface LineResult {
   readonly status: number;
   readonly requestId: string;
-  readonly body: JsonObject;
+  /** JSON, in pieces: the largest answers are longer than is written at once. */
+  readonly body: readonly Uint8Array[];
+  /** The `usage` of an answer. */
+  readonly usage?: unknown;
 }
 
-export type LineCaller = Pick<Caller, 'client' | 'meter' | 'signal'>;
+export interface LineCaller extends Pick<Caller, 'client' | 'meter' | 'signal'> {
+  readonly pause: Pause;
+}
 
 export interface LineWork {
   /**

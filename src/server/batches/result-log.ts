@@ -3,8 +3,11 @@ import { type FileHandle, open, truncate } from 'node:fs/promises';
 import { readLines } from './line-file.ts';
 import type { JsonObject } from '../json-object.ts';
 
+/** Bytes that are put together for one write. */
+const WRITE_BYTES = 2 ** 18;
+
 interface Pending {
-  readonly text: string;
+  readonly pieces: readonly Uint8Array[];
   readonly resolve: () => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -34,11 +37,11 @@ export class ResultLog {
     const file = await open(path, 'a', 0o600);
     let numBytes = 0;
     try {
-      for await (const { bytes, length, isWhole } of readLines(path, Infinity)) {
+      for await (const { start, length, bytes, isWhole } of readLines(path, Infinity, Infinity)) {
         const result = isWhole ? parse(bytes.toString('utf8')) : null;
         if (result === null) break;
         onResult(result);
-        numBytes += length + 1;
+        numBytes = start + length + 1;
       }
       await truncate(path, numBytes);
       await file.sync();
@@ -54,15 +57,15 @@ export class ResultLog {
   }
 
   /**
-   * Fulfilled when the line is on the disk.
+   * Fulfilled when a line is on the disk.
+   * @param pieces of the line, its line break included
    * @throws the error of the file system, of this write or an earlier one
    */
-  async append(line: string): Promise<void> {
+  async append(pieces: readonly Uint8Array[]): Promise<void> {
     if (this.#failure !== null) throw this.#failure;
-    const text = `${line}\n`;
-    this.#numBytes += Buffer.byteLength(text);
+    for (const { length } of pieces) this.#numBytes += length;
     await new Promise<void>((resolve, reject) => {
-      this.#pending.push({ text, resolve, reject });
+      this.#pending.push({ pieces, resolve, reject });
       this.#writing ??= this.#write();
     });
   }
@@ -77,7 +80,9 @@ export class ResultLog {
       const together = this.#pending.splice(0);
       try {
         if (this.#failure !== null) throw this.#failure;
-        await this.#file.appendFile(together.map(({ text }) => text).join(''));
+        for (const bytes of gathered(together.flatMap(({ pieces }) => pieces))) {
+          await this.#file.appendFile(bytes);
+        }
         await this.#file.datasync();
         for (const { resolve } of together) resolve();
       } catch (error) {
@@ -87,6 +92,21 @@ export class ResultLog {
     }
     this.#writing = null;
   }
+}
+
+/** The same bytes in fewer pieces. */
+function* gathered(pieces: readonly Uint8Array[]): Generator<Uint8Array, void> {
+  let some: Uint8Array[] = [];
+  let numBytes = 0;
+  for (const piece of pieces) {
+    some.push(piece);
+    numBytes += piece.length;
+    if (numBytes < WRITE_BYTES) continue;
+    yield Buffer.concat(some);
+    some = [];
+    numBytes = 0;
+  }
+  if (numBytes > 0) yield Buffer.concat(some);
 }
 
 function parse(text: string): JsonObject | null {

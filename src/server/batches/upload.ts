@@ -7,7 +7,9 @@ import { finished, Transform } from 'node:stream';
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
 import { LIMITS } from '../../limits.ts';
 import { ApiError, badRequest, bodyTooLarge } from '../errors.ts';
+import { SMALL_PIECE_BYTES } from '../http/request-body.ts';
 import type { FileStore } from './file-store.ts';
+import { told } from '../../told.ts';
 
 const MAX_FIELDS = 16;
 const MAX_FIELD_BYTES = 1024;
@@ -57,6 +59,7 @@ async function receive(
   let filename: string | undefined;
   let bytes = 0;
   let writing: Promise<void> | null = null;
+  const failed = new AbortController();
   const write = async (stream: BusboyFileStream): Promise<void> => {
     const counted = new Transform({
       transform(chunk: Buffer, _encoding, done) {
@@ -72,7 +75,7 @@ async function receive(
     });
     try {
       const file = createWriteStream(files.draftOf(id), { mode: 0o600 });
-      await pipeline(stream, counted, file);
+      await pipeline(stream, counted, file, { signal: failed.signal });
     } catch (error) {
       // The rest of the form is not worth reading.
       form.destroy(error instanceof Error ? error : new Error(String(error)));
@@ -96,11 +99,14 @@ async function receive(
     await readForm(incoming, form);
     await (writing as Promise<void> | null);
   } catch (error) {
+    // Until it has ended, it could make the draft again that is about to be removed.
+    failed.abort();
+    await (writing as Promise<void> | null)?.catch(() => {});
     if (error instanceof ApiError) throw error;
     if (incoming.destroyed && !incoming.complete) {
       throw new ApiError(408, 'invalid_request_error', 'The body was cut short.');
     }
-    const reason = error instanceof Error ? error.message.slice(0, 200) : '';
+    const reason = error instanceof Error ? told(error.message, 200) : '';
     throw badRequest(`The form can't be read: ${reason}.`, null, 'invalid_form');
   }
   if (writing === null)
@@ -119,8 +125,16 @@ function readForm(incoming: IncomingMessage, form: BusboyInstance): Promise<void
       if (!incoming.complete) form.destroy(new Error('the request was closed'));
     };
     incoming.once('close', onClose);
+    let numSmall = 0;
+    const onData = (chunk: Buffer): void => {
+      if (chunk.length >= SMALL_PIECE_BYTES || ++numSmall <= LIMITS.smallBodyPieces) return;
+      form.destroy(badRequest('The body comes in too many small pieces.'));
+      // Reading the rest would cost as much again.
+      incoming.destroy();
+    };
+    incoming.on('data', onData);
     finished(form, (error) => {
-      incoming.off('close', onClose);
+      incoming.off('close', onClose).off('data', onData);
       if (!error) return resolve();
       incoming.unpipe(form).resume();
       reject(error);
@@ -132,7 +146,7 @@ function readForm(incoming: IncomingMessage, form: BusboyInstance): Promise<void
 function newForm(incoming: IncomingMessage): BusboyInstance {
   const type = incoming.headers['content-type'] ?? '';
   if (!/^multipart\/form-data\s*;/i.test(type)) {
-    throw new ApiError(415, 'invalid_request_error', 'Files come as `multipart/form-data`.', {
+    throw new ApiError(415, 'invalid_request_error', 'Expected `multipart/form-data`.', {
       code: 'unsupported_media_type',
     });
   }
@@ -148,7 +162,7 @@ function newForm(incoming: IncomingMessage): BusboyInstance {
       },
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message.slice(0, 200) : '';
+    const reason = error instanceof Error ? told(error.message, 200) : '';
     throw badRequest(`The form can't be read: ${reason}.`, null, 'invalid_form');
   }
 }
@@ -164,5 +178,5 @@ async function sync(path: string): Promise<void> {
 
 /** What a client calls its file is shown and never used as a path. */
 function nameOf(filename: string | undefined): string {
-  return (filename ?? 'file').slice(0, LIMITS.shortTextCharacters);
+  return told(filename ?? 'file', LIMITS.shortTextCharacters);
 }

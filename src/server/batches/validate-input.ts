@@ -3,7 +3,7 @@ import { LIMITS } from '../../limits.ts';
 import { ApiError, badRequest } from '../errors.ts';
 import type { BatchError } from './batch-record.ts';
 import { modelOf, parseInputLine, requireEndpoint } from './input-line.ts';
-import { LineTooLongError, readLines } from './line-file.ts';
+import { EmptyLinesError, LineTooLongError, readLines } from './line-file.ts';
 
 /** Faults that are told; one is enough for a batch to fail. */
 const MAX_ERRORS = 50;
@@ -23,12 +23,9 @@ export async function validateInput(
   const errors: BatchError[] = [];
   const customIds = new Set<string>();
   let model: string | null = null;
-  let line = 0;
   try {
-    for await (const { bytes, length } of readLines(path, LIMITS.batchLineBytes)) {
+    for await (const { number, bytes } of readLines(path, LIMITS.batchLineBytes)) {
       signal.throwIfAborted();
-      line++;
-      if (length === 0) continue;
       if (customIds.size === LIMITS.batchLines) throw tooManyLines();
       try {
         const parsed = parseInputLine(bytes.toString('utf8'));
@@ -38,17 +35,23 @@ export async function validateInput(
         else if (modelOf(parsed) !== model) throw mismatched(model);
         customIds.add(parsed.customId);
       } catch (error) {
-        errors.push(toBatchError(error, line));
+        errors.push(toBatchError(error, number));
         if (errors.length === MAX_ERRORS) break;
       }
     }
     if (customIds.size + errors.length === 0) errors.push(toBatchError(empty(), null));
   } catch (error) {
-    const isLong = error instanceof LineTooLongError;
-    const told = isLong ? badRequest(error.message, null, 'line_too_long') : error;
-    errors.push(toBatchError(told, isLong ? error.line : null));
+    const line =
+      error instanceof LineTooLongError || error instanceof EmptyLinesError ? error.line : null;
+    errors.push(toBatchError(inClientWords(error), line));
   }
   return { numLines: customIds.size, model, errors };
+}
+
+function inClientWords(error: unknown): unknown {
+  if (error instanceof LineTooLongError) return badRequest(error.message, null, 'line_too_long');
+  if (!(error instanceof EmptyLinesError)) return error;
+  return badRequest(error.message, null, 'too_many_empty_lines');
 }
 
 /** @throws what is no fault of the input's */

@@ -1,9 +1,10 @@
 /** What embeddings, reranking and scoring answer, as OpenAI, Jina, Cohere, vLLM and TEI have it. */
 import type { Embeddings, Scores } from '../../front/encoder/embed-request.ts';
+import type { JsonObject } from '../json-object.ts';
 import type { RerankRequest, TeiRerankRequest } from './bodies.ts';
 
 /** Numbers that are written in a turn of the event loop: some 2 ms. */
-const NUMBERS_PER_PIECE = 8192;
+const NUMBERS_PER_PIECE = 4096;
 
 /**
  * OpenAI's answer of vectors, in pieces of JSON: 2,048 vectors of 1,024 numbers take half a second to
@@ -29,6 +30,17 @@ export function* teiEmbedAnswer({ vectors }: Pick<Embeddings, 'vectors'>): Gener
   yield '[';
   yield* joined(vectors, toJson);
   yield ']';
+}
+
+/** Ollama's answer of vectors. @param rest what follows them */
+export function* ollamaEmbedAnswer(
+  { vectors }: Pick<Embeddings, 'vectors'>,
+  model: string,
+  rest: JsonObject,
+): Generator<string, void> {
+  yield `{"model":${JSON.stringify(model)},"embeddings":[`;
+  yield* joined(vectors, toJson);
+  yield `],${JSON.stringify(rest).slice(1)}`;
 }
 
 function* joined(

@@ -1,31 +1,15 @@
 /** Embeddings, reranking and scores, as OpenAI, Jina, Cohere, vLLM and TEI have them. */
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
-import type { EncoderRuntime, ServerContext, ServerEnv, TextRuntime } from '../context.ts';
+import type { ServerContext, ServerEnv } from '../context.ts';
 import { unavailable } from '../errors.ts';
-import { withDeadline } from '../generation/deadline.ts';
-import { writeJsonPieces } from '../http/json-pieces.ts';
+import { sendJsonPieces } from '../http/send-pieces.ts';
 import { createId } from '../ids.ts';
 import { acquireKind } from '../model-access.ts';
-import {
-  embeddingsAnswer,
-  rerankAnswer,
-  scoreAnswer,
-  teiEmbedAnswer,
-  teiRerankAnswer,
-} from './answers.ts';
-import {
-  parseEmbeddings,
-  parseRerank,
-  parseScore,
-  parseTeiEmbed,
-  parseTeiRerank,
-} from './bodies.ts';
-
-/** What makes vectors and scores: encoders, and models that generate text. */
-type EmbeddingRuntime = Pick<EncoderRuntime | TextRuntime, 'encoder' | 'model'>;
+import { rerankAnswer, scoreAnswer, teiEmbedAnswer, teiRerankAnswer } from './answers.ts';
+import { parseRerank, parseScore, parseTeiEmbed, parseTeiRerank } from './bodies.ts';
+import { embeddingsOf, type EmbeddingRuntime, withOwnDeadline } from './embed.ts';
 
 /** Answers a body with the model that it names. */
 type Answer = (
@@ -63,21 +47,12 @@ export function embeddingRoutes(app: Hono<ServerEnv>, context: ServerContext): v
 }
 
 async function embed(
-  { encoder, model }: EmbeddingRuntime,
+  runtime: EmbeddingRuntime,
   json: unknown,
   caller: Caller,
   c: Context<ServerEnv>,
 ): Promise<Response> {
-  const body = parseEmbeddings(json);
-  const options = {
-    dimensions: body.dimensions ?? null,
-    promptName: body.prompt_name ?? null,
-    truncate: typeof body.truncate_prompt_tokens === 'number',
-    priority: body.priority ?? 0,
-  };
-  const embeddings = await encoder.embed(body.inputs, options, caller);
-  const pieces = embeddingsAnswer(embeddings, model.id, body.encoding_format ?? 'float');
-  return await send(c, pieces);
+  return await sendJsonPieces(c, (await embeddingsOf(runtime, json, caller)).pieces);
 }
 
 async function rerank(
@@ -118,7 +93,7 @@ async function teiEmbed(
     truncate,
   } = parseTeiEmbed(json);
   const options = { dimensions, promptName, truncate: truncate ?? false };
-  return await send(c, teiEmbedAnswer(await encoder.embed(inputs, options, caller)));
+  return await sendJsonPieces(c, teiEmbedAnswer(await encoder.embed(inputs, options, caller)));
 }
 
 async function teiRerank(
@@ -136,24 +111,4 @@ async function teiRerank(
 
 function isTei(json: unknown): boolean {
   return typeof json === 'object' && json !== null && 'texts' in json;
-}
-
-/** Within the time that the body itself asks for. */
-function withOwnDeadline(json: unknown, caller: Caller): Caller {
-  const hasTimeout = typeof json === 'object' && json !== null && 'timeout' in json;
-  const seconds = hasTimeout ? json.timeout : null;
-  if (typeof seconds !== 'number' || !(seconds > 0) || seconds > MAX_TIMEOUT_SECONDS) {
-    return caller;
-  }
-  return { ...caller, signal: withDeadline(caller.signal, Math.ceil(seconds * 1000)) };
-}
-
-/** As the bodies' schemas have it; what is longer they refuse. */
-const MAX_TIMEOUT_SECONDS = 86_400;
-
-async function send(c: Context<ServerEnv>, pieces: Iterable<string>): Promise<Response> {
-  c.header('server-timing', c.get('record').serverTiming);
-  // A response never sent: it holds the headers that middlewares have set.
-  await writeJsonPieces(c.env.outgoing, pieces, c.body(null).headers);
-  return RESPONSE_ALREADY_SENT;
 }

@@ -49,23 +49,35 @@ export async function gather<Delta extends TokenDelta, Choice extends Content<De
 ): Promise<Gathered<Choice>> {
   const { prompts, numChoices } = request;
   const usage = new UsageCounter(request);
-  const choices = Array.from(
-    { length: prompts.length * numChoices },
-    () => new ChoiceGatherer<Delta, Choice>(createContent()),
-  );
+  const numAll = prompts.length * numChoices;
+  const choices: ChoiceGatherer<Delta, Choice>[] = [];
+  // Made when it is needed: until the loop runs, nothing would end the generation.
+  const choiceAt = (index: number) => (choices[index] ??= new ChoiceGatherer(createContent()));
   let numFinished = 0;
-  let numLogprobs = 0;
+  const bound = new LogprobsBound();
   for await (const delta of deltas) {
-    numLogprobs += countLogprobs(delta.logprobs) + countLogprobs(delta.promptLogprobs);
-    if (numLogprobs > LIMITS.answeredLogprobs) {
-      const message = `The answer has more than ${LIMITS.answeredLogprobs} log-probabilities, too many for one piece. Please stream it, or ask for fewer.`;
-      throw badRequest(message, 'logprobs', 'too_many_logprobs');
-    }
+    bound.add(delta);
     usage.add(delta);
-    choices[delta.choice ?? 0]?.add(delta);
-    if (delta.finishReason !== null && ++numFinished === choices.length) break;
+    choiceAt(delta.choice ?? 0).add(delta);
+    if (delta.finishReason !== null && ++numFinished === numAll) break;
   }
-  return { choices: choices.map((choice) => choice.finish()), usage: usage.usage };
+  return {
+    choices: Array.from({ length: numAll }, (_, index) => choiceAt(index).finish()),
+    usage: usage.usage,
+  };
+}
+
+/** Counts the log-probabilities of an answer in one piece. */
+export class LogprobsBound {
+  #count = 0;
+
+  /** @throws ApiError 400 when they are more than a response in one piece may have */
+  add({ logprobs, promptLogprobs }: Pick<TokenDelta, 'logprobs' | 'promptLogprobs'>): void {
+    this.#count += countLogprobs(logprobs) + countLogprobs(promptLogprobs);
+    if (this.#count <= LIMITS.answeredLogprobs) return;
+    const message = `The answer has more than ${LIMITS.answeredLogprobs} log-probabilities, too many for one piece. Please stream it, or ask for fewer.`;
+    throw badRequest(message, 'logprobs', 'too_many_logprobs');
+  }
 }
 
 function countLogprobs(entries: readonly TokenLogprob[] | undefined): number {

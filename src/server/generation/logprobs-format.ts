@@ -2,6 +2,7 @@
 import { TextDecoder } from 'node:util';
 import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import type { TextTokenizer } from '../../front/text/tokenizer.ts';
+import { LazyList } from '../http/lazy-list.ts';
 import type { JsonObject } from '../json-object.ts';
 
 /** JSON has no infinity; the same stand-in as vLLM's. */
@@ -9,10 +10,10 @@ const LOWEST_LOGPROB = -9999;
 
 /** The `logprobs` of a completion's choice. */
 export interface CompletionLogprobs {
-  readonly text_offset: number[];
-  readonly token_logprobs: (number | null)[];
-  readonly tokens: string[];
-  readonly top_logprobs: (Readonly<Record<string, number>> | null)[];
+  readonly text_offset: LazyList<number>;
+  readonly token_logprobs: LazyList<number | null>;
+  readonly tokens: LazyList<string>;
+  readonly top_logprobs: LazyList<Readonly<Record<string, number>> | null>;
 }
 
 export interface ChatToken {
@@ -49,10 +50,10 @@ export class LogprobsFormat {
    */
   completion(entries: readonly TokenLogprob[], numTop: number, offset: number): CompletionLogprobs {
     return {
-      text_offset: entries.map(({ textOffset }) => offset + textOffset),
-      token_logprobs: entries.map(({ logprob }) => finite(logprob)),
-      tokens: entries.map(({ tokenId }) => this.#spell(tokenId).text),
-      top_logprobs: entries.map((entry) => {
+      text_offset: LazyList.from(entries, ({ textOffset }) => offset + textOffset),
+      token_logprobs: LazyList.from(entries, ({ logprob }) => finite(logprob)),
+      tokens: LazyList.from(entries, ({ tokenId }) => this.#spell(tokenId).text),
+      top_logprobs: LazyList.from(entries, (entry) => {
         const likeliest = entry.top.slice(0, numTop);
         const byText = new Map<string, number>();
         for (const { tokenId, logprob } of [entry, ...likeliest]) {
@@ -69,24 +70,25 @@ export class LogprobsFormat {
   echo(first: number, entries: readonly TokenLogprob[], numTop: number): CompletionLogprobs {
     const rest = this.completion(entries, numTop, 0);
     return {
-      text_offset: [0, ...rest.text_offset],
-      token_logprobs: [null, ...rest.token_logprobs],
-      tokens: [this.#spell(first).text, ...rest.tokens],
-      top_logprobs: [null, ...rest.top_logprobs],
+      text_offset: LazyList.concat([0], rest.text_offset),
+      token_logprobs: LazyList.concat([null], rest.token_logprobs),
+      tokens: LazyList.concat([this.#spell(first).text], rest.tokens),
+      top_logprobs: LazyList.concat([null], rest.top_logprobs),
     };
   }
 
   /** The tokens of a chat's answer. */
-  chat(entries: readonly TokenLogprob[], numTop: number): ChatTokenLogprob[] {
-    return entries.map((entry) => ({
+  chat(entries: readonly TokenLogprob[], numTop: number): LazyList<ChatTokenLogprob> {
+    return LazyList.from(entries, (entry) => ({
       ...this.#chatToken(entry),
       top_logprobs: entry.top.slice(0, numTop).map((token) => this.#chatToken(token)),
     }));
   }
 
   /** vLLM's `prompt_logprobs`: by token id, null for the first token. */
-  prompt(entries: readonly TokenLogprob[], numTop: number): (JsonObject | null)[] {
-    return [null, ...entries.map((entry) => this.#promptToken(entry, numTop))];
+  prompt(entries: readonly TokenLogprob[], numTop: number): LazyList<JsonObject | null> {
+    const tokens = LazyList.from(entries, (entry) => this.#promptToken(entry, numTop));
+    return LazyList.concat<JsonObject | null>([null], tokens);
   }
 
   #promptToken({ tokenId, logprob, rank, top }: TokenLogprob, numTop: number): JsonObject {
@@ -119,6 +121,13 @@ export class LogprobsFormat {
   }
 }
 
+/** How an answer's log-probabilities are told. */
+export interface AnswerLogprobs {
+  readonly format: LogprobsFormat;
+  /** Likeliest tokens to report beside each. */
+  readonly numTop: number;
+}
+
 function finite(logprob: number): number {
   return logprob > LOWEST_LOGPROB ? logprob : LOWEST_LOGPROB;
 }
@@ -126,9 +135,9 @@ function finite(logprob: number): number {
 /** One after the other. */
 export function joinLogprobs(parts: readonly CompletionLogprobs[]): CompletionLogprobs {
   return {
-    text_offset: parts.flatMap((part) => part.text_offset),
-    token_logprobs: parts.flatMap((part) => part.token_logprobs),
-    tokens: parts.flatMap((part) => part.tokens),
-    top_logprobs: parts.flatMap((part) => part.top_logprobs),
+    text_offset: LazyList.concat(...parts.map((part) => part.text_offset)),
+    token_logprobs: LazyList.concat(...parts.map((part) => part.token_logprobs)),
+    tokens: LazyList.concat(...parts.map((part) => part.tokens)),
+    top_logprobs: LazyList.concat(...parts.map((part) => part.top_logprobs)),
   };
 }

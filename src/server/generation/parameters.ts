@@ -1,10 +1,12 @@
 /** From the fields of a checked body to the settings of a generation, with the model's defaults. */
 import { randomBytes } from 'node:crypto';
 import type { LogitBias, SamplingParams } from '../../engine/request.ts';
+import type { ThinkingBudget } from '../../front/chat/chat-request.ts';
 import type { GenerationSettings } from '../../front/generation/fit-context.ts';
 import type { ServedModel } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
+import { told } from '../../told.ts';
 
 const MAX_BIAS = 100;
 /** vLLM's word for no seed. */
@@ -41,6 +43,30 @@ export function toSettings(
     // Timers take whole milliseconds.
     timeoutMs: fields.timeout ? Math.ceil(fields.timeout * 1000) : null,
   };
+}
+
+/**
+ * How many of the likeliest tokens to report beside each; null when log-probabilities were not asked for.
+ * @throws ApiError 400 for `top_logprobs` without `logprobs`
+ */
+export function topLogprobsOf(fields: {
+  readonly logprobs?: boolean | null | undefined;
+  readonly top_logprobs?: number | null | undefined;
+}): number | null {
+  const top = fields.top_logprobs ?? 0;
+  if (fields.logprobs === true) return top;
+  if (top === 0) return null;
+  throw badRequest('`top_logprobs` needs `logprobs` to be true.', 'top_logprobs', 'invalid_value');
+}
+
+/** Null where the request leaves it to the server. */
+export function thinkingBudgetOf({
+  thinking_token_budget: budget,
+}: {
+  readonly thinking_token_budget?: number | null | undefined;
+}): ThinkingBudget | null {
+  if (budget === null || budget === undefined) return null;
+  return { maxTokens: budget === -1 ? null : budget, field: 'thinking_token_budget' };
 }
 
 /** @throws ApiError 400 naming the first id that the model does not have. */
@@ -93,7 +119,7 @@ function toLogitBias(
     const tokenId = Number(name);
     if (!/^\d+$/.test(name) || tokenId >= vocabSize) {
       throw badRequest(
-        `\`logit_bias\`: \`${name.slice(0, 50)}\` is not a token id of the vocabulary of ${vocabSize} tokens.`,
+        `\`logit_bias\`: \`${told(name, 50)}\` is not a token id of the vocabulary of ${vocabSize} tokens.`,
         'logit_bias',
         'invalid_value',
       );

@@ -5,6 +5,7 @@ import { GrammarError, type GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import type { StructuredFields } from '../schemas/structured.ts';
+import { told } from '../../told.ts';
 
 /**
  * The form that a body asks for, or null.
@@ -29,7 +30,7 @@ export async function compiled(
   } catch (error) {
     if (!(error instanceof GrammarError)) throw error;
     const { field } = source;
-    throw badRequest(`\`${field}\`: ${error.message.slice(0, 500)}.`, field, 'invalid_value');
+    throw badRequest(`\`${field}\`: ${told(error.message, 500)}.`, field, 'invalid_value');
   }
 }
 
@@ -39,13 +40,19 @@ function* responseFormatSources({
   response_format: format,
 }: StructuredFields): Generator<GrammarSource> {
   if (format?.type === 'json_object') {
-    yield { field: 'response_format', form: ANY_OBJECT };
+    const { schema = null, value = null } = format;
+    if (schema === null && value === null) yield { field: 'response_format', form: ANY_OBJECT };
+    if (schema !== null) yield { field: 'response_format.schema', form: formOf(schema) };
+    if (value !== null) yield { field: 'response_format.value', form: formOf(value) };
   } else if (format?.type === 'json_schema') {
     const { schema } = format.json_schema;
-    const isAny = schema === undefined || schema === null;
-    const form: GrammarForm = isAny ? ANY_OBJECT : { kind: 'json_schema', schema };
-    yield { field: 'response_format.json_schema.schema', form };
+    yield { field: 'response_format.json_schema.schema', form: formOf(schema ?? null) };
   }
+}
+
+/** @param schema null for any object */
+function formOf(schema: unknown): GrammarForm {
+  return schema === null ? ANY_OBJECT : { kind: 'json_schema', schema };
 }
 
 function* structuredSources(body: StructuredFields): Generator<GrammarSource> {

@@ -6,8 +6,18 @@ const RETRY_SECONDS = 1;
 
 /** Bounds the memory of the bodies that are being read, over all clients and of each. */
 export class BodyBudget {
+  readonly #maxBytes: number;
+  readonly #maxOfClient: number;
   #numBytes = 0;
   readonly #bytesByClient = new Map<string, number>();
+
+  constructor(
+    maxBytes: number = LIMITS.bodyBytesAtOnce,
+    maxOfClient: number = LIMITS.clientBodyBytesAtOnce,
+  ) {
+    this.#maxBytes = maxBytes;
+    this.#maxOfClient = maxOfClient;
+  }
 
   /**
    * Charges `client` for bytes that came in.
@@ -15,8 +25,8 @@ export class BodyBudget {
    */
   charge(client: string, numBytes: number): void {
     const ofClient = (this.#bytesByClient.get(client) ?? 0) + numBytes;
-    if (ofClient > LIMITS.clientBodyBytesAtOnce) throw tooManyBodies(RETRY_SECONDS);
-    if (this.#numBytes + numBytes > LIMITS.bodyBytesAtOnce) {
+    if (ofClient > this.#maxOfClient) throw tooManyBodies(RETRY_SECONDS);
+    if (this.#numBytes + numBytes > this.#maxBytes) {
       throw unavailable('Too many request bodies are being read; try again later.', RETRY_SECONDS);
     }
     this.#numBytes += numBytes;

@@ -1,25 +1,26 @@
-/**
- * Every connection of a server: how many there may be, which are busy, which clients have stopped
- * reading.
- */
+/** The connections of a port for HTTP: what each is at, and which clients have stopped reading. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { cut, guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
-import { tooManyConnections, unavailable } from '../errors.ts';
-import { networkOf } from './network-of.ts';
-import { answerRaw } from './raw-answer.ts';
+import { type ApiError, tooManyConnections, unavailable } from '../errors.ts';
+import type { ConnectionPlaces, NoPlace, Place } from './connection-places.ts';
+import { answerRaw, answerWith } from './raw-answer.ts';
+import { passOver } from './unread-body.ts';
 
-export interface ConnectionLimits {
-  readonly maxConnections: number;
-  /** From one address, or one /64 network of IPv6; null is no limit. */
-  readonly maxConnectionsPerAddress: number | null;
+export interface ReaderLimits {
   /** See LIMITS.stalledReaderMs. */
   readonly stalledReaderMs: number;
   readonly readerBytesPerSecond: number;
 }
 
+export interface ConnectionRules extends ReaderLimits {
+  /** Whether a request is answered over a connection of the reserve. */
+  readonly mayUseReserve: (request: IncomingMessage) => boolean;
+}
+
 interface Connection {
-  readonly network: string;
+  readonly place: Place;
   /** Requests that came while another was being answered; they start in order. */
   readonly waiting: (() => void)[];
   /** What is at work. */
@@ -34,36 +35,29 @@ interface Connection {
 const LOOKS_PER_STALL = 6;
 
 export class Connections {
-  readonly #limits: ConnectionLimits;
+  readonly #places: ConnectionPlaces;
+  readonly #rules: ConnectionRules;
   readonly #open = new Map<Socket, Connection>();
-  readonly #perNetwork = new Map<string, number>();
-  /** Idle connections, the longest idle first. */
   readonly #idle = new Set<Socket>();
   readonly #sweeper: NodeJS.Timeout;
   #isDraining = false;
 
-  constructor(limits: ConnectionLimits) {
-    this.#limits = limits;
-    const everyMs = limits.stalledReaderMs / LOOKS_PER_STALL;
+  constructor(places: ConnectionPlaces, rules: ConnectionRules) {
+    this.#places = places;
+    this.#rules = rules;
+    const everyMs = rules.stalledReaderMs / LOOKS_PER_STALL;
     this.#sweeper = setInterval(() => this.#cutStalled(), everyMs).unref();
   }
 
-  /** Takes a new connection, or answers it with an error when there is no room. */
-  add(socket: Socket): void {
-    const { maxConnections, maxConnectionsPerAddress } = this.#limits;
-    const network = networkOf(socket.remoteAddress ?? '');
-    const numOfNetwork = this.#perNetwork.get(network) ?? 0;
-    if (maxConnectionsPerAddress !== null && numOfNetwork >= maxConnectionsPerAddress) {
-      answerRaw(socket, tooManyConnections(maxConnectionsPerAddress));
+  /** Takes a new connection, or answers it with an error when there is no place. */
+  add(socket: Socket, place: Place | NoPlace = this.#places.take(socket, true)): void {
+    if (typeof place === 'string') {
+      answerRaw(socket, this.#refusal(place));
       return;
     }
-    if (this.#open.size >= maxConnections && !this.#makeRoom()) {
-      answerRaw(socket, unavailable(`All ${maxConnections} connections are in use.`));
-      return;
-    }
-    this.#perNetwork.set(network, numOfNetwork + 1);
+    place.isReceiving = () => this.#open.get(socket)?.request?.complete === false;
     this.#open.set(socket, {
-      network,
+      place,
       waiting: [],
       request: null,
       response: null,
@@ -85,17 +79,33 @@ export class Connections {
     const start = (): void => {
       connection.request = request;
       connection.response = response;
-      response.once('close', () => this.#finished(socket, connection));
-      handle();
+      const passed = (): void => {
+        if (!request.complete) passOver(request, socket, response.shouldKeepAlive);
+      };
+      // The next request of the connection could not begin.
+      const fail = (error: unknown): never => cut(error, socket);
+      response.prependOnceListener('finish', guarded(passed, fail));
+      response.once(
+        'close',
+        guarded(() => this.#finished(socket, connection), fail),
+      );
+      if (!connection.place.isReserved) handle();
+      else this.#serveReserved(request, response, handle);
     };
     if (connection.response === null) {
-      this.#idle.delete(socket);
+      this.#takeUp(socket, connection);
       start();
     } else if (connection.waiting.length < LIMITS.pipelinedRequests) {
       connection.waiting.push(start);
     } else {
       socket.destroy();
     }
+  }
+
+  #serveReserved(request: IncomingMessage, response: ServerResponse, handle: () => void): void {
+    response.shouldKeepAlive = false;
+    if (this.#rules.mayUseReserve(request)) handle();
+    else answerWith(response, this.#refusal('server'));
   }
 
   /**
@@ -105,7 +115,8 @@ export class Connections {
   upgrade(socket: Socket): boolean {
     const connection = this.#open.get(socket);
     if (connection === undefined || connection.response !== null) return false;
-    this.#idle.delete(socket);
+    if (connection.place.isReserved) return false;
+    this.#takeUp(socket, connection);
     return true;
   }
 
@@ -135,25 +146,20 @@ export class Connections {
       socket.destroySoon();
     } else if (this.#open.has(socket)) {
       this.#idle.add(socket);
+      connection.place.idle();
     }
   }
 
-  /** @returns false when all are busy. */
-  #makeRoom(): boolean {
-    const [idle] = this.#idle;
-    const socket = idle ?? this.#longestReceiving();
-    if (socket === undefined) return false;
-    this.#forget(socket);
-    socket.destroy();
-    return true;
+  #refusal(noPlace: NoPlace): ApiError {
+    const { maxConnections, maxConnectionsPerAddress } = this.#places.limits;
+    return noPlace === 'address'
+      ? tooManyConnections(maxConnectionsPerAddress ?? 0)
+      : unavailable(`All ${maxConnections} connections are in use.`);
   }
 
-  /** The oldest connection whose request has not arrived completely: closing it loses nothing. */
-  #longestReceiving(): Socket | undefined {
-    for (const [socket, { request }] of this.#open) {
-      if (request?.complete === false) return socket;
-    }
-    return undefined;
+  #takeUp(socket: Socket, { place }: Connection): void {
+    this.#idle.delete(socket);
+    place.busy();
   }
 
   #forget(socket: Socket): void {
@@ -162,9 +168,6 @@ export class Connections {
     connection.waiting.length = 0;
     this.#open.delete(socket);
     this.#idle.delete(socket);
-    const numOfNetwork = this.#perNetwork.get(connection.network) ?? 0;
-    if (numOfNetwork > 1) this.#perNetwork.set(connection.network, numOfNetwork - 1);
-    else this.#perNetwork.delete(connection.network);
   }
 
   /**
@@ -172,7 +175,7 @@ export class Connections {
    * sent only when all of it is: so the more bytes wait, the more time they have.
    */
   #cutStalled(): void {
-    const { stalledReaderMs, readerBytesPerSecond } = this.#limits;
+    const { stalledReaderMs, readerBytesPerSecond } = this.#rules;
     const now = performance.now();
     for (const [socket, connection] of this.#open) {
       const waitingBytes = socket.writableLength;

@@ -2,12 +2,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
-import type { ServerConfig } from '../context.ts';
+import type { ServerConfig, ServerContext } from '../context.ts';
 import { originRefused } from '../errors.ts';
 import { CACHE_HEADERS } from '../caching/cache-control.ts';
-import { RATE_HEADERS } from '../rates/rate-headers.ts';
+import { RATE_HEADERS } from './rate-headers.ts';
 
 const ANY_ORIGIN = '*';
+
+/** Origins that the log names. */
+const MAX_NAMED_ORIGINS = 16;
 
 /** Seconds for which a browser need not ask again: the most that browsers grant. */
 const PREFLIGHT_SECONDS = 86_400;
@@ -29,6 +32,30 @@ export function allowOrigins({ corsOrigins }: ServerConfig): MiddlewareHandler {
     ],
     maxAge: PREFLIGHT_SECONDS,
   });
+}
+
+/**
+ * Refuses preflights of other pages, in words that say what to do: browsers show their users none, so
+ * the log has them too, once for each origin.
+ */
+export function refuseOtherOrigins({
+  config: { corsOrigins },
+  logger,
+}: Pick<ServerContext, 'config' | 'logger'>): MiddlewareHandler {
+  const named = new Set<string>();
+  return async (c, next) => {
+    const origin = c.req.header('origin');
+    const isPreflight =
+      c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined;
+    if (!isPreflight || origin === undefined) return next();
+    if (corsOrigins.includes(origin) || corsOrigins.includes(ANY_ORIGIN)) return next();
+    const refusal = originRefused(origin);
+    if (!named.has(origin) && named.size < MAX_NAMED_ORIGINS) {
+      named.add(origin);
+      logger.warn(refusal.message);
+    }
+    throw refusal;
+  };
 }
 
 /**

@@ -3,7 +3,7 @@
  * of each piece, and a system call that gathers them; written as one text a piece costs half of that.
  */
 import type { ServerResponse } from 'node:http';
-import { drained } from './drained.ts';
+import { drained } from '../../drained.ts';
 
 export class GrowingBody {
   readonly #response: ServerResponse;

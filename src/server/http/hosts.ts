@@ -17,6 +17,9 @@ const HOST = /^(?:\[([\da-f:.]+)\]|([^:[\]]+))(?::\d*)?$/i;
 /** Names that nobody can have in the public DNS: of container networks, clusters and home networks. */
 const PRIVATE_SUFFIX = /\.(local|internal|home\.arpa)$/;
 
+/** Services by name and namespace, as pods call them. A shorter `name.namespace` could be a page's: `attacker.dev`. */
+const SERVICE_SUFFIX = /\.svc$/;
+
 /** Whether only this machine reaches an address to listen on. */
 export function isLoopback(host: string): boolean {
   return (
@@ -49,7 +52,9 @@ export function requireAllowedHost(
   const { allowedHosts, host: bound } = config;
   if (asked === bound.toLowerCase() || isLoopback(asked)) return;
   if (allowedHosts.includes(asked) || allowedHosts.includes(ANY_HOST)) return;
-  if (isLoopback(bound) || !isOwnName(asked)) throw hostRefused(host);
+  if (isLoopback(bound)) throw hostRefused(host);
+  const isService = config.isInCluster && SERVICE_SUFFIX.test(asked);
+  if (!isService && !isOwnName(asked)) throw hostRefused(host);
 }
 
 /**

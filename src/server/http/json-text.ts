@@ -3,6 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { JsonBoundError, JsonScanner } from '../../front/json-bounds.ts';
 import { badRequest } from '../errors.ts';
 import { withExactSeed } from '../schemas/exact-seed.ts';
+import { told } from '../../told.ts';
 
 /** One text, which was looked at piece by piece: what is left to do at once is to parse it. */
 export class JsonText {
@@ -22,7 +23,7 @@ export class JsonText {
       this.#scanner.push(piece);
     } catch (error) {
       if (!(error instanceof JsonBoundError)) throw error;
-      const message = `The request's JSON can't be taken: ${error.message}.`;
+      const message = `The request's JSON is refused: ${error.message}.`;
       throw badRequest(message, null, 'json_too_complex');
     }
     this.#pieces.push(piece);
@@ -43,7 +44,7 @@ export function parseScanned(text: string): unknown {
     return withExactSeed(JSON.parse(text), text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    const reason = error.message.slice(0, 200);
+    const reason = told(error.message, 200);
     throw badRequest(`The request is not valid JSON: ${reason}.`, null, 'invalid_json');
   }
 }

@@ -1,18 +1,29 @@
 /** Opens the port, and closes it without dropping running requests. */
-import { createServer, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type Server as NetServer, Socket, type AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import { cut, guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
-import { Connections, type ConnectionLimits } from './connections.ts';
+import { ClosingResponse } from './closing-response.ts';
+import { type ConnectionRules, Connections } from './connections.ts';
+import { ConnectionPlaces } from './connection-places.ts';
 import type { ServerEnv } from '../context.ts';
 import { Handshakes } from './handshakes.ts';
-import { notARequest } from '../errors.ts';
+import { ApiError, notARequest } from '../errors.ts';
 import { PlainRequest } from './plain-request.ts';
-import { answerRaw } from './raw-answer.ts';
+import { answerRaw, answerWith } from './raw-answer.ts';
+import { requireSoundHead } from './request-head.ts';
+import { UserError } from '../../user-error.ts';
 import type { TlsContext } from './tls.ts';
-import type { WebSocketHub } from '../websocket/hub.ts';
 
 /** After this much silence TCP asks whether the peer is still there. */
 const TCP_PROBE_MS = 30_000;
@@ -23,12 +34,22 @@ const IDLE_CONNECTION_MS = 75_000;
 /** How often Node looks for requests that take too long to arrive, within the time for a head. */
 const CHECKS_PER_HEAD = 6;
 
+/** Takes connections that become WebSockets. */
+export interface UpgradeHandler {
+  /** Makes a WebSocket of the connection, or answers with an HTTP error. */
+  handleUpgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
+  /** Closes each once its requests are done; no new one opens. */
+  drain(): void;
+  /** Cuts all that are open. */
+  terminate(): void;
+}
+
 export interface ListenOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
   /** Left out where there are none. */
-  readonly webSockets?: WebSocketHub;
+  readonly webSockets?: UpgradeHandler;
   /** Which flag says the port. */
   readonly flag?: string;
   /** Left out, or null, for plain text. */
@@ -36,20 +57,21 @@ export interface ListenOptions {
   readonly connections?: Partial<ConnectionOptions>;
 }
 
-export interface ConnectionOptions extends ConnectionLimits {
+export interface ConnectionOptions extends ConnectionRules {
+  /** Shared by all ports of a server. */
+  readonly places: ConnectionPlaces;
   /** See LIMITS.headMs. */
   readonly headMs: number;
   /** Milliseconds that a whole request may take to arrive. */
   readonly receiveMs: number;
 }
 
-const DEFAULT_CONNECTIONS: ConnectionOptions = {
-  maxConnections: LIMITS.connections,
-  maxConnectionsPerAddress: null,
+const DEFAULT_CONNECTIONS = {
   stalledReaderMs: LIMITS.stalledReaderMs,
   readerBytesPerSecond: LIMITS.readerBytesPerSecond,
   headMs: LIMITS.headMs,
   receiveMs: LIMITS.receiveMs,
+  mayUseReserve: () => true,
 };
 
 export interface Listener {
@@ -64,21 +86,25 @@ export interface Listener {
   close(graceMs: number): Promise<void>;
 }
 
-/** The port can't be opened. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError';
-}
-
-/** @throws ListenError in one line, such as for a port that is taken. */
+/** @throws UserError in one line, such as for a port that is taken. */
 export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Promise<Listener> {
   const { host, port, webSockets, flag = '--port', tls = null } = options;
-  const limits = { ...DEFAULT_CONNECTIONS, ...options.connections };
-  const connections = new Connections(limits);
+  const places = new ConnectionPlaces({
+    maxConnections: LIMITS.connections,
+    maxConnectionsPerAddress: null,
+  });
+  const limits: ConnectionOptions = { places, ...DEFAULT_CONNECTIONS, ...options.connections };
+  const connections = new Connections(limits.places, limits);
   const handshakes = new Handshakes();
   const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false });
-  const serve: RequestListener = (request, response) => {
-    connections.serve(request, response, () => void handle(request, response));
-  };
+  const serve: RequestListener = guarded(
+    (request, response) => {
+      connections.serve(request, response, () => {
+        if (isSound(request, response)) void handle(request, response);
+      });
+    },
+    (error, { socket }) => cut(error, socket),
+  );
   const tlsServer =
     tls &&
     createTlsServer(
@@ -88,26 +114,42 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   const server: Server = tlsServer ?? createServer(httpOptions(limits), serve);
   server.maxHeadersCount = LIMITS.headerFields;
   if (tlsServer) {
-    // Connections whose TLS handshake is not done are not counted yet, but take descriptors.
-    tlsServer.maxConnections = 2 * limits.maxConnections;
-    tlsServer.on('connection', (socket: Socket) => handshakes.begin(socket));
+    const greet = (socket: Socket): void => {
+      const place = limits.places.take(socket, true);
+      if (typeof place === 'string') socket.destroy();
+      else handshakes.begin(socket, place);
+    };
+    const connect = (socket: Socket): void => {
+      const place = handshakes.end(socket);
+      if (place === undefined) socket.destroy();
+      else connections.add(socket, place);
+    };
+    tlsServer.on('connection', guarded(greet, cut));
+    tlsServer.on('secureConnection', guarded(connect, cut));
+  } else {
+    server.on(
+      'connection',
+      guarded((socket: Socket) => connections.add(socket), cut),
+    );
   }
-  server.on(tlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    handshakes.end(socket);
-    connections.add(socket);
-  });
-  server.on('upgrade', (request, _socket, head) => {
+  const upgrade = (request: IncomingMessage, _socket: Duplex, head: Buffer): void => {
     const { socket } = request;
     if (webSockets && connections.upgrade(socket)) webSockets.handleUpgrade(request, socket, head);
     else socket.destroy();
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, duplex) => {
+  };
+  server.on(
+    'upgrade',
+    guarded(upgrade, (error, { socket }) => cut(error, socket)),
+  );
+  const refuse = (duplex: Duplex, { code }: NodeJS.ErrnoException): void => {
     if (!(duplex instanceof Socket) || !duplex.writable || connections.isAnswering(duplex)) {
       duplex.destroy();
     } else {
-      answerRaw(duplex, notARequest(error.code));
+      answerRaw(duplex, notARequest(code));
     }
-  });
+  };
+  const guardedRefuse = guarded(refuse, cut);
+  server.on('clientError', (error, duplex) => guardedRefuse(duplex, error));
   const address = await openPort(server, host, port, flag);
   return {
     url: toUrl(tls ? 'https' : 'http', host, address.port),
@@ -120,21 +162,34 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
       connections.drain();
       // Node would wait until their time is over.
       handshakes.cut();
-      const cut = setTimeout(() => {
+      const grace = setTimeout(() => {
         webSockets?.terminate();
         server.closeAllConnections();
       }, graceMs);
       await closed;
-      clearTimeout(cut);
+      clearTimeout(grace);
       connections.close();
       webSockets?.terminate();
     },
   };
 }
 
+/** @returns false for a request that has been refused */
+function isSound(request: IncomingMessage, response: ServerResponse): boolean {
+  try {
+    requireSoundHead(request);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    answerWith(response, error);
+    return false;
+  }
+}
+
 function httpOptions({ headMs, receiveMs }: ConnectionOptions) {
   return {
     IncomingMessage: PlainRequest,
+    ServerResponse: ClosingResponse,
     keepAlive: true,
     keepAliveInitialDelay: TCP_PROBE_MS,
     keepAliveTimeout: IDLE_CONNECTION_MS,
@@ -144,7 +199,7 @@ function httpOptions({ headMs, receiveMs }: ConnectionOptions) {
   };
 }
 
-/** @param flag which port it is. @throws ListenError */
+/** @param flag which port it is. @throws UserError */
 export function openPort(
   server: NetServer,
   host: string,
@@ -153,12 +208,14 @@ export function openPort(
 ): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new ListenError(explainListenError(error, host, port, flag), { cause: error }));
+      reject(new UserError(explainListenError(error, host, port, flag), { cause: error }));
     });
     server.listen(port, host, () => {
+      // Such as a connection that could not be accepted for want of a descriptor: the next one may be.
+      server.on('error', () => {});
       const address = server.address();
       if (address === null || typeof address === 'string') {
-        reject(new ListenError('the server listens on no TCP port'));
+        reject(new UserError('the server does not listen on a TCP port'));
       } else {
         resolve(address);
       }

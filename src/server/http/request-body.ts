@@ -1,8 +1,10 @@
 /** Reads a JSON request body, bounded, straight from Node's request. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
+import { guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
 import { BodyBudget } from './body-budget.ts';
+import { isFromPage } from './from-page.ts';
 import { ApiError, badRequest, bodyTooLarge, unsupportedMediaType } from '../errors.ts';
 import { JsonText, parseScanned } from './json-text.ts';
 
@@ -10,28 +12,31 @@ import { JsonText, parseScanned } from './json-text.ts';
 const SMALL_BODY = 16_384;
 
 /** Pieces of fewer bytes are counted. */
-const SMALL_PIECE_BYTES = 64;
+export const SMALL_PIECE_BYTES = 64;
 
 /** Reads the bodies of all requests. */
 export class BodyReader {
   readonly #limitBytes: number;
-  readonly #budget = new BodyBudget();
+  /** Shared with what arrives in other ways than as a body. */
+  readonly budget: BodyBudget;
   /** Ends when the last of the large bodies has been parsed. */
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   /** @param limitBytes holds for bodies with a Content-Length and for chunked ones */
-  constructor(limitBytes: number) {
+  constructor(limitBytes: number, budget: BodyBudget = new BodyBudget()) {
     this.#limitBytes = limitBytes;
+    this.budget = budget;
   }
 
   /**
-   * The parsed JSON body of `incoming`.
+   * The parsed JSON body of `incoming`, whatever media type it is sent as: curl, LiteLLM and Triton's
+   * clients name another one, or none.
    * @param client who is charged for it meanwhile
-   * @throws ApiError 415 for another media type, 413 past the limit, 429 or 503 when too much is
-   *   being read at once, 400 for what is not JSON, or too large a piece of it.
+   * @throws ApiError 415 for another media type from a web page, 413 past the limit, 429 or 503 when
+   *   too much is being read at once, 400 for what is not JSON, or too large a piece of it.
    */
   async read(incoming: IncomingMessage, client: string): Promise<unknown> {
-    requireJsonMediaType(incoming.headers['content-type']);
+    requireJsonOfPages(incoming.headers);
     const text = new JsonText();
     return this.#receive(
       incoming,
@@ -42,8 +47,7 @@ export class BodyReader {
   }
 
   /**
-   * A body that is JSON at first, and then other bytes, of any media type. Web pages can send such
-   * without asking: whoever calls this has to keep them out.
+   * A body that is JSON at first, and then other bytes.
    * @param jsonBytes null for all of it
    * @returns undefined as the JSON where there is none
    * @throws as `read`
@@ -53,6 +57,7 @@ export class BodyReader {
     client: string,
     jsonBytes: number | null,
   ): Promise<{ readonly json: unknown; readonly tail: Uint8Array }> {
+    requireJsonOfPages(incoming.headers);
     const text = new JsonText();
     const rest: Buffer[] = [];
     let left = jsonBytes ?? Infinity;
@@ -82,14 +87,14 @@ export class BodyReader {
     let numBytes = 0;
     const take = (taken: number): void => {
       if (numBytes + taken > this.#limitBytes) throw bodyTooLarge(this.#limitBytes);
-      this.#budget.charge(client, taken);
+      this.budget.charge(client, taken);
       numBytes += taken;
     };
     try {
       await readPieces(incoming, take, push);
       return await finish();
     } finally {
-      this.#budget.release(client, numBytes);
+      this.budget.release(client, numBytes);
     }
   }
 
@@ -107,7 +112,10 @@ export class BodyReader {
   }
 }
 
-function requireJsonMediaType(contentType: string | undefined): void {
+/** Pages may send this type to other servers only after a preflight, and all others without one. */
+function requireJsonOfPages(headers: IncomingHttpHeaders): void {
+  if (!isFromPage(headers)) return;
+  const contentType = headers['content-type'];
   const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (mediaType !== 'application/json') throw unsupportedMediaType(contentType);
 }
@@ -129,32 +137,35 @@ function readPieces(
       incoming.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       finish();
     };
-    const onData = (chunk: Buffer): void => {
-      try {
-        if (chunk.length < SMALL_PIECE_BYTES && ++numSmall > LIMITS.smallBodyPieces) {
-          throw badRequest('The body comes in too many small pieces.');
-        }
-        take(chunk.length);
-        pace(chunk.length);
-        push(chunk);
-      } catch (error) {
-        settle(() => reject(error));
-        // Reading the rest would cost as much again.
-        if (numSmall > LIMITS.smallBodyPieces) incoming.destroy();
+    const fail = (error: unknown): void => settle(() => reject(error));
+    const receive = (chunk: Buffer): void => {
+      if (chunk.length < SMALL_PIECE_BYTES && ++numSmall > LIMITS.smallBodyPieces) {
+        throw badRequest('The body comes in too many small pieces.');
       }
+      take(chunk.length);
+      pace(chunk.length);
+      push(chunk);
     };
     const pace = (numBytes: number): void => {
       numInTurn += numBytes;
       if (numInTurn < LIMITS.bodyTurnBytes || incoming.isPaused()) return;
       incoming.pause();
-      void setImmediate().then(() => {
-        numInTurn = 0;
-        incoming.resume();
-      });
+      setImmediate()
+        .then(() => {
+          numInTurn = 0;
+          incoming.resume();
+        })
+        .catch(fail);
     };
-    const onEnd = (): void => settle(resolve);
-    const onClose = (): void =>
-      settle(() => reject(new ApiError(408, 'invalid_request_error', 'The body was cut short.')));
+    const onData = guarded(receive, (error) => {
+      fail(error);
+      // Reading the rest would cost as much again.
+      if (numSmall > LIMITS.smallBodyPieces) incoming.destroy();
+    });
+    const onEnd = guarded(() => settle(resolve), fail);
+    const onClose = guarded(() => {
+      throw new ApiError(408, 'invalid_request_error', 'The body was cut short.');
+    }, fail);
     incoming.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestRecord } from '../../front/request-record.ts';
 import type { JsonObject } from '../json-object.ts';
 import { GrowingBody } from './growing-body.ts';
+import { ownTurn } from './own-turn.ts';
 import { type Sendable, toJson } from './written-json.ts';
 
 /** How events are written. */
@@ -68,6 +69,9 @@ export interface EventStreamOptions {
   rest?(): IncomingMessage | null;
 }
 
+/** Events of a batch that leave together; each of an answer's last may have all of it. */
+const TURN_CHARACTERS = 2 ** 15;
+
 /** Of another server's answer: what tells about the answer, not about the server. */
 const PASSED_HEADERS = ['content-type', 'cache-control', 'x-accel-buffering', 'x-resume-token'];
 
@@ -106,7 +110,17 @@ export async function writeEventStream(
       const id = options.eventId?.();
       if (id === null) continue;
       pinger.wrote();
-      const isBehind = body.write(toText(batch, style, id));
+      let text = '';
+      for (const [index, event] of batch.entries()) {
+        if (text.length > TURN_CHARACTERS) {
+          await body.write(text);
+          await ownTurn();
+          text = '';
+        }
+        if (id !== undefined && index === batch.length - 1) text += `id: ${id}\n`;
+        text += style.toText(event);
+      }
+      const isBehind = body.write(text);
       if (isBehind !== undefined) {
         const fullAt = performance.now();
         await isBehind;
@@ -160,15 +174,6 @@ async function relay(
   } catch {
     response.destroy();
   }
-}
-
-function toText(events: readonly Sendable[], style: EventStyle, id?: string): string {
-  let text = '';
-  for (const [index, event] of events.entries()) {
-    if (id !== undefined && index === events.length - 1) text += `id: ${id}\n`;
-    text += style.toText(event);
-  }
-  return text;
 }
 
 /**

@@ -25,7 +25,7 @@ export function toJson(object: Sendable): string {
 }
 
 /**
- * @param make the object for given values, each in one place of it
+ * @param make the object for given values, each of them a value of it, once or more often
  * @returns the same object's text, character by character as JSON.stringify has it
  */
 export function jsonWriter<Values extends readonly (string | number)[]>(
@@ -35,7 +35,9 @@ export function jsonWriter<Values extends readonly (string | number)[]>(
   const object = make(...(holes as unknown as Values));
   const text = JSON.stringify(object);
   // Ids are random, so nothing else in the object can look like a hole.
-  const order = holes.map((hole, value) => ({ value, at: text.indexOf(`"${hole}"`) }));
+  const order = holes.flatMap((hole, value) =>
+    Array.from(text.matchAll(new RegExp(`"${hole}"`, 'g')), ({ index: at }) => ({ value, at })),
+  );
   order.sort((a, b) => a.at - b.at);
   const between: string[] = [];
   let end = 0;

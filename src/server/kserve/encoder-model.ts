@@ -11,6 +11,7 @@ import { observed } from './observed.ts';
 import { priorityOf } from './request-parameters.ts';
 import { badTensor, type Tensor } from './tensor.ts';
 import { stringsOf } from './text-request.ts';
+import { told } from '../../told.ts';
 
 /** Names of the tensors. */
 const TEXT = 'text_input';
@@ -109,7 +110,7 @@ function textsOf(
   if (inputs.length > names.length) throw badRequest('Two inputs have the same name.', 'inputs');
   const other = outputs.find(({ name }) => name !== output);
   if (other) {
-    const name = other.name.slice(0, 64);
+    const name = told(other.name, 64);
     throw badRequest(`The model has no output \`${name}\`.`, 'outputs', 'invalid_value');
   }
   return names.map((name) => {

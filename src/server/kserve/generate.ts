@@ -2,15 +2,17 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { mapStream } from '../../front/generation/map-stream.ts';
+import type { Caller } from '../../front/caller.ts';
+import type { PreparedAnswer } from '../answers/prepared-answer.ts';
+import { runAnswer } from '../answers/run-answer.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { requireServing } from '../generation/start-generation.ts';
-import { answerStream } from '../http/answer-stream.ts';
-import { type EventStyle, PLAIN_EVENTS } from '../http/sse.ts';
+import { HttpSink } from '../answers/http-sink.ts';
+import { PLAIN_EVENTS } from '../http/sse.ts';
 import type { JsonObject } from '../json-object.ts';
 import { shortText } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
-import { eventsWhenLoaded, isLoading } from '../while-loading.ts';
 import { readTensorBody } from './body.ts';
 import { toKserveEnvelope } from './errors.ts';
 import type { InferRequest } from './infer-request.ts';
@@ -18,7 +20,7 @@ import { acquireTextModel } from './inference.ts';
 import { generateTexts, streamText, type TextAnswer } from './text-generation.ts';
 import { textRequestOfFields } from './text-request.ts';
 
-const EVENTS: EventStyle = { ...PLAIN_EVENTS, end: '' };
+const FORM = { style: { ...PLAIN_EVENTS, end: '' }, toEvent: toKserveEnvelope };
 
 export const generateBody = z.looseObject({
   id: shortText.nullish(),
@@ -41,32 +43,22 @@ export async function answerGenerate(
   const body = parseWith(generateBody, json ?? null);
   const { details, ...parameters } = body.parameters ?? {};
   const text = textRequestOfFields(body.text_input, parameters, target.streams);
-  const acquiring = acquireTextModel(context, target, caller);
-  const pieces = async (model: ModelContext) => {
+  const prepare = async (model: ModelContext): Promise<PreparedAnswer> => {
     const toJson = answerWriter(model, body.id ?? '', details === true);
-    const streamed = await streamText(model, text, caller, toJson);
-    return mapStream(streamed, (piece) => [piece]);
+    return {
+      stream: target.streams,
+      chunks: async (starter) =>
+        mapStream(await streamText(model, text, starter, toJson), (piece) => [piece]),
+      async whole(starter) {
+        const [answer] = await generateTexts(model, text, starter);
+        return answer === undefined ? {} : toJson(answer);
+      },
+    };
   };
-  if (target.streams && (await isLoading(acquiring, context.config))) {
-    return streamTo(c, context, eventsWhenLoaded(acquiring, pieces));
-  }
-  const { model, release } = await acquiring;
-  try {
-    if (target.streams) return await streamTo(c, context, await pieces(model));
-    const toJson = answerWriter(model, body.id ?? '', details === true);
-    const [answer] = await generateTexts(model, text, caller);
-    return c.json(answer === undefined ? {} : toJson(answer));
-  } finally {
-    release();
-  }
-}
-
-function streamTo(
-  c: Context<ServerEnv>,
-  context: ServerContext,
-  events: AsyncIterable<readonly JsonObject[]>,
-): Promise<Response> {
-  return answerStream(c, context, events, { style: EVENTS, toEvent: toKserveEnvelope });
+  const acquire = (asker: Caller) => acquireTextModel(context, target, asker);
+  const { streams } = target;
+  const asked = { json, caller, movable: null, streams, prepare, acquire };
+  return runAnswer(context, asked, new HttpSink(c, context, FORM));
 }
 
 /** Why an answer ended, in the protocol's words. */

@@ -2,19 +2,21 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
-import type { JsonObject } from '../json-object.ts';
+import { merged } from '../http/json-pieces.ts';
 import { boundedList, shortText } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
 import type { InferRequest, InferResponse, Parameters } from './infer-request.ts';
-import { packNumbers, unpackNumbers } from './number-data.ts';
-import { fromRaw, toRaw } from './raw-tensor.ts';
+import { numberPieces, packNumbers, requireJsonForm } from './number-data.ts';
+import { fromRaw, rawLength } from './raw-tensor.ts';
 import {
   badTensor,
+  countElements,
   requireBytesCount,
   requireCount,
   requireDatatype,
   type Tensor,
 } from './tensor.ts';
+import { textPieces } from './text-pieces.ts';
 
 const parameters = z
   .custom<Parameters>(
@@ -81,32 +83,55 @@ export function parseInferRequest(
   };
 }
 
+/** An answer that is written piece by piece. */
 export interface InferBody {
-  readonly json: string;
-  /** Raw tensors, in order; null if there are none, and the answer is JSON alone. */
-  readonly tail: Uint8Array | null;
+  /** JSON, put together. */
+  readonly json: Iterable<string>;
+  /** Elements that the JSON has. */
+  readonly numElements: number;
+  /** Tensors whose raw bytes follow, in order; if there are none, the answer is JSON alone. */
+  readonly raw: readonly Tensor[];
 }
 
-/** Outputs go as raw bytes where the request wants that. */
-export function writeInferResponse(
+/**
+ * Outputs go as raw bytes where the request wants that.
+ * @throws ApiError 400 for what can't be told as JSON, or is too much for it
+ */
+export function writeInferResponse(response: InferResponse, request: InferRequest): InferBody {
+  const { outputs } = response;
+  const isRaw = (tensor: Tensor): boolean => wantsRaw(request, tensor.name);
+  const told = outputs.filter((tensor) => !isRaw(tensor));
+  for (const { name, datatype } of told) {
+    if (datatype !== 'BYTES') requireJsonForm(name, datatype);
+  }
+  const numElements = told.reduce((sum, { name, shape }) => sum + countElements(shape, name), 0);
+  if (numElements > LIMITS.tensorJsonElements) {
+    const message = `The outputs have ${numElements} elements; as JSON, ${LIMITS.tensorJsonElements} are the most. Please ask for \`binary_data\`.`;
+    throw badRequest(message, 'outputs', 'output_too_large');
+  }
+  return { json: merged(jsonPieces(response, isRaw)), numElements, raw: outputs.filter(isRaw) };
+}
+
+function* jsonPieces(
   { model, version, id, outputs }: InferResponse,
-  request: InferRequest,
-): InferBody {
-  const raw: Uint8Array[] = [];
-  const described = outputs.map((tensor): JsonObject => {
+  isRaw: (tensor: Tensor) => boolean,
+): Generator<string, void> {
+  const head = { ...(id === '' ? {} : { id }), model_name: model, model_version: version };
+  yield `${JSON.stringify(head).slice(0, -1)},"outputs":[`;
+  for (const [index, tensor] of outputs.entries()) {
     const { name, datatype, shape } = tensor;
-    if (!wantsRaw(request, name)) return { name, datatype, shape, data: toJson(tensor) };
-    const bytes = toRaw(tensor);
-    raw.push(bytes);
-    return { name, datatype, shape, parameters: { binary_data_size: bytes.length } };
-  });
-  const json = JSON.stringify({
-    ...(id === '' ? {} : { id }),
-    model_name: model,
-    model_version: version,
-    outputs: described,
-  });
-  return { json, tail: raw.length === 0 ? null : Buffer.concat(raw) };
+    if (index > 0) yield ',';
+    if (isRaw(tensor)) {
+      const size = { binary_data_size: rawLength(tensor) };
+      yield JSON.stringify({ name, datatype, shape, parameters: size });
+      continue;
+    }
+    yield `${JSON.stringify({ name, datatype, shape }).slice(0, -1)},"data":[`;
+    if (tensor.datatype === 'BYTES') yield* textPieces(tensor.data);
+    else yield* numberPieces(name, tensor.datatype, tensor.data);
+    yield ']}';
+  }
+  yield ']}';
 }
 
 function wantsRaw({ parameters: ofRequest, outputs }: InferRequest, name: string): boolean {
@@ -129,11 +154,4 @@ function fromJson({ name, datatype: type, shape, data }: InputBody): Tensor {
     throw badTensor(name, 'its elements must be strings');
   });
   return { name, datatype, shape, data: texts };
-}
-
-function toJson({ name, datatype, data }: Tensor): unknown[] {
-  if (datatype === 'BYTES') return data.map((bytes) => Buffer.from(bytes).toString('utf8'));
-  return unpackNumbers(name, datatype, data).map((value) =>
-    typeof value === 'bigint' ? Number(value) : value,
-  );
 }

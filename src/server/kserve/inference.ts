@@ -17,15 +17,37 @@ import { textModel } from './text-generation.ts';
 
 type Target = Pick<InferRequest, 'model' | 'version'>;
 
-function inferenceModel(context: ServerContext, lease: NamedLease): InferenceModel {
-  const { runtime, definition } = lease;
+interface AcquiredInference {
+  readonly model: InferenceModel;
+  readonly release: () => void;
+}
+
+/** A model of any kind, until it is released. @throws as the registry does */
+async function acquireInference(
+  context: ServerContext,
+  target: Target,
+  caller: Caller,
+): Promise<AcquiredInference> {
+  const lease = await acquireNamed(context, registryName(target), caller);
+  try {
+    return inferenceModel(context, lease);
+  } catch (error) {
+    lease.release();
+    throw error;
+  }
+}
+
+function inferenceModel(context: ServerContext, lease: NamedLease): AcquiredInference {
+  const { runtime, definition, release } = lease;
   switch (runtime.kind) {
-    case 'text':
-      return textModel(modelOf(context, { ...lease, runtime }));
+    case 'text': {
+      const acquired = modelOf(context, { ...lease, runtime });
+      return { model: textModel(acquired.model), release: acquired.release };
+    }
     case 'encoder':
-      return encoderModel(context, definition, runtime);
+      return { model: encoderModel(context, definition, runtime), release };
     case 'tensors':
-      return tensorModel(context, definition, runtime);
+      return { model: tensorModel(context, definition, runtime), release };
   }
 }
 
@@ -41,11 +63,11 @@ export async function withInference<T>(
   caller: Caller,
   action: (model: InferenceModel) => T | Promise<T>,
 ): Promise<T> {
-  const lease = await acquireNamed(context, registryName(target), caller);
+  const { model, release } = await acquireInference(context, target, caller);
   try {
-    return await action(inferenceModel(context, lease));
+    return await action(model);
   } finally {
-    lease.release();
+    release();
   }
 }
 
@@ -56,7 +78,7 @@ export async function acquireTextModel(
   caller: Caller,
 ): Promise<AcquiredModel> {
   const lease = requireText(await acquireNamed(context, registryName(target), caller));
-  return { model: modelOf(context, lease), release: lease.release };
+  return modelOf(context, lease);
 }
 
 /** @throws ApiError, and whatever acquiring a model and generating throw */
@@ -76,10 +98,10 @@ export async function* streamInfer(
   caller: Caller,
 ): AsyncGenerator<InferResponse, void> {
   requireServing(context, caller.client);
-  const lease = await acquireNamed(context, registryName(request), caller);
+  const { model, release } = await acquireInference(context, request, caller);
   try {
-    yield* await inferenceModel(context, lease).stream(request, caller);
+    yield* await model.stream(request, caller);
   } finally {
-    lease.release();
+    release();
   }
 }

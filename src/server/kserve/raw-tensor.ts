@@ -1,4 +1,5 @@
 /** Raw bytes of tensors, as gRPC and the binary extension of REST send them. */
+import { ELEMENTS_PER_PIECE } from './number-data.ts';
 import {
   badTensor,
   type Datatype,
@@ -9,6 +10,8 @@ import {
 } from './tensor.ts';
 
 const LENGTH_BYTES = 4;
+/** Of a piece of an answer. */
+const RAW_PIECE_BYTES = 2 ** 20;
 
 /** The tensor that `raw` holds, without a copy. @throws ApiError 400 when it does not fit its shape */
 export function fromRaw(
@@ -31,13 +34,47 @@ export function fromRaw(
 }
 
 /** Each element after its length, in four bytes. */
-export function toRaw({ datatype, data }: Tensor): Uint8Array {
-  if (datatype !== 'BYTES') return data;
-  const numBytes = data.reduce((sum, element) => sum + LENGTH_BYTES + element.length, 0);
-  const raw = new Uint8Array(numBytes);
+export function toRaw(tensor: Tensor): Uint8Array {
+  if (tensor.datatype !== 'BYTES') return tensor.data;
+  return packElements(tensor.data, rawLength(tensor));
+}
+
+/** Bytes that `toRaw` has. */
+export function rawLength({ datatype, data }: Tensor): number {
+  if (datatype !== 'BYTES') return data.length;
+  return data.reduce((sum, element) => sum + LENGTH_BYTES + element.length, 0);
+}
+
+/** The same bytes, in pieces that take a turn of the event loop each. */
+export function* rawPieces({ datatype, data }: Tensor): Generator<Uint8Array, void> {
+  if (datatype !== 'BYTES') {
+    yield* cut(data);
+    return;
+  }
+  let group: Uint8Array[] = [];
+  let length = 0;
+  for (const element of data) {
+    group.push(element);
+    length += LENGTH_BYTES + element.length;
+    if (length < RAW_PIECE_BYTES && group.length < ELEMENTS_PER_PIECE) continue;
+    yield* cut(packElements(group, length));
+    group = [];
+    length = 0;
+  }
+  if (group.length > 0) yield packElements(group, length);
+}
+
+function* cut(bytes: Uint8Array): Generator<Uint8Array, void> {
+  for (let at = 0; at < bytes.length; at += RAW_PIECE_BYTES) {
+    yield bytes.subarray(at, at + RAW_PIECE_BYTES);
+  }
+}
+
+function packElements(elements: readonly Uint8Array[], length: number): Uint8Array {
+  const raw = new Uint8Array(length);
   const view = new DataView(raw.buffer);
   let at = 0;
-  for (const element of data) {
+  for (const element of elements) {
     view.setUint32(at, element.length, true);
     raw.set(element, at + LENGTH_BYTES);
     at += LENGTH_BYTES + element.length;

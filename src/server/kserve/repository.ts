@@ -2,6 +2,7 @@
 import type { ModelState } from '../../front/registry/model-state.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
+import { told } from '../../told.ts';
 
 export interface IndexEntry {
   readonly name: string;
@@ -48,7 +49,7 @@ export async function loadModel(
   const [unsupported] = parameters;
   if (unsupported !== undefined) {
     throw badRequest(
-      `\`parameters.${unsupported.slice(0, 64)}\`: models are configured in their folders alone.`,
+      `\`parameters.${told(unsupported, 64)}\`: models are configured in their folders alone.`,
       'parameters',
       'unsupported_parameter',
     );

@@ -1,6 +1,7 @@
 /** Tensors of the Open Inference Protocol, whatever they came in: JSON, raw bytes or messages. */
 import { LIMITS } from '../../limits.ts';
 import { badRequest, type ApiError } from '../errors.ts';
+import { told } from '../../told.ts';
 
 /** Bytes of an element of each type of numbers. */
 export const NUMBER_BYTES = {
@@ -54,7 +55,7 @@ export function isDatatype(datatype: string): datatype is Datatype {
 /** @throws ApiError 400 for what is no type of the protocol */
 export function requireDatatype(datatype: string, name: string): Datatype {
   if (isDatatype(datatype)) return datatype;
-  throw badTensor(name, `there is no datatype \`${datatype.slice(0, 32)}\``);
+  throw badTensor(name, `there is no datatype \`${told(datatype, 32)}\``);
 }
 
 /**
@@ -90,5 +91,5 @@ export function requireBytesCount(count: number, name: string): void {
 }
 
 export function badTensor(name: string, what: string): ApiError {
-  return badRequest(`Tensor \`${name.slice(0, 64)}\`: ${what}.`, name, 'invalid_value');
+  return badRequest(`Tensor \`${told(name, 64)}\`: ${what}.`, name, 'invalid_value');
 }

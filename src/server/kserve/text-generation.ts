@@ -4,7 +4,8 @@ import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import { fitContext } from '../../front/generation/fit-context.ts';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
-import { inClientWords, maxPromptTokens } from '../../front/prompts/prompt-length.ts';
+import { encodeTexts } from '../../front/prompts/encode-texts.ts';
+import { maxPromptTokens } from '../../front/prompts/prompt-length.ts';
 import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { toSettings } from '../generation/parameters.ts';
@@ -16,6 +17,7 @@ import { badTensor, type Tensor } from './tensor.ts';
 import { embedTexts } from './encoder-model.ts';
 import { type InferenceModel, type InferenceSignature, inOnePiece } from './inference-kind.ts';
 import { INPUTS, type TextRequest, textRequestOf } from './text-request.ts';
+import { told } from '../../told.ts';
 
 /** vLLM's default. */
 const DEFAULT_MAX_TOKENS = 16;
@@ -63,7 +65,7 @@ export function textModel(model: ModelContext): InferenceModel {
   };
   const infer = (request: InferRequest, caller: Caller) =>
     wantsEmbeddings(request)
-      ? embedTexts(model.modelKey, model.encoder, request, caller)
+      ? embedTexts(model.modelKey, model.encoder, onlyText(request), caller)
       : generate(request, caller);
   return {
     key: model.modelKey,
@@ -82,6 +84,12 @@ export function textModel(model: ModelContext): InferenceModel {
 
 function wantsEmbeddings({ outputs: [first, second] }: InferRequest): boolean {
   return first?.name === EMBEDDING && second === undefined;
+}
+
+/** What shapes generated text changes no vector. @throws ApiError 400 naming a bad tensor */
+function onlyText(request: InferRequest): InferRequest {
+  textRequestOf(request);
+  return { ...request, inputs: request.inputs.filter(({ name }) => name === INPUTS.text) };
 }
 
 export interface TextAnswer {
@@ -151,24 +159,23 @@ async function prepare(
     maxTokens: fields.max_tokens ?? null,
     defaultMaxTokens: DEFAULT_MAX_TOKENS,
     truncatePromptTokens: fields.truncate_prompt_tokens ?? null,
+    truncationSide: fields.truncation_side ?? 'left',
     fields: { prompt: INPUTS.text, maxTokens: 'max_tokens' },
   };
   const maxTokens = maxPromptTokens(fields.truncate_prompt_tokens, model);
-  const options = { addSpecialTokens: true, maxTokens };
-  const encoding = encoder.encodeTexts(texts, options, caller).catch((error: unknown) => {
-    throw inClientWords(error, maxTokens, INPUTS.text);
-  });
-  const prompts = (await encoding).map((tokenIds) =>
+  const encoded = await encodeTexts(context, texts, { maxTokens, field: INPUTS.text }, caller);
+  const prompts = encoded.map((tokenIds) =>
     fitContext(settings, tokenIds, limits, model.maxModelLen),
   );
-  return { prompts, numChoices: 1, ...(grammar === null ? {} : { grammar }) };
+  const streamInterval = fields.stream_interval ?? 1;
+  return { prompts, numChoices: 1, streamInterval, ...(grammar === null ? {} : { grammar }) };
 }
 
 function requireOutputs({ outputs }: InferRequest): void {
   const known: readonly string[] = Object.values(OUTPUTS);
   const unknown = outputs.find(({ name }) => !known.includes(name));
   if (unknown === undefined) return;
-  const name = unknown.name.slice(0, 64);
+  const name = told(unknown.name, 64);
   throw badRequest(`The model has no output \`${name}\`.`, 'outputs', 'invalid_value');
 }
 

@@ -6,7 +6,7 @@ import type { JsonObject } from '../json-object.ts';
 import { type GenerationFields, generationFields } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { structuredFields, type StructuredFields } from '../schemas/structured.ts';
-import { rejectUnsupportedInCompletion } from '../schemas/unsupported.ts';
+import { rejectUnsupportedInInference } from '../schemas/unsupported.ts';
 import type { InferRequest, Parameters } from './infer-request.ts';
 import { badTensor, type Tensor } from './tensor.ts';
 
@@ -85,7 +85,7 @@ function answerForm(stream: boolean, excludesInput: boolean | null) {
 
 function checked(sampling: JsonObject): TextRequest['fields'] {
   const fields = parseWith(parameters, withoutQuotes(sampling));
-  rejectUnsupportedInCompletion(fields);
+  rejectUnsupportedInInference(fields);
   if ((fields.n ?? 1) > 1 || (fields.best_of ?? 1) > 1) {
     const param = (fields.n ?? 1) > 1 ? 'n' : 'best_of';
     throw badRequest(`\`${param}\`: a text gets one answer here.`, param, 'invalid_value');

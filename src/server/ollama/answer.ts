@@ -1,9 +1,10 @@
 /** The answers of /api/chat and /api/generate: lines that they grow by, or one object. */
-import { AssistantMessage } from '../../front/chat/assistant-message.ts';
 import type { ChatDelta, ChatPart } from '../../front/chat/chat-delta.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
 import { parseBoundedJson } from '../../front/json-bounds.ts';
+import { LogprobsBound } from '../generation/gather.ts';
+import type { AnswerLogprobs, ChatTokenLogprob } from '../generation/logprobs-format.ts';
 import type { JsonObject } from '../json-object.ts';
 
 /** Which of the two. */
@@ -31,53 +32,84 @@ interface Piece {
   readonly calls: Call[];
 }
 
-/** Calls are told whole, with their arguments as an object. */
+function emptyPiece(): Piece {
+  return { content: '', thinking: '', calls: [] };
+}
+
+/** Calls are told whole, with their arguments as an object; one that was cut short is text. */
 export class GrowingAnswer {
   readonly #kind: AnswerKind;
-  /** As the client called it. */
   readonly #model: string;
   readonly #usage: UsageCounter;
-  readonly #whole = new AssistantMessage();
+  /** Of an answer in one piece. */
+  readonly #whole = emptyPiece();
   /** May yet turn out to be none. */
   #open: Call | null = null;
   #numCalls = 0;
   #finishReason: string | null = null;
+  readonly #logprobs: AnswerLogprobs | null;
+  readonly #logprobsBound = new LogprobsBound();
+  /** Of tokens that no line has told of. */
+  #heldLogprobs: ChatTokenLogprob[] = [];
 
-  constructor(kind: AnswerKind, model: string, generation: FanOutRequest) {
+  /** @param model as the client called it */
+  constructor(
+    kind: AnswerKind,
+    model: string,
+    generation: FanOutRequest,
+    logprobs: AnswerLogprobs | null,
+  ) {
     this.#kind = kind;
     this.#model = model;
     this.#usage = new UsageCounter(generation);
+    this.#logprobs = logprobs;
   }
 
   /** The lines that a delta comes to. */
   push(delta: ChatDelta): JsonObject[] {
-    this.add(delta);
-    const piece: Piece = { content: '', thinking: '', calls: [] };
-    for (const part of delta.parts) this.#tell(part, piece);
-    if (delta.finishReason !== null) this.#close(piece);
+    this.#add(delta);
+    const piece = emptyPiece();
+    this.#tellAll(delta, piece);
     if (piece.content === '' && piece.thinking === '' && piece.calls.length === 0) return [];
-    return [{ ...this.#head(), ...this.#body(piece), done: false }];
+    return [{ ...this.#head(), ...this.#body(piece), ...this.#toLogprobs(), done: false }];
   }
 
   /** The last line. */
   end(times: AnswerTimes): JsonObject {
-    const body = this.#body({ content: '', thinking: '', calls: [] });
-    return { ...this.#head(), ...body, ...this.#facts(times) };
+    const body = this.#body(emptyPiece());
+    return { ...this.#head(), ...body, ...this.#toLogprobs(), ...this.#facts(times) };
   }
 
-  /** For an answer in one piece, in place of `push`. */
+  /** For an answer in one piece, in place of `push`. @throws ApiError 400 for too many log-probabilities */
   add(delta: ChatDelta): void {
+    this.#logprobsBound.add(delta);
+    this.#add(delta);
+    this.#tellAll(delta, this.#whole);
+  }
+
+  #add(delta: ChatDelta): void {
     this.#usage.add(delta);
-    this.#whole.add(delta);
     this.#finishReason ??= delta.finishReason;
+    const { format, numTop } = this.#logprobs ?? {};
+    const shown = (delta.logprobs ?? []).filter(({ isShown }) => isShown);
+    if (numTop !== undefined) this.#heldLogprobs.push(...(format?.chat(shown, numTop) ?? []));
+  }
+
+  #toLogprobs(): JsonObject {
+    const logprobs = this.#heldLogprobs;
+    this.#heldLogprobs = [];
+    return logprobs.length === 0 ? {} : { logprobs };
   }
 
   /** The answer in one piece. */
   toJson(times: AnswerTimes): JsonObject {
-    const { content, reasoning: thinking, toolCalls } = this.#whole;
-    this.#numCalls = 0;
-    const body = this.#body({ content, thinking, calls: [...toolCalls] });
-    return { ...this.#head(), ...body, ...this.#facts(times) };
+    const body = this.#body(this.#whole);
+    return { ...this.#head(), ...body, ...this.#toLogprobs(), ...this.#facts(times) };
+  }
+
+  #tellAll({ parts, finishReason }: ChatDelta, piece: Piece): void {
+    for (const part of parts) this.#tell(part, piece);
+    if (finishReason !== null) this.#close(piece);
   }
 
   #tell(part: ChatPart, piece: Piece): void {
@@ -96,6 +128,7 @@ export class GrowingAnswer {
         if (this.#open !== null) this.#open.arguments += part.text;
         break;
       case 'broken':
+      case 'cut':
         this.#open = null;
         piece.content += part.text;
         break;

@@ -1,11 +1,12 @@
 /** From bodies of /api/chat and /api/generate to a chat. */
-import type { ChatMessage } from '../../front/chat/chat-message.ts';
+import type { ChatMessage } from '../../front/templates/chat-message.ts';
 import { type ChatRequest, requireFewMessages } from '../../front/chat/chat-request.ts';
+import type { Thinking } from '../../front/templates/thinking.ts';
 import type { ContextLimits } from '../../front/generation/fit-context.ts';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
-import { toSettings } from '../generation/parameters.ts';
+import { topLogprobsOf, toSettings } from '../generation/parameters.ts';
 import {
   type OllamaChatBody,
   type OllamaGenerateBody,
@@ -13,11 +14,15 @@ import {
   type OllamaMessage,
 } from '../schemas/ollama.ts';
 import { parseWith } from '../schemas/parse.ts';
+import { withLlamaCppDefaults } from '../generation/llama-cpp-defaults.ts';
 
 type AskedModel = Pick<ModelContext, 'model' | 'chatFormat'>;
 
 /** What both bodies say about the answer. */
-type AnswerFields = Pick<OllamaChatBody, 'options' | 'format' | 'think'>;
+type AnswerFields = Pick<
+  OllamaChatBody,
+  'options' | 'format' | 'think' | 'logprobs' | 'top_logprobs'
+>;
 
 /** One by one, so that the first bad item of a long list ends it. @throws ApiError 400 */
 export function parseOllamaMessages(value: unknown): readonly OllamaMessage[] {
@@ -75,9 +80,13 @@ export function toSingleTurn(
 export function toAnswerRequest(body: AnswerFields, asked: AskedModel, prompt: string) {
   return {
     parallelToolCalls: true,
-    templateVariables: toTemplateVariables(body, asked),
+    templateVariables: null,
+    thinking: toThinking(body, asked),
     responseFormat: toGrammar(body.format),
-    settings: toSettings(toFields(body), asked.model),
+    settings: {
+      ...toSettings(toFields(body), withLlamaCppDefaults(asked.model)),
+      logprobs: topLogprobsOf(body),
+    },
     badWords: [],
     numChoices: 1,
     limits: toLimits(body, prompt),
@@ -114,13 +123,13 @@ function toLimits({ options }: AnswerFields, prompt: string): ContextLimits {
   };
 }
 
-function toTemplateVariables({ think }: AnswerFields, { model, chatFormat }: AskedModel) {
+/** @throws ApiError 400 where the model cannot */
+function toThinking({ think }: AnswerFields, { model, chatFormat }: AskedModel): Thinking {
   if (think === undefined || think === null) return null;
-  if (think !== false && !chatFormat.reasoning) {
+  if (think !== false && chatFormat.reasoning === null) {
     throw badRequest(`\`${model.id}\` does not support thinking.`, 'think');
   }
-  if (typeof think === 'boolean') return { enable_thinking: think };
-  return { enable_thinking: true, reasoning_effort: think };
+  return think;
 }
 
 function toGrammar(format: AnswerFields['format']): GrammarSource | null {

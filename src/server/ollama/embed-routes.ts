@@ -1,8 +1,10 @@
 /** /api/embed, and the older /api/embeddings. */
 import type { Context, Hono } from 'hono';
 import type { Embeddings } from '../../front/encoder/embed-request.ts';
+import { ollamaEmbedAnswer } from '../embeddings/answers.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
+import { sendJsonPieces } from '../http/send-pieces.ts';
 import { acquireKind } from '../model-access.ts';
 import { ollamaEmbedBody, ollamaEmbeddingsBody } from '../schemas/ollama.ts';
 import { parseWith } from '../schemas/parse.ts';
@@ -11,7 +13,8 @@ import { toRegistryName } from './names.ts';
 const NS_PER_MS = 1e6;
 
 interface EmbedRequest {
-  readonly model: string;
+  /** Null for the first that is loaded. */
+  readonly model: string | null;
   readonly inputs: readonly string[];
   readonly dimensions: number | null;
   /** Whether texts that are too long are cut, as Ollama does unless told otherwise. */
@@ -24,24 +27,23 @@ export function embedRoutes(app: Hono<ServerEnv>, context: ServerContext): void 
     const { embeddings, model, loadMs } = await embed(c, context, (json) => {
       const { input, ...body } = parseWith(ollamaEmbedBody, json);
       return {
-        model: body.model,
+        model: body.model ?? null,
         inputs: typeof input === 'string' ? [input] : input,
         dimensions: body.dimensions ?? null,
         truncate: body.truncate ?? true,
       };
     });
-    return c.json({
-      model,
-      embeddings: embeddings.vectors.map((vector) => Array.from(vector)),
+    const rest = {
       total_duration: Math.round((performance.now() - startedAt) * NS_PER_MS),
       load_duration: Math.round(loadMs * NS_PER_MS),
       prompt_eval_count: embeddings.numTokens,
-    });
+    };
+    return await sendJsonPieces(c, ollamaEmbedAnswer(embeddings, model, rest));
   });
   app.post('/api/embeddings', async (c) => {
     const { embeddings } = await embed(c, context, (json) => {
       const { model, prompt } = parseWith(ollamaEmbeddingsBody, json);
-      return { model, inputs: [prompt], dimensions: null, truncate: true };
+      return { model: model ?? null, inputs: [prompt], dimensions: null, truncate: true };
     });
     return c.json({ embedding: Array.from(embeddings.vectors[0] ?? []) });
   });
@@ -56,11 +58,13 @@ async function embed(
   const json = await context.bodies.read(c.env.incoming, caller.client);
   const { model, inputs, ...options } = parse(json);
   const askedAt = performance.now();
-  const named = { ...(json as object), model: toRegistryName(model, context.models.list()) };
+  const name = model === null ? null : toRegistryName(model, context.models.list());
+  const named = { ...(json as object), model: name };
   const { runtime, release } = await acquireKind(context, named, caller, 'encoder', 'text');
   const loadMs = performance.now() - askedAt;
   try {
-    return { embeddings: await runtime.encoder.embed(inputs, options, caller), model, loadMs };
+    const embeddings = await runtime.encoder.embed(inputs, options, caller);
+    return { embeddings, model: model ?? runtime.model.id, loadMs };
   } finally {
     release();
   }

@@ -5,24 +5,30 @@ import { ChatDeltas } from '../../front/chat/chat-deltas.ts';
 import { type PreparedChat, prepareChat } from '../../front/chat/prepare-chat.ts';
 import { fitContext } from '../../front/generation/fit-context.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
-import { inClientWords, maxPromptTokens } from '../../front/prompts/prompt-length.ts';
+import { encodeTexts } from '../../front/prompts/encode-texts.ts';
+import { maxPromptTokens } from '../../front/prompts/prompt-length.ts';
 import { parseDuration } from '../../front/registry/duration.ts';
+import type { PreparedAnswer } from '../answers/prepared-answer.ts';
+import { runAnswer } from '../answers/run-answer.ts';
 import { callerOf, checkAdmin } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
+import { infillPrompt, requireInfill } from '../generation/infill-prompt.ts';
+import { LogprobsFormat } from '../generation/logprobs-format.ts';
 import { requireServing, startChat } from '../generation/start-generation.ts';
+import { HttpSink } from '../answers/http-sink.ts';
 import { withModel } from '../model-access.ts';
 import { severalVersions } from '../model-id.ts';
 import { ollamaChatBody, ollamaGenerateBody, type OllamaGenerateBody } from '../schemas/ollama.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { rejectUnsupportedByOllama } from '../schemas/unsupported.ts';
-import { type AnswerKind, emptyAnswer, GrowingAnswer } from './answer.ts';
+import { type AnswerKind, type AnswerTimes, emptyAnswer, GrowingAnswer } from './answer.ts';
 import {
   parseOllamaMessages,
   toAnswerRequest,
   toChatRequest,
   toSingleTurn,
 } from './chat-request.ts';
-import { writeLines } from './lines.ts';
+import { LINES } from './lines.ts';
 import { toOllamaName, toRegistryName } from './names.ts';
 
 /** A body that was checked, as far as that can be done without its model. */
@@ -42,7 +48,7 @@ export function generationRoutes(app: Hono<ServerEnv>, context: ServerContext): 
 
 function askedOfChat(json: unknown): Asked {
   const body = parseWith(ollamaChatBody, json);
-  rejectUnsupportedByOllama(body);
+  rejectUnsupportedByOllama(body, 'chat');
   const messages = parseOllamaMessages(body['messages']);
   return {
     kind: 'chat',
@@ -58,20 +64,23 @@ function askedOfChat(json: unknown): Asked {
 
 function askedOfGenerate(json: unknown): Asked {
   const body = parseWith(ollamaGenerateBody, json);
-  rejectUnsupportedByOllama(body);
+  rejectUnsupportedByOllama(body, 'generate');
   const prompt = body.prompt ?? '';
+  const suffix = body.suffix ?? '';
   return {
     kind: 'generate',
     model: body.model ?? null,
     keepAlive: body.keep_alive,
     streams: body.stream ?? true,
     prepare:
-      prompt === ''
+      prompt === '' && suffix === ''
         ? null
-        : (model, caller) =>
-            body.raw === true || !model.prompts.canChat
+        : (model, caller) => {
+            if (suffix !== '') return prepareInfill(model, body, { prompt, suffix }, caller);
+            return body.raw === true || !model.prompts.canChat
               ? prepareRaw(model, body, prompt, caller)
-              : prepareChat(model, toSingleTurn(body, prompt, model), caller),
+              : prepareChat(model, toSingleTurn(body, prompt, model), caller);
+          },
   };
 }
 
@@ -82,16 +91,34 @@ async function prepareRaw(
   prompt: string,
   caller: Caller,
 ): Promise<PreparedChat> {
+  const options = { maxTokens: maxPromptTokens(null, model.model), field: 'prompt' };
+  const [tokenIds = new Int32Array()] = await encodeTexts(model, [prompt], options, caller);
+  return preparedText(model, body, tokenIds);
+}
+
+/** Fills in what is missing between two texts. */
+async function prepareInfill(
+  model: ModelContext,
+  body: OllamaGenerateBody,
+  { prompt: prefix, suffix }: { readonly prompt: string; readonly suffix: string },
+  caller: Caller,
+): Promise<PreparedChat> {
+  const infillStops = requireInfill(model, 'suffix');
+  const options = { maxTokens: maxPromptTokens(null, model.model), field: 'prompt' };
+  const text = { prefix, suffix, begun: '', snippets: [] };
+  return preparedText(model, body, await infillPrompt(model, text, options, caller), infillStops);
+}
+
+function preparedText(
+  model: ModelContext,
+  body: OllamaGenerateBody,
+  tokenIds: Int32Array,
+  stopTokenIds: readonly number[] = [],
+): PreparedChat {
   const { settings, limits, responseFormat } = toAnswerRequest(body, model, 'prompt');
-  const maxTokens = maxPromptTokens(null, model.model);
-  const options = { addSpecialTokens: true, maxTokens };
-  const [tokenIds = new Int32Array()] = await model.prompts
-    .encodeTexts([prompt], options, caller)
-    .catch((error: unknown) => {
-      throw inClientWords(error, maxTokens, 'prompt');
-    });
   const { maxModelLen } = model.model;
-  const generation = fitContext({ ...settings, badWords: [] }, tokenIds, limits, maxModelLen);
+  const resolved = { ...settings, stopTokenIds, badWords: [] };
+  const generation = fitContext(resolved, tokenIds, limits, maxModelLen);
   const grammar = responseFormat === null ? {} : { grammar: responseFormat };
   return {
     generation: { prompts: [generation], numChoices: 1, ...grammar },
@@ -123,27 +150,54 @@ async function answer(
     return c.json(emptyAnswer(asked.kind, called, 'unload'));
   }
   const named = { ...Object(json), model: name };
-  return withModel(context, named, caller, async (model) => {
-    if (asked.prepare === null) return c.json(emptyAnswer(asked.kind, called, 'load'));
-    const loadMs = performance.now() - startedAt;
-    const chat = await asked.prepare(model, caller);
-    const growing = new GrowingAnswer(asked.kind, called, chat.generation);
-    const deltas = await startChat(model, chat, caller);
-    const times = () => ({
-      totalMs: performance.now() - startedAt,
-      loadMs,
-      prefillMs: caller.record?.msOf('prefill') ?? 0,
-      decodeMs: caller.record?.msOf('decode') ?? 0,
-    });
-    if (!asked.streams) {
-      for await (const delta of deltas) growing.add(delta);
-      return c.json(growing.toJson(times()));
-    }
-    const lines = mapStream(
-      deltas,
-      (delta) => growing.push(delta),
-      () => [growing.end(times())],
-    );
-    return writeLines(c, context, lines);
-  });
+  const { kind, streams, prepare } = asked;
+  if (prepare === null) {
+    return withModel(context, named, caller, async () => c.json(emptyAnswer(kind, called, 'load')));
+  }
+  const answering = {
+    json: named,
+    caller,
+    movable: null,
+    streams,
+    prepare: async (model: ModelContext): Promise<PreparedAnswer> => {
+      const loadMs = performance.now() - startedAt;
+      const times = (): AnswerTimes => ({
+        totalMs: performance.now() - startedAt,
+        loadMs,
+        prefillMs: caller.record?.msOf('prefill') ?? 0,
+        decodeMs: caller.record?.msOf('decode') ?? 0,
+      });
+      const chat = await prepare(model, caller);
+      const growing = new GrowingAnswer(kind, called, chat.generation, logprobsOf(model, chat));
+      return toAnswer(model, chat, growing, { streams, times });
+    },
+  };
+  return runAnswer(context, answering, new HttpSink(c, context, LINES));
+}
+
+function logprobsOf({ tokenizer }: ModelContext, { generation }: PreparedChat) {
+  const numTop = generation.prompts[0]?.logprobs ?? null;
+  return numTop === null ? null : { format: new LogprobsFormat(tokenizer, false), numTop };
+}
+
+function toAnswer(
+  model: ModelContext,
+  chat: PreparedChat,
+  growing: GrowingAnswer,
+  { streams, times }: { readonly streams: boolean; readonly times: () => AnswerTimes },
+): PreparedAnswer {
+  return {
+    stream: streams,
+    async chunks(starter) {
+      return mapStream(
+        await startChat(model, chat, starter),
+        (delta) => growing.push(delta),
+        () => [growing.end(times())],
+      );
+    },
+    async whole(starter) {
+      for await (const delta of await startChat(model, chat, starter)) growing.add(delta);
+      return growing.toJson(times());
+    },
+  };
 }

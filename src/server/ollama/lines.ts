@@ -7,10 +7,12 @@ import type { JsonObject } from '../json-object.ts';
 import { toOllamaError } from './errors.ts';
 
 /** A failure becomes the last line. */
+export const LINES = { style: JSON_LINES, toEvent: toOllamaError };
+
 export function writeLines(
   c: Context<ServerEnv>,
   context: ServerContext,
   lines: AsyncIterable<readonly JsonObject[]>,
 ): Promise<Response> {
-  return answerStream(c, context, lines, { style: JSON_LINES, toEvent: toOllamaError });
+  return answerStream(c, context, lines, LINES);
 }

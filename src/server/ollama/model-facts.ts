@@ -1,7 +1,7 @@
 /** Models as Ollama describes them; those that are not loaded by what their files say. */
 import { createHash } from 'node:crypto';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
-import type { ModelFacts, ServerContext, TextRuntime } from '../context.ts';
+import type { ModelFacts, SamplingDefaults, ServerContext, TextRuntime } from '../context.ts';
 import type { JsonObject } from '../json-object.ts';
 import { severalVersions } from '../model-id.ts';
 import { toOllamaName } from './names.ts';
@@ -15,8 +15,8 @@ export function listModels(context: ServerContext): Promise<JsonObject[]> {
   const several = severalVersions(all);
   return Promise.all(
     all.map(async (info) => {
-      const described = describe(context, info, several);
       const facts = await factsOf(context, info);
+      const described = describe(context, info, several, facts);
       return { ...described, size: facts?.bytes ?? info.memoryBytes };
     }),
   );
@@ -34,7 +34,7 @@ export function listLoaded(context: ServerContext): JsonObject[] {
     const expiresAt = msLeft === Infinity ? NEVER : new Date(Date.now() + msLeft).toISOString();
     return [
       {
-        ...describe(context, info, several),
+        ...describe(context, info, several, null),
         expires_at: expiresAt,
         size_vram: 0,
         context_length: runtime.model.maxModelLen,
@@ -47,23 +47,22 @@ export function listLoaded(context: ServerContext): JsonObject[] {
 export async function showModel(context: ServerContext, info: ModelInfo): Promise<JsonObject> {
   const runtime = runtimeOf(context, info);
   const facts = await factsOf(context, info);
-  const details = runtime?.model.details;
-  const family = details?.family ?? '';
+  const { details, maxModelLen = facts?.maxModelLen } = runtime?.model ?? {};
+  const family = details?.family ?? facts?.family ?? 'unknown';
   return {
     modelfile: '',
     license: '',
     system: '',
-    parameters: parametersOf(runtime),
+    parameters: parametersOf(runtime?.model.samplingDefaults ?? facts?.samplingDefaults ?? {}),
     template: details?.template ?? '',
-    details: detailsOf(runtime),
-    model_info:
-      runtime === undefined
-        ? { 'general.context_length': facts?.maxModelLen ?? null }
-        : {
-            'general.architecture': family,
-            'general.parameter_count': details?.numParameters ?? 0,
-            [`${family}.context_length`]: runtime.model.maxModelLen,
-          },
+    details: detailsOf(runtime, facts),
+    model_info: {
+      'general.architecture': family,
+      // What editors show as its name.
+      'general.basename': info.name,
+      'general.parameter_count': details?.numParameters ?? null,
+      [`${family}.context_length`]: maxModelLen ?? null,
+    },
     capabilities: runtime === undefined ? toCapabilities(facts) : capabilitiesOf(runtime),
     modified_at: modifiedAt(context, runtime),
   };
@@ -73,6 +72,7 @@ function describe(
   context: ServerContext,
   info: ModelInfo,
   several: ReadonlySet<string>,
+  facts: ModelFacts | null,
 ): JsonObject {
   const runtime = runtimeOf(context, info);
   const name = toOllamaName(info, several);
@@ -82,7 +82,7 @@ function describe(
     modified_at: modifiedAt(context, runtime),
     size: info.memoryBytes,
     digest: createHash('sha256').update(name).digest('hex'),
-    details: detailsOf(runtime),
+    details: detailsOf(runtime, facts),
   };
 }
 
@@ -99,6 +99,7 @@ async function factsOf(
 /** In Ollama's words. */
 function toCapabilities(facts: ModelFacts | null): string[] {
   const { capabilities = ['completions'] } = facts ?? {};
+  if (capabilities.includes('chat')) return ['completion', 'tools'];
   if (capabilities.includes('completions')) return ['completion'];
   return capabilities.includes('embeddings') ? ['embedding'] : [];
 }
@@ -112,31 +113,42 @@ function modifiedAt({ startedAt }: ServerContext, runtime: TextRuntime | undefin
   return new Date((runtime?.model.created ?? startedAt) * 1000).toISOString();
 }
 
-function detailsOf(runtime: TextRuntime | undefined): JsonObject {
-  const { family = '', numParameters, precision = '' } = runtime?.model.details ?? {};
+function detailsOf(runtime: TextRuntime | undefined, facts: ModelFacts | null): JsonObject {
+  const {
+    family = facts?.family ?? '',
+    format = facts?.format ?? 'onnx',
+    quantization = facts?.quantization ?? null,
+    numParameters,
+    precision = '',
+  } = runtime?.model.details ?? {};
   return {
     parent_model: '',
-    format: 'onnx',
+    format,
     family,
     families: family === '' ? [] : [family],
     parameter_size: numParameters === undefined ? '' : inShort(numParameters),
-    quantization_level: precision.toUpperCase(),
+    quantization_level: quantization ?? precision.toUpperCase(),
   };
 }
 
 function capabilitiesOf(runtime: TextRuntime | undefined): string[] {
-  const { toolCalls = null, reasoning = false } = runtime?.chatFormat ?? {};
+  const { toolCalls = null, reasoning = null } = runtime?.chatFormat ?? {};
   return [
     'completion',
     ...(toolCalls === null ? [] : ['tools']),
-    ...(reasoning ? ['thinking'] : []),
+    ...(reasoning === null ? [] : ['thinking']),
+    ...((runtime?.prompts.infillStops ?? null) === null ? [] : ['insert']),
   ];
 }
 
 /** As lines of a Modelfile. */
-function parametersOf(runtime: TextRuntime | undefined): string {
-  const { temperature, topK, topP, minP, repetitionPenalty } =
-    runtime?.model.samplingDefaults ?? {};
+function parametersOf({
+  temperature,
+  topK,
+  topP,
+  minP,
+  repetitionPenalty,
+}: SamplingDefaults): string {
   const values = {
     temperature,
     top_k: topK,

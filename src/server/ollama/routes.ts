@@ -12,6 +12,13 @@ import { listLoaded, listModels, showModel } from './model-facts.ts';
 import { toHubReference, toRegistryName } from './names.ts';
 import { Pulls } from './pull.ts';
 
+/**
+ * The first version of Ollama with all of its APIs that are here: its own, with tools, thoughts,
+ * schemas and log-probabilities (0.12.11), and those of OpenAI's responses (0.13.3) and of Anthropic.
+ * Editors and agents refuse versions that are too old for them.
+ */
+const OLLAMA_VERSION = '0.14.0';
+
 const NO_FILES =
   'A model is a folder here: put it into the folder of --model-repository, or take it away from there; ' +
   '`chairlift rm` removes what was downloaded.';
@@ -25,7 +32,9 @@ const REFUSED = [
 ] as const;
 
 export function ollamaRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
-  app.get('/api/version', (c) => c.json({ version: context.config.version }));
+  app.get('/api/version', (c) =>
+    c.json({ version: OLLAMA_VERSION, chairlift: context.config.version }),
+  );
   app.get('/api/tags', async (c) => c.json({ models: await listModels(context) }));
   app.get('/api/ps', (c) => c.json({ models: listLoaded(context) }));
   app.post('/api/show', async (c) => {

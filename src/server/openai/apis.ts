@@ -15,6 +15,8 @@ export const COMPLETION_APIS: readonly AnswerApi[] = Array.from(
   COMPLETION_PATHS,
   ([path, prepare]) => ({
     path,
+    // llama-server's /completions is another API.
+    ...(path === '/v1/chat/completions' ? { shortPath: '/chat/completions' } : {}),
     prepare,
     style: PLAIN_EVENTS,
     toEvent: (error) => ({ ...error.toEnvelope() }),

@@ -1,15 +1,16 @@
 /** /v1/chat/completions: from its body to a prepared generation. */
 import type { Caller } from '../../front/caller.ts';
+import { allowTools } from '../../front/chat/allowed-tools.ts';
 import { AssistantMessage } from '../../front/chat/assistant-message.ts';
-import type { ChatMessage } from '../../front/chat/chat-message.ts';
-import type { ChatPrompt, ChatRequest, ToolChoice } from '../../front/chat/chat-request.ts';
+import type { ChatMessage } from '../../front/templates/chat-message.ts';
+import type { ChatPrompt, ChatRequest, ChatTool } from '../../front/chat/chat-request.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
+import { thinkingOf } from '../../front/templates/thinking.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
 import type { ModelContext } from '../context.ts';
-import { badRequest } from '../errors.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
-import { toSettings } from '../generation/parameters.ts';
+import { thinkingBudgetOf, topLogprobsOf, toSettings } from '../generation/parameters.ts';
 import { startChat } from '../generation/start-generation.ts';
 import { grammarOf } from '../generation/structured-outputs.ts';
 import {
@@ -42,6 +43,7 @@ export async function prepareChatCompletion(
     options: responseOptions(body),
     request: chat.generation,
     n: body.n ?? 1,
+    hasReasoning: body.include_reasoning ?? true,
     echo: body.echo === true ? echoOf(request.messages) : '',
     numTop,
     numPromptTop: request.settings.promptLogprobs,
@@ -75,6 +77,7 @@ function toChatRequest(
   const usesNewName = typeof body.max_completion_tokens === 'number';
   return {
     ...toChatPrompt(body),
+    thinkingBudget: thinkingBudgetOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     responseFormat: grammarOf(body),
     settings: {
@@ -85,10 +88,12 @@ function toChatRequest(
     },
     badWords: body.bad_words ?? [],
     numChoices,
+    streamInterval: body.stream_interval ?? 1,
     limits: {
       maxTokens: body.max_completion_tokens ?? body.max_tokens ?? null,
       defaultMaxTokens: null,
       truncatePromptTokens: body.truncate_prompt_tokens ?? null,
+      truncationSide: body.truncation_side ?? 'left',
       fields: {
         prompt: 'messages',
         maxTokens: usesNewName ? 'max_completion_tokens' : 'max_tokens',
@@ -103,24 +108,22 @@ export function toChatPrompt(body: ChatPromptFields): ChatPrompt {
   const continueFinalMessage = body.continue_final_message ?? false;
   return {
     messages: parseMessages(body['messages']),
-    tools,
-    toolChoice: toToolChoice(body.tool_choice ?? (tools.length > 0 ? 'auto' : 'none')),
+    ...toTools(tools, body.tool_choice ?? (tools.length > 0 ? 'auto' : 'none')),
     addGenerationPrompt: body.add_generation_prompt ?? !continueFinalMessage,
     continueFinalMessage,
     templateVariables: body.chat_template_kwargs ?? null,
+    thinking: thinkingOf(body.reasoning_effort),
   };
 }
 
-function toToolChoice(choice: NonNullable<ChatPromptFields['tool_choice']>): ToolChoice {
-  return typeof choice === 'string' ? choice : { name: choice.function.name };
-}
-
-/** Null when log-probabilities were not asked for. */
-function topLogprobsOf(body: Pick<ChatCompletionBody, 'logprobs' | 'top_logprobs'>): number | null {
-  const top = body.top_logprobs ?? 0;
-  if (body.logprobs === true) return top;
-  if (top === 0) return null;
-  throw badRequest('`top_logprobs` needs `logprobs` to be true.', 'top_logprobs', 'invalid_value');
+function toTools(
+  tools: readonly ChatTool[],
+  choice: NonNullable<ChatPromptFields['tool_choice']>,
+): Pick<ChatPrompt, 'tools' | 'toolChoice' | 'withheldTools'> {
+  if (typeof choice === 'string') return { tools, toolChoice: choice };
+  if (choice.type === 'function') return { tools, toolChoice: { name: choice.function.name } };
+  const { mode, tools: allowed } = choice.allowed_tools;
+  return allowTools(tools, { mode, names: allowed.map((tool) => tool.function.name) });
 }
 
 /** The last message's text, if it is the assistant's: the answer goes on with it. */

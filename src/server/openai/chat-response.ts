@@ -1,6 +1,6 @@
 /** The responses of /v1/chat/completions, streamed and in one piece. */
 import type { AnsweredToolCall, AssistantMessage } from '../../front/chat/assistant-message.ts';
-import type { ChatDelta, StreamedPart } from '../../front/chat/chat-delta.ts';
+import { type ChatDelta, isStreamed, type StreamedPart } from '../../front/chat/chat-delta.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
@@ -18,6 +18,8 @@ export interface ChatResponseFormat {
   readonly options: ResponseOptions;
   readonly request: FanOutRequest;
   readonly n: number;
+  /** Whether answers tell what the model thinks. */
+  readonly hasReasoning: boolean;
   /** What every choice begins with; often nothing. */
   readonly echo: string;
   /** Likeliest tokens to report beside each; null reports no log-probabilities. */
@@ -55,8 +57,10 @@ export class ChatCompletionChunks {
     // Before its tokens are counted: the opening has none.
     const chunks: Sendable[] = delta.isFirst ? this.#begin(index) : [];
     this.#usage.add(delta);
-    // What has been sent of a broken call can't be taken back.
-    const told = parts.filter((part) => part.type !== 'broken');
+    const { hasReasoning } = this.#format;
+    const told = parts
+      .filter(isStreamed)
+      .filter(({ type }) => hasReasoning || type !== 'reasoning');
     if (this.#isPlain) for (const part of told) chunks.push(this.#write(index, part));
     else chunks.push(...this.#detailed(delta, told));
     if (finishReason !== null) {
@@ -140,7 +144,7 @@ function toDelta(part: StreamedPart): JsonObject {
     case 'content':
       return { content: part.text };
     case 'reasoning':
-      return { reasoning_content: part.text };
+      return toReasoning(part.text);
     case 'call': {
       const { index, id, name } = part;
       return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
@@ -148,6 +152,11 @@ function toDelta(part: StreamedPart): JsonObject {
     case 'arguments':
       return { tool_calls: [{ index: part.index, function: { arguments: part.text } }] };
   }
+}
+
+/** By the field's older name, and the one that vLLM has now. */
+function toReasoning(text: string): JsonObject {
+  return { reasoning_content: text, reasoning: text };
 }
 
 export function chatCompletion(
@@ -179,7 +188,7 @@ function toChoice(
 ): JsonObject {
   return {
     index,
-    message: toMessage(format.echo, choice.content),
+    message: toMessage(format, choice.content),
     finish_reason: choice.finishReason,
     logprobs: outputLogprobs(format, choice.logprobs),
     stop_reason: choice.stopReason,
@@ -187,14 +196,17 @@ function toChoice(
   };
 }
 
-function toMessage(echo: string, { content, reasoning, toolCalls }: AssistantMessage): JsonObject {
+function toMessage(
+  { echo, hasReasoning }: ChatResponseFormat,
+  { content, reasoning, toolCalls }: AssistantMessage,
+): JsonObject {
   const whole = echo + content;
   const hasCalls = toolCalls.length > 0;
   return {
     role: 'assistant',
     content: whole === '' && hasCalls ? null : whole,
     refusal: null,
-    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+    ...(reasoning === '' || !hasReasoning ? {} : toReasoning(reasoning)),
     ...(hasCalls ? { tool_calls: toolCalls.map(toToolCall) } : {}),
   };
 }

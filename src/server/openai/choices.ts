@@ -24,7 +24,7 @@ export function requireChoices(
   }
   if (numChoices > n && fields.stream === true) {
     throw badRequest(
-      '`best_of` can not be streamed: the best are known only at the end.',
+      '`best_of` cannot be streamed: the best are known only at the end.',
       'best_of',
       'invalid_value',
     );

@@ -3,12 +3,14 @@ import type { Caller } from '../../front/caller.ts';
 import { fitContext } from '../../front/generation/fit-context.ts';
 import type { GenerationRequest } from '../../front/generation/generation.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
-import { inClientWords, maxPromptTokens } from '../../front/prompts/prompt-length.ts';
+import { encodeTexts } from '../../front/prompts/encode-texts.ts';
+import { maxPromptTokens } from '../../front/prompts/prompt-length.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
 import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
 import { requireInVocabulary, toSettings } from '../generation/parameters.ts';
+import { infillPrompt, requireInfill } from '../generation/infill-prompt.ts';
 import { startGeneration } from '../generation/start-generation.ts';
 import { grammarOf } from '../generation/structured-outputs.ts';
 import { completionBody, type CompletionBody } from '../schemas/bodies.ts';
@@ -43,12 +45,21 @@ export async function prepareCompletion(
   if (isEchoOnly && !isEcho) {
     throw badRequest('`max_tokens` may be 0 only with `echo`.', 'max_tokens', 'invalid_value');
   }
+  const suffix = body.suffix ?? '';
+  const infillStops = suffix === '' ? [] : requireInfill(context, 'suffix');
+  for (const other of ['echo', 'truncate_prompt_tokens'] as const) {
+    if (suffix === '' || !body[other]) continue;
+    const message = `\`suffix\` and \`${other}\` exclude each other.`;
+    throw badRequest(message, 'suffix', 'invalid_value');
+  }
   const prompts = parsePrompts(body['prompt'], context.admission.mostPerRequest);
   const numChoices = requireChoices(body, prompts.length, context.admission.mostPerRequest);
   const logprobs = body.logprobs ?? null;
   const grammar = grammarOf(body);
+  const own = toSettings(body, context.model);
   const settings = {
-    ...toSettings(body, context.model),
+    ...own,
+    stopTokenIds: [...own.stopTokenIds, ...infillStops],
     // The best choices are picked by log-probability.
     logprobs: numChoices > (body.n ?? 1) ? (logprobs ?? 0) : logprobs,
     promptLogprobs: promptLogprobsOf(body, isEcho ? logprobs : null),
@@ -58,6 +69,7 @@ export async function prepareCompletion(
     maxTokens: isEchoOnly ? 1 : (body.max_tokens ?? null),
     defaultMaxTokens: DEFAULT_MAX_TOKENS,
     truncatePromptTokens: body.truncate_prompt_tokens ?? null,
+    truncationSide: body.truncation_side ?? 'left',
     fields: { prompt: 'prompt', maxTokens: 'max_tokens' },
   };
   const echoes: string[] = [];
@@ -68,7 +80,12 @@ export async function prepareCompletion(
     if (isEcho) echoes.push(echoOf(context, prompt, request, isTruncated));
     return request;
   });
-  const request = { prompts: requests, numChoices, ...(grammar === null ? {} : { grammar }) };
+  const request = {
+    prompts: requests,
+    numChoices,
+    streamInterval: body.stream_interval ?? 1,
+    ...(grammar === null ? {} : { grammar }),
+  };
   const format: CompletionResponseFormat = {
     head: createHead('cmpl-', context, body, caller),
     options: responseOptions(body),
@@ -106,25 +123,45 @@ interface Encoded {
 }
 
 async function encodePrompts(
-  { prompts: encoder, model }: ModelContext,
+  context: ModelContext,
   prompts: readonly Prompt[],
   body: CompletionBody,
   caller: Caller,
 ): Promise<Encoded[]> {
+  if (body.suffix) return infillPrompts(context, prompts, body.suffix, caller);
   const texts = prompts.flatMap((prompt) => ('text' in prompt ? [prompt.text] : []));
-  const maxTokens = maxPromptTokens(body.truncate_prompt_tokens, model);
-  const options = { addSpecialTokens: body.add_special_tokens ?? true, maxTokens };
-  const encoding = encoder.encodeTexts(texts, options, caller).catch((error: unknown) => {
-    throw inClientWords(error, maxTokens, 'prompt');
-  });
-  const encoded = (await encoding).values();
+  const options = {
+    field: 'prompt',
+    maxTokens: maxPromptTokens(body.truncate_prompt_tokens, context.model),
+    addSpecialTokens: body.add_special_tokens ?? true,
+  };
+  const encoded = (await encodeTexts(context, texts, options, caller)).values();
   return prompts.map((prompt) => {
     if ('text' in prompt) {
       return { prompt, tokenIds: encoded.next().value ?? new Int32Array() };
     }
-    requireInVocabulary(prompt.tokenIds, prompt.param, model.vocabSize);
+    requireInVocabulary(prompt.tokenIds, prompt.param, context.model.vocabSize);
     return { prompt, tokenIds: Int32Array.from(prompt.tokenIds) };
   });
+}
+
+async function infillPrompts(
+  context: ModelContext,
+  prompts: readonly Prompt[],
+  suffix: string,
+  caller: Caller,
+): Promise<Encoded[]> {
+  const maxTokens = maxPromptTokens(null, context.model);
+  const encoded: Encoded[] = [];
+  for (const prompt of prompts) {
+    if (!('text' in prompt)) {
+      throw badRequest('`suffix` needs a `prompt` that is a text.', prompt.param, 'invalid_value');
+    }
+    const text = { prefix: prompt.text, suffix, begun: '', snippets: [] };
+    const tokenIds = await infillPrompt(context, text, { maxTokens, field: 'prompt' }, caller);
+    encoded.push({ prompt, tokenIds });
+  }
+  return encoded;
 }
 
 /** What is echoed: the text that was given, or that of the token ids given. */

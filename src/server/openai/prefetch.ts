@@ -4,7 +4,7 @@ import type { Caller } from '../../front/caller.ts';
 import { encodeChat } from '../../front/chat/chat-prompt.ts';
 import { chatPrefix } from '../../front/prefetch/chat-prefix.ts';
 import type { Prefetched } from '../../front/prefetch/prefetcher.ts';
-import { inClientWords } from '../../front/prompts/prompt-length.ts';
+import { encodeTexts } from '../../front/prompts/encode-texts.ts';
 import { callerOf, checkAdmin } from '../auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
 import { badRequest } from '../errors.ts';
@@ -100,12 +100,13 @@ async function tokensOfPrompt(
     requireInVocabulary(only.tokenIds, only.param, model.vocabSize);
     return Int32Array.from(only.tokenIds);
   }
-  const maxTokens = model.maxModelLen;
-  const options = { addSpecialTokens: true, maxTokens };
-  const encoding = prompts.encodeTexts([only.text], options, caller);
-  const [tokenIds = new Int32Array()] = await encoding.catch((error: unknown) => {
-    throw inClientWords(error, maxTokens, 'prompt');
-  });
+  const options = { maxTokens: model.maxModelLen, field: 'prompt' };
+  const [tokenIds = new Int32Array()] = await encodeTexts(
+    { prompts },
+    [only.text],
+    options,
+    caller,
+  );
   return tokenIds;
 }
 

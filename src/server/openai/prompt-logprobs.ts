@@ -8,7 +8,7 @@ import type { GenerationFields } from '../schemas/fields.ts';
 export function promptLogprobsOf(fields: GenerationFields, echo: number | null): number | null {
   const asked = fields.prompt_logprobs ?? null;
   if (asked !== null && fields.stream === true) {
-    throw badRequest('`prompt_logprobs` can not be streamed.', 'prompt_logprobs', 'invalid_value');
+    throw badRequest('`prompt_logprobs` cannot be streamed.', 'prompt_logprobs', 'invalid_value');
   }
   return asked === null || echo === null ? (asked ?? echo) : Math.max(asked, echo);
 }

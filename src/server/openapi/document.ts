@@ -1,42 +1,19 @@
 /** The OpenAPI document, made from the schemas that check requests. */
 import { z } from 'zod';
+import { ownTurn } from '../http/own-turn.ts';
 import type { JsonObject } from '../json-object.ts';
+import { describeErrors, ERROR_SCHEMAS } from './documented-errors.ts';
 import { FIELD_NOTES } from './field-notes.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 
-const ERROR_SCHEMA = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['message', 'type', 'param', 'code'],
-      properties: {
-        message: { type: 'string' },
-        type: { type: 'string' },
-        param: { type: ['string', 'null'], description: 'Path of the field at fault.' },
-        code: { type: ['string', 'null'] },
-      },
-    },
-  },
-};
-
-const ERRORS: Readonly<Record<string, string>> = {
-  400: 'The request is not valid; `param` names the field.',
-  401: 'The API key is missing or wrong.',
-  404: 'There is no such model or response.',
-  413: 'The body is too large.',
-  429: 'The queue is full; `retry-after` says when to try again.',
-  503: 'The server starts, recovers or shuts down.',
-};
-
-/** @param version of this server */
-export function createDocument(version: string): JsonObject {
+/** Each operation in a turn of the event loop: all take some 40 ms at first. @param version of this server */
+export async function createDocument(version: string): Promise<JsonObject> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of OPERATIONS) {
     const methods = (paths[operation.path] ??= {});
     methods[operation.method] = describe(operation);
+    await ownTurn();
   }
   return {
     openapi: '3.1.1',
@@ -51,7 +28,7 @@ export function createDocument(version: string): JsonObject {
     tags: [...new Set(OPERATIONS.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
-      schemas: { Error: ERROR_SCHEMA },
+      schemas: ERROR_SCHEMAS,
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
@@ -60,8 +37,17 @@ export function createDocument(version: string): JsonObject {
   };
 }
 
+/** Several operations take the same body. */
+const bodySchemas = new WeakMap<z.ZodObject, JsonObject>();
+
 /** The JSON schema of a request body. */
 export function toBodySchema(body: z.ZodObject): JsonObject {
+  const known = bodySchemas.get(body) ?? describeFields(body);
+  bodySchemas.set(body, known);
+  return known;
+}
+
+function describeFields(body: z.ZodObject): JsonObject {
   const { $schema: _, properties = {}, ...schema } = toJsonSchema(body);
   return {
     ...schema,
@@ -102,38 +88,51 @@ function describe(operation: Operation): JsonObject {
   };
 }
 
-function describeBody({ body, form, example }: Operation): JsonObject {
+function describeBody({ body, form, example, isBodyOptional = false }: Operation): JsonObject {
   const schema = body ?? form;
   if (schema === undefined) return {};
   const type = form === undefined ? 'application/json' : 'multipart/form-data';
   const content = {
     [type]: { schema: toBodySchema(schema), ...(example === undefined ? {} : { example }) },
   };
-  return { requestBody: { required: true, content } };
+  return { requestBody: { required: !isBodyOptional, content } };
 }
 
 function describeAnswer(operation: Operation): JsonObject {
-  const { answer, answerType = 'application/json', streams } = operation;
+  const { answer, answerType = 'application/json', otherType, streams } = operation;
   const streamType = streams === 'lines' ? 'application/x-ndjson' : 'text/event-stream';
-  const schema = answerType === 'application/json' ? { type: 'object' } : { type: 'string' };
+  const others = [streams === undefined ? [] : streamType, otherType ?? []].flat();
+  const isJson = answerType === 'application/json';
   return {
     description: 'OK',
     content: {
-      [answerType]: { schema, ...(answer === undefined ? {} : { example: answer }) },
-      ...(streams === undefined ? {} : { [streamType]: { schema: { type: 'string' } } }),
+      [answerType]: {
+        ...(isJson ? { schema: answerSchemaOf(operation) } : textOf(answerType)),
+        ...(answer === undefined ? {} : { example: answer }),
+      },
+      ...Object.fromEntries(others.map((type) => [type, textOf(type)])),
     },
   };
 }
 
-function describeErrors({ isOpen = false, body, form }: Operation): JsonObject {
-  const statuses = Object.entries(ERRORS).filter(
-    ([status]) =>
-      (body ?? form) !== undefined || (!isOpen && (status === '401' || status === '404')),
-  );
-  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
-  return Object.fromEntries(
-    statuses.map(([status, description]) => [status, { description, content }]),
-  );
+/** Without a schema for events: some readers take it for that of each event, others for that of all. */
+function textOf(type: string): JsonObject {
+  return type === 'text/event-stream' ? {} : { schema: { type: 'string' } };
+}
+
+/** An object that has the fields of the example, each of its type. */
+function answerSchemaOf({ answer, answerSchema, optionalFields = [] }: Operation): JsonObject {
+  if (answerSchema !== undefined) return answerSchema;
+  if (answer === undefined) return { type: 'object' };
+  const required = Object.keys(answer).filter((name) => !optionalFields.includes(name));
+  const properties = Object.fromEntries(required.map((name) => [name, typeOf(answer[name])]));
+  return { type: 'object', required, properties };
+}
+
+/** Null in an example may be anything elsewhere. */
+function typeOf(value: unknown): JsonObject {
+  if (value === null) return {};
+  return { type: Array.isArray(value) ? 'array' : typeof value };
 }
 
 function pathParameters(path: string): JsonObject[] {

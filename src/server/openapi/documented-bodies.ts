@@ -2,13 +2,14 @@
 import { z } from 'zod';
 import { logLevelBody, modelBody } from '../schemas/admin.ts';
 import { loadAdapterBody, unloadAdapterBody } from '../schemas/adapters.ts';
-import { anthropicMessage, countTokensBody, messagesBody } from '../schemas/anthropic.ts';
+import { anthropicMessage, countTokensBody, messagesBody, ownTool } from '../schemas/anthropic.ts';
 import {
   chatCompletionBody,
   completionBody,
   detokenizeBody,
   tokenizeBody,
 } from '../schemas/bodies.ts';
+import { infillBody } from '../schemas/infill.ts';
 import { prefetchBody } from '../schemas/prefetch.ts';
 import {
   embeddingsSchema,
@@ -28,10 +29,11 @@ import {
 } from '../schemas/ollama.ts';
 import { batchBody, uploadFields } from '../batches/schemas.ts';
 import { contentParts, message } from '../schemas/messages.ts';
-import { responseBody } from '../schemas/responses.ts';
+import { customTool, functionTool, namespaceTool, responseBody } from '../schemas/responses.ts';
 import { generateBody } from '../kserve/generate.ts';
+import { indexBody, loadBody } from '../kserve/repository-bodies.ts';
 import { inferBody, tensorInput, tensorOutput } from '../kserve/infer-body.ts';
-import { inputSchema } from '../responses/input.ts';
+import { inputSchema } from '../responses/item-schemas.ts';
 
 // Fields that are parsed by hand, item by item, are described here with the schemas of their items.
 const tokenIds = z.array(z.int().nonnegative());
@@ -52,14 +54,21 @@ const generation = { ...sampling, allowed_token_ids: tokenIds.nullish() };
 
 const options = ollamaOptions.extend({ stop: sampling.stop }).nullish();
 
+const anthropicTools = z.array(z.union([ownTool, z.looseObject({ type: z.string() })])).nullish();
+
+const responseTools = z
+  .array(z.union([functionTool, customTool, namespaceTool, z.looseObject({ type: z.string() })]))
+  .nullish();
+
 const anthropicMessages = z.array(anthropicMessage).min(1);
 
 export const documentedBodies = {
   completions: completionBody.extend({ prompt, ...generation }),
   chatCompletions: chatCompletionBody.extend({ messages: messages.min(1), ...generation }),
-  responses: responseBody.extend({ input: inputSchema, ...sampling }),
-  messages: messagesBody.extend({ messages: anthropicMessages }),
-  countTokens: countTokensBody.extend({ messages: anthropicMessages }),
+  infill: infillBody.extend(sampling),
+  responses: responseBody.extend({ input: inputSchema, tools: responseTools, ...sampling }),
+  messages: messagesBody.extend({ messages: anthropicMessages, tools: anthropicTools }),
+  countTokens: countTokensBody.extend({ messages: anthropicMessages, tools: anthropicTools }),
   tokenize: tokenizeBody.extend({ messages: messages.optional() }),
   ollamaChat: ollamaChatBody.extend({ messages: z.array(ollamaMessage).nullish(), options }),
   ollamaGenerate: ollamaGenerateBody.extend({ options }),
@@ -80,5 +89,7 @@ export const documentedBodies = {
   score: scoreSchema,
   teiEmbed: teiEmbedSchema.extend({ inputs: prompt }),
   generate: generateBody,
+  repositoryIndex: indexBody,
+  repositoryModel: loadBody,
   infer: inferBody.extend({ inputs: z.array(tensorInput), outputs: z.array(tensorOutput) }),
 } satisfies Readonly<Record<string, z.ZodObject>>;

@@ -10,7 +10,7 @@ import { OPERATING_OPERATIONS } from './operations/operating-operations.ts';
 import { RESPONSES_OPERATIONS } from './operations/responses-operations.ts';
 import type { Operation } from './operation.ts';
 
-export const OPERATIONS: readonly Operation[] = [
+const ALL: readonly Operation[] = [
   ...OPENAI_OPERATIONS,
   ...RESPONSES_OPERATIONS,
   ...ANTHROPIC_OPERATIONS,
@@ -21,3 +21,10 @@ export const OPERATIONS: readonly Operation[] = [
   ...KSERVE_OPERATIONS,
   ...OPERATING_OPERATIONS,
 ];
+
+export const OPERATIONS: readonly Operation[] = ALL.flatMap((operation) => {
+  const { alias, path } = operation;
+  if (alias === undefined) return [operation];
+  const { example: _example, answer: _answer, notes: _notes, ...same } = operation;
+  return [operation, { ...same, path: alias, summary: `The same as ${path}` }];
+});

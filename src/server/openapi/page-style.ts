@@ -4,25 +4,30 @@ import { createHash } from 'node:crypto';
 export const STYLE = `
 :root {
   color-scheme: light dark;
-  --text: light-dark(#1c2430, #dfe5ee);
-  --soft: light-dark(#5a6675, #97a3b4);
-  --line: light-dark(#dde3ea, #2c3542);
-  --page: light-dark(#ffffff, #12171e);
-  --code: light-dark(#f3f6f9, #1a212b);
-  --edge: light-dark(#8a93a0, #6d7887);
-  --link: light-dark(#0b62b8, #6db3ff);
+  --text: light-dark(#17181a, #eceef1);
+  --soft: light-dark(#5c6067, #a6acb6);
+  --line: light-dark(#e4e3df, #2f3238);
+  --page: light-dark(#fcfcfb, #16171a);
+  --side: light-dark(#ffffff, #1d1f23);
+  --code: light-dark(#f4f3f0, #25282d);
+  --edge: light-dark(#8d8f94, #767c86);
+  --link: light-dark(#1f69c1, #6aabf5);
+  --on-link: light-dark(#ffffff, #0d1b2b);
   --post: light-dark(#1c7c46, #58c98a);
-  --delete: light-dark(#b3372f, #f0847c);
+  --delete: light-dark(#b92a3a, #f57f8d);
 }
+:root[data-theme='light'] { color-scheme: light; }
+:root[data-theme='dark'] { color-scheme: dark; }
 * { box-sizing: border-box; }
-html { scroll-behavior: smooth; scroll-padding-top: 1rem; }
+html { scroll-behavior: smooth; scroll-padding-top: 1rem; background: var(--page); }
+:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 body {
   margin: 0;
   display: grid;
   grid-template-columns: 19rem minmax(0, 1fr);
   color: var(--text);
   background: var(--page);
-  font: 16px/1.55 system-ui, sans-serif;
+  font: 15px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif;
 }
 nav {
   position: sticky;
@@ -31,14 +36,16 @@ nav {
   overflow-y: auto;
   padding: 1.5rem;
   border-right: 1px solid var(--line);
+  background: var(--side);
   font-size: 0.85rem;
 }
 nav h1 { margin: 0; font-size: 1.3rem; }
 nav h2 { margin: 1.3rem 0 0.3rem; font-size: 0.75rem; letter-spacing: 0.05em; text-transform: uppercase; color: var(--soft); }
 nav p { margin: 0.2rem 0; color: var(--soft); }
 nav ul { margin: 0; padding: 0; list-style: none; }
-nav a { display: block; padding: 0.15rem 0; overflow-wrap: anywhere; color: inherit; text-decoration: none; }
-nav a:hover { color: var(--link); }
+nav li a { display: grid; grid-template-columns: auto minmax(0, 1fr); align-items: baseline; padding: 0.15rem 0; overflow-wrap: anywhere; color: inherit; text-decoration: none; }
+nav .back { text-decoration: none; }
+nav li a:hover { color: var(--link); }
 main { padding: 1.5rem 2.5rem 6rem; max-width: 62rem; }
 main h2 { margin: 2.5rem 0 0; font-size: 1.5rem; }
 section { padding: 1.1rem 0; border-bottom: 1px solid var(--line); }
@@ -60,7 +67,7 @@ td:nth-child(2) { width: 30%; color: var(--soft); }
 td:nth-child(3) { width: 42%; }
 @media (max-width: 50rem) {
   body { display: block; }
-  nav { position: static; height: auto; border-right: 0; border-bottom: 1px solid var(--line); }
+  nav { position: static; height: auto; max-height: 70vh; border-right: 0; border-bottom: 1px solid var(--line); }
   main { padding: 1rem 1.2rem 4rem; }
 }
 `;

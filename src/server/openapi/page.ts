@@ -1,5 +1,6 @@
 /** The documentation as one page that needs nothing else; a script adds forms to it, where there is one. */
 import { html, raw } from 'hono/html';
+import { ownTurn } from '../http/own-turn.ts';
 import type { JsonObject } from '../json-object.ts';
 import { toBodySchema } from './document.ts';
 import { describeType } from './describe-type.ts';
@@ -9,16 +10,28 @@ import { STYLE } from './page-style.ts';
 
 type Html = ReturnType<typeof html>;
 
+/** Files of the server's page: its picture, the colors that were chosen there, the forms. */
+const PAGE_HEAD = html`<link rel="icon" href="/ui/favicon.svg" type="image/svg+xml" />
+  <script src="/ui/theme.js"></script>
+  <script type="module" src="/ui/docs.js"></script>`;
+
 export interface PageFacts {
   /** Address of this server, as its reader knows it. */
   readonly origin: string;
   readonly version: string;
   readonly modelName: string;
-  /** Of the forms; null where they were not built. */
-  readonly scriptUrl: string | null;
+  /** Whether the server has its page: then there are forms, a way to it, and its choice of colors. */
+  readonly hasPage: boolean;
 }
 
-export function createPage({ origin, version, modelName, scriptUrl }: PageFacts): Html {
+/** Each operation in a turn of the event loop: all take some 40 ms at first. */
+export async function createPage(facts: PageFacts): Promise<Html> {
+  const { origin, version, modelName, hasPage } = facts;
+  const sections = new Map<Operation, Html>();
+  for (const operation of OPERATIONS) {
+    sections.set(operation, await section(operation, origin));
+    await ownTurn();
+  }
   const tags = [...new Set(OPERATIONS.map(({ tag }) => tag))];
   return html`<!doctype html>
     <html lang="en">
@@ -26,13 +39,14 @@ export function createPage({ origin, version, modelName, scriptUrl }: PageFacts)
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>Chairlift ${version}: API</title>
-        ${raw(`<style>${STYLE}</style>`)}
-        ${scriptUrl === null ? '' : html`<script type="module" src="${scriptUrl}"></script>`}
+        ${raw(`<style>${STYLE}</style>`)} ${hasPage ? PAGE_HEAD : ''}
       </head>
       <body>
         <nav>
+          ${hasPage ? html`<p><a class="back" href="/">← To the chat</a></p>` : ''}
           <h1>Chairlift</h1>
           <p>${version}, serving <code>${modelName}</code></p>
+          <div id="theme"></div>
           <div id="key"></div>
           ${tags.map(
             (tag) =>
@@ -41,14 +55,18 @@ export function createPage({ origin, version, modelName, scriptUrl }: PageFacts)
                   ${operationsOf(tag).map(
                     (operation) =>
                       html`<li>
-                        <a href="#${idOf(operation)}">${badge(operation)} ${operation.path}</a>
+                        <a href="#${idOf(operation)}"
+                          >${badge(operation)} <span>${operation.path}</span></a
+                        >
                       </li>`,
                   )}
                 </ul>`,
           )}
           <h2>WebSocket</h2>
           <ul>
-            <li><a href="#web-socket">Frames of requests and answers</a></li>
+            <li>
+              <a href="#web-socket"><span>Frames of requests and answers</span></a>
+            </li>
           </ul>
         </nav>
         <main>
@@ -57,14 +75,15 @@ export function createPage({ origin, version, modelName, scriptUrl }: PageFacts)
               Point an OpenAI client at this server’s address with <code>/v1</code> behind it. The
               same as <a href="/openapi.json">OpenAPI document</a>. Unknown fields are accepted, and
               <code>null</code> is the same as leaving a field out. Errors are
-              <code>{"error": {"message", "type", "param", "code"}}</code>. Every answer has an
-              <code>x-request-id</code>: yours, if you send one.
+              <code>{"error": {"message", "type", "param", "code"}}</code>, and in the forms of
+              Anthropic, Ollama, Cohere and the Open Inference Protocol on their paths. Every answer
+              has an <code>x-request-id</code>: yours, if you send one.
             </p>
           </section>
           ${tags.map(
             (tag) =>
               html`<h2>${tag}</h2>
-                ${operationsOf(tag).map((operation) => section(operation, origin))}`,
+                ${operationsOf(tag).map((operation) => sections.get(operation))}`,
           )}
           ${webSocketSection()}
         </main>
@@ -86,7 +105,8 @@ function badge({ method }: Operation): Html {
 
 function section(operation: Operation, origin: string): Html {
   const { method, path, summary, notes, body, query, example, answer } = operation;
-  const { isOpen = false, streams } = operation;
+  const { isOpen = false } = operation;
+  const streams = operation.streams !== undefined || operation.answerType === 'text/event-stream';
   return html`<section id="${idOf(operation)}" data-method="${method}" data-path="${path}">
     <h3>${badge(operation)} <code>${path}</code></h3>
     <p>
@@ -95,8 +115,8 @@ function section(operation: Operation, origin: string): Html {
     ${notes === undefined ? '' : html`<p>${withCode(notes)}</p>`}
     ${body === undefined ? '' : fields(toBodySchema(body))}
     ${query === undefined ? '' : fields(toBodySchema(query))}
-    ${example === undefined ? '' : html`<pre>${toCurl(operation, origin)}</pre>`}
-    ${answer === undefined ? '' : html`<pre>${JSON.stringify(answer, null, 2)}</pre>`}
+    ${example === undefined ? '' : html`<pre tabindex="0">${toCurl(operation, origin)}</pre>`}
+    ${answer === undefined ? '' : html`<pre tabindex="0">${JSON.stringify(answer, null, 2)}</pre>`}
     <div class="try"></div>
   </section>`;
 }

@@ -1,7 +1,7 @@
 /** What is told of a request that has ended: a line in the log, a span, times for the metrics, troubles. */
 import type { ServerContext } from '../context.ts';
 import type { FinishedRequest } from './finished-request.ts';
-import { noteTrouble } from '../status/note-trouble.ts';
+import { noteTrouble } from './note-trouble.ts';
 import { traceRequest } from './request-trace.ts';
 
 export function finishRequest(

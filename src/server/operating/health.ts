@@ -1,4 +1,5 @@
 /** Probes: is the process worth keeping, and should it get traffic now. */
+import type { IncomingMessage } from 'node:http';
 import type { Hono } from 'hono';
 import { bestState, type EngineState } from '../../front/engine-process/engine-contract.ts';
 import { LIMITS } from '../../limits.ts';
@@ -27,6 +28,11 @@ export function healthRoutes(app: Hono<ServerEnv>, context: ServerContext): void
     });
   }
   app.get('/version', (c) => c.json({ version: context.config.version }));
+}
+
+/** Whether a supervisor or a load balancer asks how the server is. */
+export function isProbe({ url = '' }: IncomingMessage): boolean {
+  return /^\/(livez|health|readyz?)(\?|$)/.test(url);
 }
 
 /** @throws ApiError 503 when the server had better be started anew */
@@ -65,7 +71,7 @@ function requireLoop({ loop }: ServerContext): void {
   const { stalledMs } = loop;
   if (stalledMs <= LIMITS.loopStalledMs) return;
   const window = inSeconds(LIMITS.loopWindowMs);
-  throw unavailable(`The server stood still for ${inSeconds(stalledMs)} of the last ${window}.`);
+  throw unavailable(`The server was blocked for ${inSeconds(stalledMs)} of the last ${window}.`);
 }
 
 function requireProgress({ models }: ServerContext): void {

@@ -157,6 +157,7 @@ function latencyAttributes(record: RequestRecord): Attributes {
 /** Why it failed, in few values; null if it did not. What the client got wrong is no failure of ours. */
 function failureOf({ record, status, code }: FinishedRequest): string | null {
   if (record.finishReasons.has('error')) return 'generation';
+  if (record.finishReasons.has('timeout')) return 'timeout';
   if (status !== undefined && status >= 500) return `${status}`;
   const isInternal = code !== undefined && SERVER_CODES.has(code);
   return isInternal ? `${code}` : null;

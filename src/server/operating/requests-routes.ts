@@ -5,6 +5,7 @@ import { checkAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { ApiError } from '../errors.ts';
 import { describeRequest } from './running-requests.ts';
+import { told } from '../../told.ts';
 
 export function requestsRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   const { keys, running } = context;
@@ -29,12 +30,7 @@ export function requestsRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
 }
 
 function notRunning(id: string): ApiError {
-  return new ApiError(
-    404,
-    'NotFoundError',
-    `No request '${id.slice(0, 100)}' of yours is running.`,
-    {
-      code: 'request_not_found',
-    },
-  );
+  return new ApiError(404, 'NotFoundError', `No request '${told(id, 100)}' of yours is running.`, {
+    code: 'request_not_found',
+  });
 }

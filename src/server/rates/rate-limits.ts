@@ -1,16 +1,10 @@
 /** How much each client may ask for in a minute: requests, and tokens. */
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { TokenMeter } from '../../front/caller.ts';
-import { rateLimited } from '../errors.ts';
-import { type Headers, rateHeaders, type RateUnit } from './rate-headers.ts';
-
-/** Per minute; null is no limit. */
-export interface Rates {
-  readonly requests: number | null;
-  readonly tokens: number | null;
-}
-
-export const NO_RATES: Rates = { requests: null, tokens: null };
+import { LIMITS } from '../../limits.ts';
+import type { Rates } from '../auth/key-rates.ts';
+import { rateLimited, tooManyLoads } from '../errors.ts';
+import { type Headers, rateHeaders, type RateUnit } from '../http/rate-headers.ts';
 
 const WINDOW_SECONDS = 60;
 
@@ -47,6 +41,11 @@ export class RateLimits {
   readonly #options: RateLimitsOptions;
   /** By unit and points: accounts may have limits of their own. */
   readonly #limiters = new Map<string, RateLimiterAbstract>();
+  /** Of this process: each replica has models of its own. */
+  readonly #loads = new RateLimiterMemory({
+    points: LIMITS.clientLoadsPerMinute,
+    duration: WINDOW_SECONDS,
+  });
 
   constructor(options: RateLimitsOptions) {
     this.#options = options;
@@ -62,6 +61,19 @@ export class RateLimits {
     if (requests !== null) await this.#take('requests', requests, account, 1, show);
     if (tokens === null) return undefined;
     return { charge: (most) => this.#charge(account, tokens, most, show) };
+  }
+
+  /**
+   * Takes one load of a model from a client, which names it.
+   * @throws ApiError 429
+   */
+  async takeLoad(client: string): Promise<void> {
+    try {
+      await this.#loads.consume(client);
+    } catch (error) {
+      if (!(error instanceof RateLimiterRes)) throw error;
+      throw tooManyLoads(LIMITS.clientLoadsPerMinute, error.msBeforeNext);
+    }
   }
 
   /** The rate of tokens of an account, for work that is no request of its own. */

@@ -4,16 +4,18 @@ import type { AnswerApi } from '../answers/answer-route.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
 import type { ModelContext } from '../context.ts';
 import { badRequest } from '../errors.ts';
-import { withDeadline } from '../generation/deadline.ts';
+import { withDeadline } from '../../front/deadline.ts';
 import { NAMED_EVENTS } from '../http/sse.ts';
-import type { JsonObject } from '../json-object.ts';
 import type { ResponseBody } from '../schemas/responses.ts';
 import { PreparedResponse } from './create.ts';
+import { EventLog } from './event-log.ts';
+import type { ResponseEvent } from './response-event.ts';
 
 export const RESPONSES_PATH = '/v1/responses';
 
 export const RESPONSES_API: AnswerApi = {
   path: RESPONSES_PATH,
+  shortPath: '/responses',
   prepare: prepareResponse,
   style: NAMED_EVENTS,
   // A failure of the generation is an event already.
@@ -30,12 +32,20 @@ async function prepareResponse(
   const turnOf = (id: string) => responses.of(caller.client).turnOf(id);
   const prepared = await PreparedResponse.prepare(context, json, turnOf, caller);
   const { body } = prepared;
-  if (body.background === true) requirePolled(body, context);
+  if (body.background === true) requireKept(body, context, caller);
   return {
     stream: body.stream ?? false,
-    chunks: (starter) => prepared.start(starter),
+    async chunks(starter) {
+      if (body.background !== true) return prepared.start(starter);
+      const log = new EventLog();
+      await startInBackground(prepared, context, starter, log);
+      return log.read(-1, starter.signal);
+    },
     async whole(starter) {
-      if (body.background === true) return createInBackground(prepared, context, starter);
+      if (body.background === true) {
+        await startInBackground(prepared, context, starter, null);
+        return prepared.response;
+      }
       const events = await prepared.start(starter);
       for await (const _ of events);
       if (prepared.error !== null) throw prepared.error;
@@ -44,44 +54,50 @@ async function prepareResponse(
   };
 }
 
-/** @throws ApiError 400 for a background response that nobody could get */
-function requirePolled(body: ResponseBody, { responses }: ModelContext): void {
+/** @throws ApiError 400 for a background response that nobody could get, or that was begun elsewhere */
+function requireKept(body: ResponseBody, { responses }: ModelContext, { answer }: Caller): void {
   if (body.store === false || !responses.isEnabled) {
     const message = 'A background response must be stored, and this one would not be.';
     throw badRequest(message, 'background', 'invalid_value');
   }
-  if (body.stream === true) {
-    const message = 'A background response can be polled, not streamed.';
-    throw badRequest(message, 'stream', 'unsupported_parameter');
+  if (answer?.adapter !== undefined) {
+    const message = 'A background response is not continued by another server.';
+    throw badRequest(message, 'resume', 'invalid_value');
   }
 }
 
-/** Lets it run beyond its request; it is found in the store. */
-async function createInBackground(
+/**
+ * Lets it run beyond its request; it is found in the store.
+ * @param log gets its events; null where nobody can read them
+ */
+async function startInBackground(
   prepared: PreparedResponse,
   context: ModelContext,
-  caller: Caller,
-): Promise<JsonObject> {
+  { answer: _staysHere, ...caller }: Caller,
+  log: EventLog | null,
+): Promise<void> {
   const controller = new AbortController();
   const cancel = (): void => controller.abort(new Error('cancelled by the client'));
   const signal = withDeadline(controller.signal, context.config.requestTimeoutMs);
-  const events = await prepared.start({ ...caller, signal }, cancel);
-  const answer = prepared.response;
-  void drain(events, context, context.keepLoaded());
-  return answer;
+  const events = await prepared.start({ ...caller, signal }, cancel, log);
+  const partition = context.responses.of(caller.client);
+  const drained = drain(events, context, (told) => partition.tell(prepared.id, told));
+  const release = context.keepLoaded();
+  void drained.finally(() => {
+    log?.end();
+    release();
+  });
 }
 
 /** Never rejects. */
 async function drain(
-  events: AsyncIterable<unknown>,
+  events: AsyncIterable<readonly ResponseEvent[]>,
   { logger }: ModelContext,
-  release: () => void,
+  onEvents: (events: readonly ResponseEvent[]) => void,
 ): Promise<void> {
   try {
-    for await (const _ of events);
+    for await (const told of events) onEvents(told);
   } catch (error) {
     logger.debug({ err: error }, 'background response cancelled');
-  } finally {
-    release();
   }
 }

@@ -1,13 +1,31 @@
 /** From a response's body and its conversation to a chat. */
-import type { ChatMessage, ToolCall } from '../../front/chat/chat-message.ts';
-import type { ChatRequest, ChatTool, ToolChoice } from '../../front/chat/chat-request.ts';
+import { allowTools } from '../../front/chat/allowed-tools.ts';
+import type { ChatMessage, ToolCall } from '../../front/templates/chat-message.ts';
+import type { ChatRequest } from '../../front/chat/chat-request.ts';
+import { thinkingOf } from '../../front/templates/thinking.ts';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import type { ServedModel } from '../context.ts';
 import { badRequest } from '../errors.ts';
-import { toSettings } from '../generation/parameters.ts';
+import { thinkingBudgetOf, toSettings } from '../generation/parameters.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
-import { generationFieldsOfResponses, type ResponseBody } from '../schemas/responses.ts';
-import { textOf, type FunctionCallItem, type Item } from './items.ts';
+import {
+  type AllowedTools,
+  generationFieldsOfResponses,
+  type NamedTool,
+  type ResponseBody,
+} from '../schemas/responses.ts';
+import {
+  type CallItem,
+  type CallOutputItem,
+  CLIENT_CALLS,
+  isCall,
+  isCallOutput,
+  isClientCall,
+  type Item,
+  textOf,
+} from './items.ts';
+import { callName, customArguments, type CallableTools } from './tools.ts';
+import { told } from '../../told.ts';
 
 /**
  * @param items the whole conversation, oldest first
@@ -16,15 +34,18 @@ import { textOf, type FunctionCallItem, type Item } from './items.ts';
 export function toChatRequest(
   body: ResponseBody,
   items: readonly Item[],
+  tools: CallableTools,
   model: ServedModel,
 ): ChatRequest {
   return {
     messages: toMessages(body.instructions ?? null, items),
-    ...toTools(body),
+    ...toTools(body, tools),
+    thinkingBudget: thinkingBudgetOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     addGenerationPrompt: true,
     continueFinalMessage: false,
     templateVariables: body.chat_template_kwargs ?? null,
+    thinking: thinkingOf(body.reasoning?.effort),
     responseFormat: toResponseFormat(body),
     settings: { ...toSettings(generationFieldsOf(body), model), logprobs: topLogprobsOf(body) },
     badWords: [],
@@ -54,10 +75,11 @@ function generationFieldsOf(body: ResponseBody): GenerationFields {
 export function requireCallsOfOutputs(items: readonly Item[]): void {
   const callIds = new Set<string>();
   for (const item of items) {
-    if (item.type === 'function_call') callIds.add(item.call_id);
-    if (item.type !== 'function_call_output' || callIds.has(item.call_id)) continue;
+    if (isCall(item)) callIds.add(item.call_id);
+    if (!isCallOutput(item) || callIds.has(item.call_id)) continue;
+    const kind = item.type.replaceAll('_', ' ');
     throw badRequest(
-      `No tool call found for function call output with call_id ${item.call_id.slice(0, 100)}.`,
+      `No tool call found for ${kind} with call_id ${told(item.call_id, 100)}.`,
       'input',
       'invalid_value',
     );
@@ -89,20 +111,21 @@ function toMessages(instructions: string | null, items: readonly Item[]): ChatMe
       endTurn();
       const role = isInstruction(item.role) ? 'system' : item.role;
       messages.push({ role, content: textOf(item) });
-    } else if (item.type === 'function_call_output') {
+    } else if (isCallOutput(item)) {
       endTurn();
-      const name = names.get(item.call_id);
+      const { call_id: callId } = item;
+      const name = names.get(callId);
       // Its call was cut off with the start of a conversation that is too long.
       if (name === undefined) continue;
-      messages.push({ role: 'tool', tool_call_id: item.call_id, name, content: item.output });
-    } else {
-      turn ??= new AssistantTurn();
-      if (item.type === 'message') turn.texts.push(textOf(item));
-      else if (item.type === 'reasoning') turn.thoughts.push(...item.content.map((p) => p.text));
-      else {
-        turn.calls.push(item);
-        names.set(item.call_id, item.name);
-      }
+      messages.push({ role: 'tool', tool_call_id: callId, name, content: outputText(item) });
+    } else if (item.type === 'message') {
+      (turn ??= new AssistantTurn()).texts.push(textOf(item));
+    } else if (item.type === 'reasoning') {
+      (turn ??= new AssistantTurn()).thoughts.push(...item.content.map((p) => p.text));
+    } else if (isCall(item)) {
+      const call = toToolCall(item);
+      (turn ??= new AssistantTurn()).calls.push(call);
+      names.set(item.call_id, call.function.name);
     }
   }
   endTurn();
@@ -112,52 +135,68 @@ function toMessages(instructions: string | null, items: readonly Item[]): ChatMe
 class AssistantTurn {
   readonly thoughts: string[] = [];
   readonly texts: string[] = [];
-  readonly calls: FunctionCallItem[] = [];
+  readonly calls: ToolCall[] = [];
 
   toMessage(): ChatMessage {
     return {
       role: 'assistant',
       content: this.texts.join('\n'),
       ...(this.thoughts.length > 0 ? { reasoning_content: this.thoughts.join('\n') } : {}),
-      ...(this.calls.length > 0 ? { tool_calls: this.calls.map(toToolCall) } : {}),
+      ...(this.calls.length > 0 ? { tool_calls: this.calls } : {}),
     };
   }
 }
 
-function toToolCall(item: FunctionCallItem): ToolCall {
-  return {
-    id: item.call_id,
-    type: 'function',
-    function: { name: item.name, arguments: item.arguments },
-  };
+/** An item as the call that the model made. */
+function toToolCall(item: CallItem): ToolCall {
+  const [name, json] = calledAs(item);
+  return { id: item.call_id, type: 'function', function: { name, arguments: json } };
+}
+
+/** The name and the arguments of a call, for a model. */
+function calledAs(item: CallItem): [name: string, json: string] {
+  if (isClientCall(item)) {
+    const { name, argumentsField } = CLIENT_CALLS[item.type];
+    return [name, JSON.stringify(item[argumentsField] ?? {})];
+  }
+  const name = callName(item.name, item.namespace);
+  const isCustom = item.type === 'custom_tool_call';
+  return [name, isCustom ? customArguments(item.input) : item.arguments];
+}
+
+function outputText({ output }: CallOutputItem): string {
+  return typeof output === 'string' ? output : JSON.stringify(output ?? null);
 }
 
 function isInstruction(role: string): boolean {
   return role === 'system' || role === 'developer';
 }
 
-function toTools(body: ResponseBody): Pick<ChatRequest, 'tools' | 'toolChoice'> {
-  const { tool_choice: choice } = body;
-  let tools = body.tools ?? [];
-  let toolChoice: ToolChoice;
-  if (typeof choice !== 'object' || choice === null) {
-    toolChoice = choice ?? (tools.length > 0 ? 'auto' : 'none');
-  } else if (choice.type === 'allowed_tools') {
-    const allowed = new Set(choice.tools.map(({ name }) => name));
-    tools = tools.filter(({ name }) => allowed.has(name));
-    toolChoice = choice.mode;
-  } else {
-    toolChoice = { name: choice.name };
+function toTools(
+  body: ResponseBody,
+  { tools, skipped }: CallableTools,
+): Pick<ChatRequest, 'tools' | 'toolChoice' | 'withheldTools'> {
+  const choice = body.tool_choice ?? 'auto';
+  // A model cannot call tools that were all left out.
+  if (tools.length === 0 && (choice === 'auto' || skipped.length > 0)) {
+    return { tools, toolChoice: 'none' };
   }
-  return { tools: tools.map(toTool), toolChoice };
+  if (typeof choice === 'string') return { tools, toolChoice: choice };
+  if (isAllowedTools(choice)) {
+    return allowTools(tools, { mode: choice.mode, names: choice.tools.flatMap(nameOfChoice) });
+  }
+  const [name] = nameOfChoice(choice);
+  return { tools, toolChoice: name === undefined ? 'auto' : { name } };
 }
 
-/** As templates show it. */
-function toTool(tool: NonNullable<ResponseBody['tools']>[number]): ChatTool {
-  const { type, ...definition } = tool;
-  // Templates show what is there.
-  const fields = Object.entries(definition).filter(([, value]) => value !== null);
-  return { type, function: { name: definition.name, ...Object.fromEntries(fields) } };
+function isAllowedTools(choice: NamedTool | AllowedTools): choice is AllowedTools {
+  return choice.type === 'allowed_tools';
+}
+
+/** None for a tool that was left out. */
+function nameOfChoice({ type, name, namespace }: NamedTool): string[] {
+  const isCallable = type === 'function' || type === 'custom';
+  return isCallable && name ? [callName(name, namespace)] : [];
 }
 
 function toResponseFormat({ text }: ResponseBody): GrammarSource | null {

@@ -1,24 +1,29 @@
 /** One response from its body to its events, whatever carries them. */
 import type { Caller } from '../../front/caller.ts';
 import type { ChatDelta } from '../../front/chat/chat-delta.ts';
+import type { ChatRequest } from '../../front/chat/chat-request.ts';
 import { prepareChat, type PreparedChat } from '../../front/chat/prepare-chat.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
 import { InvalidRequestError } from '../../front/invalid-request.ts';
 import type { ModelContext } from '../context.ts';
-import { hasLeft } from '../generation/deadline.ts';
+import { hasLeft } from '../../front/deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
-import { LogprobsFormat } from '../generation/logprobs-format.ts';
+import { type AnswerLogprobs, LogprobsFormat } from '../generation/logprobs-format.ts';
 import { startChat } from '../generation/start-generation.ts';
+import { ownTurn } from '../http/own-turn.ts';
 import { createId } from '../ids.ts';
 import type { JsonObject } from '../json-object.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { responseBody, type ResponseBody } from '../schemas/responses.ts';
+import { rejectUnsupportedInResponse } from '../schemas/unsupported.ts';
 import { grantedClass, tierNameOf } from '../tiers/service-tiers.ts';
 import { toApiError } from '../to-api-error.ts';
 import { parseInput } from './input.ts';
 import type { Item } from './items.ts';
+import type { EventLog } from './event-log.ts';
 import type { EventFields } from './output-items.ts';
-import { Output, type OutputLogprobs } from './output.ts';
+import type { ResponseEvent } from './response-event.ts';
+import { Output } from './output.ts';
 import {
   INITIAL_STATE,
   toResponseObject,
@@ -27,10 +32,11 @@ import {
 } from './response-object.ts';
 import type { ResponsePartition, StoredResponse } from './partition.ts';
 import { ReferencedItems } from './referenced-items.ts';
+import { SealedThoughts } from './sealed-thoughts.ts';
+import { type CallableTools, parseTools } from './tools.ts';
 import { conversationOf, Turn } from './turn.ts';
 import { requireCallsOfOutputs, toChatRequest, topLogprobsOf } from './chat-request.ts';
-
-export type ResponseEvent = EventFields & { readonly sequence_number: number };
+import { told } from '../../told.ts';
 
 /** Finds the conversation that a response id stands for. */
 export type FindTurn = (responseId: string) => Turn | undefined;
@@ -39,7 +45,9 @@ interface Parts {
   readonly body: ResponseBody;
   readonly input: readonly Item[];
   readonly previous: Turn | null;
+  readonly tools: CallableTools;
   readonly chat: PreparedChat;
+  readonly thoughts: SealedThoughts;
   /** Where its client's responses are kept. */
   readonly partition: ResponsePartition;
 }
@@ -55,6 +63,7 @@ export class PreparedResponse {
   readonly #context: ModelContext;
   readonly #head: ResponseHead;
   readonly #input: readonly Item[];
+  readonly #tools: CallableTools;
   readonly #previous: Turn | null;
   readonly #chat: PreparedChat;
   readonly #partition: ResponsePartition;
@@ -62,6 +71,7 @@ export class PreparedResponse {
   readonly #usage: UsageCounter;
   readonly #nextEventNumber: () => number;
   #state: ResponseState = INITIAL_STATE;
+  #events: EventLog | null = null;
 
   private constructor(context: ModelContext, parts: Parts, answer: Caller['answer']) {
     const ownId = answer?.id ?? createId('');
@@ -71,10 +81,16 @@ export class PreparedResponse {
     this.#context = context;
     this.body = parts.body;
     this.#input = parts.input;
+    this.#tools = parts.tools;
     this.#previous = parts.previous;
     this.#chat = parts.chat;
     this.#partition = parts.partition;
-    this.#output = new Output(ownId, outputLogprobs(context, parts.body));
+    const { include } = parts.body;
+    this.#output = new Output(ownId, {
+      logprobs: outputLogprobs(context, parts.body),
+      tools: parts.tools.known,
+      seal: include?.includes('reasoning.encrypted_content') ? parts.thoughts : null,
+    });
     this.#usage = new UsageCounter(parts.chat.generation);
     const isStored = (parts.body.store ?? true) && context.responses.isEnabled;
     this.#head = { id: this.id, createdAt: answer?.created ?? now(), isStored };
@@ -88,35 +104,50 @@ export class PreparedResponse {
     caller: Caller,
   ): Promise<PreparedResponse> {
     const body = parseWith(responseBody, json);
-    rejectUnsupported(body);
+    rejectUnsupportedInResponse(body);
     const partition = context.responses.of(caller.client);
     const previous = previousTurn(body, findTurn);
     const conversation = conversationOf(previous);
     const references = new ReferencedItems(conversation, partition);
-    const input = parseInput(body['input'], (id) => references.find(id));
+    const thoughts = new SealedThoughts(context.resumption?.key ?? null, caller.client);
+    const findItem = (id: string): Item | undefined => references.find(id);
+    const input = parseInput(body['input'], { findItem, thoughts });
     const items = [...conversation, ...input];
     requireCallsOfOutputs(items);
-    const chat = await prepareFitting(context, body, items, caller);
+    const tools = parseTools(body.tools ?? []);
+    const toChat = (some: readonly Item[]): ChatRequest =>
+      toChatRequest(body, some, tools, context.model);
+    const prepare = (some: readonly Item[]): Promise<PreparedChat> =>
+      prepareChat(context, toChat(some), caller);
+    const chat = await (body.truncation === 'auto' ? fitting(items, prepare) : prepare(items));
     const granted = grantedClass(context.tiers, caller, body.service_tier);
-    const told = { ...body, service_tier: tierNameOf(granted) };
-    const parts = { body: told, input, previous, chat, partition };
+    const tiered = { ...body, service_tier: tierNameOf(granted) };
+    const parts = { body: tiered, input, previous, tools, chat, thoughts, partition };
     return new PreparedResponse(context, parts, caller.answer);
   }
 
+  get numInputTokens(): number {
+    return this.#chat.promptTokenIds.length;
+  }
+
   get response(): JsonObject {
-    return toResponseObject(this.#head, this.body, this.#context.model, this.#state);
+    const { skipped } = this.#tools;
+    return toResponseObject(this.#head, this.body, this.#context.model, this.#state, skipped);
   }
 
   /**
    * Queues it.
    * @param cancel ends it, for later requests to do so
+   * @param events where its events are kept
    * @returns its events. A failure is the last of them; only an abort makes the iteration throw.
    * @throws ApiError 400 for a format that can't be enforced, 429 or 503 when it can't be queued.
    */
   async start(
     caller: Caller,
     cancel: (() => void) | null = null,
+    events: EventLog | null = null,
   ): Promise<AsyncGenerator<readonly ResponseEvent[], void>> {
+    this.#events = events;
     const deltas = await startChat(this.#context, this.#chat, caller);
     if (this.#head.isStored) this.#partition.put(this.#toStored(cancel));
     return this.#run(deltas, caller.signal);
@@ -148,22 +179,28 @@ export class PreparedResponse {
         if (events.length > 0) yield events.map((event) => this.#number(event));
       }
       // Kept before its end is told: the client may go on with it at once.
-      yield this.#finish(finishReason === 'length');
+      yield await this.#finish(finishReason === 'length');
     } catch (error) {
       if (hasLeft(signal)) throw error;
       this.error = toApiError(error, this.#context.logger);
       this.#end({ status: 'failed', error: this.error.toEnvelope().error });
       yield [this.#tell('response.failed', this.response)];
     } finally {
-      if (this.#state.status === 'in_progress') this.#end({ status: 'cancelled' });
+      if (this.#state.status === 'in_progress') {
+        this.#end({ status: 'cancelled' });
+        this.#partition.tell(this.id, [this.#tell('response.cancelled', this.response)]);
+      }
     }
   }
 
-  #finish(isCutShort: boolean): ResponseEvent[] {
+  /** In turns of the event loop: the answer is written as a turn of its conversation, and as it is kept. */
+  async #finish(isCutShort: boolean): Promise<ResponseEvent[]> {
     const status = isCutShort ? 'incomplete' : 'completed';
     const events = this.#output.end(status).map((event) => this.#number(event));
     const output = this.#output.items(status);
+    await ownTurn();
     this.turn = new Turn(this.#previous, [...this.#input, ...output]);
+    await ownTurn();
     const { usage } = this.#usage;
     this.#end({ status, usage, completedAt: isCutShort ? null : now() });
     return [...events, this.#tell(`response.${status}`, this.response)];
@@ -177,7 +214,7 @@ export class PreparedResponse {
 
   #toStored(cancel: (() => void) | null): StoredResponse {
     const { id, response, turn } = this;
-    return { id, response, input: this.#input, turn, cancel };
+    return { id, response, input: this.#input, turn, cancel, events: this.#events };
   }
 
   #tell(type: string, response: JsonObject): ResponseEvent {
@@ -190,7 +227,7 @@ export class PreparedResponse {
   }
 }
 
-function outputLogprobs({ tokenizer }: ModelContext, body: ResponseBody): OutputLogprobs | null {
+function outputLogprobs({ tokenizer }: ModelContext, body: ResponseBody): AnswerLogprobs | null {
   const numTop = topLogprobsOf(body);
   return numTop === null ? null : { format: new LogprobsFormat(tokenizer, false), numTop };
 }
@@ -201,44 +238,32 @@ function previousTurn(body: ResponseBody, findTurn: FindTurn): Turn | null {
   const turn = findTurn(id);
   if (turn !== undefined) return turn;
   throw badRequest(
-    `Previous response with id '${id.slice(0, 100)}' not found.`,
+    `Previous response with id '${told(id, 100)}' not found.`,
     'previous_response_id',
     'previous_response_not_found',
   );
-}
-
-/** Fields that would change the answer and that nothing here acts on. */
-function rejectUnsupported(body: ResponseBody): void {
-  for (const field of ['conversation', 'prompt', 'max_tool_calls', 'context_management']) {
-    if (body[field] === undefined || body[field] === null) continue;
-    throw badRequest(`\`${field}\` is not supported.`, field, 'unsupported_parameter');
-  }
 }
 
 /**
  * With `truncation: auto` as few of the oldest items are dropped as lets the rest fit; found by
  * halving, because each try renders and encodes the conversation.
  */
-async function prepareFitting(
-  context: ModelContext,
-  body: ResponseBody,
+async function fitting(
   items: readonly Item[],
-  caller: Caller,
+  prepare: (items: readonly Item[]) => Promise<PreparedChat>,
 ): Promise<PreparedChat> {
-  const attempt = (numDropped: number): Promise<PreparedChat> =>
-    prepareChat(context, toChatRequest(body, items.slice(numDropped), context.model), caller);
   try {
-    return await attempt(0);
+    return await prepare(items);
   } catch (error) {
-    if (body.truncation !== 'auto' || !isTooLong(error)) throw error;
+    if (!isTooLong(error)) throw error;
     let tooFew = 0;
     let enough = Math.max(0, items.length - 1);
     // The last item is never dropped: if it does not fit alone, that is the client's to know.
-    let prepared = await attempt(enough);
+    let prepared = await prepare(items.slice(enough));
     while (enough - tooFew > 1) {
       const middle = Math.floor((tooFew + enough) / 2);
       try {
-        prepared = await attempt(middle);
+        prepared = await prepare(items.slice(middle));
         enough = middle;
       } catch (failure) {
         if (!isTooLong(failure)) throw failure;

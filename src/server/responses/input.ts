@@ -1,102 +1,59 @@
 /** The `input` of a response: a text, or a list of items checked one by one. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { requireFewMessages } from '../../front/chat/chat-request.ts';
-import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { createId } from '../ids.ts';
-import { boundedList, shortText } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
-import type { ContentPart, Item, ItemStatus } from './items.ts';
-
-const textPart = z.looseObject({
-  type: z.enum(['input_text', 'output_text', 'text']),
-  text: z.string(),
-});
-
-const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() });
-
-const parts = boundedList(
-  z.discriminatedUnion('type', [textPart, refusalPart], {
-    error: 'only text parts (`input_text`, `output_text`) are supported',
-  }),
-  LIMITS.messageParts,
-);
-
-const status = z.enum(['in_progress', 'completed', 'incomplete']).nullish();
-
-const content = z.union([z.string(), parts], {
-  error: 'expected a string or a list of text parts',
-});
-
-const message = z.looseObject({
-  type: z.literal('message').nullish(),
-  id: shortText.nullish(),
-  status,
-  role: z.enum(['system', 'developer', 'user', 'assistant']),
+import {
+  clientCall,
+  clientCallOutput,
   content,
-});
+  customCall,
+  customCallOutput,
+  functionCall,
+  functionCallOutput,
+  hostedItem,
+  itemReference,
+  message,
+  parts,
+  reasoning,
+} from './item-schemas.ts';
+import {
+  HOSTED_ITEMS,
+  type ContentPart,
+  type Item,
+  type ItemStatus,
+  type ReasoningItem,
+} from './items.ts';
+import type { SealedThoughts } from './sealed-thoughts.ts';
+import { told } from '../../told.ts';
 
-const functionCall = z.looseObject({
-  type: z.literal('function_call'),
-  id: shortText.nullish(),
-  status,
-  call_id: shortText.min(1),
-  name: shortText.min(1),
-  arguments: z.string(),
-});
-
-const functionCallOutput = z.looseObject({
-  type: z.literal('function_call_output'),
-  id: shortText.nullish(),
-  status,
-  call_id: shortText.min(1),
-  output: content,
-});
-
-const reasoning = z.looseObject({
-  type: z.literal('reasoning'),
-  id: shortText.nullish(),
-  status,
-  summary: boundedList(z.looseObject({}), LIMITS.messageParts).nullish(),
-  content: boundedList(
-    z.looseObject({ type: z.literal('reasoning_text'), text: z.string() }),
-    LIMITS.messageParts,
-  ).nullish(),
-});
-
-const itemReference = z.looseObject({
-  type: z.literal('item_reference').nullish(),
-  id: shortText,
-});
-
-/** Describes `input` to readers; parsed by hand, so that the first bad item of a long list ends it. */
-export const inputSchema = z.union([
-  z.string(),
-  z.array(z.union([message, functionCall, functionCallOutput, reasoning, itemReference])),
-]);
-
-/** Finds an item that an earlier response had, by its id. */
-export type FindItem = (id: string) => Item | undefined;
+export interface InputOptions {
+  /** Finds an item that an earlier response had, by its id. */
+  readonly findItem: (id: string) => Item | undefined;
+  readonly thoughts: SealedThoughts;
+}
 
 /**
  * `value` as items with ids.
  * @throws ApiError 400 naming the item and field, such as `input.0.role`.
  */
-export function parseInput(value: unknown, findItem: FindItem): Item[] {
+export function parseInput(value: unknown, options: InputOptions): Item[] {
   if (value === undefined || value === null) {
     throw badRequest('`input` is required.', 'input', 'missing_required_parameter');
   }
-  if (typeof value === 'string') return [parseItem({ role: 'user', content: value }, 0, findItem)];
+  if (typeof value === 'string') return [parseItem({ role: 'user', content: value }, 0, options)];
   if (!Array.isArray(value)) {
     throw badRequest('`input`: expected a string or a list of items.', 'input', 'invalid_value');
   }
   requireFewMessages(value, 'input');
-  return value.map((item: unknown, index) => parseItem(item, index, findItem));
+  return value.map((item: unknown, index) => parseItem(item, index, options));
 }
 
-function parseItem(value: unknown, index: number, findItem: FindItem): Item {
+function parseItem(value: unknown, index: number, options: InputOptions): Item {
   const path = ['input', index];
-  switch (typeOf(value)) {
+  const type = typeOf(value);
+  switch (type) {
     case 'message':
       requireParts(value, 'content', path);
       return toMessage(parseWith(message, value, path));
@@ -108,8 +65,44 @@ function parseItem(value: unknown, index: number, findItem: FindItem): Item {
         status: call.status ?? 'completed',
         call_id: call.call_id,
         name: call.name,
+        ...(call.namespace ? { namespace: call.namespace } : {}),
         arguments: call.arguments,
       };
+    }
+    case 'custom_tool_call': {
+      const call = parseWith(customCall, value, path);
+      return {
+        id: call.id ?? createId('ctc_'),
+        type,
+        status: call.status ?? 'completed',
+        call_id: call.call_id,
+        name: call.name,
+        ...(call.namespace ? { namespace: call.namespace } : {}),
+        input: call.input,
+      };
+    }
+    case 'custom_tool_call_output': {
+      requireParts(value, 'output', path);
+      const answer = parseWith(customCallOutput, value, path);
+      return {
+        id: answer.id ?? createId('ctco_'),
+        type,
+        call_id: answer.call_id,
+        output: toText(answer.output),
+      };
+    }
+    case 'local_shell_call':
+    case 'shell_call':
+    case 'apply_patch_call': {
+      const call = parseWith(clientCall, value, path);
+      return { ...call, type, id: call.id ?? createId('call_') };
+    }
+    case 'local_shell_call_output':
+    case 'shell_call_output':
+    case 'apply_patch_call_output': {
+      const answer = parseWith(clientCallOutput, value, path);
+      const id = answer.id ?? createId('out_');
+      return { ...answer, type, id, call_id: answer.call_id ?? id, output: answer.output };
     }
     case 'function_call_output': {
       requireParts(value, 'output', path);
@@ -129,26 +122,45 @@ function parseItem(value: unknown, index: number, findItem: FindItem): Item {
         type: 'reasoning',
         status: thought.status ?? 'completed',
         summary: thought.summary ?? [],
-        content: (thought.content ?? []).map(({ type, text }) => ({ type, text })),
+        content: contentOf(thought, options.thoughts),
       };
     }
     case 'item_reference': {
       const { id } = parseWith(itemReference, value, path);
-      const item = findItem(id);
+      const item = options.findItem(id);
       if (item !== undefined) return item;
       throw badRequest(
-        `Item with id '${id.slice(0, 100)}' not found.`,
+        `Item with id '${told(id, 100)}' not found.`,
         `input.${index}.id`,
         'item_not_found',
       );
     }
-    default:
+    default: {
+      if (isHosted(type)) {
+        const hosted = parseWith(hostedItem, value, path);
+        return { ...hosted, id: hosted.id ?? createId('item_') };
+      }
       throw badRequest(
-        `\`input.${index}.type\`: expected \`message\`, \`function_call\`, \`function_call_output\`, \`reasoning\` or \`item_reference\`.`,
+        `\`input.${index}.type\`: expected \`message\`, \`function_call\`, \`function_call_output\`, \`custom_tool_call\`, \`custom_tool_call_output\`, \`reasoning\`, \`item_reference\`, or an item of another tool.`,
         `input.${index}.type`,
         'invalid_value',
       );
+    }
   }
+}
+
+function isHosted(type: unknown): boolean {
+  return (HOSTED_ITEMS as readonly unknown[]).includes(type);
+}
+
+/** Thoughts as they were sent, or as they were sealed; those sealed elsewhere are lost. */
+function contentOf(
+  { content: sent, encrypted_content: sealed }: z.infer<typeof reasoning>,
+  thoughts: SealedThoughts,
+): ReasoningItem['content'] {
+  if (sent?.length) return sent.map(({ type, text }) => ({ type, text }));
+  const text = sealed ? thoughts.open(sealed) : null;
+  return text === null ? [] : [{ type: 'reasoning_text', text }];
 }
 
 /** A list on its own first: of a union zod can't tell which part of it is wrong. */

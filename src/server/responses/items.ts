@@ -28,6 +28,8 @@ export interface FunctionCallItem {
   readonly status: ItemStatus;
   readonly call_id: string;
   readonly name: string;
+  /** Where its tool is in one. */
+  readonly namespace?: string;
   /** JSON text. */
   readonly arguments: string;
 }
@@ -40,18 +42,112 @@ export interface FunctionCallOutputItem {
   readonly output: string;
 }
 
+export interface CustomCallItem {
+  readonly id: string;
+  readonly type: 'custom_tool_call';
+  readonly status: ItemStatus;
+  readonly call_id: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly input: string;
+}
+
+export interface CustomCallOutputItem {
+  readonly id: string;
+  readonly type: 'custom_tool_call_output';
+  readonly call_id: string;
+  readonly output: string;
+}
+
+/** Calls of tools that other servers know without being told; their clients run them. */
+export const CLIENT_CALLS = {
+  local_shell_call: { name: 'local_shell', argumentsField: 'action' },
+  shell_call: { name: 'shell', argumentsField: 'action' },
+  apply_patch_call: { name: 'apply_patch', argumentsField: 'operation' },
+} as const;
+
+const CALL_OUTPUTS: ReadonlySet<string> = new Set(
+  ['function_call', 'custom_tool_call', ...Object.keys(CLIENT_CALLS)].map(
+    (type) => `${type}_output`,
+  ),
+);
+
+/** Items of what other servers do by themselves: kept and shown, and not for the model. */
+export const HOSTED_ITEMS = [
+  'web_search_call',
+  'file_search_call',
+  'computer_call',
+  'computer_call_output',
+  'code_interpreter_call',
+  'image_generation_call',
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'mcp_call',
+  'tool_search_call',
+  'tool_search_output',
+  'additional_tools',
+] as const;
+
+export interface ClientCallItem extends JsonObject {
+  readonly id: string;
+  readonly type: keyof typeof CLIENT_CALLS;
+  readonly call_id: string;
+}
+
+export interface ClientCallOutputItem extends JsonObject {
+  readonly id: string;
+  readonly type: `${keyof typeof CLIENT_CALLS}_output`;
+  readonly call_id: string;
+  readonly output: unknown;
+}
+
+/** A call of a tool, whoever knows it. */
+export type CallItem = FunctionCallItem | CustomCallItem | ClientCallItem;
+
+/** The result of a call. */
+export type CallOutputItem = FunctionCallOutputItem | CustomCallOutputItem | ClientCallOutputItem;
+
+export function isClientCall(item: Item): item is ClientCallItem {
+  return item.type in CLIENT_CALLS;
+}
+
+export function isCall(item: Item): item is CallItem {
+  return item.type === 'function_call' || item.type === 'custom_tool_call' || isClientCall(item);
+}
+
+export function isCallOutput(item: Item): item is CallOutputItem {
+  return CALL_OUTPUTS.has(item.type);
+}
+
+export interface HostedItem extends JsonObject {
+  readonly id: string;
+  readonly type: (typeof HOSTED_ITEMS)[number];
+}
+
 export interface ReasoningItem {
   readonly id: string;
   readonly type: 'reasoning';
   readonly status: ItemStatus;
   readonly summary: readonly JsonObject[];
   readonly content: readonly { readonly type: 'reasoning_text'; readonly text: string }[];
+  /** The text sealed, for clients that have the server keep nothing. */
+  readonly encrypted_content?: string;
 }
 
-export type Item = MessageItem | FunctionCallItem | FunctionCallOutputItem | ReasoningItem;
+export type Item =
+  | MessageItem
+  | FunctionCallItem
+  | FunctionCallOutputItem
+  | CustomCallItem
+  | CustomCallOutputItem
+  | ClientCallItem
+  | ClientCallOutputItem
+  | HostedItem
+  | ReasoningItem;
 
 /** What the model may add to a conversation. */
-export type OutputItem = MessageItem | FunctionCallItem | ReasoningItem;
+export type OutputItem = MessageItem | FunctionCallItem | CustomCallItem | ReasoningItem;
 
 /** The text of a message's parts, one after the other. */
 export function textOf(message: MessageItem): string {

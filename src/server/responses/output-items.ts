@@ -1,14 +1,18 @@
 /** Output items as they grow, each with the events that tell of it. */
 import type { ChatTokenLogprob } from '../generation/logprobs-format.ts';
+import { parseBoundedJson } from '../../front/json-bounds.ts';
 import type { JsonObject } from '../json-object.ts';
 import type {
   ContentPart,
+  CustomCallItem,
   FunctionCallItem,
   ItemStatus,
   MessageItem,
   OutputItem,
   ReasoningItem,
 } from './items.ts';
+import type { SealedThoughts } from './sealed-thoughts.ts';
+import type { ClientTool } from './tools.ts';
 
 /** An event before it is numbered. */
 export type EventFields = { readonly type: string } & JsonObject;
@@ -87,11 +91,16 @@ export class GrowingReasoning implements GrowingItem {
   readonly kind = 'reasoning';
   readonly #id: string;
   readonly #outputIndex: number;
+  readonly #seal: SealedThoughts | null;
+  /** Made once: events and the response have the same. */
+  #sealed: { readonly text: string; readonly as: string } | null = null;
   #text = '';
 
-  constructor({ id, index }: ItemPlace) {
+  /** @param seal null unless the client wants to send its thoughts back */
+  constructor({ id, index }: ItemPlace, seal: SealedThoughts | null) {
     this.#id = id;
     this.#outputIndex = index;
+    this.#seal = seal;
   }
 
   open(): EventFields[] {
@@ -132,7 +141,14 @@ export class GrowingReasoning implements GrowingItem {
       status,
       summary: [],
       content: [{ type: 'reasoning_text', text: this.#text }],
+      ...(this.#seal ? { encrypted_content: this.#sealedText(this.#seal) } : {}),
     };
+  }
+
+  #sealedText(seal: SealedThoughts): string {
+    const text = this.#text;
+    if (this.#sealed?.text !== text) this.#sealed = { text, as: seal.seal(text) };
+    return this.#sealed.as;
   }
 
   #place(): JsonObject {
@@ -140,65 +156,100 @@ export class GrowingReasoning implements GrowingItem {
   }
 }
 
-export class GrowingCall implements GrowingItem {
-  readonly kind = 'function_call';
-  readonly #id: string;
-  readonly #outputIndex: number;
-  readonly #callId: string;
-  readonly #name: string;
-  #arguments = '';
+/** A call of a tool, whose arguments grow. */
+abstract class GrowingToolCall {
+  protected readonly callId: string;
+  protected readonly tool: ClientTool;
+  protected readonly place: { readonly item_id: string; readonly output_index: number };
+  protected json = '';
 
-  constructor({ id, index }: ItemPlace, callId: string, name: string) {
-    this.#id = id;
-    this.#outputIndex = index;
-    this.#callId = callId;
-    this.#name = name;
+  constructor({ id, index }: ItemPlace, callId: string, tool: ClientTool) {
+    this.place = { item_id: id, output_index: index };
+    this.callId = callId;
+    this.tool = tool;
   }
 
+  protected itemEvent(step: 'added' | 'done', item: OutputItem): EventFields {
+    return {
+      type: `response.output_item.${step}`,
+      output_index: this.place.output_index,
+      item,
+    };
+  }
+
+  /** Fields that both kinds of calls have; `namespace` for a tool that is in one. */
+  protected get fields() {
+    const { name, namespace } = this.tool;
+    return { call_id: this.callId, name, ...(namespace === null ? {} : { namespace }) };
+  }
+}
+
+export class GrowingCall extends GrowingToolCall implements GrowingItem {
+  readonly kind = 'function_call';
+
   open(): EventFields[] {
-    return [
-      {
-        type: 'response.output_item.added',
-        output_index: this.#outputIndex,
-        item: this.item('in_progress'),
-      },
-    ];
+    return [this.itemEvent('added', this.item('in_progress'))];
   }
 
   grow(delta: string): EventFields[] {
-    this.#arguments += delta;
-    return [{ type: 'response.function_call_arguments.delta', ...this.#place(), delta }];
+    this.json += delta;
+    return [{ type: 'response.function_call_arguments.delta', ...this.place, delta }];
   }
 
   close(status: ItemStatus): EventFields[] {
     return [
       {
         type: 'response.function_call_arguments.done',
-        ...this.#place(),
-        name: this.#name,
-        arguments: this.#arguments,
+        ...this.place,
+        name: this.tool.name,
+        arguments: this.json,
       },
-      {
-        type: 'response.output_item.done',
-        output_index: this.#outputIndex,
-        item: this.item(status),
-      },
+      this.itemEvent('done', this.item(status)),
     ];
   }
 
   item(status: ItemStatus): FunctionCallItem {
-    return {
-      id: this.#id,
-      type: 'function_call',
-      status,
-      call_id: this.#callId,
-      name: this.#name,
-      arguments: this.#arguments,
-    };
+    const id = this.place.item_id;
+    return { id, type: this.kind, status, ...this.fields, arguments: this.json };
+  }
+}
+
+/** A call of a custom tool, told as a whole: its text is known once its JSON has ended. */
+export class GrowingCustomCall extends GrowingToolCall implements GrowingItem {
+  readonly kind = 'custom_tool_call';
+
+  open(): EventFields[] {
+    return [this.itemEvent('added', { ...this.item('in_progress'), input: '' })];
   }
 
-  #place(): JsonObject {
-    return { item_id: this.#id, output_index: this.#outputIndex };
+  grow(delta: string): EventFields[] {
+    this.json += delta;
+    return [];
+  }
+
+  close(status: ItemStatus): EventFields[] {
+    const item = this.item(status);
+    const { input } = item;
+    return [
+      { type: 'response.custom_tool_call_input.delta', ...this.place, delta: input },
+      { type: 'response.custom_tool_call_input.done', ...this.place, input },
+      this.itemEvent('done', item),
+    ];
+  }
+
+  item(status: ItemStatus): CustomCallItem {
+    const id = this.place.item_id;
+    return { id, type: this.kind, status, ...this.fields, input: toInput(this.json) };
+  }
+}
+
+/** The text of a custom tool's call; arguments that are cut short or of another form as they are. */
+function toInput(json: string): string {
+  try {
+    const input: unknown = Object(parseBoundedJson(json)).input;
+    return typeof input === 'string' ? input : json;
+  } catch {
+    return json;
   }
 }
 

@@ -1,42 +1,46 @@
 /** Sorts what the model says into output items: one grows at a time. */
-import type { ChatDelta, StreamedPart } from '../../front/chat/chat-delta.ts';
-import type { ChatTokenLogprob, LogprobsFormat } from '../generation/logprobs-format.ts';
+import { type ChatDelta, isStreamed, type StreamedPart } from '../../front/chat/chat-delta.ts';
+import type { AnswerLogprobs, ChatTokenLogprob } from '../generation/logprobs-format.ts';
 import type { ItemStatus, OutputItem } from './items.ts';
 import {
   GrowingCall,
+  GrowingCustomCall,
   GrowingMessage,
   GrowingReasoning,
   type EventFields,
   type ItemPlace,
 } from './output-items.ts';
+import type { SealedThoughts } from './sealed-thoughts.ts';
+import type { CallableTools } from './tools.ts';
 
-/** How the log-probabilities are told, if they are. */
-export interface OutputLogprobs {
-  readonly format: LogprobsFormat;
-  /** Likeliest tokens to report beside each. */
-  readonly numTop: number;
+type Growing = GrowingMessage | GrowingReasoning | GrowingCall | GrowingCustomCall;
+
+export interface OutputOptions {
+  readonly logprobs: AnswerLogprobs | null;
+  readonly tools: CallableTools['known'];
+  /** Null unless the client wants to send thoughts back. */
+  readonly seal: SealedThoughts | null;
 }
 
 export class Output {
   readonly #answerId: string;
-  readonly #logprobs: OutputLogprobs | null;
+  readonly #options: OutputOptions;
   readonly #closed: OutputItem[] = [];
-  #growing: GrowingMessage | GrowingReasoning | GrowingCall | null = null;
+  #growing: Growing | null = null;
   /** Of tokens of which it is not known yet whether they are a message's. */
   #heldLogprobs: ChatTokenLogprob[] = [];
 
   /** @param answerId what ids of items are made of: the same on every server that tells the answer */
-  constructor(answerId: string, logprobs: OutputLogprobs | null) {
+  constructor(answerId: string, options: OutputOptions) {
     this.#answerId = answerId;
-    this.#logprobs = logprobs;
+    this.#options = options;
   }
 
   push(delta: ChatDelta): EventFields[] {
     this.#heldLogprobs.push(...this.#toLogprobs(delta));
     const events: EventFields[] = [];
     for (const part of delta.parts) {
-      // What has been told of a broken call can't be taken back.
-      if (part.type !== 'broken') events.push(...this.#grow(part));
+      if (isStreamed(part)) events.push(...this.#grow(part));
     }
     // Those of a message's tokens come also while its text is held back.
     if (this.#heldLogprobs.length > 0 && this.#growing?.kind === 'message') {
@@ -61,12 +65,10 @@ export class Output {
   }
 
   #toLogprobs({ logprobs: entries = [] }: ChatDelta): ChatTokenLogprob[] {
-    if (this.#logprobs === null) return [];
-    const { format, numTop } = this.#logprobs;
-    return format.chat(
-      entries.filter(({ isShown }) => isShown),
-      numTop,
-    );
+    if (this.#options.logprobs === null) return [];
+    const { format, numTop } = this.#options.logprobs;
+    const shown = entries.filter(({ isShown }) => isShown);
+    return [...format.chat(shown, numTop)];
   }
 
   #grow(part: StreamedPart): EventFields[] {
@@ -77,10 +79,22 @@ export class Output {
       case 'reasoning':
         return this.#reason(part.text);
       case 'call':
-        return this.#open(new GrowingCall(this.#place('fc_'), part.id, part.name));
-      case 'arguments':
-        return this.#growing?.kind === 'function_call' ? this.#growing.grow(part.text) : [];
+        return this.#call(part.id, part.name);
+      case 'arguments': {
+        const growing = this.#growing;
+        const isCall = growing?.kind === 'function_call' || growing?.kind === 'custom_tool_call';
+        return isCall ? growing.grow(part.text) : [];
+      }
     }
+  }
+
+  #call(callId: string, name: string): EventFields[] {
+    const tool = this.#options.tools.get(name) ?? { type: 'function', name, namespace: null };
+    return this.#open(
+      tool.type === 'custom'
+        ? new GrowingCustomCall(this.#place('ctc_'), callId, tool)
+        : new GrowingCall(this.#place('fc_'), callId, tool),
+    );
   }
 
   #say(text: string): EventFields[] {
@@ -99,7 +113,7 @@ export class Output {
     const events: EventFields[] = [];
     let reasoning = this.#growing;
     if (reasoning?.kind !== 'reasoning') {
-      reasoning = new GrowingReasoning(this.#place('rs_'));
+      reasoning = new GrowingReasoning(this.#place('rs_'), this.#options.seal);
       events.push(...this.#open(reasoning));
     }
     return [...events, ...reasoning.grow(text)];
@@ -111,7 +125,7 @@ export class Output {
     return { index, id: `${prefix}${this.#answerId}${index}` };
   }
 
-  #open(item: GrowingMessage | GrowingReasoning | GrowingCall): EventFields[] {
+  #open(item: Growing): EventFields[] {
     const closing = this.#close('completed');
     this.#growing = item;
     return [...closing, ...item.open()];

@@ -1,5 +1,7 @@
 /** One client's share of the response store: it finds what it made itself, and nothing else. */
 import type { JsonObject } from '../json-object.ts';
+import type { EventLog } from './event-log.ts';
+import type { ResponseEvent } from './response-event.ts';
 import type { Item } from './items.ts';
 import type { Turn } from './turn.ts';
 
@@ -13,6 +15,14 @@ export interface StoredResponse {
   readonly turn: Turn | null;
   /** Ends a background response that is at work. */
   readonly cancel: (() => void) | null;
+  /** What a background response that is streamed tells; null for others. */
+  readonly events: EventLog | null;
+}
+
+/** As it is kept: what is asked for of it is parsed then. */
+export interface FoundResponse extends StoredResponse {
+  /** The response object as text. */
+  readonly responseJson: string;
 }
 
 interface Entry {
@@ -20,6 +30,8 @@ interface Entry {
   readonly inputJson: string;
   readonly turn: Turn | null;
   readonly cancel: (() => void) | null;
+  readonly events: EventLog | null;
+  /** Of all but the events. */
   readonly numBytes: number;
 }
 
@@ -55,13 +67,13 @@ export class ResponsePartition {
   /** Keeps `stored`, in place of what had its id, as far as there is room. */
   put(stored: StoredResponse): void {
     if (!this.#options.isEnabled) return;
-    this.delete(stored.id);
+    this.#remove(stored.id);
     const responseJson = JSON.stringify(stored.response);
     const inputJson = JSON.stringify(stored.input);
     const numBytes = Buffer.byteLength(responseJson) + Buffer.byteLength(inputJson);
-    const { turn, cancel } = stored;
-    this.#entries.set(stored.id, { responseJson, inputJson, turn, cancel, numBytes });
-    this.#numBytes += numBytes;
+    const { turn, cancel, events } = stored;
+    this.#entries.set(stored.id, { responseJson, inputJson, turn, cancel, events, numBytes });
+    this.#numBytes += numBytes + (events?.numBytes ?? 0);
     this.#hold(turn);
     this.#options.onGrown();
   }
@@ -71,17 +83,34 @@ export class ResponsePartition {
     if (this.#entries.has(stored.id)) this.put(stored);
   }
 
-  get(id: string): StoredResponse | undefined {
+  /** Adds to the events of a response, unless its id was deleted or dropped meanwhile. */
+  tell(id: string, events: readonly ResponseEvent[]): void {
+    const log = this.#entries.get(id)?.events;
+    if (!log) return;
+    const before = log.numBytes;
+    log.push(events);
+    this.#numBytes += log.numBytes - before;
+    this.#options.onGrown();
+  }
+
+  get(id: string): FoundResponse | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
     this.#entries.delete(id);
     this.#entries.set(id, entry);
+    const { responseJson, inputJson, turn, cancel, events } = entry;
     return {
       id,
-      response: JSON.parse(entry.responseJson),
-      input: JSON.parse(entry.inputJson),
-      turn: entry.turn,
-      cancel: entry.cancel,
+      responseJson,
+      get response() {
+        return JSON.parse(responseJson);
+      },
+      get input() {
+        return JSON.parse(inputJson);
+      },
+      turn,
+      cancel,
+      events,
     };
   }
 
@@ -90,14 +119,20 @@ export class ResponsePartition {
     return this.get(id)?.turn ?? undefined;
   }
 
-  /** @returns whether it was there. */
+  /** Those who read its events get an error. @returns whether it was there */
   delete(id: string): boolean {
+    const entry = this.#remove(id);
+    entry?.events?.drop();
+    return entry !== undefined;
+  }
+
+  #remove(id: string): Entry | undefined {
     const entry = this.#entries.get(id);
-    if (entry === undefined) return false;
+    if (entry === undefined) return undefined;
     this.#entries.delete(id);
-    this.#numBytes -= entry.numBytes;
+    this.#numBytes -= entry.numBytes + (entry.events?.numBytes ?? 0);
     this.#release(entry.turn);
-    return true;
+    return entry;
   }
 
   /** The turn of any response or conversation kept that has the item; the latest of several. */

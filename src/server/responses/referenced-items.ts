@@ -4,6 +4,7 @@ import { badRequest, type ApiError } from '../errors.ts';
 import type { Item } from './items.ts';
 import type { ResponsePartition } from './partition.ts';
 import type { Turn } from './turn.ts';
+import { told } from '../../told.ts';
 
 /**
  * Each item is found once, and each turn read once: a short request that refers to long items many
@@ -24,7 +25,7 @@ export class ReferencedItems {
 
   /** @throws ApiError 400 for an item that was found already, or when the items are too long. */
   find(id: string): Item | undefined {
-    if (this.#found.has(id)) throw refused(`item '${id.slice(0, 100)}' is referred to twice.`);
+    if (this.#found.has(id)) throw refused(`item '${told(id, 100)}' is referred to twice.`);
     const item = this.#byId.get(id) ?? this.#itemsOf(this.#partition.turnOfItem(id)).get(id);
     if (item !== undefined) this.#found.add(id);
     return item;

@@ -1,4 +1,5 @@
 /** The `response` object: what was asked, what came of it. */
+import { warningsOf } from '../answers/skipped-tools.ts';
 import type { ServedModel } from '../context.ts';
 import type { TokenUsage } from '../../front/generation/token-usage.ts';
 import type { ErrorEnvelope } from '../errors.ts';
@@ -39,12 +40,16 @@ export interface ResponseHead {
   readonly isStored: boolean;
 }
 
-/** Fields that tell what was asked, with the defaults that took effect. */
+/**
+ * Fields that tell what was asked, with the defaults that took effect.
+ * @param skipped types of tools that were left out
+ */
 export function toResponseObject(
   head: ResponseHead,
   body: ResponseBody,
   model: ServedModel,
   state: ResponseState,
+  skipped: readonly string[],
 ): JsonObject {
   const { samplingDefaults: defaults } = model;
   return {
@@ -58,7 +63,7 @@ export function toResponseObject(
     incomplete_details: state.status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
     instructions: body.instructions ?? null,
     max_output_tokens: body.max_output_tokens ?? null,
-    max_tool_calls: null,
+    max_tool_calls: body.max_tool_calls ?? null,
     model: model.id,
     output: state.output,
     parallel_tool_calls: body.parallel_tool_calls ?? true,
@@ -81,6 +86,7 @@ export function toResponseObject(
     usage: toUsage(state.usage),
     user: body.user ?? null,
     metadata: body.metadata ?? {},
+    ...(skipped.length > 0 ? { warnings: warningsOf(skipped) } : {}),
   };
 }
 
@@ -95,7 +101,8 @@ function toUsage(usage: TokenUsage | null): JsonObject | null {
   if (usage === null) return null;
   return {
     input_tokens: usage.numPromptTokens,
-    input_tokens_details: { cached_tokens: usage.numCachedTokens },
+    // Nobody pays for what is kept: nothing is counted as written.
+    input_tokens_details: { cached_tokens: usage.numCachedTokens, cache_write_tokens: 0 },
     output_tokens: usage.numOutputTokens,
     output_tokens_details: { reasoning_tokens: usage.numReasoningTokens ?? 0 },
     total_tokens: usage.numPromptTokens + usage.numOutputTokens,

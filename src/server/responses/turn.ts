@@ -38,7 +38,7 @@ export function conversationOf(turn: Turn | null): Item[] {
   const numBytes = turn?.numConversationBytes ?? 0;
   if (numBytes > LIMITS.conversationBytes) {
     throw badRequest(
-      `The conversation so far has ${numBytes} bytes; one of more than ${LIMITS.conversationBytes} can not be gone on with.`,
+      `The conversation so far has ${numBytes} bytes, more than the limit of ${LIMITS.conversationBytes}.`,
       'previous_response_id',
       'conversation_too_long',
     );

@@ -1,25 +1,24 @@
 /** /v1/responses over WebSocket: `response.create` events in, the events of a stream out. */
 import type { WebSocket } from 'ws';
 import { LIMITS } from '../../limits.ts';
-import type { Caller } from '../../front/caller.ts';
-import { ShuttingDownError } from '../../front/queue/admission.ts';
 import { RequestRecord } from '../../front/request-record.ts';
-import type { ModelContext, ServerContext } from '../context.ts';
-import { withDeadline } from '../generation/deadline.ts';
+import type { Prepare } from '../answers/prepared-answer.ts';
+import { runAnswer } from '../answers/run-answer.ts';
+import type { ServerContext } from '../context.ts';
+import { withDeadline } from '../../front/deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
 import { parseScanned } from '../http/json-text.ts';
 import { toJson } from '../http/written-json.ts';
-import { requireServing } from '../generation/start-generation.ts';
-import { withModel } from '../model-access.ts';
 import { toApiError } from '../to-api-error.ts';
+import { ArrivedBytes } from '../websocket/arrived-bytes.ts';
 import { FrameReceiver } from '../websocket/frame-receiver.ts';
-import { CLIENT_LEFT, type Peer } from '../websocket/peer.ts';
+import { CLIENT_LEFT, type Peer } from '../operating/peer.ts';
 import type { FrameTurns } from '../websocket/frame-turns.ts';
 import type { FrameWriter } from '../websocket/frame-writer.ts';
 import { MovableAnswer } from '../resume/movable-answer.ts';
-import { relayFrames, type SendFrame, sendAnswer } from '../websocket/send-answer.ts';
+import { type SendFrame, SocketSink } from '../websocket/socket-sink.ts';
 import { RESPONSES_PATH } from './api.ts';
-import { PreparedResponse } from './create.ts';
+import { type FindTurn, PreparedResponse } from './create.ts';
 import type { ResponsePartition } from './partition.ts';
 import type { Turn } from './turn.ts';
 
@@ -36,6 +35,7 @@ export class ResponsesSession {
   readonly #peer: Peer;
   readonly #writer: FrameWriter;
   readonly #receiver: FrameReceiver;
+  readonly #arrived: ArrivedBytes;
   readonly #closed = new AbortController();
   /** Events that wait for the response at work. */
   readonly #pending: string[] = [];
@@ -59,10 +59,12 @@ export class ResponsesSession {
     this.#context = context;
     this.#peer = peer;
     this.#partition = context.responses.of(peer.client);
+    this.#arrived = new ArrivedBytes(context.bodies.budget, peer.client);
     this.#receiver = new FrameReceiver({
       socket,
       writer: this.#writer,
       turns,
+      arrived: this.#arrived,
       logger: context.logger,
       handle: (text) => this.#submit(text),
       tell: (error) => this.#tell(error),
@@ -89,6 +91,7 @@ export class ResponsesSession {
     if (!isFirst && this.#pendingCharacters + text.length > maxBodyBytes) {
       throw tooManyPending(`More than ${maxBodyBytes} bytes of events`);
     }
+    this.#arrived.add(text.length);
     this.#pending.push(text);
     this.#pendingCharacters += text.length;
     void this.#work();
@@ -100,6 +103,7 @@ export class ResponsesSession {
     this.#isBusy = true;
     for (let text = this.#pending.shift(); text !== undefined; text = this.#pending.shift()) {
       this.#pendingCharacters -= text.length;
+      this.#arrived.remove(text.length);
       const event = this.#parse(text);
       if (event === null) continue;
       const record = new RequestRecord();
@@ -140,46 +144,19 @@ export class ResponsesSession {
     const meter = await this.#peer.takeRequest();
     const { requestTimeoutMs } = this.#context.config;
     const signal = withDeadline(this.#closed.signal, requestTimeoutMs);
-    const own = { client, signal, record, ...(meter === undefined ? {} : { meter }) };
+    const caller = { client, signal, record, ...(meter === undefined ? {} : { meter }) };
     // Another replica is asked over HTTP.
-    const request = { path: RESPONSES_PATH, json: { ...create, stream: true } };
+    const json = { ...create, stream: true };
     const generates = !('generate' in create && create.generate === false);
+    const request = { path: RESPONSES_PATH, json };
     const movable = generates
-      ? MovableAnswer.of(this.#context.resumption ?? null, request, {}, own)
+      ? MovableAnswer.of(this.#context.resumption ?? null, request, {}, caller)
       : null;
-    const { json, caller } = movable ?? { json: request.json, caller: own };
-    try {
-      requireServing(this.#context, client);
-      await withModel(this.#context, json, caller, (model) =>
-        this.#run(model, json, caller, movable, signal),
-      );
-    } catch (error) {
-      const elsewhere = error instanceof ShuttingDownError ? await movable?.forward() : null;
-      if (!elsewhere) throw error;
-      await relayFrames(elsewhere, signal, this.#send);
-    }
-  }
-
-  async #run(
-    model: ModelContext,
-    create: object,
-    caller: Caller,
-    movable: MovableAnswer | null,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const prepared = await PreparedResponse.prepare(
-      model,
-      create,
-      (id) => this.#findTurn(id),
-      caller,
-    );
-    if (prepared.body['generate'] === false) {
-      for (const event of prepared.skip()) await this.#writer.write(JSON.stringify(event));
-    } else {
-      await sendAnswer(await prepared.start(caller), movable, signal, this.#send);
-    }
-    const { id, turn } = prepared;
-    if (turn === null || this.#closed.signal.aborted) return;
+    const run = new SocketResponse((id) => this.#findTurn(id), generates);
+    const asked = { json, caller, movable, prepare: run.prepare, streams: true };
+    await runAnswer(this.#context, asked, new SocketSink(this.#send, signal));
+    const { id, turn } = run;
+    if (id === null || turn === null || this.#closed.signal.aborted) return;
     this.#lastId = id;
     this.#partition.keepLast(this, turn);
   }
@@ -204,6 +181,43 @@ export class ResponsesSession {
     if (!this.#isDraining || this.#isBusy) return;
     this.#socket.close(GOING_AWAY, 'the server is shutting down');
   }
+}
+
+/** One response of a socket: its events, and the turn that can be gone on with. */
+class SocketResponse {
+  readonly #findTurn: FindTurn;
+  readonly #generates: boolean;
+  #prepared: PreparedResponse | null = null;
+
+  /** @param generates false only keeps its input, as a conversation to go on with */
+  constructor(findTurn: FindTurn, generates: boolean) {
+    this.#findTurn = findTurn;
+    this.#generates = generates;
+  }
+
+  get id(): string | null {
+    return this.#prepared?.id ?? null;
+  }
+
+  get turn(): Turn | null {
+    return this.#prepared?.turn ?? null;
+  }
+
+  readonly prepare: Prepare = async (model, json, caller) => {
+    const prepared = await PreparedResponse.prepare(model, json, this.#findTurn, caller);
+    this.#prepared = prepared;
+    return {
+      stream: true,
+      chunks: async (starter) => {
+        return this.#generates ? prepared.start(starter) : only(prepared.skip());
+      },
+      whole: async () => prepared.response,
+    };
+  };
+}
+
+async function* only<T>(value: T): AsyncGenerator<T, void> {
+  yield value;
 }
 
 /** @returns the event's fields, which are a response's body. */

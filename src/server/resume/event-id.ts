@@ -1,7 +1,7 @@
 /**
  * Ids of a resumable stream's events: how many tokens of each choice its reader has after the event,
  * and which those since the event before are. `12,5;0:1a.3f` says 12 tokens of choice 0 and 5 of
- * choice 1, and that 0x1a and 0x3f came last, in choice 0. Token ids are in base 36. Where the API
+ * choice 1, and that `1a` and `3f` (46 and 123; ids are in base 36) came last, in choice 0. Where the API
  * numbers its events, how many there were comes second: `12;e17;0:1a`.
  */
 import { LIMITS } from '../../limits.ts';

@@ -49,7 +49,11 @@ export function splitBody(json: unknown, headers: IncomingHttpHeaders): SplitBod
   if (typeof lastEventId !== 'string' || typeof token !== 'string') return { json, resume: null };
   const told = parseEventId(lastEventId);
   if (told === null) {
-    throw badRequest('`Last-Event-ID` is no id of an event of this API.', null, 'invalid_value');
+    throw badRequest(
+      '`Last-Event-ID` is not the id of an event of this API.',
+      null,
+      'invalid_value',
+    );
   }
   return { json, resume: { token, counts: [...told.counts], events: told.numEvents } };
 }

@@ -6,6 +6,9 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
+/** Characters of a secret that nobody guesses. */
+export const MIN_RESUME_KEY = 16;
+
 /** Authenticated encryption by a secret that all replicas have. */
 export class ResumeKey {
   readonly #key: Buffer;

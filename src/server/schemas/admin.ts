@@ -1,6 +1,6 @@
 /** What operators ask of models. */
 import { z } from 'zod';
-import { LOG_LEVELS } from '../../observability/logger.ts';
+import { LOG_LEVELS } from '../../observability/log-levels.ts';
 import { shortText } from './fields.ts';
 
 /** The body of /models/load and /models/unload. */

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { boundedList, generationFields, shortText } from './fields.ts';
+import { measured } from './structured.ts';
 
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });
 
@@ -9,10 +10,60 @@ const textOnly = z.union([z.string(), boundedList(textBlock, LIMITS.messageParts
   error: 'expected a string or a list of `text` blocks',
 });
 
+const title = z.string().nullish();
+
+/** A document in words; those in pages or pictures need a model that sees. */
+const document = z.looseObject({
+  type: z.literal('document'),
+  title,
+  context: title,
+  source: z.discriminatedUnion(
+    'type',
+    [
+      z.looseObject({ type: z.literal('text'), data: z.string() }),
+      z.looseObject({ type: z.literal('content'), content: textOnly }),
+    ],
+    { error: 'only documents of type `text` or `content` are supported, in text alone' },
+  ),
+});
+
+const searchResult = z.looseObject({
+  type: z.literal('search_result'),
+  title,
+  content: boundedList(textBlock, LIMITS.messageParts),
+});
+
+/** A tool that a search for tools found; its name is all that the model is told. */
+const toolReference = z.looseObject({ type: z.literal('tool_reference'), tool_name: shortText });
+
+const readable = z.discriminatedUnion('type', [textBlock, document, searchResult, toolReference], {
+  error:
+    'expected a block of type `text`, `document`, `search_result` or `tool_reference`: this model takes text only',
+});
+
+export type Readable = z.infer<typeof readable>;
+
+/** Types of blocks of what Anthropic's own tools did: accepted, and not for the model. */
+export const SERVER_BLOCKS = [
+  'server_tool_use',
+  'web_search_tool_result',
+  'web_fetch_tool_result',
+  'code_execution_tool_result',
+  'bash_code_execution_tool_result',
+  'text_editor_code_execution_tool_result',
+  'tool_search_tool_result',
+  'mcp_tool_use',
+  'mcp_tool_result',
+  'container_upload',
+] as const;
+
 const block = z.discriminatedUnion(
   'type',
   [
     textBlock,
+    document,
+    searchResult,
+    toolReference,
     z.looseObject({
       type: z.literal('tool_use'),
       id: shortText.min(1),
@@ -22,14 +73,16 @@ const block = z.discriminatedUnion(
     z.looseObject({
       type: z.literal('tool_result'),
       tool_use_id: shortText.min(1),
-      content: textOnly.nullish(),
+      content: z.union([z.string(), boundedList(readable, LIMITS.messageParts)]).nullish(),
       is_error: z.boolean().nullish(),
     }),
     z.looseObject({ type: z.literal('thinking'), thinking: z.string() }),
     z.looseObject({ type: z.literal('redacted_thinking') }),
+    z.looseObject({ type: z.enum(SERVER_BLOCKS) }),
   ],
   {
-    error: 'expected a block of type `text`, `tool_use`, `tool_result` or `thinking`',
+    error:
+      'expected a block of type `text`, `document`, `search_result`, `tool_use`, `tool_result` or `thinking`: this model takes text only',
   },
 );
 
@@ -38,18 +91,24 @@ export type Block = z.infer<typeof block>;
 export const blocks = boundedList(block, LIMITS.messageParts);
 
 export const anthropicMessage = z.looseObject({
-  role: z.enum(['user', 'assistant']),
+  role: z.enum(['user', 'assistant', 'system']),
   content: z.union([z.string(), blocks], { error: 'expected a string or a list of blocks' }),
 });
 
 export type AnthropicMessage = z.infer<typeof anthropicMessage>;
 
-const tool = z.looseObject({
-  type: z.literal('custom', { error: 'only tools of your own are supported' }).nullish(),
+export const ownTool = z.looseObject({
+  type: z.literal('custom').nullish(),
   name: z.string().min(1).max(LIMITS.toolNameCharacters),
   description: z.string().max(LIMITS.toolDescriptionCharacters).nullish(),
   input_schema: z.looseObject({}),
+  strict: z.boolean().nullish(),
 });
+
+export type OwnTool = z.infer<typeof ownTool>;
+
+/** Types beyond `custom` are of tools that Anthropic runs, or that its models know without being told. */
+const tool = z.looseObject({ type: shortText.nullish() });
 
 const toolChoice = z.discriminatedUnion(
   'type',
@@ -62,13 +121,32 @@ const toolChoice = z.discriminatedUnion(
   { error: 'expected `auto`, `any`, `none` or `tool`' },
 );
 
+const outputFormat = z.looseObject({
+  type: z.literal('json_schema', { error: 'expected `json_schema`' }),
+  schema: measured(z.looseObject({})),
+});
+
 /** What shapes the prompt; all that counting tokens needs. */
 const promptFields = {
+  output_config: z
+    .looseObject({
+      /** For models whose template knows it. */
+      effort: shortText.nullish(),
+      format: outputFormat.nullish(),
+    })
+    .nullish(),
   model: generationFields.model,
   system: textOnly.nullish(),
+  /** Parsed one by one. */
   tools: boundedList(tool, LIMITS.tools).nullish(),
   tool_choice: toolChoice.nullish(),
-  thinking: z.looseObject({ type: shortText }).nullish(),
+  thinking: z
+    .looseObject({
+      type: shortText,
+      /** Tokens that may be thought. */
+      budget_tokens: z.int().min(0).nullish(),
+    })
+    .nullish(),
 };
 
 export const countTokensBody = z.looseObject(promptFields);
@@ -78,6 +156,8 @@ export type CountTokensBody = z.infer<typeof countTokensBody>;
 export const messagesBody = z.looseObject({
   ...promptFields,
   max_tokens: z.int().min(1),
+  /** The older name of `output_config.format`. */
+  output_format: outputFormat.nullish(),
   stop_sequences: boundedList(
     z.string().min(1).max(LIMITS.stopStringCharacters),
     LIMITS.stopStrings,

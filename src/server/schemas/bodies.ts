@@ -1,7 +1,7 @@
 /** The request bodies. Unknown fields are accepted; `prompt` and `messages` have their own parsers. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { generationFields, shortText, templateVariables } from './fields.ts';
+import { generationFields, shortText, templateVariables, thinkingTokenBudget } from './fields.ts';
 import { structuredFields } from './structured.ts';
 import { toolChoice, tools } from './tools.ts';
 
@@ -13,6 +13,8 @@ const chatPromptFields = {
   add_generation_prompt: z.boolean().nullish(),
   continue_final_message: z.boolean().nullish(),
   chat_template_kwargs: templateVariables.nullish(),
+  /** For models whose template knows it; `none` turns thinking off. */
+  reasoning_effort: shortText.nullish(),
 };
 
 const chatPromptBody = z.looseObject(chatPromptFields);
@@ -27,6 +29,8 @@ export const completionBody = z.looseObject({
   max_tokens: z.int().min(0).nullish(),
   /** Begin the answer with the prompt. */
   echo: z.boolean().nullish(),
+  /** Text after the prompt: the answer goes in between. */
+  suffix: z.string().nullish(),
   /** Log-probabilities of each token and of this many of the likeliest. */
   logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
 });
@@ -44,6 +48,9 @@ export const chatCompletionBody = z.looseObject({
   logprobs: z.boolean().nullish(),
   /** With `logprobs`: this many of the likeliest tokens, too. */
   top_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
+  /** Whether the answer has what the model thinks; true unless said otherwise. */
+  include_reasoning: z.boolean().nullish(),
+  thinking_token_budget: thinkingTokenBudget,
   ...chatPromptFields,
 });
 
@@ -58,6 +65,9 @@ export const tokenizeBody = z.looseObject({
   return_token_bytes: z.boolean().nullish(),
   ...chatPromptFields,
 });
+
+/** The query of /tokenizer_info. */
+export const tokenizerQuery = z.looseObject({ model: shortText.optional() });
 
 export const detokenizeBody = z.looseObject({
   model: shortText.nullish(),

@@ -85,6 +85,9 @@ const badWords = boundedList(
   error: `expected at most ${LIMITS.badWordsCharacters} characters in all`,
 });
 
+/** What waits for a chunk is kept meanwhile. */
+const MAX_STREAM_INTERVAL = 1000;
+
 const tokenId = z.int().nonnegative('a token id must not be negative');
 
 export const generationFields = {
@@ -132,8 +135,12 @@ export const generationFields = {
   prompt_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
   /** Show tokens as `token_id:123` in log-probabilities. */
   return_tokens_as_token_ids: z.boolean().nullish(),
-  /** Keep this many tokens of the prompt's end; -1 keeps what fits. */
+  /** Keep this many tokens of the prompt; -1 keeps what fits. */
   truncate_prompt_tokens: z.int().min(-1).nullish(),
+  /** Which end of the prompt is cut; the left one, unless said otherwise. */
+  truncation_side: z.enum(['left', 'right']).nullish(),
+  /** Tokens of each chunk of a stream, but for the first. */
+  stream_interval: z.int().min(1).max(MAX_STREAM_INTERVAL).nullish(),
   stream: z.boolean().nullish(),
   /** Without `stream` it has no meaning, and is accepted: some clients always send it. */
   stream_options: z
@@ -143,6 +150,9 @@ export const generationFields = {
     })
     .nullish(),
 };
+
+/** Tokens that may be thought; -1 is any number. */
+export const thinkingTokenBudget = z.int().min(-1).nullish();
 
 const generationBody = z.looseObject(generationFields);
 

@@ -1,6 +1,6 @@
 /** The `messages` of chat, checked one by one. */
 import { z } from 'zod';
-import type { ChatMessage } from '../../front/chat/chat-message.ts';
+import type { ChatMessage } from '../../front/templates/chat-message.ts';
 import { requireFewMessages } from '../../front/chat/chat-request.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';

@@ -50,7 +50,11 @@ const common = {
       error: 'expected true, false, `low`, `medium` or `high`',
     })
     .nullish(),
-  /** How long the model stays after this: a duration such as "5m", or seconds; below 0 is for ever. */
+  /** Log-probabilities of each token. */
+  logprobs: z.boolean().nullish(),
+  /** With `logprobs`: this many of the likeliest tokens, too. */
+  top_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
+  /** How long the model stays after this: a duration such as "5m", or seconds; below 0 is forever. */
   keep_alive: z.union([z.string(), z.number()]).nullish(),
 };
 
@@ -62,6 +66,8 @@ export const ollamaGenerateBody = z.looseObject({
   ...common,
   prompt: z.string().nullish(),
   system: z.string().nullish(),
+  /** Text after the prompt: the answer goes in between. */
+  suffix: z.string().nullish(),
   /** Take the prompt as it is, without the chat template. */
   raw: z.boolean().nullish(),
 });
@@ -105,7 +111,7 @@ const text = z.string();
 
 /** Of `/api/embed`. */
 export const ollamaEmbedBody = z.looseObject({
-  model: shortText,
+  model,
   input: z.union([text, boundedList(text, LIMITS.encoderTexts)], {
     error: 'expected a text or a list of texts',
   }),
@@ -116,7 +122,7 @@ export const ollamaEmbedBody = z.looseObject({
 
 /** Of `/api/embeddings`. */
 export const ollamaEmbeddingsBody = z.looseObject({
-  model: shortText,
+  model,
   prompt: text,
   keep_alive: common.keep_alive,
 });

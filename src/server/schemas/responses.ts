@@ -1,34 +1,87 @@
 /** The body of /v1/responses. `input` has its own parser. Unknown fields are accepted. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList, generationFields, shortText, templateVariables } from './fields.ts';
+import {
+  boundedList,
+  generationFields,
+  shortText,
+  templateVariables,
+  thinkingTokenBudget,
+} from './fields.ts';
 import { measured } from './structured.ts';
 
 const MAX_INCLUDES = 64;
 const MAX_METADATA = 16;
+const ALLOWED_TOOLS = 'allowed_tools';
 
-const functionTool = z.looseObject({
-  type: z.literal('function', { error: 'only tools of type `function` are supported' }),
-  name: z.string().min(1).max(LIMITS.toolNameCharacters),
-  description: z.string().max(LIMITS.toolDescriptionCharacters).nullish(),
+const name = z.string().min(1).max(LIMITS.toolNameCharacters);
+const description = z.string().max(LIMITS.toolDescriptionCharacters).nullish();
+
+export const functionTool = z.looseObject({
+  type: z.literal('function'),
+  name,
+  description,
   parameters: z.looseObject({}).nullish(),
   strict: z.boolean().nullish(),
 });
 
-const namedTool = z.looseObject({ type: z.literal('function'), name: shortText });
+export const customTool = z.looseObject({
+  type: z.literal('custom'),
+  name,
+  description,
+  format: z
+    .discriminatedUnion(
+      'type',
+      [
+        z.looseObject({ type: z.literal('text') }),
+        z.looseObject({
+          type: z.literal('grammar'),
+          syntax: z.enum(['lark', 'regex']),
+          definition: z.string().max(LIMITS.toolDescriptionCharacters),
+        }),
+      ],
+      { error: 'expected `text` or `grammar`' },
+    )
+    .nullish(),
+});
 
-const toolChoice = z.union(
-  [
-    z.enum(['none', 'auto', 'required']),
-    namedTool,
-    z.looseObject({
-      type: z.literal('allowed_tools'),
-      mode: z.enum(['auto', 'required']),
-      tools: boundedList(namedTool, LIMITS.tools),
-    }),
-  ],
-  { error: 'expected `none`, `auto`, `required`, or an object that names functions' },
-);
+const ofNamespace = z.discriminatedUnion('type', [functionTool, customTool], {
+  error: 'expected a tool of type `function` or `custom`',
+});
+
+export type FunctionTool = z.infer<typeof functionTool>;
+
+export type CustomTool = z.infer<typeof customTool>;
+
+export const namespaceTool = z.looseObject({
+  type: z.literal('namespace'),
+  name,
+  description,
+  tools: boundedList(ofNamespace, LIMITS.tools),
+});
+
+/** Types beyond those above are of tools that only a hosted service runs. */
+const tool = z.looseObject({ type: shortText.min(1) });
+
+const namedTool = z.looseObject({
+  type: shortText.refine((type) => type !== ALLOWED_TOOLS),
+  name: shortText.nullish(),
+  namespace: shortText.nullish(),
+});
+
+const allowedTools = z.looseObject({
+  type: z.literal(ALLOWED_TOOLS),
+  mode: z.enum(['auto', 'required']),
+  tools: boundedList(namedTool, LIMITS.tools),
+});
+
+export type NamedTool = z.infer<typeof namedTool>;
+
+export type AllowedTools = z.infer<typeof allowedTools>;
+
+const toolChoice = z.union([z.enum(['none', 'auto', 'required']), allowedTools, namedTool], {
+  error: 'expected `none`, `auto`, `required`, or an object that names tools',
+});
 
 const textFormat = z.discriminatedUnion(
   'type',
@@ -80,12 +133,16 @@ export const responseBody = z.looseObject({
   model: generationFields.model,
   parallel_tool_calls: z.boolean().nullish(),
   chat_template_kwargs: templateVariables.nullish(),
+  thinking_token_budget: thinkingTokenBudget,
   /** A system message of this response alone; those of previous ones are not carried over. */
   instructions: z.string().nullish(),
   max_output_tokens: z.int().min(1).nullish(),
+  /** Of tools that the server itself would run, which there are none of: it changes nothing. */
+  max_tool_calls: z.int().min(1).nullish(),
   top_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
   include: boundedList(shortText, MAX_INCLUDES).nullish(),
-  tools: boundedList(functionTool, LIMITS.tools).nullish(),
+  /** Parsed one by one, by type. */
+  tools: boundedList(tool, LIMITS.tools).nullish(),
   tool_choice: toolChoice.nullish(),
   text: z.looseObject({ format: textFormat.nullish(), verbosity: shortText.nullish() }).nullish(),
   reasoning: z.looseObject({ effort: shortText.nullish(), summary: shortText.nullish() }).nullish(),

@@ -30,7 +30,13 @@ const responseFormat = z.discriminatedUnion(
   'type',
   [
     z.looseObject({ type: z.literal('text') }),
-    z.looseObject({ type: z.literal('json_object') }),
+    z.looseObject({
+      type: z.literal('json_object'),
+      /** As llama-server takes it. */
+      schema: measured(schemaObject).nullish(),
+      /** As text-generation-inference takes it, and Hugging Face's client sends it. */
+      value: measured(schemaObject).nullish(),
+    }),
     z.looseObject({
       type: z.literal('json_schema'),
       json_schema: z.looseObject({

@@ -18,13 +18,22 @@ export const tools = boundedList(
   LIMITS.tools,
 ).nullish();
 
+const namedTool = z.looseObject({ type: z.literal('function'), function: z.looseObject({ name }) });
+
 export const toolChoice = z
   .union(
     [
       z.enum(['none', 'auto', 'required']),
-      z.looseObject({ type: z.literal('function'), function: z.looseObject({ name }) }),
+      namedTool,
+      z.looseObject({
+        type: z.literal('allowed_tools'),
+        allowed_tools: z.looseObject({
+          mode: z.enum(['auto', 'required']),
+          tools: boundedList(namedTool, LIMITS.tools),
+        }),
+      }),
     ],
-    { error: 'expected `none`, `auto`, `required` or a function to call' },
+    { error: 'expected `none`, `auto`, `required`, a function to call, or `allowed_tools`' },
   )
   .nullish();
 

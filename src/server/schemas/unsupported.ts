@@ -6,24 +6,58 @@ import { badRequest } from '../errors.ts';
 
 type Neutral = (value: unknown) => boolean;
 
+const isOn: Neutral = (value) => value === true;
 const isOff: Neutral = (value) => value === false;
+const isZero: Neutral = (value) => value === 0;
+const isOne: Neutral = (value) => value === 1;
+const isText =
+  (text: string): Neutral =>
+  (value) =>
+    value === text;
 const isEmpty: Neutral = (value) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const never: Neutral = () => false;
 
 const COMMON: Readonly<Record<string, Neutral>> = {
   use_beam_search: isOff,
+  spaces_between_special_tokens: isOn,
   logits_processors: isEmpty,
+  prompt_embeds: isEmpty,
+  logprob_token_ids: isEmpty,
+  repetition_detection: isEmpty,
+  max_repetition_pattern_size: isZero,
+  min_repetition_pattern_size: isZero,
+  repetition_min_count: isZero,
+  kv_transfer_params: isEmpty,
+  ec_transfer_params: isEmpty,
+  vllm_xargs: isEmpty,
+  // Of llama-server and others.
+  grammar: isText(''),
+  json_schema: isEmpty,
+  ebnf: isText(''),
+  regex: isText(''),
+  mirostat: isZero,
+  typical_p: isOne,
+  tfs_z: isOne,
+  dynatemp_range: isZero,
+  xtc_probability: isZero,
+  dry_multiplier: isZero,
 };
 
 const COMPLETION_ONLY: Readonly<Record<string, Neutral>> = {
   ...COMMON,
-  suffix: (value) => value === '',
-  prompt_embeds: never,
+  thinking_token_budget: (value) => value === -1,
+};
+
+const INFERENCE_ONLY: Readonly<Record<string, Neutral>> = {
+  ...COMPLETION_ONLY,
+  suffix: isText(''),
 };
 
 const CHAT_ONLY: Readonly<Record<string, Neutral>> = {
   ...COMMON,
+  // Templates write their own.
+  add_special_tokens: isOff,
   functions: isEmpty,
   function_call: (value) => value === 'none' || value === 'auto',
   audio: never,
@@ -31,28 +65,51 @@ const CHAT_ONLY: Readonly<Record<string, Neutral>> = {
   web_search_options: never,
   chat_template: never,
   documents: isEmpty,
-  thinking_token_budget: never,
+};
+
+const RESPONSES_ONLY: Readonly<Record<string, Neutral>> = {
+  ...COMMON,
+  conversation: never,
+  prompt: never,
+  context_management: isEmpty,
+  structured_outputs: isEmpty,
+  logit_bias: isEmpty,
+  bad_words: isEmpty,
+  allowed_token_ids: isEmpty,
+  previous_input_messages: isEmpty,
+};
+
+const ANTHROPIC_ONLY: Readonly<Record<string, Neutral>> = {
+  mcp_servers: isEmpty,
+  container: never,
 };
 
 const OLLAMA_ONLY: Readonly<Record<string, Neutral>> = {
-  suffix: (value) => value === '',
   images: isEmpty,
-  template: (value) => value === '',
+  template: isText(''),
   context: isEmpty,
-  logprobs: isOff,
 };
 
+const OLLAMA_CHAT_ONLY: Readonly<Record<string, Neutral>> = { ...OLLAMA_ONLY, suffix: isText('') };
+
 const OLLAMA_OPTIONS: Readonly<Record<string, Neutral>> = {
-  mirostat: (value) => value === 0,
-  typical_p: (value) => value === 1,
-  tfs_z: (value) => value === 1,
+  mirostat: isZero,
+  typical_p: isOne,
+  tfs_z: isOne,
 };
 
 /** Where there is more to say than that it is not supported. */
 const REASONS: Readonly<Record<string, string>> = {
-  suffix: 'needs a model that was trained to fill in the middle, which this one was not',
+  thinking_token_budget: 'is of chats: nothing marks thoughts in a completion',
+  suffix: 'is of /v1/completions, /api/generate and /infill',
   images: 'are for models that see; this one takes text only',
   template: "is the model's own here; use `raw` to send a prompt as it is",
+  grammar: 'is `structured_outputs.grammar` here',
+  ebnf: 'is `structured_outputs.grammar` here',
+  regex: 'is `structured_outputs.regex` here',
+  json_schema: 'is `structured_outputs.json` here, or `response_format`',
+  functions: 'are `tools` here',
+  function_call: 'is `tool_choice` here',
   context: 'is not supported; send the whole conversation to /api/chat',
 };
 
@@ -63,14 +120,34 @@ export function rejectUnsupportedInCompletion(body: Body): void {
   reject(body, COMPLETION_ONLY);
 }
 
+/** @throws ApiError 400 naming the first such parameter of a request of the Open Inference Protocol. */
+export function rejectUnsupportedInInference(body: Body): void {
+  reject(body, INFERENCE_ONLY);
+}
+
 /** @throws ApiError 400 naming the first such field of a /v1/chat/completions body. */
 export function rejectUnsupportedInChat(body: Body): void {
   reject(body, CHAT_ONLY);
 }
 
+/** @throws ApiError 400 naming the first such field of a /v1/responses body. */
+export function rejectUnsupportedInResponse(body: Body): void {
+  reject(body, RESPONSES_ONLY);
+}
+
+/** @throws ApiError 400 naming the first such field of a body of /infill. */
+export function rejectUnsupportedInInfill(body: Body): void {
+  reject(body, COMMON);
+}
+
+/** @throws ApiError 400 naming the first such field of a /v1/messages body. */
+export function rejectUnsupportedByAnthropic(body: Body): void {
+  reject(body, ANTHROPIC_ONLY);
+}
+
 /** @throws ApiError 400 naming the first such field of a body of /api/chat or /api/generate. */
-export function rejectUnsupportedByOllama(body: Body): void {
-  reject(body, OLLAMA_ONLY);
+export function rejectUnsupportedByOllama(body: Body, kind: 'chat' | 'generate'): void {
+  reject(body, kind === 'chat' ? OLLAMA_CHAT_ONLY : OLLAMA_ONLY);
   const { options } = body;
   if (typeof options === 'object' && options !== null) reject({ ...options }, OLLAMA_OPTIONS);
 }

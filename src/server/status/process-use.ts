@@ -31,7 +31,7 @@ export class ProcessWatch {
   /** CPU seconds at the look before, by process. */
   #before = new Map<number, number>();
   #lookedAt = performance.now();
-  #use: ServerUse = { front: { cpus: 0, rssBytes: process.memoryUsage.rss() }, engines: null };
+  #use: ServerUse = { front: { cpus: 0, rssBytes: ownRssBytes() ?? 0 }, engines: null };
 
   /** @param pids of the engine processes that there are */
   constructor(pids: () => readonly number[]) {
@@ -44,6 +44,7 @@ export class ProcessWatch {
     return this.#use;
   }
 
+  /** Never rejects. */
   async look(): Promise<void> {
     const pids = [...new Set(this.#pids())];
     const found = await Promise.all(pids.map(async (pid) => [pid, await takenBy(pid)] as const));
@@ -55,7 +56,8 @@ export class ProcessWatch {
       const spent = cpuSeconds - (this.#before.get(pid) ?? cpuSeconds);
       return { cpus: spent / seconds, rssBytes };
     };
-    const own = { cpuSeconds: ownCpuSeconds(), rssBytes: process.memoryUsage.rss() };
+    const rssBytes = ownRssBytes() ?? this.#use.front.rssBytes;
+    const own = { cpuSeconds: ownCpuSeconds(), rssBytes };
     const front = useOf(process.pid, own);
     const engines = found.flatMap(([pid, taken]) => (taken === null ? [] : [useOf(pid, taken)]));
     this.#use = { front, engines: engines.length === 0 ? null : sumOf(engines) };
@@ -74,6 +76,15 @@ function sumOf(uses: readonly ProcessUse[]): ProcessUse {
 function ownCpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
+}
+
+/** Null while this process has no descriptor left: Node reads a file for it. */
+function ownRssBytes(): number | null {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return null;
+  }
 }
 
 /** Null for a process that is gone, and on systems without /proc. */

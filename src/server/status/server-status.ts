@@ -96,6 +96,7 @@ function engineFacts({ info }: TextRuntime['engine']): JsonObject {
     device: info.device,
     threads: info.threads,
     slots: info.numSlots,
+    max_num_seqs: info.maxNumSeqs,
     kv_cache_bytes: info.kvCacheBytes,
     kv_cache_tokens: info.kvCacheTokens,
   };

@@ -9,6 +9,7 @@ import {
 } from '../../engine/tap/step-record.ts';
 import type { StepsEventOf } from '../schemas/steps.ts';
 import { WrittenJson } from '../http/written-json.ts';
+import { told } from '../../told.ts';
 
 /** Characters of a client's name for a request that are told. */
 const MAX_ID_CHARACTERS = 100;
@@ -39,11 +40,12 @@ export function requestEvent(
   timeOrigin = performance.timeOrigin,
 ): WrittenJson {
   const { label, background } = request ?? {};
+  const requestId = label?.requestId ?? null;
   return written({
     type: 'request',
     instance,
     id,
-    request_id: label?.requestId?.slice(0, MAX_ID_CHARACTERS) ?? null,
+    request_id: requestId && told(requestId, MAX_ID_CHARACTERS),
     class: background ?? label?.serviceClass ?? null,
     prompt_tokens: request?.promptTokenIds.length ?? 0,
     max_tokens: request?.maxTokens ?? 0,

@@ -6,6 +6,7 @@ import { tooManyListeners } from '../errors.ts';
 import type { WrittenJson } from '../http/written-json.ts';
 import { startEvent, unixMs } from './step-events.ts';
 import { StepFeed } from './step-feed.ts';
+import { told } from '../../told.ts';
 
 /** Iterations of so many milliseconds go out together. */
 const FLUSH_MS = 40;
@@ -86,7 +87,7 @@ export class StepFeeds {
     return {
       num_waiting: waiting.length,
       requests: waiting.slice(0, LIMITS.watchedQueue).map((request) => ({
-        request_id: request.id.slice(0, 100),
+        request_id: told(request.id, 100),
         class: request.serviceClass,
         prompt_tokens: request.promptTokens,
         waited_ms: Math.round(now - request.startedAt),

@@ -3,7 +3,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Hono } from 'hono';
 import { requireAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv, TextRuntime } from '../context.ts';
-import { badRequest, unavailable } from '../errors.ts';
+import { badRequest, modelNotLoaded } from '../errors.ts';
 import { UNENDING_EVENTS, writeEventStream } from '../http/sse.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { stepsQuery } from '../schemas/steps.ts';
@@ -31,7 +31,7 @@ export function stepsRoute(app: Hono<ServerEnv>, context: ServerContext): void {
 /**
  * A model that generates text and is loaded: to be watched is no reason to load one.
  * @param name the first such model if left out
- * @throws UnknownModelError; ApiError 400 for another kind of model, 503 if it is not loaded
+ * @throws UnknownModelError; ApiError 400 for another kind of model, 409 if it is not loaded
  */
 function watchedModel({ models }: ServerContext, name: string | undefined): TextRuntime {
   const runtimes =
@@ -40,6 +40,6 @@ function watchedModel({ models }: ServerContext, name: string | undefined): Text
       : [models.runtimeOf(models.find(name))].filter((runtime) => runtime !== null);
   const found = runtimes.find((runtime) => runtime.kind === 'text');
   if (found !== undefined) return found;
-  if (runtimes.length === 0) throw unavailable('The model is not loaded.');
+  if (runtimes.length === 0) throw modelNotLoaded();
   throw badRequest('The model does not generate text: it has no iterations.', 'model');
 }

@@ -8,12 +8,18 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.webmanifest': 'application/manifest+json',
 };
+
+/** Compressed in itself: there is no `.gz`. */
+const PACKED: ReadonlySet<string> = new Set(['.png']);
 
 export interface PageFile {
   readonly type: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly gzip: Uint8Array<ArrayBuffer>;
+  /** Null for what gzip makes no smaller. */
+  readonly gzip: Uint8Array<ArrayBuffer> | null;
   /** Of its content. */
   readonly etag: string;
 }
@@ -25,22 +31,26 @@ export interface PageFiles {
 }
 
 /**
- * @param folder with each file and its `.gz`, as `web/vite.config.ts` writes them
+ * @param folder with files and their `.gz`, as `web/vite.config.ts` writes them
  * @returns null where the page was not built
  */
 export async function readPageFiles(folder: string): Promise<PageFiles | null> {
   const names = await readdir(folder, { recursive: true }).catch(() => []);
   const files = new Map<string, PageFile>();
   for (const name of names) {
-    const type = TYPES[extname(name)];
+    const extension = extname(name);
+    const type = TYPES[extension];
     if (type === undefined) continue;
     const path = join(folder, name);
-    const [bytes, gzip] = await Promise.all([readFile(path), readFile(`${path}.gz`)]);
+    const [bytes, gzip] = await Promise.all([
+      readFile(path),
+      PACKED.has(extension) ? null : readFile(`${path}.gz`),
+    ]);
     const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
     files.set(name.replaceAll(sep, '/'), {
       type,
       bytes: new Uint8Array(bytes),
-      gzip: new Uint8Array(gzip),
+      gzip: gzip && new Uint8Array(gzip),
       etag,
     });
   }

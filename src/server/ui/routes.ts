@@ -2,8 +2,9 @@
 import type { Context, Hono } from 'hono';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { routeNotFound } from '../errors.ts';
+import { takesGzip } from '../http/takes-gzip.ts';
 import type { PageFile } from './page-files.ts';
-import { SECURITY_HEADERS } from './security-headers.ts';
+import { securityHeaders } from './security-headers.ts';
 
 /** Where Vite puts files whose names have a hash of their content. */
 const HASHED = /^assets\//;
@@ -36,17 +37,15 @@ export function uiRoutes(app: Hono<ServerEnv>, { page, config }: ServerContext):
 
 function send(c: Context<ServerEnv>, file: PageFile, caching = 'no-cache'): Response {
   const { type, bytes, gzip, etag } = file;
-  const isGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(
-    c.req.header('accept-encoding') ?? '',
-  );
+  const packed = takesGzip(c.req.header('accept-encoding')) ? gzip : null;
   const headers: Record<string, string> = {
-    ...SECURITY_HEADERS,
+    ...securityHeaders(c.req),
     'content-type': type,
     'cache-control': caching,
     etag,
     vary: 'accept, accept-encoding',
   };
   if (c.req.header('if-none-match') === etag) return c.body(null, 304, headers);
-  if (isGzip) headers['content-encoding'] = 'gzip';
-  return c.body(isGzip ? gzip : bytes, 200, headers);
+  if (packed !== null) headers['content-encoding'] = 'gzip';
+  return c.body(packed ?? bytes, 200, headers);
 }

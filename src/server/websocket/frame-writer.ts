@@ -6,16 +6,23 @@ import { LIMITS } from '../../limits.ts';
 
 export class FrameWriter {
   readonly #socket: WebSocket;
-  readonly #connection: Socket;
+  /** That the socket runs over. */
+  readonly connection: Socket;
   /** Has the frames of one turn, such as those of one step, leave together. */
   readonly #sendTogether: () => void;
   #onCaughtUp: (() => void) | null = null;
 
-  /** @param connection that the socket runs over */
   constructor(socket: WebSocket, connection: Socket) {
     this.#socket = socket;
-    this.#connection = connection;
-    this.#sendTogether = coalesced(() => connection.uncork());
+    this.connection = connection;
+    // Writers wait for what is not sent.
+    this.#sendTogether = coalesced(
+      () => connection.uncork(),
+      (error) => {
+        socket.terminate();
+        throw error;
+      },
+    );
   }
 
   /**
@@ -33,7 +40,7 @@ export class FrameWriter {
   }
 
   /** Returns at once while the socket keeps up, else when this frame has left. */
-  write(frame: string): Promise<void> | undefined {
+  write(frame: string | Uint8Array): Promise<void> | undefined {
     if (!this.isBehind) {
       this.post(frame);
       return undefined;
@@ -48,11 +55,11 @@ export class FrameWriter {
    * @param frame JSON text
    * @param onSent called also when the socket closes before the frame has left.
    */
-  post(frame: string, onSent?: () => void): void {
+  post(frame: string | Uint8Array, onSent?: () => void): void {
     if (this.#socket.readyState === this.#socket.OPEN) {
-      if (this.#connection.writableCorked === 0) this.#connection.cork();
+      if (this.connection.writableCorked === 0) this.connection.cork();
       this.#sendTogether();
-      this.#socket.send(frame, () => {
+      this.#socket.send(frame, { binary: false }, () => {
         onSent?.();
         this.#checkCaughtUp();
       });

@@ -1,24 +1,25 @@
 /** One WebSocket: many requests at once, each known by the id its client chose. */
 import type { WebSocket } from 'ws';
 import type { Caller } from '../../front/caller.ts';
-import { ShuttingDownError } from '../../front/queue/admission.ts';
 import { RequestRecord } from '../../front/request-record.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
-import { hasLeft, withDeadline } from '../generation/deadline.ts';
+import { hasLeft, withDeadline } from '../../front/deadline.ts';
 import { badRequest, tooManyOnSocket, type ApiError } from '../errors.ts';
-import { type Sendable, toJson, WrittenJson } from '../http/written-json.ts';
+import { bytesOfPieces, jsonPieces } from '../http/json-pieces.ts';
+import { type Sendable, toJson } from '../http/written-json.ts';
+import type { JsonObject } from '../json-object.ts';
 import type { Prepare } from '../answers/prepared-answer.ts';
-import { requireServing } from '../generation/start-generation.ts';
-import { withModel } from '../model-access.ts';
+import { runAnswer } from '../answers/run-answer.ts';
 import { toApiError } from '../to-api-error.ts';
+import { ArrivedBytes } from './arrived-bytes.ts';
 import { FrameReceiver } from './frame-receiver.ts';
-import { CLIENT_LEFT, type Peer } from './peer.ts';
+import { CLIENT_LEFT, type Peer } from '../operating/peer.ts';
 import { MovableAnswer } from '../resume/movable-answer.ts';
 import type { FrameTurns } from './frame-turns.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { parseFrame } from './frames.ts';
-import { relayFrames, type SendFrame, sendAnswer } from './send-answer.ts';
+import { SocketSink } from './socket-sink.ts';
 
 /** What the requests of a socket are for. */
 interface ServedApi {
@@ -64,6 +65,7 @@ export class WebSocketSession {
       socket,
       writer: this.#writer,
       turns,
+      arrived: new ArrivedBytes(context.bodies.budget, peer.client),
       logger: context.logger,
       handle: (text) => this.#handle(text),
       tell: (error) => this.#sendError(null, error),
@@ -117,50 +119,31 @@ export class WebSocketSession {
       status = failure?.status ?? CLIENT_LEFT;
       errorCode = failure?.code ?? undefined;
     }
-    this.#peer.finished({ record: caller.record, requestId, status, errorCode });
     this.#live.delete(requestId);
     this.#sendDone(requestId);
     this.#closeIfDrained();
+    this.#peer.finished({ record: caller.record, requestId, status, errorCode });
   }
 
-  async #answer(requestId: string, body: object, caller: Caller): Promise<void> {
+  async #answer(requestId: string, json: object, asker: Caller): Promise<void> {
     const meter = await this.#peer.takeRequest();
-    const metered = meter === undefined ? caller : { ...caller, meter };
-    const { path } = this.#api;
-    const request = { path, json: body };
-    const movable = MovableAnswer.of(this.#context.resumption ?? null, request, {}, metered);
-    const send: SendFrame = (frame, more) => this.#send(requestId, frame, more);
-    try {
-      requireServing(this.#context, caller.client);
-      await this.#generate(
-        movable ?? { json: body, caller: metered },
-        movable,
-        caller.signal,
-        send,
-      );
-    } catch (error) {
-      const elsewhere = error instanceof ShuttingDownError ? await movable?.forward() : null;
-      if (!elsewhere) throw error;
-      await relayFrames(elsewhere, caller.signal, send);
-    }
+    const caller = meter === undefined ? asker : { ...asker, meter };
+    const { path, prepare } = this.#api;
+    const resumption = this.#context.resumption ?? null;
+    const movable = MovableAnswer.of(resumption, { path, json }, {}, caller);
+    const asked = { json, caller, movable, prepare, streams: false };
+    const sink = new SocketSink(
+      (frame, more) => this.#send(requestId, frame, more),
+      asker.signal,
+      (answer) => this.#sendWhole(requestId, answer),
+    );
+    await runAnswer(this.#context, asked, sink);
   }
 
-  async #generate(
-    { json, caller }: Pick<MovableAnswer, 'json' | 'caller'>,
-    movable: MovableAnswer | null,
-    signal: AbortSignal,
-    send: SendFrame,
-  ): Promise<void> {
-    await withModel(this.#context, json, caller, async (model) => {
-      const prepared = await this.#api.prepare(model, json, caller);
-      if (prepared.stream) {
-        await sendAnswer(await prepared.chunks(caller), movable, signal, send);
-        return;
-      }
-      const run = () => prepared.whole(caller);
-      const whole = await (movable ? movable.whole(run) : run());
-      await send(typeof whole === 'string' ? new WrittenJson(whole, undefined) : whole, {});
-    });
+  /** As `#send`; other requests and sockets get their turn while it is written. */
+  async #sendWhole(requestId: string, answer: JsonObject): Promise<void> {
+    const pieces = await bytesOfPieces(jsonPieces({ ...answer, request_id: requestId }));
+    await this.#writer.write(Buffer.concat(pieces));
   }
 
   /** The answer, with its request's id and `more` as the last fields. */

@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,7 +15,9 @@ import {
 } from '../../../src/cli/doctor/machine-checks.ts';
 import { gpuCheck, nativeChecks } from '../../../src/cli/doctor/native-checks.ts';
 import { cacheCheck, portCheck, spaceCheck } from '../../../src/cli/doctor/place-checks.ts';
+import { hubCheck, modelChecks, serveSettings } from '../../../src/cli/doctor/serve-checks.ts';
 import { NO_DEVICE } from '../../../src/engine/gpu/device-options.ts';
+import { LINUX, needs } from '../../support/needs.ts';
 
 const folders: string[] = [];
 afterEach(() => {
@@ -100,7 +103,7 @@ test('the cache folder may not be there yet, but must not be a file', async () =
   }
 });
 
-test.runIf(process.platform === 'linux')('a cache folder that nobody can write to', async () => {
+test('a cache folder that nobody can write to', needs(LINUX), async () => {
   expect(await cacheCheck('/proc/sys')).toMatchObject({ status: 'broken' });
 });
 
@@ -153,4 +156,66 @@ test('the table has what to do below each problem', () => {
   expect(table).toBe(
     ['ok       port    free', 'warning  memory  1 GiB', '                 -> buy more'].join('\n'),
   );
+});
+
+/** Checks of a model, by its name and a configuration file. */
+async function checksOf(model: string | null, config?: string) {
+  const { check, settings } = await serveSettings(model, config);
+  return [check, ...(settings === null ? [] : await modelChecks(settings))];
+}
+
+test('a model is one that could be served', async () => {
+  expect(await checksOf(null)).toMatchObject([{ name: 'settings', status: 'ok' }]);
+  expect(await checksOf('models/summit')).toMatchObject([
+    { name: 'settings', status: 'ok' },
+    { name: 'model summit', status: 'ok', found: expect.stringContaining('parameters') },
+  ]);
+  expect(await checksOf('models/sumit')).toMatchObject([
+    { name: 'settings', status: 'ok' },
+    { name: 'model', status: 'broken', found: expect.stringContaining('models/summit') },
+  ]);
+  const unfinished = folderWith({ 'config.json': '{}' });
+  expect((await checksOf(unfinished))[1]).toMatchObject({
+    status: 'broken',
+    found: expect.stringContaining('has a config.json but no'),
+  });
+});
+
+test('a configuration file is one that `serve` takes', async () => {
+  const folder = folderWith({
+    'good.yaml': 'max-num-seqs: 2',
+    'bad.yaml': 'max-num-seqs: many',
+    'model.yaml': 'model: models/summit',
+  });
+  expect(await checksOf(null, join(folder, 'good.yaml'))).toMatchObject([{ status: 'ok' }]);
+  expect(await checksOf(null, join(folder, 'bad.yaml'))).toMatchObject([
+    { status: 'broken', found: expect.stringContaining('bad.yaml: max-num-seqs: many') },
+  ]);
+  expect(await checksOf(null, join(folder, 'model.yaml'))).toMatchObject([
+    { status: 'ok' },
+    { name: 'model summit', status: 'ok' },
+  ]);
+});
+
+test('the hub is asked once, and not offline', async () => {
+  const asked: string[] = [];
+  const hub = createHttpServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.writeHead(302, { location: '/elsewhere' }).end();
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => hub.once('listening', resolve));
+  const endpoint = `http://127.0.0.1:${(hub.address() as AddressInfo).port}`;
+  expect(await hubCheck(true, { HF_ENDPOINT: endpoint })).toMatchObject({ status: 'ok' });
+  expect(asked).toEqual([]);
+  expect(await hubCheck(false, { HF_ENDPOINT: endpoint })).toMatchObject({
+    status: 'ok',
+    found: `${endpoint} answers (302)`,
+  });
+  expect(asked).toEqual(['HEAD /']);
+  await new Promise((resolve) => hub.close(resolve));
+  expect(await hubCheck(false, { HF_ENDPOINT: endpoint })).toMatchObject({
+    status: 'warning',
+    found: expect.stringContaining('ECONNREFUSED'),
+  });
+  expect(await hubCheck(false, { HF_ENDPOINT: 'nowhere' })).toMatchObject({ status: 'broken' });
 });

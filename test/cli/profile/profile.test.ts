@@ -3,7 +3,7 @@ import { adviceOf } from '../../../src/cli/profile/advice.ts';
 import { breakDown } from '../../../src/cli/profile/breakdown.ts';
 import { profileText } from '../../../src/cli/profile/report.ts';
 import { parseTiming, type Sample, takeSample } from '../../../src/cli/profile/sample.ts';
-import { ServerClient } from '../../../src/cli/server-client.ts';
+import { ServerClient } from '../../../src/cli/server/server-client.ts';
 import { babbles, useServers } from '../../server/support/test-server.ts';
 
 const server = useServers();
@@ -54,7 +54,7 @@ describe('a sample', () => {
     // An answer in one piece has no last comment.
     const whole = await server();
     await expect(takeSample(clientOf(whole), 'v1/completions', { prompt: 'Hi' })).rejects.toThrow(
-      /does not tell where its time goes/,
+      /does not report where its time goes/,
     );
   });
 

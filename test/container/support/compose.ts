@@ -55,6 +55,14 @@ export class Compose {
     return this.podman('inspect', '--format', format, container(service));
   }
 
+  /** Bytes of memory, and CPUs, that a container may use. */
+  async limitsOf(service: string): Promise<{ memory: number; cpus: number }> {
+    const format = '{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}';
+    const found = await this.podman('inspect', '--format', format, container(service));
+    const [memory, nanoCpus] = found.split(' ').map(Number);
+    return { memory: memory ?? NaN, cpus: (nanoCpus ?? NaN) / 1e9 };
+  }
+
   /** What all have printed. */
   logs(services: readonly string[]): string {
     return services

@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { freePorts } from '../../support/free-ports.ts';
 import { until } from '../../support/processes.ts';
+import { ask } from '../../../src/cli/server/probe.ts';
 import { RUN_OPTIONS, storeEnv } from '../../../scripts/container/store.ts';
 
 const env = storeEnv();
@@ -20,9 +21,9 @@ export class Container {
   readonly #id: string;
   readonly url: string;
 
-  private constructor(id: string, port: number) {
+  private constructor(id: string, url: string) {
     this.#id = id;
-    this.url = `http://127.0.0.1:${port}`;
+    this.url = url;
   }
 
   /** @param options of `podman run`. @param environment PORT is added */
@@ -32,10 +33,14 @@ export class Container {
     environment: Readonly<Record<string, string>> = {},
   ): Promise<Container> {
     const [port = 0] = await freePorts(1);
-    const set = Object.entries({ PORT: String(port), CHAIRLIFT_HOST: '127.0.0.1', ...environment });
-    const flags = set.map(([name, value]) => `--env=${name}=${value}`);
+    const set = { PORT: String(port), CHAIRLIFT_HOST: '127.0.0.1', ...environment };
+    const scheme = 'CHAIRLIFT_TLS_CERT' in set ? 'https' : 'http';
+    const flags = Object.entries(set).map(([name, value]) => `--env=${name}=${value}`);
     const run = ['run', '--detach', '--init', ...RUN_OPTIONS, ...flags, ...options, image];
-    const container = new Container(podman('--runtime', 'runc', ...run).trim(), port);
+    const container = new Container(
+      podman('--runtime', 'runc', ...run).trim(),
+      `${scheme}://${set.CHAIRLIFT_HOST}:${port}`,
+    );
     try {
       await until(() => container.#isReady(), 'the start of the container');
       return container;
@@ -48,8 +53,8 @@ export class Container {
 
   async #isReady(): Promise<boolean> {
     if (this.state('Status') !== 'running') throw new Error('the container has ended');
-    return fetch(`${this.url}/ready`).then(
-      ({ ok }) => ok,
+    return ask(new URL(`${this.url}/ready`)).then(
+      () => true,
       () => false,
     );
   }

@@ -194,7 +194,7 @@ describe('drafts of constrained sequences', () => {
       expect(textOf(engine.tokensOf(1))).toBe('abc');
       expect(engine.outputs.get(1)?.at(-1)).toMatchObject({
         finishReason: 'error',
-        error: 'the text can not go on within its grammar',
+        error: 'the text cannot go on within its grammar',
         isOfGrammar: true,
       });
     },

@@ -58,6 +58,56 @@ describe('the cost model', () => {
   });
 
   it.each([
+    {
+      kind: 'decode',
+      runOf: (turn: number) => ({ decode: decodeAt(50 + ((turn * 31) % 200), 1 + (turn % 8)) }),
+      usualMs: (turn: number) => 5 + 2 * (1 + (turn % 8)),
+    },
+    {
+      kind: 'prefill',
+      runOf: (turn: number) => ({ prefill: chunkOf(16 + ((turn * 31) % 400)) }),
+      usualMs: (turn: number) => 10 + 0.5 * (16 + ((turn * 31) % 400)),
+    },
+  ])('follows a machine that others slow down, and as fast when it is free: $kind', (runs) => {
+    const costs = new CostModel();
+    const probe = { ...NOTHING, ...runs.runOf(7) };
+    /** Of what it takes, and of what it is expected to. */
+    const share = () => costs.expectedMs(probe) / runs.usualMs(7);
+    let turn = 0;
+    const run = (slowness: number) => {
+      costs.observe({ ...NOTHING, ...runs.runOf(turn), ms: slowness * runs.usualMs(turn) });
+      turn++;
+    };
+    /** How many runs it takes until that is so. */
+    const runsUntil = (slowness: number, isSo: () => boolean) => {
+      for (let count = 1; count <= 1000; count++) {
+        run(slowness);
+        if (isSo()) return count;
+      }
+      return Infinity;
+    };
+    for (let count = 0; count < 200; count++) run(1);
+    const up = runsUntil(4, () => share() > 4 / 1.5);
+    for (let count = up; count < 200; count++) run(4);
+    expect(share()).toBeGreaterThan(3.5);
+    const down = runsUntil(1, () => share() < 1.5);
+    expect(up).toBeLessThan(50);
+    expect(down).toBeLessThan(50);
+  });
+
+  it('keeps what it knows though every twentieth run is interrupted', () => {
+    const costs = new CostModel();
+    const expected: number[] = [];
+    for (let step = 0; step < 1000; step++) {
+      costs.observe({ ...NOTHING, prefill: chunkOf(100), ms: step % 20 === 0 ? 1000 : 60 });
+      if (step > 200) expected.push(costs.prefillMs(chunkOf(100)));
+    }
+    expect(Math.min(...expected)).toBeGreaterThan(60);
+    // They are part of the mean, each counted at three times the rest: a tenth more.
+    expect(Math.max(...expected)).toBeLessThan(1.2 * 60);
+  });
+
+  it.each([
     ['a run of one draft', 1],
     ['one run of three drafts', 3],
   ])('judges %s by decode runs that it has timed', (_, numDrafts) => {

@@ -9,7 +9,7 @@ import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { segmentOf } from '../../../src/engine/step.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
-import type { BuiltModel } from '../../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../../src/model/manifest.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { builtModels } from '../../support/built-models.ts';
 import { orLong } from '../../support/long-runs.ts';
@@ -37,7 +37,6 @@ function open(model: BuiltModel, options: Partial<EngineOptions> = {}): OpenedEn
     kvCacheMemory: 2 ** 30,
     prefixCaching: false,
     targetItlMs: null,
-    batching: 'continuous',
     ...options,
   });
 }
@@ -118,128 +117,134 @@ function mixedRequests(count: number, sampling: EngineRequest['sampling']): Engi
   });
 }
 
-describe.each([
+/** Those of `npm test` first. */
+const SETTINGS = [
   ['float32', 'fp32', 'onnxruntime', 2.2],
+  ['float16', 'int4', 'native', 1.7],
   ['int8', 'fp32', 'onnxruntime', 1.2],
   ['float32', 'int8', 'native', 2.2],
-  ['float16', 'int4', 'native', 1.7],
-] as const)('continuous batching, %s KV cache, %s, %s', (kvCacheDtype, precision, kernels, mib) => {
-  const summit = () => models.get('summit', kvCacheDtype, precision, kernels);
-  const scarce = { kvCacheMemory: mib * 2 ** 20 };
-  const greedy = engineRequest().sampling;
-  const seeded = { ...greedy, temperature: 0.8, topP: 0.9 };
+] as const;
 
-  it.each([
-    ['greedy', greedy],
-    ['seeded', seeded],
-  ])(
-    'gives 32 %s requests the text they get alone, while others come and go',
-    async (_, sampling) => {
-      const model = await summit();
-      const requests = mixedRequests(32, sampling);
-      const alone = open(model, { maxNumSeqs: 1 });
-      const expected = requests.map((request) =>
-        tokensOf(run(alone.engine, [request]).get(request.id)),
-      );
-      alone.decoder.release();
+describe.each(SETTINGS.slice(0, orLong(2, SETTINGS.length)))(
+  'continuous batching, %s KV cache, %s, %s',
+  (kvCacheDtype, precision, kernels, mib) => {
+    const summit = () => models.get('summit', kvCacheDtype, precision, kernels);
+    const scarce = { kvCacheMemory: mib * 2 ** 20 };
+    const greedy = engineRequest().sampling;
+    const seeded = { ...greedy, temperature: 0.8, topP: 0.9 };
 
-      const together = open(model, { maxNumSeqs: 6, maxNumBatchedTokens: 24 });
-      const cancelled = new Set([3, 11, 20, 27]);
-      const outputs = run(together.engine, requests.slice(0, 8), (step) => {
-        // One arrival every other step, and four that leave in the middle of their text.
-        const arriving = step % 2 === 0 ? requests[8 + step / 2] : undefined;
-        if (arriving) together.engine.add(arriving);
-        if (step % 30 === 29) together.engine.abort([...cancelled][(step - 29) / 30] ?? -1);
-      });
-      together.decoder.release();
-      for (const { id } of requests) {
-        const tokens = tokensOf(outputs.get(id));
-        expect(tokens).toEqual(expected[id]?.slice(0, tokens.length));
-      }
-      const unfinished = requests.filter(
-        ({ id, maxTokens }) => outputs.get(id)?.length !== maxTokens,
-      );
-      expect(unfinished.length).toBeLessThanOrEqual(cancelled.size);
-      expect(unfinished.every(({ id }) => cancelled.has(id))).toBe(true);
-      expect(together.kvCache.usage).toBe(0);
-    },
-  );
+    it.each([
+      ['greedy', greedy],
+      ['seeded', seeded],
+    ])(
+      'gives 32 %s requests the text they get alone, while others come and go',
+      async (_, sampling) => {
+        const model = await summit();
+        const requests = mixedRequests(32, sampling);
+        const alone = open(model, { maxNumSeqs: 1 });
+        const expected = requests.map((request) =>
+          tokensOf(run(alone.engine, [request]).get(request.id)),
+        );
+        alone.decoder.release();
 
-  // Long enough that all outgrow the memory they began with.
-  const longRequests = mixedRequests(orLong(16, 24), seeded).map((request) => ({
-    ...request,
-    maxTokens: Math.min(orLong(64, 100), 224 - request.promptTokenIds.length),
-  }));
-  let undisturbed: readonly number[][] | undefined;
-  /** What each gets alone, prompts taken whole. */
-  function textsOf(model: BuiltModel): readonly number[][] {
-    if (undisturbed) return undisturbed;
-    const plain = open(model, { maxNumSeqs: 1, maxModelLen: 224, maxNumBatchedTokens: 4096 });
-    undisturbed = longRequests.map((request) =>
-      tokensOf(run(plain.engine, [request]).get(request.id)),
+        const together = open(model, { maxNumSeqs: 6, maxNumBatchedTokens: 24 });
+        const cancelled = new Set([3, 11, 20, 27]);
+        const outputs = run(together.engine, requests.slice(0, 8), (step) => {
+          // One arrival every other step, and four that leave in the middle of their text.
+          const arriving = step % 2 === 0 ? requests[8 + step / 2] : undefined;
+          if (arriving) together.engine.add(arriving);
+          if (step % 30 === 29) together.engine.abort([...cancelled][(step - 29) / 30] ?? -1);
+        });
+        together.decoder.release();
+        for (const { id } of requests) {
+          const tokens = tokensOf(outputs.get(id));
+          expect(tokens).toEqual(expected[id]?.slice(0, tokens.length));
+        }
+        const unfinished = requests.filter(
+          ({ id, maxTokens }) => outputs.get(id)?.length !== maxTokens,
+        );
+        expect(unfinished.length).toBeLessThanOrEqual(cancelled.size);
+        expect(unfinished.every(({ id }) => cancelled.has(id))).toBe(true);
+        expect(together.kvCache.usage).toBe(0);
+      },
     );
-    plain.decoder.release();
-    return undisturbed;
-  }
 
-  it.each<[string, Partial<EngineOptions>, keyof EngineStats | null]>([
-    ['prefixes from the cache', { prefixCaching: true }, 'prefixCacheHits'],
-    ['memory for a third of them', scarce, 'numPreemptions'],
-    ['both', { ...scarce, prefixCaching: true }, 'numPreemptions'],
-    ['prompts in small chunks', { maxNumBatchedTokens: 9 }, null],
-    ['prompts joined into padded runs', { maxNumBatchedTokens: 4096 }, null],
-  ])('gives the same text with %s', async (_, options, counter) => {
-    const model = await summit();
-    const expected = textsOf(model);
-    const { engine, decoder } = open(model, { maxModelLen: 224, ...options });
-    const outputs = run(engine, longRequests);
-    for (const { id } of longRequests) expect(tokensOf(outputs.get(id))).toEqual(expected[id]);
-    expect(counter === null || engine.stats[counter] > 0).toBe(true);
-    decoder.release();
-  });
-
-  it('goes on after a restart with the same tokens', async () => {
-    const { engine, decoder } = open(await summit());
-    const [request] = mixedRequests(1, seeded);
-    if (!request) throw new Error('no request');
-    const whole = tokensOf(run(engine, [{ ...request, maxTokens: 30 }]).get(0));
-    const outputTokenIds = Int32Array.from(whole.slice(0, 11));
-    const rest = run(engine, [{ ...request, maxTokens: 30, outputTokenIds }]).get(0);
-    decoder.release();
-    expect(tokensOf(rest)).toEqual(whole.slice(11));
-  });
-
-  it('fails only the sequence that the model refuses', async () => {
-    const { engine, decoder } = open(await summit());
-    const requests = mixedRequests(4, greedy);
-    const expected = run(engine, requests);
-    const outside = engineRequest({ id: 99, promptTokenIds: Int32Array.of(1, 1_000_000, 2) });
-    // A prompt of one token goes through the shared decode run, which has to be split.
-    const single = engineRequest({ id: 98, promptTokenIds: Int32Array.of(1_000_000) });
-    const outputs = run(engine, [...requests.slice(0, 2), single, ...requests.slice(2), outside]);
-    decoder.release();
-    for (const id of [98, 99]) {
-      expect(outputs.get(id)).toEqual([
-        {
-          id,
-          tokenId: -1,
-          finishReason: 'error',
-          error: expect.stringMatching(/out of (data )?bounds|range/),
-        },
-      ]);
+    // Long enough that all outgrow the memory they began with.
+    const longRequests = mixedRequests(orLong(16, 24), seeded).map((request) => ({
+      ...request,
+      maxTokens: Math.min(orLong(64, 100), 224 - request.promptTokenIds.length),
+    }));
+    let undisturbed: readonly number[][] | undefined;
+    /** What each gets alone, prompts taken whole. */
+    function textsOf(model: BuiltModel): readonly number[][] {
+      if (undisturbed) return undisturbed;
+      const plain = open(model, { maxNumSeqs: 1, maxModelLen: 224, maxNumBatchedTokens: 4096 });
+      undisturbed = longRequests.map((request) =>
+        tokensOf(run(plain.engine, [request]).get(request.id)),
+      );
+      plain.decoder.release();
+      return undisturbed;
     }
-    for (const { id } of requests) expect(outputs.get(id)).toEqual(expected.get(id));
-  });
 
-  it('fills a row to its last position', async () => {
-    const { engine, decoder } = open(await summit(), { maxModelLen: 64 });
-    const promptTokenIds = Int32Array.from({ length: 30 }, (_, index) => 10 + index);
-    const outputs = run(engine, [engineRequest({ promptTokenIds, maxTokens: 34 })]);
-    decoder.release();
-    expect(outputs.get(1)).toHaveLength(34);
-    expect(outputs.get(1)?.at(-1)?.finishReason).toBe('length');
-  });
-});
+    it.each<[string, Partial<EngineOptions>, keyof EngineStats | null]>([
+      ['prefixes from the cache', { prefixCaching: true }, 'prefixCacheHits'],
+      ['memory for a third of them', scarce, 'numPreemptions'],
+      ['both', { ...scarce, prefixCaching: true }, 'numPreemptions'],
+      ['prompts in small chunks', { maxNumBatchedTokens: 9 }, null],
+      ['prompts joined into padded runs', { maxNumBatchedTokens: 4096 }, null],
+    ])('gives the same text with %s', async (_, options, counter) => {
+      const model = await summit();
+      const expected = textsOf(model);
+      const { engine, decoder } = open(model, { maxModelLen: 224, ...options });
+      const outputs = run(engine, longRequests);
+      for (const { id } of longRequests) expect(tokensOf(outputs.get(id))).toEqual(expected[id]);
+      expect(counter === null || engine.stats[counter] > 0).toBe(true);
+      decoder.release();
+    });
+
+    it('goes on after a restart with the same tokens', async () => {
+      const { engine, decoder } = open(await summit());
+      const [request] = mixedRequests(1, seeded);
+      if (!request) throw new Error('no request');
+      const whole = tokensOf(run(engine, [{ ...request, maxTokens: 30 }]).get(0));
+      const outputTokenIds = Int32Array.from(whole.slice(0, 11));
+      const rest = run(engine, [{ ...request, maxTokens: 30, outputTokenIds }]).get(0);
+      decoder.release();
+      expect(tokensOf(rest)).toEqual(whole.slice(11));
+    });
+
+    it('fails only the sequence that the model refuses', async () => {
+      const { engine, decoder } = open(await summit());
+      const requests = mixedRequests(4, greedy);
+      const expected = run(engine, requests);
+      const outside = engineRequest({ id: 99, promptTokenIds: Int32Array.of(1, 1_000_000, 2) });
+      // A prompt of one token goes through the shared decode run, which has to be split.
+      const single = engineRequest({ id: 98, promptTokenIds: Int32Array.of(1_000_000) });
+      const outputs = run(engine, [...requests.slice(0, 2), single, ...requests.slice(2), outside]);
+      decoder.release();
+      for (const id of [98, 99]) {
+        expect(outputs.get(id)).toEqual([
+          {
+            id,
+            tokenId: -1,
+            finishReason: 'error',
+            error: expect.stringMatching(/out of (data )?bounds|range/),
+          },
+        ]);
+      }
+      for (const { id } of requests) expect(outputs.get(id)).toEqual(expected.get(id));
+    });
+
+    it('fills a row to its last position', async () => {
+      const { engine, decoder } = open(await summit(), { maxModelLen: 64 });
+      const promptTokenIds = Int32Array.from({ length: 30 }, (_, index) => 10 + index);
+      const outputs = run(engine, [engineRequest({ promptTokenIds, maxTokens: 34 })]);
+      decoder.release();
+      expect(outputs.get(1)).toHaveLength(34);
+      expect(outputs.get(1)?.at(-1)?.finishReason).toBe('length');
+    });
+  },
+);
 
 it('runs shapes with random weights', async () => {
   const model = await prepareModel(...models.randomTiny);

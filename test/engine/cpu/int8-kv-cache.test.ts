@@ -5,10 +5,12 @@ import { calibrateKv } from '../../../src/engine/cpu/kv-calibration.ts';
 import { openEngine } from '../../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { type CacheOperation, type Segment, segmentOf } from '../../../src/engine/step.ts';
-import type { BuiltModel } from '../../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../../src/model/manifest.ts';
 import { builtModels } from '../../support/built-models.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { residentCacheBytes } from '../../support/resident-cache.ts';
+import { orLong } from '../../support/long-runs.ts';
+import { LINUX, needs } from '../../support/needs.ts';
 
 interface Reference {
   readonly prompts: readonly { readonly ids: number[]; readonly greedy: number[] }[];
@@ -76,7 +78,6 @@ describe('an int8 KV cache', () => {
       kvCacheMemory: 2 ** 30,
       prefixCaching: false,
       targetItlMs: null,
-      batching: 'continuous',
     });
     for (const [id, { ids }] of prompts.entries()) {
       engine.add(engineRequest({ id, promptTokenIds: Int32Array.from(ids), maxTokens: 48 }));
@@ -129,7 +130,7 @@ describe('an int8 KV cache', () => {
     decoder.release();
   });
 
-  it.runIf(process.platform === 'linux')('stays within its budget', async () => {
+  it('stays within its budget', needs(LINUX), async () => {
     const kvCacheMemory = 1.5 * 2 ** 20;
     const before = residentCacheBytes();
     const { engine, decoder, info } = openEngine({
@@ -141,16 +142,16 @@ describe('an int8 KV cache', () => {
       kvCacheMemory,
       prefixCaching: true,
       targetItlMs: null,
-      batching: 'continuous',
     });
     for (let id = 0; id < 40; id++) {
       const promptTokenIds = Int32Array.from({ length: 17 + id }, (_, i) => 10 + id + i);
       engine.add(engineRequest({ id, promptTokenIds, maxTokens: 5 + id }));
     }
     let peak = 0;
-    while (engine.hasWork) {
+    for (let step = 0; engine.hasWork; step++) {
       engine.step();
-      peak = Math.max(peak, residentCacheBytes() - before);
+      // Asking the system takes longer than a step.
+      if (step % orLong(4, 1) === 0) peak = Math.max(peak, residentCacheBytes() - before);
     }
     decoder.release();
     const logitsBytes = 8 * 4096 * 4;

@@ -45,7 +45,7 @@ describe('the failure of a device', () => {
   it('names at the start what does not fit and what helps', () => {
     const oom = new OrtError('Failed to allocate memory', 6);
     expect(() => setUpOnDevice('a cache of 3 MiB', 'Take less', failWith(oom))).toThrow(
-      'a cache of 3 MiB can not be set up: the device is out of memory, or a buffer is larger than ' +
+      'a cache of 3 MiB cannot be set up: the device is out of memory, or a buffer is larger than ' +
         'it allows (ONNX Runtime: Failed to allocate memory). Take less',
     );
   });

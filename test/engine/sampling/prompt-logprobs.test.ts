@@ -96,7 +96,6 @@ describe('summit', () => {
       kvCacheMemory: 2 ** 28,
       prefixCaching: true,
       targetItlMs: null,
-      batching: 'continuous',
     });
     const chosen = prompts.filter(({ ids }) => ids.length < 40).slice(0, 4);
     expect(chosen.length).toBeGreaterThan(1);

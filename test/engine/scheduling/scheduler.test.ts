@@ -72,16 +72,6 @@ describe('admission', () => {
   it('finds nothing in the cache under another salt', () => {
     expect(cachedOf(99, ['["a",""]', '["b",""]'])).toEqual({ told: 0, counted: 0 });
   });
-
-  it('waits for all to end where batching is static', () => {
-    const run = new ScheduledRun({ batching: 'static' });
-    run.add(1, 4, { maxTokens: 2 });
-    run.step();
-    run.add(2, 4);
-    run.step();
-    expect([run.running, run.waiting]).toEqual([[], [2]]);
-    expect(run.step()).toEqual({ 2: 'tokens 0 to 3' });
-  });
 });
 
 describe('priority', () => {

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { EngineRequest, TokenOutput } from '../../../src/engine/request.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { openEngine } from '../../../src/engine/process/open-engine.ts';
-import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
+import { ChatTemplate } from '../../../src/front/templates/chat-template.ts';
 import { grammarVocabulary } from '../../../src/front/grammars/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
 import { schemaToEbnf } from '../../../src/grammar/schema-compiler.ts';
@@ -41,12 +41,12 @@ async function chats(questions: readonly string[]): Promise<number[][]> {
 async function prompts(): Promise<number[][]> {
   const file = readFileSync('models/summit/reference.json', 'utf8');
   const reference = JSON.parse(file) as Reference;
-  const references = reference.prompts.slice(0, orLong(6, 12));
+  const references = reference.prompts.slice(0, orLong(3, 12));
   return [...references.map(({ ids }) => ids), ...(await chats(REPETITIVE))];
 }
 
 const promptTokenIds = await prompts();
-const vocabulary = grammarVocabulary(await TextTokenizer.load('models/summit'), 4096);
+const vocabulary = await grammarVocabulary(await TextTokenizer.load('models/summit'), 4096);
 
 type Speculative = 'ngram' | 'draft' | null;
 
@@ -65,7 +65,6 @@ async function run(
     kvCacheMemory: 2 ** 30,
     prefixCaching: false,
     targetItlMs: null,
-    batching: 'continuous',
     grammarVocabulary: vocabulary,
     speculative: speculative && { draftModel, maxTokens: 6, minGain: 0 },
     ...options,

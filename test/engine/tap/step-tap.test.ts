@@ -233,7 +233,6 @@ describe('a record', () => {
       maxNumSeqs: 2,
       maxNumBatchedTokens: 64,
       targetItlMs: null,
-      batching: 'continuous',
     } as const;
     const engine = new Engine({
       kvCache,

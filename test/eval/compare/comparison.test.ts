@@ -6,7 +6,7 @@ import { comparisonHtml } from '../../../src/eval/compare/compare-html.ts';
 import { comparisonMarkdown } from '../../../src/eval/compare/compare-table.ts';
 import { readRows } from '../../../src/eval/compare/comparison.ts';
 import { parseVariant } from '../../../src/eval/compare/variant.ts';
-import { EvalFileError } from '../../../src/eval/eval-file.ts';
+import { UserError } from '../../../src/user-error.ts';
 import { checkWellFormed } from '../../bench/support/well-formed.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { comparison, row } from './support/rows.ts';
@@ -166,7 +166,7 @@ describe('rows of another run', () => {
 
   test('are refused if they did other work', async () => {
     const path = await saved({ ...comparison([EDGE]), workload: { ...workload, data: 'other' } });
-    await expect(readRows(path, workload)).rejects.toThrow(EvalFileError);
+    await expect(readRows(path, workload)).rejects.toThrow(UserError);
     await expect(readRows(path, workload)).rejects.toThrow(/other work/);
   });
 

@@ -331,3 +331,22 @@ it('tells a request how long it waited for a batch, and how long that ran', asyn
   expect(await failed).toContain('bad failed');
   expect([...failing.finishReasons]).toEqual(['error']);
 });
+
+it('tells a request that waited for too long from one that failed', async () => {
+  const limited = { ...queue, defaultTimeoutMs: 5 };
+  const { batcher, submit } = startBatcher({ maxBatchSize: 1, queue: limited });
+  submit('a');
+  const late = new AbortController();
+  const records = [new AbortController().signal, late.signal].map((signal) => {
+    const record = new RequestRecord();
+    const request = { input: 'b', rows: 1, tokens: 0, bytes: 1, shape: '' };
+    void batcher.submit([request], { client: '', signal, record }).catch(String);
+    return record;
+  });
+  late.abort(new DOMException('its time is over', 'TimeoutError'));
+  await pass(100);
+  expect(records.map(({ finishReasons }) => [...finishReasons])).toEqual([
+    ['timeout'],
+    ['timeout'],
+  ]);
+});

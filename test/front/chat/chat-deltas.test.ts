@@ -4,14 +4,18 @@ import { AssistantMessage } from '../../../src/front/chat/assistant-message.ts';
 import type { ChatDelta } from '../../../src/front/chat/chat-delta.ts';
 import { ChatDeltas } from '../../../src/front/chat/chat-deltas.ts';
 import type { OutputFormat } from '../../../src/front/chat/output-format.ts';
-import { TOOL_CALL_FORMATS } from '../../../src/front/chat/tool-calls/formats.ts';
+import { HERMES, THINK } from '../../support/chat-formats.ts';
 
 const call = '{"name": "look", "arguments": {"at": 1}}';
 const tagged = `<tool_call>${call}</tool_call>`;
 const format: OutputFormat = {
   grammar: null,
-  reasoning: { isOpen: false },
-  toolCalls: { format: TOOL_CALL_FORMATS.hermes, names: new Set(['look']) },
+  reasoning: { format: THINK, place: 'before', promptEnd: '' },
+  toolCalls: {
+    format: HERMES,
+    known: new Map([['look', undefined]]),
+    withheld: new Set(),
+  },
 };
 
 /** The deltas of a text that comes in `pieces`, with one token for each character. */
@@ -60,12 +64,19 @@ describe('the deltas of a chat', () => {
     expect(whole(deltasOf([tagged], 'length')).finishReason).toBe('length');
   });
 
-  it('give a call that is cut short back as content', () => {
-    const cut = '<tool_call>{"name": "look", "arguments": {"at"';
-    const deltas = deltasOf([cut.slice(0, -2), cut.slice(-2)], 'length');
+  it.each([
+    ['length', 'cut', { content: '', toolCalls: [{ name: 'look', json: '{"at"' }] }],
+    [
+      'stop',
+      'broken',
+      { content: '<tool_call>{"name": "look", "arguments": {"at"', toolCalls: [] },
+    ],
+  ] as const)('of a call that ends early for the %s', (reason, type, expected) => {
+    const text = '<tool_call>{"name": "look", "arguments": {"at"';
+    const deltas = deltasOf([text.slice(0, -2), text.slice(-2)], reason);
     expect(deltas[0]?.parts).toMatchObject([{ type: 'call', name: 'look' }, { type: 'arguments' }]);
-    expect(deltas.at(-1)?.parts.map(({ type }) => type)).toContain('broken');
-    expect(whole(deltas)).toMatchObject({ content: cut, toolCalls: [], finishReason: 'length' });
+    expect(deltas.at(-1)?.parts.at(-1)).toEqual({ type, text });
+    expect(whole(deltas)).toMatchObject({ ...expected, finishReason: reason });
   });
 
   it('keep the choices of a request apart', () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EngineCommand, EngineOptions } from '../../../src/engine/process/protocol.ts';
-import { EngineUnavailableError } from '../../../src/front/engine-process/engine-contract.ts';
+import { EngineUnavailableError } from '../../../src/front/engine-process/errors.ts';
 import { EngineClient } from '../../../src/front/engine-process/engine-client.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import {
@@ -177,7 +177,7 @@ describe('an engine that does not come back', () => {
   });
 });
 
-describe('a process that can not be started', () => {
+describe('a process that cannot be started', () => {
   it('is tried again, and requests wait', async () => {
     let numFailures = 0;
     const processes: FakeEngineProcess[] = [];
@@ -221,7 +221,7 @@ describe('requests that come at once', () => {
     await client.stop();
   });
 
-  it('go one by one when one of them can not be written', async () => {
+  it('go one by one when one of them cannot be written', async () => {
     const { client, newest } = await startClient();
     const send = newest().send.bind(newest());
     vi.spyOn(newest(), 'send').mockImplementation((command) => {
@@ -237,7 +237,7 @@ describe('requests that come at once', () => {
   });
 });
 
-describe('a request that can not be sent', () => {
+describe('a request that cannot be sent', () => {
   it('fails, and nothing of it stays', async () => {
     const { client, newest } = await startClient();
     const error = new Error('could not be cloned');

@@ -1,3 +1,4 @@
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { TokenDetails } from '../../../src/engine/process/step-message.ts';
 import type { FinishReason } from '../../../src/engine/request.ts';
@@ -37,12 +38,49 @@ describe('a token stream', () => {
     await expect(stream.next()).rejects.toThrow('left');
   });
 
-  it('says when its consumer is too far behind, and not before', async () => {
+  /** @returns whether the last one was taken */
+  function pushMany(stream: TokenStream, count: number): boolean {
+    let isTaken = true;
+    for (let index = 0; index < count; index++) isTaken = stream.push(...token(index));
+    return isTaken;
+  }
+
+  it('says when its consumer is too far behind for long', async () => {
     const stream = new TokenStream();
-    for (let count = 0; count < 1024; count++) expect(stream.push(...token(count))).toBe(true);
+    expect(pushMany(stream, 1025)).toBe(true);
+    await setTimeout(400);
+    expect(pushMany(stream, 1)).toBe(false);
+    // It has caught up.
     await stream.next();
-    for (let count = 0; count < 1024; count++) expect(stream.push(...token(count))).toBe(true);
-    expect(stream.push(...token(0))).toBe(false);
+    expect(pushMany(stream, 1025)).toBe(true);
+    const slow = new TokenStream();
+    pushMany(slow, 1024);
+    await setTimeout(400);
+    expect(pushMany(slow, 1)).toBe(true);
+  });
+
+  it('waits for a consumer who had no turn, after a pause of the event loop', async () => {
+    const stream = new TokenStream();
+    const reading = (async () => {
+      for await (const { tokenIds } of stream) if (tokenIds.includes(-2)) return true;
+      return false;
+    })();
+    await setImmediate();
+    expect(pushMany(stream, 3000)).toBe(true);
+    const until = performance.now() + 400;
+    while (performance.now() < until);
+    expect(pushMany(stream, 3000)).toBe(true);
+    stream.flush();
+    await setTimeout(10);
+    expect(pushMany(stream, 3000)).toBe(true);
+    await stream.return();
+    expect(await reading).toBe(false);
+  });
+
+  it('keeps no more than so many tokens at all', () => {
+    const stream = new TokenStream();
+    expect(pushMany(stream, 16 * 1024)).toBe(true);
+    expect(pushMany(stream, 1)).toBe(false);
   });
 
   it('tells once that it has ended, however it does', async () => {

@@ -33,7 +33,7 @@ describe('a mapped stream', () => {
     expect(seen.isReturned).toBe(true);
   });
 
-  it('ends its source when a value can not be mapped', async () => {
+  it('ends its source when a value cannot be mapped', async () => {
     const { seen, stream } = source([1, 2, 3]);
     const mapped = mapStream(stream, () => {
       throw new Error('no');

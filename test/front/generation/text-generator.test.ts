@@ -6,7 +6,8 @@ import {
   QueueFullError,
   ShuttingDownError,
 } from '../../../src/front/queue/admission.ts';
-import { EngineError, type TokenBatch } from '../../../src/front/engine-process/engine-contract.ts';
+import { type TokenBatch } from '../../../src/front/engine-process/engine-contract.ts';
+import { EngineError } from '../../../src/front/engine-process/errors.ts';
 import type {
   GenerationDelta,
   GenerationRequest,
@@ -305,6 +306,17 @@ describe('TextGenerator, exits', () => {
     await expect(generation.next()).rejects.toThrow('left');
     expectAllFree(setup);
     expect(setup.events.at(-1)).toBe('abort');
+  });
+
+  it.each(['next', 'return'] as const)('tells a timeout from an abort, by %s', async (call) => {
+    const setup = setUp(endless);
+    const controller = new AbortController();
+    const generation = setup.generator.generate(requestOf(), controller.signal);
+    await generation.next();
+    controller.abort(new DOMException('its time is over', 'TimeoutError'));
+    await Promise.allSettled([generation[call]?.()]);
+    expect(setup.events.at(-1)).toBe('timeout');
+    expectAllFree(setup);
   });
 
   it('leaves the queue on abort', async () => {

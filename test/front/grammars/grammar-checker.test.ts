@@ -55,9 +55,9 @@ describe('the grammar checker', () => {
 });
 
 describe('the vocabulary of grammars', () => {
-  it('has the bytes of every token, and none for special ones', () => {
+  it('has the bytes of every token, and none for special ones', async () => {
     const tokenizer = byteFallbackTokenizer();
-    const { tokens, vocabSize } = grammarVocabulary(tokenizer, tokenizer.vocabSize + 3);
+    const { tokens, vocabSize } = await grammarVocabulary(tokenizer, tokenizer.vocabSize + 3);
     expect(vocabSize).toBe(tokenizer.vocabSize + 3);
     const idOf = (token: string) => tokenizer.tokenToId(token) ?? -1;
     expect(tokens[idOf('<0x0A>')]).toBe('Ċ');

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Admission, QueueFullError } from '../../../src/front/queue/admission.ts';
 import type { Caller } from '../../../src/front/caller.ts';
-import { ChatTemplateError } from '../../../src/front/chat/chat-message.ts';
+import { ChatTemplateError } from '../../../src/front/templates/chat-message.ts';
 import { TaskTooCostlyError, ThreadError } from '../../../src/front/prompts/fair-threads.ts';
 import {
   PromptEncoder,
@@ -17,7 +17,7 @@ import {
   runPromptJob,
 } from '../../../src/front/prompts/prompt-job.ts';
 import { PromptPool } from '../../../src/front/prompts/prompt-pool.ts';
-import { loadTextModel } from '../../../src/front/text/load-text-model.ts';
+import { loadTextModel } from '../../../src/front/prompts/load-text-model.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const SOURCE = { folder: 'models/summit', vocabSize: 4096 };
@@ -159,7 +159,7 @@ describe('prompts from threads', () => {
     pool.close();
   }, 30_000);
 
-  it('can not be wedged by what does not cross threads', async () => {
+  it('cannot be wedged by what does not cross threads', async () => {
     let deep: unknown = 'x';
     for (let depth = 0; depth < 20_000; depth++) deep = { deep };
     const job: PromptJob = {

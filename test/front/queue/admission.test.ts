@@ -68,6 +68,22 @@ describe('Admission', () => {
     await expect(admission.acquire(AbortSignal.abort(new Error('late')))).rejects.toThrow('late');
   });
 
+  it('takes no place for a request that goes wrong when its turn comes', async () => {
+    const admission = new Admission({ concurrency: 1, maxQueue: 2 });
+    const release = await admission.acquire(never);
+    const { signal } = new AbortController();
+    signal.removeEventListener = () => {
+      throw new Error('went wrong');
+    };
+    const wrong = admission.acquire(signal);
+    const next = admission.acquire(never);
+    // Whoever makes room is not to blame.
+    release();
+    await expect(wrong).rejects.toThrow('went wrong');
+    (await next)();
+    expect([admission.running, admission.waiting]).toEqual([0, 0]);
+  });
+
   it('keeps the place of a running request whose signal aborts', async () => {
     const admission = new Admission({ concurrency: 1, maxQueue: 1 });
     const controller = new AbortController();

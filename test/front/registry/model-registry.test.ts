@@ -135,7 +135,7 @@ describe('auto', () => {
     expect((await first).runtime.definition.name).toBe('a');
   });
 
-  test('tells all who wait why a model can not be loaded, and tries again later', async () => {
+  test('tells all who wait why a model cannot be loaded, and tries again later', async () => {
     const { loader, registry, stateOf } = setUp();
     loader.isHolding = true;
     await registry.update([modelDefinition('a')], new Map());
@@ -146,6 +146,28 @@ describe('auto', () => {
     }
     expect(stateOf('a@1')).toBe('failed');
     await expect(registry.acquire('a', anybody)).rejects.toThrow(ModelUnavailableError);
+  });
+
+  test('the reason names files without the folders that they are in', async () => {
+    const { registry } = setUp();
+    const failure =
+      '/srv/my models/a/model.safetensors is damaged (see /var/log/chairlift/a.log and https://example.com/a/b)';
+    const a = modelDefinition('a', { failure }, { source: '/srv/my models/a' });
+    await registry.update([a], new Map());
+    await expect(registry.acquire('a', anybody)).rejects.toThrow(
+      "Model `a` can't be loaded: model.safetensors is damaged (see a.log and https://example.com/a/b)",
+    );
+    expect(registry.list()[0]?.reason).not.toContain('/srv');
+  });
+
+  test('without a name a request gets the first model that is loaded, or else the first', async () => {
+    const { registry } = setUp();
+    await registry.update([modelDefinition('b'), modelDefinition('a')], new Map());
+    expect(registry.find(null).name).toBe('b');
+    (await registry.acquire('a', anybody)).release();
+    expect(registry.find(null).name).toBe('a');
+    (await registry.acquire('b', anybody)).release();
+    expect(registry.find(null).name).toBe('b');
   });
 
   test('refuses a model that is larger than all may be, before it is loaded', async () => {
@@ -250,7 +272,7 @@ describe('versions', () => {
     expect(loader.inMemory).toEqual(['a@2']);
   });
 
-  test('a new one that can not be loaded leaves the old one serving', async () => {
+  test('a new one that cannot be loaded leaves the old one serving', async () => {
     const { loader, registry } = setUp();
     await registry.update(versions('1'), new Map());
     (await registry.acquire('a', anybody)).release();

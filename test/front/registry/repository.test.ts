@@ -119,7 +119,7 @@ test('a broken chairlift.json is the reason why its model is not served', async 
   const { definitions } = await scanRepository(folder);
   const problems = definitions.map(({ problem }) => problem);
   expect(problems[0]).toMatch(/^chairlift\.json is not JSON: /);
-  expect(problems[1]).toBe('chairlift.json: Unrecognized key: "instance"');
+  expect(problems[1]).toBe('chairlift.json: there is no `instance`');
   expect(problems[2]).toBe(
     'chairlift.json: keepAlive: expected a duration such as "5m", or seconds',
   );

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { GenerationDelta } from '../../../src/front/generation/generation.ts';
 import { decodeAnswer, encodeAnswer } from '../../../src/front/response-cache/answer-codec.ts';
-import { joinByChoice } from '../../../src/front/response-cache/merge-deltas.ts';
+import { joinByChoice } from '../../../src/front/generation/merge-deltas.ts';
 
 const id = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 const logprob = fc.oneof(fc.float({ max: 0, noNaN: true }), fc.constant(-Infinity));

@@ -3,7 +3,7 @@ import { ANY_ANSWER, type Caller, type CacheOutcome } from '../../../src/front/c
 import type { Embeddings } from '../../../src/front/encoder/embed-request.ts';
 import { TextTooLongError } from '../../../src/front/encoder/encoder-tokenizer.ts';
 import { EmbeddingCache, type Embed } from '../../../src/front/response-cache/embedding-cache.ts';
-import { NotCachedError } from '../../../src/front/response-cache/not-cached-error.ts';
+import { NotCachedError } from '../../../src/front/not-cached-error.ts';
 import { TwoLevelCache } from '../../../src/front/response-cache/two-level-cache.ts';
 
 const signal = new AbortController().signal;

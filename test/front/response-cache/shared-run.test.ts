@@ -95,6 +95,21 @@ describe('a run that several requests read', () => {
     expect(run.isOpen).toBe(false);
   });
 
+  test('ends with the reason of the last that ran out of time', async () => {
+    let reason: unknown;
+    const run = new SharedRun(
+      async function* (signal) {
+        yield* DELTAS.slice(0, 1);
+        await once(signal, 'abort');
+        reason = signal.reason;
+      },
+      { numSequences: 1, maxBytes: 100, onClosed: () => {}, onComplete: () => {} },
+    );
+    await expect(textOf(run.read(AbortSignal.timeout(1)))).rejects.toThrow(/timeout/);
+    await setImmediate();
+    expect(reason).toMatchObject({ name: 'TimeoutError' });
+  });
+
   test('fails for all who read it', async () => {
     const run = new SharedRun(
       // oxlint-disable-next-line require-yield

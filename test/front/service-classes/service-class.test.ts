@@ -30,7 +30,11 @@ describe('service classes', () => {
     [{ night: { priority: 5, tiers: ['flex'] } }, {}, "two service classes are called 'flex'"],
     [{ night: { priority: 5, tiers: ['auto'] } }, {}, "two service classes are called 'auto'"],
     [{ night: {} }, {}, 'two service classes have the priority 0'],
-    [{}, { usual: 'gold' }, "no service class 'gold', but ultra-low, interactive, standard, batch"],
+    [
+      {},
+      { usual: 'gold' },
+      "there is no service class 'gold'; there are ultra-low, interactive, standard, batch",
+    ],
   ])('are refused: %j %j', (given, names, message) => {
     expect(() => serviceClasses(given, names)).toThrow(message);
   });

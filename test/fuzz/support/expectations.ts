@@ -18,11 +18,15 @@ const openAiError = z.strictObject({
   }),
 });
 
-const ollamaError = z.strictObject({ error: z.string().min(1) });
+const ollamaError = z.strictObject({ error: z.string().min(1), code: z.string().optional() });
 
 const anthropicError = z.strictObject({
   type: z.literal('error'),
-  error: z.strictObject({ type: z.string().min(1), message: z.string().min(1) }),
+  error: z.strictObject({
+    type: z.string().min(1),
+    message: z.string().min(1),
+    code: z.literal('context_length_exceeded').optional(),
+  }),
   request_id: z.string(),
 });
 

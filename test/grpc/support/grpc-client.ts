@@ -20,6 +20,7 @@ import { afterEach } from 'vitest';
 import { type GrpcListener, listenGrpc } from '../../../src/grpc/listen.ts';
 import { pathOf } from '../../../src/grpc/service.ts';
 import { LIMITS } from '../../../src/limits.ts';
+import { ConnectionPlaces } from '../../../src/server/http/connection-places.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
 import {
   startServer,
@@ -33,7 +34,9 @@ export interface GrpcTestServer extends TestServer {
 }
 
 export interface GrpcTestOptions extends TestServerOptions {
+  readonly maxConnections?: number;
   readonly maxConnectionsPerAddress?: number;
+  readonly publicHealth?: boolean;
   readonly receiveMs?: number;
   /** The certificate that clients trust, with `tls`. */
   readonly ca?: string;
@@ -59,8 +62,11 @@ export function useGrpcServers(): (options?: GrpcTestOptions) => Promise<GrpcTes
       port: 0,
       tls,
       receiveMs: options.receiveMs ?? LIMITS.receiveMs,
-      maxConnections: 64,
-      maxConnectionsPerAddress: options.maxConnectionsPerAddress ?? null,
+      publicHealth: options.publicHealth ?? false,
+      places: new ConnectionPlaces({
+        maxConnections: options.maxConnections ?? 64,
+        maxConnectionsPerAddress: options.maxConnectionsPerAddress ?? null,
+      }),
     });
     const started = { ...server, grpc, client: newClient(grpc.port, options.ca) };
     running.push(started);

@@ -1,33 +1,26 @@
 /** Files and batches, of others and too many. */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Attack } from '../support/attack.ts';
+import { BOUNDARY, FORM, form, upload } from '../support/batch-file.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { toldApart, type Try } from '../support/told-apart.ts';
 
 const inFolder = (folder: string): readonly string[] => ['--batch-dir', join(folder, 'batches')];
 
 const PATH = '/v1/completions';
-const BOUNDARY = 'the-boundary';
-const FORM = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
+
+/** Clients whose rate is used up with the first line. */
+const STALLED = 8;
+const keyOf = (at: number): string => `key-of-stalled-${at}`;
 
 interface Made {
   readonly id: string;
 }
 
-function form(content: string, filename = 'in.jsonl'): string {
-  const part = (head: string, value: string) =>
-    `--${BOUNDARY}\r\ncontent-disposition: form-data; ${head}\r\n\r\n${value}\r\n`;
-  const purpose = part('name="purpose"', 'batch');
-  return `${purpose}${part(`name="file"; filename="${filename}"`, content)}--${BOUNDARY}--\r\n`;
-}
-
-function upload(client: Client, content: string, filename?: string): Promise<Answer> {
-  return client.send('/v1/files', { body: form(content, filename), headers: FORM });
-}
-
-function startBatch(client: Client, fileId: string): Promise<Answer> {
-  const body = { input_file_id: fileId, endpoint: PATH, completion_window: '24h' };
+function startBatch(client: Client, fileId: string, endpoint = PATH): Promise<Answer> {
+  const body = { input_file_id: fileId, endpoint, completion_window: '24h' };
   return client.send('/v1/batches', { body });
 }
 
@@ -49,8 +42,8 @@ async function idOf(answer: Promise<Answer>): Promise<string> {
 }
 
 /** The batch as it stands when it has ended. */
-async function ended(client: Client, id: string): Promise<string> {
-  for (let tries = 0; tries < 100; tries++) {
+async function ended(client: Client, id: string, maxTries = 100): Promise<string> {
+  for (let tries = 0; tries < maxTries; tries++) {
     const { text } = await client.send(`/v1/batches/${id}`);
     if (/"status":"(completed|failed|expired|cancelled)"/.test(text)) return text;
     await sleep(100);
@@ -144,6 +137,35 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
+    name: '100 lines of 256 texts for /v1/embeddings, and 100 responses to be kept, next to the victim',
+    flags: (folder) => [...inFolder(folder), '--response-store-size=1m'],
+    hasKeys: true,
+    maxWaitMs: 2000,
+    async run({ attacker, victim }) {
+      const kept = await victim.send('/v1/responses', { body: { input: 'Hi' } });
+      const input = Array.from({ length: 256 }, (_, at) => `Text ${at} `.repeat(20));
+      const bodies = {
+        '/v1/embeddings': { input },
+        '/v1/responses': { input: 'x'.repeat(2000), store: true, max_output_tokens: 16 },
+      };
+      const ids: string[] = [];
+      for (const [url, body] of Object.entries(bodies)) {
+        const line = (at: number) =>
+          JSON.stringify({ custom_id: `${at}`, method: 'POST', url, body });
+        const content = Array.from({ length: 100 }, (_, at) => line(at)).join('\n');
+        const fileId = await idOf(upload(attacker, content));
+        ids.push(await idOf(startBatch(attacker, fileId, url)));
+      }
+      await sleep(10_000);
+      for (const id of ids) {
+        const { text } = await attacker.send(`/v1/batches/${id}/cancel`, { method: 'POST' });
+        if (!/"status":"(cancelling|completed)"/.test(text)) return [text.slice(0, 200)];
+      }
+      const still = await victim.send(`/v1/responses/${(JSON.parse(kept.text) as Made).id}`);
+      return still.status === 200 ? [] : [`the victim's response is gone: ${still.status}`];
+    },
+  },
+  {
     name: 'lines that are no requests, or other routes, or deep, or long; names that are paths',
     flags: inFolder,
     async run({ attacker }) {
@@ -168,6 +190,50 @@ export const attacks: readonly Attack[] = [
         if (!end.includes('"status":"failed"')) breaches.push(`${name}: ${end.slice(0, 300)}`);
       }
       return breaches;
+    },
+  },
+  {
+    name: 'a file of 64 MiB of line breaks',
+    flags: inFolder,
+    hasKeys: true,
+    async run({ attacker }) {
+      const id = await idOf(
+        startBatch(attacker, await idOf(upload(attacker, '\n'.repeat(2 ** 26)))),
+      );
+      const end = await ended(attacker, id);
+      return end.includes('too_many_empty_lines') ? [] : [end.slice(0, 300)];
+    },
+  },
+  {
+    name: 'batches of eight keys whose lines only wait, before the ninth',
+    flags(folder) {
+      const file = join(folder, 'stalled-keys');
+      const keys = Array.from(
+        { length: STALLED },
+        (_, at) => `stalled${at} ${keyOf(at)} tokens=1\n`,
+      );
+      writeFileSync(file, keys.join(''));
+      return [...inFolder(folder), `--api-key-file=${file}`];
+    },
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      for (let at = 0; at < STALLED; at++) {
+        const headers = { authorization: `Bearer ${keyOf(at)}` };
+        const content = form(lines(100, 50));
+        const file = await attacker.send('/v1/files', {
+          body: content,
+          headers: { ...FORM, ...headers },
+        });
+        const { id } = JSON.parse(file.text) as Made;
+        const body = { input_file_id: id, endpoint: PATH, completion_window: '24h' };
+        const { status, text } = await attacker.send('/v1/batches', { body, headers });
+        if (status !== 200) return [`a batch got ${status} ${text}`];
+      }
+      await sleep(2000);
+      const own = await idOf(startBatch(victim, await idOf(upload(victim, lines(4, 8)))));
+      const end = await ended(victim, own, 400);
+      const isDone = end.includes('"completed":4');
+      return isDone ? [] : [`the victim's batch of 4 lines: ${end.slice(0, 200)}`];
     },
   },
 ];

@@ -4,6 +4,26 @@ import type { Client } from '../support/client.ts';
 
 const question = { prompt: 'Hi', max_tokens: 2 };
 
+/** What a page may send without asking first. */
+const FORM_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', ''];
+
+const messages = [{ role: 'user', content: 'Hi' }];
+const POSTS: readonly (readonly [path: string, body: object])[] = [
+  ['/v1/completions', question],
+  ['/v1/chat/completions', { messages, max_tokens: 2 }],
+  ['/chat/completions', { messages, max_tokens: 2 }],
+  ['/v1/responses', { input: 'Hi', max_output_tokens: 2 }],
+  ['/responses', { input: 'Hi', max_output_tokens: 2 }],
+  ['/v1/messages', { messages, max_tokens: 2 }],
+  ['/v1/embeddings', { input: 'Hi' }],
+  ['/api/chat', { messages, options: { num_predict: 2 } }],
+  ['/api/generate', { prompt: 'Hi', keep_alive: 0 }],
+  ['/v2/models/summit/generate', { text_input: 'Hi' }],
+  ['/models/unload', { model: 'summit' }],
+  ['/admin/log-level', { level: 'trace' }],
+  ['/tokenize', { prompt: 'Hi' }],
+];
+
 /** A page whose name was made to point to this machine. */
 const FOREIGN = [
   'evil.example',
@@ -73,6 +93,28 @@ export const attacks: readonly Attack[] = [
       const form = { ...headers, 'content-type': 'text/plain' };
       const { status } = await attacker.send('/v1/completions', { headers: form, body: question });
       if (status < 400) breaches.push(`a form post answered ${status}`);
+      return breaches;
+    },
+  },
+  {
+    name: 'forms, beacons and pages without an origin post JSON as text to every API',
+    async run({ attacker }) {
+      const pages = [
+        { origin: 'http://evil.example' },
+        { origin: 'null' },
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site', origin: '' },
+      ];
+      const breaches: string[] = [];
+      for (const [path, body] of POSTS) {
+        for (const page of pages) {
+          for (const type of FORM_TYPES) {
+            const headers = { ...page, 'content-type': type };
+            const { status } = await attacker.send(path, { headers, body });
+            if (status < 400) breaches.push(`${path} as ${type} answered ${status}`);
+          }
+        }
+      }
       return breaches;
     },
   },

@@ -30,6 +30,7 @@ export const attacks: readonly Attack[] = [
         ['GET', `/v1/responses/${of}/input_items`],
         ['POST', `/v1/responses/${of}/cancel`],
         ['POST', '/v1/responses', { ...follow, previous_response_id: of }],
+        ['POST', '/v1/responses/input_tokens', { ...follow, previous_response_id: of }],
         ['DELETE', `/v1/responses/${of}`],
       ];
       const withoutId = (text: string) => text.replaceAll(id, 'ID').replaceAll(never, 'ID');

@@ -21,16 +21,27 @@ const ask = (fields: object) => ({ messages: user('Hi'), max_tokens: 8, ...field
 /** A schema over every way in. */
 const ways = (schema: object): readonly (readonly [string, object])[] => [
   [PATH, ask({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } })],
+  [PATH, ask({ response_format: { type: 'json_object', schema } })],
   [PATH, ask({ structured_outputs: { json: schema } })],
   [PATH, ask({ guided_json: JSON.stringify(schema) })],
   [
     PATH,
     ask({
       tools: [{ type: 'function', function: { name: 'a', parameters: schema } }],
-      tool_choice: 'required',
+      tool_choice: {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'a' } }] },
+      },
+    }),
+  ],
+  [
+    PATH,
+    ask({
+      tools: [{ type: 'function', function: { name: 'a', strict: true, parameters: schema } }],
     }),
   ],
   ['/v1/responses', { input: 'Hi', text: { format: { type: 'json_schema', name: 'a', schema } } }],
+  ['/v1/messages', ask({ output_config: { format: { type: 'json_schema', schema } } })],
   [
     '/v1/messages',
     {

@@ -9,6 +9,7 @@ export const CHATS: readonly Way[] = [
   ['/v1/chat/completions', (text) => ({ messages: user(text), max_tokens: 4 })],
   ['/v1/chat/completions/render', (text) => ({ messages: user(text), max_tokens: 4 })],
   ['/v1/responses', (text) => ({ input: text, max_output_tokens: 4 })],
+  ['/v1/responses/input_tokens', (text) => ({ input: text })],
   ['/v1/messages', (text) => ({ messages: user(text), max_tokens: 4 })],
   ['/v1/messages/count_tokens', (text) => ({ messages: user(text) })],
   ['/tokenize', (text) => ({ messages: user(text) })],

@@ -3,13 +3,19 @@ import type { Attack } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';
 
 const PATH = '/v1/completions';
-const flood = { prompt: 'Once upon a time', max_tokens: 300, ignore_eos: true };
+const flood = { prompt: 'Once upon a time', ignore_eos: true };
 
-/** Many at once, each of which says that it is first. */
+/**
+ * Many at once, each of which says that it is first. Of lengths all different: otherwise all slots become free at
+ * the same time, and how long a victim waits says when it came, not who comes first.
+ */
 async function floodWith(client: Client, fields: object): Promise<void> {
   const signal = AbortSignal.timeout(8000);
-  const asked = Array.from({ length: 300 }, () =>
-    client.try(PATH, { body: { ...flood, ...fields }, signal }),
+  const asked = Array.from({ length: 300 }, (_, index) =>
+    client.try(PATH, {
+      body: { ...flood, max_tokens: 20 + ((index * 37) % 280), ...fields },
+      signal,
+    }),
   );
   await Promise.all(asked);
 }

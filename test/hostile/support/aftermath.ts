@@ -19,10 +19,13 @@ const json = {
 };
 const small = { request_id: 'after', prompt: 'Once', max_tokens: 4 };
 
-/** @returns what is wrong, in words; nothing, if all is well */
-export async function faultsAfter(client: Client, url: string): Promise<readonly string[]> {
+/**
+ * @param metricsUrl where `/metrics` is
+ * @returns what is wrong, in words; nothing, if all is well
+ */
+export async function faultsAfter(client: Client, metricsUrl: string): Promise<readonly string[]> {
   const checks: Readonly<Record<string, () => Promise<void>>> = {
-    'requests are still running or waiting': () => until(() => isIdle(url), 'rest', CALM_MS),
+    'requests are still running or waiting': () => until(() => isIdle(metricsUrl), 'rest', CALM_MS),
     '/ready is not 200': async () => expectOk(client, '/ready'),
     'long prompts are not served': async () => {
       await Promise.all(

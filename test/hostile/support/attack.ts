@@ -12,6 +12,8 @@ export interface Attack {
   readonly name: string;
   /** The server's flags, beside those of every attack; or what they are with a folder to write to. */
   readonly flags?: readonly string[] | ((folder: string) => readonly string[]);
+  /** Of `--metrics-port`, where the flags have it. */
+  readonly metricsPort?: number;
   /** The server has a key for the attacker and another one for the victim. */
   readonly hasKeys?: true;
   /** Longest that the victim may wait for a first token, in milliseconds; not looked at if left out. */

@@ -1,6 +1,8 @@
 /** An HTTP and WebSocket client over Node's own parts, which may send what `fetch` would not. */
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { Agent as TlsAgent, request as requestTls } from 'node:https';
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { createParser } from 'eventsource-parser';
@@ -31,7 +33,11 @@ export interface SendOptions {
 
 interface Chunk {
   readonly error?: { readonly message: string };
-  readonly choices?: readonly { readonly text?: string }[];
+  /** Of a completion, or of a chat. */
+  readonly choices?: readonly {
+    readonly text?: string;
+    readonly delta?: { readonly content?: string };
+  }[];
 }
 
 /** An attacker waits for no answer longer than this. */
@@ -43,12 +49,18 @@ export class Client {
   readonly #url: URL;
   readonly #key: string | null;
   readonly #localAddress: string;
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #isTls: boolean;
+  readonly #agent: Agent;
 
   constructor({ url, key, localAddress }: ClientOptions) {
     this.#url = new URL(url);
     this.#key = key;
     this.#localAddress = localAddress;
+    this.#isTls = this.#url.protocol === 'https:';
+    // The certificates of tests are signed by nobody.
+    this.#agent = this.#isTls
+      ? new TlsAgent({ keepAlive: true, rejectUnauthorized: false })
+      : new Agent({ keepAlive: true });
   }
 
   /** @throws Error when there is no answer. */
@@ -71,7 +83,7 @@ export class Client {
     return this.send(path, options).catch(() => null);
   }
 
-  /** Streams a completion. @param onText called with each piece of its text */
+  /** Streams a completion or a chat. @param onText called with each piece of its text */
   async stream(path: string, body: object, onText: (piece: string) => void): Promise<string> {
     const response = await this.#open(path, { body: { ...body, stream: true } });
     this.#count(response.statusCode ?? 0);
@@ -84,7 +96,8 @@ export class Client {
         if (data === '[DONE]') return void (isDone = true);
         const { error, choices } = JSON.parse(data) as Chunk;
         if (error !== undefined) throw new Error(error.message);
-        const piece = choices?.[0]?.text ?? '';
+        const [choice] = choices ?? [];
+        const piece = choice?.text ?? choice?.delta?.content ?? '';
         whole += piece;
         if (piece !== '') onText(piece);
       },
@@ -102,20 +115,26 @@ export class Client {
       headers: this.#headers(),
       localAddress: this.#localAddress,
       perMessageDeflate: false,
+      rejectUnauthorized: false,
     });
     await once(socket, 'open');
     socket.on('error', () => {});
     return socket;
   }
 
-  /** A bare connection. */
+  /** A bare connection, its handshake done where the server has TLS. */
   async connect(): Promise<Socket> {
-    const { hostname, port } = this.#url;
-    const socket = connect({
-      host: hostname,
-      port: Number(port),
-      localAddress: this.#localAddress,
-    });
+    const socket = await this.connectTo(Number(this.#url.port));
+    if (!this.#isTls) return socket;
+    const secured = connectTls({ socket, rejectUnauthorized: false }).on('error', () => {});
+    await once(secured, 'secureConnect');
+    return secured;
+  }
+
+  /** A connection of TCP to any of the server's ports; to its first if left out. */
+  async connectTo(port: number = Number(this.#url.port)): Promise<Socket> {
+    const { hostname } = this.#url;
+    const socket = connect({ host: hostname, port, localAddress: this.#localAddress });
     socket.on('error', () => {});
     await once(socket, 'connect');
     return socket;
@@ -131,7 +150,8 @@ export class Client {
   #open(path: string, { method, headers, body, signal }: SendOptions): Promise<IncomingMessage> {
     const payload = typeof body === 'string' ? body : JSON.stringify(body);
     const deadline = AbortSignal.timeout(PATIENCE_MS);
-    const sent = request(new URL(path, this.#url), {
+    const send = this.#isTls ? requestTls : request;
+    const sent = send(new URL(path, this.#url), {
       agent: this.#agent,
       localAddress: this.#localAddress,
       method: method ?? (payload === undefined ? 'GET' : 'POST'),

@@ -48,7 +48,9 @@ export async function mount(file: URL, attack: Attack, env: NodeJS.ProcessEnv): 
     const report = await runAttack(file, attack, server.url);
     await sleep(AFTER_MS);
     const during = await watch.end();
-    const faults = await faultsAfter(clientsOf(server.url, hasKeys).victim, server.url);
+    const { metricsPort } = attack;
+    const metricsUrl = metricsPort === undefined ? server.url : `http://127.0.0.1:${metricsPort}`;
+    const faults = await faultsAfter(clientsOf(server.url, hasKeys).victim, metricsUrl);
     // Such as Node's of listeners that pile up.
     const warnings = server.output().match(/^.*Warning: .*$/gm) ?? [];
     return {

@@ -40,13 +40,7 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
 
 function print(file: string): void {
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  // Of an attack that was tried again the last row counts.
-  const rowOf = new Map<string, Row>();
-  for (const line of lines) {
-    const row = JSON.parse(line) as Row;
-    rowOf.set(`${row.family}: ${row.attack}`, row);
-  }
-  if (rowOf.size === 0) return;
+  if (lines.length === 0) return;
   const header = [
     'attack',
     'gap before, ms',
@@ -60,10 +54,11 @@ function print(file: string): void {
     'answers',
     'harm',
   ];
-  printTable(
-    header,
-    [...rowOf].map(([name, { outcome }]) => cellsOf(name, outcome)),
-  );
+  const rows = lines.map((line) => {
+    const { family, attack, outcome } = JSON.parse(line) as Row;
+    return cellsOf(`${family}: ${attack}`, outcome);
+  });
+  printTable(header, rows);
 }
 
 function cellsOf(name: string, { before, during, report, faults, ...outcome }: Outcome): string[] {

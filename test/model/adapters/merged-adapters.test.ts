@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
-import type { Precision } from '../../../src/model/build/manifest.ts';
+import type { Precision } from '../../../src/model/manifest.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
 import { OneText } from '../../support/one-text.ts';
 import { floatTensor, type RawTensor, writeSafetensors } from '../../support/safetensors-writer.ts';
@@ -118,7 +118,7 @@ it.each([
     'llama-all',
     {},
     pair('model.layers.9.self_attn.q_proj', [2, 32], [32, 2]),
-    /adapts "model.layers.9.*has not/,
+    /adapts "model.layers.9.*does not have/,
   ],
   ['llama-all', {}, pair('lm_head.x', [2, 32], [64, 2]), /adapts "lm_head.x"/],
   ['llama-all', {}, pair(QUERY, [2, 16], [32, 2]), /has shape \[2, 16\], expected \[2, 32\]/],

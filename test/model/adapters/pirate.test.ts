@@ -5,7 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { prepareLiveAdapter } from '../../../src/model/adapters/live-adapter-file.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
-import { inspectModelFolder } from '../../../src/model/huggingface/model-folder.ts';
+import { inspectModelFolder } from '../../../src/model/folder/model-folder.ts';
 import { OneText } from '../../support/one-text.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import type { ModelSource } from '../../../src/model/build/model-source.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
-import type { BuiltModel } from '../../../src/model/build/manifest.ts';
+import type { BuiltModel } from '../../../src/model/manifest.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 import { DecoderRun } from '../../support/decoder-run.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -250,7 +250,10 @@ test('a checkpoint of another shape is refused by the name of the tensor', async
 });
 
 test('a full disk is named as the cause', async () => {
-  const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), {
+    code: 'ENOSPC',
+    syscall: 'write',
+  });
   const cache = await temporaryDirectory();
   const building = build(cache, TINY, () => {
     throw full;

@@ -7,7 +7,7 @@ import type { BuildOptions } from '../../../src/model/build/build-options.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { ModelSource } from '../../../src/model/build/model-source.ts';
 import { compareWeights } from '../../../src/model/compare/compare-weights.ts';
-import { summaryOfChanges, tableOfErrors } from '../../../src/cli/weight-report.ts';
+import { summaryOfChanges, tableOfErrors } from '../../../src/cli/build/weight-report.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const FOOTHILL: ModelSource = { kind: 'folder', path: join('models', 'foothill') };

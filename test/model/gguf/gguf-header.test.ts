@@ -124,7 +124,7 @@ describe('refused', () => {
 
   test.each([
     [16, 'IQ2_XXS'],
-    [23, 'IQ4_XS'],
+    [21, 'IQ3_S'],
     [29, 'IQ1_M'],
     [99, 'number 99'],
   ])('tensor type %i by its name, %s', (type, name) => {

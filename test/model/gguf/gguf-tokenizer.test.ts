@@ -2,13 +2,16 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
+import { ChatTemplate } from '../../../src/front/templates/chat-template.ts';
+import { readGenerationDefaults } from '../../../src/front/text/generation-config.ts';
 import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
 import { ggufTextFolder } from '../../../src/model/gguf/text/text-folder.ts';
 import {
   bool,
+  float,
   float32s,
   ggufBytes,
+  int,
   int32s,
   text,
   texts,
@@ -97,6 +100,67 @@ function bpeMetadata(more: Readonly<Record<string, Value>> = {}): Record<string,
     ...more,
   };
 }
+
+describe('sampling values of a file', () => {
+  const sampling = (values: Readonly<Record<string, Value>>) =>
+    bpeMetadata(
+      Object.fromEntries(
+        Object.entries(values).map(([key, value]) => [`general.sampling.${key}`, value]),
+      ),
+    );
+
+  test("are the model's defaults", async () => {
+    const folder = await textFolder(
+      sampling({
+        temp: float(0.7),
+        top_k: uint(20),
+        top_p: float(0.8),
+        min_p: float(0.05),
+        penalty_repeat: float(1.1),
+        mirostat: uint(2),
+      }),
+    );
+    expect(await readGenerationDefaults(folder)).toEqual({
+      temperature: 0.7,
+      topK: 20,
+      topP: 0.8,
+      minP: 0.05,
+      repetitionPenalty: 1.1,
+    });
+    // Ends of texts are where they were.
+    expect((await TextTokenizer.load(folder)).eosTokenIds).toContain(summit.added_tokens[0]?.id);
+    expect(await readGenerationDefaults(await textFolder(bpeMetadata()))).toEqual({});
+  });
+
+  test('mean the same where llama.cpp turns them off', async () => {
+    const off = { temp: float(-1), top_k: int(-1), top_p: float(2), min_p: float(-0.1) };
+    expect(await readGenerationDefaults(await textFolder(sampling(off)))).toEqual({
+      temperature: 0,
+      topK: 0,
+      topP: 1,
+      minP: 0,
+    });
+  });
+
+  test.each([
+    ['temp', NaN, 'any number'],
+    ['temp', Infinity, 'any number'],
+    ['top_p', 0, 'above 0'],
+    ['top_k', 2.5, 'an integer'],
+    ['min_p', 1.5, 'at most 1'],
+    ['penalty_repeat', 0, 'above 0'],
+  ])('%s of %d is refused', async (key, value, range) => {
+    await expect(textFolder(sampling({ [key]: float(value) }))).rejects.toThrow(
+      `model.gguf: metadata "general.sampling.${key}" is ${value}, expected ${range}`,
+    );
+  });
+
+  test('of another type are refused', async () => {
+    await expect(textFolder(sampling({ temp: text('hot') }))).rejects.toThrow(
+      'metadata "general.sampling.temp" is not a number',
+    );
+  });
+});
 
 describe('byte-level BPE', () => {
   test('makes the tokens of the tokenizer that it was made from', async () => {

@@ -68,6 +68,8 @@ const TYPES = {
     ],
   },
   Q6_K: { number: 14, halves: [[208, 0.00003]] },
+  IQ4_NL: { number: 20, halves: [[0, 0.0006]] },
+  IQ4_XS: { number: 23, halves: [[0, 0.00003]] },
 } as const;
 type TypeName = keyof typeof TYPES;
 
@@ -197,6 +199,8 @@ describe.each<Case>([
   pure('Q4_K', 'int4', '4 bits in blocks of 32 with offsets'),
   pure('Q5_K', 'int8', '8 bits in blocks of 32 with offsets'),
   pure('Q6_K', 'int8', '8 bits in blocks of 16'),
+  pure('IQ4_NL', 'int8', '8 bits in blocks of 32'),
+  pure('IQ4_XS', 'int8', '8 bits in blocks of 32'),
   {
     name: 'Q4_K_M',
     precision: 'int4',

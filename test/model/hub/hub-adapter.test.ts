@@ -83,6 +83,8 @@ describe('an adapter of the hub', () => {
 
   test('has no files to pick from', async () => {
     const { pull } = await hubWith();
-    await expect(pull('hf:owner/name:Q4_K_M')).rejects.toThrow('of an adapter no file is picked');
+    await expect(pull('hf:owner/name:Q4_K_M')).rejects.toThrow(
+      'the name of an adapter has no file',
+    );
   });
 });

@@ -177,10 +177,10 @@ test('tells a model without safetensors', async () => {
 test('sends the token, and says when one is missing or not enough', async () => {
   const { hub, options, pull } = await hubWith();
   hub.status = 401;
-  await expect(pull()).rejects.toThrow('private or gated: set HF_TOKEN');
+  await expect(pull()).rejects.toThrow('private or gated: give --hf-token, or set HF_TOKEN');
   const access = hubAccess({ HF_ENDPOINT: `${hub.endpoint}/`, HF_TOKEN: 'secret' });
   hub.status = 403;
-  await expect(pull({ access })).rejects.toThrow('HF_TOKEN may not read it');
+  await expect(pull({ access })).rejects.toThrow('the token may not read it');
   hub.status = 200;
   await pullHubModel(REFERENCE, { ...options, access });
   expect(hub.tokens).toEqual(new Set([undefined, 'Bearer secret']));
@@ -237,13 +237,22 @@ test('says that a revision is not there', async () => {
 test('without the hub takes what was downloaded, and says so', async () => {
   const { hub, pull } = await hubWith();
   hub.stop();
-  await expect(pull()).rejects.toThrow('can not be reached for owner/name');
+  await expect(pull()).rejects.toThrow('cannot be reached for owner/name');
   const online = await hubWith();
   const folder = await online.pull();
   online.hub.stop();
   const reasons: string[] = [];
   expect(await online.pull({ onOffline: (reason: string) => reasons.push(reason) })).toBe(folder);
-  expect(reasons).toEqual([`${online.options.access.endpoint} can not be reached`]);
+  expect(reasons).toEqual([`${online.options.access.endpoint} cannot be reached`]);
+});
+
+test('is downloaded once, however many want it at the same time', async () => {
+  const { hub, pull } = await hubWith();
+  const folders = new Set(await Promise.all([pull(), pull(), pull()]));
+  const [folder = ''] = folders;
+  expect(folders.size).toBe(1);
+  expect(await readFile(join(folder, 'model.safetensors'))).toEqual(WEIGHTS);
+  expect(hub.downloads.toSorted()).toEqual((await readdir(folder)).toSorted());
 });
 
 test('a file that two processes wrote to is downloaded anew', async () => {

@@ -67,7 +67,10 @@ function asBytes(values: Float32Array): Buffer {
 test('shards give what a single file gives, however the tensors are spread', async () => {
   const folder = await temporaryDirectory();
   const anyTensors = fc.array(
-    fc.record({ values: fc.float32Array({ maxLength: 20 }), shard: fc.nat(2) }),
+    fc.record({
+      values: fc.float32Array({ maxLength: 20, noNaN: true, noDefaultInfinity: true }),
+      shard: fc.nat(2),
+    }),
     { minLength: 1, maxLength: 8 },
   );
   await fc.assert(
@@ -130,12 +133,20 @@ describe('a damaged file is refused by its name', () => {
   });
 
   test('it is almost empty', async () => {
-    expect(await openDamaged((path) => writeFile(path, 'abc'))).toContain('it has only 3 bytes');
+    expect(await openDamaged((path) => writeFile(path, Buffer.alloc(3)))).toContain(
+      'it has only 3 bytes',
+    );
   });
 
   test('it is something else', async () => {
-    expect(await openDamaged((path) => writeFile(path, 'GGUF and so on'))).toContain(
+    expect(await openDamaged((path) => writeFile(path, Buffer.alloc(20, 0xff)))).toContain(
       'FILE is not a safetensors file: its header length is',
+    );
+  });
+
+  test('it is a text', async () => {
+    expect(await openDamaged((path) => writeFile(path, 'Not found'))).toBe(
+      'FILE is a text, not the file itself: "Not found"',
     );
   });
 

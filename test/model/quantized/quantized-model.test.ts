@@ -9,7 +9,7 @@ import { Sequence } from '../../../src/engine/sequence.ts';
 import { segmentOf } from '../../../src/engine/step.ts';
 import { layerMatrices } from '../../../src/model/graph/layer-matrices.ts';
 import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
-import { inspectModelFolder } from '../../../src/model/huggingface/model-folder.ts';
+import { inspectModelFolder } from '../../../src/model/folder/model-folder.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';

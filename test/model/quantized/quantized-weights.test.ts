@@ -1,6 +1,6 @@
 /** Matrices that scripts/references/quantized.py wrote, and what the libraries there make of them. */
 import { readFileSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -8,14 +8,16 @@ import { z } from 'zod';
 
 import { SafetensorsWeights } from '../../../src/model/huggingface/safetensors.ts';
 import type { StoredLayout } from '../../../src/model/huggingface/weights.ts';
-import { parseQuantization } from '../../../src/model/quantized/quantization.ts';
+import { parseQuantization } from '../../../src/model/huggingface/quantization.ts';
 import { QuantizedWeights } from '../../../src/model/quantized/quantized-weights.ts';
 import { BlockMatrix } from '../../../src/model/quantize/block-matrix.ts';
 import { packIntegers, zeroPointBytes } from '../../../src/model/quantize/pack-integers.ts';
 import { productBlockSize } from '../../../src/model/quantize/stored-blocks.ts';
 import { isInRows, keptFormat } from '../../../src/model/quantize/kept-format.ts';
 import { GraphBuilder } from '../../../src/onnx/graph-builder.ts';
+import { NOT_FINITE, patchTensor } from '../../support/patch-tensor.ts';
 import { runGraph } from '../../support/run-graph.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const FIXTURES = 'test/fixtures/quantized';
 const SHAPE = [48, 256] as const;
@@ -45,14 +47,26 @@ const LAYOUTS: Readonly<
   fp4: null,
 };
 
+/** NaN by type. */
+const BYTES = {
+  F32: NOT_FINITE.F32.NaN,
+  F16: NOT_FINITE.F16.NaN,
+  BF16: NOT_FINITE.BF16.NaN,
+  F8_E4M3: [0x7f],
+};
+
 async function open(name: string) {
-  const path = join(FIXTURES, `${name}.safetensors`);
+  const weights = await openFile(join(FIXTURES, `${name}.safetensors`));
+  return { weights, expected: await weights.get('expected', SHAPE) };
+}
+
+async function openFile(path: string): Promise<QuantizedWeights> {
   const plain = await SafetensorsWeights.open([path]);
   const quantization = parseQuantization(configOf(path), path);
   if (quantization === null) throw new Error(`${path} is not quantized`);
   const weights = await QuantizedWeights.open(plain, quantization);
   onTestFinished(() => weights.close());
-  return { weights, expected: await weights.get('expected', SHAPE) };
+  return weights;
 }
 
 function configOf(path: string): unknown {
@@ -91,6 +105,31 @@ describe.each(Object.entries(LAYOUTS))('%s', (name, expectedLayout) => {
     const layout = weights.layout(NAME, SHAPE);
     const { order = null, ...rest } = layout ?? {};
     expect(layout && { ...rest, isOrdered: order !== null }).toEqual(expectedLayout);
+  });
+});
+
+describe.each(Object.keys(LAYOUTS))('%s', (name) => {
+  it('with a number that is not finite is refused by its tensor', async () => {
+    const original = join(FIXTURES, `${name}.safetensors`);
+    const plain = await SafetensorsWeights.open([original]);
+    const stored = [...plain.names()].flatMap((tensor) => {
+      const dtype = plain.typeOf(tensor) ?? '';
+      const special = (BYTES as Record<string, readonly number[]>)[dtype];
+      return special && tensor !== 'expected' ? [[tensor, special] as const] : [];
+    });
+    await plain.close();
+    expect(stored.length).toBeGreaterThan(0);
+    const folder = await temporaryDirectory();
+    for (const [index, [tensor, special]] of stored.entries()) {
+      const path = join(folder, `${index}.safetensors`);
+      await cp(original, path);
+      await patchTensor(path, tensor, 0, Uint8Array.from(special));
+      const weights = await openFile(path);
+      const read = weights.layout(NAME, SHAPE)
+        ? weights.integers(NAME, SHAPE)
+        : weights.get(NAME, SHAPE);
+      await expect(read).rejects.toThrow(`${path}: tensor "${tensor}" has a value of NaN at [0`);
+    }
   });
 });
 

@@ -12,13 +12,18 @@ const interactive = classes.find(({ name }) => name === 'interactive');
 
 interface Course {
   readonly queuedMs?: number;
-  readonly ttftMs: number;
+  /** Null where it ended before its first token. */
+  readonly ttftMs: number | null;
   readonly gapsMs?: readonly number[];
-  readonly outcome?: 'stop' | 'abort' | 'rejected' | 'error';
+  readonly endedAfterMs?: number;
+  readonly outcome?: 'stop' | 'abort' | 'timeout' | 'rejected' | 'error';
 }
 
 /** Promised are 500 ms, 50 ms and 5 s. */
-function observe(tracker: SloTracker, { queuedMs = 0, ttftMs, gapsMs = [], outcome }: Course) {
+function observe(
+  tracker: SloTracker,
+  { queuedMs = 0, ttftMs, gapsMs = [], endedAfterMs = 0, outcome }: Course,
+) {
   const { sampling, promptTokenIds } = engineRequest();
   const request: GenerationRequest = {
     promptTokenIds,
@@ -39,8 +44,8 @@ function observe(tracker: SloTracker, { queuedMs = 0, ttftMs, gapsMs = [], outco
   let time = 1000;
   observer.queued(time);
   observer.admitted(time + queuedMs);
-  time += ttftMs;
-  observer.tokens(1, time);
+  time += ttftMs ?? endedAfterMs;
+  if (ttftMs !== null) observer.tokens(1, time);
   for (const gap of gapsMs) observer.tokens(1, (time += gap));
   observer.finished(outcome ?? 'stop', time, 0);
 }
@@ -70,6 +75,11 @@ describe('the tracker', () => {
     [{ ttftMs: 1, gapsMs: [...Array(18).fill(10), 60, 60] }, { ttft: 0, itl: 1, e2e: 0 }, 1],
     [{ ttftMs: 1, gapsMs: [5000], outcome: 'abort' }, { ttft: 0, itl: 1, e2e: 1 }, 1],
     [{ ttftMs: 1, outcome: 'abort' }, { ttft: 0, itl: 0, e2e: 0 }, 0],
+    // Its client still waited, and waited for its first token for longer than promised.
+    [{ ttftMs: null, endedAfterMs: 600, outcome: 'timeout' }, { ttft: 1, itl: 0, e2e: 0 }, 1],
+    [{ ttftMs: null, endedAfterMs: 400, outcome: 'timeout' }, { ttft: 0, itl: 0, e2e: 0 }, 1],
+    [{ ttftMs: null, endedAfterMs: 600, outcome: 'abort' }, { ttft: 1, itl: 0, e2e: 0 }, 1],
+    [{ ttftMs: null, endedAfterMs: 400, outcome: 'abort' }, { ttft: 0, itl: 0, e2e: 0 }, 0],
   ] as const)('of %j counts %j', (course, violations, requests) => {
     const tracker = new SloTracker(classes);
     observe(tracker, course);

@@ -16,7 +16,11 @@ async function create(target: TestServer, body: object) {
 
 const envelope = z.strictObject({
   type: z.literal('error'),
-  error: z.strictObject({ type: z.string(), message: z.string().min(1) }),
+  error: z.strictObject({
+    type: z.string(),
+    message: z.string().min(1),
+    code: z.literal('context_length_exceeded').optional(),
+  }),
   request_id: z.string(),
 });
 
@@ -44,6 +48,19 @@ describe('/v1/messages', () => {
       stop_sequence: null,
       usage: { input_tokens: 'user: Hi\nassistant: '.length, output_tokens: 13 },
     });
+  });
+
+  test('takes system messages among the others; the first join the system prompt', async () => {
+    const target = await server();
+    const messages = [
+      { role: 'system', content: [{ type: 'text', text: 'Rhyme.' }] },
+      { role: 'user', content: 'Hi' },
+      { role: 'system', content: 'Now in prose.' },
+    ];
+    await create(target, { ...hello, system: 'Be brief.', messages });
+    expect(promptOf(target)).toBe(
+      'system: Be brief.\n\nRhyme.\nuser: Hi\nsystem: Now in prose.\nassistant: ',
+    );
   });
 
   test('streams the events in their order', async () => {
@@ -81,7 +98,7 @@ describe('/v1/messages', () => {
   });
 
   test('blocks become messages', async () => {
-    const target = await server();
+    const target = await server({ maxModelLen: 1000 });
     await create(target, {
       ...hello,
       system: [{ type: 'text', text: 'A.' }],
@@ -104,8 +121,26 @@ describe('/v1/messages', () => {
       ],
       tools: [{ name: 'look', input_schema: { type: 'object' } }],
     });
-    expect(promptOf(target)).toContain('system: A.\nuser: B?\nassistant: C.\ntool: D\nuser: E?\n');
+    // The template shows no calls: they are text.
+    const call = '<tool_call>\n{"name": "look", "arguments": {"at": 1}}\n</tool_call>';
+    const result = '<tool_response>\nD\n</tool_response>';
+    expect(promptOf(target)).toContain(
+      `system: A.\nuser: B?\nassistant: C.\n${call}\nuser: ${result}\nE?\n`,
+    );
     expect(promptOf(target)).toContain('"function": {"name": "look"');
+  });
+
+  test.each([
+    ['output_config', (format: object) => ({ output_config: { format } })],
+    ['output_format', (format: object) => ({ output_format: format })],
+  ])('%s is enforced by a grammar', async (name, fieldsOf) => {
+    const target = await server();
+    const schema = { type: 'object', properties: { answer: { type: 'integer' } } };
+    await create(target, { ...hello, ...fieldsOf({ type: 'json_schema', schema }) });
+    expect(target.engine.requests[0]?.grammar).toMatchObject({
+      ebnf: expect.stringContaining('answer'),
+      field: expect.stringContaining(name),
+    });
   });
 
   test('an answer that was begun is gone on with', async () => {
@@ -141,13 +176,25 @@ describe('/v1/messages', () => {
     [{ messages: hello.messages }, 'max_tokens'],
     [{ max_tokens: 5 }, 'messages'],
     [{ ...hello, messages: [] }, 'messages'],
-    [{ ...hello, messages: [{ role: 'system', content: 'x' }] }, 'messages.0.role'],
+    [{ ...hello, messages: [{ role: 'tool', content: 'x' }] }, 'messages.0.role'],
     [
       { ...hello, messages: [{ role: 'user', content: [{ type: 'image' }] }] },
       'messages.0.content.0.type',
     ],
-    [{ ...hello, tools: [{ type: 'bash_20250124', name: 'bash' }] }, 'tools.0'],
+    [{ ...hello, tools: [{ name: 'bash' }] }, 'tools.0.input_schema'],
     [{ ...hello, max_tokens: 9999 }, 'max_tokens'],
+    [{ ...hello, output_config: { format: { type: 'xml' } } }, 'output_config.format.type'],
+    [{ ...hello, output_format: { type: 'json_schema' } }, 'output_format.schema'],
+    [
+      {
+        ...hello,
+        output_config: { format: { type: 'json_schema', schema: {} } },
+        output_format: { type: 'json_schema', schema: {} },
+      },
+      'output_format',
+    ],
+    [{ ...hello, mcp_servers: [{ type: 'url', url: 'http://x', name: 'x' }] }, 'mcp_servers'],
+    [{ ...hello, container: 'c' }, 'container'],
   ])('refuses %j', async (body, field) => {
     const error = await errorOf(await post(await server(), PATH, body), 400);
     expect(error.type).toBe('invalid_request_error');
@@ -176,4 +223,80 @@ test('count_tokens counts what would be the prompt', async () => {
     input_tokens: 'system: A.\nuser: Hi\nassistant: '.length,
   });
   expect(target.engine.requests).toHaveLength(0);
+});
+
+describe('what coding agents send', () => {
+  test("Anthropic's own tools and their blocks are left out", async () => {
+    const target = await server({ maxModelLen: 2000 });
+    const answer = await create(target, {
+      max_tokens: 5,
+      tools: [
+        { type: 'web_search_20250305', name: 'web_search' },
+        { name: 'look', input_schema: { type: 'object' } },
+      ],
+      messages: [
+        { role: 'user', content: 'Search.' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'secret' } },
+            { type: 'text', text: 'Found.' },
+          ],
+        },
+        { role: 'user', content: 'And?' },
+      ],
+    });
+    expect(answer['warnings']).toEqual([
+      "Tools of type 'web_search_20250305' were left out: this server does not run them.",
+    ]);
+    expect(promptOf(target)).toContain('assistant: Found.');
+    expect(promptOf(target)).not.toContain('secret');
+  });
+
+  test('documents in words, results of a search and found tools are read', async () => {
+    const target = await server({ maxModelLen: 2000 });
+    const data = { type: 'text', media_type: 'text/plain', data: 'Hens lay eggs.' };
+    const found = [
+      {
+        type: 'search_result',
+        source: 'x',
+        title: 'Eggs',
+        content: [{ type: 'text', text: 'A.' }],
+      },
+      { type: 'tool_reference', tool_name: 'look' },
+    ];
+    await create(target, {
+      max_tokens: 5,
+      messages: [
+        { role: 'user', content: [{ type: 'document', title: 'Hens', source: data }] },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'find', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: found }] },
+      ],
+    });
+    expect(promptOf(target)).toContain('user: Hens\nHens lay eggs.');
+    expect(promptOf(target)).toContain('Eggs\nA.\nlook');
+  });
+
+  test('pictures are refused by name', async () => {
+    const source = { type: 'base64', media_type: 'application/pdf', data: 'x' };
+    const content = [{ type: 'document', source }];
+    const body = { max_tokens: 5, messages: [{ role: 'user', content }] };
+    const { message } = await errorOf(await post(await server(), PATH, body), 400);
+    expect(message).toContain('in text alone');
+  });
+
+  test('a line that changes each turn is no part of the prompt', async () => {
+    const target = await server();
+    const ask = async (line: string) => {
+      const system = [
+        { type: 'text', text: line },
+        { type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } },
+      ];
+      await create(target, { ...hello, system });
+      return promptOf(target);
+    };
+    const first = await ask('x-anthropic-billing-header: cc_version=2.1; cch=00001;');
+    expect(await ask('x-anthropic-billing-header: cc_version=2.1; cch=00002;')).toBe(first);
+    expect(first).toBe('system: Be brief.\nuser: Hi\nassistant: ');
+  });
 });

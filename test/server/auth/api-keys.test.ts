@@ -26,8 +26,8 @@ describe('a key file', () => {
     ['al/ice key-1', /line 1: a name has/],
     [`${'a'.repeat(65)} key-1`, /line 1: a name has/],
     ['alice key-1\n\nbob key-1', /line 3: this key is on line 1 already/],
-    ['', /there is no key in it/],
-    ['# alice key-1\n', /there is no key in it/],
+    ['', /it has no keys/],
+    ['# alice key-1\n', /it has no keys/],
   ])('that is wrong is refused without telling keys: %j', (text, message) => {
     expect(() => parseApiKeys(text)).toThrow(message);
     expect(() => parseApiKeys(text)).not.toThrow(/secret-key|key-1/);

@@ -7,6 +7,7 @@ import { json } from 'node:stream/consumers';
 import { APIError } from 'openai';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LIMITS } from '../../../src/limits.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { errorOf, post } from '../support/client.ts';
 import { babbles, MODEL, says, useServers } from '../support/test-server.ts';
 import { clientOf, ended, line, lines, resultsOf, start, upload, useServices } from './support.ts';
@@ -108,6 +109,28 @@ describe('files', () => {
     expect((await client.files.list()).data).toHaveLength(1);
   });
 
+  test('in pieces of one byte are cut, and leave no draft', async () => {
+    const folder = await temporaryDirectory();
+    const { url } = await server({ batches: await service({ folder }) });
+    const { port } = new URL(url);
+    const asking = request({ port, path: '/v1/files', method: 'POST' });
+    asking.setHeader('content-type', 'multipart/form-data; boundary=b');
+    asking.on('error', () => {});
+    asking.write('--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n');
+    const closed = new Promise((resolve) => {
+      asking.once('close', resolve);
+    });
+    const pieces = setInterval(() => {
+      for (let index = 0; index < 500; index++) asking.write('x');
+    }, 1);
+    await closed;
+    clearInterval(pieces);
+    await vi.waitFor(async () => {
+      const files = await readdir(folder, { recursive: true });
+      expect(files.filter((name) => name.endsWith('.draft'))).toEqual([]);
+    });
+  });
+
   test('leave their connection to the next request where they are refused', async () => {
     const target = await server({ batches: await service({ maxBytes: 3000 }) });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -122,6 +145,8 @@ describe('files', () => {
         timeout: 10_000,
       });
       sent.on('timeout', () => sent.destroy(new Error('no answer')));
+      // Once it has answered, the server may close the connection before the rest of the body is written.
+      sent.on('error', () => {});
       sent.end(body);
       const [answer] = (await once(sent, 'response')) as [IncomingMessage];
       expect(await json(answer)).toMatchObject({ error: { code: 'storage_full' } });
@@ -273,7 +298,7 @@ describe('a batch', () => {
     const body = { input_file_id: id, endpoint: '/v1/completions', completion_window: '24h' };
     for (const [change, status, param] of [
       [{ input_file_id: 'file-0' }, 404, 'input_file_id'],
-      [{ endpoint: '/v1/embeddings' }, 400, 'endpoint'],
+      [{ endpoint: '/v1/messages' }, 400, 'endpoint'],
       [{ completion_window: '1h' }, 400, 'completion_window'],
       [{ metadata: 3 }, 400, 'metadata'],
     ] as const) {
@@ -297,7 +322,8 @@ describe('a batch', () => {
     const input = (await client.files.list({ purpose: 'batch' })).data[0]?.id ?? '';
     await expect(client.files.delete(input)).rejects.toThrow(/has not ended/);
     const cancelling = await client.batches.cancel(id);
-    expect(['cancelling', 'cancelled', 'in_progress']).toContain(cancelling.status);
+    expect(cancelling.status).toBe('cancelling');
+    expect(cancelling.cancelling_at).toBeGreaterThan(0);
     const batch = await ended(client, id);
     expect(batch.status).toBe('cancelled');
     const results = await resultsOf(client, batch.output_file_id);
@@ -307,6 +333,77 @@ describe('a batch', () => {
     await client.batches.cancel(id);
     expect(await client.batches.retrieve(id)).toEqual(batch);
     expect(target.engine.requests).toHaveLength(numRequests);
+  });
+
+  test('is cancelled before it has run anything', async () => {
+    // Of one client one batch at a time runs: the second waits.
+    const batches = await service();
+    const target = await server({ batches, script: babbles, engine: { heldAfter: 1 } });
+    const client = clientOf(target);
+    const first = await start(client, lines(2));
+    const second = await start(client, lines(2));
+    expect(await client.batches.cancel(second.id)).toMatchObject({ status: 'cancelling' });
+    await client.batches.cancel(first.id);
+    for (const { id } of [first, second]) {
+      expect((await ended(client, id)).status).toBe('cancelled');
+    }
+  });
+
+  test('may be of embeddings, as each line asks for them', async () => {
+    const target = await server({ batches: await service() });
+    const client = clientOf(target);
+    const url = '/v1/embeddings';
+    const many = Array.from({ length: 257 }, (_, index) => `Text ${index}`);
+    const text = [
+      line(0, { input: 'Hello' }, 'one', url),
+      line(1, { input: ['Hello', 'A cat'], encoding_format: 'base64' }, 'two', url),
+      line(2, { input: many }, 'many', url),
+    ].join('\n');
+    const batch = await ended(client, (await start(client, text, url)).id);
+    expect(batch).toMatchObject({
+      status: 'completed',
+      request_counts: { completed: 2, failed: 1 },
+    });
+    const results = await resultsOf(client, batch.output_file_id);
+    const bodyOf = (id: string) => results.find((each) => each.custom_id === id)?.response?.body;
+    const [direct, both] = await Promise.all([
+      post(target, url, { input: 'Hello' }),
+      post(target, url, { input: ['Hello', 'A cat'], encoding_format: 'base64' }),
+    ]);
+    expect(bodyOf('one')).toEqual(await direct.json());
+    expect(bodyOf('two')).toEqual(await both.json());
+    const tokens = 2 * 'Hello'.length + 'A cat'.length;
+    expect(batch.usage).toMatchObject({ input_tokens: tokens, output_tokens: 0 });
+    const [failed] = await resultsOf(client, batch.error_file_id);
+    expect(failed).toMatchObject({ custom_id: 'many', response: { status_code: 400 } });
+    // Behind what somebody waits for.
+    const [batched] = target.engine.requests;
+    expect(batched?.priority).toBeGreaterThan(target.engine.requests.at(-1)?.priority ?? 0);
+  });
+
+  test('may be of responses, which are kept only where they say so', async () => {
+    const target = await server({ batches: await service(), script: says('Hello!') });
+    const client = clientOf(target);
+    const url = '/v1/responses';
+    const hi = { prompt: undefined, input: 'Hi' };
+    const text = [
+      line(0, { ...hi }, 'plain', url),
+      line(1, { ...hi, store: true }, 'kept', url),
+      line(2, { ...hi, background: true }, 'background', url),
+      line(3, { ...hi, stream: true }, 'streamed', url),
+    ].join('\n');
+    const batch = await ended(client, (await start(client, text, url)).id);
+    expect(batch.request_counts).toMatchObject({ completed: 2, failed: 2 });
+    const results = await resultsOf(client, batch.output_file_id);
+    for (const { response } of results) {
+      expect(response?.body).toMatchObject({
+        object: 'response',
+        status: 'completed',
+        output: [{ content: [{ text: 'Hello!' }] }],
+      });
+    }
+    expect(target.context.responses.size).toBe(1);
+    expect(batch.usage).toMatchObject({ output_tokens: 2 * 7, input_tokens: expect.any(Number) });
   });
 
   test('expires after 24 hours, and says so of each line that was not run', async () => {
@@ -353,6 +450,19 @@ describe('a batch', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect((await client.batches.retrieve(id)).request_counts?.completed).toBeLessThan(20);
   });
+});
+
+test('a batch that begins while lines of another client end has all its results', async () => {
+  const batches = await service({ maxInFlight: 4 });
+  const target = await server({ ...two, batches, script: says('Hello!'), engine: { delayMs: 1 } });
+  const [a, b] = [clientOf(target, 'key-a'), clientOf(target, 'key-b')];
+  const long = await start(a, lines(600));
+  for (let count = 0; count < 6; count++) {
+    const { id } = await start(b, lines(3));
+    expect((await ended(b, id)).request_counts?.completed).toBe(3);
+  }
+  await a.batches.cancel(long.id);
+  await ended(a, long.id);
 });
 
 describe('after the process has ended', () => {

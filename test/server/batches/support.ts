@@ -38,11 +38,16 @@ export function clientOf({ url }: Pick<TestServer, 'url'>, apiKey = 'none'): Ope
 }
 
 /** A line that asks for a completion. */
-export function line(index: number, body: object = {}, custom_id = `line-${index}`): string {
+export function line(
+  index: number,
+  body: object = {},
+  custom_id = `line-${index}`,
+  url = '/v1/completions',
+): string {
   return JSON.stringify({
     custom_id,
     method: 'POST',
-    url: '/v1/completions',
+    url,
     body: { model: MODEL, prompt: `Say ${index}`, max_tokens: 20, ...body },
   });
 }
@@ -58,11 +63,15 @@ export async function upload(client: OpenAI, text: string) {
   });
 }
 
-export async function start(client: OpenAI, text: string) {
+export async function start(
+  client: OpenAI,
+  text: string,
+  endpoint: OpenAI.BatchCreateParams['endpoint'] = '/v1/completions',
+) {
   const { id } = await upload(client, text);
   return client.batches.create({
     input_file_id: id,
-    endpoint: '/v1/completions',
+    endpoint,
     completion_window: '24h',
   });
 }

@@ -6,7 +6,8 @@ import { TwoLevelCache } from '../../../src/front/response-cache/two-level-cache
 import { RedisAnswers } from '../../../src/net/redis-answers.ts';
 import { RedisLink, RedisUnavailableError } from '../../../src/net/redis-link.ts';
 import { redisLimiter } from '../../../src/server/rates/redis-limiter.ts';
-import { hasRedis, RedisServer } from '../../support/redis-server.ts';
+import { needs, REDIS } from '../../support/needs.ts';
+import { RedisServer } from '../../support/redis-server.ts';
 import { post, type Target } from '../support/client.ts';
 import { MODEL, says, tokensOf, useServers } from '../support/test-server.ts';
 
@@ -53,7 +54,7 @@ async function ask(target: Target, prompt: string) {
   return { status: response.headers.get('x-chairlift-cache'), text: told };
 }
 
-describe.skipIf(!hasRedis)('answers in Redis', () => {
+describe('answers in Redis', needs(REDIS), () => {
   test('a replica tells what another one computed, and a restarted one too', async () => {
     const redis = await startRedis();
     let count = 0;
@@ -146,7 +147,7 @@ describe.skipIf(!hasRedis)('answers in Redis', () => {
   });
 });
 
-describe.skipIf(!hasRedis)('rates in Redis', () => {
+describe('rates in Redis', needs(REDIS), () => {
   const KEYS = ['key-a', 'key-b', 'key-c'];
 
   /** Two servers that count together. */

@@ -1,6 +1,5 @@
 /** Answers that were computed before: what is told is what was computed, to the last bit. */
 import { describe, expect, test, vi } from 'vitest';
-import { TOOL_CALL_FORMATS } from '../../../src/front/chat/tool-calls/formats.ts';
 import { GenerationCache } from '../../../src/front/response-cache/generation-cache.ts';
 import { TwoLevelCache } from '../../../src/front/response-cache/two-level-cache.ts';
 import { errorOf, post, type PostOptions, type Target } from '../support/client.ts';
@@ -13,6 +12,7 @@ import {
   useServers,
 } from '../support/test-server.ts';
 import { connect } from '../support/web-socket.ts';
+import { HERMES } from '../../support/chat-formats.ts';
 
 const start = useServers();
 
@@ -113,7 +113,7 @@ describe('every API', () => {
     const text = '<tool_call>\n{"name": "now", "arguments": {"zone": "UTC"}}\n</tool_call>';
     const target = await server({
       script: says(text),
-      chatFormat: { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: false },
+      chatFormat: { toolCalls: HERMES, reasoning: null },
       maxModelLen: 2000,
     });
     const tools = [{ type: 'function', function: { name: 'now', parameters: {} } }];

@@ -52,6 +52,25 @@ describe('a model that generates text', () => {
     expect(target.engine.requests[0]).toMatchObject({ maxTokens: 0, readout: { kind: 'hidden' } });
   });
 
+  it('computes nothing for clients that want stored answers alone', async () => {
+    const target = await server();
+    const only = { headers: { 'cache-control': 'only-if-cached' } };
+    for (const [path, body] of [
+      ['/v1/embeddings', { input: texts }],
+      ['/embed', { inputs: texts }],
+      ['/api/embed', { model: MODEL, input: texts }],
+      ['/api/embeddings', { model: MODEL, prompt: 'Hi' }],
+      ['/v1/rerank', { query: 'Who?', documents: texts }],
+      ['/v1/score', { queries: 'Who?', documents: texts }],
+    ] as const) {
+      expect({ path, status: (await post(target, path, body, only)).status }).toEqual({
+        path,
+        status: 504,
+      });
+    }
+    expect(target.engine.requests).toEqual([]);
+  });
+
   it('ranks documents, each after the same query', async () => {
     const target = await server({ maxModelLen: 1024 });
     const { results } = await ask<{ results: { index: number; relevance_score: number }[] }>(
@@ -94,12 +113,21 @@ describe('a model that generates text', () => {
     expect(salts).not.toContain('');
   });
 
-  it('refuses what it can not do in the words of the API', async () => {
+  it('tells errors of /v2/rerank in the form of Cohere', async () => {
+    const response = await post(await server(), '/v2/rerank', { query: 'Who?', documents: [] });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      id: response.headers.get('x-request-id'),
+      message: '`documents`: expected at least one document.',
+    });
+  });
+
+  it('refuses what it cannot do in the words of the API', async () => {
     const target = await server();
     const response = await post(target, '/v1/embeddings', { input: 'Hi', dimensions: 2 });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({
-      error: { message: "The model's embeddings have 4 dimensions and no fewer." },
+      error: { message: "The model's embeddings have 4 dimensions; fewer are not supported." },
     });
     const long = await post(target, '/v1/embeddings', { input: 'x'.repeat(1000) });
     expect(await long.json()).toMatchObject({ error: { code: 'context_length_exceeded' } });

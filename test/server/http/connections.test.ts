@@ -1,10 +1,13 @@
 import { EventEmitter, once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { createConnection, type Socket } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { Connections } from '../../../src/server/http/connections.ts';
+import { ConnectionPlaces, type PlaceLimits } from '../../../src/server/http/connection-places.ts';
 import { acceptedSockets } from '../support/accepted.ts';
 import { post } from '../support/client.ts';
 import { pours } from '../support/pours.ts';
+import { RawClient } from '../support/raw-client.ts';
 import { babbles, useServers, type TestServer } from '../support/test-server.ts';
 import { connect } from '../support/web-socket.ts';
 
@@ -12,38 +15,6 @@ const server = useServers();
 
 const held = { script: babbles, engine: { heldAfter: 1 } };
 const endless = { prompt: 'Hi', stream: true, max_tokens: 200 };
-
-/** A connection, and what has come over it. */
-class RawClient {
-  readonly socket: Socket;
-  readonly closed: Promise<unknown>;
-  text = '';
-
-  constructor({ url }: { readonly url: string }) {
-    this.socket = createConnection(Number(new URL(url).port), '127.0.0.1');
-    this.closed = new Promise((resolve) => {
-      this.socket.once('close', resolve);
-    });
-    this.socket.on('error', () => {});
-    this.socket.on('data', (data: Buffer) => (this.text += data.toString('latin1')));
-  }
-
-  get(path: string, headers = ''): void {
-    this.socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`);
-  }
-
-  post(body: object, headers = ''): void {
-    const json = JSON.stringify(body);
-    this.socket.write(
-      `POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`,
-    );
-  }
-
-  /** Status of each answer so far. */
-  get statuses(): number[] {
-    return Array.from(this.text.matchAll(/HTTP\/1\.1 (\d+) /g), ([, status]) => Number(status));
-  }
-}
 
 /** What the server sees of a client that leaves so many bytes unread. */
 class FakeSocket extends EventEmitter {
@@ -71,6 +42,10 @@ async function expectAtRest({ engine, admission }: TestServer): Promise<void> {
 
 const H2C = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n';
 
+function places(limits: Partial<PlaceLimits> = {}): ConnectionPlaces {
+  return new ConnectionPlaces({ maxConnections: 9, maxConnectionsPerAddress: null, ...limits });
+}
+
 test('requests that offer HTTP/2 are answered, and add no listener to their connection', async () => {
   const target = await server();
   const accepted = acceptedSockets();
@@ -91,7 +66,7 @@ test('requests that offer HTTP/2 are answered, and add no listener to their conn
 });
 
 test('when all connections are taken, the longest idle one makes way', async () => {
-  const target = await server({ connections: { maxConnections: 3 } });
+  const target = await server({ connections: { places: places({ maxConnections: 3 }) } });
   const clients: RawClient[] = [];
   for (let index = 0; index < 3; index++) {
     const client = new RawClient(target);
@@ -110,12 +85,14 @@ test('when all connections are taken, the longest idle one makes way', async () 
 });
 
 test('when all connections are at work, a new one gets 503 and disturbs nobody', async () => {
-  const target = await server({ ...held, connections: { maxConnections: 2 } });
+  const connections = { places: places({ maxConnections: 2 }), mayUseReserve: () => false };
+  const target = await server({ ...held, connections });
   const busy = [new RawClient(target), new RawClient(target)];
   for (const client of busy) client.post({ ...endless, max_tokens: 60 });
   await vi.waitFor(() => expect(target.engine.running).toBe(2));
   for (let index = 0; index < 50; index++) {
     const refused = new RawClient(target);
+    refused.get('/health');
     await refused.closed;
     expect(refused.text).toMatch(
       /^HTTP\/1\.1 503 [^]*retry-after[^]*"All 2 connections are in use\."/,
@@ -127,9 +104,33 @@ test('when all connections are at work, a new one gets 503 and disturbs nobody',
   for (const { socket } of busy) socket.destroy();
 });
 
+test('when all connections are at work, a probe is answered, whoever floods the server', async () => {
+  const mayUseReserve = ({ url }: IncomingMessage) => url === '/livez';
+  const connections = { places: places({ maxConnections: 2 }), mayUseReserve };
+  const target = await server({ ...held, connections });
+  const busy = [new RawClient(target), new RawClient(target)];
+  for (const client of busy) client.post({ ...endless, max_tokens: 60 });
+  await vi.waitFor(() => expect(target.engine.running).toBe(2));
+  const silent = Array.from({ length: 40 }, () => new RawClient(target));
+  const probe = new RawClient(target);
+  probe.get('/livez');
+  probe.get('/livez');
+  await probe.closed;
+  expect(probe.text).toMatch(/^HTTP\/1\.1 200 [^]*connection: close/i);
+  expect(probe.statuses).toEqual([200]);
+  const other = new RawClient(target);
+  other.post({ prompt: 'Hi' });
+  await other.closed;
+  expect(other.statuses).toEqual([503]);
+  await Promise.all(silent.map(({ closed }) => closed));
+  target.engine.release();
+  await vi.waitFor(() => expect(busy.every(({ text }) => text.includes('[DONE]'))).toBe(true));
+  for (const { socket } of busy) socket.destroy();
+});
+
 test('when all connections are taken, a request that is still arriving makes way', async () => {
   const accepted = acceptedSockets();
-  const target = await server({ ...held, connections: { maxConnections: 2 } });
+  const target = await server({ ...held, connections: { places: places({ maxConnections: 2 }) } });
   const busy = new RawClient(target);
   busy.post({ ...endless, max_tokens: 60 });
   await vi.waitFor(() => expect(target.engine.running).toBe(1));
@@ -149,7 +150,7 @@ test('when all connections are taken, a request that is still arriving makes way
 });
 
 test('an address has its limit of connections', async () => {
-  const target = await server({ connections: { maxConnectionsPerAddress: 2 } });
+  const target = await server({ connections: { places: places({ maxConnectionsPerAddress: 2 }) } });
   const [first, second] = [new RawClient(target), new RawClient(target)];
   await Promise.all([once(first.socket, 'connect'), once(second.socket, 'connect')]);
   const third = new RawClient(target);
@@ -277,9 +278,10 @@ test.each([true, false])('a client that stops reading is cut, stream: %s', async
 
 test('a client that reads slowly is not cut, nor one that has a large answer to read', () => {
   vi.useFakeTimers();
-  const connections = new Connections({
-    ...{ maxConnections: 9, maxConnectionsPerAddress: null },
-    ...{ stalledReaderMs: 6000, readerBytesPerSecond: 1000 },
+  const connections = new Connections(places(), {
+    mayUseReserve: () => true,
+    stalledReaderMs: 6000,
+    readerBytesPerSecond: 1000,
   });
   const steady = new FakeSocket(5000);
   const stuck = new FakeSocket(5000);

@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { errorOf, post } from '../support/client.ts';
 import { useServers } from '../support/test-server.ts';
@@ -62,6 +63,20 @@ describe('other pages', () => {
     const { url } = await server({ config: options });
     const response = await preflight(url, 'https://evil.example');
     expect(response.headers.get('access-control-allow-origin')).toBeNull();
+  });
+
+  test.each([[config], [{}]])('are told what lets them, and the log once: %j', async (options) => {
+    const lines: string[] = [];
+    const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
+    const { url } = await server({ config: options, logger });
+    for (let asked = 0; asked < 2; asked++) {
+      const error = await errorOf(await preflight(url, 'http://localhost:3000'), 403);
+      expect(error).toMatchObject({ code: 'origin_not_allowed' });
+      expect(error.message).toContain('--cors-origin http://localhost:3000');
+    }
+    for (let port = 0; port < 100; port++) await preflight(url, `http://localhost:${port}`);
+    expect(lines.filter((line) => line.includes('localhost:3000 '))).toHaveLength(1);
+    expect(lines.length).toBeLessThanOrEqual(16);
   });
 
   test('open no WebSocket', async () => {

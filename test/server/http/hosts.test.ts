@@ -108,6 +108,27 @@ describe('a server without keys that other machines reach', () => {
     expect(await statusAs(host, { host: '0.0.0.0' })).toBe(403);
   });
 
+  test.each([
+    ['chairlift.default.svc', true],
+    ['Chairlift.default.svc.:80', true],
+    ['svc', true],
+    // Anybody can have these, whatever namespaces are called.
+    ['attacker.dev', false],
+    ['chairlift.default', false],
+    ['attacker.svc.example', false],
+    ['attacker-svc', true],
+    ['attackersvc.example', false],
+  ])('in a pod of Kubernetes: %s %s', async (host, isAllowed) => {
+    const status = isAllowed ? 200 : 403;
+    expect(await statusAs(host, { host: '0.0.0.0', isInCluster: true })).toBe(status);
+  });
+
+  test('outside of Kubernetes a Service has no name', async () => {
+    expect(await statusAs('chairlift.default.svc', { host: '0.0.0.0' })).toBe(403);
+    const loopback = { host: '127.0.0.1', isInCluster: true };
+    expect(await statusAs('chairlift.default.svc', loopback)).toBe(403);
+  });
+
   test('answers to the name it was given', async () => {
     expect(await statusAs('llm.example', { host: 'llm.example' })).toBe(200);
   });
@@ -129,12 +150,14 @@ const STATUSES: Readonly<Record<string, number>> = {
   '/v1/files': 403,
   // There is no folder for them.
   '/v1/batches': 501,
+  '/v1/responses/compact': 501,
+  '/v1/moderations': 501,
 };
 
 test('no page can post what it may post without asking first', async () => {
   const target = await server();
   const routes = createApp(target.context).routes.filter(({ method }) => method === 'POST');
-  const paths = new Set(routes.map(({ path }) => path).filter((path) => !path.includes(':')));
+  const paths = new Set(routes.map(({ path }) => path).filter((path) => !/[:*]/.test(path)));
   expect(paths.size).toBeGreaterThan(5);
   for (const path of paths) {
     const headers = { 'content-type': 'text/plain', origin: 'http://attacker.example' };

@@ -2,11 +2,12 @@ import { createConnection } from 'node:net';
 import { once } from 'node:events';
 import { expect, test, vi } from 'vitest';
 import { createApp } from '../../../src/server/app.ts';
-import { listen, ListenError } from '../../../src/server/http/listen.ts';
-import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
+import { listen } from '../../../src/server/http/listen.ts';
+import { WebSocketHub } from '../../../src/server/web-socket-hub.ts';
 import { chunksOf, errorOf, post, textOf } from '../support/client.ts';
 import { babbles, useServers } from '../support/test-server.ts';
 import { connect, refusal } from '../support/web-socket.ts';
+import { UserError } from '../../../src/user-error.ts';
 
 const server = useServers();
 
@@ -22,7 +23,7 @@ test('a taken port is a one-line error that names it', async () => {
     port,
     webSockets,
   }).catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(ListenError);
+  expect(error).toBeInstanceOf(UserError);
   expect(error).toMatchObject({ message: expect.stringMatching(`^port ${port} .*taken[^\n]*$`) });
 });
 

@@ -9,6 +9,7 @@ import { connect as connectTls, type PeerCertificate } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { LIMITS } from '../../../src/limits.ts';
+import { ConnectionPlaces } from '../../../src/server/http/connection-places.ts';
 import { readTls } from '../../../src/server/http/tls.ts';
 import { useServers } from '../support/test-server.ts';
 
@@ -72,6 +73,21 @@ describe('over TLS', () => {
     expect(performance.now() - begun).toBeLessThan(LIMITS.tlsHandshakeMs / 2);
   });
 
+  test('handshakes that are not gone on with make room', async () => {
+    const tls = await readTls(filesOf('first'));
+    const places = new ConnectionPlaces({ maxConnections: 3, maxConnectionsPerAddress: null });
+    const target = await server({ tls, connections: { places } });
+    const { port } = new URL(target.url);
+    const stalled = Array.from({ length: 9 }, () => connectTcp(Number(port), '127.0.0.1'));
+    const closed = stalled.map((socket) => once(socket, 'close'));
+    await Promise.all(stalled.map((socket) => once(socket, 'connect')));
+    const [response] = await once(get(`${target.url}/livez`, { ca: tls.cert }), 'response');
+    expect(response.statusCode).toBe(200);
+    // All but those that have a place beside the one that asked.
+    await Promise.all(closed.slice(0, 7));
+    for (const socket of stalled) socket.destroy();
+  });
+
   test('new connections get the new certificate', async () => {
     const target = await server({ tls: await readTls(filesOf('first')) });
     expect((await peerOf(target.url)).subject.CN).toBe('first test certificate');
@@ -80,7 +96,7 @@ describe('over TLS', () => {
   });
 });
 
-describe('files that can not be used', () => {
+describe('files that cannot be used', () => {
   const made: string[] = [];
   afterEach(async () => {
     for (const path of made.splice(0)) await rm(path, { recursive: true });
@@ -100,7 +116,7 @@ describe('files that can not be used', () => {
   test('are named when they do not belong together', async () => {
     const files = { cert: filesOf('first').cert, key: filesOf('second').key };
     await expect(readTls(files)).rejects.toThrow(
-      /second-key\.pem is not that of .*first-cert\.pem/,
+      /second-key\.pem does not belong to the certificate in .*first-cert\.pem/,
     );
   });
 

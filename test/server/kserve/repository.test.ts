@@ -31,7 +31,7 @@ test('index, unload, load', async () => {
   expect(await index(url, { ready: true })).toMatchObject({ models: [ready] });
 });
 
-test('what can not be loaded', async () => {
+test('what cannot be loaded', async () => {
   const { url } = await server({ control: 'explicit' });
   expect((await post({ url }, '/v2/repository/models/none/load', {})).status).toBe(404);
   expect((await post({ url }, '/v2/repository/models/none/unload', {})).status).toBe(404);

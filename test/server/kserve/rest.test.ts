@@ -6,7 +6,7 @@ import { babbles, MODEL, says, useServers } from '../support/test-server.ts';
 
 const server = useServers();
 
-const error = z.strictObject({ error: z.string().min(1) });
+const error = z.strictObject({ error: z.string().min(1), code: z.string().optional() });
 
 async function expectRefusal(response: Response, status: number): Promise<string> {
   const json: unknown = await response.json();
@@ -64,6 +64,18 @@ test('server and model describe themselves', async () => {
     max_batch_size: 0,
     model_transaction_policy: { decoupled: true },
   });
+});
+
+test('vectors may be asked for with the inputs that shape text', async () => {
+  const target = await server();
+  const outputs = [{ name: 'embedding' }];
+  const plain = await (await infer(target, { inputs: [text('Hi')], outputs })).json();
+  const inputs = [text('Hi'), sampling({ temperature: 0 }), flag('stream', false)];
+  const response = await infer(target, { inputs, outputs });
+  expect(response.status).toBe(200);
+  expect(await response.json()).toEqual(plain);
+  const bad = [text('Hi'), sampling({ temperature: 'hot' })];
+  await expectRefusal(await infer(target, { inputs: bad, outputs }), 400);
 });
 
 test('probes while the engine is not there', async () => {
@@ -326,7 +338,7 @@ test('keys: probes are open, all else is not', async () => {
   await expectRefusal(await infer(target, { inputs: [text('a')] }), 401);
 });
 
-test('web pages can not leave out the media type', async () => {
+test('web pages cannot leave out the media type', async () => {
   const target = await server();
   const body = Buffer.from(JSON.stringify({ inputs: [text('a')] }));
   const url = `${target.url}/v2/models/${MODEL}/infer`;

@@ -39,7 +39,9 @@ describe.each([
     ['images', { images: ['aGk='] }],
     ['template', { template: '{{ .Prompt }}' }],
     ['context', { context: [1, 2] }],
-    ['logprobs', { logprobs: true }],
+    ['logprobs', { logprobs: 3 }],
+    ['top_logprobs', { logprobs: true, top_logprobs: 21 }],
+    ['top_logprobs', { top_logprobs: 2 }],
   ])('a bad %s: %j', async (param, fields) => {
     const target = await server();
     const error = await expectOllamaError(await post(target, path, { ...valid, ...fields }), 400);
@@ -54,7 +56,7 @@ describe.each([
     for (const body of ['[]', '"text"', 'null']) {
       await expectOllamaError(await post(target, path, body), 400);
     }
-    const headers = { 'content-type': 'text/plain' };
+    const headers = { 'content-type': 'text/plain', origin: 'http://evil.example' };
     await expectOllamaError(await post(target, path, valid, { headers }), 415);
     await expectOllamaError(await post(target, path, { ...valid, x: 'x'.repeat(2000) }), 413);
   });

@@ -1,7 +1,7 @@
 /** /api/chat and /api/generate, by Ollama's own client. */
 import { describe, expect, test } from 'vitest';
-import { TOOL_CALL_FORMATS } from '../../../src/front/chat/tool-calls/formats.ts';
 import type { GenerationDelta } from '../../../src/front/generation/generation.ts';
+import type { SamplingDefaults } from '../../../src/server/context.ts';
 import { post } from '../support/client.ts';
 import {
   babbles,
@@ -11,6 +11,7 @@ import {
   useServers,
 } from '../support/test-server.ts';
 import { all, clientOf, expectOllamaError } from './support.ts';
+import { HERMES, THINK } from '../../support/chat-formats.ts';
 
 const server = useServers();
 const model = `${MODEL}:latest`;
@@ -56,6 +57,24 @@ describe('/api/chat', () => {
     ).toEqual(lines.map(() => model));
   });
 
+  test.each(['chat', 'generate'] as const)('log-probabilities of %s', async (kind) => {
+    const ollama = await client();
+    const ask = { model, logprobs: true, top_logprobs: 2 };
+    const whole = await (kind === 'chat'
+      ? ollama.chat({ ...ask, messages })
+      : ollama.generate({ ...ask, prompt: 'Hi' }));
+    const told = whole.logprobs ?? [];
+    expect(told.map(({ token }) => token).join('')).toBe('Hello there!');
+    expect(told[0]).toMatchObject({ token: 'H', logprob: expect.any(Number), bytes: [72] });
+    expect(told[0]?.top_logprobs).toHaveLength(2);
+    const lines =
+      kind === 'chat'
+        ? await all(await ollama.chat({ ...ask, messages, stream: true }))
+        : await all(await ollama.generate({ ...ask, prompt: 'Hi', stream: true }));
+    expect(lines.flatMap((line) => line.logprobs ?? [])).toEqual(told);
+    expect(await ollama.chat({ model, messages })).not.toHaveProperty('logprobs');
+  });
+
   test('options shape the sampling, and an answer ends where the context does', async () => {
     const target = await server({ script: babbles, maxModelLen: 64 });
     const options = {
@@ -88,6 +107,40 @@ describe('/api/chat', () => {
     expect([cut.eval_count, cut.done_reason]).toEqual([3, 'length']);
   });
 
+  test.each([
+    ['nobody', {}, { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repetitionPenalty: 1 }],
+    [
+      'the model',
+      { temperature: 0.6, topP: 1 },
+      { temperature: 0.6, topK: 40, topP: 1, minP: 0.05 },
+    ],
+    [
+      'the operator',
+      { temperature: 0, topK: 0, minP: 0 },
+      { temperature: 0, topK: 0, topP: 0.95, minP: 0 },
+    ],
+  ])('samples as llama.cpp what %s names no value for', async (_, samplingDefaults, expected) => {
+    const target = await server({ script: says('Hi'), samplingDefaults });
+    const ollama = clientOf(target);
+    await ollama.chat({ model, messages });
+    await ollama.generate({ model, prompt: 'Hi' });
+    await ollama.generate({ model, prompt: 'Hi', raw: true });
+    const sampled = target.engine.requests.map(({ sampling }) => sampling);
+    expect(sampled).toHaveLength(3);
+    for (const each of sampled) expect(each).toMatchObject(expected);
+    // OpenAI's API has vLLM's defaults.
+    const other = await post(target, '/v1/chat/completions', { model: MODEL, messages });
+    expect(other.status).toBe(200);
+    await other.text();
+    const { temperature = 1, topK = 0, topP = 1, minP = 0 }: SamplingDefaults = samplingDefaults;
+    expect(target.engine.requests.at(-1)?.sampling).toMatchObject({
+      temperature,
+      topK,
+      topP,
+      minP,
+    });
+  });
+
   test('stop strings', async () => {
     const options = { stop: ['there'] };
     const answer = await (await client()).chat({ model, messages, options });
@@ -116,7 +169,7 @@ describe('tools', () => {
   ];
   const call = (city: string) =>
     `<tool_call>\n{"name": "get_weather", "arguments": {"city": "${city}"}}\n</tool_call>`;
-  const chatFormat = { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: false };
+  const chatFormat = { toolCalls: HERMES, reasoning: null };
   const called = (index: number, city: string) => ({
     id: expect.any(String),
     function: { index, name: 'get_weather', arguments: { city } },
@@ -162,7 +215,7 @@ describe('tools', () => {
 });
 
 describe('thinking', () => {
-  const chatFormat = { toolCalls: null, reasoning: true };
+  const chatFormat = { toolCalls: null, reasoning: THINK };
 
   test('is told apart from what is said', async () => {
     const ollama = await client({ chatFormat, script: says('<think>Hm.</think>Yes.') });

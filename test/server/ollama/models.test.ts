@@ -1,6 +1,6 @@
 /** Models by Ollama's names: listed, loaded, unloaded, described, downloaded. */
 import { describe, expect, test } from 'vitest';
-import type { PullModel } from '../../../src/server/context.ts';
+import type { ModelFacts, PullModel } from '../../../src/server/context.ts';
 import { InvalidRequestError } from '../../../src/front/invalid-request.ts';
 import { ApiKeys, digestOf, unnamedKeys } from '../../../src/server/auth/api-keys.ts';
 import { toHubReference, toRegistryName } from '../../../src/server/ollama/names.ts';
@@ -8,6 +8,7 @@ import { modelDefinition } from '../../front/registry/fake-loader.ts';
 import { post } from '../support/client.ts';
 import { MODEL, useServers } from '../support/test-server.ts';
 import { all, clientOf, expectOllamaError } from './support.ts';
+import { THINK } from '../../support/chat-formats.ts';
 
 const server = useServers();
 const models = [
@@ -18,7 +19,9 @@ const models = [
 const details = {
   family: 'llama',
   numParameters: 1_540_000_000,
-  precision: 'int8',
+  precision: 'int4',
+  format: 'gguf',
+  quantization: 'Q4_K_M',
   template: '{}',
 };
 
@@ -62,7 +65,11 @@ describe('names', () => {
 
 test('the client is told of the server', async () => {
   const target = await server({ config: { apiKeys: ['key'] } });
-  expect(await clientOf(target).version()).toEqual({ version: '1.2.3' });
+  // What VS Code (0.6.4) and Codex (0.13.4) ask for at least.
+  const { version, ...ours } = await clientOf(target).version();
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  expect(major + minor / 100).toBeGreaterThan(0.13);
+  expect(ours).toEqual({ chairlift: '1.2.3' });
   const running = await fetch(target.url);
   expect(await running.json()).toMatchObject({ status: 'Chairlift is running' });
   expect((await fetch(target.url, { method: 'HEAD' })).status).toBe(200);
@@ -141,7 +148,7 @@ test('keep_alive 0 with a question unloads after the answer', async () => {
 
 test('show tells what is known of a loaded model', async () => {
   const target = await server({
-    chatFormat: { toolCalls: null, reasoning: true },
+    chatFormat: { toolCalls: null, reasoning: THINK },
     samplingDefaults: { temperature: 0.7, topK: 20 },
   });
   Object.assign(target.runtime.model, { details });
@@ -151,16 +158,54 @@ test('show tells what is known of a loaded model', async () => {
     parameters: 'temperature 0.7\ntop_k 20',
     capabilities: ['completion', 'thinking'],
     details: {
-      format: 'onnx',
+      format: 'gguf',
       family: 'llama',
       parameter_size: '1.5B',
-      quantization_level: 'INT8',
+      quantization_level: 'Q4_K_M',
     },
-    model_info: { 'general.parameter_count': 1_540_000_000, 'llama.context_length': 256 },
+    model_info: {
+      'general.architecture': 'llama',
+      'general.basename': MODEL,
+      'general.parameter_count': 1_540_000_000,
+      'llama.context_length': 256,
+    },
+  });
+  Object.assign(target.runtime.model, {
+    details: { ...details, format: 'safetensors', quantization: null },
+  });
+  expect(await clientOf(target).show({ model: MODEL })).toMatchObject({
+    details: { format: 'safetensors', quantization_level: 'INT4' },
   });
   const response = await post(target, '/api/show', { name: 'other' });
   expect(await expectOllamaError(response, 404)).toContain('`other` does not exist');
   await expectOllamaError(await post(target, '/api/show', {}), 400);
+});
+
+test('show tells of a model that is not loaded what its files say', async () => {
+  const facts: ModelFacts = {
+    family: 'qwen3',
+    format: 'gguf',
+    quantization: 'Q8_0',
+    samplingDefaults: { temperature: 0.6, minP: 0.05 },
+    maxModelLen: 4096,
+    capabilities: ['chat'],
+    bytes: 5,
+  };
+  const target = await server({ control: 'auto', models, describeModel: async () => facts });
+  expect(await clientOf(target).show({ model: 'a' })).toMatchObject({
+    parameters: 'temperature 0.6\nmin_p 0.05',
+    details: {
+      family: 'qwen3',
+      families: ['qwen3'],
+      format: 'gguf',
+      quantization_level: 'Q8_0',
+    },
+    model_info: {
+      'general.architecture': 'qwen3',
+      'general.basename': 'a',
+      'qwen3.context_length': 4096,
+    },
+  });
 });
 
 describe('/api/pull', () => {

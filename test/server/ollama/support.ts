@@ -11,7 +11,9 @@ export function clientOf({ url }: Target): Ollama {
 export async function expectOllamaError(response: Response, status: number): Promise<string> {
   const text = await response.text();
   expect({ status: response.status, text }).toMatchObject({ status });
-  return z.strictObject({ error: z.string().min(1) }).parse(JSON.parse(text)).error;
+  return z
+    .strictObject({ error: z.string().min(1), code: z.string().optional() })
+    .parse(JSON.parse(text)).error;
 }
 
 export async function all<T>(lines: AsyncIterable<T>): Promise<T[]> {

@@ -48,7 +48,7 @@ test('a front that stood still for most of the last half minute is not alive, wi
   expect((await fetch(`${url}/livez`)).status).toBe(200);
   loop.stalledMs = 21_000;
   const { message } = await errorOf(await fetch(`${url}/livez`), 503);
-  expect(message).toBe('The server stood still for 21 s of the last 30 s.');
+  expect(message).toBe('The server was blocked for 21 s of the last 30 s.');
   expect((await fetch(`${url}/ready`)).status).toBe(200);
 });
 

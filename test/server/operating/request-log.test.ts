@@ -69,6 +69,12 @@ test('refused, failed and abandoned requests have theirs', async () => {
   expect(lines[0]).toMatchObject({ status: 400 });
   expect(lines[0]).not.toHaveProperty('model');
   expect(lines[1]).toMatchObject({ model: MODEL, finishReason: 'abort' });
+  await errorOf(
+    await post(target, '/v1/completions', { ...body, stream: false, timeout: 0.1 }),
+    504,
+  );
+  await vi.waitFor(() => expect(lines).toHaveLength(3));
+  expect(lines[2]).toMatchObject({ status: 504, finishReason: 'timeout' });
 });
 
 test('probes and scrapes are silent, unless one is debugging', async () => {

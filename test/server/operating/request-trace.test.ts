@@ -5,7 +5,7 @@ import { NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trac
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { type OtlpCollector, startCollector } from '../../support/otlp-collector.ts';
 import { errorOf, post } from '../support/client.ts';
-import { MODEL, says, useServers } from '../support/test-server.ts';
+import { babbles, MODEL, says, useServers } from '../support/test-server.ts';
 
 const server = useServers();
 let collector: OtlpCollector;
@@ -129,6 +129,15 @@ test('what the server did wrong is an error, and what the client did wrong is no
     status: { code: ERROR },
     attributes: { 'error.type': 'generation', 'http.response.status_code': 500 },
   });
+  collector.spans.length = 0;
+  const slow = await server({ script: babbles, engine: { heldAfter: 1 } });
+  const body = { prompt: 'Hi', max_tokens: 99, timeout: 0.1 };
+  await errorOf(await post(slow, '/v1/completions', body), 504);
+  await vi.waitFor(() =>
+    expect(collector.spans.find(({ kind }) => kind === SERVER_KIND)).toMatchObject({
+      attributes: { 'error.type': 'timeout', 'http.response.status_code': 504 },
+    }),
+  );
   collector.spans.length = 0;
   const target = await server({ script: says('Hi') });
   await errorOf(await post(target, '/v1/completions', { prompt: 'Hi', n: 0 }), 400);

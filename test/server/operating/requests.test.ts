@@ -57,7 +57,7 @@ describe('the list', () => {
         {
           id: 'one',
           object: 'request',
-          client: '#1',
+          client: '#f10f781241e2',
           model: MODEL,
           state: 'decode',
           prompt_tokens: 5,
@@ -66,7 +66,7 @@ describe('the list', () => {
         },
         expect.objectContaining({
           id: 'two',
-          client: '#2',
+          client: '#a30534a53b23',
           state: 'waiting',
           completion_tokens: 0,
         }),

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiKeys, digestOf, unnamedKeys } from '../../../src/server/auth/api-keys.ts';
 import { parseApiKeys } from '../../../src/server/auth/api-key-file.ts';
 import { networkOf } from '../../../src/server/http/network-of.ts';
-import { goDuration } from '../../../src/server/rates/rate-headers.ts';
+import { goDuration } from '../../../src/server/http/rate-headers.ts';
 import { RateLimits } from '../../../src/server/rates/rate-limits.ts';
 import { errorOf, post } from '../support/client.ts';
 import { babbles, MODEL, says, useServers } from '../support/test-server.ts';

@@ -48,7 +48,7 @@ test('is told to the operator: requests and tokens, and what cost nothing', asyn
   await complete(target, 'key-b');
   expect(await usageOf(target, 'admin')).toMatchObject({
     object: 'list',
-    data: [entry('#1', 2, 1), entry('#2', 1, 0)],
+    data: [entry('#a30534a53b23', 1, 0), entry('#f10f781241e2', 2, 1)],
   });
   const refused = await fetch(`${target.url}/v1/usage`, { headers: bearer('key-a') });
   expect(await errorOf(refused, 403)).toBeDefined();
@@ -58,5 +58,5 @@ test('of others is not told where there is no operator', async () => {
   const target = await server({ config: { apiKeys: ['key-a', 'key-b'] } });
   await complete(target, 'key-a');
   await complete(target, 'key-b');
-  expect(await usageOf(target, 'key-b')).toMatchObject({ data: [entry('#2', 1, 0)] });
+  expect(await usageOf(target, 'key-b')).toMatchObject({ data: [entry('#a30534a53b23', 1, 0)] });
 });

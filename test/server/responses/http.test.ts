@@ -139,6 +139,14 @@ describe('create', () => {
     expect(kept?.response).toMatchObject({ status: 'cancelled' });
   });
 
+  test('counts cached and written tokens as today’s clients expect', async () => {
+    const { usage } = await clientOf(await server()).responses.create({
+      model: MODEL,
+      input: 'Hi',
+    });
+    expect(usage?.input_tokens_details).toEqual({ cached_tokens: 0, cache_write_tokens: 0 });
+  });
+
   test('gives the fields of the request back', async () => {
     const asked = {
       input: 'Hi',
@@ -152,6 +160,7 @@ describe('create', () => {
       store: false,
       truncation: 'auto',
       parallel_tool_calls: false,
+      max_tool_calls: 3,
     };
     const { input: _, ...echoed } = asked;
     const target = await server();
@@ -175,7 +184,7 @@ describe('input', () => {
       ],
     });
     expect(promptsOf(target)).toEqual([
-      'system: A.\n\nB.\nuser: C?\nassistant: D.\ntool: E\nassistant: ',
+      'system: A.\n\nB.\nuser: C?\nassistant: D.\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>\nuser: <tool_response>\nE\n</tool_response>\nassistant: ',
     ]);
   });
 
@@ -203,7 +212,8 @@ describe('input', () => {
       'invalid_value',
     ],
     [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input.0.id', 'item_not_found'],
-    [{ input: 'Hi', tools: [{ type: 'web_search' }] }, 'tools.0.type', 'invalid_value'],
+    [{ input: 'Hi', tools: [{ type: 'function' }] }, 'tools.0.name', 'missing_required_parameter'],
+    [{ input: 'Hi', tools: [{ name: 'look' }] }, 'tools.0.type', 'missing_required_parameter'],
     [{ input: 'Hi', tool_choice: 'maybe' }, 'tool_choice', 'invalid_value'],
     [{ input: 'Hi', text: { format: { type: 'xml' } } }, 'text.format.type', 'invalid_value'],
     [{ input: 'Hi', metadata: { a: 1 } }, 'metadata.a', 'invalid_value'],
@@ -216,11 +226,29 @@ describe('input', () => {
       'previous_response_id',
       'previous_response_not_found',
     ],
-    [{ input: 'Hi', background: true, stream: true }, 'stream', 'unsupported_parameter'],
     [{ input: 'Hi', background: true, store: false }, 'background', 'invalid_value'],
   ])('refuses %j', async (body, param, code) => {
     const response = await post(await server(), PATH, body);
     expect(await errorOf(response, 400)).toMatchObject({ param, code });
+  });
+});
+
+describe('input tokens', () => {
+  test('are counted without an answer, with what the conversation has', async () => {
+    const target = await server();
+    const client = clientOf(target);
+    const first = await client.responses.create({ model: MODEL, input: 'Hi' });
+    const asked = { model: MODEL, input: 'And?', previous_response_id: first.id };
+    const { object, input_tokens: count } = await client.responses.inputTokens.count(asked);
+    expect(object).toBe('response.input_tokens');
+    expect(target.engine.requests).toHaveLength(1);
+    const { usage } = await client.responses.create(asked);
+    expect(count).toBe(usage?.input_tokens);
+  });
+
+  test('can not be compacted, in words that say so', async () => {
+    const response = await post(await server(), `${PATH}/compact`, { model: MODEL, input: 'Hi' });
+    expect((await errorOf(response, 501)).message).toContain('truncation');
   });
 });
 
@@ -257,7 +285,7 @@ describe('a conversation', () => {
     expect(promptsOf(target).at(-1)).toBe('assistant: Yes.\nuser: Two?\nassistant: ');
   });
 
-  test('can not be made to hold one item many times', async () => {
+  test('cannot be made to hold one item many times', async () => {
     const target = await server();
     await create(target, { input: [{ id: 'msg_1', role: 'user', content: 'One?' }] });
     const reference = { type: 'item_reference', id: 'msg_1' };
@@ -277,7 +305,7 @@ describe('a conversation', () => {
     expect(promptsOf(target).at(-1)).toBe('user: One?\nassistant: Yes.\nuser: One?\nassistant: ');
   });
 
-  test('that was not stored can not be gone on with', async () => {
+  test('that was not stored cannot be gone on with', async () => {
     const target = await server();
     const { id } = await create(target, { input: 'Hi', store: false });
     const response = await post(target, PATH, { input: 'Hi', previous_response_id: id });
@@ -355,7 +383,7 @@ describe('kept responses', () => {
     expect(target.context.responses.size).toBe(0);
   });
 
-  test('not in the background can not be cancelled', async () => {
+  test('not in the background cannot be cancelled', async () => {
     const target = await server();
     const { id } = await create(target, { input: 'Hi' });
     const refused = await errorOf(await post(target, `${PATH}/${id}/cancel`, {}), 400);

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { TOOL_CALL_FORMATS } from '../../../src/front/chat/tool-calls/formats.ts';
 import { post } from '../support/client.ts';
 import { namedEventsOf } from '../support/named-events.ts';
 import { says, useServers } from '../support/test-server.ts';
+import { HERMES, THINK } from '../../support/chat-formats.ts';
 
 const server = useServers();
-const chatFormat = { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: true };
+const chatFormat = { toolCalls: HERMES, reasoning: THINK };
 const body = { input: 'Hi', include: ['message.output_text.logprobs'] };
 
 const response = z.looseObject({

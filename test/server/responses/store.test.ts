@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Item } from '../../../src/server/responses/items.ts';
+import { EventLog } from '../../../src/server/responses/event-log.ts';
 import type { ResponsePartition } from '../../../src/server/responses/partition.ts';
 import { LIMITS } from '../../../src/limits.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
@@ -17,7 +18,7 @@ function message(id: string, text: string): Item {
 }
 
 function put(store: ResponsePartition, id: string, turn: Turn | null = null, text = ''): void {
-  store.put({ id, response: { id, text }, input: [], turn, cancel: null });
+  store.put({ id, response: { id, text }, input: [], turn, cancel: null, events: null });
 }
 
 test('a conversation that is too long is not read', () => {
@@ -72,7 +73,7 @@ describe('the response store', () => {
 
   test('update revives nothing', () => {
     const store = new ResponseStore(1000).of('');
-    store.update({ id: 'a', response: {}, input: [], turn: null, cancel: null });
+    store.update({ id: 'a', response: {}, input: [], turn: null, cancel: null, events: null });
     expect(store.size).toBe(0);
   });
 
@@ -110,12 +111,38 @@ describe('the response store', () => {
     const store = new ResponseStore(500);
     let cancelled = 0;
     const cancel = (): void => void cancelled++;
-    store
-      .of('')
-      .put({ id: 'a', response: { text: 'x'.repeat(100) }, input: [], turn: null, cancel });
+    store.of('').put({
+      id: 'a',
+      response: { text: 'x'.repeat(100) },
+      input: [],
+      turn: null,
+      cancel,
+      events: null,
+    });
     put(store.of(''), 'b', null, 'x'.repeat(450));
     expect(store.of('').get('a')).toBeUndefined();
     expect(cancelled).toBe(1);
+  });
+
+  test('counts events by their texts and their number, and lets go of them', async () => {
+    const store = new ResponseStore(10_000);
+    const partition = store.of('');
+    const events = new EventLog();
+    partition.put({ id: 'a', response: {}, input: [], turn: null, cancel: null, events });
+    const before = store.numBytes;
+    const reading = events.read(-1, new AbortController().signal);
+    const event = { type: 'x', sequence_number: 0 };
+    partition.tell('a', [event, event]);
+    const ofEvent = Buffer.byteLength(JSON.stringify(event)) + LIMITS.keptEventBytes;
+    expect(store.numBytes).toBe(before + 2 * ofEvent);
+    expect((await reading.next()).value).toHaveLength(2);
+    while (store.size > 0) {
+      expect(store.numBytes).toBeLessThanOrEqual(10_000);
+      partition.tell('a', [event]);
+    }
+    expect({ kept: store.numBytes, events: events.numBytes }).toEqual({ kept: 0, events: 0 });
+    // A reader who is behind holds none either.
+    await expect(reading.next()).rejects.toThrow('--response-store-size');
   });
 
   test('counts what sessions go on with, shared turns once, and lets go of it', () => {

@@ -6,7 +6,8 @@ import { Directories } from '../../../src/server/resume/peers/directory.ts';
 import { DnsDirectory, type Resolver } from '../../../src/server/resume/peers/dns-directory.ts';
 import { RedisDirectory } from '../../../src/server/resume/peers/redis-directory.ts';
 import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
-import { hasRedis, RedisServer } from '../../support/redis-server.ts';
+import { needs, REDIS } from '../../support/needs.ts';
+import { RedisServer } from '../../support/redis-server.ts';
 
 const hrefsOf = (urls: readonly URL[]) => urls.map(({ href }) => href);
 
@@ -84,7 +85,7 @@ describe('DNS', () => {
   });
 });
 
-describe.runIf(hasRedis)('Redis', () => {
+describe('Redis', needs(REDIS), () => {
   const key = new ResumeKey('a secret of all replicas');
   const closing: (() => Promise<void> | void)[] = [];
   afterEach(async () => {

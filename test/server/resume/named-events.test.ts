@@ -1,16 +1,16 @@
 /** Messages and responses that are cut off, and gone on with by another server. */
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
-import { TOOL_CALL_FORMATS } from '../../../src/front/chat/tool-calls/formats.ts';
 import { errorOf, post } from '../support/client.ts';
 import { cutsOf, knownAfter, type SentEvent, streamOf } from '../support/resumed.ts';
 import { says, useServers } from '../support/test-server.ts';
+import { HERMES, THINK } from '../../support/chat-formats.ts';
 
 const server = useServers();
 const responseObject = z.looseObject({ id: z.string() });
 
 const resumeKey = 'a secret of all replicas';
-const chatFormat = { toolCalls: TOOL_CALL_FORMATS.hermes, reasoning: true };
+const chatFormat = { toolCalls: HERMES, reasoning: THINK };
 const CALL = '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>';
 const TEXT = `<think>Let me see.</think>So:${CALL}`;
 const parameters = { type: 'object', properties: { x: { type: 'integer' } } };

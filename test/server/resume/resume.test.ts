@@ -1,6 +1,7 @@
 import { describe, expect, it, test, vi } from 'vitest';
 import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
 import { errorOf, post } from '../support/client.ts';
+import { orLong } from '../../support/long-runs.ts';
 import { cutsOf, knownAfter, type SentEvent, streamOf } from '../support/resumed.ts';
 import { says, tokensOf, useServers } from '../support/test-server.ts';
 import { connect } from '../support/web-socket.ts';
@@ -41,13 +42,15 @@ describe.each([
   { name: 'several choices', path: CHAT, body: { ...chat, n: 3 } },
   { name: 'text', path: '/v1/completions', body: { prompt: 'Hi', stream: true, max_tokens: 20 } },
 ])('$name that is cut off', ({ path, body }) => {
-  it.each([1, 3])('goes on after each event, %i tokens at a time', async (tokensPerBatch) => {
+  it.each([1, 3])('goes on after any event, %i tokens at a time', async (tokensPerBatch) => {
     const options = { resumeKey, script: says(TEXT), engine: { tokensPerBatch } };
     const first = await server(options);
     const second = await server(options);
     const whole = await streamOf(await post(first, path, body));
-    const cuts = cutsOf(whole);
-    expect(cuts.length).toBeGreaterThan(4);
+    const all = cutsOf(whole);
+    expect(all.length).toBeGreaterThan(4);
+    const step = orLong(Math.ceil(all.length / 20), 1);
+    const cuts = all.filter((_, index) => index % step === 0);
     for (const cut of cuts) {
       const { resume, lastId = '' } = knownAfter(whole, cut);
       const headers = { 'last-event-id': lastId, 'x-resume-token': whole.token };

@@ -79,6 +79,12 @@ test('says what requests took, by stage, and of models what they do', async () =
   ]);
 });
 
+test('tells how many run at once, not only the slots, which keep ended texts too', async () => {
+  const target = await server({ engine: { info: { numSlots: 16, maxNumSeqs: 8 } } });
+  const { models } = await statusOf(target);
+  expect(models[0]?.['engine']).toMatchObject({ slots: 16, max_num_seqs: 8 });
+});
+
 test('the last hour is told when it is asked for, and only what is newer', async () => {
   const target = await server();
   expect((await statusOf(target)).history).toBeUndefined();
@@ -132,7 +138,7 @@ test('errors are told by what they were: no text, no key, no path', async () => 
       status: 500,
       code: 'internal_error',
       model: MODEL,
-      client: '#1',
+      client: '#0845e3658edc',
       count: 1,
     }),
   ]);
@@ -141,8 +147,8 @@ test('errors are told by what they were: no text, no key, no path', async () => 
     answered,
     client,
   ]);
-  expect(refusals).toContainEqual(['POST /v1/completions', 400, '#1']);
-  expect(refusals).toContainEqual(['GET /v1/responses/:id', 404, '#1']);
+  expect(refusals).toContainEqual(['POST /v1/completions', 400, '#0845e3658edc']);
+  expect(refusals).toContainEqual(['GET /v1/responses/:id', 404, '#0845e3658edc']);
   expect(refusals.some(([, answered, client]) => answered === 401 && client === null)).toBe(true);
   expect(requests.failures).toBe(1);
   expect(text).not.toMatch(/secret|user-key|wrong-key|admin-key/);
@@ -183,7 +189,15 @@ test('models that are not loaded are there, with why', async () => {
     ],
   });
   await errorOf(await post(target, '/models/load', { model: 'broken' }), 503);
-  const { models } = await statusOf(target);
+  await errorOf(await post(target, '/v1/completions', { model: 'broken', prompt: 'Hi' }), 503);
+  await expect.poll(async () => (await statusOf(target)).requests.failures).toBe(2);
+  const { errors, models } = await statusOf(target);
+  expect(errors.failures[0]).toMatchObject({
+    what: 'POST /v1/completions',
+    status: 503,
+    code: 'model_load_failed',
+    model: 'broken',
+  });
   expect(models.map(({ id, state }) => [id, state])).toEqual([
     ['broken', 'failed'],
     [MODEL, 'ready'],

@@ -219,7 +219,11 @@ test('a model that is not there, not loaded, or of another kind is not watched',
   });
   const ask = (model: string) => fetch(`${target.url}/admin/steps?model=${model}`);
   await errorOf(await ask('nobody'), 404);
-  await errorOf(await ask('b'), 503);
+  // The server has not failed: it is not one of its errors.
+  const unloaded = await errorOf(await ask('b'), 409);
+  expect(unloaded.code).toBe('model_not_loaded');
+  const status = await (await fetch(`${target.url}/admin/status`)).json();
+  expect(status).toMatchObject({ requests: { failures: 0 }, errors: { failures: [] } });
   await errorOf(await ask('x'.repeat(LIMITS.shortTextCharacters + 1)), 400);
   const stream = await open(target, `?model=${MODEL}`);
   stream.leave();

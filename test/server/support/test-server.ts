@@ -8,13 +8,14 @@ import type { Generator } from '../../../src/front/generation/generation.ts';
 import { DecoderEncoder } from '../../../src/front/encoder/decoder-encoder.ts';
 import { PromptReader } from '../../../src/front/generation/prompt-reader.ts';
 import { LAST_TOKEN, readSentenceModules } from '../../../src/model/encoder/sentence-modules.ts';
-import { pairTemplate } from '../../../src/front/chat/pair-template.ts';
-import { ChatTemplate } from '../../../src/front/chat/chat-template.ts';
+import { pairTemplate } from '../../../src/front/templates/pair-template.ts';
+import { ChatTemplate } from '../../../src/front/templates/chat-template.ts';
 import { observeAll } from '../../../src/front/generation/observe-all.ts';
 import { Prefetcher } from '../../../src/front/prefetch/prefetcher.ts';
 import type { ModelControl } from '../../../src/front/registry/model-control.ts';
+import type { Aliases } from '../../../src/front/registry/aliases.ts';
 import { ModelRegistry } from '../../../src/front/registry/model-registry.ts';
-import { PlainChatEncoder } from '../../../src/front/chat/chat-encoder.ts';
+import { PlainChatEncoder } from '../../../src/front/templates/chat-encoder.ts';
 import { runPromptJob } from '../../../src/front/prompts/prompt-job.ts';
 import {
   PromptEncoder,
@@ -25,6 +26,7 @@ import {
   type ServiceClasses,
 } from '../../../src/front/service-classes/service-class.ts';
 import { TextGenerator } from '../../../src/front/generation/text-generator.ts';
+import { InfillEncoder } from '../../../src/front/text/infill.ts';
 import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
 import type { GenerationCache } from '../../../src/front/response-cache/generation-cache.ts';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
@@ -46,31 +48,30 @@ import {
 } from '../../../src/server/context.ts';
 import { lineWork } from '../../../src/server/batches/line-runner.ts';
 import type { BatchService } from '../../../src/server/batches/batch-service.ts';
+import type { BodyBudget } from '../../../src/server/http/body-budget.ts';
 import { BodyReader } from '../../../src/server/http/request-body.ts';
-import {
-  NO_RATES,
-  RateLimits,
-  type RateLimitsOptions,
-  type Rates,
-} from '../../../src/server/rates/rate-limits.ts';
+import { RateLimits, type RateLimitsOptions } from '../../../src/server/rates/rate-limits.ts';
+import { NO_RATES, type Rates } from '../../../src/server/auth/key-rates.ts';
 import { Usage } from '../../../src/server/rates/usage.ts';
 import { RunningRequests } from '../../../src/server/operating/running-requests.ts';
 import type { Handover } from '../../../src/server/resume/handover.ts';
 import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
+import { generationLine } from '../../../src/server/generation/generation-line.ts';
 import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
 import type { PageFiles } from '../../../src/server/ui/page-files.ts';
 import { StatusSampler } from '../../../src/server/status/sampler.ts';
 import type { Setting } from '../../../src/server/status/settings.ts';
 import { Troubles } from '../../../src/server/status/troubles.ts';
 import { LIMITS } from '../../../src/limits.ts';
-import { ServiceTiers } from '../../../src/server/tiers/service-tiers.ts';
+import { grantedClass, ServiceTiers } from '../../../src/server/tiers/service-tiers.ts';
 import { listen, type ConnectionOptions } from '../../../src/server/http/listen.ts';
 import type { TlsContext } from '../../../src/server/http/tls.ts';
-import { WebSocketHub } from '../../../src/server/websocket/hub.ts';
+import { WebSocketHub } from '../../../src/server/web-socket-hub.ts';
 import type { ModelDefinition } from '../../../src/front/registry/model-definition.ts';
 import { modelDefinition } from '../../front/registry/fake-loader.ts';
 import { FakeEngine, type FakeEngineOptions, type Script } from '../../support/fake-engine.ts';
+import { UnreadAnswers } from '../../../src/server/http/unread-answers.ts';
 
 export const MODEL = 'org/fake-model';
 export const MAX_MODEL_LEN = 256;
@@ -91,30 +92,46 @@ export function tokensOf(text: string): number[] {
   return Array.from(text, (character) => CHARACTERS.indexOf(character));
 }
 
-function createTokenizer(): TextTokenizer {
+/** As StarCoder2 has them, after the end of text. */
+export const INFILL_TOKENS = [
+  '<fim_prefix>',
+  '<fim_suffix>',
+  '<fim_middle>',
+  '<repo_name>',
+  '<file_sep>',
+] as const;
+
+function createTokenizer(modelSize: number, further: readonly string[]): TextTokenizer {
   const vocab = Object.fromEntries(
     CHARACTERS.map((character, id) => [byteLevel(character), id] as const),
   );
+  const special = [EOS_TOKEN, ...further].map(
+    (content, index) => [content, EOS_TOKEN_ID + index] as const,
+  );
   return new TextTokenizer({
     tokenizer: {
-      model: { type: 'BPE', vocab: { ...vocab, [EOS_TOKEN]: EOS_TOKEN_ID }, merges: [] },
+      model: { type: 'BPE', vocab: { ...vocab, ...Object.fromEntries(special) }, merges: [] },
       normalizer: null,
       post_processor: null,
       pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: true },
       decoder: { type: 'ByteLevel' },
-      added_tokens: [
-        {
-          id: EOS_TOKEN_ID,
-          content: EOS_TOKEN,
-          special: true,
-          single_word: false,
-          lstrip: false,
-          rstrip: false,
-          normalized: false,
-        },
-      ],
+      added_tokens: special.map(([content, id]) => ({
+        id,
+        content,
+        special: true,
+        single_word: false,
+        lstrip: false,
+        rstrip: false,
+        normalized: false,
+      })),
+    },
+    config: {
+      tokenizer_class: 'FakeTokenizer',
+      eos_token: EOS_TOKEN,
+      name_or_path: '/home/of/somebody',
     },
     eosToken: EOS_TOKEN,
+    modelSize,
   });
 }
 
@@ -136,6 +153,10 @@ export function* babbles(): Iterable<number> {
 }
 
 export interface TestServerOptions {
+  /** Bytes that may arrive at once. */
+  readonly bodyBudget?: BodyBudget;
+  /** Further names of models. */
+  readonly aliases?: Aliases;
   readonly script?: Script;
   readonly engine?: FakeEngineOptions;
   readonly config?: Partial<ServerConfig> & { readonly apiKeys?: readonly string[] };
@@ -143,6 +164,10 @@ export interface TestServerOptions {
   /** In place of `config.apiKeys`. */
   readonly keys?: ApiKeys;
   readonly samplingDefaults?: SamplingDefaults;
+  /** Whether the model has tokens to fill in texts. */
+  readonly fillsIn?: boolean;
+  /** Of the model; that of its tokenizer if left out. */
+  readonly vocabSize?: number;
   readonly concurrency?: number;
   readonly maxQueue?: number;
   readonly maxModelLen?: number;
@@ -227,13 +252,16 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   metrics.add(sloMetrics(targets));
   const statistics = new InferenceStatistics();
   const modelKey = { name: MODEL, version: '1' };
-  const tokenizer = createTokenizer();
+  const further = options.fillsIn === true ? INFILL_TOKENS : [];
+  const vocabSize = options.vocabSize ?? VOCAB_SIZE + further.length;
+  const tokenizer = createTokenizer(vocabSize, further);
   const template = new ChatTemplate(new Map([['default', TEMPLATE]]), {});
   const pairs = new PlainChatEncoder(pairTemplate(null), tokenizer);
   const textModel = {
     tokenizer,
     chat: new PlainChatEncoder(template, tokenizer),
     pairs: () => pairs,
+    infill: InfillEncoder.of(tokenizer),
   };
   let isLeaving = false;
   let isDraining = false;
@@ -262,7 +290,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     reader: new PromptReader({
       generator,
       rules,
-      classOf: (client) => tiers.grant(client),
+      classOf: (caller) => grantedClass(tiers, caller),
       parallel: 4,
     }),
     prompts,
@@ -305,7 +333,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       id: MODEL,
       created: 1_700_000_000,
       maxModelLen,
-      vocabSize: VOCAB_SIZE,
+      vocabSize,
       samplingDefaults: options.samplingDefaults ?? {},
     },
     buildId: 'fake',
@@ -332,7 +360,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     keepAliveMs: options.keepAliveMs ?? Infinity,
     maxWaiting: 8,
   });
-  await models.update(options.models ?? [modelDefinition(MODEL, {}, { preload: true })], new Map());
+  const definitions = options.models ?? [modelDefinition(MODEL, {}, { preload: true })];
+  await models.update(definitions, options.aliases ?? new Map());
   await models.preload();
   const troubles = new Troubles(LIMITS.rememberedErrors);
   const answers = options.answers ?? null;
@@ -340,7 +369,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const shared: ServerContext = {
     models,
     startedAt: 1_700_000_000,
-    bodies: new BodyReader(options.config?.maxBodyBytes ?? DEFAULT_SERVER_CONFIG.maxBodyBytes),
+    unread: new UnreadAnswers(),
+    bodies: new BodyReader(
+      options.config?.maxBodyBytes ?? DEFAULT_SERVER_CONFIG.maxBodyBytes,
+      options.bodyBudget,
+    ),
     responses: new ResponseStore(options.responseStoreBytes ?? 2 ** 20),
     config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...config },
     keys,
@@ -372,8 +405,13 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     ...(options.batches === undefined ? {} : { batches: options.batches }),
     page: options.page ?? null,
   };
-  const context: ModelContext = { ...shared, ...runtime, modelKey, keepLoaded: () => () => {} };
-  options.batches?.start(lineWork(shared));
+  const unleased = {
+    generate: generationLine(shared, runtime),
+    started: new Set<AbortController>(),
+    keepLoaded: () => () => {},
+  };
+  const context: ModelContext = { ...shared, ...runtime, modelKey, ...unleased };
+  options.batches?.start(lineWork(shared), (client) => keys.isKnown(client));
   const webSockets = new WebSocketHub(shared);
   const listener = await listen(createApp(shared), {
     host: '127.0.0.1',

@@ -125,7 +125,10 @@ test('a key whose class is gone has what everybody has', () => {
 });
 
 test.each([
-  ['ann key class=gold', "line 1: there is no service class 'gold', but ultra-low, interactive"],
+  [
+    'ann key class=gold',
+    "line 1: there is no service class 'gold'; there are ultra-low, interactive",
+  ],
   ['ann key class=batch class=batch', 'expected `name key`'],
   ['ann key class=', 'expected `name key`'],
 ])('a key file with %s is refused', (text, message) => {

@@ -1,4 +1,11 @@
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
+import {
+  get,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+} from 'node:http';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
@@ -11,9 +18,12 @@ const server = useServers();
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 const SCRIPT = 'assets/index-1a2b.js';
 
+const PICTURE = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
+
 async function pageFiles(): Promise<PageFiles> {
   const folder = await temporaryDirectory();
   await mkdir(join(folder, 'assets'));
+  await writeFile(join(folder, 'icon-192.png'), PICTURE);
   const texts = { 'index.html': '<!doctype html>', [SCRIPT]: 'go()', 'notes.txt': 'not served' };
   for (const [name, text] of Object.entries(texts)) {
     await writeFile(join(folder, name), text);
@@ -54,6 +64,50 @@ test('its policy forbids what is inline, from elsewhere or from strings', async 
   expect(headers.get('referrer-policy')).toBe('no-referrer');
 });
 
+test('icons are pictures, within the policy, and not compressed again', async () => {
+  const { url } = await server({ page: await pageFiles() });
+  const response = await fetch(`${url}/ui/icon-192.png`, {
+    headers: { 'accept-encoding': 'gzip' },
+  });
+  expect(Buffer.from(await response.arrayBuffer())).toEqual(PICTURE);
+  expect(response.headers.get('content-type')).toBe('image/png');
+  expect(response.headers.get('content-encoding')).toBe(null);
+  expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+  const policy = (response.headers.get('content-security-policy') ?? '').split('; ');
+  expect(policy).toContain("img-src 'self' data: blob:");
+  expect(policy).toContain("manifest-src 'self'");
+});
+
+test.each([
+  ['127.0.0.1:8000', {}, 'same-origin'],
+  ['localhost', {}, 'same-origin'],
+  ['[::1]:8000', {}, 'same-origin'],
+  ['192.168.1.20:8000', {}, null],
+  ['chat.example', {}, null],
+  ['chat.example', { 'x-forwarded-proto': 'https' }, 'same-origin'],
+])(
+  'a page of %s, with %o, is told of openers only where browsers hear it',
+  async (host, more, expected) => {
+    const target = await server({ page: await pageFiles(), config: { allowedHosts: ['*'] } });
+    for (const path of ['/', '/docs']) {
+      const headers = await headersOf(`${target.url}${path}`, { ...BROWSER, host, ...more });
+      expect(headers['content-security-policy']).toContain("default-src 'none'");
+      expect({ path, opener: headers['cross-origin-opener-policy'] ?? null }).toEqual({
+        path,
+        opener: expected,
+      });
+    }
+  },
+);
+
+/** Of an answer; `fetch` lets nobody choose the `Host`. */
+async function headersOf(url: string, headers: OutgoingHttpHeaders): Promise<IncomingHttpHeaders> {
+  const sent = get(url, { headers });
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.headers;
+}
+
 test('files with a hash in their names are kept for ever, the page is asked for again', async () => {
   const { url } = await server({ page: await pageFiles() });
   const script = await fetch(`${url}/ui/${SCRIPT}`);
@@ -79,7 +133,7 @@ test('they are compressed for those who take it', async () => {
   expect(await encodingFor('br, gzip')).toBe('gzip');
   expect(await encodingFor('identity')).toBe(null);
   expect(await encodingFor('gzip;q=0')).toBe(null);
-  expect(gunzipSync(page.index.gzip).toString()).toBe('<!doctype html>');
+  expect(gunzipSync(page.index.gzip ?? '').toString()).toBe('<!doctype html>');
 });
 
 test('addresses of views are the page; files that are not there are not', async () => {

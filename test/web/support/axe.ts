@@ -7,6 +7,7 @@ const SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe
 
 /** What axe finds against WCAG 2.1 AA that is serious or worse: the rule, and where. */
 export async function seriousFaults(page: Page): Promise<string[]> {
+  await endOfTransitions(page);
   // Evaluated by the debugger, which the page's policy does not hold back.
   await page.evaluate(SOURCE);
   const { violations } = await page.evaluate(() =>
@@ -19,4 +20,16 @@ export async function seriousFaults(page: Page): Promise<string[]> {
     .flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
     );
+}
+
+/** Waits for what fades in or out: halfway its colors are none that a reader is left with. */
+async function endOfTransitions(page: Page): Promise<void> {
+  await page.evaluate(() =>
+    Promise.allSettled(
+      document
+        .getAnimations()
+        .filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity)
+        .map(({ finished }) => finished),
+    ),
+  );
 }

@@ -8,13 +8,13 @@ export function composer(page: Page): Locator {
 /** Sends a question, and waits until nothing is written any more. */
 export async function ask(page: Page, text: string): Promise<void> {
   await composer(page).fill(text);
-  await page.keyboard.press('Enter');
+  await composer(page).press('Enter');
   await answered(page);
 }
 
 export async function answered(page: Page): Promise<void> {
   await page.locator('.answer').first().waitFor();
-  await page.getByRole('button', { name: 'Send' }).waitFor();
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
 }
 
 /** Texts of the answers that are shown, without what is next to them. */
@@ -33,6 +33,6 @@ export async function setParameter(page: Page, name: string, value: string): Pro
 }
 
 export async function openSettings(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Settings', exact: true }).click();
+  await page.getByRole('button', { name: /^Settings(, \d+ set)?$/ }).click();
   await page.locator('.parameter').first().waitFor();
 }

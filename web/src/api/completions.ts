@@ -1,5 +1,6 @@
 /** /v1/completions, token by token, and the tokens of a text. */
 import { readEvents } from './event-stream.ts';
+import { beginWaiting } from './pending.ts';
 import { request, requestJson } from './request.ts';
 
 export interface CompletionRequest {
@@ -64,16 +65,25 @@ export async function* complete(
   signal: AbortSignal,
 ): AsyncGenerator<CompletionPiece> {
   const { model, ...rest } = body;
-  const response = await request('/v1/completions', {
-    body: {
-      ...(model === null ? {} : { model }),
-      ...rest,
-      stream: true,
-      stream_options: { include_usage: true },
-    },
-    signal,
-  });
-  for await (const chunk of readEvents<Chunk>(response)) yield toPiece(chunk);
+  const waiting = beginWaiting(model);
+  try {
+    const response = await request('/v1/completions', {
+      body: {
+        ...(model === null ? {} : { model }),
+        ...rest,
+        stream: true,
+        stream_options: { include_usage: true },
+      },
+      headers: { 'x-request-id': waiting.id },
+      signal,
+    });
+    for await (const chunk of readEvents<Chunk>(response)) {
+      waiting.end();
+      yield toPiece(chunk);
+    }
+  } finally {
+    waiting.end();
+  }
 }
 
 function toPiece({ choices: [choice], usage = null }: Chunk): CompletionPiece {

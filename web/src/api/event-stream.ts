@@ -2,6 +2,9 @@
 import { createParser } from 'eventsource-parser';
 import { ServerError } from './request.ts';
 
+/** For the end of the connection, once the last event is there. */
+const END_MS = 2000;
+
 /**
  * The JSON of each event, up to `[DONE]`.
  * @throws ServerError when the server ends the stream with an error
@@ -11,20 +14,33 @@ export async function* readEvents<T>(response: Response): AsyncGenerator<T> {
   const arrived: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => arrived.push(data) });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let isDone = false;
   try {
     for (;;) {
       const { done, value } = await reader.read();
+      isDone = done;
       if (done) return;
       parser.feed(value);
       for (const data of arrived.splice(0)) {
-        if (data === '[DONE]') return;
+        if (data === '[DONE]') {
+          isDone = true;
+          void readEnd(reader);
+          return;
+        }
         yield parseEvent(data) as T;
       }
     }
   } finally {
     // Whoever stops reading stops the answer.
-    await reader.cancel().catch(() => {});
+    if (!isDone) await reader.cancel().catch(() => {});
   }
+}
+
+/** A connection that is read to its end is used again, and is not one that the page has cut. */
+async function readEnd(reader: ReadableStreamDefaultReader<string>): Promise<void> {
+  const timer = setTimeout(() => void reader.cancel().catch(() => {}), END_MS);
+  await reader.read().catch(() => {});
+  clearTimeout(timer);
 }
 
 function parseEvent(data: string): unknown {

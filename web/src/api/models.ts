@@ -9,36 +9,54 @@ export interface Model {
   /** Longest prompt plus answer in tokens; null where that is not known. */
   readonly max_model_len: number | null;
   /** Such as `chat`; null where that is not known. */
-  readonly capabilities: readonly string[] | null;
+  readonly capabilities?: readonly string[] | null;
   readonly status: {
     readonly value: ModelState;
     /** Why it can't be used. */
     readonly reason?: string;
   };
+  /** Values of parameters that a request leaves out; of a loaded model that generates text. */
+  readonly default_sampling_params?: Readonly<Record<string, number>>;
 }
 
 const CHANGING: ReadonlySet<string> = new Set(['downloading', 'building', 'loading', 'draining']);
 const CHANGING_MS = 1000;
-const STEADY_MS = 15_000;
+const STEADY_MS = 5000;
 
-/** Null until the server has told them. */
+/** Null until the server has listed them. */
 export const models = signal<readonly Model[] | null>(null);
 
-export const chatModels = computed(() =>
-  (models.value ?? []).filter(({ capabilities }) => capabilities?.includes('chat') ?? true),
-);
+/** Of a model that is not loaded it may not be known what it can do. */
+export const chatModels = modelsWith(/chat/);
+export const textModels = modelsWith(/chat|completion|generat/);
+
+/** The one that is taken where none is picked: the first that is loaded. */
+export const defaultChatModel = computed(() => firstLoaded(chatModels.value));
+
+export function firstLoaded(listed: readonly Model[]): Model | undefined {
+  return listed.find(({ status }) => status.value === 'ready') ?? listed[0];
+}
+
+export function isChanging(model: Model | undefined): boolean {
+  return model !== undefined && CHANGING.has(model.status.value);
+}
 
 let timer: ReturnType<typeof setTimeout> | undefined;
-let numWatching = 0;
+let isWatched = false;
 
-/** Keeps `models` up to date until the function that it returns is called. */
+/** Keeps `models` up to date while the page is seen, until the function that it returns is called. */
 export function watchModels(): () => void {
-  numWatching += 1;
-  const unsubscribe = apiKey.subscribe(() => refreshModels());
+  isWatched = true;
+  const onSeen = () => {
+    if (!document.hidden) refreshModels();
+  };
+  document.addEventListener('visibilitychange', onSeen);
+  const unsubscribe = apiKey.subscribe(refreshModels);
   return () => {
+    isWatched = false;
     unsubscribe();
-    numWatching -= 1;
-    if (numWatching === 0) clearTimeout(timer);
+    document.removeEventListener('visibilitychange', onSeen);
+    clearTimeout(timer);
   };
 }
 
@@ -47,17 +65,28 @@ export function refreshModels(): void {
   clearTimeout(timer);
   void listModels()
     .then((listed) => (models.value = listed))
+    // Whether the server is there is noted elsewhere.
     .catch(() => {})
     .then(() => {
       clearTimeout(timer);
-      const isChanging = models.peek()?.some(({ status }) => CHANGING.has(status.value)) ?? false;
-      if (numWatching > 0) timer = setTimeout(refreshModels, isChanging ? CHANGING_MS : STEADY_MS);
+      if (!isWatched || document.hidden) return;
+      const isSoon = models.peek()?.some(isChanging) ?? false;
+      timer = setTimeout(refreshModels, isSoon ? CHANGING_MS : STEADY_MS);
     });
 }
 
 export async function listModels(abort?: AbortSignal): Promise<readonly Model[]> {
   const { data } = await requestJson<{ data: readonly Model[] }>('/v1/models', {
+    isBackground: true,
     ...(abort === undefined ? {} : { signal: abort }),
   });
   return data;
+}
+
+function modelsWith(capability: RegExp) {
+  return computed(() =>
+    (models.value ?? []).filter(
+      ({ capabilities }) => capabilities?.some((each) => capability.test(each)) ?? true,
+    ),
+  );
 }

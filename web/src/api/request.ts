@@ -1,5 +1,6 @@
 /** Requests to the server that this page is from. */
-import { apiKey, askForKey } from './key.ts';
+import { watchedFetch } from './connection.ts';
+import { anotherKey, apiKey } from './key.ts';
 
 /** What the server says went wrong. */
 export class ServerError extends Error {
@@ -20,31 +21,45 @@ export interface RequestOptions {
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent by the page itself, again and again. */
+  readonly isBackground?: boolean;
   /** In place of the browser's own. */
   readonly fetch?: typeof fetch;
 }
 
-/** @throws ServerError for any answer but a good one, TypeError when there is no connection */
+/**
+ * A request that is refused for want of a key, or for a wrong one, waits until the user has given
+ * another one, and is sent again.
+ * @throws ServerError for any answer but a good one, TypeError when there is no connection
+ */
 export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
-  const { body, signal, fetch: send = fetch } = options;
-  const headers = new Headers();
-  if (apiKey.value !== '') headers.set('authorization', `Bearer ${apiKey.value}`);
-  if (body !== undefined) headers.set('content-type', 'application/json');
-  const response = await send(path, {
-    method: options.method ?? (body === undefined ? 'GET' : 'POST'),
-    headers,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
-  });
-  if (response.ok) return response;
-  const error = await toError(response);
-  if (error.status === 401) askForKey('This server wants an API key.');
-  throw error;
+  for (;;) {
+    const key = apiKey.peek();
+    const response = await send(path, key, options);
+    if (response.ok) return response;
+    const error = await toError(response);
+    if (error.status !== 401) throw error;
+    if (!(await anotherKey(key, options.signal, options.isBackground ?? false))) throw error;
+  }
 }
 
 export async function requestJson<T>(path: string, options?: RequestOptions): Promise<T> {
   const response = await request(path, options);
   return (await response.json()) as T;
+}
+
+function send(path: string, key: string, options: RequestOptions): Promise<Response> {
+  const { body, signal, fetch: sendBy = watchedFetch } = options;
+  const headers = new Headers(options.headers);
+  if (key !== '') headers.set('authorization', `Bearer ${key}`);
+  if (body !== undefined) headers.set('content-type', 'application/json');
+  return sendBy(path, {
+    method: options.method ?? (body === undefined ? 'GET' : 'POST'),
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  });
 }
 
 async function toError(response: Response): Promise<ServerError> {

@@ -28,7 +28,8 @@ export interface ModelStatus {
     readonly runtime_version: string;
     readonly device: string;
     readonly threads: number;
-    readonly slots: number;
+    /** Requests that run at once, at most. */
+    readonly max_num_seqs: number;
     readonly kv_cache_bytes: number;
     readonly kv_cache_tokens: number;
   };

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
+import { copyText } from './copy-text.ts';
 import { Icon } from './icon.tsx';
-import { notify } from './notices.tsx';
 
 const CONFIRMED_MS = 1500;
 
@@ -12,7 +12,7 @@ interface CopyButtonProps {
 export function CopyButton({ text, label }: CopyButtonProps) {
   const [isDone, setDone] = useState(false);
   const copy = async () => {
-    await copyText(typeof text === 'string' ? text : text());
+    if (!(await copyText(typeof text === 'string' ? text : text()))) return;
     setDone(true);
     setTimeout(() => setDone(false), CONFIRMED_MS);
   };
@@ -27,13 +27,4 @@ export function CopyButton({ text, label }: CopyButtonProps) {
       <Icon name={isDone ? 'check' : 'copy'} />
     </button>
   );
-}
-
-/** Browsers allow it on pages with TLS and on those of this machine. */
-export async function copyText(text: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    notify('The browser does not allow this page to copy.', true);
-  }
 }

@@ -13,15 +13,26 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, isWide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => element.current?.showModal(), []);
+  const closed = useRef(onClose);
+  closed.current = onClose;
+  useEffect(() => {
+    const { current: dialog } = element;
+    const tell = () => closed.current();
+    dialog?.addEventListener('close', tell);
+    dialog?.showModal();
+    return () => {
+      dialog?.removeEventListener('close', tell);
+      // So that the focus goes back to where it came from: out of one that is taken away, it is lost.
+      dialog?.close();
+    };
+  }, []);
   return (
     <dialog
       ref={element}
       class={isWide ? 'dialog wide' : 'dialog'}
       aria-labelledby={titleId}
-      onClose={onClose}
       onClick={(event) => {
-        // The window itself is only hit beside its content.
+        // The window itself is only hit outside of its content.
         if (event.target === element.current) onClose();
       }}
     >

@@ -7,10 +7,12 @@ const PATHS = {
   bench: 'M4 20a8 8 0 1 1 16 0M12 20l4-6',
   docs: 'M6 3h9l4 4v14H6zM15 3v4h4M9 12h7M9 16h7',
   theme: 'M12 4a8 8 0 1 0 8 8 6 6 0 0 1-8-8z',
-  key: 'M14 10a4 4 0 1 0-4 4l1-1 2 2 2-1 1 2 3 3h2v-3l-6-6z',
+  key: 'M8 11.500a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM10.500 12.500L19 4M15.500 7.500l3 3M13 10l2 2',
+  keyboard: 'M3 7h18v10H3zM7 10.500h.01M10.300 10.500h.01M13.700 10.500h.01M17 10.500h.01M8 14h8',
+  help: 'M9 9a3 3 0 1 1 4.500 2.600c-1 .6-1.500 1.200-1.500 2.400M12 17.500h.01',
   plus: 'M12 5v14M5 12h14',
   send: 'M5 12h13M12 5l7 7-7 7',
-  stop: 'M7 7h10v10H7z',
+  stop: 'M6 6h12v12H6z',
   retry: 'M5 12a7 7 0 1 1 2 5M5 18v-5h5',
   edit: 'M4 20l1-5L16 4l4 4L9 19zM14 6l4 4',
   copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
@@ -36,7 +38,7 @@ export type IconName = keyof typeof PATHS;
 
 export function Icon({ name }: { readonly name: IconName }) {
   return (
-    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
+    <svg class={`icon icon-${name}`} viewBox="0 0 24 24" aria-hidden="true">
       <path d={PATHS[name]} />
     </svg>
   );

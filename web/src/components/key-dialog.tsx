@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { apiKey, isKept, keyQuestion, setApiKey } from '../api/key.ts';
+import { apiKey, closeQuestion, isKept, keyQuestion, setApiKey } from '../api/key.ts';
 import { Dialog } from './dialog.tsx';
 
-/** Asks for the API key: when the server wants one, or when the user opens it. */
+/** Asks for the API key: when the server wants one or refuses one, or when the user opens it. */
 export function KeyDialog() {
   const question = keyQuestion.value;
   const [key, setKey] = useState('');
@@ -13,25 +13,29 @@ export function KeyDialog() {
     setKey(apiKey.value);
     setKeeps(isKept());
     field.current?.focus();
+    field.current?.select();
   }, [question]);
   if (question === null) return null;
-  const close = () => (keyQuestion.value = null);
   return (
-    <Dialog title="API key" onClose={close}>
+    <Dialog title="API key" onClose={() => closeQuestion(false)}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
           setApiKey(key.trim(), keeps);
-          close();
+          closeQuestion(true);
         }}
       >
-        <p class="soft">{question}</p>
+        <p id="key-reason" class={question.isRefused ? 'bad-text' : 'soft'}>
+          {question.reason}
+        </p>
         <label class="field">
           Key
           <input
             ref={field}
             type="password"
             autocomplete="off"
+            aria-describedby="key-reason"
+            aria-invalid={question.isRefused}
             value={key}
             onInput={(event) => setKey(event.currentTarget.value)}
           />
@@ -48,10 +52,10 @@ export function KeyDialog() {
           Otherwise it stays in this tab’s memory, and is gone when the tab is closed or reloaded.
         </p>
         <div class="actions">
-          <button type="button" class="quiet" onClick={close}>
+          <button type="button" class="quiet" onClick={() => closeQuestion(false)}>
             Cancel
           </button>
-          <button class="primary">Use it</button>
+          <button class="primary">Use this key</button>
         </div>
       </form>
     </Dialog>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Icon, type IconName } from './icon.tsx';
 
 interface MenuProps {
@@ -8,32 +8,41 @@ interface MenuProps {
   readonly children: ComponentChildren;
 }
 
-/** A button that shows further ones. Arrow keys go through them, Escape and a click elsewhere close it. */
+/**
+ * A button that shows further ones. Arrow keys, Home, End and first letters go through them; Escape, Tab
+ * and a click elsewhere close it.
+ */
 export function Menu({ label, icon, children }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const id = useId();
-  useEffect(() => {
+  const itemsOf = () => [...(root.current?.querySelectorAll<HTMLElement>('[role=menuitem]') ?? [])];
+  useLayoutEffect(() => {
     if (!isOpen) return;
-    root.current?.querySelector<HTMLElement>('[role=menuitem]')?.focus();
-    const close = ({ target }: MouseEvent) => {
+    itemsOf()[0]?.focus();
+    const close = ({ target }: Event) => {
       if (target instanceof Node && !root.current?.contains(target)) setOpen(false);
     };
     addEventListener('mousedown', close);
-    return () => removeEventListener('mousedown', close);
+    addEventListener('focusin', close);
+    return () => {
+      removeEventListener('mousedown', close);
+      removeEventListener('focusin', close);
+    };
   }, [isOpen]);
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Escape' && isOpen) {
-      event.preventDefault();
-      setOpen(false);
+    if (!isOpen) return;
+    if (event.key === 'Escape' || event.key === 'Tab') {
+      // Tab goes on from the button: its items are gone by then.
+      if (event.key === 'Escape') event.preventDefault();
       root.current?.querySelector('button')?.focus();
+      setOpen(false);
+      return;
     }
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step === undefined || !isOpen) return;
+    const next = itemFor(event.key, itemsOf());
+    if (next === undefined) return;
     event.preventDefault();
-    const items = [...(root.current?.querySelectorAll<HTMLElement>('[role=menuitem]') ?? [])];
-    const at = items.findIndex((item) => item === document.activeElement);
-    items.at((at + step) % items.length)?.focus();
+    next.focus();
   };
   return (
     <div class="menu" ref={root} onKeyDown={onKeyDown}>
@@ -50,12 +59,39 @@ export function Menu({ label, icon, children }: MenuProps) {
         <Icon name={icon} />
       </button>
       {isOpen && (
-        <div role="menu" id={id} aria-label={label} onClick={() => setOpen(false)}>
+        <div
+          role="menu"
+          id={id}
+          aria-label={label}
+          // Before the item acts: it may put the focus elsewhere.
+          onClickCapture={() => root.current?.querySelector('button')?.focus()}
+          onClick={() => setOpen(false)}
+        >
           {children}
         </div>
       )}
     </div>
   );
+}
+
+/** Where a key goes from the item that has the focus. */
+function itemFor(key: string, items: readonly HTMLElement[]): HTMLElement | undefined {
+  const at = items.findIndex((item) => item === document.activeElement);
+  switch (key) {
+    case 'ArrowDown':
+      return items[(at + 1) % items.length];
+    case 'ArrowUp':
+      return items.at(at - 1);
+    case 'Home':
+      return items[0];
+    case 'End':
+      return items.at(-1);
+    default: {
+      const letter = key.toLowerCase();
+      const after = [...items.slice(at + 1), ...items.slice(0, at + 1)];
+      return after.find(({ textContent }) => textContent.trim().toLowerCase().startsWith(letter));
+    }
+  }
 }
 
 interface MenuItemProps {
@@ -70,6 +106,7 @@ export function MenuItem({ icon, onClick, children, isDanger = false }: MenuItem
     <button
       type="button"
       role="menuitem"
+      tabIndex={-1}
       class={isDanger ? 'quiet danger' : 'quiet'}
       onClick={onClick}
     >

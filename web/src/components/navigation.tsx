@@ -1,12 +1,24 @@
-import { serverVersion } from '../api/version.ts';
+import { effect } from '@preact/signals';
 import { apiKey, askForKey } from '../api/key.ts';
+import { serverVersion } from '../api/version.ts';
 import { path } from '../router.ts';
-import { ROUTES } from '../routes.ts';
+import { type Route, ROUTES, routeOf } from '../routes.ts';
 import { nextTheme, theme } from '../theme.ts';
 import { Icon } from './icon.tsx';
+import { showShortcuts } from './shortcuts.tsx';
+
+/** Where each view was left: a link back to it must not close what was open in it. */
+const left = new Map<Route, string>();
+
+effect(() => {
+  const route = routeOf(path.value);
+  if (route !== undefined) left.set(route, path.value);
+});
 
 /** A column on wide screens, a bar at the bottom on narrow ones. */
 export function Navigation() {
+  const current = routeOf(path.value);
+  const key = apiKey.value === '' ? 'API key: none' : 'API key: set';
   return (
     <nav class="navigation" aria-label="Views">
       <a class="brand" href="/" title={`Chairlift ${serverVersion.value}`}>
@@ -14,14 +26,18 @@ export function Navigation() {
         <span class="hidden-text">Chairlift</span>
       </a>
       <ul>
-        {ROUTES.map((route) => (
-          <li key={route.path}>
-            <a href={route.path} aria-current={route.path === path.value ? 'page' : undefined}>
-              <Icon name={route.icon} />
-              <span>{route.title}</span>
-            </a>
-          </li>
-        ))}
+        {ROUTES.map((route) => {
+          const isCurrent = route === current;
+          const href = (isCurrent ? undefined : left.get(route)) ?? route.path;
+          return (
+            <li key={route.path}>
+              <a href={href} aria-current={isCurrent ? 'page' : undefined}>
+                <Icon name={route.icon} />
+                <span>{route.title}</span>
+              </a>
+            </li>
+          );
+        })}
         <li>
           <a href="/docs" target="_blank" rel="noreferrer">
             <Icon name="docs" />
@@ -31,11 +47,14 @@ export function Navigation() {
       </ul>
       <div class="navigation-tools">
         <button
-          class="quiet"
-          onClick={() => askForKey()}
-          title={apiKey.value === '' ? 'API key: none' : 'API key: set'}
-          aria-label="API key"
+          class="quiet only-wide"
+          onClick={showShortcuts}
+          title="Keyboard shortcuts (?)"
+          aria-label="Keyboard shortcuts"
         >
+          <Icon name="keyboard" />
+        </button>
+        <button class="quiet" onClick={() => askForKey()} title={key} aria-label="API key">
           <Icon name="key" />
         </button>
         <button

@@ -16,10 +16,12 @@ interface VirtualListProps {
   readonly ids: readonly string[];
   /** Pixels of an item that was not shown yet. */
   readonly estimate: number;
+  /** Brought into sight when it changes; null for none. */
+  readonly sought?: string | null;
   readonly render: (id: string, index: number) => ComponentChildren;
 }
 
-export function VirtualList({ scroller, ids, estimate, render }: VirtualListProps) {
+export function VirtualList({ scroller, ids, estimate, sought, render }: VirtualListProps) {
   const [, rerender] = useReducer((count: number) => count + 1, 0);
   const options = {
     count: ids.length,
@@ -38,6 +40,10 @@ export function VirtualList({ scroller, ids, estimate, render }: VirtualListProp
   virtualizer.setOptions(options);
   useLayoutEffect(() => virtualizer._didMount(), [virtualizer]);
   useLayoutEffect(() => virtualizer._willUpdate());
+  useLayoutEffect(() => {
+    const index = typeof sought === 'string' ? ids.indexOf(sought) : -1;
+    if (index >= 0) virtualizer.scrollToIndex(index, { align: 'start' });
+  }, [sought]);
   return (
     <div class="virtual-list" style={{ height: `${virtualizer.getTotalSize()}px` }}>
       {virtualizer.getVirtualItems().map(({ key, index, start }) => (

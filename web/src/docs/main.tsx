@@ -3,12 +3,16 @@ import { render } from 'preact';
 import styles from './docs.css?url';
 import { KeyField } from './key-field.tsx';
 import { SocketConsole } from './socket-console.tsx';
+import { ThemeButton } from './theme-button.tsx';
 import { TryIt } from './try-it.tsx';
 
 const link = document.createElement('link');
 link.rel = 'stylesheet';
 link.href = styles;
 document.head.append(link);
+
+const themePlace = document.querySelector<HTMLElement>('#theme');
+if (themePlace !== null) render(<ThemeButton />, themePlace);
 
 const keyPlace = document.querySelector<HTMLElement>('#key');
 if (keyPlace !== null) render(<KeyField />, keyPlace);

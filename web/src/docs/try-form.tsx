@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { copyText } from '../components/copy-text.ts';
 import { Answer } from './answer.tsx';
 import { exchange, type Exchange, NOTHING_YET } from './exchange.ts';
 import { firstBody, type Operation } from './operations.ts';
@@ -78,7 +79,7 @@ export function TryForm({ method, path, operation }: TryFormProps) {
       )}
       {fault !== null && (
         <p class="fault" role="alert">
-          No JSON: {fault}
+          This is not JSON: {fault}
         </p>
       )}
       {upload !== undefined && <UploadFields onChange={(form) => setValues({ ...values, form })} />}
@@ -91,10 +92,7 @@ export function TryForm({ method, path, operation }: TryFormProps) {
             Stop
           </button>
         )}
-        <button
-          type="button"
-          onClick={() => void navigator.clipboard.writeText(curlOf(method, address, values))}
-        >
+        <button type="button" onClick={() => void copyText(curlOf(method, address, values))}>
           Copy as curl
         </button>
       </p>

@@ -2,7 +2,7 @@
 import { CpuDecoder } from '../../../../src/engine/cpu/cpu-decoder.ts';
 import { Sequence } from '../../../../src/engine/sequence.ts';
 import { type Segment, segmentOf } from '../../../../src/engine/step.ts';
-import { PRECISIONS } from '../../../../src/model/build/manifest.ts';
+import { PRECISIONS } from '../../../../src/model/manifest.ts';
 import { engineRequest } from '../../../../test/support/engine-requests.ts';
 import { servedModel } from '../built-model.ts';
 import type { Contender, Setup } from '../contender.ts';

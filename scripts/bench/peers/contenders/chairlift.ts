@@ -1,21 +1,22 @@
 /** Our engine in this process: scheduler, KV cache, decoder and greedy sampler, without HTTP. */
 import { openEngine } from '../../../../src/engine/process/open-engine.ts';
-import { PRECISIONS } from '../../../../src/model/build/manifest.ts';
+import { PRECISIONS } from '../../../../src/model/manifest.ts';
 import { engineRequest } from '../../../../test/support/engine-requests.ts';
 import type { Contender, OpenContender, Setup, Work } from '../contender.ts';
 import { portableModel, servedModel } from '../built-model.ts';
 
-export const open: OpenContender = (setup) => openWith(setup, 'continuous');
+export const open: OpenContender = (setup) => openWith(setup, Infinity);
 
 /** The same with ONNX Runtime's kernels, which keep a file's own integers. */
-export const openPortable: OpenContender = (setup) => openWith(setup, 'continuous', portableModel);
+export const openPortable: OpenContender = (setup) => openWith(setup, Infinity, portableModel);
 
-/** The same engine, which admits a batch only when the one before has ended. */
-export const openStatic: OpenContender = (setup) => openWith(setup, 'static');
+/** The same engine, given a batch only when the one before has ended. */
+export const openStatic: OpenContender = (setup) => openWith(setup, setup.sequences);
 
+/** @param batchSize requests that the engine gets at once */
 async function openWith(
   setup: Setup,
-  batching: 'continuous' | 'static',
+  batchSize: number,
   modelOf = servedModel,
 ): Promise<Contender> {
   const { sequences, capacity, threads } = setup;
@@ -31,7 +32,6 @@ async function openWith(
     kvCacheMemory: 8 * 2 ** 30,
     prefixCaching: false,
     targetItlMs: null,
-    batching,
   });
   let nextId = 1;
   const add = ({ promptTokenIds, outputTokens }: Work, extra: number) =>
@@ -57,8 +57,11 @@ async function openWith(
       return { prefillMs: prefilled - start, decodeMs: performance.now() - prefilled };
     },
     async serve(work) {
-      for (const item of work) add(item, 0);
-      finish();
+      const pending = [...work];
+      while (pending.length > 0) {
+        for (const item of pending.splice(0, batchSize)) add(item, 0);
+        finish();
+      }
     },
     async close() {
       decoder.release();

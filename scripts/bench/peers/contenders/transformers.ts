@@ -1,5 +1,5 @@
 /** Transformers.js: `generate` over a batch, which runs until its longest member is done. */
-import { PRECISIONS } from '../../../../src/model/build/manifest.ts';
+import { PRECISIONS } from '../../../../src/model/manifest.ts';
 import { PRESETS } from '../../../../src/model/huggingface/presets.ts';
 import { portableModel } from '../built-model.ts';
 import type { OpenContender, Work } from '../contender.ts';

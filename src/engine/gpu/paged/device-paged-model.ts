@@ -1,5 +1,5 @@
 import { kvNames } from '../../../model/graph/kv-names.ts';
-import type { BuiltModel, DecoderManifest } from '../../../model/build/manifest.ts';
+import type { BuiltModel, DecoderManifest } from '../../../model/manifest.ts';
 import { Allocator } from '../../../ort/allocator.ts';
 import { MemoryInfo } from '../../../ort/memory-info.ts';
 import { Session } from '../../../ort/session.ts';

@@ -134,6 +134,7 @@ export class PagedKvCache implements KvCache {
     const { pages } = this.#entryOf(sequence);
     this.#entries[sequence.slot] = null;
     sequence.slot = -1;
+    sequence.numComputedTokens = 0;
     sequence.pageTable = [];
     // The end of a text is useless without its beginning: it is evicted first.
     for (const page of pages.toReversed()) {

@@ -1,5 +1,5 @@
 import { kvNames } from '../../../model/graph/kv-names.ts';
-import type { BuiltModel } from '../../../model/build/manifest.ts';
+import type { BuiltModel } from '../../../model/manifest.ts';
 import { Allocator } from '../../../ort/allocator.ts';
 import { MemoryInfo } from '../../../ort/memory-info.ts';
 import type { Session } from '../../../ort/session.ts';

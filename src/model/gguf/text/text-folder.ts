@@ -1,16 +1,18 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 
-import { writingToCache } from '../../build/cache-error.ts';
-import { fileExists } from '../../build/file-exists.ts';
+import { writingToCache } from '../../cache/cache-error.ts';
+import { fileExists } from '../../../files/file-exists.ts';
 import { GgufFile } from '../gguf-file.ts';
 import type { GgufMetadata } from '../metadata.ts';
 import { endTokenIds } from './end-tokens.ts';
 import { readGgufTokenizer } from './gguf-tokenizer.ts';
+import { ggufSamplingDefaults } from './sampling-defaults.ts';
+import { makeFolder } from '../../../files/make-folder.ts';
 
 /** Raised when what is written changes, so that folders of older versions are not used. */
-const VERSION = 1;
+const VERSION = 2;
 
 /**
  * Writes a GGUF model's tokenizer and chat template to a folder of the cache, in the files that
@@ -34,11 +36,14 @@ export async function ggufTextFolder(path: string, cacheDirectory: string): Prom
   };
   const unfinished = join(folders, `.${randomBytes(6).toString('hex')}`);
   await writingToCache(cacheDirectory, 'the tokenizer', async () => {
-    await mkdir(unfinished, { recursive: true });
+    await makeFolder(unfinished);
     const files = {
       'tokenizer.json': json,
       'tokenizer_config.json': config,
-      'generation_config.json': { eos_token_id: endTokenIds(file.metadata) },
+      'generation_config.json': {
+        eos_token_id: endTokenIds(file.metadata),
+        ...ggufSamplingDefaults(file.metadata, path),
+      },
     };
     for (const [name, content] of Object.entries(files)) {
       await writeFile(join(unfinished, name), JSON.stringify(content));

@@ -3,6 +3,8 @@ import { documentedBodies as bodies } from '../documented-bodies.ts';
 import type { Operation } from '../operation.ts';
 
 const tag = 'Batches';
+/** Without a folder for them. */
+const errors = [501] as const;
 const needsFolder = 'Needs `--batch-dir`. Each client has its own.';
 
 /** Files of requests that nobody waits for. */
@@ -14,20 +16,29 @@ export const BATCH_OPERATIONS: readonly Operation[] = [
     summary: 'Upload a file of requests',
     notes: `A form with \`file\` and \`purpose\` (\`batch\`), and perhaps \`expires_after[seconds]\`. Each line is \`{"custom_id", "method": "POST", "url", "body"}\`. ${needsFolder}`,
     form: bodies.upload,
+    errors,
   },
-  { method: 'get', path: '/v1/files', tag, summary: 'Your files', query: listQuery },
-  { method: 'get', path: '/v1/files/{id}', tag, summary: 'What a file is' },
-  { method: 'get', path: '/v1/files/{id}/content', tag, summary: 'What is in a file' },
-  { method: 'delete', path: '/v1/files/{id}', tag, summary: 'Delete a file' },
+  { method: 'get', path: '/v1/files', tag, summary: 'Your files', query: listQuery, errors },
+  { method: 'get', path: '/v1/files/{id}', tag, summary: 'What a file is', errors },
+  {
+    method: 'get',
+    path: '/v1/files/{id}/content',
+    tag,
+    summary: 'What is in a file',
+    answerType: 'application/jsonl',
+    errors,
+  },
+  { method: 'delete', path: '/v1/files/{id}', tag, summary: 'Delete a file', errors },
   {
     method: 'post',
     path: '/v1/batches',
     tag,
     summary: 'Run the requests of a file',
-    notes: `Of \`/v1/chat/completions\` or \`/v1/completions\`, by what other requests leave of the server. ${needsFolder}`,
+    notes: `Of \`/v1/chat/completions\`, \`/v1/completions\`, \`/v1/responses\` or \`/v1/embeddings\`, by what other requests leave of the server. ${needsFolder}`,
     body: bodies.batch,
+    errors,
   },
-  { method: 'get', path: '/v1/batches', tag, summary: 'Your batches', query: listQuery },
-  { method: 'get', path: '/v1/batches/{id}', tag, summary: 'How far a batch has come' },
-  { method: 'post', path: '/v1/batches/{id}/cancel', tag, summary: 'End a batch early' },
+  { method: 'get', path: '/v1/batches', tag, summary: 'Your batches', query: listQuery, errors },
+  { method: 'get', path: '/v1/batches/{id}', tag, summary: 'How far a batch has come', errors },
+  { method: 'post', path: '/v1/batches/{id}/cancel', tag, summary: 'End a batch early', errors },
 ];

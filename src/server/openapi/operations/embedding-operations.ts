@@ -5,10 +5,10 @@ const tag = 'Embeddings';
 const query = 'Who sings?';
 const documents = ['A bird sings.', 'It rains.'];
 
-const rerankExample = { model: 'minilm-reranker', query, documents };
+const rerankExample = { query, documents };
 const rerankAnswer = {
   id: 'rerank-...',
-  model: 'minilm-reranker',
+  model: 'summit',
   usage: { prompt_tokens: 18, total_tokens: 18 },
   results: [
     { index: 0, relevance_score: 0.98 },
@@ -16,14 +16,35 @@ const rerankAnswer = {
   ],
 };
 
+/** What TEI answers. */
+const scoredTexts = {
+  type: 'array',
+  items: {
+    type: 'object',
+    required: ['index', 'score'],
+    properties: { index: { type: 'integer' }, score: { type: 'number' } },
+  },
+};
+
 const score = {
   method: 'post',
   tag,
   body: bodies.score,
-  example: { model: 'minilm-reranker', queries: query, documents },
+  example: { queries: query, documents },
+  answer: {
+    id: 'score-...',
+    object: 'list',
+    created: 1_790_000_000,
+    model: 'summit',
+    data: [
+      { index: 0, object: 'score', score: 0.98 },
+      { index: 1, object: 'score', score: 0.01 },
+    ],
+    usage: { prompt_tokens: 18, total_tokens: 18 },
+  },
 } as const;
 
-/** What encoders are for: a model that generates text answers 400. */
+/** What encoders are for; a model that generates text gives what its hidden states say. */
 export const EMBEDDING_OPERATIONS: readonly Operation[] = [
   {
     method: 'post',
@@ -31,13 +52,13 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
     tag,
     summary: 'Vectors of texts',
     notes:
-      'Of a text encoder: see `--model-repository`. As in OpenAI, with `prompt_name` for models that have prompts.',
+      'Of a text encoder (see `--model-repository`), or of a model that generates text. As in OpenAI, with `prompt_name` for models that have prompts.',
     body: bodies.embeddings,
-    example: { model: 'minilm', input: ['A bird sings.'] },
+    example: { input: ['A bird sings.'] },
     answer: {
       object: 'list',
       data: [{ object: 'embedding', index: 0, embedding: [0.012, -0.034] }],
-      model: 'minilm',
+      model: 'summit',
       usage: { prompt_tokens: 6, total_tokens: 6 },
     },
   },
@@ -66,7 +87,8 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
     summary: 'The same, as Jina or text-embeddings-inference have it',
     notes: 'With `texts` in place of `documents` the answer is that of text-embeddings-inference.',
     body: bodies.teiRerank,
-    example: { model: 'minilm-reranker', query, texts: documents },
+    example: { query, texts: documents },
+    answerSchema: { anyOf: [scoredTexts, { type: 'object', required: Object.keys(rerankAnswer) }] },
   },
   { ...score, path: '/v1/score', summary: 'Scores of pairs of texts, as vLLM has it' },
   { ...score, path: '/score', summary: 'The same' },
@@ -76,6 +98,7 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
     tag,
     summary: 'Vectors of texts, as text-embeddings-inference has it',
     body: bodies.teiEmbed,
-    example: { model: 'minilm', inputs: 'A bird sings.' },
+    example: { inputs: 'A bird sings.' },
+    answerSchema: { type: 'array', items: { type: 'array', items: { type: 'number' } } },
   },
 ];

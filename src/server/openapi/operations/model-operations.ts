@@ -1,4 +1,5 @@
 import { documentedBodies as bodies } from '../documented-bodies.ts';
+import { tokenizerQuery } from '../../schemas/bodies.ts';
 import type { Operation } from '../operation.ts';
 import { QUESTION } from './question.ts';
 
@@ -14,6 +15,8 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
     path: '/v1/models',
     tag: 'Models',
     summary: 'List what is served',
+    notes: 'Clients that send `anthropic-version` get it in Anthropic’s form.',
+    optionalFields: ['object'],
     answer: {
       object: 'list',
       data: [{ id: 'summit', object: 'model', owned_by: 'chairlift', max_model_len: 2048 }],
@@ -67,12 +70,14 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
     path: '/lora-adapters',
     tag: 'Models',
     summary: 'List LoRA adapters, as llama-server does',
+    answerSchema: { type: 'array', items: { type: 'object', required: ['id', 'path', 'scale'] } },
   },
   {
     method: 'get',
     path: '/models/sse',
     tag: 'Models',
     summary: 'Events about the states of models, as in llama-server',
+    errors: [429],
     answerType: 'text/event-stream',
   },
   {
@@ -105,6 +110,7 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
     summary: 'The token ids of a raw prompt, as routers ask for them',
     body: bodies.tokenize,
     example: { prompt: 'Hello there' },
+    answerSchema: { type: 'array', items: { type: 'object', required: ['token_ids', 'count'] } },
   },
   {
     method: 'post',
@@ -129,6 +135,7 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
     body: bodies.tokenize,
     example: { prompt: 'Hello there', return_token_strs: true },
     answer: { count: 2, max_model_len: 2048, tokens: [412, 961], token_strs: ['Hello', 'Ġthere'] },
+    optionalFields: ['token_strs'],
   },
   {
     method: 'post',
@@ -136,7 +143,19 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
     tag: 'Tokens and templates',
     summary: 'Token ids to text',
     body: bodies.detokenize,
-    example: { tokens: [412, 961] },
-    answer: { prompt: 'Hello there' },
+    example: { tokens: [73, 74] },
+    answer: { prompt: 'ab' },
+  },
+  {
+    method: 'get',
+    path: '/tokenizer_info',
+    tag: 'Tokens and templates',
+    summary: 'The tokenizer’s configuration, special tokens and chat template',
+    notes:
+      'Of the model that `model` names, or of the first; as lm-eval’s remote tokenizer reads it.',
+    query: tokenizerQuery,
+    errors: [404, 429, 503, 504],
+    answer: { tokenizer_class: 'PreTrainedTokenizerFast', eos_token: '<|im_end|>' },
+    optionalFields: ['eos_token'],
   },
 ];

@@ -11,11 +11,8 @@ const DETAILS = {
   quantization_level: 'INT8',
 };
 
-const GENERATED = {
-  model: 'summit:latest',
-  created_at: '2026-11-22T12:00:00.000Z',
-  done: true,
-  done_reason: 'stop',
+/** What is told of a generation, and not where a model is only loaded or unloaded. */
+const COUNTS = {
   total_duration: 12_000_000,
   load_duration: 50_000,
   prompt_eval_count: 21,
@@ -23,6 +20,16 @@ const GENERATED = {
   eval_count: 8,
   eval_duration: 8_000_000,
 };
+
+const GENERATED = {
+  model: 'summit:latest',
+  created_at: '2026-11-22T12:00:00.000Z',
+  done: true,
+  done_reason: 'stop',
+  ...COUNTS,
+};
+
+const optionalFields = Object.keys(COUNTS);
 
 const NAMES =
   '`summit:latest` is the model, `summit:2` its version 2. Answers come as lines of JSON unless `stream` is false. Without a question the model is loaded, and with `keep_alive` 0 unloaded.';
@@ -37,6 +44,7 @@ export const OLLAMA_OPERATIONS: readonly Operation[] = [
     body: bodies.ollamaChat,
     example: { messages: QUESTION, options: { num_predict: 64 } },
     answer: { ...GENERATED, message: { role: 'assistant', content: '23 + 45 = 68.' } },
+    optionalFields,
     streams: 'lines',
   },
   {
@@ -48,6 +56,7 @@ export const OLLAMA_OPERATIONS: readonly Operation[] = [
     body: bodies.ollamaGenerate,
     example: { prompt: 'What is 23 + 45?', stream: false },
     answer: { ...GENERATED, response: '23 + 45 = 68.' },
+    optionalFields,
     streams: 'lines',
   },
   {
@@ -82,22 +91,30 @@ export const OLLAMA_OPERATIONS: readonly Operation[] = [
     body: bodies.ollamaModel,
     answer: { status: 'success' },
     streams: 'lines',
+    errors: [501],
   },
   {
     method: 'get',
     path: '/api/version',
     tag,
-    summary: 'The version of this server',
+    summary: 'The version of Ollama whose API this is, and that of this server',
     isOpen: true,
-    answer: { version: '0.1.0' },
+    answer: { version: '0.14.0', chairlift: '0.2.0' },
   },
   {
     method: 'post',
     path: '/api/embed',
     tag,
-    summary: 'Vectors of texts, by a text encoder',
+    summary: 'Vectors of texts',
     body: bodies.ollamaEmbed,
-    example: { model: 'minilm', input: ['A bird sings.'] },
+    example: { input: ['A bird sings.'] },
+    answer: {
+      model: 'summit',
+      embeddings: [[0.012, -0.034]],
+      total_duration: 12_000_000,
+      load_duration: 50_000,
+      prompt_eval_count: 6,
+    },
   },
   {
     method: 'post',
@@ -105,7 +122,8 @@ export const OLLAMA_OPERATIONS: readonly Operation[] = [
     tag,
     summary: 'The vector of one text',
     body: bodies.ollamaEmbeddings,
-    example: { model: 'minilm', prompt: 'A bird sings.' },
+    example: { prompt: 'A bird sings.' },
+    answer: { embedding: [0.012, -0.034] },
   },
   ...(
     [
@@ -114,5 +132,11 @@ export const OLLAMA_OPERATIONS: readonly Operation[] = [
       ['post', '/api/push'],
       ['delete', '/api/delete'],
     ] as const
-  ).map(([method, path]) => ({ method, path, tag, summary: 'Not served: answers 501 and why' })),
+  ).map(([method, path]) => ({
+    method,
+    path,
+    tag,
+    summary: 'Not served: answers 501 and why',
+    errors: [501] as const,
+  })),
 ];

@@ -10,7 +10,8 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: 'Whether a server is there, and where things are; for a browser the page',
     isOpen: true,
-    answer: { status: 'Chairlift is running', version: '0.1.0', openai_base_url: '/v1' },
+    otherType: 'text/html',
+    answer: { status: 'Chairlift is running', version: '0.2.0', openai_base_url: '/v1' },
   },
   {
     method: 'get',
@@ -18,6 +19,7 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: '200 while the model can serve, 503 while it loads or is gone',
     isOpen: true,
+    errors: [503],
     answer: { status: 'ok' },
   },
   {
@@ -26,6 +28,7 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: '503 also while it recovers or shuts down; /readyz is the same',
     isOpen: true,
+    errors: [404, 503],
     answer: { status: 'ok' },
   },
   {
@@ -34,6 +37,7 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: 'The same as /ready',
     isOpen: true,
+    errors: [404, 503],
   },
   {
     method: 'get',
@@ -41,6 +45,7 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: '503 only when the engine is gone for good',
     isOpen: true,
+    errors: [503],
     answer: { status: 'ok' },
   },
   {
@@ -55,8 +60,9 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     method: 'get',
     path: '/metrics',
     tag: 'Operation',
-    summary: 'Metrics for Prometheus',
+    summary: 'Metrics for Prometheus; need the admin key if there is one',
     isOpen: true,
+    errors: [401],
     answerType: 'text/plain',
   },
   {
@@ -132,6 +138,7 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     path: '/slots',
     tag: 'Operation',
     summary: "What each slot of the engines is at, without its text; the operator's",
+    answerSchema: { type: 'array', items: { type: 'object' } },
   },
   {
     method: 'get',
@@ -141,6 +148,7 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     notes:
       "The operator's. Events until the client leaves: `start`, `engine`, `request`, `step`, `queue`, `lost`; see docs/operating.md. `model` is the first that is loaded if left out; `every` tells one in so many iterations.",
     query: stepsQuery,
+    errors: [404, 409, 429],
     answerType: 'text/event-stream',
   },
   {
@@ -156,8 +164,8 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: 'Change that until the next start, or SIGHUP',
     body: documentedBodies.logLevel,
-    example: { level: 'silent' },
-    answer: { level: 'silent' },
+    example: { level: 'info' },
+    answer: { level: 'info' },
   },
   {
     method: 'get',
@@ -186,8 +194,11 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     path: '/internal/v1/resume',
     tag: 'Operation',
     summary: 'Go on with an answer that another replica hands over',
-    notes: 'For replicas that have the same `--resume-key`; nobody else can make its header.',
+    notes:
+      'For replicas that have the same `--resume-key`; nobody else can make its header. Errors are in the form of the API whose answer goes on.',
     isOpen: true,
+    streams: true,
+    errors: [400, 401, 404, 408, 409, 413, 415, 503, 504],
   },
   {
     method: 'get',

@@ -1,5 +1,6 @@
 import { documentedBodies as bodies } from '../documented-bodies.ts';
 import type { Operation } from '../operation.ts';
+import { readQuery } from '../../responses/routes.ts';
 import { listItemsQuery } from '../../responses/list-items.ts';
 
 const toolDefinition = {
@@ -16,6 +17,7 @@ export const RESPONSES_OPERATIONS: readonly Operation[] = [
   {
     method: 'post',
     path: '/v1/responses',
+    alias: '/responses',
     tag: 'OpenAI Responses',
     summary: 'Create a response',
     notes:
@@ -39,15 +41,36 @@ export const RESPONSES_OPERATIONS: readonly Operation[] = [
       ],
       usage: { input_tokens: 21, output_tokens: 8, total_tokens: 29 },
     },
+    // Of one in the background it is not known yet.
+    optionalFields: ['usage'],
     streams: true,
+  },
+  {
+    method: 'post',
+    path: '/v1/responses/input_tokens',
+    tag: 'OpenAI Responses',
+    summary: 'Count the tokens that a response’s input comes to',
+    body: bodies.responses,
+    example: { input: 'What is 23 + 45?' },
+    answer: { object: 'response.input_tokens', input_tokens: 21 },
+  },
+  {
+    method: 'post',
+    path: '/v1/responses/compact',
+    tag: 'OpenAI Responses',
+    errors: [501],
+    summary: 'Not served: answers 501 and why',
   },
   {
     method: 'get',
     path: '/v1/responses/{id}',
     tag: 'OpenAI Responses',
-    summary: 'Get a stored response',
+    summary: 'Get a stored response, or the events of one in the background',
+    query: readQuery,
+    errors: [408, 429],
+    streams: true,
     notes:
-      'Responses are kept in memory, up to `--response-store-size`, the least used dropped first.',
+      'Responses are kept in memory, up to `--response-store-size`, the least used dropped first. With `stream=true` the events of one that was created with `background` and `stream`, from the start or after `starting_after`.',
   },
   {
     method: 'get',

@@ -116,7 +116,7 @@ it('tells equal pages after different texts apart', () => {
   expect(pool.register(pool.allocate(), '', tokens(1, 2))).toBe(textA);
 });
 
-it('refuses what can not be', () => {
+it('refuses what cannot be', () => {
   const pool = new PagePool(1);
   expect(() => pool.release(0)).toThrow('held by nobody');
   expect(() => pool.share(1)).toThrow('no page 1');

@@ -31,7 +31,6 @@ const LIMITS = {
   maxNumSeqs: 4,
   maxNumBatchedTokens: 48,
   targetItlMs: null,
-  batching: 'continuous',
 } as const;
 
 const config = parseDecoderConfig(PRESETS.tiny, 'tiny');

@@ -29,7 +29,9 @@ export class FakeEncoder implements EncoderHandle {
   }
 
   send(command: EncoderCommand): void {
-    if (this.#ended || command.type === 'shutdown') return;
+    if (this.#ended || command.type === 'shutdown' || command.type === 'more') return;
+    // Its inputs are tokens, which go in one message.
+    if (command.type === 'part') return;
     if (command.type === 'start') {
       setTimeout(() => this.#load(), LOAD_MS);
       return;
@@ -41,7 +43,7 @@ export class FakeEncoder implements EncoderHandle {
     if (tokens.some(hangs)) return;
     setTimeout(() => {
       if (tokens.some(crashes)) this.#end('code 139');
-      else this.#post({ type: 'done', id, outcomes: tokens.map(outcomeOf) });
+      else this.#post({ type: 'done', id, outcomes: tokens.map(outcomeOf), lists: null });
     }, RUN_MS);
   }
 
@@ -56,7 +58,10 @@ export class FakeEncoder implements EncoderHandle {
 
   #load(): void {
     const signature = { inputs: [], outputs: [], isBatched: true };
-    const info = { runtimeVersion: 'fake', threads: 1, signature, residentBytes: 0, text: null };
+    const info = {
+      ...{ runtimeVersion: 'fake', threads: 1, signature },
+      ...{ residentBytes: 0, maxBytes: null, text: null },
+    };
     this.#post({ type: 'ready', info });
   }
 

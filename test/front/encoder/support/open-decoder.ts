@@ -1,12 +1,12 @@
 /** A model that generates text, with all that makes embeddings and scores of it. */
-import { openDecoderEncoder } from '../../../../src/cli/open-decoder-encoder.ts';
+import { openDecoderEncoder } from '../../../../src/serving/loading/open-decoder-encoder.ts';
 import { EngineClient } from '../../../../src/front/engine-process/engine-client.ts';
 import { TextGenerator } from '../../../../src/front/generation/text-generator.ts';
 import { PromptEncoder } from '../../../../src/front/prompts/prompt-encoder.ts';
 import { runPromptJob } from '../../../../src/front/prompts/prompt-job.ts';
 import { Admission, type AdmissionOptions } from '../../../../src/front/queue/admission.ts';
 import { serviceClasses } from '../../../../src/front/service-classes/service-class.ts';
-import { loadTextModel } from '../../../../src/front/text/load-text-model.ts';
+import { loadTextModel } from '../../../../src/front/prompts/load-text-model.ts';
 import { prepareModel } from '../../../../src/model/build/prepare-model.ts';
 
 export interface OpenOptions {
@@ -35,7 +35,6 @@ export async function startDecoder(folder: string, cacheDirectory: string) {
     kvCacheMemory: 2 ** 28,
     prefixCaching: true,
     targetItlMs: null,
-    batching: 'continuous',
   });
   return { engine, vocabSize: model.manifest.vocabSize };
 }

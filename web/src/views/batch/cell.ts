@@ -39,7 +39,7 @@ export function describeCell(cell: Cell): string {
     case 'decode':
       return `${found}decode at position ${start}`;
     case 'verify':
-      return `draft of ${drafted} at position ${start}: ${accepted} accepted, ${plural(sampled, 'token')} made`;
+      return `draft of ${drafted} at position ${start}: ${accepted} accepted, ${plural(sampled, 'token')} written`;
     case 'grammar':
       return `${found}waits for its grammar at position ${start + computed}`;
     case 'held':

@@ -1,4 +1,7 @@
+import { effect } from '@preact/signals';
+import { reasonOf } from '../../api/connection.ts';
 import { readEvents } from '../../api/event-stream.ts';
+import { textModels } from '../../api/models.ts';
 import { request, ServerError } from '../../api/request.ts';
 import type { BatchEvent } from './step-events.ts';
 
@@ -6,9 +9,11 @@ const RETRY_MS = 1000;
 
 export type Connection =
   | { readonly state: 'connecting' | 'open' }
+  /** There is no model to watch; as soon as one is loaded, it is. */
+  | { readonly state: 'unloaded' }
   /** The server is gone, or ended the stream; it is tried again. */
   | { readonly state: 'lost'; readonly reason: string }
-  /** The server said no. */
+  /** The server does not let this user watch. */
   | { readonly state: 'refused'; readonly reason: string };
 
 export interface LiveOptions {
@@ -31,13 +36,39 @@ export async function watchLive(options: LiveOptions, signal: AbortSignal): Prom
       onConnection({ state: 'lost', reason: 'The server ended the stream.' });
     } catch (error) {
       if (signal.aborted) return;
+      if (error instanceof ServerError && error.code === 'model_not_loaded') {
+        onConnection({ state: 'unloaded' });
+        await untilLoaded(model, signal);
+        continue;
+      }
       const isRefused = error instanceof ServerError && error.status < 500;
-      const reason = error instanceof ServerError ? error.message : 'There is no connection.';
-      onConnection({ state: isRefused ? 'refused' : 'lost', reason });
+      onConnection({ state: isRefused ? 'refused' : 'lost', reason: reasonOf(error) });
       if (isRefused) return;
     }
     await pause(RETRY_MS, signal);
   }
+}
+
+/** The page looks at models anyway: to ask for steps again and again would be errors in the server's eyes. */
+function untilLoaded(model: string | null, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    // Not loaded by the list that there is, which may be older than the answer.
+    let stop: (() => void) | undefined;
+    const end = () => {
+      signal.removeEventListener('abort', end);
+      queueMicrotask(() => stop?.());
+      resolve();
+    };
+    signal.addEventListener('abort', end);
+    let isFirst = true;
+    stop = effect(() => {
+      const isReady = textModels.value.some(
+        ({ id, status }) => status.value === 'ready' && (model === null || id === model),
+      );
+      if (isReady && !isFirst) end();
+      isFirst = false;
+    });
+  });
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -67,6 +67,11 @@ export class Replay {
       if (event) this.timeline.apply(event);
     }
     this.#numShown++;
+    if (this.#numShown < this.numSteps) return;
+    for (const instance of this.timeline.instances) {
+      const last = this.timeline.columns(instance).at(-1);
+      if (last !== undefined) this.timeline.settle(last);
+    }
   }
 
   #placeOf(step: number): number {

@@ -1,26 +1,44 @@
+import { formatNumber } from '../../format.ts';
+import type { Bar } from './bars.ts';
 import type { BatchSession } from './session.ts';
-import type { Column } from './timeline.ts';
+import type { Column } from './column.ts';
+import { barFacts } from './words.ts';
 
 /** Squares of the memory's picture; each stands for as many pages as it must. */
 const MAX_SQUARES = 240;
 
-/** What belongs to the step that is pointed at: its numbers, the KV cache's memory, who waits. */
+/** About the step that is pointed at: its request, its numbers, the KV cache's memory, the queue. */
 export function SidePanel({ session }: { readonly session: BatchSession }) {
   void session.panels.value;
-  const { column } = session;
-  if (column === undefined) {
-    return (
-      <aside class="batch-side" aria-label="This step">
-        <p class="soft">No step yet: nothing runs.</p>
-      </aside>
-    );
-  }
+  const { bar, column } = session;
   return (
     <aside class="batch-side" aria-label="This step">
-      <Numbers column={column} />
-      <Memory column={column} />
-      <Waiting session={session} column={column} />
+      {column === undefined ? (
+        <p class="soft">No step yet.</p>
+      ) : (
+        <>
+          {bar !== undefined && <Request bar={bar} />}
+          <Numbers column={column} />
+          <Shown session={session} />
+          <Memory column={column} />
+          <Waiting session={session} column={column} />
+        </>
+      )}
     </aside>
+  );
+}
+
+function Request({ bar }: { readonly bar: Bar }) {
+  return (
+    <section class="batch-request">
+      <h2 title={bar.name}>{bar.name}</h2>
+      <dl class="batch-numbers numbers">
+        <dt>state</dt>
+        <dd>{bar.state}</dd>
+        {barFacts(bar).map(([name, value]) => [<dt key={name}>{name}</dt>, <dd>{value}</dd>])}
+        {bar.class !== null && [<dt key="class">class</dt>, <dd>{bar.class}</dd>]}
+      </dl>
+    </section>
   );
 }
 
@@ -29,22 +47,55 @@ function Numbers({ column: { event, cells } }: { readonly column: Column }) {
   const numTokens = cells.reduce((sum, { sampled }) => sum + sampled, 0);
   const ratio = event.predicted_ms > 0 ? event.run_ms / event.predicted_ms : null;
   return (
-    <dl class="batch-numbers numbers">
-      <dt>Step</dt>
-      <dd>{event.step}</dd>
-      <dt>Took</dt>
-      <dd>{event.ms.toFixed(1)} ms</dd>
-      <dt>Model’s runs</dt>
-      <dd>{event.run_ms.toFixed(1)} ms</dd>
-      <dt>Expected</dt>
-      <dd>
-        {event.predicted_ms.toFixed(1)} ms{ratio === null ? '' : ` (${ratio.toFixed(2)}×)`}
-      </dd>
-      <dt>Requests</dt>
-      <dd>{numRunning}</dd>
-      <dt>Tokens made</dt>
-      <dd>{numTokens}</dd>
-    </dl>
+    <section>
+      <h2>
+        Step <span class="batch-step">{event.step}</span>
+      </h2>
+      <dl class="batch-numbers numbers">
+        <dt>took</dt>
+        <dd>{event.ms.toFixed(1)} ms</dd>
+        <dt>of it the model</dt>
+        <dd>{event.run_ms.toFixed(1)} ms</dd>
+        <dt>expected</dt>
+        <dd>
+          {event.predicted_ms.toFixed(1)} ms{ratio === null ? '' : ` (${ratio.toFixed(2)}×)`}
+        </dd>
+        <dt>requests</dt>
+        <dd>{numRunning}</dd>
+        <dt>tokens written</dt>
+        <dd>{numTokens}</dd>
+      </dl>
+    </section>
+  );
+}
+
+/** Sums of all that is in the picture. */
+function Shown({ session }: { readonly session: BatchSession }) {
+  const { end, shownMs, instance, timeline } = session;
+  const columns = timeline.columnsBetween(instance.value, end - shownMs, end);
+  if (columns.length < 2) return null;
+  let [tokens, places, ms] = [0, 0, 0];
+  for (const { cells, event } of columns) {
+    for (const { sampled, work } of cells) {
+      tokens += sampled;
+      if (work !== 'kept') places++;
+    }
+    ms += event.ms;
+  }
+  return (
+    <section>
+      <h2>In the picture</h2>
+      <dl class="batch-numbers numbers">
+        <dt>steps</dt>
+        <dd>{formatNumber(columns.length)}</dd>
+        <dt>requests in a step</dt>
+        <dd>{formatNumber(places / columns.length)}</dd>
+        <dt>tokens written</dt>
+        <dd>{formatNumber(tokens)}</dd>
+        <dt>while it computed</dt>
+        <dd>{formatNumber((tokens * 1000) / ms)} tokens/s</dd>
+      </dl>
+    </section>
   );
 }
 
@@ -53,13 +104,13 @@ function Memory({ column: { event } }: { readonly column: Column }) {
   const [length, total, running, kept] = event.pages;
   const perSquare = Math.max(1, Math.ceil(total / MAX_SQUARES));
   const numSquares = Math.ceil(total / perSquare);
-  const numRunning = Math.round(running / perSquare);
+  const numRunning = Math.ceil(running / perSquare);
   const numKept = Math.round(kept / perSquare);
   const kindOf = (square: number) => {
     if (square < numRunning) return 'running';
     return square < numRunning + numKept ? 'kept' : 'free';
   };
-  const words = `${running} of ${total} pages run, ${kept} are kept, ${total - running - kept} free`;
+  const words = `${running} of ${total} pages are in use, ${kept} are kept, ${total - running - kept} are free`;
   return (
     <section>
       <h2>KV memory</h2>
@@ -87,7 +138,7 @@ function Waiting({ session, column }: { readonly session: BatchSession; readonly
     <section>
       <h2>Queue</h2>
       {numWaiting === 0 ? (
-        <p class="soft small">Nobody waits.</p>
+        <p class="soft small">It is empty.</p>
       ) : (
         <ol class="batch-queue">
           {next.map(({ id, request }) => (

@@ -1,6 +1,6 @@
 import { describeCell } from './cell.ts';
-import { describeTimes } from './lanes.tsx';
 import type { BatchSession } from './session.ts';
+import { describeTimes } from './words.ts';
 
 /** The step that is pointed at, or the last one, in words. */
 export function StepTable({ session }: { readonly session: BatchSession }) {
@@ -22,7 +22,7 @@ export function StepTable({ session }: { readonly session: BatchSession }) {
             <th scope="col">Class</th>
             <th scope="col">What it did</th>
             <th scope="col" class="number">
-              Tokens made
+              Tokens written
             </th>
             <th scope="col" class="number">
               Pages

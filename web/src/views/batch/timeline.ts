@@ -1,4 +1,6 @@
-import { type Cell, toCell } from './cell.ts';
+import { Bars } from './bars.ts';
+import { toCell } from './cell.ts';
+import type { Column } from './column.ts';
 import type {
   BatchEvent,
   EngineEvent,
@@ -8,24 +10,13 @@ import type {
   StepEvent,
 } from './step-events.ts';
 
-/** An iteration of one engine process, and what happened since the one before. */
-export interface Column {
-  /** Counts columns of the process, from 0 on; columns that were forgotten count too. */
-  readonly index: number;
-  readonly event: StepEvent;
-  readonly cells: readonly Cell[];
-  /** When it was told. */
-  readonly queue: QueueEvent | null;
-  readonly engine: EngineEvent | null;
-  /** Iterations before it that are missing, since this client read too slowly. */
-  readonly lostBefore: number;
-  /** The process crashed before it, and is another one now. */
-  readonly isRecovered: boolean;
-}
-
 /** Cells that are remembered, over all columns: some 60 MB. */
 const MAX_CELLS = 400_000;
 const MAX_REQUESTS = 20_000;
+/** Of the time between two iterations so much is shown. */
+export const IDLE_MS = 250;
+/** Less than this between two iterations is work for the next one, not idleness. */
+const BETWEEN_MS = 100;
 
 /** All that is known of a model's engine: what came last in full, of what came before as much as fits. */
 export class Timeline {
@@ -33,6 +24,7 @@ export class Timeline {
   queue: QueueEvent | null = null;
   /** By instance. */
   readonly engines = new Map<number, EngineEvent>();
+  readonly bars = new Bars();
   readonly #columns = new Map<number, Column[]>();
   readonly #forgotten = new Map<number, number>();
   readonly #requests = new Map<string, RequestEvent>();
@@ -67,11 +59,49 @@ export class Timeline {
     return this.columns(instance)[index - this.firstIndex(instance)];
   }
 
+  /** Beginning and end of what is kept, on the picture's clock. */
+  span(instance: number): readonly [from: number, to: number] {
+    const columns = this.columns(instance);
+    const first = columns[0]?.from ?? 0;
+    return [Math.max(0, first - IDLE_MS), columns.at(-1)?.to ?? 0];
+  }
+
+  /** The last column that has begun by a time of the picture's clock; undefined before the first. */
+  columnBy(instance: number, time: number): Column | undefined {
+    const columns = this.columns(instance);
+    return columns[numBefore(columns, ({ from }) => from <= time) - 1];
+  }
+
+  /** Columns of which a part lies between two times. */
+  columnsBetween(instance: number, from: number, to: number): readonly Column[] {
+    const columns = this.columns(instance);
+    const first = numBefore(columns, (column) => column.to <= from);
+    return columns.slice(
+      first,
+      numBefore(columns, (column) => column.from < to),
+    );
+  }
+
+  /** From Unix time to the picture's clock. */
+  timeOf(instance: number, at: number): number {
+    const columns = this.columns(instance);
+    const next = numBefore(columns, ({ event }) => event.at <= at);
+    const before = columns[next - 1];
+    const after = columns[next];
+    if (before !== undefined) {
+      const sinceEnd = at - before.event.at - before.event.ms;
+      if (sinceEnd > 0)
+        return Math.min(before.to + Math.min(sinceEnd, IDLE_MS), after?.from ?? Infinity);
+      return Math.max(before.from, before.to + sinceEnd);
+    }
+    return after === undefined ? 0 : after.from - Math.min(after.event.at - at, IDLE_MS);
+  }
+
   request(instance: number, id: number): RequestEvent | undefined {
     return this.#requests.get(`${instance}:${id}`);
   }
 
-  /** What somebody who comes now has to be told first. */
+  /** What a recording that begins now has to begin with. */
   snapshot(): BatchEvent[] {
     const known = [...this.engines.values(), ...this.#requests.values()];
     return [this.start, ...known, this.queue].filter((event) => event !== null);
@@ -94,6 +124,7 @@ export class Timeline {
         break;
       case 'queue':
         this.queue = event;
+        this.bars.takeQueue(event, this);
         break;
       case 'lost':
         this.#numLost += event.steps;
@@ -102,6 +133,12 @@ export class Timeline {
         this.#append(event);
         break;
     }
+  }
+
+  /** No further step has come: what ran has ended with this one. */
+  settle(last: Column): void {
+    this.version++;
+    this.bars.settle(last);
   }
 
   #remember(event: RequestEvent): void {
@@ -115,15 +152,24 @@ export class Timeline {
     const { instance } = event;
     const columns = this.#columns.get(instance) ?? [];
     this.#columns.set(instance, columns);
-    columns.push({
+    const last = columns.at(-1);
+    const idleMs = last ? Math.max(0, event.at - last.event.at - last.event.ms) : IDLE_MS;
+    const betweenMs = idleMs < BETWEEN_MS ? idleMs : 0;
+    const from = (last?.to ?? 0) + (betweenMs > 0 ? 0 : Math.min(idleMs, IDLE_MS));
+    const column: Column = {
       index: this.endIndex(instance),
       event,
       cells: event.cells.map(toCell),
+      from,
+      to: from + betweenMs + Math.max(event.ms, 0.01),
+      cutMs: Math.max(0, idleMs - IDLE_MS),
       queue: this.queue,
       engine: this.engines.get(instance) ?? null,
       lostBefore: this.#numLost,
       isRecovered: this.#recovered.delete(instance),
-    });
+    };
+    columns.push(column);
+    this.bars.takeStep(column, this);
     this.#numLost = 0;
     this.#numCells += event.cells.length;
     if (this.#numCells > MAX_CELLS) this.#forget(instance, columns);
@@ -134,5 +180,18 @@ export class Timeline {
     const gone = columns.splice(0, Math.ceil(columns.length / 4));
     this.#forgotten.set(instance, this.firstIndex(instance) + gone.length);
     this.#numCells -= gone.reduce((sum, { cells }) => sum + cells.length, 0);
+    this.bars.forget(instance, columns[0]?.from ?? Infinity);
   }
+}
+
+/** Of a list in order, how many hold what the first ones hold. */
+function numBefore<T>(list: readonly T[], holds: (item: T) => boolean): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const item = list[middle];
+    if (item !== undefined && holds(item)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

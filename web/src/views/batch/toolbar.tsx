@@ -1,39 +1,49 @@
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
+import { reasonOf } from '../../api/connection.ts';
 import { Icon } from '../../components/icon.tsx';
 import { notify } from '../../components/notices.tsx';
-import { isStill } from './lanes.tsx';
+import { DEMO_REQUESTS, sendDemo } from './demo-load.ts';
 import type { BatchSession } from './session.ts';
-import { COLUMN_WIDTHS } from './viewport.ts';
+import { MAX_SCALE, MIN_SCALE, type Mode, ZOOM_STEP } from './viewport.ts';
 
 interface ToolbarProps {
   readonly session: BatchSession;
+  /** Those that are loaded. */
   readonly models: readonly string[];
-  readonly zoom: number;
-  readonly onZoom: (by: number) => void;
 }
 
-export function Toolbar({ session, models, zoom, onZoom }: ToolbarProps) {
+export function Toolbar({ session, models }: ToolbarProps) {
   void session.panels.value;
-  const { timeline, replay, model } = session;
+  const { timeline, replay, model, isStill, scale } = session;
   const { instances } = timeline;
-  const isWaiting = isStill(session);
   return (
     <div class="batch-tools" role="toolbar" aria-label="Batch">
-      <button type="button" onClick={() => session.pause(!isWaiting)}>
-        <Icon name={isWaiting ? 'play' : 'pause'} />
-        {isWaiting ? 'Go on' : 'Pause'}
+      <button type="button" onClick={() => (isStill ? session.resume() : session.hold())}>
+        <Icon name={isStill ? 'play' : 'pause'} />
+        {isStill ? 'Resume' : 'Pause'}
       </button>
-      <button type="button" disabled={zoom === 0} onClick={() => onZoom(-1)} aria-label="Zoom out">
-        −
-      </button>
-      <button
-        type="button"
-        disabled={zoom === COLUMN_WIDTHS.length - 1}
-        onClick={() => onZoom(1)}
-        aria-label="Zoom in"
-      >
-        +
-      </button>
+      <span class="batch-zoom" role="group" aria-label="Zoom">
+        <button
+          type="button"
+          disabled={scale.value <= MIN_SCALE}
+          onClick={() => session.zoom(1 / ZOOM_STEP)}
+          aria-label="Zoom out"
+        >
+          −
+        </button>
+        <button
+          type="button"
+          disabled={scale.value >= MAX_SCALE}
+          onClick={() => session.zoom(ZOOM_STEP)}
+          aria-label="Zoom in"
+        >
+          +
+        </button>
+        <button type="button" title="All that is kept (0)" onClick={() => session.showAll()}>
+          All
+        </button>
+      </span>
+      <ModeSwitch session={session} />
       {replay.value === null && models.length > 1 && (
         <select
           aria-label="Model"
@@ -61,9 +71,13 @@ export function Toolbar({ session, models, zoom, onZoom }: ToolbarProps) {
           ))}
         </select>
       )}
+      <Search session={session} />
       <span class="batch-spring" />
       {replay.value === null ? (
-        <RecordButton session={session} />
+        <>
+          <DemoButton session={session} />
+          <RecordButton session={session} />
+        </>
       ) : (
         <button type="button" onClick={() => session.backToLive()}>
           Back to live
@@ -71,6 +85,97 @@ export function Toolbar({ session, models, zoom, onZoom }: ToolbarProps) {
       )}
       <OpenButton session={session} />
     </div>
+  );
+}
+
+const MODES: readonly (readonly [Mode, string])[] = [
+  ['requests', 'Requests'],
+  ['slots', 'Slots'],
+];
+
+function ModeSwitch({ session }: { readonly session: BatchSession }) {
+  return (
+    <span class="batch-zoom" role="group" aria-label="Rows">
+      {MODES.map(([mode, title]) => (
+        <button
+          key={mode}
+          type="button"
+          aria-pressed={session.mode.value === mode}
+          onClick={() => {
+            session.mode.value = mode;
+            session.point(null);
+          }}
+        >
+          {title}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+/** What is found stands out; Enter goes from one to the next. */
+function Search({ session }: { readonly session: BatchSession }) {
+  void session.panels.value;
+  const next = useRef(0);
+  const { found } = session;
+  return (
+    <label class="batch-search">
+      <Icon name="search" />
+      <input
+        type="search"
+        aria-label="Find a request by its id"
+        placeholder="Request id"
+        value={session.search.value}
+        onInput={(event) => {
+          session.search.value = event.currentTarget.value;
+          next.current = 0;
+          session.panels.value++;
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return;
+          const bar = found[next.current % found.length];
+          next.current++;
+          if (bar !== undefined) session.showBar(bar);
+        }}
+      />
+      {session.search.value !== '' && (
+        <span class="soft small numbers" role="status">
+          {found.length === 0 ? 'none' : found.length}
+        </span>
+      )}
+    </label>
+  );
+}
+
+interface DemoButtonProps {
+  readonly session: BatchSession;
+  readonly isPrimary?: boolean;
+}
+
+/** Sends a few requests to the server, as any client may. */
+export function DemoButton({ session, isPrimary = false }: DemoButtonProps) {
+  const [isSending, setSending] = useState(false);
+  const send = async () => {
+    setSending(true);
+    session.resume();
+    try {
+      await sendDemo(session.timeline.start?.model ?? null);
+    } catch (error) {
+      notify(reasonOf(error), true);
+    } finally {
+      setSending(false);
+    }
+  };
+  return (
+    <button
+      type="button"
+      class={isPrimary ? 'primary' : undefined}
+      disabled={isSending || session.connection.value.state !== 'open'}
+      onClick={() => void send()}
+    >
+      <Icon name="send" />
+      {isSending ? 'Sending …' : `Send ${DEMO_REQUESTS} requests`}
+    </button>
   );
 }
 

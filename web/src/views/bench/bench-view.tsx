@@ -1,5 +1,7 @@
 import './bench.css';
+import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { reasonOf } from '../../api/connection.ts';
 import { Icon } from '../../components/icon.tsx';
 import { ModelSelect } from '../../components/model-select.tsx';
 import { PastRuns } from './past-runs.tsx';
@@ -9,17 +11,17 @@ import { Progress } from './progress.tsx';
 import { Report } from './report.tsx';
 import { type BenchProgress, type BenchResult, runLoad } from './run-load.ts';
 
-/** Results that are kept until the page is left. */
 const MAX_RESULTS = 10;
+/** Kept until the page is left, whatever view is open. */
+const results = signal<readonly BenchResult[]>([]);
+const shown = signal<BenchResult | null>(null);
+const plan = signal<BenchPlan>(DEFAULT_PLAN);
 
 /** A short load test of this server, from this browser. */
 export default function BenchView() {
   const [model, setModel] = useState<string | null>(null);
-  const [plan, setPlan] = useState<BenchPlan>(DEFAULT_PLAN);
   const [progress, setProgress] = useState<BenchProgress | null>(null);
   const [running, setRunning] = useState<AbortController | null>(null);
-  const [results, setResults] = useState<readonly BenchResult[]>([]);
-  const [shown, setShown] = useState<BenchResult | null>(null);
   const [failure, setFailure] = useState<string | null>(null);
   const current = useRef(running);
   current.current = running;
@@ -33,12 +35,11 @@ export default function BenchView() {
     setProgress(null);
     setFailure(null);
     try {
-      const result = await runLoad(plan, model, setProgress, controller.signal);
-      setResults((before) => [result, ...before].slice(0, MAX_RESULTS));
-      setShown(result);
+      const result = await runLoad(plan.peek(), model, setProgress, controller.signal);
+      results.value = [result, ...results.peek()].slice(0, MAX_RESULTS);
+      shown.value = result;
     } catch (error) {
-      if (!controller.signal.aborted)
-        setFailure(error instanceof Error ? error.message : String(error));
+      if (!controller.signal.aborted) setFailure(reasonOf(error));
     } finally {
       setRunning(null);
     }
@@ -48,16 +49,20 @@ export default function BenchView() {
     <div class="view bench-view">
       <h1>Load test</h1>
       <p class="soft">
-        Sends requests from this browser over one WebSocket and follows every token. Random prompts
-        that no cache knows, answers of full length, at most {MOST_SECONDS} seconds. Others on this
-        server feel it. For long tests, take <code>chairlift bench</code>.
+        Sends requests from this browser over one WebSocket and follows every token: random prompts
+        that no cache knows, answers of full length, at most {MOST_SECONDS} seconds. It slows down
+        other users of this server. For long tests use <code>chairlift bench</code>.
       </p>
       <div class="card">
         <label class="field model-field">
           Model
           <ModelSelect value={model} onChange={setModel} />
         </label>
-        <PlanForm plan={plan} isRunning={running !== null} onChange={setPlan} />
+        <PlanForm
+          plan={plan.value}
+          isRunning={running !== null}
+          onChange={(change) => (plan.value = change(plan.peek()))}
+        />
         {running === null ? (
           <button
             type="button"
@@ -78,10 +83,14 @@ export default function BenchView() {
           {failure}
         </p>
       )}
-      {running !== null && <Progress progress={progress} numRequests={plan.requests} />}
-      {shown !== null && <Report result={shown} />}
-      {shown !== null && results.length > 1 && (
-        <PastRuns results={results} shown={shown} onShow={setShown} />
+      {running !== null && <Progress progress={progress} numRequests={plan.value.requests} />}
+      {shown.value !== null && <Report result={shown.value} />}
+      {shown.value !== null && results.value.length > 1 && (
+        <PastRuns
+          results={results.value}
+          shown={shown.value}
+          onShow={(result) => (shown.value = result)}
+        />
       )}
     </div>
   );

@@ -36,7 +36,8 @@ export function LatencyPlots({ run }: { readonly run: BenchmarkRun }) {
           <Plot
             key={title}
             title={title}
-            xLabel="milliseconds"
+            xLabel="no slower than"
+            formatX={formatMs}
             yLabel={what}
             points={points}
             xScale={isWide ? 'log' : 'linear'}

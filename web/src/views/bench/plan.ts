@@ -21,9 +21,16 @@ export const DEFAULT_PLAN: BenchPlan = {
 };
 
 export const PLAN_FIELDS = [
-  { name: 'requests', label: 'Requests', note: 'in all', min: 1, max: 500, step: 1 },
+  { name: 'requests', label: 'Requests', note: 'in total', min: 1, max: 500, step: 1 },
   { name: 'concurrency', label: 'At once', note: 'most in flight', min: 1, max: 64, step: 1 },
-  { name: 'rate', label: 'Rate', note: 'a second; 0 is all at once', min: 0, max: 100, step: 0.5 },
+  {
+    name: 'rate',
+    label: 'Rate',
+    note: 'per second; 0 is all at once',
+    min: 0,
+    max: 100,
+    step: 0.5,
+  },
   { name: 'promptTokens', label: 'Prompt', note: 'tokens', min: 1, max: 4096, step: 1 },
   { name: 'outputTokens', label: 'Answer', note: 'tokens', min: 1, max: 1024, step: 1 },
 ] as const;

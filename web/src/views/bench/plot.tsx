@@ -13,6 +13,8 @@ interface PlotProps {
   /** Vertical lines. */
   readonly markers?: readonly { readonly x: number; readonly label: string }[];
   readonly isWide?: boolean;
+  /** Of the x axis; plain numbers if left out. */
+  readonly formatX?: (value: number) => string;
 }
 
 const HEIGHT = 240;
@@ -23,6 +25,7 @@ const LEFT = 54;
 /** A line plot, as the command's report has it. */
 export function Plot(props: PlotProps) {
   const { title, xLabel, yLabel, points, markers = [], isWide = false } = props;
+  const { formatX = formatTick } = props;
   const width = isWide ? 580 : 380;
   const right = width - 18;
   const [x, y] = scalesOf(props, right);
@@ -43,7 +46,7 @@ export function Plot(props: PlotProps) {
           <g key={tick}>
             <line class="grid" x1={x.at(tick)} x2={x.at(tick)} y1={TOP} y2={BOTTOM} />
             <text x={x.at(tick)} y={BOTTOM + 17} text-anchor="middle">
-              {formatTick(tick)}
+              {formatX(tick)}
             </text>
           </g>
         ))}
@@ -54,10 +57,10 @@ export function Plot(props: PlotProps) {
         <text transform={`translate(13 ${(TOP + BOTTOM) / 2}) rotate(-90)`} text-anchor="middle">
           {yLabel}
         </text>
+        <path class="line" d={`M${path}`} />
         {markers.map((marker, index) => (
           <MarkerLine key={marker.label} marker={marker} index={index} x={x} right={right} />
         ))}
-        <path class="line" d={`M${path}`} />
       </svg>
     </figure>
   );

@@ -7,8 +7,8 @@ import { Random } from '../../../../src/bench/random.ts';
 import { type RequestRecord, RequestRecorder } from '../../../../src/bench/recorder.ts';
 import { syntheticItems, type WorkItem } from '../../../../src/bench/workload.ts';
 import { listModels } from '../../api/models.ts';
+import { TokenSocket } from '../../api/token-socket.ts';
 import { type BenchPlan, MOST_SECONDS } from './plan.ts';
-import { TokenSocket } from './token-socket.ts';
 
 export interface BenchResult {
   readonly plan: BenchPlan;

@@ -1,53 +1,107 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { watchModels } from '../../api/models.ts';
+import { lazy } from '../../components/lazy.tsx';
+import { pageTitle } from '../../router.ts';
 import './chat.css';
+import './chat-list.css';
 import './answer.css';
-import './settings.css';
-import { loadChats, session, startChat } from './model/chats.ts';
+import { addressedChat, followAddress, loadChats, session, startChat } from './model/chats.ts';
+import type { ChatSession } from './model/chat-session.ts';
+import { Announcer } from './parts/announcer.tsx';
 import { ChatHeader } from './parts/chat-header.tsx';
 import { ChatList } from './parts/chat-list.tsx';
 import { Composer } from './parts/composer.tsx';
+import { focusComposer } from './parts/focus.ts';
 import { MessageList } from './parts/message-list.tsx';
-import { SettingsPanel } from './parts/settings-panel.tsx';
 
-/** What is beside the conversation; on narrow screens in front of it. */
-const side = signal<'chats' | 'settings' | 'none'>('none');
+const SearchDialog = lazy(async () => (await import('./parts/search-dialog.tsx')).SearchDialog);
+const SettingsPanel = lazy(async () => (await import('./parts/settings-panel.tsx')).SettingsPanel);
+
+type Side = 'chats' | 'settings' | 'none';
+
+/** What is next to the conversation; on narrow screens in front of it. */
+const side = signal<Side>('none');
+const isSearching = signal(false);
 
 export default function ChatView() {
   const current = session.value;
+  const { id, title } = current.chat.value;
+  const addressed = addressedChat();
   useEffect(() => {
     void loadChats();
-    return watchModels();
+    return followAddress();
   }, []);
   useEffect(() => {
+    pageTitle.value = title || 'Chat';
+  }, [title]);
+  useKeys(current);
+  const toggle = (which: Side) => (side.value = side.value === which ? 'none' : which);
+  const isLoading = addressed !== null && addressed !== id;
+  return (
+    <div class={`chat with-${side.value}`}>
+      <ChatList session={current} onClose={closeList} onSearch={() => (isSearching.value = true)} />
+      {side.value !== 'none' && (
+        <div class="chat-backdrop" onClick={closeSide} aria-hidden="true" />
+      )}
+      <section class="conversation" aria-label="Conversation">
+        {isLoading ? (
+          <div class="loading" aria-busy="true" />
+        ) : (
+          <>
+            <ChatHeader
+              session={current}
+              onToggleChats={() => toggle('chats')}
+              onToggleSettings={() => toggle('settings')}
+              opened={side.value}
+            />
+            <MessageList key={id} session={current} />
+            <Composer key={`${id}-composer`} session={current} />
+          </>
+        )}
+      </section>
+      {side.value === 'settings' && <SettingsPanel session={current} onClose={closeSide} />}
+      {isSearching.value && <SearchDialog onClose={() => (isSearching.value = false)} />}
+      <Announcer session={current} />
+    </div>
+  );
+}
+
+/** The focus goes back to the button that opened it. */
+function closeSide(): void {
+  const closed = side.peek();
+  side.value = 'none';
+  document.querySelector<HTMLElement>(`[data-opens="${closed}"]`)?.focus();
+}
+
+function closeList(): void {
+  if (side.peek() === 'chats') closeSide();
+}
+
+/** Escape closes what is nearest first, and stops an answer last. */
+function useKeys(current: ChatSession): void {
+  useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
-      // What closes a dialog stops nothing.
-      const isInside = event.target instanceof Element && event.target.closest('dialog') !== null;
-      if (event.key === 'Escape' && !event.defaultPrevented && !isInside) current.stop();
-      if (event.altKey && event.code === 'KeyN') startChat();
+      if (event.altKey && event.code === 'KeyN') {
+        event.preventDefault();
+        startChat();
+        focusComposer();
+      }
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault();
+        isSearching.value = true;
+      }
+      if (event.key !== 'Escape' || event.defaultPrevented) return;
+      const target = event.target instanceof Element ? event.target : null;
+      if (target?.closest('dialog')) return;
+      const panel = target?.closest('.settings, .chat-list');
+      const isOver = side.value !== 'none' && matchMedia('(max-width: 1000px)').matches;
+      if (side.value !== 'none' && (isOver || panel)) {
+        closeSide();
+      } else {
+        current.stop();
+      }
     };
     addEventListener('keydown', onKeyDown);
     return () => removeEventListener('keydown', onKeyDown);
   }, [current]);
-  const toggle = (which: 'chats' | 'settings') =>
-    (side.value = side.value === which ? 'none' : which);
-  return (
-    <div class={`chat with-${side.value}`}>
-      <ChatList session={current} onPicked={() => (side.value = 'none')} />
-      <section class="conversation" aria-label="Conversation">
-        <ChatHeader
-          session={current}
-          onToggleChats={() => toggle('chats')}
-          onToggleSettings={() => toggle('settings')}
-          isSettingsOpen={side.value === 'settings'}
-        />
-        <MessageList key={current.chat.value.id} session={current} />
-        <Composer key={`${current.chat.value.id}-composer`} session={current} />
-      </section>
-      {side.value === 'settings' && (
-        <SettingsPanel session={current} onClose={() => (side.value = 'none')} />
-      )}
-    </div>
-  );
 }

@@ -15,8 +15,8 @@ export function Alternatives({ token, isRunning, onChoose }: AlternativesProps) 
       <h2 id="alternatives">Token at the cursor</h2>
       {token === null ? (
         <p class="soft small">
-          Put the cursor into colored text to see what the model could have said, and to go on from
-          there in another way.
+          Put the cursor into colored text to see what else the model could have written, and to
+          continue from there in another way.
         </p>
       ) : (
         <>
@@ -36,7 +36,7 @@ export function Alternatives({ token, isRunning, onChoose }: AlternativesProps) 
                   onClick={() => onChoose(token, text)}
                 >
                   <meter min={0} max={1} value={Math.exp(logprob)} aria-hidden="true" />
-                  <span class="hidden-text">Go on with </span>
+                  <span class="hidden-text">Continue with </span>
                   <code>{visible(text)}</code>
                   <span class="numbers">{formatProbability(logprob)}</span>
                 </button>

@@ -102,16 +102,17 @@ export default function CompletionView() {
           </button>
         </div>
         {fill === null && (
-          <p class="soft small">
-            Fill in needs a model with tokens for it, such as Qwen-Coder or StarCoder. This model
-            has none, and the server’s <code>suffix</code> is refused for want of them.
-          </p>
+          <details class="soft small">
+            <summary>Why is Fill in off?</summary>
+            It needs a model with special tokens for it, such as Qwen-Coder or StarCoder. This model
+            has none, so the API refuses <code>suffix</code> too.
+          </details>
         )}
         <TokensPanel model={model} text={marked.text} />
       </div>
       <aside class="pad-side" aria-label="Settings and alternatives">
-        <Alternatives token={token} isRunning={isRunning} onChoose={goOn} />
         <SettingsForm settings={settings} onChange={setSettings} />
+        <Alternatives token={token} isRunning={isRunning} onChoose={goOn} />
       </aside>
     </div>
   );

@@ -47,7 +47,7 @@ export function Editor({ marked, isRunning, onEdit, onCursor, chosen }: EditorPr
         <textarea
           class="pad-text"
           aria-label="Text"
-          placeholder="Write the beginning of a text, then Generate: the model goes on with it. Nothing is added to what is here: no chat, no template."
+          placeholder="Write the beginning of a text and press Generate: the model continues it. Nothing is added, no chat template either."
           spellcheck={false}
           value={marked.text}
           readOnly={isRunning}

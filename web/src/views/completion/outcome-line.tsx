@@ -33,8 +33,8 @@ function factsOf({ usage, finishReason, stopReason, firstMs, totalMs }: Outcome)
     }
   }
   if (typeof stopReason === 'string') facts.push(`stopped at ${visible(stopReason)}`);
-  else if (finishReason === 'length') facts.push('as long as it may be');
-  else if (finishReason === 'stop') facts.push('the text is over');
+  else if (finishReason === 'length') facts.push('token limit reached');
+  else if (finishReason === 'stop') facts.push('the model ended it');
   else if (finishReason !== null) facts.push(finishReason);
   return facts;
 }

@@ -7,7 +7,7 @@ interface SettingsFormProps {
 }
 
 const NUMBERS = [
-  { name: 'maxTokens', label: 'Most tokens', min: 1, max: 131_072, step: 1 },
+  { name: 'maxTokens', label: 'Max tokens', min: 1, max: 131_072, step: 1 },
   { name: 'temperature', label: 'Temperature', min: 0, max: 2, step: 0.05 },
   { name: 'topP', label: 'Top p', min: 0.01, max: 1, step: 0.01 },
   { name: 'alternatives', label: 'Alternatives shown', min: 0, max: 20, step: 1 },
@@ -17,7 +17,7 @@ export function SettingsForm({ settings, onChange }: SettingsFormProps) {
   const set = (change: Partial<PadSettings>) => onChange((now) => ({ ...now, ...change }));
   return (
     <section aria-labelledby="pad-settings">
-      <h2 id="pad-settings">How it goes on</h2>
+      <h2 id="pad-settings">Settings</h2>
       <div class="pad-numbers">
         {NUMBERS.map(({ name, label, min, max, step }) => (
           <label key={name} class="field">
@@ -47,7 +47,7 @@ export function SettingsForm({ settings, onChange }: SettingsFormProps) {
         <textarea
           class="code"
           rows={2}
-          placeholder={String.raw`One on each line; \n is a line break`}
+          placeholder={String.raw`One per line; \n is a line break`}
           value={settings.stop}
           onInput={(event) => set({ stop: event.currentTarget.value })}
         />
@@ -58,7 +58,7 @@ export function SettingsForm({ settings, onChange }: SettingsFormProps) {
           checked={settings.echo}
           onChange={(event) => set({ echo: event.currentTarget.checked })}
         />
-        Color what I wrote too (echo)
+        Color my text too (echo)
       </label>
     </section>
   );

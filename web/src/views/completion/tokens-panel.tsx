@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { reasonOf } from '../../api/connection.ts';
 import { tokenize, type Tokenized } from '../../api/completions.ts';
 import { formatNumber } from '../../format.ts';
 import { visible } from './probability.ts';
@@ -121,7 +122,7 @@ function useTokens(text: string | null, model: string | null): TokensResult {
         (found) => setResult({ found, error: null }),
         (error: unknown) => {
           if (leaving.signal.aborted) return;
-          setResult({ found: null, error: error instanceof Error ? error.message : String(error) });
+          setResult({ found: null, error: reasonOf(error) });
         },
       );
     }, PAUSE_MS);

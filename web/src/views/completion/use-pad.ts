@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { reasonOf } from '../../api/connection.ts';
 import { complete, type CompletionRequest, type Usage } from '../../api/completions.ts';
 import { readSetting, writeSetting } from '../../settings.ts';
 import { EMPTY, edited, GrowingText, type MarkedText } from './marked-text.ts';
@@ -121,9 +122,8 @@ async function follow(
       };
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    if (signal.aborted) outcome = { ...outcome, finishReason: 'stopped by you' };
-    else outcome = { ...outcome, error: reason };
+    if (signal.aborted) outcome = { ...outcome, finishReason: 'stopped' };
+    else outcome = { ...outcome, error: reasonOf(error) };
   }
   return { ...outcome, totalMs: performance.now() - startedAt };
 }

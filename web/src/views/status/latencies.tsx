@@ -34,7 +34,7 @@ export function Latencies({ status }: { readonly status: ServerStatus }) {
               <th class="number">p90</th>
               <th class="number">p99</th>
               <th class="bar-column">
-                <span class="hidden-text">Spread</span>
+                <SpreadScale slowest={slowest} />
               </th>
               <th class="number">Times</th>
             </tr>
@@ -87,15 +87,58 @@ function Spread({
   readonly slowest: number;
 }) {
   if (p50 === null || p99 === null) return null;
-  const range = Math.log(slowest / SHORTEST_MS);
-  const at = (ms: number) =>
-    2 + (BAR.width - 4) * (Math.log(Math.max(ms, SHORTEST_MS) / SHORTEST_MS) / range);
   const middle = BAR.height / 2;
   return (
     <svg class="spread" viewBox={`0 0 ${BAR.width} ${BAR.height}`} aria-hidden="true">
+      {ticksOf(slowest).map((ms) => (
+        <line
+          key={ms}
+          class="tick"
+          x1={placeOf(ms, slowest)}
+          x2={placeOf(ms, slowest)}
+          y1="0"
+          y2={BAR.height}
+        />
+      ))}
       <line class="base" x1="0" x2={BAR.width} y1={middle} y2={middle} />
-      <line class="tail" x1={at(p50)} x2={at(p99)} y1={middle} y2={middle} />
-      <circle cx={at(p50)} cy={middle} r="3.5" />
+      <line
+        class="tail"
+        x1={placeOf(p50, slowest)}
+        x2={placeOf(p99, slowest)}
+        y1={middle}
+        y2={middle}
+      />
+      <circle cx={placeOf(p50, slowest)} cy={middle} r="3.5" />
     </svg>
   );
+}
+
+/** What the bars below it are measured by. */
+function SpreadScale({ slowest }: { readonly slowest: number }) {
+  return (
+    <svg class="spread-scale" viewBox={`0 0 ${BAR.width} 26`} aria-label="Median to p99">
+      <text x="0" y="9">
+        Median to p99
+      </text>
+      {ticksOf(slowest)
+        .filter((_, index) => index % 2 === 0)
+        .map((ms) => (
+          <text key={ms} x={placeOf(ms, slowest)} y="23" text-anchor="middle">
+            {formatMs(ms)}
+          </text>
+        ))}
+    </svg>
+  );
+}
+
+function placeOf(ms: number, slowest: number): number {
+  const range = Math.log(slowest / SHORTEST_MS);
+  return 2 + (BAR.width - 4) * (Math.log(Math.max(ms, SHORTEST_MS) / SHORTEST_MS) / range);
+}
+
+/** Powers of ten. */
+function ticksOf(slowest: number): number[] {
+  const ticks: number[] = [];
+  for (let ms = 0.1; ms <= slowest; ms *= 10) ticks.push(Number(ms.toPrecision(1)));
+  return ticks;
 }

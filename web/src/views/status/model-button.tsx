@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { reasonOf } from '../../api/connection.ts';
 import { changeModel, type ModelStatus } from '../../api/status.ts';
 import { notify } from '../../components/notices.tsx';
 
@@ -21,7 +22,7 @@ export function ModelButton({ model, onChange }: ModelButtonProps) {
       await changeModel(verb, id);
       notify(`${id} is ${verb}ed.`);
     } catch (error) {
-      notify(error instanceof Error ? error.message : String(error), true);
+      notify(reasonOf(error), true);
     } finally {
       clearTimeout(telling);
       setBusy(false);
@@ -35,7 +36,7 @@ export function ModelButton({ model, onChange }: ModelButtonProps) {
       aria-label={`${verb === 'load' ? 'Load' : 'Unload'} ${id}`}
       onClick={() => void change()}
     >
-      {isUnderWay ? 'Wait …' : verb === 'load' ? 'Load' : 'Unload'}
+      {isUnderWay ? 'Working …' : verb === 'load' ? 'Load' : 'Unload'}
     </button>
   );
 }

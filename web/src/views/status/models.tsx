@@ -69,7 +69,9 @@ function factsOf(model: ModelStatus): (readonly [string, string])[] {
     ],
     [
       'Running',
-      model.running === undefined ? null : `${model.running} of ${engine?.slots ?? '?'} slots`,
+      model.running === undefined
+        ? null
+        : `${model.running} of ${engine?.max_num_seqs ?? '?'} requests`,
     ],
     ['Waiting', model.waiting === undefined ? null : formatNumber(model.waiting)],
     ['Tokens', rates ? `${formatNumber(rates.generated_tokens)}/s` : null],

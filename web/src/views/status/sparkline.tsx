@@ -54,10 +54,11 @@ export function Sparkline({ label, times, values, format, most }: SparklineProps
           const line = run.map((point) => `${point.x.toFixed(1)} ${y(point.value).toFixed(1)}`);
           const first = run[0]?.x ?? 0;
           const last = run.at(-1)?.x ?? 0;
+          if (run.length === 1) return <path key={first} class="dot" d={`M${line[0]}h0.01`} />;
           return (
             <g key={first}>
               <path class="area" d={`M${first} ${HEIGHT}L${line.join('L')}L${last} ${HEIGHT}Z`} />
-              <path class="line" d={`M${line.join('L')}${run.length === 1 ? 'h1' : ''}`} />
+              <path class="line" d={`M${line.join('L')}`} />
             </g>
           );
         })}
@@ -78,13 +79,19 @@ interface Point {
   readonly value: number;
 }
 
+/** Values that are missing, at most, within a line: between two requests nothing is measured. */
+const MAX_GAP = 6;
+
 function withoutGaps(points: readonly { x: number; value: number | null }[]): Point[][] {
   const runs: Point[][] = [];
   let run: Point[] | null = null;
+  let missing = 0;
   for (const { x, value } of points) {
     if (value === null) {
-      run = null;
+      missing++;
+      if (missing > MAX_GAP) run = null;
     } else {
+      missing = 0;
       if (run === null) runs.push((run = []));
       run.push({ x, value });
     }

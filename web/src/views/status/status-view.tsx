@@ -1,4 +1,5 @@
 import './status.css';
+import { reasonOf } from '../../api/connection.ts';
 import { askForKey } from '../../api/key.ts';
 import { ServerError } from '../../api/request.ts';
 import type { ServerStatus } from '../../api/status.ts';
@@ -39,7 +40,7 @@ function Facts({ status }: { readonly status: ServerStatus }) {
       {formatDuration(now - startedAt)}
       {status.is_leaving && <span class="badge bad">shutting down</span>}
       {stalledMs > 1000 && (
-        <span class="badge bad">stood still for {formatDuration(stalledMs)} of late</span>
+        <span class="badge bad">event loop blocked for {formatDuration(stalledMs)} recently</span>
       )}
     </p>
   );
@@ -55,19 +56,19 @@ function Failure({ failure, onRetry }: FailureProps) {
   if (status !== 401 && status !== 403) {
     return (
       <p class="card failure" role="alert">
-        The server does not answer: {failure.message} What is below is the last that it said.
+        {reasonOf(failure)} Below is what it said last.
       </p>
     );
   }
   return (
     <div class="card failure" role="alert">
-      <p>This page is the operator’s. {failure.message}</p>
+      <p>This view is for the operator of the server. {failure.message}</p>
       <div class="actions">
         <button type="button" onClick={onRetry}>
           Try again
         </button>
         <button type="button" class="primary" onClick={() => askForKey('The admin key is needed.')}>
-          Give a key
+          Enter the admin key
         </button>
       </div>
     </div>

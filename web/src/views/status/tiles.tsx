@@ -55,7 +55,7 @@ const TILES: readonly Tile[] = [
     note: ({ models }) => prefixNote(models),
   },
   {
-    label: 'Processors',
+    label: 'CPU cores in use',
     series: 'cpus',
     format: formatNumber,
     note: ({ resources }) => `of ${resources.machine.cpus}`,
@@ -78,15 +78,20 @@ const RESPONSE_CACHE: Tile = {
     `${formatNumber(caches.responses.entries)} answers, ${formatBytes(caches.responses.bytes)}`,
 };
 
-/** What the server does now, each with its course over the last hour. */
+/** What the server does now, each value with its course over the last hour. */
 export function Tiles({ status }: { readonly status: ServerStatus }) {
   const tiles = status.caches.responses === null ? TILES : [...TILES, RESPONSE_CACHE];
   return (
-    <dl class="tiles status-tiles">
-      {tiles.map((tile) => (
-        <TileOf key={tile.label} tile={tile} status={status} />
-      ))}
-    </dl>
+    <section aria-labelledby="now">
+      <h2 id="now">
+        Now <small class="soft">and over the last hour</small>
+      </h2>
+      <dl class="tiles status-tiles">
+        {tiles.map((tile) => (
+          <TileOf key={tile.label} tile={tile} status={status} />
+        ))}
+      </dl>
+    </section>
   );
 }
 

@@ -6,7 +6,7 @@ const MAX_BYTES = 2 ** 20;
 
 /** @throws Error saying why a file can't be attached */
 export async function readAttachment(file: File): Promise<Attachment> {
-  if (file.size > MAX_BYTES) throw new Error('It is longer than 1 MB.');
+  if (file.size > MAX_BYTES) throw new Error('It is larger than 1 MB.');
   const decoder = new TextDecoder('utf-8', { fatal: true });
   try {
     const text = decoder.decode(await file.arrayBuffer());
@@ -14,5 +14,5 @@ export async function readAttachment(file: File): Promise<Attachment> {
   } catch {
     // Not text, as said below.
   }
-  throw new Error('It is no text.');
+  throw new Error('It is not a text file.');
 }

@@ -1,15 +1,21 @@
 /** An open chat: its messages as they are written, and what can be done with them. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import { refreshModels } from '../../../api/models.ts';
-import { type RequestBody, toRequestBody } from '../request/request-body.ts';
-import { runAnswer } from '../request/run-answer.ts';
+import { defaultChatModel } from '../../../api/models.ts';
+import { toRequestBody } from '../request/request-body.ts';
 import { writeChat, writeMessages } from './chat-store.ts';
+import { LiveAnswers } from './live-answers.ts';
 import { MessageTree } from './message-tree.ts';
 import { newId } from './new-id.ts';
-import { type Attachment, type Chat, type ChatSettings, type Message, ROOT } from './types.ts';
+import { RemoteAnswers } from './remote-answers.ts';
+import {
+  type Attachment,
+  type Chat,
+  type ChatSettings,
+  DEFAULT_SETTINGS,
+  type Message,
+  ROOT,
+} from './types.ts';
 
-/** How often an answer that is being written is stored. */
-const STORE_MS = 2000;
 const TITLE_CHARACTERS = 60;
 
 /** A place in the conversation: a message, or several side by side. */
@@ -22,22 +28,25 @@ export class ChatSession {
   readonly chat: Signal<Chat>;
   readonly rows: ReadonlySignal<readonly Row[]>;
   readonly isRunning: ReadonlySignal<boolean>;
+  /** What is wrong with parameters as they are typed, by name. */
+  readonly faults = signal<ReadonlyMap<string, string>>(new Map());
+  /** A message that is to be brought into sight. */
+  readonly sought = signal<string | null>(null);
   readonly #tree: MessageTree;
   /** Counts changes of the tree's shape. */
   readonly #shape = signal(0);
   readonly #signals = new Map<string, Signal<Message>>();
-  readonly #running = signal<ReadonlySet<AbortController>>(new Set());
+  readonly #live = new LiveAnswers((message) => this.#update(message));
+  readonly #remote = new RemoteAnswers((message) => this.#update(message));
   readonly #onChange: (chat: Chat) => void;
 
-  /** @param onChange told of what a list of chats shows */
+  /** @param onChange is called when something changes that a list of chats shows */
   constructor(chat: Chat, messages: readonly Message[], onChange: (chat: Chat) => void) {
     this.chat = signal(chat);
     this.#onChange = onChange;
-    // What was being written when the page was closed.
-    this.#tree = new MessageTree(
-      messages.map((each) => (each.state === 'running' ? { ...each, state: 'stopped' } : each)),
-    );
-    this.isRunning = computed(() => this.#running.value.size > 0);
+    // If another tab writes them, it says so when it is asked.
+    this.#tree = new MessageTree(messages.map(endedHere));
+    this.isRunning = this.#live.isRunning;
     const chosen = computed(() => this.chat.value.chosen);
     this.rows = computed(() => {
       void this.#shape.value;
@@ -85,6 +94,19 @@ export class ChatSession {
     this.#setChat({ settings: { ...settings, ...changed } });
   }
 
+  resetSettings(): void {
+    const { model } = this.chat.peek().settings;
+    this.#setChat({ settings: { ...DEFAULT_SETTINGS, model } });
+  }
+
+  /** @param fault null for a value that is as it should be, or is not there */
+  setFault(parameter: string, fault: string | null): void {
+    const faults = new Map(this.faults.peek());
+    if (fault === null) faults.delete(parameter);
+    else faults.set(parameter, fault);
+    this.faults.value = faults;
+  }
+
   rename(title: string): void {
     this.#setChat({ title });
   }
@@ -92,6 +114,13 @@ export class ChatSession {
   /** Shows this one of all that follow the same message. */
   choose({ id, parentId }: Message): void {
     this.#setChat({ chosen: { ...this.chat.peek().chosen, [parentId ?? ROOT]: id } });
+  }
+
+  /** Shows a message, with the branches that lead to it. */
+  reveal(id: string): void {
+    for (const message of this.pathTo(id)) this.choose(message);
+    const found = this.#tree.get(id);
+    this.sought.value = found?.group ?? id;
   }
 
   /** Asks something, after the last message that is shown. */
@@ -112,6 +141,11 @@ export class ChatSession {
     await writeMessages([answer]);
   }
 
+  /** An answer to a question that has none. */
+  async answer({ id }: Message): Promise<void> {
+    await this.#answer(id, '');
+  }
+
   /** Another answer in the place of `message`. */
   async regenerate({ parentId }: Message): Promise<void> {
     await this.#answer(parentId, '');
@@ -122,7 +156,7 @@ export class ChatSession {
     await this.#answer(parentId, given, model);
   }
 
-  /** Says what the calls of `message` gave, and has the model go on. */
+  /** Takes what the calls of `message` gave, and has the model go on. */
   async answerCalls(message: Message, results: readonly string[]): Promise<void> {
     let parentId = message.id;
     const made = (message.toolCalls ?? []).map(({ id }, index) => {
@@ -136,7 +170,30 @@ export class ChatSession {
   }
 
   stop(): void {
-    for (const controller of this.#running.peek()) controller.abort();
+    this.#live.stop();
+  }
+
+  /** The page is left. */
+  leave(): void {
+    this.#live.leave();
+  }
+
+  /** Another tab has opened this chat. */
+  tellTab(): void {
+    this.#live.tell();
+  }
+
+  /** What another tab has made of the chat. */
+  takeChat(chat: Chat): void {
+    this.chat.value = { ...chat, chosen: { ...this.chat.peek().chosen, ...chat.chosen } };
+  }
+
+  /** What another tab has written. */
+  takeMessages(messages: readonly Message[]): void {
+    const others = messages.filter(({ id }) => !this.#live.has(id));
+    const isNew = others.some(({ id }) => this.#tree.get(id) === undefined);
+    for (const message of others) this.#remote.take(message);
+    if (isNew) this.#shape.value += 1;
   }
 
   async #ask(
@@ -162,7 +219,8 @@ export class ChatSession {
   async #answer(parentId: string | null, given: string, onlyModel?: string): Promise<void> {
     const { settings } = this.chat.peek();
     const isOne = onlyModel !== undefined;
-    const models = isOne ? [onlyModel] : [settings.model, ...settings.alsoModels];
+    const first = settings.model ?? defaultChatModel.peek()?.id ?? null;
+    const models = isOne ? [onlyModel] : [first, ...settings.alsoModels];
     const asked = settings.parameters['n'];
     const numEach = isOne || typeof asked !== 'number' ? 1 : asked;
     const path = this.#tree.pathTo(parentId);
@@ -179,33 +237,11 @@ export class ChatSession {
           ...group,
         }),
       );
-      return { body: isOne ? { ...body, n: 1 } : body, answers };
+      return { body: isOne ? { ...body, n: 1 } : body, answers, given };
     });
-    const [first] = runs[0]?.answers ?? [];
-    if (first !== undefined) this.choose(first);
-    await Promise.all(runs.map(({ body, answers }) => this.#run(body, answers, given)));
-  }
-
-  async #run(body: RequestBody, answers: readonly Message[], given: string): Promise<void> {
-    const controller = new AbortController();
-    this.#running.value = new Set([...this.#running.peek(), controller]);
-    let written = answers;
-    let storedAt = Date.now();
-    await runAnswer({
-      body,
-      numAnswers: answers.length,
-      given,
-      signal: controller.signal,
-      onChange: (fields) => {
-        written = written.map((answer, index) => this.#update({ ...answer, ...fields[index] }));
-        if (Date.now() - storedAt < STORE_MS) return;
-        storedAt = Date.now();
-        void writeMessages(written);
-      },
-    });
-    this.#running.value = new Set([...this.#running.peek()].filter((each) => each !== controller));
-    refreshModels();
-    await writeMessages(written);
+    const [shown] = runs[0]?.answers ?? [];
+    if (shown !== undefined) this.choose(shown);
+    await Promise.all(runs.map((run) => this.#live.run(run)));
   }
 
   #create(
@@ -216,7 +252,8 @@ export class ChatSession {
     const message: Message = { id: newId(), chatId, parentId, createdAt: Date.now(), ...fields };
     this.#tree.set(message);
     this.#shape.value += 1;
-    this.choose(message);
+    const chosen = { ...this.chat.peek().chosen, [parentId ?? ROOT]: message.id };
+    this.#setChat({ chosen, changedAt: Date.now() });
     return message;
   }
 
@@ -228,10 +265,14 @@ export class ChatSession {
   }
 
   #setChat(changed: Partial<Chat>): void {
-    this.chat.value = { ...this.chat.peek(), ...changed, changedAt: Date.now() };
+    this.chat.value = { ...this.chat.peek(), ...changed };
     this.#onChange(this.chat.value);
     if (this.chat.value.title !== '') void writeChat(this.chat.value);
   }
+}
+
+function endedHere(message: Message): Message {
+  return message.state === 'running' ? { ...message, state: 'stopped', isCutOff: true } : message;
 }
 
 function schemaOf({ output, schema }: ChatSettings, given: string): Partial<Message> {

@@ -85,8 +85,8 @@ function readChat(entry: unknown, index: number): ExportedChat {
   };
 }
 
-/** What has the right type is taken. */
-function readSettings(settings: Readonly<Record<string, unknown>>): ChatSettings {
+/** Settings of a file, or of this browser: what has the right type is taken. */
+export function readSettings(settings: Readonly<Record<string, unknown>>): ChatSettings {
   const known = Object.entries(DEFAULT_SETTINGS).filter(([name, value]) => {
     const given = settings[name];
     if (name === 'model') return typeof given === 'string';

@@ -1,5 +1,7 @@
 /** The parameters of a chat request, as the server's own document describes them. */
+import type { Model } from '../../../api/models.ts';
 import { requestJson } from '../../../api/request.ts';
+import { formatNumber } from '../../../format.ts';
 import { CHAT_PATH } from '../request/stream-chat.ts';
 
 export type ParameterKind = 'number' | 'integer' | 'boolean' | 'text' | 'texts' | 'json';
@@ -58,6 +60,29 @@ const ELSEWHERE = new Set([
   'continue_final_message',
   'best_of',
 ]);
+
+/** Values that hold for every model where a request has none. */
+const DEFAULTS: Readonly<Record<string, string>> = {
+  frequency_penalty: '0',
+  ignore_eos: 'no',
+  min_tokens: '0',
+  n: '1',
+  parallel_tool_calls: 'yes',
+  presence_penalty: '0',
+  seed: 'random',
+  skip_special_tokens: 'yes',
+  stop: 'none',
+};
+
+/** What holds where a parameter is not set, for people. */
+export function defaultOf(name: string, model: Model | undefined): string {
+  const value = model?.default_sampling_params?.[name];
+  if (value !== undefined) return name === 'top_k' && value === 0 ? 'off' : String(value);
+  if (name === 'max_completion_tokens' && model?.max_model_len) {
+    return `to ${formatNumber(model.max_model_len)}`;
+  }
+  return DEFAULTS[name] ?? 'default';
+}
 
 interface ApiDocument {
   readonly paths: Readonly<

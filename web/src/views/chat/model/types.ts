@@ -54,6 +54,8 @@ export interface Message {
   readonly model?: string;
   readonly state?: 'running' | 'done' | 'stopped' | 'failed';
   readonly error?: string;
+  /** The page was left while it was written. */
+  readonly isCutOff?: boolean;
   readonly reasoning?: string;
   readonly toolCalls?: readonly ToolCall[];
   readonly finishReason?: string | null;
@@ -71,7 +73,7 @@ export interface Message {
 }
 
 export interface ChatSettings {
-  /** Null is the first that the server has. */
+  /** Null is the first that is loaded. */
   readonly model: string | null;
   /** Answer too, side by side. */
   readonly alsoModels: readonly string[];
@@ -84,7 +86,7 @@ export interface ChatSettings {
   /** List of tools, as typed. */
   readonly tools: string;
   readonly toolChoice: 'auto' | 'none' | 'required';
-  /** Whether tokens are told with their alternatives. */
+  /** Whether tokens come with their alternatives. */
   readonly logprobs: boolean;
 }
 

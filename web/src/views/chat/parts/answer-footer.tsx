@@ -1,7 +1,9 @@
+import { models } from '../../../api/models.ts';
 import { CopyButton } from '../../../components/copy-button.tsx';
 import { Icon } from '../../../components/icon.tsx';
+import { formatMs, formatNumber } from '../../../format.ts';
 import type { ChatSession } from '../model/chat-session.ts';
-import type { AnswerStats, Message } from '../model/types.ts';
+import type { Message } from '../model/types.ts';
 import { VersionSwitch } from './version-switch.tsx';
 
 interface AnswerFooterProps {
@@ -10,12 +12,13 @@ interface AnswerFooterProps {
   readonly showsTokens: boolean;
   readonly onToggleTokens: () => void;
   readonly onEdit: () => void;
+  readonly onAgain: () => void;
 }
 
-/** What an answer cost, and what can be done with it. */
+/** One line: what can be done with an answer, and what it cost. */
 export function AnswerFooter(props: AnswerFooterProps) {
-  const { session, message, showsTokens, onToggleTokens, onEdit } = props;
-  const { content, finishReason, model, resumedAfterMs, state, stats, tokens, toolCalls } = message;
+  const { session, message, showsTokens, onToggleTokens, onEdit, onAgain } = props;
+  const { content, finishReason, state, tokens, toolCalls } = message;
   const isRunning = state === 'running';
   // Where it ended by itself, there is nothing to go on with.
   const isCut = state === 'stopped' || state === 'failed' || finishReason === 'length';
@@ -26,16 +29,12 @@ export function AnswerFooter(props: AnswerFooterProps) {
         {!isRunning && (
           <>
             <CopyButton text={content} label="Copy answer" />
-            <Action
-              icon="retry"
-              label="Another answer"
-              onClick={() => void session.regenerate(message)}
-            />
+            <Action icon="retry" label="Regenerate" onClick={onAgain} />
             <Action icon="edit" label="Edit answer" onClick={onEdit} />
             {isCut && content !== '' && toolCalls === undefined && (
               <button class="quiet" onClick={() => void session.goOn(message, content)}>
                 <Icon name="play" />
-                Go on
+                Continue
               </button>
             )}
           </>
@@ -47,14 +46,7 @@ export function AnswerFooter(props: AnswerFooterProps) {
           </button>
         )}
       </div>
-      <p class="answer-facts numbers">
-        {model !== undefined && <span>{model}</span>}
-        {stats !== undefined && factsOf(stats).map((fact) => <span key={fact}>{fact}</span>)}
-        {endOf(message) !== '' && <span>{endOf(message)}</span>}
-        {resumedAfterMs !== undefined && (
-          <span>went on after {(resumedAfterMs / 1000).toFixed(1)} s without a server</span>
-        )}
-      </p>
+      <Facts message={message} />
     </footer>
   );
 }
@@ -67,36 +59,74 @@ interface ActionProps {
 
 function Action({ icon, label, onClick }: ActionProps) {
   return (
-    <button class="quiet" aria-label={label} title={label} onClick={onClick}>
+    <button class="quiet" data-action={icon} aria-label={label} title={label} onClick={onClick}>
       <Icon name={icon} />
     </button>
   );
 }
 
-function factsOf(stats: AnswerStats): string[] {
-  const { cachedTokens, firstTokenMs, numAnswers, outputTokens, promptTokens, totalMs } = stats;
-  const facts: string[] = [];
-  if (firstTokenMs !== null) facts.push(`first token ${inWords(firstTokenMs)}`);
-  if (outputTokens !== null) {
-    const together = numAnswers > 1 ? ` in ${numAnswers} answers` : '';
-    facts.push(`${outputTokens} tokens${together}`);
-    const decodeMs = totalMs - (firstTokenMs ?? 0);
-    // The first tokens are what came before.
-    const rate = ((outputTokens - numAnswers) / decodeMs) * 1000;
-    if (outputTokens > numAnswers && decodeMs > 0) facts.push(`${rate.toFixed(0)} tokens/s`);
+interface Fact {
+  readonly text: string;
+  /** What it means. */
+  readonly title: string;
+}
+
+function Facts({ message }: { readonly message: Message }) {
+  const limit = models.value?.find(({ id }) => id === message.model)?.max_model_len ?? null;
+  return (
+    <p class="answer-facts numbers">
+      {message.model !== undefined && <span>{message.model}</span>}
+      {factsOf(message, limit).map(({ text, title }) => (
+        <span key={title} title={title}>
+          {text}
+        </span>
+      ))}
+      {endOf(message) !== '' && <span>{endOf(message)}</span>}
+    </p>
+  );
+}
+
+/** @param limit tokens of the model's context; null where it is not known */
+function factsOf({ stats, resumedAfterMs }: Message, limit: number | null): Fact[] {
+  const facts: Fact[] = [];
+  if (stats !== undefined) {
+    const { cachedTokens, firstTokenMs, numAnswers, outputTokens, promptTokens, totalMs } = stats;
+    if (firstTokenMs !== null) {
+      facts.push({
+        text: `${formatMs(firstTokenMs)} to first token`,
+        title: 'Time to first token',
+      });
+    }
+    if (outputTokens !== null) {
+      const together = numAnswers > 1 ? ` in ${numAnswers} answers` : '';
+      facts.push({ text: `${outputTokens} tokens${together}`, title: 'Tokens written' });
+      const decodeMs = totalMs - (firstTokenMs ?? 0);
+      // The first tokens are what came before.
+      const rate = ((outputTokens - numAnswers) / decodeMs) * 1000;
+      if (outputTokens > numAnswers && decodeMs > 0) {
+        facts.push({ text: `${rate.toFixed(0)} tokens/s`, title: 'After the first token' });
+      }
+    }
+    if (promptTokens !== null) {
+      const used = promptTokens + (outputTokens ?? 0) / numAnswers;
+      const of = limit === null ? '' : ` of ${formatNumber(limit)}`;
+      const cached = cachedTokens ? `, ${cachedTokens} of them from the cache` : '';
+      facts.push({
+        text: `${formatNumber(Math.round(used))}${of} context`,
+        title: `Tokens of the prompt (${promptTokens}${cached}) and of the answer, of those that fit`,
+      });
+    }
   }
-  if (promptTokens !== null) {
-    const cached = cachedTokens ? `, ${cachedTokens} cached` : '';
-    facts.push(`prompt ${promptTokens}${cached}`);
+  if (resumedAfterMs !== undefined) {
+    const title = 'The server was away, and the answer went on when it was back';
+    facts.push({ text: `continued after ${formatMs(resumedAfterMs)}`, title });
   }
   return facts;
 }
 
-function inWords(ms: number): string {
-  return ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`;
-}
-
-function endOf({ state, finishReason }: Message): string {
+function endOf({ state, finishReason, isCutOff }: Message): string {
+  if (isCutOff) return 'cut off when the page was left';
   if (state === 'stopped') return 'stopped';
-  return finishReason === 'length' ? 'as long as allowed' : '';
+  if (state === 'failed') return 'not sent along';
+  return finishReason === 'length' ? 'token limit reached' : '';
 }

@@ -1,17 +1,22 @@
 import { signal } from '@preact/signals';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { CodeBlock } from '../../../components/code-block.tsx';
-import { Markdown } from '../../../components/markdown.tsx';
+import { Icon } from '../../../components/icon.tsx';
+import { lazy } from '../../../components/lazy.tsx';
+import { Markdown } from '../../../components/markdown/markdown.tsx';
 import type { ChatSession } from '../model/chat-session.ts';
 import type { Message } from '../model/types.ts';
 import { AnswerFooter } from './answer-footer.tsx';
-import { JsonStatus } from './json-status.tsx';
+import { focusComposer } from './focus.ts';
 import { MessageEditor } from './message-editor.tsx';
 import { Reasoning } from './reasoning.tsx';
-import { TokenView } from './token-view.tsx';
-import { ToolCalls } from './tool-calls.tsx';
+import { Waiting } from './waiting.tsx';
 
-/** Of all answers: whoever goes on from one token wants to see those that follow. */
+const JsonStatus = lazy(async () => (await import('./json-status.tsx')).JsonStatus);
+const TokenView = lazy(async () => (await import('./token-view.tsx')).TokenView);
+const ToolCalls = lazy(async () => (await import('./tool-calls.tsx')).ToolCalls);
+
+/** For all answers: whoever goes on from one token wants to see those that follow. */
 const showsTokens = signal(false);
 
 interface AnswerProps {
@@ -21,8 +26,17 @@ interface AnswerProps {
 
 export function Answer({ session, message }: AnswerProps) {
   const [isEdited, setEdited] = useState(false);
-  const { content, error, schema, state, tokens = [], toolCalls = [] } = message;
+  const root = useRef<HTMLDivElement>(null);
+  const wasEdited = useRef(false);
+  useEffect(() => {
+    if (wasEdited.current && !isEdited) {
+      root.current?.querySelector<HTMLElement>('[data-action="edit"]')?.focus();
+    }
+    wasEdited.current = isEdited;
+  }, [isEdited]);
+  const { content, error, isCutOff, schema, state, tokens = [], toolCalls = [] } = message;
   const isRunning = state === 'running';
+  const isFailed = state === 'failed';
   if (isEdited) {
     return (
       <MessageEditor
@@ -36,8 +50,12 @@ export function Answer({ session, message }: AnswerProps) {
       />
     );
   }
+  const again = () => {
+    void session.regenerate(message);
+    focusComposer();
+  };
   return (
-    <div class="answer" aria-busy={isRunning}>
+    <div class="answer" aria-busy={isRunning} ref={root}>
       <Reasoning message={message} />
       {showsTokens.value && tokens.length > 0 ? (
         <TokenView
@@ -51,10 +69,14 @@ export function Answer({ session, message }: AnswerProps) {
         <JsonStatus content={content} schema={schema} isWhole={!isRunning} />
       )}
       {toolCalls.length > 0 && <ToolCalls session={session} message={message} />}
-      {error !== undefined && state === 'failed' && (
-        <p class="answer-error" role="alert">
-          {error}
-        </p>
+      {(isFailed || (content === '' && isCutOff)) && (
+        <div class={isFailed ? 'answer-error' : 'answer-error mild'} role="alert">
+          <p>{isFailed ? error : 'The page was left before the answer began.'}</p>
+          <button type="button" onClick={again}>
+            <Icon name="retry" />
+            Try again
+          </button>
+        </div>
       )}
       <AnswerFooter
         session={session}
@@ -62,18 +84,16 @@ export function Answer({ session, message }: AnswerProps) {
         showsTokens={showsTokens.value}
         onToggleTokens={() => (showsTokens.value = !showsTokens.value)}
         onEdit={() => setEdited(true)}
+        onAgain={again}
       />
     </div>
   );
 }
 
-function AnswerText({ message: { content, reasoning, schema, state } }: { message: Message }) {
+function AnswerText({ message }: { readonly message: Message }) {
+  const { content, reasoning, schema, state } = message;
   if (content === '' && state === 'running' && reasoning === undefined) {
-    return (
-      <p class="waiting" role="status">
-        <span class="hidden-text">Waiting for the first token</span>
-      </p>
-    );
+    return <Waiting since={message.createdAt} />;
   }
   if (schema !== undefined) return <CodeBlock code={content} language="json" />;
   return <Markdown text={content} />;

@@ -1,72 +1,72 @@
 import { useState } from 'preact/hooks';
+import { lazy } from '../../../components/lazy.tsx';
 import { Menu, MenuItem } from '../../../components/menu.tsx';
-import { notify } from '../../../components/notices.tsx';
-import { pickFiles, saveFile } from '../../../components/save-file.ts';
+import { pickFiles } from '../../../components/save-file.ts';
 import type { ChatSession } from '../model/chat-session.ts';
-import { addChats, chats, removeChat } from '../model/chats.ts';
-import { readMessages } from '../model/chat-store.ts';
-import { fromJson, toJson, toMarkdown } from '../model/export.ts';
-import { CopyAsDialog } from './copy-as-dialog.tsx';
-import { RenameDialog } from './rename-dialog.tsx';
+import { removeChat } from '../model/chats.ts';
+import { focusComposer } from './focus.ts';
 
-export function ChatMenu({ session }: { readonly session: ChatSession }) {
-  const [dialog, setDialog] = useState<'copy' | 'rename' | null>(null);
+const CopyAsDialog = lazy(async () => (await import('./copy-as-dialog.tsx')).CopyAsDialog);
+const files = () => import('../model/chat-files.ts');
+
+interface ChatMenuProps {
+  readonly session: ChatSession;
+  readonly onRename: () => void;
+}
+
+export function ChatMenu({ session, onRename }: ChatMenuProps) {
+  const [isCopied, setCopied] = useState(false);
   const chat = session.chat.value;
-  const name = (chat.title || 'chat').replaceAll(/[^\p{L}\p{N}]+/gu, '-').toLowerCase();
-  const close = () => setDialog(null);
+  const isNew = chat.title === '';
   return (
     <>
       <Menu label="More" icon="more">
-        <MenuItem icon="copy" onClick={() => setDialog('copy')}>
+        <MenuItem icon="copy" onClick={() => setCopied(true)}>
           Copy as program
         </MenuItem>
         <MenuItem
           icon="download"
-          onClick={() => saveFile(`${name}.md`, toMarkdown(chat, session.path()), 'text/markdown')}
+          onClick={() => void files().then(({ saveMarkdown }) => saveMarkdown(session))}
         >
           Export as Markdown
         </MenuItem>
         <MenuItem
           icon="download"
-          onClick={() => {
-            const json = toJson([{ chat, messages: session.allMessages() }]);
-            saveFile(`${name}.json`, json, 'application/json');
-          }}
+          onClick={() => void files().then(({ saveChat }) => saveChat(session))}
         >
           Export as JSON
         </MenuItem>
-        <MenuItem icon="download" onClick={() => void exportAll()}>
+        <MenuItem icon="download" onClick={() => void files().then(({ saveAll }) => saveAll())}>
           Export all chats
         </MenuItem>
         <MenuItem icon="upload" onClick={() => void importFiles()}>
           Import JSON
         </MenuItem>
-        <MenuItem icon="edit" onClick={() => setDialog('rename')}>
-          Rename
-        </MenuItem>
-        <MenuItem icon="trash" isDanger onClick={() => void removeChat(chat)}>
-          Delete this chat
-        </MenuItem>
+        {!isNew && (
+          <>
+            <MenuItem icon="edit" onClick={onRename}>
+              Rename
+            </MenuItem>
+            <MenuItem
+              icon="trash"
+              isDanger
+              onClick={() => void removeChat(chat).then(focusComposer)}
+            >
+              Delete this chat
+            </MenuItem>
+          </>
+        )}
       </Menu>
-      {dialog === 'copy' && <CopyAsDialog session={session} onClose={close} />}
-      {dialog === 'rename' && <RenameDialog session={session} onClose={close} />}
+      {isCopied && <CopyAsDialog session={session} onClose={() => setCopied(false)} />}
     </>
   );
 }
 
-async function exportAll(): Promise<void> {
-  const all = await Promise.all(
-    chats.peek().map(async (chat) => ({ chat, messages: await readMessages(chat.id) })),
-  );
-  saveFile('chats.json', toJson(all), 'application/json');
-}
-
+/** Files are picked at once: browsers want it to follow the click. */
 async function importFiles(): Promise<void> {
-  for (const file of await pickFiles('.json,application/json')) {
-    try {
-      await addChats(fromJson(await file.text()));
-    } catch (error) {
-      notify(`${file.name}: ${error instanceof Error ? error.message : String(error)}`, true);
-    }
-  }
+  const [picked, { importChats }] = await Promise.all([
+    pickFiles('.json,application/json'),
+    files(),
+  ]);
+  await importChats(picked);
 }

@@ -4,21 +4,25 @@ import { notify } from '../../../components/notices.tsx';
 import { pickFiles } from '../../../components/save-file.ts';
 import { readAttachment } from '../model/attachments.ts';
 import type { ChatSession } from '../model/chat-session.ts';
+import { type Draft, draftOf, NEW_CHAT, setDraft } from '../model/drafts.ts';
 import type { Attachment } from '../model/types.ts';
+import { focusComposer } from './focus.ts';
 
 const MAX_PIXELS = 240;
 
 /** Enter sends, Shift and Enter begin a line, Escape stops. Files can be dropped or pasted. */
 export function Composer({ session }: { readonly session: ChatSession }) {
-  const [text, setText] = useState('');
-  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
+  const { id, title } = session.chat.value;
+  const key = title === '' ? NEW_CHAT : id;
+  const [{ text, attachments }, setShown] = useState<Draft>(() => draftOf(key));
   const field = useRef<HTMLTextAreaElement>(null);
   const isRunning = session.isRunning.value;
   const isEmpty = text.trim() === '' && attachments.length === 0;
-  useEffect(() => {
-    // Phones would open their keyboard.
-    if (matchMedia('(pointer: fine)').matches) field.current?.focus();
-  }, []);
+  const change = (draft: Draft) => {
+    setShown(draft);
+    setDraft(key, draft);
+  };
+  useEffect(focusComposer, []);
   useEffect(() => {
     const { current } = field;
     if (current === null) return;
@@ -26,19 +30,25 @@ export function Composer({ session }: { readonly session: ChatSession }) {
     current.style.height = `${Math.min(MAX_PIXELS, current.scrollHeight + 2)}px`;
   }, [text]);
   const attach = async (files: Iterable<File>) => {
+    const added: Attachment[] = [];
     for (const file of files) {
       try {
-        const attachment = await readAttachment(file);
-        setAttachments((before) => [...before, attachment]);
+        added.push(await readAttachment(file));
       } catch (error) {
         notify(`${file.name}: ${error instanceof Error ? error.message : String(error)}`, true);
       }
     }
+    const now = draftOf(key);
+    change({ ...now, attachments: [...now.attachments, ...added] });
   };
   const send = () => {
     if (isEmpty || isRunning) return;
-    setText('');
-    setAttachments([]);
+    const [fault] = session.faults.peek();
+    if (fault !== undefined) {
+      notify(`${fault[0]}: ${fault[1]} Correct it or clear it first.`, true);
+      return;
+    }
+    change({ text: '', attachments: [] });
     void session.send(text.trim(), attachments);
   };
   return (
@@ -63,7 +73,12 @@ export function Composer({ session }: { readonly session: ChatSession }) {
                 type="button"
                 class="quiet"
                 aria-label={`Remove ${attachment.name}`}
-                onClick={() => setAttachments(attachments.filter((each) => each !== attachment))}
+                onClick={() =>
+                  change({
+                    text,
+                    attachments: attachments.filter((each) => each !== attachment),
+                  })
+                }
               >
                 <Icon name="close" />
               </button>
@@ -87,7 +102,7 @@ export function Composer({ session }: { readonly session: ChatSession }) {
           aria-label="Message"
           placeholder="Message"
           value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => change({ text: event.currentTarget.value, attachments })}
           onKeyDown={(event) => {
             if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
             event.preventDefault();

@@ -16,7 +16,7 @@ export function JsonStatus({ content, schema, isWhole }: JsonStatusProps) {
   if (check.state === 'bad') {
     return (
       <div class="json-status bad" role="status">
-        <strong>{schema === '' ? 'Not valid JSON' : 'Does not keep to the schema'}</strong>
+        <strong>{schema === '' ? 'Not valid JSON' : 'Does not match the schema'}</strong>
         <ul>
           {check.faults.slice(0, MAX_SHOWN).map(({ place, reason }) => (
             <li key={`${place} ${reason}`}>
@@ -28,7 +28,7 @@ export function JsonStatus({ content, schema, isWhole }: JsonStatusProps) {
     );
   }
   const isGood = check.state === 'good';
-  const good = schema === '' ? 'Valid JSON' : 'Keeps to the schema';
+  const good = schema === '' ? 'Valid JSON' : 'Matches the schema';
   return (
     <p class={isGood ? 'json-status good' : 'json-status'} role="status">
       {isGood ? good : 'Valid so far'}

@@ -15,7 +15,7 @@ export function OutputSettings({ session }: { readonly session: ChatSession }) {
   return (
     <>
       <label class="field">
-        Answers are
+        Answer format
         <select
           value={output}
           onChange={({ currentTarget }) => {
@@ -24,9 +24,9 @@ export function OutputSettings({ session }: { readonly session: ChatSession }) {
             session.setSettings({ output: picked, ...(isFirst ? { schema: EXAMPLE } : {}) });
           }}
         >
-          <option value="text">text</option>
+          <option value="text">Text</option>
           <option value="json">JSON</option>
-          <option value="schema">JSON of a schema</option>
+          <option value="schema">JSON by a schema</option>
         </select>
       </label>
       {output === 'schema' && (
@@ -41,7 +41,7 @@ export function OutputSettings({ session }: { readonly session: ChatSession }) {
             onInput={({ currentTarget }) => session.setSettings({ schema: currentTarget.value })}
           />
           <span class={fault === null ? 'note' : 'note bad-text'} role="status">
-            {fault ?? 'Answers are held to it, and checked while they are written.'}
+            {fault ?? 'The server keeps answers to it, and the page checks them as they come.'}
           </span>
         </label>
       )}

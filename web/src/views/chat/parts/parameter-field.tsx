@@ -1,4 +1,4 @@
-import { useId, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { parseParameter, showParameter } from '../model/parameter-text.ts';
 import type { Parameter } from '../model/parameters.ts';
 
@@ -6,37 +6,56 @@ interface ParameterFieldProps {
   readonly parameter: Parameter;
   /** Undefined where it is not set. */
   readonly value: unknown;
+  /** What holds where it is not set, as a text. */
+  readonly byDefault: string;
   readonly onChange: (value: unknown) => void;
+  /** Called with what is wrong with the text that is typed; null when nothing is. */
+  readonly onFault: (fault: string | null) => void;
 }
 
-export function ParameterField({ parameter, value, onChange }: ParameterFieldProps) {
+/** A text as it is typed. */
+interface Typed {
+  readonly text: string;
+  /** The value that there was then, as JSON. */
+  readonly known: string | undefined;
+  /** What is wrong with it; null for a text that is the value. */
+  readonly fault: string | null;
+}
+
+export function ParameterField(props: ParameterFieldProps) {
+  const { parameter, value, byDefault, onChange, onFault } = props;
   const { name, kind, note, range } = parameter;
-  const [typed, setTyped] = useState(showParameter(kind, value));
-  const [fault, setFault] = useState<string | null>(null);
+  const [typed, setTyped] = useState<Typed | null>(null);
   const noteId = useId();
-  // Reset from outside.
-  const shown = value === undefined && fault === null ? '' : typed;
+  const known = JSON.stringify(value);
+  // A value that was reset, or set by a preset, is shown in place of what was typed before.
+  const isTyped = typed !== null && typed.known === known;
+  const shown = isTyped ? typed.text : showParameter(kind, value);
+  const fault = isTyped ? typed.fault : null;
+  useEffect(() => onFault(fault), [fault]);
+  useEffect(() => () => onFault(null), []);
   const change = (text: string) => {
-    setTyped(text);
     try {
-      onChange(parseParameter(parameter, text));
-      setFault(null);
+      const parsed = parseParameter(parameter, text);
+      setTyped({ text, known: JSON.stringify(parsed), fault: null });
+      onChange(parsed);
     } catch (error) {
-      setFault(error instanceof Error ? error.message : String(error));
+      const reason = error instanceof Error ? error.message : String(error);
+      setTyped({ text, known, fault: reason });
     }
   };
   const common = {
     'aria-describedby': noteId,
     'aria-invalid': fault !== null,
     value: shown,
-    placeholder: 'default',
+    placeholder: byDefault,
   };
   return (
-    <label class="field parameter">
+    <label class={value === undefined ? 'field parameter' : 'field parameter set'}>
       <code>{name}</code>
       {kind === 'boolean' ? (
         <select {...common} onChange={({ currentTarget }) => change(currentTarget.value)}>
-          <option value="">default</option>
+          <option value="">{byDefault}</option>
           <option value="true">yes</option>
           <option value="false">no</option>
         </select>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
+import { chatModels, defaultChatModel } from '../../../api/models.ts';
 import type { ChatSession } from '../model/chat-session.ts';
-import { loadParameters, MAIN_PARAMETERS, type Parameter } from '../model/parameters.ts';
+import { defaultOf, loadParameters, MAIN_PARAMETERS, type Parameter } from '../model/parameters.ts';
 import { ParameterField } from './parameter-field.tsx';
 
 /** Every parameter that the server takes. What is left empty is not sent: then its default holds. */
@@ -9,12 +10,16 @@ export function ParameterSettings({ session }: { readonly session: ChatSession }
   useEffect(() => {
     loadParameters().then(setAll, () => {});
   }, []);
-  const { parameters } = session.chat.value.settings;
+  const { model, parameters } = session.chat.value.settings;
+  const picked =
+    model === null ? defaultChatModel.value : chatModels.value.find(({ id }) => id === model);
   const field = (parameter: Parameter) => (
     <ParameterField
       key={parameter.name}
       parameter={parameter}
       value={parameters[parameter.name]}
+      byDefault={defaultOf(parameter.name, picked)}
+      onFault={(fault) => session.setFault(parameter.name, fault)}
       onChange={(value) => {
         const { [parameter.name]: _, ...rest } = session.chat.peek().settings.parameters;
         const changed = value === undefined ? rest : { ...rest, [parameter.name]: value };
@@ -24,6 +29,8 @@ export function ParameterSettings({ session }: { readonly session: ChatSession }
   );
   const isMain = ({ name }: Parameter) => MAIN_PARAMETERS.includes(name);
   const numSet = Object.keys(parameters).length;
+  const others = all.filter((parameter) => !isMain(parameter));
+  const numOthersSet = others.filter(({ name }) => parameters[name] !== undefined).length;
   return (
     <>
       <div class="settings-heading">
@@ -36,8 +43,8 @@ export function ParameterSettings({ session }: { readonly session: ChatSession }
       </div>
       {all.filter(isMain).map(field)}
       <details class="more">
-        <summary>All others</summary>
-        {all.filter((parameter) => !isMain(parameter)).map(field)}
+        <summary>All others{numOthersSet > 0 ? ` (${numOthersSet} set)` : ''}</summary>
+        {others.map(field)}
       </details>
     </>
   );

@@ -1,4 +1,4 @@
-import { Markdown } from '../../../components/markdown.tsx';
+import { Markdown } from '../../../components/markdown/markdown.tsx';
 import type { Message } from '../model/types.ts';
 
 /** Folded; while the model thinks, its last words are the fold's title. */

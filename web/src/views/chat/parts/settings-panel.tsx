@@ -1,26 +1,34 @@
-import { chatModels } from '../../../api/models.ts';
+import { useEffect, useRef } from 'preact/hooks';
+import { chatModels, defaultChatModel } from '../../../api/models.ts';
 import { Icon } from '../../../components/icon.tsx';
 import type { ChatSession } from '../model/chat-session.ts';
 import { OutputSettings } from './output-settings.tsx';
 import { ParameterSettings } from './parameter-settings.tsx';
+import { PresetSettings } from './preset-settings.tsx';
 import { ToolSettings } from './tool-settings.tsx';
+import '../settings.css';
 
 interface SettingsPanelProps {
   readonly session: ChatSession;
   readonly onClose: () => void;
 }
 
-/** Of this chat; new chats begin with the same, without the system prompt. */
+/** For this chat; new chats begin with the same, without the system prompt. */
 export function SettingsPanel({ session, onClose }: SettingsPanelProps) {
   const { settings } = session.chat.value;
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
   return (
     <aside class="settings" aria-label="Settings">
       <header>
-        <h2>Settings</h2>
+        <h2 ref={heading} tabIndex={-1}>
+          Settings
+        </h2>
         <button class="quiet" onClick={onClose} aria-label="Close settings">
           <Icon name="close" />
         </button>
       </header>
+      <PresetSettings session={session} />
       <label class="field">
         System prompt
         <textarea
@@ -40,7 +48,7 @@ export function SettingsPanel({ session, onClose }: SettingsPanelProps) {
         Show tokens and their alternatives
       </label>
       <AlsoModels session={session} />
-      <ParameterSettings session={session} />
+      <ParameterSettings key={session.chat.value.id} session={session} />
       <ToolSettings session={session} />
     </aside>
   );
@@ -49,7 +57,7 @@ export function SettingsPanel({ session, onClose }: SettingsPanelProps) {
 /** Further models that answer each question, side by side with the first. */
 function AlsoModels({ session }: { readonly session: ChatSession }) {
   const { alsoModels, model } = session.chat.value.settings;
-  const first = model ?? chatModels.value[0]?.id;
+  const first = model ?? defaultChatModel.value?.id;
   const others = chatModels.value.filter(({ id }) => id !== first);
   if (others.length === 0) return null;
   return (

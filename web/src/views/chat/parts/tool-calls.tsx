@@ -8,7 +8,7 @@ interface ToolCallsProps {
   readonly message: Message;
 }
 
-/** What the model wants to have called. Nothing is: the user says what came of it. */
+/** Functions that the model wants to call. The page calls none: the user types what each returns. */
 export function ToolCalls({ session, message }: ToolCallsProps) {
   const calls = message.toolCalls ?? [];
   const [results, setResults] = useState<readonly string[]>([]);
@@ -30,7 +30,7 @@ export function ToolCalls({ session, message }: ToolCallsProps) {
           <CodeBlock code={pretty(text)} language="json" />
           {isOpen && (
             <label class="field">
-              Its result
+              Result
               <textarea
                 class="code"
                 rows={2}
@@ -45,7 +45,7 @@ export function ToolCalls({ session, message }: ToolCallsProps) {
       ))}
       {isOpen && (
         <div class="actions">
-          <button class="primary">Go on with {calls.length === 1 ? 'it' : 'them'}</button>
+          <button class="primary">Send {calls.length === 1 ? 'the result' : 'the results'}</button>
         </div>
       )}
     </form>

@@ -23,7 +23,7 @@ export function ToolSettings({ session }: { readonly session: ChatSession }) {
     <details class="more" open={tools !== ''}>
       <summary>Tools</summary>
       <label class="field">
-        Functions, as a list in JSON
+        Functions, as a JSON list
         <textarea
           class="code"
           rows={8}
@@ -33,22 +33,22 @@ export function ToolSettings({ session }: { readonly session: ChatSession }) {
           onInput={({ currentTarget }) => session.setSettings({ tools: currentTarget.value })}
         />
         <span class={fault === null ? 'note' : 'note bad-text'} role="status">
-          {fault ?? 'You answer the calls by hand.'}
+          {fault ?? 'The page calls nothing: you type what each call returns.'}
         </span>
       </label>
       {tools === '' ? (
-        <button onClick={() => session.setSettings({ tools: EXAMPLE })}>An example</button>
+        <button onClick={() => session.setSettings({ tools: EXAMPLE })}>Insert an example</button>
       ) : (
         <label class="field">
-          Calls
+          Tool choice
           <select
             value={toolChoice}
             onChange={({ currentTarget }) =>
               session.setSettings({ toolChoice: currentTarget.value as ChatSettings['toolChoice'] })
             }
           >
-            <option value="auto">as the model likes</option>
-            <option value="required">at least one</option>
+            <option value="auto">auto</option>
+            <option value="required">required</option>
             <option value="none">none</option>
           </select>
         </label>
@@ -60,7 +60,7 @@ export function ToolSettings({ session }: { readonly session: ChatSession }) {
 function faultOf(tools: string): string | null {
   if (tools.trim() === '') return null;
   try {
-    return Array.isArray(JSON.parse(tools)) ? null : 'Tools are a list.';
+    return Array.isArray(JSON.parse(tools)) ? null : 'Expected a list.';
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

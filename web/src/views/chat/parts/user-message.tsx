@@ -1,8 +1,9 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { CopyButton } from '../../../components/copy-button.tsx';
 import { Icon } from '../../../components/icon.tsx';
 import type { ChatSession } from '../model/chat-session.ts';
 import type { Message } from '../model/types.ts';
+import { focusComposer } from './focus.ts';
 import { MessageEditor } from './message-editor.tsx';
 import { VersionSwitch } from './version-switch.tsx';
 
@@ -13,6 +14,14 @@ interface UserMessageProps {
 
 export function UserMessage({ session, message }: UserMessageProps) {
   const [isEdited, setEdited] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const wasEdited = useRef(false);
+  useEffect(() => {
+    if (wasEdited.current && !isEdited) button.current?.focus();
+    wasEdited.current = isEdited;
+  }, [isEdited]);
+  // After a reload it may be a question alone.
+  const isUnanswered = session.rows.value.at(-1)?.id === message.id && !session.isRunning.value;
   if (isEdited) {
     return (
       <MessageEditor
@@ -22,6 +31,7 @@ export function UserMessage({ session, message }: UserMessageProps) {
         onSave={(text) => {
           setEdited(false);
           void session.edit(message, text);
+          focusComposer();
         }}
       />
     );
@@ -37,7 +47,14 @@ export function UserMessage({ session, message }: UserMessageProps) {
       <div class="bubble">{message.content}</div>
       <div class="message-actions">
         <VersionSwitch session={session} message={message} />
+        {isUnanswered && (
+          <button class="quiet" onClick={() => void session.answer(message)}>
+            <Icon name="play" />
+            Answer it
+          </button>
+        )}
         <button
+          ref={button}
           class="quiet"
           onClick={() => setEdited(true)}
           aria-label="Edit and ask again"

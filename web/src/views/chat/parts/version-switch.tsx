@@ -22,7 +22,7 @@ export function VersionSwitch({ session, message }: VersionSwitchProps) {
         class="quiet"
         disabled={index === 0}
         onClick={() => show(-1)}
-        aria-label="Version before"
+        aria-label="Previous version"
       >
         <Icon name="left" />
       </button>
@@ -33,7 +33,7 @@ export function VersionSwitch({ session, message }: VersionSwitchProps) {
         class="quiet"
         disabled={index === versions.length - 1}
         onClick={() => show(1)}
-        aria-label="Version after"
+        aria-label="Next version"
       >
         <Icon name="right" />
       </button>

@@ -41,6 +41,8 @@ export class AnswerBuilder {
   readonly #given: string;
   readonly #written: Written[];
   #firstTokenMs: number | null = null;
+  /** Milliseconds since the first token for which there was no server. */
+  #gapMs = 0;
   #model: string | undefined;
   #usage: ChatChunk['usage'];
 
@@ -55,6 +57,16 @@ export class AnswerBuilder {
       finishReason: null,
       thinkingMs: null,
     }));
+  }
+
+  /** Whether there is a token. */
+  get hasBegun(): boolean {
+    return this.#firstTokenMs !== null;
+  }
+
+  /** The stream was interrupted for so long: that says nothing of the model's speed. */
+  addGap(ms: number): void {
+    this.#gapMs += ms;
   }
 
   add({ choices, model, usage }: ChatChunk): void {
@@ -102,7 +114,7 @@ export class AnswerBuilder {
       outputTokens: usage?.completion_tokens ?? null,
       numAnswers: this.#written.length,
       firstTokenMs: this.#firstTokenMs,
-      totalMs: performance.now() - this.#begun,
+      totalMs: performance.now() - this.#begun - this.#gapMs,
       thinkingMs,
     };
   }

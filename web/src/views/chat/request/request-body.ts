@@ -1,5 +1,6 @@
 /** From a conversation to the body of a request. */
 import type { Attachment, ChatSettings, Message } from '../model/types.ts';
+import { sendablePath } from './sendable-path.ts';
 
 export interface RequestMessage {
   readonly role: string;
@@ -30,7 +31,7 @@ export function toRequestBody(
     ...(model === null ? {} : { model }),
     messages: [
       ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),
-      ...path.map(toRequestMessage),
+      ...sendablePath(path).map(toRequestMessage),
       ...(given === '' ? [] : [{ role: 'assistant', content: given }]),
     ],
     ...(given === '' ? {} : { continue_final_message: true }),
@@ -40,7 +41,8 @@ export function toRequestBody(
     ...(given === '' ? responseFormat(settings) : {}),
     ...(logprobs ? { logprobs: true, top_logprobs: NUM_ALTERNATIVES } : {}),
     stream: true,
-    stream_options: { include_usage: true },
+    // Counts while it is written, and at the end.
+    stream_options: { include_usage: true, continuous_usage_stats: true },
   };
 }
 
@@ -54,7 +56,7 @@ export function parseTools(text: string): readonly unknown[] {
   }
 }
 
-/** A message's text with what is attached to it. */
+/** Text of a message with what is attached to it. */
 export function fullText({ content, attachments = [] }: Pick<Message, 'content' | 'attachments'>) {
   return [...attachments.map(attachedText), content].join('\n\n');
 }

@@ -1,5 +1,7 @@
 /** Runs a request from its body to what has become of its messages. */
-import { ServerError } from '../../../api/request.ts';
+import { reasonOf } from '../../../api/connection.ts';
+import { refreshModels } from '../../../api/models.ts';
+import { beginWaiting } from '../../../api/pending.ts';
 import type { Message } from '../model/types.ts';
 import { AnswerBuilder } from './answer-builder.ts';
 import type { RequestBody } from './request-body.ts';
@@ -14,7 +16,7 @@ export interface AnswerRun {
   /** What each answer begins with. */
   readonly given: string;
   readonly signal: AbortSignal;
-  /** Told what each answer's message has so far, and at last once with how it ended. */
+  /** Called with what each answer's message has so far, and at last once with how it ended. */
   readonly onChange: (fields: readonly Partial<Message>[]) => void;
 }
 
@@ -22,6 +24,9 @@ export interface AnswerRun {
 export async function runAnswer(run: AnswerRun): Promise<void> {
   const { body, given, numAnswers, onChange, signal } = run;
   const builder = new AnswerBuilder(numAnswers, given);
+  const { model } = body;
+  const waiting = beginWaiting(typeof model === 'string' ? model : null);
+  let isWaiting = true;
   let resumed: Partial<Message> = {};
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tell = (end: Partial<Message> = {}) => {
@@ -30,20 +35,25 @@ export async function runAnswer(run: AnswerRun): Promise<void> {
     const fields = Array.from({ length: numAnswers }, (_, index) => builder.fields(index));
     onChange(fields.map((each) => ({ ...each, ...resumed, ...end })));
   };
+  const onResume = (gapMs: number) => {
+    builder.addGap(gapMs);
+    resumed = { resumedAfterMs: (resumed.resumedAfterMs ?? 0) + gapMs };
+  };
   try {
-    const onResume = (gapMs: number) => (resumed = { resumedAfterMs: gapMs });
-    for await (const chunk of streamChat(body, signal, onResume)) {
+    for await (const chunk of streamChat(body, { id: waiting.id, signal, onResume })) {
       builder.add(chunk);
+      if (builder.hasBegun && isWaiting) {
+        isWaiting = false;
+        waiting.end();
+        // A model that was loaded for it is ready by now.
+        refreshModels();
+      }
       timer ??= setTimeout(tell, SHOW_MS);
     }
     tell({ state: 'done' });
   } catch (error) {
     tell(signal.aborted ? { state: 'stopped' } : { state: 'failed', error: reasonOf(error) });
+  } finally {
+    waiting.end();
   }
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof ServerError) return error.message;
-  if (error instanceof TypeError) return 'The server can’t be reached, or its connection broke.';
-  return error instanceof Error ? error.message : String(error);
 }

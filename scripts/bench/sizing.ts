@@ -1,0 +1,227 @@
+/**
+ * Memory and speed of a server by model size and precision. First what docs/sizing.md's formulas give for
+ * well-known shapes; then, of the cases that are named, what a real server with random weights of that shape
+ * takes: resident memory once it is ready and at most while streams run, and tokens per second. Linux.
+ *
+ *   npm run build && npx tsx scripts/bench/sizing.ts [--cases summit:int8,smollm2-135m:int8] [--streams 16] [--prompt-len 512]
+ *     [--output-len 64]
+ *
+ * `--cases none` prints the formulas alone.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
+import { countParameters } from '../../src/model/huggingface/parameter-count.ts';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
+import { childrenOf } from '../../test/support/processes.ts';
+import { machineShape } from './lib/machine.ts';
+import { addressOf } from './lib/server-address.ts';
+import { NO_DRAFTS } from './lib/server-process.ts';
+import { printTable } from './lib/table.ts';
+
+const MIB = 2 ** 20;
+const LLAMA = { model_type: 'llama', rms_norm_eps: 1e-5, rope_theta: 500_000, head_dim: 64 };
+
+/** From config.json of each. */
+const SHAPES: Readonly<Record<string, object>> = {
+  'smollm2-135m': PRESETS['smollm2-135m'],
+  'smollm2-360m': {
+    ...PRESETS['smollm2-135m'],
+    hidden_size: 960,
+    intermediate_size: 2560,
+    num_hidden_layers: 32,
+    num_attention_heads: 15,
+    num_key_value_heads: 5,
+  },
+  'llama-3.2-1b': {
+    ...LLAMA,
+    vocab_size: 128_256,
+    hidden_size: 2048,
+    intermediate_size: 8192,
+    num_hidden_layers: 16,
+    num_attention_heads: 32,
+    num_key_value_heads: 8,
+    max_position_embeddings: 8192,
+    tie_word_embeddings: true,
+  },
+  'llama-3.2-3b': {
+    ...LLAMA,
+    vocab_size: 128_256,
+    hidden_size: 3072,
+    intermediate_size: 8192,
+    num_hidden_layers: 28,
+    num_attention_heads: 24,
+    num_key_value_heads: 8,
+    head_dim: 128,
+    max_position_embeddings: 8192,
+    tie_word_embeddings: true,
+  },
+  'mistral-7b': {
+    ...LLAMA,
+    vocab_size: 32_768,
+    hidden_size: 4096,
+    intermediate_size: 14_336,
+    num_hidden_layers: 32,
+    num_attention_heads: 32,
+    num_key_value_heads: 8,
+    head_dim: 128,
+    max_position_embeddings: 8192,
+    tie_word_embeddings: false,
+  },
+};
+
+/** Bytes of a weight with its share of scales: of the layers, of the embeddings and the LM head. */
+const BYTES = { fp32: [4, 4], fp16: [2, 2], int8: [1.06, 1.06], int4: [0.62, 1.06] } as const;
+/** Bytes per second of two cores' memory, and the share of it that our kernels get (docs/benchmarks.md#roofline). */
+const BANDWIDTH = 40e9;
+const SHARE = 0.69;
+/** Positions of the formulas' example: 8 sequences of 4096. */
+const POSITIONS = 8 * 4096;
+
+function sizes(name: string, shape: object) {
+  const config = parseDecoderConfig(shape, name);
+  const { vocabSize, hiddenSize, numLayers, numKvHeads, headDim } = config;
+  const numWeights = countParameters(config);
+  const numVocabulary = (config.tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize;
+  const weights = ([layers, vocabulary]: readonly [number, number]) =>
+    (numWeights - numVocabulary) * layers + numVocabulary * vocabulary;
+  const kvBytes = 2 * numLayers * numKvHeads * headDim * 2;
+  return { numWeights, weights, kvBytes };
+}
+
+const { values } = parseArgs({
+  options: {
+    cases: { type: 'string', default: 'summit:int8,smollm2-135m:int8,smollm2-135m:int4' },
+    streams: { type: 'string', default: '16' },
+    'prompt-len': { type: 'string', default: '512' },
+    'output-len': { type: 'string', default: '64' },
+  },
+});
+
+printTable(
+  [
+    'shape',
+    'weights, million',
+    ...Object.keys(BYTES),
+    'KV bytes a token',
+    'KV of 8 x 4096',
+    'tokens/s int8',
+    'int4',
+  ],
+  Object.entries(SHAPES).map(([name, shape]) => {
+    const { numWeights, weights, kvBytes } = sizes(name, shape);
+    const gigabytes = Object.values(BYTES).map(
+      (bytes) => `${(weights(bytes) / 1e9).toFixed(2)} GB`,
+    );
+    const cache = `${((POSITIONS * kvBytes) / 1e9).toFixed(2)} GB`;
+    const rates = [BYTES.int8, BYTES.int4].map((bytes) =>
+      ((BANDWIDTH * SHARE) / weights(bytes)).toFixed(0),
+    );
+    return [name, (numWeights / 1e6).toFixed(0), ...gigabytes, String(kvBytes), cache, ...rates];
+  }),
+);
+
+const numStreams = Number(values.streams);
+const promptTokens = Number(values['prompt-len']);
+const outputTokens = Number(values['output-len']);
+
+const engineState = z.object({
+  engine: z.object({ kv_cache_bytes: z.number(), kv_cache_tokens: z.number() }),
+});
+const state = z.object({ models: z.tuple([engineState]) });
+
+/** MiB by the kernel's count, as `VmRSS` now or `VmHWM` at most. */
+function memory(pid: number | undefined, key: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(new RegExp(`^${key}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024;
+}
+
+/** @returns tokens per second of all */
+async function decode(url: string, streams: number): Promise<number> {
+  const startedAt = performance.now();
+  const answers = Array.from({ length: streams }, async (_, stream) => {
+    const prompt = Array.from(
+      { length: Number(values['prompt-len']) },
+      (__, i) => 10 + ((i * 7 + stream) % 400),
+    );
+    const body = { prompt, max_tokens: outputTokens, ignore_eos: true, temperature: 0 };
+    const response = await fetch(`${url}/v1/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(await response.text());
+    await response.arrayBuffer();
+  });
+  await Promise.all(answers);
+  return (streams * outputTokens * 1000) / (performance.now() - startedAt);
+}
+
+async function measure(name: string, model: readonly string[], precision: string) {
+  const flags = ['--port=0', '--log-level=warn', NO_DRAFTS, '--precision', precision, ...model];
+  const child = spawn(process.execPath, ['dist/cli/main.js', 'serve', ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close');
+  try {
+    const url = await addressOf(child);
+    const [engine] = childrenOf(child.pid);
+    const ready = memory(engine, 'VmRSS');
+    const response = await fetch(`${url}/admin/status`);
+    const [first] = state.parse(await response.json()).models;
+    const bytesPerToken = first.engine.kv_cache_bytes / first.engine.kv_cache_tokens;
+    const one = await decode(url, 1);
+    const all = await decode(url, numStreams);
+    return [
+      `${name} ${precision}`,
+      `${memory(child.pid, 'VmRSS').toFixed(0)} MiB`,
+      `${ready.toFixed(0)} MiB`,
+      `${((numStreams * (promptTokens + outputTokens) * bytesPerToken) / MIB).toFixed(0)} MiB`,
+      `${memory(engine, 'VmHWM').toFixed(0)} MiB`,
+      one.toFixed(0),
+      all.toFixed(0),
+    ];
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+  }
+}
+
+const rows: string[][] = [];
+for (const each of values.cases === 'none' ? [] : values.cases.split(',')) {
+  const [name = '', precision = 'auto'] = each.split(':');
+  const shape = SHAPES[name];
+  if (name !== 'summit' && shape === undefined) {
+    throw new Error(`--cases: ${name} is not summit or one of ${Object.keys(SHAPES).join(', ')}`);
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'sizing-'));
+  try {
+    const file = join(folder, 'config.json');
+    if (shape !== undefined) await writeFile(file, JSON.stringify(shape));
+    const model = shape === undefined ? [] : ['--model', file, '--random-weights', '1'];
+    rows.push(await measure(name, model, precision));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+if (rows.length > 0) {
+  console.log(`\n${machineShape()}\n`);
+  printTable(
+    [
+      'model',
+      'front',
+      'engine, ready',
+      `KV of ${numStreams} streams`,
+      'engine, at most',
+      'tokens/s, 1 stream',
+      `${numStreams} streams`,
+    ],
+    rows,
+  );
+}

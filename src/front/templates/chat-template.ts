@@ -1,0 +1,252 @@
+/** Renders a chat into the prompt text a model was trained on, with its own Jinja template. */
+import { Template } from '@huggingface/jinja';
+import {
+  type ChatMessage,
+  ChatTemplateError,
+  type MessageStyle,
+  toTemplateMessage,
+} from './chat-message.ts';
+import { type Thinking, ThinkingVariables } from './thinking.ts';
+import { callsAsText, toolPrompt, withSystemText } from './tools-as-text.ts';
+import { readTokenizerConfig, TokenizerError } from '../text/tokenizer-files.ts';
+import { reasonOf } from '../../files/system-error.ts';
+
+export interface ChatRenderOptions {
+  /** Tool definitions as the API takes them; none is the same as absent. */
+  readonly tools?: readonly unknown[] | undefined;
+  /** End the prompt with the start of an assistant's message. */
+  readonly addGenerationPrompt: boolean;
+  /** Leave the last message open, for the model to continue it. */
+  readonly continueFinalMessage?: boolean | undefined;
+  /** Further variables of the template, such as `enable_thinking`. */
+  readonly kwargs?: Readonly<Record<string, unknown>> | undefined;
+  /** In the template's own variables, unless `kwargs` have them. */
+  readonly thinking?: Thinking | undefined;
+}
+
+/** Unlikely to be in any chat or template. The space at its end shows if the template trims. */
+const CONTINUE_MARK = 'CHAIRLIFT_CONTINUES_HERE ';
+
+/** A tool with all that templates look for. */
+const NEEDLE = {
+  type: 'function',
+  function: {
+    name: 'needle',
+    description: 'sews',
+    parameters: {
+      type: 'object',
+      properties: { thread: { type: 'string', description: 'its color' } },
+      required: ['thread'],
+    },
+  },
+};
+
+export class ChatTemplate {
+  readonly #sources: ReadonlyMap<string, string>;
+  readonly #templates: ReadonlyMap<string, Template>;
+  readonly #specialTokens: Readonly<Record<string, string>>;
+  readonly #style: MessageStyle;
+  readonly #thinking: ThinkingVariables;
+  readonly #knowsCalls: boolean;
+  /** Whether there is anything in the templates for OpenAI's newer name of the system role. */
+  readonly #knowsDeveloper: boolean;
+  /** Null before it is asked. */
+  #showsTools: boolean | null = null;
+  #showsSystem: boolean | null = null;
+  /** The Jinja texts, one after the other. */
+  readonly text: string;
+
+  /**
+   * @param sources Jinja texts by name; `tool_use`, if there, is taken for chats with tools and
+   *   `default` for all else
+   * @param specialTokens variables such as `bos_token`
+   * @throws ChatTemplateError if a text isn't a template.
+   */
+  constructor(
+    sources: ReadonlyMap<string, string>,
+    specialTokens: Readonly<Record<string, string>>,
+  ) {
+    const parsed = [...sources].map(([name, source]) => [name, parse(name, source)] as const);
+    this.#sources = sources;
+    this.#templates = new Map(parsed);
+    this.#specialTokens = specialTokens;
+    this.text = [...sources.values()].join('\n');
+    this.#thinking = new ThinkingVariables(this.text);
+    this.#knowsDeveloper = [...sources.values()].some((source) => source.includes('developer'));
+    const showsObjects = this.#showsArguments(false);
+    this.#knowsCalls = showsObjects || this.#showsArguments(true);
+    this.#style = {
+      textAsParts: !this.#showsText(false) && this.#showsText(true),
+      argumentsAsText: this.#knowsCalls && !showsObjects,
+    };
+  }
+
+  /**
+   * @param other a Jinja text in place of the folder's
+   * @returns null if there is none of both
+   * @throws TokenizerError naming the folder if it has one that can't be used; ChatTemplateError if the
+   *   other one can't be
+   */
+  static async load(folder: string, other?: string): Promise<ChatTemplate | null> {
+    const { chatTemplates, specialTokens } = await readTokenizerConfig(folder);
+    if (other !== undefined) return new ChatTemplate(new Map([['default', other]]), specialTokens);
+    if (chatTemplates.size === 0) return null;
+    try {
+      return new ChatTemplate(chatTemplates, specialTokens);
+    } catch (error) {
+      const reason = reasonOf(error);
+      throw new TokenizerError(`${folder}: ${reason}`, { cause: error });
+    }
+  }
+
+  /** The same template with its Jinja texts and special tokens spelled otherwise. */
+  respelled(respell: (text: string) => string): ChatTemplate {
+    const sources = [...this.#sources].map(([name, source]) => [name, respell(source)] as const);
+    const specialTokens = Object.entries(this.#specialTokens).map(
+      ([role, token]) => [role, respell(token)] as const,
+    );
+    return new ChatTemplate(new Map(sources), Object.fromEntries(specialTokens));
+  }
+
+  /**
+   * Encode the result without adding special tokens: the template has written its own.
+   * @throws ChatTemplateError if the messages are not what the template can take; its message is for
+   *   the client, and may be the template's own (`raise_exception`).
+   */
+  render(messages: readonly ChatMessage[], options: ChatRenderOptions): string {
+    if (messages.length === 0) throw new ChatTemplateError('messages must not be empty');
+    const known = messages.map((message) => this.#withKnownRole(message));
+    const { tools = [] } = options;
+    const plain = this.#withTools(known, tools).map((message, i) =>
+      toTemplateMessage(message, this.#style, `messages[${i}]`),
+    );
+    // Not twice, where they show with a system message alone.
+    const shown = tools.length > 0 && this.knowsTools ? tools : [];
+    if (options.continueFinalMessage !== true)
+      return this.#run(plain, { ...options, tools: shown });
+    if (options.addGenerationPrompt) {
+      throw new ChatTemplateError(
+        'add_generation_prompt and continue_final_message exclude each other',
+      );
+    }
+    return this.#runUntilMark(plain, { ...options, tools: shown });
+  }
+
+  #withKnownRole(message: ChatMessage): ChatMessage {
+    if (message.role !== 'developer' || this.#knowsDeveloper) return message;
+    return { ...message, role: 'system' };
+  }
+
+  /** As text what the template does not show: tools, or calls and their results. */
+  #withTools(messages: readonly ChatMessage[], tools: readonly unknown[]): readonly ChatMessage[] {
+    const told = this.#knowsCalls ? messages : callsAsText(messages);
+    if (tools.length === 0 || this.knowsTools) return told;
+    return withSystemText(told, toolPrompt(tools), this.#knowsSystem ? 'system' : 'user');
+  }
+
+  /** Whether tools get into the prompt. */
+  get knowsTools(): boolean {
+    this.#showsTools ??= this.#shows([this.#needle('user', 'sew')], ['needle'], [NEEDLE]);
+    return this.#showsTools;
+  }
+
+  get #knowsSystem(): boolean {
+    const messages = [this.#needle('system', 'needle'), this.#needle('user', 'sew')];
+    this.#showsSystem ??= this.#shows(messages, ['needle']);
+    return this.#showsSystem;
+  }
+
+  #needle(role: string, text: string): object {
+    return { role, content: this.#style.textAsParts ? [{ type: 'text', text }] : text };
+  }
+
+  #run(messages: readonly object[], options: ChatRenderOptions): string {
+    const { tools = [], addGenerationPrompt, kwargs = {}, thinking = null } = options;
+    const template =
+      (tools.length > 0 ? this.#templates.get('tool_use') : undefined) ??
+      this.#templates.get('default');
+    if (template === undefined) {
+      const names = [...this.#templates.keys()].join(', ');
+      throw new ChatTemplateError(`the model has no default chat template, only: ${names}`);
+    }
+    try {
+      return template.render({
+        ...this.#specialTokens,
+        // Python's None where there is none, as templates are written against transformers.
+        documents: null,
+        ...this.#thinking.of(thinking),
+        ...kwargs,
+        messages,
+        tools: tools.length > 0 ? tools : null,
+        add_generation_prompt: addGenerationPrompt,
+      });
+    } catch (error) {
+      throw new ChatTemplateError(reasonOf(error), {
+        cause: error,
+      });
+    }
+  }
+
+  /** Marks the end of the last message and cuts the prompt there, as transformers does. */
+  #runUntilMark(messages: readonly Record<string, unknown>[], options: ChatRenderOptions): string {
+    const last = messages.at(-1);
+    const content = last?.['content'];
+    const marked = Array.isArray(content)
+      ? [...content, { type: 'text', text: CONTINUE_MARK }]
+      : `${String(content)}${CONTINUE_MARK}`;
+    const prompt = this.#run([...messages.slice(0, -1), { ...last, content: marked }], options);
+    const end = prompt.lastIndexOf(CONTINUE_MARK.trimEnd());
+    if (end === -1) {
+      throw new ChatTemplateError(
+        "continue_final_message: the model's chat template leaves out the last message",
+      );
+    }
+    const keepsSpace = prompt.startsWith(CONTINUE_MARK, end);
+    return keepsSpace ? prompt.slice(0, end) : prompt.slice(0, end).trimEnd();
+  }
+
+  /** Whether a message's text gets into the prompt; templates differ in the form they take. */
+  #showsText(textAsParts: boolean): boolean {
+    const content = textAsParts ? [{ type: 'text', text: 'needle' }] : 'needle';
+    return this.#shows([{ role: 'user', content }], ['needle']);
+  }
+
+  #showsArguments(argumentsAsText: boolean): boolean {
+    const args = argumentsAsText ? '{"needle": "thread"}' : { needle: 'thread' };
+    const call = { id: 'call00000', type: 'function', function: { name: 'sew', arguments: args } };
+    const content = this.#showsText(false) ? 'sew' : [{ type: 'text', text: 'sew' }];
+    return this.#shows(
+      [
+        { role: 'user', content },
+        { role: 'assistant', content: '', tool_calls: [call] },
+      ],
+      ['needle', 'thread'],
+    );
+  }
+
+  #shows(
+    messages: readonly object[],
+    needles: readonly string[],
+    tools: readonly object[] = [],
+  ): boolean {
+    try {
+      const prompt = this.#run(messages, { addGenerationPrompt: false, tools });
+      return needles.every((needle) => prompt.includes(needle));
+    } catch {
+      // The template refuses this form, which is an answer too.
+      return false;
+    }
+  }
+}
+
+function parse(name: string, source: string): Template {
+  try {
+    return new Template(source);
+  } catch (error) {
+    // Of a text that breaks off, Jinja's parser says nothing that helps.
+    const reason = error instanceof TypeError ? 'it breaks off' : String(error);
+    throw new ChatTemplateError(`the chat template '${name}' is damaged: ${reason}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,195 @@
+/** One call of one tool as EBNF, as the model's layout has it. */
+import { anyOf, type EbnfRules, literal, repeat } from './ebnf.ts';
+import type { ToolDefinition } from './grammar-source.ts';
+import { GrammarError } from './grammar-spec.ts';
+import { countOf, isSchema, listOf, type Schema } from './json-schema.ts';
+import { MarkerEbnf } from './marker-ebnf.ts';
+import { PLAIN_CHARACTERS, regexToEbnf } from './regex-parser.ts';
+import { SchemaCompiler } from './schema-compiler.ts';
+import type { SchemaParts } from './schema-parts.ts';
+import { told } from '../told.ts';
+import {
+  type CallLayout,
+  type ParameterCall,
+  parameterKind,
+  type ParameterValue,
+} from './tool-call-layout.ts';
+
+const NO_PARAMETERS = { type: 'object', properties: {} };
+const NUMBER = '[0-9]{1,3}';
+/** The name of an argument that no schema names. */
+const KEY = '[A-Za-z_] [A-Za-z0-9_]{0,63}';
+/** A character that begins no marker. */
+const NO_MARKUP = '[^<]';
+/** Names that can stand without quotes in every layout. */
+const PLAIN_NAME = /^[\w.-]{1,256}$/;
+
+export class CallEbnf {
+  readonly #rules: EbnfRules;
+  /** One budget for all tools; each one's references lead into its own parameters. */
+  readonly #parts: SchemaParts;
+  readonly #layout: CallLayout;
+
+  constructor(rules: EbnfRules, parts: SchemaParts, layout: CallLayout) {
+    this.#rules = rules;
+    this.#parts = parts;
+    this.#layout = layout;
+  }
+
+  /**
+   * @param path of the parameters, for errors
+   * @param isEnforced whether the arguments must be as the schema says
+   * @throws GrammarError when the parameters can't be enforced
+   */
+  call(tool: ToolDefinition['function'], path: string, isEnforced: boolean): string {
+    const layout = this.#layout;
+    const { name, parameters } = tool;
+    const schema = parameters ?? NO_PARAMETERS;
+    if (layout.kind !== 'object' && !PLAIN_NAME.test(name)) {
+      throw new GrammarError(`${path}: this model cannot call a tool of such a name`);
+    }
+    if (layout.kind === 'parameters')
+      return this.#parameterCall(layout, name, schema, path, isEnforced);
+    const compiler = new SchemaCompiler(this.#rules, this.#parts, schema);
+    const args = isEnforced ? compiler.compileRoot(path) : 'object';
+    if (layout.kind === 'object') {
+      const { idKey, nameKey, argumentsKey } = layout;
+      const id =
+        idKey === undefined ? '' : `${literal(`"${idKey}": "`)} ${NUMBER} ${literal('", ')} `;
+      const start = literal(`"${nameKey}": ${JSON.stringify(name)}, "${argumentsKey}": `);
+      return `"{" ${id}${start} ${args} "}"`;
+    }
+    const { open, number, afterName, close } = layout;
+    const start =
+      number === null
+        ? literal(open + name + afterName)
+        : `${literal(open + name + number)} ${NUMBER} ${literal(afterName)}`;
+    return `${start} ${args}${close === '' ? '' : ` ${literal(close)}`}`;
+  }
+
+  #parameterCall(
+    layout: ParameterCall,
+    name: string,
+    schema: unknown,
+    path: string,
+    isEnforced: boolean,
+  ): string {
+    const start = literal(layout.open + name + layout.afterName);
+    const args = isEnforced ? this.#enforced(layout, schema, path) : this.#anyArguments(layout);
+    return `${start} ${args} ${literal(layout.close)}`;
+  }
+
+  /** The declared arguments in the schema's order. */
+  #enforced(layout: ParameterCall, schema: unknown, path: string): string {
+    const properties = isSchema(schema) ? schema['properties'] : undefined;
+    if (!isSchema(schema) || !isSchema(properties)) {
+      if (isSchema(schema) && isOpen(schema)) return this.#anyArguments(layout);
+      throw new GrammarError(`${path}: this model's calls need parameters with \`properties\``);
+    }
+    const required = new Set(listOf(schema, 'required', path));
+    const compiler = new SchemaCompiler(this.#rules, this.#parts, schema);
+    const names = Object.keys(properties);
+    const wrong = [...required, ...names].find(
+      (key) => typeof key !== 'string' || !Object.hasOwn(properties, key) || !PLAIN_NAME.test(key),
+    );
+    if (wrong !== undefined) {
+      throw new GrammarError(
+        `${path}: ${told(JSON.stringify(wrong), 100)} cannot be an argument of this model's calls`,
+      );
+    }
+    const pairs = names.map((key) => {
+      const where = `${path}/properties/${key}`;
+      const value = this.#value(layout.value, schema, properties[key], key, where, compiler);
+      const { open, end } = layout.key;
+      const pair = this.#rules.add(`${literal(open + key + end)} ${value}`);
+      return { pair, isRequired: required.has(key) };
+    });
+    compiler.compileReferences(path);
+    return this.#sequence(layout.separator, pairs);
+  }
+
+  /** Some of the pairs, in order; all required ones. */
+  #sequence(
+    separator: string,
+    pairs: readonly { readonly pair: string; readonly isRequired: boolean }[],
+  ): string {
+    const between = separator === '' ? '' : `${literal(separator)} `;
+    // From the last to the first: what may follow where a pair is there already, and where none is.
+    let after = '""';
+    let first = '""';
+    for (const { pair, isRequired } of pairs.toReversed()) {
+      const begun = `${pair} ${after}`;
+      first = this.#rules.add(isRequired ? begun : anyOf([begun, first]));
+      after = this.#rules.add(
+        isRequired ? `${between}${begun}` : anyOf([`${between}${begun}`, after]),
+      );
+    }
+    return first;
+  }
+
+  #anyArguments({ key, value, separator }: ParameterCall): string {
+    const any = value.kind === 'raw' ? rawText(value.close) : 'value';
+    const pair = this.#rules.add(`${literalOrNone(key.open)} ${KEY} ${literal(key.end)} ${any}`);
+    return `(${pair} (${literalOrNone(separator)} ${pair})*)?`;
+  }
+
+  #value(
+    layout: ParameterValue,
+    schema: Schema,
+    part: unknown,
+    key: string,
+    path: string,
+    compiler: SchemaCompiler,
+  ): string {
+    const isText = parameterKind(schema, key) === 'text' && isSchema(part);
+    if (layout.kind === 'literal') {
+      const { quote } = layout;
+      if (quote === null && isBoolean(part)) return '("True" | "False")';
+      if (!isText || quote === null) return compiler.compilePart(part, path);
+      return `${literal(quote)} ${textValue(part, path, quote)}`;
+    }
+    if (isText) return textValue(part, path, layout.close);
+    return `${compiler.compilePart(part, path)} ${literal(layout.close)}`;
+  }
+}
+
+/** Any arguments will do. */
+function isOpen(schema: Schema): boolean {
+  return ['$ref', 'allOf', 'anyOf', 'oneOf', 'required'].every((key) => schema[key] === undefined);
+}
+
+function isBoolean(part: unknown): boolean {
+  return isSchema(part) && part['type'] === 'boolean' && isPlainText(part);
+}
+
+const TEXT_WISHES = ['const', 'enum', 'pattern', 'format', 'minLength', 'maxLength'];
+
+function isPlainText(schema: Schema): boolean {
+  return TEXT_WISHES.every((keyword) => schema[keyword] === undefined);
+}
+
+/** A string as it is, without quotes, and what closes it. */
+function textValue(schema: Schema, path: string, close: string): string {
+  return isPlainText(schema) ? rawText(close) : `${wishedText(schema, path)} ${literal(close)}`;
+}
+
+function wishedText(schema: Schema, path: string): string {
+  const only = schema['const'];
+  const values = listOf(schema, 'enum', path) ?? (only === undefined ? null : [only]);
+  if (values !== null) return anyOf(values.map((value) => literal(String(value))));
+  const { pattern } = schema;
+  const min = countOf(schema, 'minLength', path) ?? 0;
+  const max = countOf(schema, 'maxLength', path);
+  if (typeof pattern !== 'string') return repeat(NO_MARKUP, min, max ?? null);
+  if (min === 0 && max === undefined) return `(${regexToEbnf(pattern, PLAIN_CHARACTERS)})`;
+  throw new GrammarError(`${path}: pattern together with minLength or maxLength is not supported`);
+}
+
+/** Any text up to the marker, with it. */
+function rawText(close: string): string {
+  return `${new MarkerEbnf(close.trim()).textWithout()} ${literal(close)}`;
+}
+
+function literalOrNone(text: string): string {
+  return text === '' ? '' : literal(text);
+}

@@ -1,0 +1,144 @@
+/**
+ * Bounds of a connection of HTTP/2 beyond those that nghttp2 has: frames that carry next to nothing cost
+ * as much as those that do.
+ */
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import type { Place } from '../server/http/connection-places.ts';
+import { SMALL_PIECE_BYTES } from '../server/http/request-body.ts';
+import { LIMITS } from '../limits.ts';
+
+/** After this much silence the peer is asked whether it is still there. */
+const PROBE_MS = 30_000;
+
+/** Milliseconds that a connection without calls stays: longer than load balancers keep theirs. */
+const IDLE_MS = 600_000;
+
+/** Bytes of a frame's head. */
+const FRAME_HEAD_BYTES = 9;
+
+/** Bytes of a call's head, as far as it is taken for useful. */
+const CALL_HEAD_BYTES = 1024;
+
+/** Bytes of a stream that may arrive unread: what HTTP/2 begins with. */
+const WINDOW_BYTES = 65_535;
+
+/** How often connections are looked at. */
+const LOOK_MS = 250;
+
+interface Watched {
+  readonly session: ServerHttp2Session;
+  readonly openedAt: number;
+  /** Bytes that had arrived when last looked at, and of these the useful ones since then. */
+  numRead: number;
+  numUseful: number;
+  numSmall: number;
+  numReset: number;
+  readonly calls: Set<ServerHttp2Stream>;
+  hasSettings: boolean;
+  idleSince: number;
+  isProbed: boolean;
+  probedAt: number;
+}
+
+export class SessionGuard {
+  readonly #watched = new Map<ServerHttp2Session, Watched>();
+  readonly #looks: NodeJS.Timeout;
+
+  constructor() {
+    this.#looks = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /** @param place of its connection; null if it is closed already */
+  add(session: ServerHttp2Session, place: Place | null): void {
+    const now = performance.now();
+    const watched: Watched = {
+      session,
+      openedAt: now,
+      numRead: 0,
+      numUseful: 0,
+      numSmall: 0,
+      numReset: 0,
+      calls: new Set(),
+      hasSettings: false,
+      idleSince: now,
+      isProbed: false,
+      probedAt: now,
+    };
+    this.#watched.set(session, watched);
+    // A stream whose requests are not read must not hold back the others.
+    session.setLocalWindowSize(LIMITS.requestsPerSocket * WINDOW_BYTES);
+    session.once('remoteSettings', () => (watched.hasSettings = true));
+    session.once('close', () => this.#watched.delete(session));
+    session.on('error', () => {});
+    session.on('stream', (stream: ServerHttp2Stream) => {
+      watched.numUseful += CALL_HEAD_BYTES;
+      watched.calls.add(stream);
+      place?.busy();
+      stream.once('close', () => {
+        const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR;
+        if (isReset && ++watched.numReset > LIMITS.resetCalls) end(session);
+        watched.calls.delete(stream);
+        if (watched.calls.size > 0) return;
+        watched.idleSince = performance.now();
+        place?.idle();
+      });
+      // It flows from when its call is begun.
+      stream.on('data', (data: Buffer) => this.#count(watched, data.length)).pause();
+    });
+  }
+
+  /** Lets calls at work go on; no others begin. */
+  drain(): void {
+    for (const session of this.#watched.keys()) session.close();
+  }
+
+  cut(): void {
+    for (const session of this.#watched.keys()) session.destroy();
+  }
+
+  close(): void {
+    clearInterval(this.#looks);
+  }
+
+  #count(watched: Watched, numBytes: number): void {
+    watched.numUseful += numBytes + FRAME_HEAD_BYTES;
+    if (numBytes >= SMALL_PIECE_BYTES) return;
+    if (++watched.numSmall > LIMITS.smallFrames) end(watched.session);
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const watched of this.#watched.values()) {
+      const { session, hasSettings, openedAt, calls, idleSince } = watched;
+      if (session.destroyed) continue;
+      const numRead = session.socket?.bytesRead ?? 0;
+      const numIdle = numRead - watched.numRead - watched.numUseful;
+      watched.numRead = numRead;
+      watched.numUseful = 0;
+      watched.numSmall = 0;
+      watched.numReset = 0;
+      // Data of a call that is not read for now has arrived, and counts as useful later.
+      const numPaused = [...calls].filter((call) => call.isPaused()).length;
+      if (numIdle > LIMITS.idleFrameBytes + numPaused * WINDOW_BYTES) end(session);
+      else if (!hasSettings && now - openedAt > LIMITS.headMs) session.destroy();
+      else if (calls.size === 0 && now - idleSince > IDLE_MS) session.close();
+      else if (now - watched.probedAt > PROBE_MS) this.#probe(watched, now);
+    }
+  }
+
+  #probe(watched: Watched, now: number): void {
+    const { session } = watched;
+    watched.probedAt = now;
+    if (watched.isProbed) {
+      session.destroy();
+      return;
+    }
+    watched.isProbed = true;
+    session.ping(() => (watched.isProbed = false));
+  }
+}
+
+/** Closes a connection that costs more than it brings. */
+function end(session: ServerHttp2Session): void {
+  session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+}

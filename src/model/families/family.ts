@@ -1,0 +1,215 @@
+/**
+ * When a linear layer has a bias: always, never, or if the flag of that name in config.json is set.
+ */
+export type BiasRule = 'always' | 'never' | 'attention_bias' | 'mlp_bias';
+
+/** Norms of queries and keys: of each head by itself, or of all heads together. */
+export interface HeadNorms {
+  readonly query: string;
+  readonly key: string;
+  readonly over: 'head' | 'all heads';
+}
+
+/**
+ * Names of what a layer has in place of an MLP where it has experts. `*` stands for an expert's number.
+ * Checkpoints may hold the matrices of all experts as one tensor, see StackedExperts: by these names
+ * each is read by itself.
+ */
+export interface ExpertTensorNames {
+  /** The layer that scores every expert for a token. */
+  readonly router: string;
+  readonly gate: string;
+  readonly up: string;
+  readonly down: string;
+  /** Null where tokens share none. */
+  readonly shared: SharedExpertNames | null;
+}
+
+/** Names of the expert that every token has besides those that its router picks. */
+export interface SharedExpertNames {
+  readonly gate: string;
+  readonly up: string;
+  readonly down: string;
+  /** The layer with one output, whose sigmoid is the expert's share of a token. */
+  readonly share: string;
+}
+
+/** Names of a layer's tensors, without `.weight` and `.bias`, relative to the layer. */
+export interface LayerTensorNames {
+  /** Norm before attention; null if there is none. */
+  readonly attentionNorm: string | null;
+  /** Query, key and value: one tensor for each, or one with all three stacked. */
+  readonly queryKeyValue: readonly string[];
+  /** Norms of queries and keys before rotary embedding; null if there are none. */
+  readonly headNorms: HeadNorms | null;
+  /** What every query's head attends to besides the keys: [heads] scores; null if there is none. */
+  readonly sinks: string | null;
+  readonly attentionOutput: string;
+  /** Norm of what attention adds to the hidden state; null if there is none. */
+  readonly attentionOutputNorm: string | null;
+  /** Norm before the MLP; null if there is none. */
+  readonly mlpNorm: string | null;
+  /** Gate and up: likewise; an MLP without gates has its first matrix here. */
+  readonly gateUp: readonly string[];
+  readonly down: string;
+  /** Norm of what the MLP adds to the hidden state; null if there is none. */
+  readonly mlpOutputNorm: string | null;
+  /** Null in families without experts. */
+  readonly experts: ExpertTensorNames | null;
+}
+
+/** How checkpoints hold the matrices of all of a layer's experts as one tensor [experts, ...]. */
+export interface StackedExperts {
+  /** Gates and ups; relative to the layer, in full. */
+  readonly gateUp: string;
+  readonly down: string;
+  /** Likewise their biases [experts, ...]; null if there are none. */
+  readonly gateUpBias: string | null;
+  readonly downBias: string | null;
+  /**
+   * Matrices are [out, in] with gates before ups, or [in, out] with each gate next to its up (if they
+   * are not quantized: then [out, in]).
+   */
+  readonly order: 'rows, gates first' | 'columns, alternating';
+}
+
+/** What sets a family's experts apart. */
+export interface ExpertRules {
+  /** Whether the shares of a token's experts are made to add up to 1: always, or by that flag. */
+  readonly normalizesShares: 'always' | 'norm_topk_prob';
+  /** Whether router and experts have biases. */
+  readonly bias: boolean;
+  /** Null where each matrix is a tensor by itself. */
+  readonly stacked: StackedExperts | null;
+}
+
+/**
+ * Which layers attend to `sliding_window` tokens only, where config.json has no `layer_types`: all of
+ * them; with the flag `use_sliding_window` those from `max_window_layers` on; or all but every
+ * `sliding_window_pattern`-th.
+ */
+export type WindowRule = 'all' | 'flag' | 'pattern';
+
+/** What sets one architecture family apart from the others that the decoder graph can express. */
+export interface Family {
+  /** `model_type` in config.json. */
+  readonly modelType: string;
+  readonly bias: {
+    readonly queryKeyValue: BiasRule;
+    readonly attentionOutput: BiasRule;
+    readonly mlp: BiasRule;
+  };
+  readonly slidingWindow: WindowRule;
+  /** Layers with a sliding window have rotary frequencies of their own, which are not scaled. */
+  readonly localRopeInWindows: boolean;
+  /** Norms by the root of the mean square, or by mean and deviation, with a bias. */
+  readonly norms: 'rms' | 'layer';
+  /** Norms multiply by 1 plus their weight. */
+  readonly normsAddOne: boolean;
+  /** Whether an MLP multiplies what it activates by another half. */
+  readonly gatesMlp: boolean;
+  /** Rows of a fused query, key and value: all queries first, or a head's query, key and value. */
+  readonly fusedOrder: 'by kind' | 'by head';
+  /** Checkpoints have the matrices of layers as [in, out]. */
+  readonly storesTransposed: boolean;
+  /** Embeddings are multiplied by sqrt(hidden_size). */
+  readonly scalesEmbedding: boolean;
+  /** Defaults for what config.json leaves out, by its own names, or by others' if it has `names`. */
+  readonly defaults: Readonly<Record<string, unknown>>;
+  /** What config.json calls fields that others have, by their names. */
+  readonly names: Readonly<Record<string, string>>;
+  /** Null where no layer has experts. */
+  readonly experts: ExpertRules | null;
+  readonly tensors: {
+    readonly embedding: string;
+    /** Embeddings of positions, which are added; null if there are none. */
+    readonly positions: string | null;
+    readonly layerPrefix: string;
+    readonly layer: LayerTensorNames;
+    readonly finalNorm: string;
+    readonly lmHead: string;
+  };
+}
+
+/** How GGUF files hold the models of a family. */
+export interface GgufNames {
+  /** `general.architecture`. */
+  readonly architecture: string;
+  /** Sign in a file that tells it from another family of the same architecture. */
+  readonly ifFileHas?: 'windows' | 'experts';
+  /**
+   * Rows of queries and keys are in another order: dimensions i and i + half of each head, which turn
+   * together, are neighbours.
+   */
+  readonly pairsRows?: boolean;
+  /** Name of the norm before an MLP; `ffn_norm` if left out. */
+  readonly mlpNorm?: 'ffn_norm' | 'post_attention_norm';
+  /** Fields of config.json that GGUF files lack. */
+  readonly extra?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
+  /** Fields of its `rope_scaling` that they lack, if there is any. */
+  readonly extraOfRope?: Readonly<Record<string, unknown>>;
+}
+
+/** A decoder's size, by what its configuration depends on. */
+export interface DecoderSize {
+  readonly layers: number;
+  readonly hidden: number;
+  readonly heads: number;
+  readonly headDim: number;
+}
+
+/** A family, and its GGUF files; null if llama.cpp does not have it. */
+export interface KnownFamily {
+  readonly family: Family;
+  readonly gguf: GgufNames | null;
+}
+
+/** A layer's tensor names in full, without `.weight` and `.bias`. */
+export function layerTensorNames({ tensors }: Family, layer: number): LayerTensorNames {
+  const full = (name: string): string => `${tensors.layerPrefix}.${layer}.${name}`;
+  const fullOrNull = (name: string | null) => (name === null ? null : full(name));
+  const names = tensors.layer;
+  return {
+    attentionNorm: fullOrNull(names.attentionNorm),
+    queryKeyValue: names.queryKeyValue.map(full),
+    headNorms: names.headNorms && {
+      ...names.headNorms,
+      query: full(names.headNorms.query),
+      key: full(names.headNorms.key),
+    },
+    sinks: fullOrNull(names.sinks),
+    attentionOutput: full(names.attentionOutput),
+    attentionOutputNorm: fullOrNull(names.attentionOutputNorm),
+    mlpNorm: fullOrNull(names.mlpNorm),
+    gateUp: names.gateUp.map(full),
+    down: full(names.down),
+    mlpOutputNorm: fullOrNull(names.mlpOutputNorm),
+    experts: names.experts && {
+      router: full(names.experts.router),
+      gate: full(names.experts.gate),
+      up: full(names.experts.up),
+      down: full(names.experts.down),
+      shared: names.experts.shared && {
+        gate: full(names.experts.shared.gate),
+        up: full(names.experts.shared.up),
+        down: full(names.experts.shared.down),
+        share: full(names.experts.shared.share),
+      },
+    },
+  };
+}
+
+/** A name with an expert's number. */
+export function ofExpert(name: string, expert: number): string {
+  return name.replace('*', String(expert));
+}
+
+/** A parsed config.json with the names that other families have for its fields. */
+export function withCommonNames(json: unknown, { names }: Family): Record<string, unknown> {
+  const fields: Record<string, unknown> = { ...Object(json) };
+  for (const [name, own] of Object.entries(names)) {
+    // Null is what is left out.
+    if (fields[own] !== undefined && fields[own] !== null) fields[name] = fields[own];
+  }
+  return fields;
+}

@@ -1,0 +1,27 @@
+import type { Family, KnownFamily } from './family.ts';
+import { GEMMAS } from './gemma.ts';
+import { GPT_OSS } from './gpt-oss.ts';
+import { GPTS } from './gpt.ts';
+import { GRANITES } from './granite.ts';
+import { LLAMAS } from './llama.ts';
+import { MISTRALS } from './mistral.ts';
+import { OLMOS } from './olmo.ts';
+import { PHIS } from './phi.ts';
+import { QWENS } from './qwen.ts';
+import { SMOLLMS } from './smollm.ts';
+
+/** All families that decoder graphs are built of. */
+export const KNOWN_FAMILIES: readonly KnownFamily[] = [
+  ...LLAMAS,
+  ...MISTRALS,
+  ...QWENS,
+  ...PHIS,
+  ...GEMMAS,
+  ...SMOLLMS,
+  ...GRANITES,
+  ...OLMOS,
+  ...GPTS,
+  GPT_OSS,
+];
+
+export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

@@ -1,0 +1,76 @@
+import type {
+  ExpertTensorNames,
+  Family,
+  HeadNorms,
+  KnownFamily,
+  LayerTensorNames,
+} from './family.ts';
+
+export const LLAMA_LAYER: LayerTensorNames = {
+  attentionNorm: 'input_layernorm',
+  queryKeyValue: ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'],
+  headNorms: null,
+  sinks: null,
+  attentionOutput: 'self_attn.o_proj',
+  attentionOutputNorm: null,
+  mlpNorm: 'post_attention_layernorm',
+  gateUp: ['mlp.gate_proj', 'mlp.up_proj'],
+  down: 'mlp.down_proj',
+  mlpOutputNorm: null,
+  experts: null,
+};
+
+/** Llama: what later families vary, each value with its meaning in `Family`. */
+export const LLAMA: Family = {
+  modelType: 'llama',
+  bias: { queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias', mlp: 'mlp_bias' },
+  slidingWindow: 'all',
+  localRopeInWindows: false,
+  norms: 'rms',
+  normsAddOne: false,
+  gatesMlp: true,
+  fusedOrder: 'by kind',
+  storesTransposed: false,
+  scalesEmbedding: false,
+  defaults: {},
+  names: {},
+  experts: null,
+  tensors: {
+    embedding: 'model.embed_tokens',
+    positions: null,
+    layerPrefix: 'model.layers',
+    layer: LLAMA_LAYER,
+    finalNorm: 'model.norm',
+    lmHead: 'lm_head',
+  },
+};
+
+export const NO_BIAS: Family['bias'] = {
+  queryKeyValue: 'never',
+  attentionOutput: 'never',
+  mlp: 'never',
+};
+export const HEAD_NORMS: HeadNorms = {
+  query: 'self_attn.q_norm',
+  key: 'self_attn.k_norm',
+  over: 'head',
+};
+
+/** Experts as most mixtures name them. */
+export const EXPERTS: ExpertTensorNames = {
+  router: 'mlp.gate',
+  gate: 'mlp.experts.*.gate_proj',
+  up: 'mlp.experts.*.up_proj',
+  down: 'mlp.experts.*.down_proj',
+  shared: null,
+};
+
+/** Llama's tensors, but for some of a layer. */
+export const withLayer = (layer: Partial<LayerTensorNames>): Family['tensors'] => ({
+  ...LLAMA.tensors,
+  layer: { ...LLAMA_LAYER, ...layer },
+});
+
+export const LLAMAS: readonly KnownFamily[] = [
+  { family: LLAMA, gguf: { architecture: 'llama', pairsRows: true } },
+];

@@ -1,0 +1,35 @@
+import type { KnownFamily } from './family.ts';
+import { LLAMA, NO_BIAS, withLayer } from './llama.ts';
+
+export const MISTRALS: readonly KnownFamily[] = [
+  // GGUF files call it llama.
+  { family: { ...LLAMA, modelType: 'mistral', bias: NO_BIAS }, gguf: null },
+  {
+    family: { ...LLAMA, modelType: 'ministral3', bias: NO_BIAS, defaults: { rms_norm_eps: 1e-5 } },
+    gguf: null,
+  },
+  {
+    family: {
+      ...LLAMA,
+      modelType: 'mixtral',
+      bias: NO_BIAS,
+      defaults: {
+        rms_norm_eps: 1e-5,
+        rope_theta: 1_000_000,
+        num_experts: 8,
+        num_experts_per_tok: 2,
+      },
+      experts: { normalizesShares: 'always', bias: false, stacked: null },
+      tensors: withLayer({
+        experts: {
+          router: 'block_sparse_moe.gate',
+          gate: 'block_sparse_moe.experts.*.w1',
+          up: 'block_sparse_moe.experts.*.w3',
+          down: 'block_sparse_moe.experts.*.w2',
+          shared: null,
+        },
+      }),
+    },
+    gguf: { architecture: 'llama', ifFileHas: 'experts', pairsRows: true },
+  },
+];

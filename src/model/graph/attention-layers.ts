@@ -1,0 +1,28 @@
+import type { DecoderConfig } from '../huggingface/config.ts';
+import { layerTensorNames } from '../families/family.ts';
+import { fusedParts, type LinearLayer } from './linear.ts';
+
+/** Attention's linear layers: queries, keys and values side by side, and what comes after it. */
+export function attentionLayers(
+  config: DecoderConfig,
+  layer: number,
+): { readonly queryKeyValue: LinearLayer; readonly output: LinearLayer } {
+  const { numHeads, numKvHeads, headDim, hiddenSize, family } = config;
+  const names = layerTensorNames(family, layer);
+  const prefix = `layers.${layer}.attention`;
+  const sizes = [numHeads, numKvHeads, numKvHeads].map((count) => count * headDim);
+  return {
+    queryKeyValue: {
+      name: `${prefix}.qkv`,
+      inFeatures: hiddenSize,
+      parts: fusedParts(names.queryKeyValue, sizes),
+      bias: config.queryKeyValueBias,
+    },
+    output: {
+      name: `${prefix}.output`,
+      inFeatures: numHeads * headDim,
+      parts: [{ tensor: names.attentionOutput, outFeatures: hiddenSize }],
+      bias: config.attentionOutputBias,
+    },
+  };
+}

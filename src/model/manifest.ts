@@ -1,0 +1,62 @@
+import type { LiveAdapterShape } from './graph/live-adapter-shape.ts';
+
+/** Number formats that weights can be built in. */
+export const PRECISIONS = ['fp32', 'fp16', 'int8', 'int8-static', 'int4'] as const;
+export type Precision = (typeof PRECISIONS)[number];
+
+/** Number formats that a decoder can compute in. */
+export const ACTIVATION_DTYPES = ['float32', 'float16'] as const;
+export type ActivationDtype = (typeof ACTIVATION_DTYPES)[number];
+
+/** Number formats that the KV cache can have. */
+export const KV_CACHE_DTYPES = ['float32', 'float16', 'int8'] as const;
+export type KvCacheDtype = (typeof KV_CACHE_DTYPES)[number];
+
+/** Whose kernels a graph's products and attention are computed with. */
+export const KERNEL_SETS = ['onnxruntime', 'native'] as const;
+export type KernelSet = (typeof KERNEL_SETS)[number];
+
+/**
+ * Describes the decoder graph in a build folder: all that is needed to bind it. Stored next to the
+ * graph as `manifest.json`.
+ */
+export interface DecoderManifest {
+  /** Raised whenever the graph contract changes; an older build is then built again. */
+  readonly formatVersion: number;
+  /** Architecture family the graph was built from, such as `llama`. */
+  readonly family: string;
+  /** Of the weights. */
+  readonly precision: Precision;
+  readonly activationDtype: ActivationDtype;
+  readonly kvCacheDtype: KvCacheDtype;
+  readonly kernels: KernelSet;
+  readonly numLayers: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly vocabSize: number;
+  /** Longest sequence that the model's positions (rotary tables) reach, in tokens. */
+  readonly maxPositionEmbeddings: number;
+  readonly numParameters: number;
+  /** In int8-static, how many of the layers' matrices have inputs with a constant scale. */
+  readonly constantScales?: { readonly matrices: number; readonly of: number } | undefined;
+  /** What adapters can be added to while the model runs; left out where nothing can. */
+  readonly adapters?: LiveAdapterShape | undefined;
+}
+
+/** A graph on disk, ready to be opened. */
+export interface BuiltModel {
+  /** The same where the same is computed, however much room a graph has for adapters. */
+  readonly contentId: string;
+  /** Absolute path of the ONNX file. */
+  readonly graphPath: string;
+  /** Likewise: the same decoder over a decode and a prefill group at once; see buildDecoderGraph. */
+  readonly mixedGraphPath: string;
+  /**
+   * Likewise: the same decoder over a paged KV cache; see buildPagedGraph. Null in float32, in
+   * which no provider has a kernel for it, and for exports.
+   */
+  readonly pagedGraphPath: string | null;
+  /** Absolute path of the folder of the graphs' external data: the graphs' own, or an export's. */
+  readonly weightsFolder: string;
+  readonly manifest: DecoderManifest;
+}

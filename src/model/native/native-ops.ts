@@ -1,0 +1,137 @@
+import { emitGated } from '../graph/activation.ts';
+import { DecoderOps } from '../graph/decoder-ops.ts';
+import type {
+  Addition,
+  Normalized,
+  NormalizedInput,
+  NormalizedSum,
+  ResidualSum,
+} from '../graph/decoder-values.ts';
+import { type LinearInput, type LinearLayer, loadBias, matrixOf } from '../graph/linear.ts';
+import type { NumberFormats } from '../graph/number-formats.ts';
+import { emitRmsNorm } from '../graph/rms-norm.ts';
+import { vocabularyMatrix } from '../graph/vocabulary-matrix.ts';
+import type { DecoderConfig } from '../huggingface/config.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
+import { declareBest, emitBest, WANTS_LOGITS } from './best.ts';
+import { NativeAdapters } from './native-adapters.ts';
+import { headFormat, nativeFormat } from './native-format.ts';
+import { emitNativeLinear, isGate, type LinearFusion } from './native-linear.ts';
+import { addNativeMatrix, emitRows, type NativeMatrix } from './native-matrix.ts';
+
+/** A decoder of the operators of native/: norms, gates and residuals are part of the products. */
+export class NativeOps extends DecoderOps {
+  readonly #formats: NumberFormats;
+  readonly #adapters: NativeAdapters | null;
+  #head: NativeMatrix | undefined;
+
+  constructor(config: DecoderConfig, weights: WeightSource, formats: NumberFormats) {
+    super(config, weights, 'float');
+    this.#formats = formats;
+    const { maxAdapterRank } = formats;
+    this.#adapters =
+      maxAdapterRank === undefined ? null : new NativeAdapters(this.graph, maxAdapterRank);
+  }
+
+  override embed(tokenIds: string): string {
+    const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.config;
+    const head = this.#lmHead();
+    if (tieWordEmbeddings) return emitRows(this.graph, head, 'embedding/Rows', tokenIds);
+    const shape = [vocabSize, hiddenSize] as const;
+    const format = { kind: 'blocks', bits: 8, activations: 'float' } as const;
+    const { embedding } = family.tensors;
+    return vocabularyMatrix(this.graph, this.weights, embedding, shape, format).embed(tokenIds);
+  }
+
+  override norm(tensor: string | null, { sum }: ResidualSum, scale = 1): NormalizedSum {
+    const { family, hiddenSize, rmsNormEps } = this.config;
+    if (tensor === null) return { value: sum, sum: { sum } };
+    if (family.norms === 'layer') {
+      return { value: this.norms.plain(tensor, sum, scale), sum: { sum } };
+    }
+    const weight = this.norms.weight(tensor, hiddenSize, scale);
+    return { value: sum, norm: { weight, epsilon: rmsNormEps }, sum: { sum } };
+  }
+
+  override plain({ value, norm }: Normalized, name: string): string {
+    return norm ? emitRmsNorm(this.graph, name, value, norm.weight, norm.epsilon) : value;
+  }
+
+  override linear(
+    layer: LinearLayer,
+    { value, norm, rowsLike }: NormalizedInput,
+    fusion: LinearFusion = {},
+  ): string {
+    const isWanted = rowsLike === 'logits_index';
+    const added = this.#adapters?.add(layer, value, norm, isWanted);
+    return this.#product(layer, value, { ...fusion, norm, added });
+  }
+
+  override gated(layer: LinearLayer, input: NormalizedInput, prefix: string): string {
+    const { activation } = this.config;
+    return isGate(activation)
+      ? this.linear(layer, input, { gate: activation })
+      : emitGated(this.graph, prefix, this.linear(layer, input), activation);
+  }
+
+  override add(value: string, { to, norm, prefix }: Addition): ResidualSum {
+    const normalized = norm === null ? value : this.norms.plain(norm, value);
+    const name = `${norm ?? `${prefix}.mlp`}/Sum`;
+    return { sum: this.graph.node(name, 'Add', [to.sum, normalized]) };
+  }
+
+  override addLinear(
+    layer: LinearLayer,
+    { value, rowsLike }: LinearInput,
+    { pick = (rows) => rows, ...addition }: Addition,
+  ): ResidualSum {
+    const residual = pick(addition.to.sum);
+    const input = { value: pick(value), rowsLike };
+    if (addition.norm === null) return { sum: this.linear(layer, input, { residual }) };
+    return this.add(this.linear(layer, input), { ...addition, to: { sum: residual } });
+  }
+
+  override project(output: string, { value, norm }: Normalized): void {
+    // Capped logits can be equal where the product's are not: see declareLogits.
+    const isCapped = this.config.logitSoftcap !== null;
+    const wantsLogits = isCapped ? undefined : this.graph.input(WANTS_LOGITS, 'int32', []);
+    emitNativeLinear(this.graph, this.#lmHead(), output, value, { norm, wantsLogits });
+  }
+
+  override declareLogits(declareHidden: () => void): void {
+    const { vocabSize, logitSoftcap } = this.config;
+    if (logitSoftcap !== null) emitBest(this.graph, vocabSize);
+    declareHidden();
+    this.graph.output('logits', 'float', ['wanted', vocabSize]);
+    declareBest(this.graph);
+  }
+
+  override expert({ value }: LinearInput, layer: LinearLayer): string {
+    return this.#product(layer, value, {});
+  }
+
+  #lmHead(): NativeMatrix {
+    if (this.#head !== undefined) return this.#head;
+    const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.config;
+    const { embedding, lmHead } = family.tensors;
+    const tensors = [{ name: `${tieWordEmbeddings ? embedding : lmHead}.weight`, rows: vocabSize }];
+    const source = { name: 'lm_head', tensors, columns: hiddenSize };
+    const format = headFormat(this.weights, source);
+    this.#head = addNativeMatrix(this.graph, this.weights, source, format);
+    return this.#head;
+  }
+
+  #product(layer: LinearLayer, input: string, fusion: LinearFusion): string {
+    const bits = this.#formats.precision === 'int4' ? 4 : 8;
+    const bias = layer.bias ? () => loadBias(this.weights, layer) : undefined;
+    const source = matrixOf(layer);
+    const format = nativeFormat(this.weights, source, bits);
+    const isGated = fusion.gate !== undefined;
+    const matrix = addNativeMatrix(this.graph, this.weights, source, format, isGated);
+    return emitNativeLinear(this.graph, matrix, `${layer.name}/Linear`, input, {
+      ...fusion,
+      bias,
+      step: this.#formats.steps?.get(layer.name),
+    });
+  }
+}

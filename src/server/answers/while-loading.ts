@@ -1,0 +1,31 @@
+/** Streams of models that have to be loaded first: they begin meanwhile, so that no proxy cuts them. */
+import type { ModelContext } from '../context.ts';
+import type { AcquiredModel } from '../model-access.ts';
+
+/** Whether the model is not there within the time after which a client must hear something. */
+export async function isLoading(acquiring: Promise<unknown>, silenceMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(true), silenceMs);
+  });
+  const settled = acquiring.then(
+    () => false,
+    () => false,
+  );
+  const isLate = await Promise.race([settled, late]);
+  clearTimeout(timer);
+  return isLate;
+}
+
+/** The events of a model once it is there; it is let go when they end. */
+export async function* eventsWhenLoaded<Event>(
+  acquiring: Promise<AcquiredModel>,
+  eventsOf: (model: ModelContext) => Promise<AsyncIterable<Event>>,
+): AsyncGenerator<Event, void> {
+  const { model, release } = await acquiring;
+  try {
+    yield* await eventsOf(model);
+  } finally {
+    release();
+  }
+}

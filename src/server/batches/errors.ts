@@ -1,0 +1,27 @@
+/** What the files and batches of a client may not have. */
+import { ApiError } from '../errors.ts';
+
+/** Of the disk for files and batches. */
+export function storageFull(): ApiError {
+  const message = 'Your files have as much of the disk as you may have; delete some first.';
+  return new ApiError(429, 'rate_limit_error', message, {
+    code: 'storage_full',
+    headers: { 'x-should-retry': 'false' },
+  });
+}
+
+export function tooManyBatches(limit: number): ApiError {
+  const message = `You have batches that have not ended, and may have ${limit}; wait until one has.`;
+  return new ApiError(429, 'rate_limit_error', message, {
+    code: 'too_many_batches',
+    headers: { 'x-should-retry': 'false' },
+  });
+}
+
+export function tooManyUploads(limit: number): ApiError {
+  const message = `You upload ${limit} files already, or others do; wait until one is done.`;
+  return new ApiError(429, 'rate_limit_error', message, {
+    code: 'too_many_uploads',
+    headers: { 'retry-after': '5' },
+  });
+}

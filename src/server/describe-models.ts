@@ -1,0 +1,131 @@
+/** Models as lists of them describe them. */
+import { basename } from 'node:path';
+import type { ModelInfo } from '../front/registry/model-entry.ts';
+import { allAdapters, findAdapter, type FoundAdapter } from './adapters/find-adapter.ts';
+import type { AnyRuntime, ModelFacts, ServerContext, TextRuntime } from './context.ts';
+import { modelNotFound } from './errors.ts';
+import type { JsonObject } from './json-object.ts';
+import { modelIdOf, severalVersions } from './model-id.ts';
+
+/** @throws ApiError 404 */
+export async function findModel(context: ServerContext, id: string): Promise<JsonObject> {
+  const all = context.models.list();
+  const several = severalVersions(all);
+  const info = all.find((each) => modelIdOf(several, each) === id);
+  if (info !== undefined) return await describeModel(context, info, id, describeStatus);
+  const aliased = context.models.aliases().get(id);
+  if (aliased !== undefined) return await describeModel(context, aliased, id, describeStatus);
+  const adapter = findAdapter(context, id);
+  if (adapter === null) throw modelNotFound(id);
+  return describeAdapter(adapter, await describeModels(context, describeStatus));
+}
+
+type StatusOf = (info: ModelInfo) => JsonObject;
+
+/** Each model by its name and by its aliases; one of several versions by name@version. */
+export async function describeModels(
+  context: ServerContext,
+  statusOf: StatusOf = describeStatus,
+): Promise<JsonObject[]> {
+  const all = context.models.list();
+  const several = severalVersions(all);
+  const described = await Promise.all(
+    all.map((info) => describeModel(context, info, modelIdOf(several, info), statusOf)),
+  );
+  // A name that is an alias too stands for the model.
+  const aliases = [...context.models.aliases()].filter(
+    ([name]) => !all.some((info) => info.name === name),
+  );
+  return [
+    ...described,
+    ...(await Promise.all(
+      aliases.map(([name, info]) => describeModel(context, info, name, statusOf)),
+    )),
+    ...allAdapters(context).map((found) => describeAdapter(found, described)),
+  ];
+}
+
+/** What may be asked of a model, as far as it or its files say; null where nothing is known. */
+export async function capabilitiesOf(
+  context: ServerContext,
+  info: ModelInfo,
+): Promise<readonly string[] | null> {
+  const { runtime, facts } = await knownOf(context, info);
+  return runtime ? capabilitiesOfRuntime(runtime) : (facts?.capabilities ?? null);
+}
+
+/** Of what is not loaded, what its files say. */
+async function knownOf(
+  { models, describeModel: describe }: ServerContext,
+  info: ModelInfo,
+): Promise<{ readonly runtime: AnyRuntime | null; readonly facts: ModelFacts | null }> {
+  const runtime = models.runtimeOf(info);
+  const definition = models.definitionOf(info);
+  const facts = runtime || !definition ? null : ((await describe?.(definition)) ?? null);
+  return { runtime, facts };
+}
+
+async function describeModel(
+  context: ServerContext,
+  info: ModelInfo,
+  id: string,
+  statusOf: StatusOf,
+): Promise<JsonObject> {
+  const { name, version } = info;
+  const { runtime, facts } = await knownOf(context, info);
+  return {
+    id,
+    object: 'model',
+    created: runtime?.model.created ?? context.startedAt,
+    owned_by: 'chairlift',
+    root: name,
+    parent: null,
+    max_model_len: runtime ? lengthOf(runtime) : (facts?.maxModelLen ?? null),
+    capabilities: runtime ? capabilitiesOfRuntime(runtime) : (facts?.capabilities ?? null),
+    ...(runtime?.kind === 'text' ? { default_sampling_params: samplingOf(runtime) } : {}),
+    version,
+    status: statusOf(info),
+  };
+}
+
+/** As its model, whose child it is. */
+function describeAdapter(
+  { adapter: { name, path }, base }: FoundAdapter,
+  models: readonly JsonObject[],
+): JsonObject {
+  const parent = models.find(({ root, version }) => root === base.name && version === base.version);
+  // Not where it lies on this machine.
+  return { ...parent, id: name, root: basename(path), parent: parent?.['id'] ?? base.name };
+}
+
+/** Longest text in tokens; null for what takes none. */
+function lengthOf(runtime: AnyRuntime): number | null {
+  if (runtime.kind === 'text') return runtime.model.maxModelLen;
+  return runtime.kind === 'encoder' ? runtime.encoder.maxTokens : null;
+}
+
+/** Values of requests that leave a parameter out. */
+function samplingOf({ model: { samplingDefaults: defaults } }: TextRuntime): JsonObject {
+  return {
+    temperature: defaults.temperature ?? 1,
+    top_p: defaults.topP ?? 1,
+    top_k: defaults.topK ?? 0,
+    min_p: defaults.minP ?? 0,
+    repetition_penalty: defaults.repetitionPenalty ?? 1,
+  };
+}
+
+function capabilitiesOfRuntime(runtime: AnyRuntime): readonly string[] {
+  switch (runtime.kind) {
+    case 'text':
+      return runtime.prompts.canChat ? ['completions', 'chat'] : ['completions'];
+    case 'encoder':
+      return runtime.encoder.kind === 'embedding' ? ['embeddings'] : ['rerank', 'score'];
+    case 'tensors':
+      return ['infer'];
+  }
+}
+
+function describeStatus({ state, reason }: ModelInfo): JsonObject {
+  return { value: state, ...(reason === null ? {} : { reason }) };
+}

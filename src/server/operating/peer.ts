@@ -1,0 +1,15 @@
+import type { TokenMeter } from '../../front/caller.ts';
+import type { FinishedRequest } from './finished-request.ts';
+
+/** What HTTP has for a client that does not wait for its answer. */
+export const CLIENT_LEFT = 408;
+
+/** Who is at the other end of a socket. */
+export interface Peer {
+  /** As in `Caller`. */
+  readonly client: string;
+  /** Takes one request from its rate. @throws ApiError 429 */
+  takeRequest(): Promise<TokenMeter | undefined>;
+  /** A request has its last frame. */
+  finished(request: Pick<FinishedRequest, 'record' | 'requestId' | 'status' | 'errorCode'>): void;
+}

@@ -1,0 +1,42 @@
+/** The body of llama-server's /infill. Unknown fields are accepted. */
+import { z } from 'zod';
+import { LIMITS } from '../../limits.ts';
+import { boundedList, generationFields, shortText } from './fields.ts';
+
+const { model, temperature, top_p, top_k, min_p, seed, stop, stream } = generationFields;
+const { presence_penalty, frequency_penalty, repetition_penalty } = generationFields;
+const { priority, service_tier, timeout, user, cache_salt } = generationFields;
+
+export const infillBody = z.looseObject({
+  model,
+  /** Text before the place. */
+  input_prefix: z.string().nullish(),
+  /** Text after it. */
+  input_suffix: z.string().nullish(),
+  /** From other files, the least important first. */
+  input_extra: boundedList(
+    z.looseObject({ filename: shortText.nullish(), text: z.string() }),
+    LIMITS.infillSnippets,
+  ).nullish(),
+  /** The beginning of the answer. */
+  prompt: z.string().nullish(),
+  /** Tokens of the answer; -1 is as many as fit, and 0 has the prompt computed alone. */
+  n_predict: z.int().min(-1).nullish(),
+  temperature,
+  top_p,
+  top_k,
+  min_p,
+  seed,
+  stop,
+  presence_penalty,
+  frequency_penalty,
+  repeat_penalty: repetition_penalty,
+  priority,
+  service_tier,
+  timeout,
+  user,
+  cache_salt,
+  stream,
+});
+
+export type InfillBody = z.infer<typeof infillBody>;

@@ -1,0 +1,83 @@
+import type { BuildOptions } from '../../model/build/build-options.ts';
+import type { KvCacheDtype } from '../../model/manifest.ts';
+import type { FoundKernels } from '../../ort/native-kernels.ts';
+import { UsageError } from '../../settings/usage-error.ts';
+import type { Options } from '../../settings/options.ts';
+import type { PrecisionChoice } from './precision-choice.ts';
+
+/**
+ * What the KV cache is with native kernels where `--kv-cache-dtype` does not say: half the memory of
+ * float32, with the same perplexity (docs/benchmarks.md).
+ */
+const NATIVE_CACHE: KvCacheDtype = 'float16';
+
+export interface KernelChoice extends Pick<BuildOptions, 'nativeKernels'> {
+  /** For the banner; null where there is nothing to tell. */
+  readonly description: string | null;
+}
+
+/** What a choice depends on. */
+export interface KernelCircumstances extends Pick<
+  PrecisionChoice,
+  'precision' | 'activationDtype' | 'stored'
+> {
+  readonly model: 'buildable' | 'export';
+  /** Of the device, such as `cpu`. */
+  readonly device: string;
+}
+
+/**
+ * What `--kernels` means for a model: our own where there are any for it, and a library for this CPU.
+ * @throws UsageError when ours are asked for where there are none
+ */
+export async function resolveKernels(
+  { kernels, kvCacheDtype }: Options<'kernels' | 'kvCacheDtype'>,
+  circumstances: KernelCircumstances,
+  load: () => Promise<FoundKernels> = loadLibrary,
+): Promise<KernelChoice> {
+  const kept = kernels === 'auto' ? otherBlocks(circumstances) : null;
+  const unfit =
+    kernels === 'onnxruntime' ? 'they are asked for' : (unfitness(circumstances) ?? kept);
+  const found = unfit === null ? await load() : null;
+  const reason = unfit ?? (found && missing(found));
+  if (found === null || 'missing' in found || reason !== null) {
+    if (kernels === 'native') throw new UsageError(`--kernels native: ${reason}`);
+    if (kvCacheDtype === 'float16') {
+      throw new UsageError(`--kv-cache-dtype float16 needs our own kernels: ${reason}`);
+    }
+    // Of what has no kernels of ours, nobody wonders why.
+    const isTold = unfit === null || kept !== null || kernels === 'onnxruntime';
+    return { description: isTold ? `ONNX Runtime's: ${reason}` : null };
+  }
+  const dtype = kvCacheDtype === 'auto' ? NATIVE_CACHE : kvCacheDtype;
+  return { nativeKernels: { kvCacheDtype: dtype }, description: `our own, ${found.instructions}` };
+}
+
+/** Why there are none of ours; null where there are. */
+function unfitness(circumstances: KernelCircumstances) {
+  const { precision, activationDtype, model, device } = circumstances;
+  if (device !== 'cpu') return `they are for the CPU, not for ${device}`;
+  if (model === 'export') return 'they are for graphs built from safetensors, not for ONNX exports';
+  const isQuantized = precision !== 'fp32' && precision !== 'fp16';
+  if (isQuantized && activationDtype === 'float32') return null;
+  return `they are for int8 and int4, not for ${precision}`;
+}
+
+/** Why a checkpoint's own integers need other kernels; null where they do not, or are not kept. */
+function otherBlocks({ stored }: KernelCircumstances): string | null {
+  if (!stored || stored.isNative) return null;
+  // To round 4 bits to 4 again loses much.
+  const flag = stored.precision === 'int4' ? '--precision int8' : '--kernels native';
+  return `ours have no ${stored.description}; ${flag} is faster, and rounds them again`;
+}
+
+function missing(found: FoundKernels): string | null {
+  if ('missing' in found) return found.missing;
+  return found.isFast ? null : 'ours need AVX2 or dot products of NEON';
+}
+
+/** Not a static import: the library is for the engine process, but where it is needed. */
+async function loadLibrary(): Promise<FoundKernels> {
+  const { nativeKernels } = await import('../../ort/native-kernels.ts');
+  return nativeKernels();
+}

@@ -1,0 +1,38 @@
+import { DecoderEncoder, type DecoderEncoderOptions } from '../../front/encoder/decoder-encoder.ts';
+import { EncoderInputError, type TextEncoder } from '../../front/encoder/embed-request.ts';
+import { PromptReader, type PromptReaderOptions } from '../../front/generation/prompt-reader.ts';
+import { LAST_TOKEN, readSentenceModules } from '../../model/encoder/sentence-modules.ts';
+import { ModelError } from '../../model/model-error.ts';
+
+interface Parts extends PromptReaderOptions, Omit<DecoderEncoderOptions, 'reader' | 'modules'> {
+  /** Null for a bare shape. */
+  readonly folder: string | null;
+  /** Told what of the folder can't be served. */
+  readonly onProblem: (message: string) => void;
+}
+
+/**
+ * What makes embeddings and scores with a model that generates text. If the folder says of that what can't
+ * be served, the model generates all the same, and requests for embeddings are told.
+ */
+export async function openDecoderEncoder({
+  folder,
+  onProblem,
+  ...parts
+}: Parts): Promise<TextEncoder> {
+  try {
+    const modules = await readSentenceModules(folder, LAST_TOKEN);
+    return new DecoderEncoder({ ...parts, modules, reader: new PromptReader(parts) });
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    onProblem(error.message);
+    return { embed: refuse, score: refuse };
+  }
+}
+
+/** Paths are for the log. */
+async function refuse(): Promise<never> {
+  throw new EncoderInputError(
+    'the model makes no embeddings or scores: its modules.json asks for more',
+  );
+}

@@ -1,0 +1,67 @@
+import type { DeviceOptions } from '../../engine/gpu/device-options.ts';
+import type { SpeculativeOptions } from '../../engine/process/protocol.ts';
+import { inspectModelFolder } from '../../model/folder/model-folder.ts';
+import { buildWithProgress } from './build-model.ts';
+import type { KernelChoice } from '../choices/kernels.ts';
+import { UsageError } from '../../settings/usage-error.ts';
+import { localModelFolder } from '../models/download-model.ts';
+import { findModel } from '../models/find-model.ts';
+import type { Options } from '../../settings/options.ts';
+import type { PrecisionChoice } from '../choices/precision-choice.ts';
+
+/**
+ * What `--speculative` means for a model, with the draft model built; null for none. `auto` guesses
+ * only where that can't change a text: on GPUs, and with quantized weights or a quantized cache and
+ * ONNX Runtime's kernels, a run of several tokens rounds differently from a run of one.
+ * @throws UsageError when the flags do not go together
+ * @throws ModelError when the draft model is missing, damaged or not supported
+ */
+export async function speculation(
+  options: Options<
+    'speculative' | 'speculativeTokens' | 'draftModel' | 'kvCacheDtype' | 'modelRepository'
+  >,
+  choice: Pick<PrecisionChoice, 'precision' | 'activationDtype'> &
+    Pick<KernelChoice, 'nativeKernels'>,
+  device: DeviceOptions,
+  { vocabSize }: { readonly vocabSize: number },
+): Promise<SpeculativeOptions | null> {
+  const { speculative, speculativeTokens: maxTokens, draftModel, kvCacheDtype } = options;
+  if (speculative === 'draft' && draftModel === undefined) {
+    throw new UsageError('--speculative draft needs a --draft-model');
+  }
+  if (draftModel !== undefined && (speculative === 'off' || speculative === 'ngram')) {
+    throw new UsageError(
+      `--draft-model is not used with --speculative ${speculative}: leave it out`,
+    );
+  }
+  const { precision } = choice;
+  const hasExactWeights = precision === 'fp32' || precision === 'fp16';
+  const hasExactCache = kvCacheDtype !== 'int8';
+  const isExact =
+    device.name === 'cpu' &&
+    (choice.nativeKernels !== undefined || (hasExactWeights && hasExactCache));
+  const isWanted =
+    speculative === 'auto' ? isExact || draftModel !== undefined : speculative !== 'off';
+  if (!isWanted) return null;
+  if (draftModel === undefined) return { draftModel: null, maxTokens };
+  // If an export has no graph in that precision, the error comes when its graph is made.
+  const { path, config, kind } = await inspectModelFolder(
+    await localModelFolder(
+      (await findModel(draftModel, options.modelRepository)).source,
+      async ({ variants }) => {
+        const [any] = variants;
+        return variants.find((variant) => variant.precision === precision) ?? any ?? { file: '' };
+      },
+    ),
+  );
+  if (config.vocabSize !== vocabSize) {
+    throw new UsageError(
+      `the draft model has ${config.vocabSize} tokens and the model ${vocabSize}: ` +
+        'a draft model must have the same tokenizer',
+    );
+  }
+  const source = { kind: 'folder', path } as const;
+  const nativeKernels = kind === 'export' ? undefined : choice.nativeKernels;
+  const draftChoice = { ...choice, nativeKernels };
+  return { draftModel: await buildWithProgress(source, draftChoice, kvCacheDtype), maxTokens };
+}

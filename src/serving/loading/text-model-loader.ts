@@ -1,0 +1,254 @@
+/** From a model's definition to a running engine with all that the front needs around it. */
+import type { Logger } from 'pino';
+import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { chatFormatOf } from '../../front/chat/chat-format.ts';
+import type { KvEventPublisher } from '../../front/kv-events/kv-event-publisher.ts';
+import { observeAll } from '../../front/generation/observe-all.ts';
+import { TextGenerator } from '../../front/generation/text-generator.ts';
+import type { ClassOfCaller } from '../../front/generation/prompt-reader.ts';
+import { warmUp } from '../../front/generation/warm-up.ts';
+import { warmUpPrompts } from '../../front/prompts/warm-up-prompts.ts';
+import { GrammarChecker } from '../../front/grammars/grammar-checker.ts';
+import { grammarVocabulary } from '../../front/grammars/grammar-vocabulary.ts';
+import { PromptEncoder } from '../../front/prompts/prompt-encoder.ts';
+import { PromptPool } from '../../front/prompts/prompt-pool.ts';
+import { Admission, requestsInEngine } from '../../front/queue/admission.ts';
+import type { ModelDefinition } from '../../front/registry/model-definition.ts';
+import type { ModelLoad } from '../../front/registry/model-entry.ts';
+import type { ModelLoader } from '../../front/registry/residency.ts';
+import { thoughtMarks } from '../../front/chat/thought-marks.ts';
+import { openDecoderEncoder } from './open-decoder-encoder.ts';
+import { loadTextModel } from '../../front/prompts/load-text-model.ts';
+import { roomForRank } from '../../model/graph/live-adapter-shape.ts';
+import type { DecoderManifest } from '../../model/manifest.ts';
+import type { MetricsHub } from '../../observability/metrics-hub.ts';
+import type { SloTracker } from '../../observability/slo/slo-tracker.ts';
+import type { TextRuntime } from '../../server/context.ts';
+import type { InferenceStatistics } from '../../server/generation/inference-statistics.ts';
+import { textBuildIds } from './build-id.ts';
+import { buildWithProgress } from './build-model.ts';
+import { requireReach } from '../plan/engine-limits.ts';
+import { adapterLimits, hasLora, openAdapters } from '../plan/lora.ts';
+import { BYTES_PER_WEIGHT, type ModelPlan, planModel, weightBytes } from '../plan/model-plan.ts';
+import { newEngine } from './new-engine.ts';
+import type { LoadingOption } from '../../settings/flag-sets.ts';
+import type { Options } from '../../settings/options.ts';
+import { openPrefetching } from './open-prefetching.ts';
+import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
+import { samplingOf } from '../plan/sampling.ts';
+import { speculation } from './speculation.ts';
+
+export interface TextModelLoaderOptions {
+  /** Of the command line. */
+  readonly options: Options<LoadingOption>;
+  /** Models that share the memory, for the default of a KV cache. */
+  readonly numModels: number;
+  readonly logger: Logger;
+  readonly metrics: MetricsHub;
+  readonly statistics: InferenceStatistics;
+  /** Follows what is promised to service classes. */
+  readonly targets: SloTracker;
+  /** What a client's requests get that ask for no service class. */
+  readonly classOf: ClassOfCaller;
+  /** Whether several clients share the queue. */
+  readonly isShared: () => boolean;
+  readonly kvEvents: KvEventPublisher | null;
+  /** Prompts that are computed before a model is ready, and pinned. */
+  readonly prefetch?: readonly PinnedPrompt[];
+}
+
+/** A model that serves, and how it came to run as it does. */
+export interface LoadedText extends TextRuntime {
+  readonly how: Pick<
+    ModelPlan,
+    'limits' | 'attention' | 'choice' | 'kernels' | 'chosenDevice' | 'tuning'
+  > & {
+    readonly manifest: DecoderManifest;
+  };
+}
+
+export class TextModelLoader implements ModelLoader<LoadedText> {
+  readonly #server: TextModelLoaderOptions;
+  readonly #plans = new WeakMap<ModelDefinition, Promise<ModelPlan>>();
+
+  constructor(options: TextModelLoaderOptions) {
+    this.#server = options;
+  }
+
+  /** Downloads the model if it has to. @throws UsageError, ModelError */
+  async estimate(definition: ModelDefinition): Promise<number> {
+    const plan = await this.#plan(definition);
+    return weightBytes(plan) + plan.limits.kvCacheMemory;
+  }
+
+  /** @throws UsageError, ModelError, TokenizerError, EngineError */
+  async load(
+    definition: ModelDefinition,
+    onState: (state: ModelLoad['state']) => void,
+  ): Promise<LoadedText> {
+    const { name, instances } = definition;
+    const { statistics, targets, classOf, metrics: hub, isShared, kvEvents, logger } = this.#server;
+    const { priorityRange, sharePrefixCache } = this.#server.options;
+    const plan = await this.#plan(definition);
+    const { options, chosen, chosenDevice, limits, choice, kernels, attention, tuning } = plan;
+    const { calibrate } = plan;
+    const formats = { ...choice, ...kernels };
+    const { specialTokensInContent, maxQueue, maxQueueTokens } = options;
+    const textSource = { ...chosen.text, specialTokensInContent };
+    const textModel = await loadTextModel(textSource);
+    for (const warning of textModel.warnings) logger.warn({ model: name }, warning);
+    onState('building');
+    const withLora = hasLora(options);
+    const maxAdapterRank = withLora ? roomForRank(options.maxLoraRank) : undefined;
+    const model = await buildWithProgress(
+      chosen.source,
+      { ...formats, maxModelLen: limits.maxModelLen, maxAdapterRank, calibrate },
+      options.kvCacheDtype,
+    );
+    requireReach(limits, model.manifest);
+    onState('loading');
+    const { vocabSize } = chosen.decoder.config;
+    const adapters =
+      withLora && chosen.decoder.kind === 'buildable'
+        ? await openAdapters(options, name, chosen.decoder.config, model.manifest.kernels)
+        : null;
+    const { tokenizer, chatTemplate, generationDefaults } = textModel;
+    const vocabulary = await grammarVocabulary(tokenizer, vocabSize);
+    const { stepTimeout } = options;
+    const engine = newEngine({ model: name, instances, stepTimeout, logger, kvEvents });
+    // Its first thread starts while the engine does, or with the first prompt that is long.
+    const minThreads = options.warmup === 'off' ? 0 : 1;
+    const pool = new PromptPool(textSource, { minThreads, maxThreads: options.tokenizerPoolSize });
+    const admission = new Admission({
+      concurrency: requestsInEngine(limits.maxNumSeqs) * instances,
+      maxQueue,
+      isShared,
+      ...(maxQueueTokens === undefined ? {} : { maxQueueTokens }),
+    });
+    const prompts = new PromptEncoder({ model: textModel, admission, pool });
+    const prefetchModel = { prompts, model: { id: name, maxModelLen: limits.maxModelLen } };
+    const withNextTurns = options.prefetchNextTurn;
+    const prefetching = openPrefetching(prefetchModel, { engine, admission, withNextTurns });
+    try {
+      await engine.start({
+        model,
+        ...limits,
+        kvCacheMemory: Math.floor(limits.kvCacheMemory / instances),
+        threads: Math.max(1, Math.floor((limits.threads || usableCores()) / instances)),
+        attention,
+        blockEvents: this.#server.kvEvents !== null,
+        speculative: await speculation(
+          options,
+          formats,
+          chosenDevice.device,
+          chosen.decoder.config,
+        ),
+        grammarVocabulary: vocabulary,
+        adapters: withLora ? adapterLimits(options) : undefined,
+      });
+      await Promise.all([
+        warmUp(engine, options.warmup, { ...limits, vocabSize }),
+        options.warmup === 'off' ? null : warmUpPrompts(prompts),
+      ]);
+      await pinPrompts(
+        this.#server.prefetch ?? [],
+        prefetchModel,
+        prefetching.parts.pinned,
+        logger,
+      );
+    } catch (error) {
+      prefetching.close();
+      pool.close();
+      await engine.stop();
+      throw error;
+    }
+
+    const metrics = hub.of(name, { engine, admission });
+    const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
+    const observe = observeAll(
+      metrics.observe.bind(metrics),
+      ({ record }) => record ?? null,
+      targets.observe.bind(targets),
+      () => statistics.observe(definition),
+    );
+    const { eosTokenIds } = tokenizer;
+    const chatFormat = chatFormatOf(chatTemplate?.text ?? '', options);
+    const { reasoning } = chatFormat;
+    const { reasoningBudget = null } = options;
+    const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
+    const { family, numParameters, precision } = model.manifest;
+    const { format, quantization } = chosen;
+    const weights = numParameters * BYTES_PER_WEIGHT[choice.precision];
+    return {
+      kind: 'text',
+      generator,
+      engine,
+      admission,
+      tokenizer,
+      prompts,
+      chatFormat: {
+        ...chatFormat,
+        thoughtMarks: reasoning && thoughtMarks(reasoning, vocabulary.tokens, tokenizer),
+        reasoningBudget: reasoningBudget === -1 ? null : reasoningBudget,
+      },
+      grammars,
+      encoder: await openDecoderEncoder({
+        generator,
+        prompts,
+        tokenizer,
+        folder: textSource.folder,
+        onProblem: (problem) =>
+          logger.warn({ model: name, problem }, 'the model makes no embeddings'),
+        rules: { priorities: priorityRange, sharePrefixCache },
+        classOf,
+        parallel: limits.maxNumSeqs * instances,
+        hiddenSize: engine.info.hiddenSize,
+        maxModelLen: limits.maxModelLen,
+      }),
+      adapters,
+      model: {
+        id: name,
+        created: Math.floor(Date.now() / 1000),
+        maxModelLen: limits.maxModelLen,
+        vocabSize,
+        samplingDefaults: { ...generationDefaults, ...samplingOf(options) },
+        details: {
+          family,
+          numParameters,
+          precision,
+          format,
+          quantization,
+          template: chatTemplate?.text ?? '',
+        },
+      },
+      ...prefetching.parts,
+      ...textBuildIds({
+        model,
+        tokenizer,
+        device: `${engine.info.device} ${chosenDevice.adapter ?? ''}`,
+        runtimeVersion: engine.info.runtimeVersion,
+        attention,
+      }),
+      how: { limits, attention, choice, kernels, chosenDevice, tuning, manifest: model.manifest },
+      memoryBytes: weights + engine.info.kvCacheBytes,
+      pids: () => ('pids' in engine ? engine.pids : [engine.pid]),
+      async stop() {
+        admission.close();
+        prefetching.close();
+        pool.close();
+        grammars.close();
+        await engine.stop();
+      },
+    };
+  }
+
+  #plan(definition: ModelDefinition): Promise<ModelPlan> {
+    const known = this.#plans.get(definition);
+    if (known !== undefined) return known;
+    const plan = planModel(definition, this.#server.options, this.#server.numModels);
+    this.#plans.set(definition, plan);
+    // The next try may find what this one missed.
+    plan.catch(() => this.#plans.delete(definition));
+    return plan;
+  }
+}

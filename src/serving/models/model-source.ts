@@ -1,0 +1,149 @@
+import { readFile, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type DecoderConfig, parseDecoderConfig } from '../../model/huggingface/config.ts';
+import type { TextSource } from '../../front/prompts/load-text-model.ts';
+import type { ModelSource } from '../../model/build/model-source.ts';
+import type { ExportFolder } from '../../model/export/export-folder.ts';
+import { ModelError } from '../../model/model-error.ts';
+import { fileExists } from '../../files/file-exists.ts';
+import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
+import { ggufTextFolder } from '../../model/gguf/text/text-folder.ts';
+import { inspectModelFolder, type ModelFolder } from '../../model/folder/model-folder.ts';
+import { PRESETS } from '../../model/huggingface/presets.ts';
+import type { ModelFormat } from '../../server/context.ts';
+import type { ChosenDevice, RunnableModel } from '../choices/device.ts';
+import { readChatTemplate } from './chat-template.ts';
+import { pickVariant } from '../choices/export-precision.ts';
+import { localAdapterFolder, localModelFolder } from './download-model.ts';
+import { findModel } from './find-model.ts';
+import type { Options } from '../../settings/options.ts';
+import type { BuildableModel } from '../choices/precision.ts';
+import { UsageError } from '../../settings/usage-error.ts';
+import { meaningOf } from '../../files/system-error.ts';
+
+const EMBEDDED_MODEL = fileURLToPath(new URL('../../../models/summit', import.meta.url));
+
+/** What `--model` and `--random-weights` mean. */
+export interface ChosenModel {
+  readonly name: string;
+  readonly source: ModelSource;
+  readonly decoder: BuildableModel | ExportFolder;
+  readonly text: TextSource;
+  readonly format: ModelFormat;
+  /** Of a GGUF file, such as `Q4_K_M`; null for others. */
+  readonly quantization: string | null;
+}
+
+const FORMATS = { huggingface: 'safetensors', gguf: 'gguf', export: 'onnx' } as const;
+/** Random weights are in no file but the graph's. */
+const MADE_UP = { format: 'onnx', quantization: null } as const;
+
+/** What `--model` is if nobody says: the embedded model, or a shape that any weights go into. */
+export function defaultModel(hasRandomWeights: boolean): string {
+  return hasRandomWeights ? 'smollm2-135m' : EMBEDDED_MODEL;
+}
+
+/**
+ * @param deviceFor what a model is to run on, the CPU if null: which graph of an export is downloaded
+ *   depends on it
+ * @throws UserError when there is no such model; ModelError saying what was found and what is
+ *   supported
+ */
+export async function chooseModel(
+  {
+    model,
+    randomWeights,
+    precision = 'auto',
+    adapter,
+    modelRepository,
+    chatTemplate,
+  }: Options<'model' | 'randomWeights'> &
+    Partial<Options<'precision' | 'adapter' | 'modelRepository' | 'chatTemplate'>>,
+  deviceFor: (model: RunnableModel) => Promise<ChosenDevice | null>,
+): Promise<ChosenModel> {
+  if (randomWeights !== undefined) {
+    if (adapter !== undefined) throw new UsageError('--adapter needs a model with weights');
+    const shape = await chooseShape(model ?? defaultModel(true), randomWeights);
+    return { ...shape, text: await textOf(shape.text.folder, shape.text.vocabSize, chatTemplate) };
+  }
+  const { source, name } = await findModel(model ?? defaultModel(false), modelRepository);
+  const folder = await inspectModelFolder(
+    await localModelFolder(source, async (choice) =>
+      pickVariant(precision, await deviceFor(choice.config), choice),
+    ),
+  );
+  const { path } = folder;
+  const decoder = folder.kind === 'export' ? folder : buildable(folder.config, folder.stored);
+  const text = await textOf(await textFolderOf(folder), folder.config.vocabSize, chatTemplate);
+  return {
+    name,
+    source: { kind: 'folder', path, adapter: adapter && (await localAdapterFolder(adapter)) },
+    decoder,
+    text,
+    format: FORMATS[folder.kind],
+    quantization: folder.kind === 'gguf' ? folder.fileType : null,
+  };
+}
+
+/** @throws UsageError for a template that can't be used */
+async function textOf(
+  folder: string | null,
+  vocabSize: number,
+  template: string | undefined,
+): Promise<TextSource> {
+  return { folder, vocabSize, chatTemplate: await readChatTemplate(template, folder) };
+}
+
+/** Where a model's tokenizer and chat template are: with it, or in the cache, out of a GGUF file. */
+export async function textFolderOf({ kind, path }: ModelFolder): Promise<string> {
+  return kind === 'gguf' ? ggufTextFolder(path, defaultCacheDirectory()) : path;
+}
+
+function buildable(config: DecoderConfig, stored: BuildableModel['stored'] = null): BuildableModel {
+  return { kind: 'buildable', config, stored };
+}
+
+async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
+  const preset = Object.entries(PRESETS).find(([name]) => name === model)?.[1];
+  if (preset) {
+    const config = parseDecoderConfig(preset, `preset ${model}`);
+    return {
+      name: model,
+      source: { kind: 'random', config: preset, seed },
+      decoder: buildable(config),
+      text: { folder: null, vocabSize: config.vocabSize },
+      ...MADE_UP,
+    };
+  }
+  const path = resolve(model);
+  const file = (await isFolder(path)) ? join(path, 'config.json') : path;
+  const json = await readConfig(file);
+  const folder = dirname(file);
+  const config = parseDecoderConfig(json, file);
+  const hasText = await fileExists(join(folder, 'tokenizer.json'));
+  return {
+    name: basename(folder),
+    source: { kind: 'random', config: json, seed },
+    decoder: buildable(config),
+    text: { folder: hasText ? folder : null, vocabSize: config.vocabSize },
+    ...MADE_UP,
+  };
+}
+
+async function readConfig(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    const reason = meaningOf(error);
+    throw new ModelError(
+      `--random-weights needs a shape: a preset (${Object.keys(PRESETS).join(', ')}), ` +
+        `a config.json or a folder with one. ${file} is none: ${reason}`,
+      { cause: error },
+    );
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null))?.isDirectory() ?? false;
+}

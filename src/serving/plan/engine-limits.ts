@@ -1,0 +1,111 @@
+import type { EngineOptions } from '../../engine/process/protocol.ts';
+import type { DecoderManifest } from '../../model/manifest.ts';
+import { type ChosenDevice, gpuOf } from '../choices/device.ts';
+import { freeMemory } from '../choices/free-memory.ts';
+import { UsageError } from '../../settings/usage-error.ts';
+import type { Options } from '../../settings/options.ts';
+
+export type EngineLimits = Omit<EngineOptions, 'model'>;
+
+type LimitOptions = Options<
+  | 'maxNumSeqs'
+  | 'maxModelLen'
+  | 'maxNumBatchedTokens'
+  | 'kvCacheMemory'
+  | 'prefixCaching'
+  | 'targetItlMs'
+  | 'threads'
+  | 'durableKv'
+  | 'kvCacheDtype'
+>;
+
+/** The model's properties that limit flags. */
+interface LimitedModel {
+  readonly maxPositionEmbeddings: number;
+  /** By layer, null where it attends to everything before it; left out where nothing depends on it. */
+  readonly slidingWindows?: readonly (number | null)[];
+}
+
+/** Large enough for efficient matmuls, small enough that decoding streams keep their pace. */
+const DEFAULT_BATCHED_TOKENS = 512;
+
+/** Of a GPU that does not say how much memory it has. */
+const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
+
+/**
+ * Checks the flags against each other, the model and the device (the CPU if left out), and fills in
+ * defaults.
+ * @param numModels that share the memory which is free, where the flags do not say how much there is
+ * @throws UsageError naming the flag and both numbers
+ */
+export function engineLimits(
+  options: LimitOptions,
+  { maxPositionEmbeddings, slidingWindows = [] }: LimitedModel,
+  chosen: ChosenDevice | null = null,
+  numModels = 1,
+): EngineLimits {
+  const { maxNumSeqs, maxModelLen = maxPositionEmbeddings } = options;
+  if (maxModelLen > maxPositionEmbeddings) {
+    throw new UsageError(
+      `--max-model-len ${maxModelLen} exceeds the ${maxPositionEmbeddings} positions of the model`,
+    );
+  }
+  const { maxNumBatchedTokens = Math.max(DEFAULT_BATCHED_TOKENS, maxNumSeqs) } = options;
+  if (options.durableKv && process.platform !== 'linux') {
+    throw new UsageError(`--durable-kv needs Linux; this is ${process.platform}`);
+  }
+  const gpu = gpuOf(chosen);
+  const window = Math.min(...slidingWindows.map((tokens) => tokens ?? Infinity));
+  if (gpu?.device.graphCapture && window < maxModelLen) {
+    throw new UsageError(
+      `--graph-capture would leave out this model's sliding windows, as ONNX Runtime's recorded runs ` +
+        `do: leave it out, or give --max-model-len ${window}, up to which they have no effect`,
+    );
+  }
+  if (options.kvCacheDtype !== 'auto' && gpu) {
+    throw new UsageError(`--kv-cache-dtype ${options.kvCacheDtype} needs --device cpu`);
+  }
+  if (options.durableKv && gpu) {
+    throw new UsageError(
+      `--durable-kv needs --device cpu: the memory of ${gpu.device.name} is lost with the engine`,
+    );
+  }
+  if (maxNumBatchedTokens < maxNumSeqs) {
+    throw new UsageError(
+      `--max-num-batched-tokens ${maxNumBatchedTokens} is below --max-num-seqs ${maxNumSeqs}: ` +
+        'every running sequence computes a token per iteration',
+    );
+  }
+  return {
+    maxNumSeqs,
+    maxModelLen,
+    maxNumBatchedTokens,
+    ...(gpu && { device: gpu.device }),
+    kvCacheMemory: options.kvCacheMemory ?? Math.floor(defaultCacheMemory(gpu) / numModels),
+    prefixCaching: options.prefixCaching,
+    targetItlMs: options.targetItlMs ?? null,
+    threads: options.threads,
+    durableKv: options.durableKv,
+  };
+}
+
+/**
+ * Checks what is known of a model only once its graphs are made.
+ * @throws UsageError when they do not reach the longest sequence
+ */
+export function requireReach(
+  { maxModelLen }: EngineLimits,
+  { maxPositionEmbeddings }: DecoderManifest,
+): void {
+  if (maxModelLen <= maxPositionEmbeddings) return;
+  throw new UsageError(
+    `the graph's rotary tables end before ${maxModelLen} positions: give --max-model-len ` +
+      `${maxPositionEmbeddings} or less`,
+  );
+}
+
+function defaultCacheMemory(device: ChosenDevice | null): number {
+  if (device === null) return Math.floor(freeMemory() / 2);
+  if (device.memoryBytes === null) return DEFAULT_DEVICE_CACHE_BYTES;
+  return Math.floor(device.memoryBytes / 2);
+}

@@ -1,0 +1,10 @@
+import type { FlagSpec } from './flag-spec.ts';
+
+/** What a health check asks for. */
+export const PROBE_FLAGS = {
+  ready: {
+    flags: '--ready',
+    description: 'whether new requests would run at once, in place of whether it is alive',
+    scope: 'probe',
+  },
+} satisfies Record<string, FlagSpec>;

@@ -1,0 +1,35 @@
+/** From the words after a command's name to its settings, which the whole process then goes by. */
+import type { CommandName } from './commands.ts';
+import { keysOf } from './flag-sets.ts';
+import { variablesOf } from './flags/flag-spec.ts';
+import { FLAGS, specOf } from './options.ts';
+import type { PlaceOptions } from './places.ts';
+import { type Arguments, readArguments } from './arguments.ts';
+import { Settings } from './settings.ts';
+
+/** @throws UsageError */
+export async function openSettings<C extends CommandName>(
+  name: C,
+  args: Arguments,
+): Promise<Settings<C>> {
+  const settings = await Settings.open(name, args);
+  forgetSecrets();
+  // Not a static import: commands that need no models do without what downloads them.
+  const options: PlaceOptions = settings.options;
+  if ('cacheDir' in options) await (await import('./places.ts')).usePlaces(options);
+  return settings;
+}
+
+/** Takes secrets out of the environment, which processes that this one starts inherit. */
+function forgetSecrets(): void {
+  for (const name of keysOf(FLAGS)) {
+    const spec = specOf(name);
+    if (spec.secret === undefined) continue;
+    for (const variable of variablesOf(spec)) delete process.env[variable];
+  }
+}
+
+/** Of `serve`, for whoever starts a server without a command line. @throws UsageError */
+export function serveSettings(words: readonly string[]): Promise<Settings<'serve'>> {
+  return openSettings('serve', readArguments('serve', words));
+}

@@ -1,0 +1,3 @@
+import { mountAll } from './support/mount-all.ts';
+
+await mountAll('doors', new URL('./attacks/doors.ts', import.meta.url));

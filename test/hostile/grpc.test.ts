@@ -1,0 +1,3 @@
+import { mountAll } from './support/mount-all.ts';
+
+await mountAll('grpc', new URL('./attacks/grpc.ts', import.meta.url));

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import type { ChosenDevice } from '../../../src/serving/choices/device.ts';
+import { engineLimits } from '../../../src/serving/plan/engine-limits.ts';
+import { CPU_DEVICE } from '../../../src/engine/gpu/device-options.ts';
+import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { PRESETS } from '../../../src/model/huggingface/presets.ts';
+
+const options = {
+  maxNumSeqs: 4,
+  maxModelLen: undefined,
+  maxNumBatchedTokens: undefined,
+  kvCacheMemory: 2 ** 24,
+  prefixCaching: true,
+  targetItlMs: undefined,
+  threads: 0,
+  durableKv: false,
+  kvCacheDtype: 'auto',
+} as const;
+const llama = parseDecoderConfig(PRESETS.tiny, 'tiny');
+const gemma = parseDecoderConfig(
+  { ...PRESETS.tiny, model_type: 'gemma3_text', sliding_window: 32, sliding_window_pattern: 2 },
+  'tiny Gemma',
+);
+
+function webgpu(graphCapture: boolean): ChosenDevice {
+  return {
+    device: { ...CPU_DEVICE, name: 'webgpu', graphCapture },
+    activationDtypes: ['float32'],
+    hasPagedAttention: false,
+    adapter: null,
+    memoryBytes: null,
+    reason: null,
+  };
+}
+
+test('--graph-capture is refused where sliding windows would count', () => {
+  const advice = /leave it out, or give --max-model-len 32,/;
+  expect(() => engineLimits(options, gemma, webgpu(true))).toThrow(advice);
+  expect(() => engineLimits({ ...options, maxModelLen: 33 }, gemma, webgpu(true))).toThrow(advice);
+  const short = engineLimits({ ...options, maxModelLen: 32 }, gemma, webgpu(true));
+  expect(short.maxModelLen).toBe(32);
+  expect(() => engineLimits(options, llama, webgpu(true))).not.toThrow();
+  expect(() => engineLimits(options, gemma, webgpu(false))).not.toThrow();
+});

@@ -1,0 +1,4 @@
+// A process that computes and never comes back to its event loop.
+process.send?.('busy', () => {
+  for (;;);
+});

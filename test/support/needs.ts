@@ -1,0 +1,46 @@
+/**
+ * Skips tests that need more than Node.js, npm and git where it is missing. `skip-reporter.ts` lists them at
+ * the end of a run, with what was missing; a test that is skipped in another way is an error there.
+ */
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { SuiteOptions } from 'vitest';
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** What a skipped test needs. */
+    needs?: string;
+  }
+}
+
+export interface Requirement {
+  /** With how to get it. */
+  readonly name: string;
+  readonly isThere: boolean;
+}
+
+/** Options of a test or a suite. A suite's own code runs all the same: it must not read what is missing. */
+export function needs(...requirements: readonly Requirement[]): SuiteOptions {
+  const missing = requirements.filter(({ isThere }) => !isThere).map(({ name }) => name);
+  return missing.length === 0 ? {} : { skip: true, meta: { needs: missing.join(' and ') } };
+}
+
+/** A program in PATH. @param debianPackage that has it, if its name is another one */
+export function program(name: string, debianPackage?: string): Requirement {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return {
+    name: debianPackage === undefined ? name : `${name} (Debian: ${debianPackage})`,
+    isThere: folders.some((folder) => existsSync(join(folder, name))),
+  };
+}
+
+export const LINUX: Requirement = { name: 'Linux', isThere: process.platform === 'linux' };
+export const LINUX_X64: Requirement = {
+  name: 'Linux x64',
+  isThere: LINUX.isThere && process.arch === 'x64',
+};
+export const C_COMPILER = program('cc', 'gcc and libc6-dev');
+export const HAPROXY = program('haproxy');
+export const KUBECTL = program('kubectl');
+export const PROMTOOL = program('promtool', 'prometheus');
+export const REDIS = program('redis-server');
