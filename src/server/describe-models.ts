@@ -2,7 +2,8 @@
 import { basename } from 'node:path';
 import type { ModelInfo } from '../front/registry/model-entry.ts';
 import { allAdapters, findAdapter, type FoundAdapter } from './adapters/find-adapter.ts';
-import type { AnyRuntime, ModelFacts, ServerContext, TextRuntime } from './context.ts';
+import type { ModelFacts, ServerContext } from './context.ts';
+import type { AnyRuntime, TextRuntime } from './runtimes.ts';
 import { modelNotFound } from './errors.ts';
 import type { JsonObject } from './json-object.ts';
 import { modelIdOf, severalVersions } from './model-id.ts';

@@ -1,5 +1,6 @@
 /** From a request to the model that it names. */
 import type { Caller } from '../front/caller.ts';
+import { saltOf } from '../front/generation/client-grant.ts';
 import { parseDuration } from '../front/registry/duration.ts';
 import { ModelUnavailableError } from '../front/registry/errors.ts';
 import { keyOf } from '../front/registry/model-definition.ts';
@@ -12,7 +13,8 @@ import {
   resumedAdapter,
   scaledAdapter,
 } from './adapters/find-adapter.ts';
-import type { AnyRuntime, ModelContext, ServerContext } from './context.ts';
+import type { ServerContext } from './context.ts';
+import type { AnyRuntime, ServedText } from './runtimes.ts';
 import { ADMIN_CLIENT } from './auth/api-keys.ts';
 import { badRequest, modelNotFound } from './errors.ts';
 import { generationLine } from './generation/generation-line.ts';
@@ -34,7 +36,7 @@ export interface NamedLease<R extends AnyRuntime = AnyRuntime> extends Lease<R> 
 }
 
 export interface AcquiredModel {
-  readonly model: ModelContext;
+  readonly model: ServedText;
   /** Lets the model go, and ends what of the request still runs on it; may be called several times. */
   readonly release: () => void;
 }
@@ -145,6 +147,7 @@ export function modelOf(
   // Answers name what was asked for.
   const model = found ? { ...runtime.model, id: found.adapter.name } : runtime.model;
   const adapter = found?.adapter.engine ?? null;
+  const cacheSaltOf = (client: string, salt: string) => saltOf(client, salt, context.config);
   const generate = generationLine(context, runtime);
   const started = new Set<AbortController>();
   const keepLoaded = (): (() => void) => {
@@ -156,7 +159,7 @@ export function modelOf(
     lease.release();
   };
   return {
-    model: { ...context, ...runtime, model, modelKey, adapter, generate, started, keepLoaded },
+    model: { ...runtime, model, modelKey, adapter, cacheSaltOf, generate, started, keepLoaded },
     release,
   };
 }
@@ -197,7 +200,7 @@ export async function withModel<T>(
   context: ServerContext,
   json: unknown,
   caller: Caller,
-  action: (model: ModelContext) => Promise<T>,
+  action: (model: ServedText) => Promise<T>,
 ): Promise<T> {
   const { model, release } = await acquireModel(context, json, caller);
   try {

@@ -6,7 +6,8 @@ import { encodeChat } from '../front/chat/chat-prompt.ts';
 import { maxAnsweredTokens, requireAnswerable } from '../front/prompts/prompt-length.ts';
 import { LIMITS } from '../limits.ts';
 import { callerOf } from './auth/auth.ts';
-import type { ModelContext, ServerContext, ServerEnv } from './context.ts';
+import type { ServerContext, ServerEnv } from './context.ts';
+import type { ServedText } from './runtimes.ts';
 import { badRequest } from './errors.ts';
 import type { JsonObject } from './json-object.ts';
 import { toChatPrompt } from './openai/chat-completions.ts';
@@ -47,7 +48,7 @@ const PLACES: ReadonlySet<string> = new Set([
 ]);
 
 /** Its tokenizer_config.json: lm-eval's remote tokenizer reads special tokens and the template. */
-function tokenizerInfo({ tokenizer: { described }, model: { details } }: ModelContext): JsonObject {
+function tokenizerInfo({ tokenizer: { described }, model: { details } }: ServedText): JsonObject {
   const { tokenizer_class: name, ...rest } = described;
   const told = Object.entries(rest).filter(([field]) => !PLACES.has(field));
   // In force may be another than the folder's; see --chat-template.
@@ -59,36 +60,28 @@ function tokenizerInfo({ tokenizer: { described }, model: { details } }: ModelCo
   };
 }
 
-async function tokenize(context: ModelContext, json: unknown, caller: Caller): Promise<JsonObject> {
+async function tokenize(served: ServedText, json: unknown, caller: Caller): Promise<JsonObject> {
   const body = parseWith(tokenizeBody, json);
   let tokens: Int32Array;
   if (body.prompt !== undefined) {
-    tokens = await encodeText(context, body.prompt, body.add_special_tokens ?? true, caller);
+    tokens = await encodeText(served, body.prompt, body.add_special_tokens ?? true, caller);
   } else if (body['messages'] !== undefined) {
-    const options = { maxTokens: maxAnsweredTokens(context.model), field: 'messages' };
-    tokens = (await encodeChat(context, toChatPrompt(body), options, caller)).tokenIds;
+    const options = { maxTokens: maxAnsweredTokens(served.model), field: 'messages' };
+    tokens = (await encodeChat(served, toChatPrompt(body), options, caller)).tokenIds;
   } else {
     throw badRequest('`prompt` or `messages` is required.', 'prompt', 'missing_required_parameter');
   }
-  requireAnswerable(
-    tokens.length,
-    context.model,
-    body.prompt === undefined ? 'messages' : 'prompt',
-  );
+  requireAnswerable(tokens.length, served.model, body.prompt === undefined ? 'messages' : 'prompt');
   return {
     count: tokens.length,
-    max_model_len: context.model.maxModelLen,
+    max_model_len: served.model.maxModelLen,
     tokens: [...tokens],
-    token_strs: body.return_token_strs === true ? toStrings(context, tokens) : null,
-    ...(body.return_token_bytes === true ? { token_bytes: toBytes(context, tokens) } : {}),
+    token_strs: body.return_token_strs === true ? toStrings(served, tokens) : null,
+    ...(body.return_token_bytes === true ? { token_bytes: toBytes(served, tokens) } : {}),
   };
 }
 
-async function detokenize(
-  context: ModelContext,
-  json: unknown,
-  caller: Caller,
-): Promise<JsonObject> {
+async function detokenize(served: ServedText, json: unknown, caller: Caller): Promise<JsonObject> {
   const body = parseWith(detokenizeBody, json);
   const { tokens } = body;
   if (tokens === undefined) {
@@ -97,14 +90,14 @@ async function detokenize(
   const tokenIds =
     Array.isArray(tokens) && tokens.length === 0
       ? []
-      : parseTokenIds(tokens, 'tokens', maxAnsweredTokens(context.model));
-  requireInVocabulary(tokenIds, 'tokens', context.model.vocabSize);
-  return { prompt: await context.prompts.decode(tokenIds, caller) };
+      : parseTokenIds(tokens, 'tokens', maxAnsweredTokens(served.model));
+  requireInVocabulary(tokenIds, 'tokens', served.model.vocabSize);
+  return { prompt: await served.prompts.decode(tokenIds, caller) };
 }
 
 /** The tokens of a raw prompt. @throws ApiError 400 when it can't fit the model */
 export async function encodeText(
-  { prompts, model }: ModelContext,
+  { prompts, model }: ServedText,
   text: string,
   addSpecialTokens: boolean,
   caller: Caller,
@@ -115,7 +108,7 @@ export async function encodeText(
 }
 
 /** As the vocabulary spells them, such as `Ġthe`. */
-function toStrings({ tokenizer }: ModelContext, tokens: Int32Array): string[] {
+function toStrings({ tokenizer }: ServedText, tokens: Int32Array): string[] {
   return Array.from(tokens, (tokenId) => tokenizer.idToToken(tokenId) ?? '');
 }
 
@@ -123,7 +116,7 @@ function toStrings({ tokenizer }: ModelContext, tokens: Int32Array): string[] {
  * What each token adds to a text, which may be a part of a character.
  * @throws ApiError 400 of more than can be spelled out in a moment
  */
-function toBytes({ tokenizer }: ModelContext, tokens: Int32Array): number[][] {
+function toBytes({ tokenizer }: ServedText, tokens: Int32Array): number[][] {
   if (tokens.length > LIMITS.spelledTokens) {
     const message = `Bytes are given of at most ${LIMITS.spelledTokens} tokens, and these are ${tokens.length}.`;
     throw badRequest(message, 'return_token_bytes', 'invalid_value');

@@ -30,7 +30,7 @@ async function startScripted(calls: readonly Call[]) {
     maxModelLen: 1_000_000,
     chatFormat: { toolCalls: HERMES, reasoning: THINK },
     script(promptTokenIds, request) {
-      const prompt = target.context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
+      const prompt = target.runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
       const call = calls[prompt.split('<tool_response>').length - 1];
       const text = call ? `<tool_call>\n${JSON.stringify(call)}\n</tool_call>` : END;
       return says(text)(promptTokenIds, request);

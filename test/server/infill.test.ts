@@ -18,9 +18,9 @@ const INFILL = '/infill';
 const GENERATE = '/api/generate';
 const fills = { fillsIn: true };
 
-function promptOf({ engine, context }: TestServer): string {
+function promptOf({ engine, runtime }: TestServer): string {
   const promptTokenIds = engine.requests.at(-1)?.promptTokenIds ?? [];
-  return context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
+  return runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
 }
 
 const stopIds = INFILL_TOKENS.map((_, index) => EOS_TOKEN_ID + 1 + index);

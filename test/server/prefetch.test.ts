@@ -22,9 +22,9 @@ const PATH = '/v1/prefetch';
 const messages = [{ role: 'system', content: 'You are terse, and kind to those who ask.' }];
 
 /** What the engine was asked, as text, and how. */
-function askedOf({ engine, context }: TestServer) {
+function askedOf({ engine, runtime }: TestServer) {
   return engine.requests.map(({ promptTokenIds, background, cacheSalt, maxTokens }) => ({
-    text: context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false }),
+    text: runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false }),
     background,
     cacheSalt,
     maxTokens,

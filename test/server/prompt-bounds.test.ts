@@ -125,7 +125,7 @@ describe('a prompt that cannot fit by its characters', () => {
     const target = await server();
     const seen: string[] = [];
     const tokenizer = {
-      ...target.context.tokenizer,
+      ...target.runtime.tokenizer,
       maxTokenCharacters: 4,
       encode: (value: string) => {
         seen.push(value);
@@ -166,7 +166,7 @@ describe('a prompt that cannot fit by its characters', () => {
 it('tokenizes bad words once for all choices', async () => {
   const target = await server();
   let numCalls = 0;
-  const { prompts } = target.context;
+  const { prompts } = target.runtime;
   Object.assign(target.runtime, {
     prompts: {
       canChat: true,

@@ -90,7 +90,7 @@ describe("another key's items", () => {
     await create(target, b, { input: [{ id: 'msg_1', role: 'user', content: 'planted' }] });
     await create(target, a, { input: [{ type: 'item_reference', id: 'msg_1' }] });
     const prompt = target.engine.requests.at(-1)?.promptTokenIds ?? [];
-    const text = target.context.tokenizer.decode(prompt, { skipSpecialTokens: false });
+    const text = target.runtime.tokenizer.decode(prompt, { skipSpecialTokens: false });
     expect(text).toContain('my secret is 4711');
   });
 });

@@ -40,7 +40,7 @@ test('tools reach the template unless tool_choice is none', async () => {
   const textWith = async (fields: object) => {
     const response = await post(target, '/tokenize', { ...body, ...fields });
     const { tokens } = z.object({ tokens: z.array(z.number()) }).parse(await response.json());
-    return target.context.tokenizer.decode(tokens, { skipSpecialTokens: false });
+    return target.runtime.tokenizer.decode(tokens, { skipSpecialTokens: false });
   };
   expect(await textWith({})).toContain('"name": "weather"');
   expect(await textWith({ tool_choice: 'none' })).not.toContain('weather');

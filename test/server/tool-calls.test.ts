@@ -181,7 +181,7 @@ describe('allowed_tools', () => {
     const [request] = target.engine.requests;
     expect(request?.grammar?.ebnf).toContain('get\\u005fweather');
     expect(request?.grammar?.ebnf).not.toContain('sing');
-    const prompt = target.context.tokenizer.decode(request?.promptTokenIds ?? [], {
+    const prompt = target.runtime.tokenizer.decode(request?.promptTokenIds ?? [], {
       skipSpecialTokens: false,
     });
     expect(prompt).toContain('get_weather');

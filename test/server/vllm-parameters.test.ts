@@ -11,9 +11,9 @@ const CHAT = '/v1/chat/completions';
 const messages = [{ role: 'user', content: 'Hi' }];
 const chatFormat = { toolCalls: HERMES, reasoning: THINK };
 
-function promptOf({ engine, context }: TestServer): string {
+function promptOf({ engine, runtime }: TestServer): string {
   const promptTokenIds = engine.requests.at(-1)?.promptTokenIds ?? [];
-  return context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
+  return runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
 }
 
 describe.each([

@@ -1,5 +1,6 @@
 import type { Caller } from '../../front/caller.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import type { Sendable } from '../http/written-json.ts';
 import type { JsonObject } from '../json-object.ts';
 
@@ -15,9 +16,13 @@ export interface PreparedAnswer {
   whole(caller: Caller): Promise<JsonObject>;
 }
 
-/** @throws ApiError 4xx, InvalidRequestError when the body can't be served */
+/**
+ * An API's way from a body to an answer. Each names what it needs of the model and of the server.
+ * @throws ApiError 4xx, InvalidRequestError when the body can't be served
+ */
 export type Prepare = (
-  context: ModelContext,
+  served: ServedText,
   json: unknown,
   caller: Caller,
+  server: ServerContext,
 ) => Promise<PreparedAnswer>;

@@ -74,14 +74,14 @@ async function answerHere<Out>(
   if (streams && silenceMs !== null && (await isLoading(acquiring, silenceMs))) {
     // The client and proxies between hear that all is well; what fails from here on is an event.
     const events = eventsWhenLoaded(acquiring, async (model) =>
-      (await prepare(model, json, caller)).chunks(caller),
+      (await prepare(model, json, caller, context)).chunks(caller),
     );
     // Without a token, which its client has if it was begun elsewhere.
     return sink.stream(events, movable?.isResumed ? movable : null);
   }
   const { model, release } = await acquiring;
   try {
-    const prepared = await prepare(model, json, caller);
+    const prepared = await prepare(model, json, caller, context);
     if (!prepared.stream) {
       const run = () => prepared.whole(caller);
       return await sink.whole(await (movable ? movable.whole(run) : run()));

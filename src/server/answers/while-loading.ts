@@ -1,5 +1,5 @@
 /** Streams of models that have to be loaded first: they begin meanwhile, so that no proxy cuts them. */
-import type { ModelContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import type { AcquiredModel } from '../model-access.ts';
 
 /** Whether the model is not there within the time after which a client must hear something. */
@@ -20,7 +20,7 @@ export async function isLoading(acquiring: Promise<unknown>, silenceMs: number):
 /** The events of a model once it is there; it is let go when they end. */
 export async function* eventsWhenLoaded<Event>(
   acquiring: Promise<AcquiredModel>,
-  eventsOf: (model: ModelContext) => Promise<AsyncIterable<Event>>,
+  eventsOf: (model: ServedText) => Promise<AsyncIterable<Event>>,
 ): AsyncGenerator<Event, void> {
   const { model, release } = await acquiring;
   try {

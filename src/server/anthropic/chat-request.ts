@@ -9,7 +9,7 @@ import {
 } from '../../front/chat/chat-request.ts';
 import { type Thinking, thinkingOf } from '../../front/templates/thinking.ts';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
-import type { ServedModel } from '../context.ts';
+import type { ServedModel } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import { toSettings } from '../generation/parameters.ts';
 import {

@@ -4,7 +4,7 @@ import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import { mapStream, withFirst } from '../../front/generation/map-stream.ts';
 import type { AnswerApi } from '../answers/answer-route.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { startChat } from '../generation/start-generation.ts';
 import { NAMED_EVENTS } from '../http/sse.ts';
 import { createId } from '../ids.ts';
@@ -24,21 +24,21 @@ export const MESSAGES_API: AnswerApi = {
 
 /** @throws ApiError 4xx when the body can't be served. */
 async function prepareMessage(
-  context: ModelContext,
+  served: ServedText,
   json: unknown,
   caller: Caller,
 ): Promise<PreparedAnswer> {
   const body = parseWith(messagesBody, json);
   rejectUnsupportedByAnthropic(body);
   const { tools, skipped } = parseTools(body.tools);
-  const chat = await prepareChat(context, toChatRequest(body, tools, context.model), caller);
+  const chat = await prepareChat(served, toChatRequest(body, tools, served.model), caller);
   const id = caller.answer ? `msg_${caller.answer.id}` : createId('msg_');
-  const head = { id, model: context.model.id, skipped };
+  const head = { id, model: served.model.id, skipped };
   const message = new GrowingMessage(head, chat.generation);
   return {
     stream: body.stream ?? false,
     async chunks(starter) {
-      const deltas = await startChat(context, chat, starter);
+      const deltas = await startChat(served, chat, starter);
       const events = mapStream(
         deltas,
         (delta) => message.push(delta),
@@ -48,7 +48,7 @@ async function prepareMessage(
       return withFirst(Promise.resolve({ done: false, value: message.start() }), events);
     },
     async whole(starter) {
-      const deltas = await startChat(context, chat, starter);
+      const deltas = await startChat(served, chat, starter);
       for await (const delta of deltas) message.push(delta);
       message.end();
       return message.toJson();

@@ -1,6 +1,6 @@
 /** Requests from this machine: without keys they count as the operator's. */
 import type { IncomingMessage } from 'node:http';
-import type { ServerConfig } from '../context.ts';
+import type { ServerConfig } from '../config.ts';
 import { adminOnly } from '../errors.ts';
 import { isLoopback } from '../http/hosts.ts';
 import { told } from '../../told.ts';

@@ -46,7 +46,7 @@ function generating(prepare: Prepare): AnswerLine {
     }
     const { model, release } = await acquireModel(context, body, caller);
     try {
-      const whole = await (await prepare(model, body, caller)).whole(caller);
+      const whole = await (await prepare(model, body, caller, context)).whole(caller);
       return { body: await bytesOfPieces(jsonPieces(whole)), usage: whole['usage'] };
     } finally {
       release();

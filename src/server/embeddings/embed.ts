@@ -1,6 +1,6 @@
 /** /v1/embeddings: from its body to its answer, whoever asks. */
 import type { Caller } from '../../front/caller.ts';
-import type { EncoderRuntime, TextRuntime } from '../context.ts';
+import type { EncoderRuntime, TextRuntime } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import { withDeadline } from '../../front/deadline.ts';
 import { embeddingsAnswer } from './answers.ts';

@@ -1,5 +1,6 @@
 /** The way of a generation, in order. */
-import type { ServerContext, TextRuntime } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { TextRuntime } from '../runtimes.ts';
 import { adapted } from './stages/adapted.ts';
 import { admitted } from './stages/admitted.ts';
 import { bounded } from './stages/bounded.ts';

@@ -3,7 +3,7 @@ import type { Caller } from '../../front/caller.ts';
 import type { ChatPromptOptions } from '../../front/chat/chat-prompt.ts';
 import { inClientWords } from '../../front/prompts/prompt-length.ts';
 import type { InfillText } from '../../front/text/infill.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 
 /**
@@ -12,7 +12,7 @@ import { badRequest } from '../errors.ts';
  * @throws ApiError 400 for a model that cannot
  */
 export function requireInfill(
-  { prompts: { infillStops }, model }: Pick<ModelContext, 'prompts' | 'model'>,
+  { prompts: { infillStops }, model }: Pick<ServedText, 'prompts' | 'model'>,
   field: string,
 ): readonly number[] {
   if (infillStops !== null) return infillStops;
@@ -22,7 +22,7 @@ export function requireInfill(
 
 /** The tokens of such a prompt. @throws InvalidRequestError; else as PromptEncoder.encodeInfill */
 export function infillPrompt(
-  { prompts }: Pick<ModelContext, 'prompts'>,
+  { prompts }: Pick<ServedText, 'prompts'>,
   text: InfillText,
   { maxTokens, field }: ChatPromptOptions,
   caller: Caller,

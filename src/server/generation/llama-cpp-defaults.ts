@@ -1,4 +1,4 @@
-import type { SamplingDefaults, ServedModel } from '../context.ts';
+import type { SamplingDefaults, ServedModel } from '../runtimes.ts';
 
 /** llama.cpp's own (`common_params_sampling`), whose penalty is off. */
 export const LLAMA_CPP_DEFAULTS = {

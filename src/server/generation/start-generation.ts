@@ -3,13 +3,13 @@ import type { Caller } from '../../front/caller.ts';
 import type { ChatDelta } from '../../front/chat/chat-delta.ts';
 import { AssistantMessage } from '../../front/chat/assistant-message.ts';
 import type { PreparedChat } from '../../front/chat/prepare-chat.ts';
-import { saltOf } from '../../front/generation/client-grant.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
 import { mapStream, watchStream } from '../../front/generation/map-stream.ts';
 import { type ModelFacts, RequestRecord } from '../../front/request-record.ts';
 import { ShuttingDownError } from '../../front/queue/admission.ts';
-import type { ModelContext, ServerContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { createId } from '../ids.ts';
 import { Charge } from './stages/charge.ts';
 import { requireRoom } from './stages/room.ts';
@@ -34,7 +34,7 @@ export function requireServing(context: ServerContext, client: string): void {
  * TimeoutError.
  */
 export function startGeneration(
-  { generate, model, adapter = null, started }: ModelContext,
+  { generate, model, adapter = null, started }: ServedText,
   request: FanOutRequest,
   caller: Caller,
   operation: ModelFacts['operation'] = 'text_completion',
@@ -57,19 +57,19 @@ export function startGeneration(
 
 /** Starts a chat: as `startGeneration`, with deltas that tell thoughts and tool calls from text. */
 export async function startChat(
-  context: ModelContext,
+  served: ServedText,
   chat: PreparedChat,
   caller: Caller,
 ): Promise<AsyncIterableIterator<ChatDelta>> {
   const deltas = chat.createDeltas(caller.answer?.id ?? createId(''));
-  const generated = await startGeneration(context, chat.generation, caller, 'chat');
+  const generated = await startGeneration(served, chat.generation, caller, 'chat');
   const told = mapStream(generated, (delta) => deltas.push(delta));
-  return expectNextTurn(context, chat, caller, told);
+  return expectNextTurn(served, chat, caller, told);
 }
 
 /** Once the answer is complete, what the conversation may go on with is computed ahead. */
 function expectNextTurn(
-  { nextTurns, config }: ModelContext,
+  { nextTurns, cacheSaltOf }: ServedText,
   { prompt, generation: { prompts, numChoices } }: PreparedChat,
   { client }: Caller,
   told: AsyncIterableIterator<ChatDelta, void>,
@@ -84,7 +84,7 @@ function expectNextTurn(
     },
     onEnd() {
       if (!isComplete) return;
-      const cacheSalt = saltOf(client, prompts[0]?.cacheSalt ?? '', config);
+      const cacheSalt = cacheSaltOf(client, prompts[0]?.cacheSalt ?? '');
       void nextTurns.expect(prompt, answer, { client, cacheSalt });
     },
   });

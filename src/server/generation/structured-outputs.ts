@@ -2,7 +2,7 @@
 import type { Caller } from '../../front/caller.ts';
 import type { GrammarForm, GrammarSource } from '../../grammar/grammar-source.ts';
 import { GrammarError, type GrammarSpec } from '../../grammar/grammar-spec.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import type { StructuredFields } from '../schemas/structured.ts';
 import { told } from '../../told.ts';
@@ -21,7 +21,7 @@ export function grammarOf(body: StructuredFields): GrammarSource | null {
 
 /** @throws ApiError 400 when the grammar can't be compiled, with the reason; else as GrammarChecker. */
 export async function compiled(
-  { grammars }: Pick<ModelContext, 'grammars'>,
+  { grammars }: Pick<ServedText, 'grammars'>,
   source: GrammarSource,
   caller: Caller,
 ): Promise<GrammarSpec> {

@@ -2,7 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
-import type { ServerConfig, ServerContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { ServerConfig } from '../config.ts';
 import { originRefused } from '../errors.ts';
 import { CACHE_HEADERS } from '../caching/cache-control.ts';
 import { RATE_HEADERS } from './rate-headers.ts';

@@ -5,7 +5,7 @@ import { fitContext } from '../../front/generation/fit-context.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import type { AnswerApi } from '../answers/answer-route.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { gather, CompletionText } from '../generation/gather.ts';
 import { infillPrompt, requireInfill } from '../generation/infill-prompt.ts';
 import { toSettings } from '../generation/parameters.ts';
@@ -28,38 +28,34 @@ export const INFILL_API: AnswerApi = {
 };
 
 /** @throws ApiError 4xx, InvalidRequestError when the body can't be served */
-async function prepare(
-  context: ModelContext,
-  json: unknown,
-  caller: Caller,
-): Promise<PreparedAnswer> {
+async function prepare(served: ServedText, json: unknown, caller: Caller): Promise<PreparedAnswer> {
   const body = parseWith(infillBody, json);
   rejectUnsupportedInInfill(body);
-  const request = await toRequest(context, body, caller);
+  const request = await toRequest(served, body, caller);
   const isPromptAlone = body.n_predict === 0;
-  const answer = () => new InfillAnswer(context.model.id, request, isPromptAlone);
+  const answer = () => new InfillAnswer(served.model.id, request, isPromptAlone);
   return {
     stream: body.stream ?? false,
     async chunks(starter) {
       const growing = answer();
-      return mapStream(await startGeneration(context, request, starter), (delta) =>
+      return mapStream(await startGeneration(served, request, starter), (delta) =>
         growing.push(delta, starter),
       );
     },
     async whole(starter) {
-      const deltas = await startGeneration(context, request, starter);
+      const deltas = await startGeneration(served, request, starter);
       return answer().whole(await gather(deltas, request, () => new CompletionText()), starter);
     },
   };
 }
 
 async function toRequest(
-  context: ModelContext,
+  served: ServedText,
   body: InfillBody,
   caller: Caller,
 ): Promise<FanOutRequest> {
-  const infillStops = requireInfill(context, 'input_suffix');
-  const { maxModelLen } = context.model;
+  const infillStops = requireInfill(served, 'input_suffix');
+  const { maxModelLen } = served.model;
   const numPredict = body.n_predict ?? -1;
   const numAsked = numPredict < 0 ? null : Math.max(1, numPredict);
   const snippets = body.input_extra ?? [];
@@ -73,11 +69,11 @@ async function toRequest(
     begun: body.prompt ?? '',
     snippets: snippets.map(({ filename, text: of }) => ({ name: filename ?? 'tmp', text: of })),
   };
-  const tokenIds = await infillPrompt(context, text, { maxTokens, field: 'input_prefix' }, caller);
+  const tokenIds = await infillPrompt(served, text, { maxTokens, field: 'input_prefix' }, caller);
   const { repeat_penalty: repetition_penalty, ...fields } = body;
   const settings = toSettings(
     { ...fields, repetition_penalty },
-    withLlamaCppDefaults(context.model),
+    withLlamaCppDefaults(served.model),
   );
   const generation = fitContext(
     { ...settings, stopTokenIds: infillStops, badWords: [] },

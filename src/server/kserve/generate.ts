@@ -6,7 +6,8 @@ import type { Caller } from '../../front/caller.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
 import { runAnswer } from '../answers/run-answer.ts';
 import { callerOf } from '../auth/auth.ts';
-import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
+import type { ServerContext, ServerEnv } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { HttpSink } from '../answers/http-sink.ts';
 import { PLAIN_EVENTS } from '../http/sse.ts';
@@ -43,7 +44,7 @@ export async function answerGenerate(
   const body = parseWith(generateBody, json ?? null);
   const { details, ...parameters } = body.parameters ?? {};
   const text = textRequestOfFields(body.text_input, parameters, target.streams);
-  const prepare = async (model: ModelContext): Promise<PreparedAnswer> => {
+  const prepare = async (model: ServedText): Promise<PreparedAnswer> => {
     const toJson = answerWriter(model, body.id ?? '', details === true);
     return {
       stream: target.streams,
@@ -65,7 +66,7 @@ export async function answerGenerate(
 const FINISH_REASONS: Readonly<Record<string, string>> = { length: 'length', stop: 'eos_token' };
 
 function answerWriter(
-  { model, modelKey }: ModelContext,
+  { model, modelKey }: ServedText,
   id: string,
   hasDetails: boolean,
 ): (answer: TextAnswer) => JsonObject {

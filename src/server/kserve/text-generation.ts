@@ -6,7 +6,7 @@ import type { GenerationDelta } from '../../front/generation/generation.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import { encodeTexts } from '../../front/prompts/encode-texts.ts';
 import { maxPromptTokens } from '../../front/prompts/prompt-length.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import { toSettings } from '../generation/parameters.ts';
 import { startGeneration } from '../generation/start-generation.ts';
@@ -53,7 +53,7 @@ const SIGNATURE: InferenceSignature = {
 };
 
 /** Text is generated, unless the request wants the output `embedding` and nothing else. */
-export function textModel(model: ModelContext): InferenceModel {
+export function textModel(model: ServedText): InferenceModel {
   const generate = async (request: InferRequest, caller: Caller): Promise<InferResponse> => {
     const text = textRequestOf(request);
     requireOutputs(request);
@@ -104,7 +104,7 @@ export interface TextAnswer {
 
 /** The whole answers to all texts. @throws ApiError 4xx; as `startGeneration` */
 export async function generateTexts(
-  model: ModelContext,
+  model: ServedText,
   text: TextRequest,
   caller: Caller,
 ): Promise<readonly TextAnswer[]> {
@@ -122,7 +122,7 @@ export async function generateTexts(
 
 /** The answer to one text as it grows. @throws ApiError 4xx; as `startGeneration` */
 export async function streamText<Piece>(
-  model: ModelContext,
+  model: ServedText,
   text: TextRequest,
   caller: Caller,
   toPiece: (answer: TextAnswer, isFinal: boolean) => Piece,
@@ -140,11 +140,11 @@ export async function streamText<Piece>(
 }
 
 async function prepare(
-  context: ModelContext,
+  served: ServedText,
   { texts, fields }: TextRequest,
   caller: Caller,
 ): Promise<FanOutRequest> {
-  const { admission, prompts: encoder, model } = context;
+  const { admission, prompts: encoder, model } = served;
   if (texts.length > admission.mostPerRequest) {
     const most = `this server takes at most ${admission.mostPerRequest} at once`;
     throw badTensor(INPUTS.text, `it holds ${texts.length} texts, but ${most}`);
@@ -163,7 +163,7 @@ async function prepare(
     fields: { prompt: INPUTS.text, maxTokens: 'max_tokens' },
   };
   const maxTokens = maxPromptTokens(fields.truncate_prompt_tokens, model);
-  const encoded = await encodeTexts(context, texts, { maxTokens, field: INPUTS.text }, caller);
+  const encoded = await encodeTexts(served, texts, { maxTokens, field: INPUTS.text }, caller);
   const prompts = encoded.map((tokenIds) =>
     fitContext(settings, tokenIds, limits, model.maxModelLen),
   );
@@ -180,7 +180,7 @@ function requireOutputs({ outputs }: InferRequest): void {
 }
 
 function responseMaker(
-  { model, modelKey }: ModelContext,
+  { model, modelKey }: ServedText,
   { id, outputs }: InferRequest,
   shape: readonly number[],
 ): (answers: readonly TextAnswer[], isFinal: boolean) => InferResponse {

@@ -4,7 +4,7 @@ import { type ChatRequest, requireFewMessages } from '../../front/chat/chat-requ
 import type { Thinking } from '../../front/templates/thinking.ts';
 import type { ContextLimits } from '../../front/generation/fit-context.ts';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import { topLogprobsOf, toSettings } from '../generation/parameters.ts';
 import {
@@ -16,7 +16,7 @@ import {
 import { parseWith } from '../schemas/parse.ts';
 import { withLlamaCppDefaults } from '../generation/llama-cpp-defaults.ts';
 
-type AskedModel = Pick<ModelContext, 'model' | 'chatFormat'>;
+type AskedModel = Pick<ServedText, 'model' | 'chatFormat'>;
 
 /** What both bodies say about the answer. */
 type AnswerFields = Pick<

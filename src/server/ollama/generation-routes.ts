@@ -11,7 +11,8 @@ import { parseDuration } from '../../front/registry/duration.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
 import { runAnswer } from '../answers/run-answer.ts';
 import { callerOf, checkAdmin } from '../auth/auth.ts';
-import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
+import type { ServerContext, ServerEnv } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { infillPrompt, requireInfill } from '../generation/infill-prompt.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
 import { requireServing, startChat } from '../generation/start-generation.ts';
@@ -38,7 +39,7 @@ interface Asked {
   readonly keepAlive: unknown;
   readonly streams: boolean;
   /** Null when it asks nothing: the model is to be loaded, or unloaded. */
-  readonly prepare: ((model: ModelContext, caller: Caller) => Promise<PreparedChat>) | null;
+  readonly prepare: ((model: ServedText, caller: Caller) => Promise<PreparedChat>) | null;
 }
 
 export function generationRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
@@ -86,7 +87,7 @@ function askedOfGenerate(json: unknown): Asked {
 
 /** A text to be continued. */
 async function prepareRaw(
-  model: ModelContext,
+  model: ServedText,
   body: OllamaGenerateBody,
   prompt: string,
   caller: Caller,
@@ -98,7 +99,7 @@ async function prepareRaw(
 
 /** Fills in what is missing between two texts. */
 async function prepareInfill(
-  model: ModelContext,
+  model: ServedText,
   body: OllamaGenerateBody,
   { prompt: prefix, suffix }: { readonly prompt: string; readonly suffix: string },
   caller: Caller,
@@ -110,7 +111,7 @@ async function prepareInfill(
 }
 
 function preparedText(
-  model: ModelContext,
+  model: ServedText,
   body: OllamaGenerateBody,
   tokenIds: Int32Array,
   stopTokenIds: readonly number[] = [],
@@ -159,7 +160,7 @@ async function answer(
     caller,
     movable: null,
     streams,
-    prepare: async (model: ModelContext): Promise<PreparedAnswer> => {
+    prepare: async (model: ServedText): Promise<PreparedAnswer> => {
       const loadMs = performance.now() - startedAt;
       const times = (): AnswerTimes => ({
         totalMs: performance.now() - startedAt,
@@ -175,13 +176,13 @@ async function answer(
   return runAnswer(context, answering, new HttpSink(c, context, LINES));
 }
 
-function logprobsOf({ tokenizer }: ModelContext, { generation }: PreparedChat) {
+function logprobsOf({ tokenizer }: ServedText, { generation }: PreparedChat) {
   const numTop = generation.prompts[0]?.logprobs ?? null;
   return numTop === null ? null : { format: new LogprobsFormat(tokenizer, false), numTop };
 }
 
 function toAnswer(
-  model: ModelContext,
+  model: ServedText,
   chat: PreparedChat,
   growing: GrowingAnswer,
   { streams, times }: { readonly streams: boolean; readonly times: () => AnswerTimes },

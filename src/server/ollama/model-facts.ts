@@ -1,7 +1,8 @@
 /** Models as Ollama describes them; those that are not loaded by what their files say. */
 import { createHash } from 'node:crypto';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
-import type { ModelFacts, SamplingDefaults, ServerContext, TextRuntime } from '../context.ts';
+import type { ModelFacts, ServerContext } from '../context.ts';
+import type { SamplingDefaults, TextRuntime } from '../runtimes.ts';
 import type { JsonObject } from '../json-object.ts';
 import { severalVersions } from '../model-id.ts';
 import { toOllamaName } from './names.ts';

@@ -8,7 +8,8 @@ import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import { thinkingOf } from '../../front/templates/thinking.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
 import { thinkingBudgetOf, topLogprobsOf, toSettings } from '../generation/parameters.ts';
 import { startChat } from '../generation/start-generation.ts';
@@ -29,17 +30,18 @@ import { createHead, responseOptions } from './response.ts';
 
 /** @throws ApiError 4xx, InvalidRequestError when the body can't be served. */
 export async function prepareChatCompletion(
-  context: ModelContext,
+  served: ServedText,
   json: unknown,
   caller: Caller,
+  server: Pick<ServerContext, 'tiers'>,
 ): Promise<PreparedAnswer> {
   const body = parseWith(chatCompletionBody, json);
   rejectUnsupportedInChat(body);
   const numTop = topLogprobsOf(body);
-  const request = toChatRequest(body, numTop, context);
-  const chat = await prepareChat(context, request, caller);
+  const request = toChatRequest(body, numTop, served);
+  const chat = await prepareChat(served, request, caller);
   const format: ChatResponseFormat = {
-    head: createHead('chatcmpl-', context, body, caller),
+    head: createHead('chatcmpl-', served, server, body, caller),
     options: responseOptions(body),
     request: chat.generation,
     n: body.n ?? 1,
@@ -47,13 +49,13 @@ export async function prepareChatCompletion(
     echo: body.echo === true ? echoOf(request.messages) : '',
     numTop,
     numPromptTop: request.settings.promptLogprobs,
-    logprobs: new LogprobsFormat(context.tokenizer, body.return_tokens_as_token_ids ?? false),
+    logprobs: new LogprobsFormat(served.tokenizer, body.return_tokens_as_token_ids ?? false),
   };
   return {
     stream: body.stream ?? false,
     async chunks(starter) {
       const chunks = new ChatCompletionChunks(format);
-      const deltas = await startChat(context, chat, starter);
+      const deltas = await startChat(served, chat, starter);
       return mapStream(
         deltas,
         (delta) => chunks.push(delta),
@@ -61,7 +63,7 @@ export async function prepareChatCompletion(
       );
     },
     async whole(starter) {
-      const deltas = await startChat(context, chat, starter);
+      const deltas = await startChat(served, chat, starter);
       const gathered = await gather(deltas, chat.generation, () => new AssistantMessage());
       return chatCompletion(format, gathered);
     },
@@ -71,7 +73,7 @@ export async function prepareChatCompletion(
 function toChatRequest(
   body: ChatCompletionBody,
   numTop: number | null,
-  { model, admission }: ModelContext,
+  { model, admission }: ServedText,
 ): ChatRequest {
   const numChoices = requireChoices(body, 1, admission.mostPerRequest);
   const usesNewName = typeof body.max_completion_tokens === 'number';

@@ -6,7 +6,8 @@ import { mapStream } from '../../front/generation/map-stream.ts';
 import { encodeTexts } from '../../front/prompts/encode-texts.ts';
 import { maxPromptTokens } from '../../front/prompts/prompt-length.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import { LogprobsFormat } from '../generation/logprobs-format.ts';
 import { requireInVocabulary, toSettings } from '../generation/parameters.ts';
@@ -33,9 +34,10 @@ const DEFAULT_MAX_TOKENS = 16;
 
 /** @throws ApiError 4xx when the body can't be served. */
 export async function prepareCompletion(
-  context: ModelContext,
+  served: ServedText,
   json: unknown,
   caller: Caller,
+  server: Pick<ServerContext, 'tiers'>,
 ): Promise<PreparedAnswer> {
   const body = parseWith(completionBody, json);
   rejectUnsupportedInCompletion(body);
@@ -46,24 +48,24 @@ export async function prepareCompletion(
     throw badRequest('`max_tokens` may be 0 only with `echo`.', 'max_tokens', 'invalid_value');
   }
   const suffix = body.suffix ?? '';
-  const infillStops = suffix === '' ? [] : requireInfill(context, 'suffix');
+  const infillStops = suffix === '' ? [] : requireInfill(served, 'suffix');
   for (const other of ['echo', 'truncate_prompt_tokens'] as const) {
     if (suffix === '' || !body[other]) continue;
     const message = `\`suffix\` and \`${other}\` exclude each other.`;
     throw badRequest(message, 'suffix', 'invalid_value');
   }
-  const prompts = parsePrompts(body['prompt'], context.admission.mostPerRequest);
-  const numChoices = requireChoices(body, prompts.length, context.admission.mostPerRequest);
+  const prompts = parsePrompts(body['prompt'], served.admission.mostPerRequest);
+  const numChoices = requireChoices(body, prompts.length, served.admission.mostPerRequest);
   const logprobs = body.logprobs ?? null;
   const grammar = grammarOf(body);
-  const own = toSettings(body, context.model);
+  const own = toSettings(body, served.model);
   const settings = {
     ...own,
     stopTokenIds: [...own.stopTokenIds, ...infillStops],
     // The best choices are picked by log-probability.
     logprobs: numChoices > (body.n ?? 1) ? (logprobs ?? 0) : logprobs,
     promptLogprobs: promptLogprobsOf(body, isEcho ? logprobs : null),
-    badWords: await context.prompts.encodeBadWords(body.bad_words ?? [], caller),
+    badWords: await served.prompts.encodeBadWords(body.bad_words ?? [], caller),
   };
   const limits = {
     maxTokens: isEchoOnly ? 1 : (body.max_tokens ?? null),
@@ -73,11 +75,11 @@ export async function prepareCompletion(
     fields: { prompt: 'prompt', maxTokens: 'max_tokens' },
   };
   const echoes: string[] = [];
-  const encoded = await encodePrompts(context, prompts, body, caller);
+  const encoded = await encodePrompts(served, prompts, body, caller);
   const requests = encoded.map(({ prompt, tokenIds }) => {
-    const request = fitContext(settings, tokenIds, limits, context.model.maxModelLen);
+    const request = fitContext(settings, tokenIds, limits, served.model.maxModelLen);
     const isTruncated = request.promptTokenIds.length < tokenIds.length;
-    if (isEcho) echoes.push(echoOf(context, prompt, request, isTruncated));
+    if (isEcho) echoes.push(echoOf(served, prompt, request, isTruncated));
     return request;
   });
   const request = {
@@ -87,17 +89,17 @@ export async function prepareCompletion(
     ...(grammar === null ? {} : { grammar }),
   };
   const format: CompletionResponseFormat = {
-    head: createHead('cmpl-', context, body, caller),
+    head: createHead('cmpl-', served, server, body, caller),
     options: responseOptions(body),
     request,
     n: body.n ?? 1,
     echoes,
     numTop: logprobs,
     numPromptTop: body.prompt_logprobs ?? null,
-    logprobs: new LogprobsFormat(context.tokenizer, body.return_tokens_as_token_ids ?? false),
+    logprobs: new LogprobsFormat(served.tokenizer, body.return_tokens_as_token_ids ?? false),
   };
   const start = async (starter: Caller) => {
-    const deltas = await startGeneration(context, request, starter);
+    const deltas = await startGeneration(served, request, starter);
     return isEchoOnly ? mapStream(deltas, withoutOutput) : deltas;
   };
   return {
@@ -123,42 +125,42 @@ interface Encoded {
 }
 
 async function encodePrompts(
-  context: ModelContext,
+  served: ServedText,
   prompts: readonly Prompt[],
   body: CompletionBody,
   caller: Caller,
 ): Promise<Encoded[]> {
-  if (body.suffix) return infillPrompts(context, prompts, body.suffix, caller);
+  if (body.suffix) return infillPrompts(served, prompts, body.suffix, caller);
   const texts = prompts.flatMap((prompt) => ('text' in prompt ? [prompt.text] : []));
   const options = {
     field: 'prompt',
-    maxTokens: maxPromptTokens(body.truncate_prompt_tokens, context.model),
+    maxTokens: maxPromptTokens(body.truncate_prompt_tokens, served.model),
     addSpecialTokens: body.add_special_tokens ?? true,
   };
-  const encoded = (await encodeTexts(context, texts, options, caller)).values();
+  const encoded = (await encodeTexts(served, texts, options, caller)).values();
   return prompts.map((prompt) => {
     if ('text' in prompt) {
       return { prompt, tokenIds: encoded.next().value ?? new Int32Array() };
     }
-    requireInVocabulary(prompt.tokenIds, prompt.param, context.model.vocabSize);
+    requireInVocabulary(prompt.tokenIds, prompt.param, served.model.vocabSize);
     return { prompt, tokenIds: Int32Array.from(prompt.tokenIds) };
   });
 }
 
 async function infillPrompts(
-  context: ModelContext,
+  served: ServedText,
   prompts: readonly Prompt[],
   suffix: string,
   caller: Caller,
 ): Promise<Encoded[]> {
-  const maxTokens = maxPromptTokens(null, context.model);
+  const maxTokens = maxPromptTokens(null, served.model);
   const encoded: Encoded[] = [];
   for (const prompt of prompts) {
     if (!('text' in prompt)) {
       throw badRequest('`suffix` needs a `prompt` that is a text.', prompt.param, 'invalid_value');
     }
     const text = { prefix: prompt.text, suffix, begun: '', snippets: [] };
-    const tokenIds = await infillPrompt(context, text, { maxTokens, field: 'prompt' }, caller);
+    const tokenIds = await infillPrompt(served, text, { maxTokens, field: 'prompt' }, caller);
     encoded.push({ prompt, tokenIds });
   }
   return encoded;
@@ -166,7 +168,7 @@ async function infillPrompts(
 
 /** What is echoed: the text that was given, or that of the token ids given. */
 function echoOf(
-  { tokenizer }: ModelContext,
+  { tokenizer }: ServedText,
   prompt: Prompt,
   { promptTokenIds, skipSpecialTokens }: GenerationRequest,
   isTruncated: boolean,

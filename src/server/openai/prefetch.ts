@@ -6,9 +6,9 @@ import { chatPrefix } from '../../front/prefetch/chat-prefix.ts';
 import type { Prefetched } from '../../front/prefetch/prefetcher.ts';
 import { encodeTexts } from '../../front/prompts/encode-texts.ts';
 import { callerOf, checkAdmin } from '../auth/auth.ts';
-import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
+import type { ServerContext, ServerEnv } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
-import { saltOf } from '../../front/generation/client-grant.ts';
 import { requireInVocabulary } from '../generation/parameters.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import type { JsonObject } from '../json-object.ts';
@@ -36,7 +36,7 @@ export function prefetchRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
 }
 
 async function compute(
-  { config, prefetcher, pinned }: ModelContext,
+  { cacheSaltOf, prefetcher, pinned }: ServedText,
   tokenIds: Int32Array,
   body: {
     readonly pin?: boolean | null | undefined;
@@ -49,7 +49,7 @@ async function compute(
   const settle = await meter?.charge(tokenIds.length);
   let used = tokenIds.length;
   try {
-    const cacheSalt = saltOf(client, body.cache_salt ?? '', config);
+    const cacheSalt = cacheSaltOf(client, body.cache_salt ?? '');
     const found = await prefetcher.prefetch({ tokenIds, cacheSalt, client }, signal);
     used -= found.numCachedTokens;
     return found;
@@ -59,7 +59,7 @@ async function compute(
 }
 
 /** @throws ApiError 400, InvalidRequestError; as PromptEncoder */
-async function tokensOf(model: ModelContext, json: unknown, caller: Caller): Promise<Int32Array> {
+async function tokensOf(model: ServedText, json: unknown, caller: Caller): Promise<Int32Array> {
   const { maxModelLen } = model.model;
   const { prompt = null } = parseWith(prefetchBody, json);
   const field = prompt === null ? 'messages' : 'prompt';
@@ -71,11 +71,7 @@ async function tokensOf(model: ModelContext, json: unknown, caller: Caller): Pro
   throw badRequest(message, field, 'context_length_exceeded');
 }
 
-async function tokensOfChat(
-  model: ModelContext,
-  json: unknown,
-  caller: Caller,
-): Promise<Int32Array> {
+async function tokensOfChat(model: ServedText, json: unknown, caller: Caller): Promise<Int32Array> {
   const chat = toChatPrompt(parseWith(chatCompletionBody, json));
   const isAsked = ['user', 'tool'].includes(chat.messages.at(-1)?.role ?? '');
   if (!isAsked) return await chatPrefix(model, chat, caller);
@@ -84,7 +80,7 @@ async function tokensOfChat(
 }
 
 async function tokensOfPrompt(
-  { prompts, model }: ModelContext,
+  { prompts, model }: ServedText,
   prompt: unknown,
   caller: Caller,
 ): Promise<Int32Array> {
@@ -111,7 +107,7 @@ async function tokensOfPrompt(
 }
 
 function toAnswer(
-  { model, engine }: ModelContext,
+  { model, engine }: ServedText,
   numTokens: number,
   { numCachedTokens }: Prefetched,
 ): JsonObject {

@@ -4,7 +4,8 @@ import type { Caller } from '../../front/caller.ts';
 import { encodeChat } from '../../front/chat/chat-prompt.ts';
 import { maxAnsweredTokens, requireAnswerable } from '../../front/prompts/prompt-length.ts';
 import { callerOf } from '../auth/auth.ts';
-import type { ModelContext, ServerContext, ServerEnv } from '../context.ts';
+import type { ServerContext, ServerEnv } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import type { JsonObject } from '../json-object.ts';
 import { badRequest } from '../errors.ts';
 import { chatCompletionBody, tokenizeBody } from '../schemas/bodies.ts';
@@ -40,7 +41,7 @@ export function renderRoutes(app: Hono<ServerEnv>, context: ServerContext): void
 
 /** A list of one, as in vLLM. */
 async function renderText(
-  context: ModelContext,
+  served: ServedText,
   json: unknown,
   caller: Caller,
 ): Promise<JsonObject[]> {
@@ -48,25 +49,21 @@ async function renderText(
   if (prompt === undefined) {
     throw badRequest('`prompt` is required, as text.', 'prompt', 'missing_required_parameter');
   }
-  const tokenIds = await encodeText(context, prompt, addSpecialTokens ?? true, caller);
-  requireAnswerable(tokenIds.length, context.model, 'prompt');
+  const tokenIds = await encodeText(served, prompt, addSpecialTokens ?? true, caller);
+  requireAnswerable(tokenIds.length, served.model, 'prompt');
   return [{ token_ids: [...tokenIds], features: null, count: tokenIds.length }];
 }
 
-async function renderChat(
-  context: ModelContext,
-  json: unknown,
-  caller: Caller,
-): Promise<JsonObject> {
+async function renderChat(served: ServedText, json: unknown, caller: Caller): Promise<JsonObject> {
   const body = parseWith(chatCompletionBody, json);
-  const options = { maxTokens: maxAnsweredTokens(context.model), field: 'messages' };
-  const { text, tokenIds } = await encodeChat(context, toChatPrompt(body), options, caller);
-  requireAnswerable(tokenIds.length, context.model, 'messages');
+  const options = { maxTokens: maxAnsweredTokens(served.model), field: 'messages' };
+  const { text, tokenIds } = await encodeChat(served, toChatPrompt(body), options, caller);
+  requireAnswerable(tokenIds.length, served.model, 'messages');
   return {
     prompt: text,
     token_ids: [...tokenIds],
     features: NO_FEATURES,
     count: tokenIds.length,
-    max_model_len: context.model.maxModelLen,
+    max_model_len: served.model.maxModelLen,
   };
 }

@@ -1,7 +1,8 @@
 /** What the two completion APIs share: the parts of a response that don't depend on its shape. */
 import type { Caller } from '../../front/caller.ts';
 import type { UsageCounter } from '../../front/generation/token-usage.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { createId } from '../ids.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
 import { grantedClass, tierNameOf } from '../tiers/service-tiers.ts';
@@ -27,7 +28,8 @@ export interface ResponseOptions {
 /** @throws ApiError 400 for a service class that there is not */
 export function createHead(
   prefix: 'chatcmpl-' | 'cmpl-',
-  { model, tiers }: Pick<ModelContext, 'model' | 'tiers'>,
+  { model }: Pick<ServedText, 'model'>,
+  { tiers }: Pick<ServerContext, 'tiers'>,
   { service_tier: asked }: GenerationFields,
   caller: Caller,
 ): ResponseHead {

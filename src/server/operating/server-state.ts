@@ -1,7 +1,8 @@
 /** The state of a server as far as it may be shown: numbers and names, no text of requests. */
 import { bestState } from '../../front/engine-process/engine-contract.ts';
 import { LIMITS } from '../../limits.ts';
-import type { AnyRuntime, ServerContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { AnyRuntime } from '../runtimes.ts';
 import type { JsonObject } from '../json-object.ts';
 import { describeRequest } from './running-requests.ts';
 

@@ -2,12 +2,13 @@
 import type { Caller } from '../../front/caller.ts';
 import type { AnswerApi } from '../answers/answer-route.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import { withDeadline } from '../../front/deadline.ts';
 import { NAMED_EVENTS } from '../http/sse.ts';
 import type { ResponseBody } from '../schemas/responses.ts';
-import { PreparedResponse } from './create.ts';
+import { PreparedResponse, type ResponseServices } from './create.ts';
 import { EventLog } from './event-log.ts';
 import type { ResponseEvent } from './response-event.ts';
 
@@ -22,28 +23,32 @@ export const RESPONSES_API: AnswerApi = {
   toEvent: (error) => ({ ...error.toEnvelope().error, type: 'error' }),
 };
 
+type Server = ResponseServices & Pick<ServerContext, 'config'>;
+
 /** @throws ApiError 4xx when the body can't be served. */
 async function prepareResponse(
-  context: ModelContext,
+  served: ServedText,
   json: unknown,
   caller: Caller,
+  server: Server,
 ): Promise<PreparedAnswer> {
-  const { responses } = context;
-  const turnOf = (id: string) => responses.of(caller.client).turnOf(id);
-  const prepared = await PreparedResponse.prepare(context, json, turnOf, caller);
+  const turnOf = (id: string) => server.responses.of(caller.client).turnOf(id);
+  const prepared = await PreparedResponse.prepare(served, json, turnOf, caller, server);
   const { body } = prepared;
-  if (body.background === true) requireKept(body, context, caller);
+  const runInBackground = (starter: Caller, log: EventLog | null) =>
+    startInBackground(prepared, served, starter, server, log);
+  if (body.background === true) requireKept(body, server, caller);
   return {
     stream: body.stream ?? false,
     async chunks(starter) {
       if (body.background !== true) return prepared.start(starter);
       const log = new EventLog();
-      await startInBackground(prepared, context, starter, log);
+      await runInBackground(starter, log);
       return log.read(-1, starter.signal);
     },
     async whole(starter) {
       if (body.background === true) {
-        await startInBackground(prepared, context, starter, null);
+        await runInBackground(starter, null);
         return prepared.response;
       }
       const events = await prepared.start(starter);
@@ -55,7 +60,7 @@ async function prepareResponse(
 }
 
 /** @throws ApiError 400 for a background response that nobody could get, or that was begun elsewhere */
-function requireKept(body: ResponseBody, { responses }: ModelContext, { answer }: Caller): void {
+function requireKept(body: ResponseBody, { responses }: Server, { answer }: Caller): void {
   if (body.store === false || !responses.isEnabled) {
     const message = 'A background response must be stored, and this one would not be.';
     throw badRequest(message, 'background', 'invalid_value');
@@ -72,17 +77,18 @@ function requireKept(body: ResponseBody, { responses }: ModelContext, { answer }
  */
 async function startInBackground(
   prepared: PreparedResponse,
-  context: ModelContext,
+  { keepLoaded }: ServedText,
   { answer: _staysHere, ...caller }: Caller,
+  server: Server,
   log: EventLog | null,
 ): Promise<void> {
   const controller = new AbortController();
   const cancel = (): void => controller.abort(new Error('cancelled by the client'));
-  const signal = withDeadline(controller.signal, context.config.requestTimeoutMs);
+  const signal = withDeadline(controller.signal, server.config.requestTimeoutMs);
   const events = await prepared.start({ ...caller, signal }, cancel, log);
-  const partition = context.responses.of(caller.client);
-  const drained = drain(events, context, (told) => partition.tell(prepared.id, told));
-  const release = context.keepLoaded();
+  const partition = server.responses.of(caller.client);
+  const drained = drain(events, server, (told) => partition.tell(prepared.id, told));
+  const release = keepLoaded();
   void drained.finally(() => {
     log?.end();
     release();
@@ -92,7 +98,7 @@ async function startInBackground(
 /** Never rejects. */
 async function drain(
   events: AsyncIterable<readonly ResponseEvent[]>,
-  { logger }: ModelContext,
+  { logger }: Server,
   onEvents: (events: readonly ResponseEvent[]) => void,
 ): Promise<void> {
   try {

@@ -4,7 +4,7 @@ import type { ChatMessage, ToolCall } from '../../front/templates/chat-message.t
 import type { ChatRequest } from '../../front/chat/chat-request.ts';
 import { thinkingOf } from '../../front/templates/thinking.ts';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
-import type { ServedModel } from '../context.ts';
+import type { ServedModel } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import { thinkingBudgetOf, toSettings } from '../generation/parameters.ts';
 import type { GenerationFields } from '../schemas/fields.ts';

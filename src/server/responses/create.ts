@@ -5,7 +5,8 @@ import type { ChatRequest } from '../../front/chat/chat-request.ts';
 import { prepareChat, type PreparedChat } from '../../front/chat/prepare-chat.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
 import { InvalidRequestError } from '../../front/invalid-request.ts';
-import type { ModelContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { ServedText } from '../runtimes.ts';
 import { hasLeft } from '../../front/deadline.ts';
 import { badRequest, type ApiError } from '../errors.ts';
 import { type AnswerLogprobs, LogprobsFormat } from '../generation/logprobs-format.ts';
@@ -41,6 +42,9 @@ import { told } from '../../told.ts';
 /** Finds the conversation that a response id stands for. */
 export type FindTurn = (responseId: string) => Turn | undefined;
 
+/** What responses need of the server. */
+export type ResponseServices = Pick<ServerContext, 'responses' | 'resumption' | 'tiers' | 'logger'>;
+
 interface Parts {
   readonly body: ResponseBody;
   readonly input: readonly Item[];
@@ -60,7 +64,8 @@ export class PreparedResponse {
   turn: Turn | null = null;
   /** What made it fail. */
   error: ApiError | null = null;
-  readonly #context: ModelContext;
+  readonly #served: ServedText;
+  readonly #server: ResponseServices;
   readonly #head: ResponseHead;
   readonly #input: readonly Item[];
   readonly #tools: CallableTools;
@@ -73,12 +78,18 @@ export class PreparedResponse {
   #state: ResponseState = INITIAL_STATE;
   #events: EventLog | null = null;
 
-  private constructor(context: ModelContext, parts: Parts, answer: Caller['answer']) {
+  private constructor(
+    served: ServedText,
+    parts: Parts,
+    answer: Caller['answer'],
+    server: ResponseServices,
+  ) {
     const ownId = answer?.id ?? createId('');
     let numEvents = 0;
     this.id = `resp_${ownId}`;
     this.#nextEventNumber = () => answer?.nextEventNumber() ?? numEvents++;
-    this.#context = context;
+    this.#served = served;
+    this.#server = server;
     this.body = parts.body;
     this.#input = parts.input;
     this.#tools = parts.tools;
@@ -87,43 +98,44 @@ export class PreparedResponse {
     this.#partition = parts.partition;
     const { include } = parts.body;
     this.#output = new Output(ownId, {
-      logprobs: outputLogprobs(context, parts.body),
+      logprobs: outputLogprobs(served, parts.body),
       tools: parts.tools.known,
       seal: include?.includes('reasoning.encrypted_content') ? parts.thoughts : null,
     });
     this.#usage = new UsageCounter(parts.chat.generation);
-    const isStored = (parts.body.store ?? true) && context.responses.isEnabled;
+    const isStored = (parts.body.store ?? true) && server.responses.isEnabled;
     this.#head = { id: this.id, createdAt: answer?.created ?? now(), isStored };
   }
 
   /** @throws ApiError 4xx when the body can't be served. */
   static async prepare(
-    context: ModelContext,
+    served: ServedText,
     json: unknown,
     findTurn: FindTurn,
     caller: Caller,
+    server: ResponseServices,
   ): Promise<PreparedResponse> {
     const body = parseWith(responseBody, json);
     rejectUnsupportedInResponse(body);
-    const partition = context.responses.of(caller.client);
+    const partition = server.responses.of(caller.client);
     const previous = previousTurn(body, findTurn);
     const conversation = conversationOf(previous);
     const references = new ReferencedItems(conversation, partition);
-    const thoughts = new SealedThoughts(context.resumption?.key ?? null, caller.client);
+    const thoughts = new SealedThoughts(server.resumption?.key ?? null, caller.client);
     const findItem = (id: string): Item | undefined => references.find(id);
     const input = parseInput(body['input'], { findItem, thoughts });
     const items = [...conversation, ...input];
     requireCallsOfOutputs(items);
     const tools = parseTools(body.tools ?? []);
     const toChat = (some: readonly Item[]): ChatRequest =>
-      toChatRequest(body, some, tools, context.model);
+      toChatRequest(body, some, tools, served.model);
     const prepare = (some: readonly Item[]): Promise<PreparedChat> =>
-      prepareChat(context, toChat(some), caller);
+      prepareChat(served, toChat(some), caller);
     const chat = await (body.truncation === 'auto' ? fitting(items, prepare) : prepare(items));
-    const granted = grantedClass(context.tiers, caller, body.service_tier);
+    const granted = grantedClass(server.tiers, caller, body.service_tier);
     const tiered = { ...body, service_tier: tierNameOf(granted) };
     const parts = { body: tiered, input, previous, tools, chat, thoughts, partition };
-    return new PreparedResponse(context, parts, caller.answer);
+    return new PreparedResponse(served, parts, caller.answer, server);
   }
 
   get numInputTokens(): number {
@@ -132,7 +144,7 @@ export class PreparedResponse {
 
   get response(): JsonObject {
     const { skipped } = this.#tools;
-    return toResponseObject(this.#head, this.body, this.#context.model, this.#state, skipped);
+    return toResponseObject(this.#head, this.body, this.#served.model, this.#state, skipped);
   }
 
   /**
@@ -148,7 +160,7 @@ export class PreparedResponse {
     events: EventLog | null = null,
   ): Promise<AsyncGenerator<readonly ResponseEvent[], void>> {
     this.#events = events;
-    const deltas = await startChat(this.#context, this.#chat, caller);
+    const deltas = await startChat(this.#served, this.#chat, caller);
     if (this.#head.isStored) this.#partition.put(this.#toStored(cancel));
     return this.#run(deltas, caller.signal);
   }
@@ -182,7 +194,7 @@ export class PreparedResponse {
       yield await this.#finish(finishReason === 'length');
     } catch (error) {
       if (hasLeft(signal)) throw error;
-      this.error = toApiError(error, this.#context.logger);
+      this.error = toApiError(error, this.#server.logger);
       this.#end({ status: 'failed', error: this.error.toEnvelope().error });
       yield [this.#tell('response.failed', this.response)];
     } finally {
@@ -227,7 +239,7 @@ export class PreparedResponse {
   }
 }
 
-function outputLogprobs({ tokenizer }: ModelContext, body: ResponseBody): AnswerLogprobs | null {
+function outputLogprobs({ tokenizer }: ServedText, body: ResponseBody): AnswerLogprobs | null {
   const numTop = topLogprobsOf(body);
   return numTop === null ? null : { format: new LogprobsFormat(tokenizer, false), numTop };
 }

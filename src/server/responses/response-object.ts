@@ -1,6 +1,6 @@
 /** The `response` object: what was asked, what came of it. */
 import { warningsOf } from '../answers/skipped-tools.ts';
-import type { ServedModel } from '../context.ts';
+import type { ServedModel } from '../runtimes.ts';
 import type { TokenUsage } from '../../front/generation/token-usage.ts';
 import type { ErrorEnvelope } from '../errors.ts';
 import type { JsonObject } from '../json-object.ts';

@@ -39,7 +39,13 @@ export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
     const json = await context.bodies.read(c.env.incoming, caller.client);
     const turnOf = (id: string) => partitionOf(c).turnOf(id);
     return withModel(context, json, caller, async (model) => {
-      const { numInputTokens } = await PreparedResponse.prepare(model, json, turnOf, caller);
+      const { numInputTokens } = await PreparedResponse.prepare(
+        model,
+        json,
+        turnOf,
+        caller,
+        context,
+      );
       return c.json({ object: 'response.input_tokens', input_tokens: numInputTokens });
     });
   });

@@ -203,8 +203,8 @@ class SocketResponse {
     return this.#prepared?.turn ?? null;
   }
 
-  readonly prepare: Prepare = async (model, json, caller) => {
-    const prepared = await PreparedResponse.prepare(model, json, this.#findTurn, caller);
+  readonly prepare: Prepare = async (served, json, caller, server) => {
+    const prepared = await PreparedResponse.prepare(served, json, this.#findTurn, caller, server);
     this.#prepared = prepared;
     return {
       stream: true,

@@ -1,7 +1,8 @@
 /** Who watches the engines' iterations, and no more than the server can bear. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LIMITS } from '../../limits.ts';
-import type { TextRuntime, ServerContext } from '../context.ts';
+import type { ServerContext } from '../context.ts';
+import type { TextRuntime } from '../runtimes.ts';
 import { tooManyListeners } from '../errors.ts';
 import type { WrittenJson } from '../http/written-json.ts';
 import { startEvent, unixMs } from './step-events.ts';

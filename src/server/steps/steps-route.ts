@@ -2,7 +2,8 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Hono } from 'hono';
 import { requireAdmin } from '../auth/auth.ts';
-import type { ServerContext, ServerEnv, TextRuntime } from '../context.ts';
+import type { ServerContext, ServerEnv } from '../context.ts';
+import type { TextRuntime } from '../runtimes.ts';
 import { badRequest, modelNotLoaded } from '../errors.ts';
 import { UNENDING_EVENTS, writeEventStream } from '../http/sse.ts';
 import { parseWith } from '../schemas/parse.ts';

@@ -7,7 +7,7 @@ import { InvalidRequestError } from '../../front/invalid-request.ts';
 import { ApiError } from '../../server/errors.ts';
 import { toSettings } from '../../server/generation/parameters.ts';
 import { grammarOf } from '../../server/generation/structured-outputs.ts';
-import type { ServedModel } from '../../server/context.ts';
+import type { ServedModel } from '../../server/runtimes.ts';
 import { generationFields, shortText, templateVariables } from '../../server/schemas/fields.ts';
 import { parseMessages } from '../../server/schemas/messages.ts';
 import { parseWith } from '../../server/schemas/parse.ts';

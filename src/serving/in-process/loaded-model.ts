@@ -8,7 +8,7 @@ import type { GenerationDelta, GenerationRequest } from '../../front/generation/
 import { InvalidRequestError } from '../../front/invalid-request.ts';
 import { encodeTexts } from '../../front/prompts/encode-texts.ts';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
-import type { EncoderRuntime, TextRuntime } from '../../server/context.ts';
+import type { EncoderRuntime, TextRuntime } from '../../server/runtimes.ts';
 import { ModelClosedError, toProgramError } from './errors.ts';
 import { toChatRequest } from './generate-options.ts';
 import type { EmbedOptions, GenerateOptions, Message, Model, Prompt, TextDelta } from './model.ts';

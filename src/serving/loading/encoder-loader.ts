@@ -16,7 +16,7 @@ import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { inspectEncoderFolder, isEncoderFolder } from '../../model/encoder/encoder-folder.ts';
 import { filesOf } from '../../model/export/export-folder.ts';
 import { isHubReference } from '../../model/hub/hub-repository.ts';
-import type { EncoderRuntime, TensorRuntime } from '../../server/context.ts';
+import type { EncoderRuntime, TensorRuntime } from '../../server/runtimes.ts';
 import { encoderBuildId } from './build-id.ts';
 import { type OptionName, type Options, readFlags } from '../../settings/options.ts';
 import { UsageError } from '../../settings/usage-error.ts';

@@ -1,7 +1,7 @@
 import type { ModelDefinition } from '../../front/registry/model-definition.ts';
 import type { ModelLoad } from '../../front/registry/model-entry.ts';
 import type { ModelLoader } from '../../front/registry/residency.ts';
-import type { AnyRuntime } from '../../server/context.ts';
+import type { AnyRuntime } from '../../server/runtimes.ts';
 import { type EncoderLoader, kindOf } from './encoder-loader.ts';
 import type { LoadedText, TextModelLoader } from './text-model-loader.ts';
 

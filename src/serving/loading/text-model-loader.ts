@@ -23,7 +23,7 @@ import { roomForRank } from '../../model/graph/live-adapter-shape.ts';
 import type { DecoderManifest } from '../../model/manifest.ts';
 import type { MetricsHub } from '../../observability/metrics-hub.ts';
 import type { SloTracker } from '../../observability/slo/slo-tracker.ts';
-import type { TextRuntime } from '../../server/context.ts';
+import type { TextRuntime } from '../../server/runtimes.ts';
 import type { InferenceStatistics } from '../../server/generation/inference-statistics.ts';
 import { textBuildIds } from './build-id.ts';
 import { buildWithProgress } from './build-model.ts';

@@ -11,7 +11,7 @@ import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { ggufTextFolder } from '../../model/gguf/text/text-folder.ts';
 import { inspectModelFolder, type ModelFolder } from '../../model/folder/model-folder.ts';
 import { PRESETS } from '../../model/huggingface/presets.ts';
-import type { ModelFormat } from '../../server/context.ts';
+import type { ModelFormat } from '../../server/runtimes.ts';
 import type { ChosenDevice, RunnableModel } from '../choices/device.ts';
 import { readChatTemplate } from './chat-template.ts';
 import { pickVariant } from '../choices/export-precision.ts';

@@ -1,5 +1,5 @@
 /** What flags say about how a server answers. */
-import { DEFAULT_SERVER_CONFIG, type ServerConfig } from '../../server/context.ts';
+import { DEFAULT_SERVER_CONFIG, type ServerConfig } from '../../server/config.ts';
 import type { Options } from '../../settings/options.ts';
 
 type ChangingOptions = Options<'requestTimeout' | 'priorityRange'>;

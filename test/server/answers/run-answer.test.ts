@@ -2,6 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, it } from 'vitest';
 import type { PreparedAnswer } from '../../../src/server/answers/prepared-answer.ts';
+import type { Caller } from '../../../src/front/caller.ts';
+import { acquireModel } from '../../../src/server/model-access.ts';
 import { type AnswerSink, runAnswer } from '../../../src/server/answers/run-answer.ts';
 import type { ServerContext } from '../../../src/server/context.ts';
 import { toJson } from '../../../src/server/http/written-json.ts';
@@ -57,7 +59,10 @@ it('lets its model go when it cannot be prepared', async () => {
   const prepare = async (): Promise<PreparedAnswer> => Promise.reject(new Error('no'));
   const asked = { json: {}, caller, movable: null, streams: false, prepare };
   let isReleased = false;
-  const acquire = async () => ({ model: context, release: () => void (isReleased = true) });
+  const acquire = async (asker: Caller) => {
+    const { model } = await acquireModel(context, {}, asker);
+    return { model, release: () => void (isReleased = true) };
+  };
   await expect(runAnswer(context, { ...asked, acquire }, notingSink().sink)).rejects.toThrow('no');
   expect(isReleased).toBe(true);
 });

@@ -30,9 +30,9 @@ async function errorOf(response: Response, status: number) {
   return error;
 }
 
-function promptOf({ engine, context }: TestServer): string {
+function promptOf({ engine, runtime }: TestServer): string {
   const promptTokenIds = engine.requests.at(-1)?.promptTokenIds ?? [];
-  return context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
+  return runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
 }
 
 describe('/v1/messages', () => {

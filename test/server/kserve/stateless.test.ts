@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { modelDefinition } from '../../front/registry/fake-loader.ts';
 import { encoderReference } from '../../encoder/support/encoders.ts';
 import { TensorProto_DataType } from '../../../src/onnx/onnx_pb.ts';
-import type { AnyRuntime } from '../../../src/server/context.ts';
+import type { AnyRuntime } from '../../../src/server/runtimes.ts';
 import { post, type Target } from '../support/client.ts';
 import {
   encoderRuntime,

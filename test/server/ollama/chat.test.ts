@@ -1,7 +1,7 @@
 /** /api/chat and /api/generate, by Ollama's own client. */
 import { describe, expect, test } from 'vitest';
 import type { GenerationDelta } from '../../../src/front/generation/generation.ts';
-import type { SamplingDefaults } from '../../../src/server/context.ts';
+import type { SamplingDefaults } from '../../../src/server/runtimes.ts';
 import { post } from '../support/client.ts';
 import {
   babbles,

@@ -21,9 +21,9 @@ async function create(target: TestServer, body: object) {
 }
 
 /** What the model was asked, as the test tokenizer and template put it. */
-function promptsOf({ engine, context }: TestServer): string[] {
+function promptsOf({ engine, runtime }: TestServer): string[] {
   return engine.requests.map(({ promptTokenIds }) =>
-    context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false }),
+    runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false }),
   );
 }
 

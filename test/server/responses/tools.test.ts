@@ -30,9 +30,9 @@ async function create(target: TestServer, body: object, headers: Record<string, 
   return responseObject.parse(await response.json());
 }
 
-function promptOf({ engine, context }: TestServer): string {
+function promptOf({ engine, runtime }: TestServer): string {
   const promptTokenIds = engine.requests.at(-1)?.promptTokenIds ?? [];
-  return context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
+  return runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
 }
 
 const calls = (name: string, args: object) =>

@@ -46,9 +46,9 @@ class Client {
 
 const create = (fields: object) => ({ type: 'response.create', ...fields });
 
-function promptOf({ engine, context }: TestServer): string {
+function promptOf({ engine, runtime }: TestServer): string {
   const promptTokenIds = engine.requests.at(-1)?.promptTokenIds ?? [];
-  return context.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
+  return runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
 }
 
 describe('/v1/responses over WebSocket', () => {

@@ -8,7 +8,7 @@ import { TensorModel } from '../../../src/front/encoder/tensor-model.ts';
 import { TextModel } from '../../../src/front/encoder/text-model.ts';
 import { GraphBuilder } from '../../../src/onnx/graph-builder.ts';
 import { ModelProtoSchema, type TensorProto_DataType } from '../../../src/onnx/onnx_pb.ts';
-import type { EncoderRuntime, TensorRuntime } from '../../../src/server/context.ts';
+import type { EncoderRuntime, TensorRuntime } from '../../../src/server/runtimes.ts';
 import { encoderFolder } from '../../encoder/support/encoders.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';

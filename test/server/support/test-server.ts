@@ -35,17 +35,9 @@ import { sloMetrics } from '../../../src/observability/slo/slo-metrics.ts';
 import { SloTracker } from '../../../src/observability/slo/slo-tracker.ts';
 import { ApiKeys, unnamedKeys } from '../../../src/server/auth/api-keys.ts';
 import { createApp } from '../../../src/server/app.ts';
-import {
-  DEFAULT_SERVER_CONFIG,
-  type SamplingDefaults,
-  type ServerConfig,
-  type AnyRuntime,
-  type DescribeModel,
-  type ModelContext,
-  type PullModel,
-  type ServerContext,
-  type TextRuntime,
-} from '../../../src/server/context.ts';
+import type { DescribeModel, PullModel, ServerContext } from '../../../src/server/context.ts';
+import type { SamplingDefaults, AnyRuntime, TextRuntime } from '../../../src/server/runtimes.ts';
+import { DEFAULT_SERVER_CONFIG, type ServerConfig } from '../../../src/server/config.ts';
 import { lineWork } from '../../../src/server/batches/line-runner.ts';
 import type { BatchService } from '../../../src/server/batches/batch-service.ts';
 import type { BodyBudget } from '../../../src/server/http/body-budget.ts';
@@ -57,7 +49,6 @@ import { RunningRequests } from '../../../src/server/operating/running-requests.
 import type { Handover } from '../../../src/server/resume/handover.ts';
 import { ResumeKey } from '../../../src/server/resume/resume-key.ts';
 import { ResponseStore } from '../../../src/server/responses/store.ts';
-import { generationLine } from '../../../src/server/generation/generation-line.ts';
 import { InferenceStatistics } from '../../../src/server/generation/inference-statistics.ts';
 import type { PageFiles } from '../../../src/server/ui/page-files.ts';
 import { StatusSampler } from '../../../src/server/status/sampler.ts';
@@ -223,8 +214,7 @@ export interface TestServer {
   readonly admission: Admission;
   /** What requests are served with; tests may put other parts into it. */
   readonly runtime: TextRuntime;
-  /** As requests for the only model have it. */
-  readonly context: ModelContext;
+  readonly context: ServerContext;
   /** Samples when a test says so. */
   readonly sampler: StatusSampler;
   readonly webSockets: WebSocketHub;
@@ -405,12 +395,6 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     ...(options.batches === undefined ? {} : { batches: options.batches }),
     page: options.page ?? null,
   };
-  const unleased = {
-    generate: generationLine(shared, runtime),
-    started: new Set<AbortController>(),
-    keepLoaded: () => () => {},
-  };
-  const context: ModelContext = { ...shared, ...runtime, modelKey, ...unleased };
   options.batches?.start(lineWork(shared), (client) => keys.isKnown(client));
   const webSockets = new WebSocketHub(shared);
   const listener = await listen(createApp(shared), {
@@ -425,7 +409,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     engine,
     admission,
     runtime,
-    context,
+    context: shared,
     sampler,
     webSockets,
     setTls: (tls) => listener.setTls(tls),

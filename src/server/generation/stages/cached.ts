@@ -1,7 +1,8 @@
 import { ANY_ANSWER } from '../../../front/caller.ts';
 import type { AnswerPlan } from '../../../front/response-cache/generation-cache.ts';
 import { requireComputable } from '../../../front/not-cached-error.ts';
-import type { ServerContext, TextRuntime } from '../../context.ts';
+import type { ServerContext } from '../../context.ts';
+import type { TextRuntime } from '../../runtimes.ts';
 import type { Generation, Stage } from './stage.ts';
 
 type Needs = Pick<ServerContext, 'answers' | 'usage'> & Pick<TextRuntime, 'buildId'>;

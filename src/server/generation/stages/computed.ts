@@ -1,6 +1,6 @@
 import { fanOut } from '../../../front/generation/fan-out.ts';
 import type { StartRun } from '../../../front/response-cache/generation-cache.ts';
-import type { TextRuntime } from '../../context.ts';
+import type { TextRuntime } from '../../runtimes.ts';
 import type { Next } from './stage.ts';
 
 /** Computes the answer, or joins an equal request that is being computed: the end of the line. */

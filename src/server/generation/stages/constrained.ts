@@ -1,4 +1,4 @@
-import type { TextRuntime } from '../../context.ts';
+import type { TextRuntime } from '../../runtimes.ts';
 import { compiled } from '../structured-outputs.ts';
 import { type Stage, withPrompts } from './stage.ts';
 

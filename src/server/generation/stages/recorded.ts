@@ -1,6 +1,7 @@
 import type { ModelFacts } from '../../../front/request-record.ts';
 import { LIMITS } from '../../../limits.ts';
-import type { ServerContext, TextRuntime } from '../../context.ts';
+import type { ServerContext } from '../../context.ts';
+import type { TextRuntime } from '../../runtimes.ts';
 import { countPromptTokens, type Generation, type Stage, watchGeneration } from './stage.ts';
 
 /** Notes for logs, traces and metrics what is asked. */

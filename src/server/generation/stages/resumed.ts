@@ -1,5 +1,5 @@
 import { watchStream } from '../../../front/generation/map-stream.ts';
-import type { TextRuntime } from '../../context.ts';
+import type { TextRuntime } from '../../runtimes.ts';
 import type { Stage } from './stage.ts';
 
 /**

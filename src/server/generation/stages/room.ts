@@ -1,5 +1,6 @@
 import { ShuttingDownError } from '../../../front/queue/admission.ts';
-import type { ServerContext, TextRuntime } from '../../context.ts';
+import type { ServerContext } from '../../context.ts';
+import type { TextRuntime } from '../../runtimes.ts';
 import { unavailable } from '../../errors.ts';
 import type { Stage } from './stage.ts';
 

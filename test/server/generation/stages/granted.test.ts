@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { AnswerFollower } from '../../../../src/front/caller.ts';
 import { serviceClasses } from '../../../../src/front/service-classes/service-class.ts';
-import { DEFAULT_SERVER_CONFIG } from '../../../../src/server/context.ts';
+import { DEFAULT_SERVER_CONFIG } from '../../../../src/server/config.ts';
 import { granted } from '../../../../src/server/generation/stages/granted.ts';
 import { ServiceTiers } from '../../../../src/server/tiers/service-tiers.ts';
 import { follow, generationOf } from '../support/one-generation.ts';
