@@ -82,6 +82,10 @@ export const LIMITS = {
   shortTextCharacters: 512,
   /** Characters of an error's message. */
   errorCharacters: 4096,
+  /** Texts of a request that end what DRY takes for a repetition. */
+  breakers: 16,
+  /** Characters of such a text. */
+  breakerCharacters: 64,
   /** Stop strings of a request. */
   stopStrings: 16,
   /** Characters of a stop string. */

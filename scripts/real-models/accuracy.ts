@@ -12,7 +12,7 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
-import { argmax } from '../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { readEvalFile } from '../../src/eval/eval-file.ts';
 import { LockstepDecoder } from '../../src/eval/lockstep-decoder.ts';
 import { loadTextModel } from '../../src/front/prompts/load-text-model.ts';

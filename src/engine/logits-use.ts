@@ -20,7 +20,8 @@ export function logitsAreUsedWhole(sequence: Sequence): boolean {
     sequence.numOutputTokens < request.minTokens ||
     sampling.repetitionPenalty !== 1 ||
     sampling.presencePenalty !== 0 ||
-    sampling.frequencyPenalty !== 0
+    sampling.frequencyPenalty !== 0 ||
+    sampling.extra !== undefined
   );
 }
 

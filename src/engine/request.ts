@@ -32,6 +32,43 @@ export interface SamplingParams {
   readonly logitBias: LogitBias | null;
   /** The only tokens that may be sampled; null allows all. */
   readonly allowedTokenIds: Int32Array | null;
+  /** Left out where none of them is on. */
+  readonly extra?: ExtraSamplers;
+}
+
+/** Samplers of llama.cpp that vLLM lacks. Each is off where it is left out. */
+export interface ExtraSamplers {
+  /** Keep tokens whose logits are within so many standard deviations of the highest. */
+  readonly topNSigma?: number;
+  /** Keep the tokens whose surprise is nearest to the entropy, up to this share of the probability. */
+  readonly typicalP?: number;
+  readonly xtc?: ExcludeTopChoices;
+  readonly dynamic?: TemperatureRange;
+  readonly dry?: DryPenalty;
+}
+
+/** Removes all tokens of at least `threshold` but the least likely of them, with some probability. */
+export interface ExcludeTopChoices {
+  readonly probability: number;
+  readonly threshold: number;
+}
+
+/** Lets the temperature grow with the entropy, from `temperature` - range to `temperature` + range. */
+export interface TemperatureRange {
+  readonly range: number;
+  readonly exponent: number;
+}
+
+/** Lowers the logits of tokens that go on with a repetition; see dry.ts. */
+export interface DryPenalty {
+  readonly multiplier: number;
+  readonly base: number;
+  /** Tokens that may be repeated without a penalty; at least 1. */
+  readonly allowedLength: number;
+  /** Tokens of prompt and output that are looked at; -1 is all. */
+  readonly lastTokens: number;
+  /** Tokens that end a repetition, ascending. */
+  readonly breakers: Int32Array;
 }
 
 export interface LogitBias {

@@ -1,4 +1,4 @@
-import { argmax } from '../engine/sampling/sampler.ts';
+import { argmax } from '../engine/sampling/argmax.ts';
 import type { TokenJob } from './token-batch.ts';
 
 /** The negative log likelihood of tokens, in nats, summed up. */

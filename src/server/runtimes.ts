@@ -53,6 +53,8 @@ export interface ServedModel {
   readonly maxModelLen: number;
   readonly vocabSize: number;
   readonly samplingDefaults: SamplingDefaults;
+  /** Ids of the tokens that contain a text, ascending; special tokens are not among them. */
+  readonly tokensWith: (text: string) => Int32Array;
   /** Left out where that is not known. */
   readonly details?: ModelDetails;
 }

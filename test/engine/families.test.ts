@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
-import { argmax } from '../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { KernelSet, KvCacheDtype, Precision } from '../../src/model/manifest.ts';
 import { FAMILY_FIXTURES } from '../support/families.ts';

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 
 import { afterAll, expect, it } from 'vitest';
 
-import { argmax } from '../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { deviation, readReferences, Text } from '../support/family-text.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { argmax } from '../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { floats, presentInstructions, randomNumbers, runNode } from '../support/native-node.ts';
 
 /** The best of each row, on an instruction set. */

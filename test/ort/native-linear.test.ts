@@ -3,7 +3,7 @@ import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.t
 import { keptIn, nativeFormat } from '../../src/model/native/native-format.ts';
 import { makePacked, PackedLayout } from '../../src/model/quantize/packed-matrix.ts';
 import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize/quantize-blocks.ts';
-import { argmax } from '../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { quantizeRow } from '../../src/model/quantize/make-rows.ts';
 import type { WeightSource } from '../../src/model/huggingface/weights.ts';
 import {

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
-import { argmax } from '../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import { loadTextModel, type TextModel } from '../../src/front/prompts/load-text-model.ts';

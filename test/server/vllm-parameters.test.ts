@@ -35,9 +35,6 @@ describe.each([
     { grammar: 'root ::= "a"' },
     { json_schema: { type: 'object' } },
     { mirostat: 2 },
-    { typical_p: 0.5 },
-    { xtc_probability: 0.1 },
-    { dry_multiplier: 0.8 },
   ])('refuses %j', async (field) => {
     const target = await server();
     const body = path.startsWith('/v2') ? { ...valid, parameters: field } : { ...valid, ...field };

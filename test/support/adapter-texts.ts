@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { expect } from 'vitest';
 import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
 import type { EngineAdapter } from '../../src/engine/request.ts';
-import { argmax } from '../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import { prepareLiveAdapter } from '../../src/model/adapters/live-adapter-file.ts';

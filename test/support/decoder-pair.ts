@@ -4,7 +4,8 @@ import {
   type DeviceDecoderOptions,
 } from '../../src/engine/gpu/slots/device-decoder.ts';
 import type { SamplingParams } from '../../src/engine/request.ts';
-import { argmax, Sampler } from '../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
+import { Sampler } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { withDraft } from '../../src/engine/drafter.ts';
 import {

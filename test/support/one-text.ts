@@ -1,5 +1,5 @@
 import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
-import { argmax } from '../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
 import type { EngineAdapter } from '../../src/engine/request.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';

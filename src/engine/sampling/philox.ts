@@ -27,10 +27,14 @@ export function philox4x32(
   return [c0 >>> 0, c1 >>> 0, c2 >>> 0, c3 >>> 0];
 }
 
-/** @returns a number in [0, 1) with 53 random bits, for a 64-bit seed and a token's position */
-export function uniform(seed: bigint, position: number): number {
+/**
+ * @param seed 64 bits @param position of the token
+ * @param stream tells apart the numbers that are drawn for one token
+ * @returns a number in [0, 1) with 53 random bits
+ */
+export function uniform(seed: bigint, position: number, stream = 0): number {
   const key = [Number(seed & 0xffffffffn), Number((seed >> 32n) & 0xffffffffn)] as const;
-  const [high, low] = philox4x32([position, 0, 0, 0], key);
+  const [high, low] = philox4x32([position, stream, 0, 0], key);
   return ((high >>> 5) * 2 ** 26 + (low >>> 6)) / 2 ** 53;
 }
 

@@ -1,10 +1,10 @@
 import type { Candidates } from './candidates.ts';
+import { argmax } from './argmax.ts';
+import { draw } from './draw.ts';
 import { isGreedy } from './greedy.ts';
 import { logitsAreUsedWhole } from '../logits-use.ts';
 import { processLogits } from './logit-processors.ts';
 import { LogprobsTable } from './logprobs.ts';
-import type { SamplingParams } from '../request.ts';
-import { uniform } from './philox.ts';
 import { readOut } from './readout.ts';
 import type { Sequence } from '../sequence.ts';
 import type {
@@ -122,11 +122,11 @@ export class Sampler {
     const known = logitsAreUsedWhole(sequence) ? undefined : best;
     if (!candidates) processLogits(logits, sequence, mask);
     const isForced = forced !== null && (mask === null || isAllowed(mask, forced));
-    const draw = () => {
+    const pickToken = () => {
       const index = this.#pick(sequence, logits, known ?? argmax(logits), candidates?.restWeight);
       return candidates ? (candidates.tokenIds[index] ?? -1) : index;
     };
-    const tokenId = isForced ? forced : draw();
+    const tokenId = isForced ? forced : pickToken();
     if (tokenId < 0 || tokenId >= this.#vocabSize) return null;
     if (logprobs === null || candidates) return withPromptLogprobs({ tokenId }, sequence);
     const table = new LogprobsTable(1, logprobs);
@@ -138,29 +138,7 @@ export class Sampler {
   #pick(sequence: Sequence, logits: Float32Array, best: number, restWeight = 0): number {
     const { sampling } = sequence.request;
     if (isGreedy(sampling) || best === -1) return best;
-    const u = uniform(sampling.seed, sequence.numTokens);
-    return this.#draw(logits, best, sampling, u, restWeight);
-  }
-
-  /**
-   * Walks the kept tokens from the likeliest on until `u` of their total weight is passed. They are
-   * kept as vLLM does it: min_p, top_k, then top_p of what these leave.
-   * @param restWeight of tokens besides those of `logits`, where top_p alone limits what is kept
-   */
-  #draw(
-    logits: Float32Array,
-    best: number,
-    { temperature, topK, topP, minP }: SamplingParams,
-    u: number,
-    restWeight: number,
-  ): number {
-    const ranking = this.#ranking;
-    const listed = ranking.rank(logits, logits[best] ?? 0, temperature);
-    let kept = topK === 0 && minP === 0 ? listed + restWeight : listed;
-    if (minP > 0) kept = Math.min(kept, ranking.weightOfLikely(minP));
-    if (topK > 0 && topK < logits.length) kept = Math.min(kept, ranking.weightOfFirst(topK));
-    if (topP < 1) kept = Math.min(kept, ranking.weightReaching(topP * kept));
-    return ranking.tokenAt(u * kept);
+    return draw(this.#ranking, logits, best, sampling, sequence.numTokens, restWeight);
   }
 }
 
@@ -174,35 +152,4 @@ function scorePrompt({ segment: { sequence, start }, logits: [logits] }: Segment
 function withPromptLogprobs(token: SampledToken, sequence: Sequence): SampledToken {
   if (sequence.promptLogprobs === null || sequence.numOutputTokens > 0) return token;
   return { ...token, promptLogprobs: sequence.promptLogprobs.toMessage() };
-}
-
-/**
- * Eight at a time: past the first few of a vocabulary hardly any is the highest so far.
- * @returns the lowest id of the highest logit, or -1 when no logit is a finite number
- */
-export function argmax(logits: Float32Array): number {
-  let best = -1;
-  let max = -Infinity;
-  const { length } = logits;
-  for (let start = 0; start < length; start += 8) {
-    // After the end nothing is above anything.
-    const hasHigher =
-      (logits[start] ?? NaN) > max ||
-      (logits[start + 1] ?? NaN) > max ||
-      (logits[start + 2] ?? NaN) > max ||
-      (logits[start + 3] ?? NaN) > max ||
-      (logits[start + 4] ?? NaN) > max ||
-      (logits[start + 5] ?? NaN) > max ||
-      (logits[start + 6] ?? NaN) > max ||
-      (logits[start + 7] ?? NaN) > max;
-    if (!hasHigher) continue;
-    for (let id = start; id < Math.min(start + 8, length); id++) {
-      const logit = logits[id] ?? 0;
-      if (logit > max) {
-        max = logit;
-        best = id;
-      }
-    }
-  }
-  return max === Infinity ? -1 : best;
 }

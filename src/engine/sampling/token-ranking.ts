@@ -128,6 +128,12 @@ export class TokenRanking {
     return this.#reached;
   }
 
+  /** The weight of the tokens before the one with which they weigh `limit` or more. */
+  weightBefore(limit: number): number {
+    const last = this.tokenAt(limit);
+    return last === -1 ? 0 : this.#reached - this.#weight(last);
+  }
+
   /**
    * The id of the token with which the first tokens weigh `limit` or more, else of the last one; -1
    * where no token weighs anything.

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
-import { boundedList, shortText } from '../schemas/fields.ts';
+import { boundedList } from '../schemas/bounded-list.ts';
+import { shortText } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parsePrompts } from '../schemas/prompt.ts';
 

@@ -6,13 +6,15 @@ import type { GenerationSettings } from '../../front/generation/fit-context.ts';
 import type { ServedModel } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import type { GenerationFields } from '../schemas/fields.ts';
+import { toExtraSamplers } from './extra-samplers.ts';
 import { told } from '../../told.ts';
 
 const MAX_BIAS = 100;
 /** vLLM's word for no seed. */
 const RANDOM_SEED = -1n;
 
-type SampledModel = Pick<ServedModel, 'samplingDefaults' | 'vocabSize'>;
+type SampledModel = Pick<ServedModel, 'samplingDefaults' | 'vocabSize'> &
+  Partial<Pick<ServedModel, 'tokensWith'>>;
 
 /**
  * What `fields` ask of a generation, whatever its prompt. Bad words are left out: they are tokenized
@@ -87,6 +89,7 @@ export function requireInVocabulary(
 
 function toSamplingParams(fields: GenerationFields, model: SampledModel): SamplingParams {
   const defaults = model.samplingDefaults;
+  const extra = toExtraSamplers(fields, model);
   return {
     temperature: fields.temperature ?? defaults.temperature ?? 1,
     topK: Math.max(0, fields.top_k ?? defaults.topK ?? 0),
@@ -98,6 +101,7 @@ function toSamplingParams(fields: GenerationFields, model: SampledModel): Sampli
     seed: toSeed(fields.seed),
     logitBias: toLogitBias(fields.logit_bias ?? {}, model.vocabSize),
     allowedTokenIds: toAllowed(fields.allowed_token_ids ?? null, model.vocabSize),
+    ...(extra && { extra }),
   };
 }
 

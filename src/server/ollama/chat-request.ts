@@ -104,6 +104,7 @@ function toFields({ options }: AnswerFields) {
     stop: fields.stop,
     presence_penalty: fields.presence_penalty,
     frequency_penalty: fields.frequency_penalty,
+    typical_p: fields.typical_p,
     repetition_penalty,
   };
 }

@@ -1,7 +1,8 @@
 /** The items of `input` of a response, as they are checked. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList, shortText } from '../schemas/fields.ts';
+import { boundedList } from '../schemas/bounded-list.ts';
+import { shortText } from '../schemas/fields.ts';
 import { HOSTED_ITEMS } from './items.ts';
 
 const textPart = z.looseObject({

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
-import { boundedList } from '../schemas/fields.ts';
+import { boundedList } from '../schemas/bounded-list.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parseEventId } from './event-id.ts';
 

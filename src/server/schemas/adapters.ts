@@ -1,7 +1,8 @@
 /** What operators ask of adapters, as in vLLM. */
 import { z } from 'zod';
 import { MODEL_LIMITS } from '../../model-limits.ts';
-import { boundedList, shortText } from './fields.ts';
+import { boundedList } from './bounded-list.ts';
+import { shortText } from './fields.ts';
 
 /** What a model may be called, too. */
 const name = shortText.regex(/^[\w][\w.:/-]*$/, 'expected letters, digits and . _ : / -');

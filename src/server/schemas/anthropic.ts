@@ -1,7 +1,8 @@
 /** The body of /v1/messages. `messages` has its own parser. Unknown fields are accepted. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList, generationFields, shortText } from './fields.ts';
+import { boundedList } from './bounded-list.ts';
+import { generationFields, shortText } from './fields.ts';
 import { measured } from './structured.ts';
 
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });

@@ -2,18 +2,8 @@
 import { z } from 'zod';
 import { isLongerThan } from '../../front/prompts/prompt-job.ts';
 import { LIMITS } from '../../limits.ts';
-
-/**
- * A list whose length is checked before its items: in the other order a hostile body with millions
- * of bad items would cost as many error objects.
- */
-export function boundedList<Item extends z.ZodType>(item: Item, maxLength: number) {
-  return z
-    .custom<unknown[]>((value) => Array.isArray(value) && value.length <= maxLength, {
-      error: `expected a list of at most ${maxLength} items`,
-    })
-    .pipe(z.array(item));
-}
+import { boundedList } from './bounded-list.ts';
+import { extraSamplerFields } from './extra-samplers.ts';
 
 /** A name, an id or a key that is kept or echoed. */
 export const shortText = z.string().max(LIMITS.shortTextCharacters);
@@ -103,6 +93,7 @@ export const generationFields = {
   repetition_penalty: z.number().min(0.01).max(10).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
+  ...extraSamplerFields,
   /** -1 asks for a random one, as in vLLM. */
   seed: seed.nullish(),
   /** One string is the same as a list of one. */

@@ -1,7 +1,9 @@
 /** The body of llama-server's /infill. Unknown fields are accepted. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList, generationFields, shortText } from './fields.ts';
+import { extraSamplerFields } from './extra-samplers.ts';
+import { boundedList } from './bounded-list.ts';
+import { generationFields, shortText } from './fields.ts';
 
 const { model, temperature, top_p, top_k, min_p, seed, stop, stream } = generationFields;
 const { presence_penalty, frequency_penalty, repetition_penalty } = generationFields;
@@ -31,6 +33,7 @@ export const infillBody = z.looseObject({
   presence_penalty,
   frequency_penalty,
   repeat_penalty: repetition_penalty,
+  ...extraSamplerFields,
   priority,
   service_tier,
   timeout,

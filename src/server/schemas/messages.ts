@@ -4,7 +4,8 @@ import type { ChatMessage } from '../../front/templates/chat-message.ts';
 import { requireFewMessages } from '../../front/chat/chat-request.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
-import { boundedList, shortText } from './fields.ts';
+import { boundedList } from './bounded-list.ts';
+import { shortText } from './fields.ts';
 import { parseWith } from './parse.ts';
 
 const textPart = z.looseObject({

@@ -1,7 +1,8 @@
 /** The bodies of Ollama's API. `messages` has its own parser. Unknown fields are accepted. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList, generationFields, shortText } from './fields.ts';
+import { boundedList } from './bounded-list.ts';
+import { generationFields, shortText } from './fields.ts';
 import { measured } from './structured.ts';
 import { tools } from './tools.ts';
 
@@ -29,6 +30,7 @@ export const ollamaOptions = z.looseObject({
   presence_penalty,
   frequency_penalty,
   repeat_penalty: repetition_penalty,
+  typical_p: generationFields.typical_p,
   /** -1 and -2 are as many as fit. */
   num_predict: z.int().min(-2).nullish(),
 });

@@ -1,13 +1,8 @@
 /** The body of /v1/responses. `input` has its own parser. Unknown fields are accepted. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import {
-  boundedList,
-  generationFields,
-  shortText,
-  templateVariables,
-  thinkingTokenBudget,
-} from './fields.ts';
+import { boundedList } from './bounded-list.ts';
+import { generationFields, shortText, templateVariables, thinkingTokenBudget } from './fields.ts';
 import { measured } from './structured.ts';
 
 const MAX_INCLUDES = 64;

@@ -1,7 +1,7 @@
 /** Fields for structured output: OpenAI's, and vLLM's older and current ones. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList } from './fields.ts';
+import { boundedList } from './bounded-list.ts';
 import { grammarJsonFault } from '../../grammar/grammar-json.ts';
 
 const grammarText = z.string().min(1).max(LIMITS.grammarCharacters);

@@ -1,7 +1,7 @@
 /** Tools, and whether one is to be called. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList } from './fields.ts';
+import { boundedList } from './bounded-list.ts';
 
 const name = z.string().min(1).max(LIMITS.toolNameCharacters);
 

@@ -37,8 +37,13 @@ const COMMON: Readonly<Record<string, Neutral>> = {
   ebnf: isText(''),
   regex: isText(''),
   mirostat: isZero,
-  typical_p: isOne,
   tfs_z: isOne,
+};
+
+/** Samplers that only OpenAI's completions and llama-server's API have. */
+const EXTRA_SAMPLERS: Readonly<Record<string, Neutral>> = {
+  typical_p: isOne,
+  top_n_sigma: (value) => isZero(value) || value === -1,
   dynatemp_range: isZero,
   xtc_probability: isZero,
   dry_multiplier: isZero,
@@ -69,6 +74,7 @@ const CHAT_ONLY: Readonly<Record<string, Neutral>> = {
 
 const RESPONSES_ONLY: Readonly<Record<string, Neutral>> = {
   ...COMMON,
+  ...EXTRA_SAMPLERS,
   conversation: never,
   prompt: never,
   context_management: isEmpty,
@@ -94,7 +100,6 @@ const OLLAMA_CHAT_ONLY: Readonly<Record<string, Neutral>> = { ...OLLAMA_ONLY, su
 
 const OLLAMA_OPTIONS: Readonly<Record<string, Neutral>> = {
   mirostat: isZero,
-  typical_p: isOne,
   tfs_z: isOne,
 };
 
@@ -104,6 +109,8 @@ const REASONS: Readonly<Record<string, string>> = {
   suffix: 'is of /v1/completions, /api/generate and /infill',
   images: 'are for models that see; this one takes text only',
   template: "is the model's own here; use `raw` to send a prompt as it is",
+  mirostat:
+    'is not supported: it depends on all draws before, so a text could not go on after a crash',
   grammar: 'is `structured_outputs.grammar` here',
   ebnf: 'is `structured_outputs.grammar` here',
   regex: 'is `structured_outputs.regex` here',

@@ -10,6 +10,7 @@ import { warmUp } from '../../front/generation/warm-up.ts';
 import { warmUpPrompts } from '../../front/prompts/warm-up-prompts.ts';
 import { GrammarChecker } from '../../front/grammars/grammar-checker.ts';
 import { grammarVocabulary } from '../../front/grammars/grammar-vocabulary.ts';
+import { TokenSearch } from '../../front/grammars/token-search.ts';
 import { PromptEncoder } from '../../front/prompts/prompt-encoder.ts';
 import { PromptPool } from '../../front/prompts/prompt-pool.ts';
 import { Admission, requestsInEngine } from '../../front/queue/admission.ts';
@@ -164,6 +165,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     }
 
     const metrics = hub.of(name, { engine, admission });
+    const search = new TokenSearch(vocabulary.tokens);
     const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
     const observe = observeAll(
       metrics.observe.bind(metrics),
@@ -211,6 +213,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         created: Math.floor(Date.now() / 1000),
         maxModelLen: limits.maxModelLen,
         vocabSize,
+        tokensWith: (text) => search.tokensWith(text),
         samplingDefaults: { ...generationDefaults, ...samplingOf(options) },
         details: {
           family,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import type { SamplingParams } from '../../../src/engine/request.ts';
-import { argmax } from '../../../src/engine/sampling/sampler.ts';
+import { argmax } from '../../../src/engine/sampling/argmax.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { type SegmentLogits, segmentOf } from '../../../src/engine/step.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';

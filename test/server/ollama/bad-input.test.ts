@@ -26,7 +26,7 @@ describe.each([
     ['options.stop.0', { options: { stop: [''] } }],
     ['options', { options: [1] }],
     ['mirostat', { options: { mirostat: 2 } }],
-    ['typical_p', { options: { typical_p: 0.5 } }],
+    ['options.typical_p', { options: { typical_p: 0 } }],
     ['stream', { stream: 'yes' }],
     ['model', { model: 5 }],
     ['format', { format: 'xml' }],

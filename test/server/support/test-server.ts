@@ -159,6 +159,8 @@ export interface TestServerOptions {
   readonly fillsIn?: boolean;
   /** Of the model; that of its tokenizer if left out. */
   readonly vocabSize?: number;
+  /** Tokens that contain a text; none if left out. */
+  readonly tokensWith?: TextRuntime['model']['tokensWith'];
   readonly concurrency?: number;
   readonly maxQueue?: number;
   readonly maxModelLen?: number;
@@ -324,6 +326,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       created: 1_700_000_000,
       maxModelLen,
       vocabSize,
+      tokensWith: options.tokensWith ?? (() => new Int32Array()),
       samplingDefaults: options.samplingDefaults ?? {},
     },
     buildId: 'fake',
