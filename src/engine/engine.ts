@@ -29,7 +29,7 @@ export interface EngineParts {
   readonly speculator?: Speculator | null;
 }
 
-/** What an earlier process left. */
+/** Slots of a durable KV cache that an earlier process left. */
 export interface DurableSlots {
   /** @returns the sequences that go on where they were, and the requests that can't */
   adopt(requests: readonly EngineRequest[]): {

@@ -10,8 +10,8 @@ import type { LogitsBuffer } from './logits-buffer.ts';
 import { SlotGroup } from './slot-group.ts';
 
 /**
- * What runs of a decoder graph read and write, bound once: a step only rewrites the contents of a
- * few small arrays, as long as its shape is that of the step before.
+ * Inputs and outputs of a decoder graph's runs, bound once: a step only rewrites the contents of a few
+ * small arrays, as long as its shape is that of the step before.
  */
 export class RunBinding {
   readonly #session: Session;

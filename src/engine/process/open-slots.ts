@@ -22,7 +22,7 @@ export interface OpenedSlots {
   readonly kvCacheTokens: number;
   /** See EngineInfo. */
   readonly hiddenSize: number | null;
-  /** Of a durable KV cache. */
+  /** The decoder of a durable KV cache; null without one. */
   readonly durable: JournaledDecoder | null;
   readonly sharedMemoryFd: number | null;
 }

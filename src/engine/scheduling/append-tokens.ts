@@ -15,7 +15,7 @@ export function appendTokens(sequence: Sequence, tokens: readonly SampledToken[]
   });
 }
 
-/** Of a sequence that ends with its prompt. */
+/** Output of a sequence that ends with its prompt. */
 export function readOutput({ id, numCachedTokens }: Sequence, values: Float32Array): TokenOutput {
   return { id, tokenId: -1, finishReason: 'stop', numCachedTokens, values };
 }
