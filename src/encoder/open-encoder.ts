@@ -24,7 +24,9 @@ const WARM_UP_TOKENS = 32;
 
 type TextSource = Extract<EncoderSource, { type: 'text' }>;
 
-/** What a text encoder takes and gives does not go through its own inputs and outputs. */
+/**
+ * Signature of a text encoder: texts and vectors do not go through the graph's own inputs and outputs.
+ */
 const TEXTS: GraphSignature = { inputs: [], outputs: [], isBatched: true };
 
 /**
