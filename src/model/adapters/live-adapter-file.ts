@@ -29,7 +29,7 @@ export interface LiveAdapterFile {
   readonly path: string;
 }
 
-/** What a model's graphs are given of live adapters. @param maxRank that they have room for */
+/** Inputs of a model's graphs for live adapters. @param maxRank that they have room for */
 export function liveAdapterShape(
   config: DecoderConfig,
   maxRank: number,
@@ -82,7 +82,7 @@ export async function prepareLiveAdapter(
   return { id, path };
 }
 
-/** What can only be merged is refused. */
+/** Refuses an adapter that can only be merged. */
 function requireLive(adapter: LoraAdapter, config: DecoderConfig): void {
   const refuse = (what: string): never => {
     throw new ModelError(

@@ -4,7 +4,7 @@ import type { ActivationDtype, BuiltModel, KvCacheDtype, Precision } from '../ma
 
 export interface BuildOptions {
   readonly precision: Precision;
-  /** What the decoder computes in: float16 is for GPUs, with fp16 and int4 weights. */
+  /** Type that the decoder computes in: float16 is for GPUs, with fp16 and int4 weights. */
   readonly activationDtype?: ActivationDtype;
   /**
    * Builds graphs of the operators of native/, with a KV cache of that type: int8 and int4 weights with

@@ -22,7 +22,7 @@ interface Located extends GgufTensor {
 export class GgufFile {
   /** Absolute paths, in order. */
   readonly paths: readonly string[];
-  /** Of the first file. */
+  /** Metadata of the first file. */
   readonly metadata: GgufMetadata;
   /** SHA-256 of the first file's header, in hex. */
   readonly hash: string;
@@ -135,7 +135,7 @@ export class GgufFile {
     }
   }
 
-  /** What to call a tensor in errors. */
+  /** Name of a tensor in errors. */
   describe(name: string): string {
     return `${this.#tensors.get(name)?.path ?? this.paths[0]}: tensor "${name}"`;
   }

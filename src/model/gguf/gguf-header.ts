@@ -19,7 +19,7 @@ export interface GgufTensor {
   readonly byteLength: number;
 }
 
-/** What a GGUF file says before its weights. */
+/** Content of a GGUF file before its weights. */
 export interface GgufHeader {
   readonly metadata: GgufMetadata;
   readonly tensors: ReadonlyMap<string, GgufTensor>;

@@ -4,14 +4,14 @@ const PART = /^(?<stem>.*)-(?<number>\d{5})-of-(?<count>\d{5})\.gguf$/i;
 /** Next to a language model: the eyes of a multimodal one, statistics for quantizing, or drafts. */
 const NO_MODEL = /(?:^|\/)(?:mmproj|imatrix|mtp)[^/]*\.gguf$|mmproj[^/]*\.gguf$/i;
 
-/** What is taken if nobody says, as llama.cpp's `-hf` does. */
+/** Files to take if the user names none, as llama.cpp's `-hf` does. */
 const PREFERRED = ['Q4_K_M', 'Q8_0'];
 
 export function isGguf(name: string): boolean {
   return /\.gguf$/i.test(name);
 }
 
-/** What a file's model is called: its name without the number of a part and the extension. */
+/** Name of a file's model: the file's name without the number of a part and the extension. */
 export function ggufModelName(fileName: string): string {
   return PART.exec(fileName)?.groups?.['stem'] ?? fileName.replace(/\.gguf$/i, '');
 }

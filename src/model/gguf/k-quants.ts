@@ -138,7 +138,7 @@ export function integersOfQ6(bytes: Uint8Array): IntegerBlocks {
   return parts;
 }
 
-/** What blocks of parts, which have scales of their own, are read into. */
+/** Blocks of parts that have scales of their own. */
 class Parts implements IntegerBlocks {
   readonly integers: Int8Array;
   readonly scales: Float32Array;

@@ -1,4 +1,4 @@
-/** What a graph is given of adapters while it runs: for each input that it has for them, a slot of each. */
+/** Inputs of a graph for adapters while it runs: each input has a slot for each adapter. */
 export interface LiveAdapterShape {
   readonly inputs: readonly AdapterInput[];
 }
@@ -7,7 +7,7 @@ export interface LiveAdapterShape {
 export interface AdapterInput {
   readonly name: string;
   readonly type: AdapterType;
-  /** Of one slot, as are the columns. */
+  /** Rows of one slot; columns too are those of one slot. */
   readonly rows: number;
   readonly columns: number;
 }

@@ -12,8 +12,8 @@ export interface StoredLayout {
   /** By place in a stored row, the column that lies there; null where they lie in order. */
   readonly order: Int32Array | null;
   /**
-   * Of the precision that keeps it, where that is not its own: of a checkpoint whose matrices have 4 bits
-   * or 8, int4 keeps all, and int8 none.
+   * Bits of the precision whose builds keep the integers, if not their own bits. In a checkpoint whose
+   * matrices have 4 bits or 8, int4 keeps all, and int8 none.
    */
   readonly keptIn?: 4 | 8;
 }
@@ -41,7 +41,7 @@ export interface NativeFormat {
   readonly isStored: boolean;
 }
 
-/** What is to be made of a matrix for a graph: plain values, which can go to another thread. */
+/** Task of making a matrix for a graph: plain values, which can go to another thread. */
 export type MatrixTask = { readonly source: MatrixSource } & (
   | {
       readonly kind: 'floats';

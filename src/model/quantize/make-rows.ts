@@ -6,7 +6,7 @@ import { readIntegers } from './stored-blocks.ts';
 import { transposeInto } from '../huggingface/transpose.ts';
 
 const LARGEST = 127;
-/** What stands for 0 in integers from 0 on. */
+/** Integer that stands for 0 in integers from 0 on. */
 const ZERO = 128;
 /** Rows that are transposed at a time. */
 const ROWS_AT_ONCE = 64;
