@@ -12,7 +12,7 @@ export interface OwnTexts {
   /** Tokens of each. */
   readonly length: number;
   readonly seed: number;
-  /** What half of the texts begin with, if anything. */
+  /** First token of half of the texts, if any. */
   readonly bosTokenId: number | null;
   readonly threads: number;
 }

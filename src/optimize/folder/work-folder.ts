@@ -54,7 +54,7 @@ export class WorkFolder {
     return join(this.path, `step-${index}`);
   }
 
-  /** What a name was kept for before a crash, or what `make` gives now. */
+  /** Returns the value stored under a name before a crash, or calls `make` and stores its result. */
   async once<T>(name: string, make: () => Promise<T>): Promise<T> {
     const path = join(this.path, `${name}.json`);
     const known = await readFile(path, 'utf8').catch(() => null);

@@ -47,10 +47,10 @@ export interface Rounding {
   readonly blockSize: number;
 }
 
-/** What is done to a model. */
+/** A change of a model. */
 export type Step = PruneMlp | PruneHeads | PruneLayers | Sparsity | Rounding;
 
-/** What a step works with. */
+/** Inputs of a step. */
 export interface StepContext {
   readonly source: Checkpoint;
   /** To calibrate with, as token ids. */
