@@ -12,8 +12,8 @@ interface Parts extends PromptReaderOptions, Omit<DecoderEncoderOptions, 'reader
 }
 
 /**
- * What makes embeddings and scores with a model that generates text. If the folder says of that what can't
- * be served, the model generates all the same, and requests for embeddings are told.
+ * Makes embeddings and scores with a model that generates text. If the folder asks for something that
+ * can't be served, the model generates all the same, and requests for embeddings get an error.
  */
 export async function openDecoderEncoder({
   folder,

@@ -5,7 +5,7 @@ import type { LoadedModel } from '../loading/model-loader.ts';
 import { NEVER_ABORTED } from '../../front/never-aborted.ts';
 
 export interface Preload {
-  /** Of a model or an alias. */
+  /** Name of a model or an alias. */
   readonly name: string;
   /** Minutes after midnight where the server is; null is at the start. */
   readonly minutes: number | null;
