@@ -21,8 +21,8 @@ export const LIMITS = {
   /** Pieces of less than 64 bytes that a body may come in: each costs as much as a large one. */
   smallBodyPieces: 1024,
   /**
-   * What JSON may consist of, so that JSON.parse, which nothing can stop, is done within some 20 ms:
-   * an object of a shape of its own costs it 70 times what a number does.
+   * Bounds of JSON, so that JSON.parse, which nothing can stop, is done within some 20 ms: an object of
+   * a shape of its own costs it 70 times as much as a number.
    */
   jsonDepth: 64,
   /** Values in all; numbers are cheap, and a prompt of token ids has many. */
@@ -129,7 +129,7 @@ export const LIMITS = {
   /** Conversations whose next turns are computed ahead at once, and milliseconds that one may take. */
   nextTurns: 16,
   nextTurnMs: 30_000,
-  /** Of the KV cache's tokens and texts, one in so many may be pinned. */
+  /** Tokens and texts of the KV cache per one that may be pinned. */
   cacheTokensPerPinned: 4,
 
   /** Bytes of a conversation of the Responses API that can be gone on with, as JSON. */

@@ -1,4 +1,4 @@
-/** What a request says about the form of its output, before any work is spent on it. */
+/** Request's description of the form of its output, before any work is spent on it. */
 import type { ToolCallLayout } from './tool-call-layout.ts';
 
 /** A tool as the API takes it. */

@@ -188,7 +188,7 @@ export class SchemaCompiler {
     return null;
   }
 
-  /** What `part` asks for itself: where it is a reference, what that leads to. */
+  /** Schema of `part`, with references followed. */
   #inlined(part: unknown, path: string): Schema {
     const reference = isSchema(part) ? textOf(part, '$ref', path) : undefined;
     const target = reference === undefined ? part : this.#target(reference, path);

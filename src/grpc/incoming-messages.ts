@@ -5,9 +5,9 @@ import { guarded } from '../guarded.ts';
 import { ApiError, badRequest, bodyTooLarge } from '../server/errors.ts';
 import { type Message, MessageReader, PREFIX_BYTES } from './message-reader.ts';
 
-/** What may arrive, and who is charged for it. */
+/** Limits of arriving messages, and the account that is charged for them. */
 export interface ArrivalLimits {
-  /** Of a message, packed or not. */
+  /** Size of a message, compressed or not. */
   readonly maxBytes: number;
   /** Milliseconds that a message may take to arrive. */
   readonly receiveMs: number;

@@ -49,7 +49,7 @@ export interface CompareOptions {
   readonly rounds: number;
   /** Results of other runs, whose rows are shown beside. */
   readonly row: readonly string[];
-  /** What this machine is called; its processor if left out. */
+  /** Name of this machine; its processor if left out. */
   readonly machine?: string | undefined;
   /** Evaluation data; the first model's own if left out. */
   readonly data?: string | undefined;

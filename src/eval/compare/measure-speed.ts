@@ -89,7 +89,7 @@ export function promptsOf(tokenIds: Int32Array, length: number, count: number): 
   );
 }
 
-/** Of each figure by itself. */
+/** Median of each figure by itself. */
 export function medianSpeed(speeds: readonly Speed[]): Speed {
   const median = (value: (speed: Speed) => number) =>
     percentile(Float64Array.from(speeds, value).sort(), 50);

@@ -15,16 +15,16 @@ const DIVERGENCE = 5;
 /** From this share of the KV cache's memory on it is short. */
 const FULL = 0.9;
 
-/** What the engines are short of, over all models. */
+/** Shortage of memory in the engines, over all models. */
 export interface Pressure {
-  /** Of the fullest KV cache, 0 to 1. */
+  /** Usage of the fullest KV cache, 0 to 1. */
   readonly kvCacheUsage: number;
   readonly numPreemptions: number;
 }
 
 export type LikelyCause = 'preemption' | 'memory' | 'queue' | 'computing';
 
-/** What is told, by class and kind: each once, until it is over. */
+/** Reported trouble, by class and kind: each once, until it is over. */
 type Trouble = 'late' | 'uneven' | null;
 
 export class SloMonitor {
