@@ -144,7 +144,9 @@ export const LIMITS = {
   eventReaders: 64,
   clientEventReaders: 16,
 
-  /** Choices of an answer that can be taken up by another replica: each event tells where all are. */
+  /**
+   * Choices of an answer that can be taken up by another replica: each event has the positions of all.
+   */
   resumableChoices: 16,
   /** Characters of the token that such an answer comes with. */
   resumeTokenCharacters: 4096,
@@ -156,7 +158,7 @@ export const LIMITS = {
   handoverAskMs: 2000,
   /** Other replicas that are asked. */
   handoverPeers: 64,
-  /** Milliseconds that a replica is found in Redis after it last told of itself there. */
+  /** Milliseconds that a replica is found in Redis after it last registered there. */
   replicaMs: 15_000,
 
   /**
@@ -244,7 +246,7 @@ export const LIMITS = {
   stepWatchers: 16,
   /** Characters of events that wait for a client of such a stream; beyond them it loses steps. */
   stepWatcherCharacters: 2 ** 21,
-  /** One in so many iterations is the least that can be watched. */
+  /** Largest n for watching every n-th iteration. */
   stepsEvery: 1000,
   /** Requests that wait in the queue and are shown there. */
   watchedQueue: 64,

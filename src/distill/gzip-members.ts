@@ -1,6 +1,6 @@
 /**
  * A file of gzip members, one for each record: to every gzip reader one text, and yet records can be
- * appended, and read one by one. Each member's header tells how long the member is.
+ * appended, and read one by one. Each member's header states the member's length.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';

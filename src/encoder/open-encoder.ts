@@ -103,7 +103,7 @@ async function requireGraph(path: string): Promise<void> {
   if (other !== null) throw new Error(`${path} ${other}`);
 }
 
-/** Vectors of tokens go first: what becomes of them is told by the folder. */
+/** Vectors of tokens go first: the folder says how they become a vector of the text. */
 const VECTOR_OUTPUTS: Readonly<Record<EncoderKind, readonly string[]>> = {
   embedding: ['last_hidden_state', 'token_embeddings', 'sentence_embedding', 'embedding'],
   reranker: ['logits', 'scores'],

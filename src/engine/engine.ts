@@ -117,7 +117,7 @@ export class Engine {
     return outputs;
   }
 
-  /** Makes records of steps from now on. @param every one in so many; null ends it */
+  /** Makes records of steps from now on. @param every records one step of this many; null ends it */
   watch(every: number | null): void {
     this.#tap = every === null ? null : new StepTap({ ...this.#parts, now: unixMs }, every);
   }

@@ -39,12 +39,12 @@ export interface GrammarSource {
   readonly thought?: ThoughtLayout;
 }
 
-/** A thought before the output, or what else comes before it. */
+/** A thought or other text before the output. */
 export interface ThoughtLayout {
   readonly open: string;
   /** Its first character is nowhere else in it. */
   readonly close: string;
-  /** The prompt has opened the thought already; else the model may open one. */
+  /** The prompt has opened the thought already; otherwise the model may open one. */
   readonly isOpen: boolean;
   /** Between the thought and what comes next. */
   readonly next: string;

@@ -159,7 +159,7 @@ export class SchemaCompiler {
     return target;
   }
 
-  /** Schemas made of others; null for any else. */
+  /** Schemas made of others; null for other schemas. */
   #combination(schema: Schema, path: string, depth: number): string | null {
     const all = listOf(schema, 'allOf', path);
     if (all !== undefined) {

@@ -47,7 +47,8 @@ export class SchemaParts {
   }
 
   /**
-   * Schema that satisfies both. @throws GrammarError when they contradict each other about a keyword.
+   * Schema that satisfies both.
+   * @throws GrammarError when they contradict each other about a keyword
    */
   merge(first: Schema, second: Schema, path: string): Schema {
     const [entries, added] = [Object.entries(first), Object.entries(second)];

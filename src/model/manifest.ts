@@ -49,11 +49,11 @@ export interface BuiltModel {
   readonly contentId: string;
   /** Absolute path of the ONNX file. */
   readonly graphPath: string;
-  /** Likewise: the same decoder over a decode and a prefill group at once; see buildDecoderGraph. */
+  /** Path of the same decoder over a decode and a prefill group at once; see buildDecoderGraph. */
   readonly mixedGraphPath: string;
   /**
-   * Likewise: the same decoder over a paged KV cache; see buildPagedGraph. Null in float32, in
-   * which no provider has a kernel for it, and for exports.
+   * Path of the same decoder over a paged KV cache; see buildPagedGraph. Null in float32, in which no
+   * provider has a kernel for it, and for exports.
    */
   readonly pagedGraphPath: string | null;
   /** Absolute path of the folder of the graphs' external data: the graphs' own, or an export's. */

@@ -170,7 +170,7 @@ export class MetricsHub {
     this.#rateLimited.inc({ unit });
   }
 
-  /** @param route its pattern, such as `/v1/models/:id`: there are only so many */
+  /** @param route its pattern, such as `/v1/models/:id`: the number of patterns is bounded */
   countRequest(method: string, route: string, status: number): void {
     this.#httpRequests.inc({ method, route, status: `${status}` });
   }

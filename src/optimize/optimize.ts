@@ -137,7 +137,7 @@ class Optimization {
     }
   }
 
-  /** Texts as they were picked or written before a crash, else new ones. */
+  /** Texts as they were picked or written before a crash, otherwise new ones. */
   async #texts(name: string, given: GivenTexts | null, how: HowToWrite): Promise<Int32Array[]> {
     const texts = await this.#work.once(name, async () => {
       const found = given ? this.#pick(given, how.seed) : await this.#ownTexts(name, how);

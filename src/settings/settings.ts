@@ -94,7 +94,7 @@ export class Settings<C extends CommandName> {
 
   /**
    * Some options in the order in which they are given, each as often as it is: those of the command
-   * line if one of them is there, else those of the environment, else those of the file.
+   * line if one of them is there, otherwise those of the environment, otherwise those of the file.
    */
   inOrder(names: readonly OptionName[]): Occurrence[] {
     const isWanted = ({ option }: { readonly option: OptionName }) => names.includes(option);

@@ -116,7 +116,9 @@ function disk({ bubble, x, y, radius }: Place): string {
   return `<circle class="${kind}" cx="${x}" cy="${y}" r="${radius}"><title>${tip}</title></circle>`;
 }
 
-/** Beside the disks, on the side with room; from top to bottom, each below those it would cover. */
+/**
+ * Labels next to the disks, on the side with room; from top to bottom, each below those it would cover.
+ */
 function placeLabels(places: readonly Place[], { right }: Frame): LabelPlace[] {
   const labels: (LabelPlace & { readonly from: number; readonly to: number })[] = [];
   for (const place of places.toSorted((a, b) => a.y - b.y)) {

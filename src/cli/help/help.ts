@@ -107,7 +107,7 @@ function flagMeaning(spec: FlagSpec, isShort: boolean): string {
   // The default of a switch that is off goes without saying.
   const byDefault = text === null || text === 'off' ? [] : [`default: ${text}`];
   const [own = '', ...others] = variablesOf(spec);
-  // Its own is told by a rule.
+  // The name of its own variable follows from a rule.
   const variables = isShort
     ? []
     : [...(spec.scope === undefined ? [] : [own]), ...others].map((name) => `env: ${name}`);

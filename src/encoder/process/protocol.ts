@@ -24,7 +24,7 @@ export type EncoderSource =
 
 export interface EncoderOptions {
   readonly source: EncoderSource;
-  /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` tells. */
+  /** Intra-op threads of ONNX Runtime; 0 takes the number that `usableCores` returns. */
   readonly threads: number;
 }
 

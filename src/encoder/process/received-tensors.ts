@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { dataFromBytes, type TensorValue } from '../tensors/tensor.ts';
 import type { SentTensor, TensorsPart } from './protocol.ts';
 
-/** Texts of a tensor that are told apart in a turn of the event loop. */
+/** Texts of a tensor that are split in a turn of the event loop. */
 const TEXTS_PER_TURN = 4096;
 
 /** Collects tensors that arrive in parts, see inParts. */

@@ -29,7 +29,7 @@ export class TensorError extends Error {
 }
 
 /**
- * Whether the first dimension of all inputs and outputs is that of a batch, as far as the graph tells:
+ * Whether the first dimension of all inputs and outputs is that of a batch, as far as the graph shows:
  * it may have any size, by the same name in all inputs.
  */
 export function findBatchDimension(

@@ -71,12 +71,12 @@ export class LogitsBuffer {
     return this.#logits.tensor(firstRow, numRows);
   }
 
-  /** Likewise [rows, hidden]; null where the graph tells none. */
+  /** A tensor [rows, hidden] as in `tensor`; null if the graph does not output hidden states. */
   hiddenTensor(firstRow: number, numRows: number): Tensor<'float'> | null {
     return this.#hidden && this.#hidden.tensor(firstRow, numRows);
   }
 
-  /** Likewise [rows], of the likeliest tokens. */
+  /** A tensor [rows] of the likeliest tokens, as in `tensor`. */
   bestTensor(firstRow: number, numRows: number): Tensor<'int32'> {
     const byteOffset = firstRow * Int32Array.BYTES_PER_ELEMENT;
     return Tensor.overNative('int32', [numRows], this.#bestMemory, byteOffset);

@@ -23,7 +23,7 @@ export class PrefixIndex {
   readonly #hashesBySlot: number[][] = [];
   readonly #log: BlockLog | null;
 
-  /** @param log told of each block that the first slot has, and that no slot has any more */
+  /** @param log receives each block that the first slot has, and that no slot has any more */
   constructor(log: BlockLog | null = null) {
     this.#log = log;
   }

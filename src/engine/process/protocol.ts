@@ -56,7 +56,10 @@ export interface SpeculativeOptions {
 }
 
 export type EngineCommand =
-  /** Load what every model takes, for so many threads, while it is still looked for which one to start. */
+  /**
+   * Load modules that every model needs, for that many threads, while the model to start is still
+   * looked for.
+   */
   | { readonly type: 'prepare'; readonly threads: number }
   | {
       readonly type: 'start';

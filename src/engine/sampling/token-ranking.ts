@@ -129,8 +129,8 @@ export class TokenRanking {
   }
 
   /**
-   * The id of the token with which the first tokens weigh `limit` or more, else of the last one; -1
-   * where no token weighs anything.
+   * The id of the token with which the first tokens weigh `limit` or more, otherwise of the last one;
+   * -1 where no token weighs anything.
    */
   tokenAt(limit: number): number {
     let bucket = 0;

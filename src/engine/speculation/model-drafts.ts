@@ -89,7 +89,7 @@ export class ModelDrafts implements DraftSource {
     this.#msPerToken += weight * (ms - this.#msPerToken);
   }
 
-  /** The sequence's own slot, else the one that was not used for longest. */
+  /** The sequence's own slot, otherwise the least recently used one. */
   #slotFor(sequence: Sequence): DraftSlot {
     const [oldest] = this.#slots.toSorted((a, b) => a.lastUsed - b.lastUsed);
     const slot = this.#slots.find((other) => other.sequence === sequence) ?? oldest;

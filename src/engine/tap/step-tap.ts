@@ -33,7 +33,7 @@ export class StepTap {
   readonly #known = new Set<Sequence>();
   #record: StepRecord | null = null;
 
-  /** @param every one in so many iterations is recorded */
+  /** @param every records one iteration of this many */
   constructor(parts: TappedParts, every: number) {
     this.#parts = parts;
     this.#every = every;

@@ -28,7 +28,7 @@ const levelSchema = z.strictObject({
   tokensPerSecond: amount,
 });
 
-/** Speed with so many streams; medians over rounds. */
+/** Speed with that many streams; medians over rounds. */
 export type Level = z.output<typeof levelSchema>;
 
 const rowSchema = z.strictObject({

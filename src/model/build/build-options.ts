@@ -23,8 +23,8 @@ export interface BuildOptions {
    */
   readonly maxModelLen?: number | undefined;
   /**
-   * Threads that make matrices of a model with so many parameters; from two on they are threads of their own.
-   * One if left out.
+   * Number of threads that make the matrices of a model with `numParameters`; from two on they are
+   * threads of their own. One if left out.
    */
   readonly threads?: ((numParameters: number) => number) | undefined;
   /** Called while building: bytes written, bytes in all, and the weight just written. */

@@ -35,7 +35,7 @@ export interface WeightError {
 }
 
 export interface CompareOptions {
-  /** Reads all weights of both; else only says what forms they have. */
+  /** Reads all weights of both; otherwise only reports their forms. */
   readonly withErrors: boolean;
   /** See parseDecoderConfig. */
   readonly maxModelLen?: number | undefined;

@@ -52,7 +52,10 @@ export interface LayerTensorNames {
   readonly attentionOutputNorm: string | null;
   /** Norm before the MLP; null if there is none. */
   readonly mlpNorm: string | null;
-  /** Gate and up: likewise; an MLP without gates has its first matrix here. */
+  /**
+   * Gate and up: one tensor for each, or one with both stacked; an MLP without gates has its first
+   * matrix here.
+   */
   readonly gateUp: readonly string[];
   readonly down: string;
   /** Norm of what the MLP adds to the hidden state; null if there is none. */
@@ -66,7 +69,7 @@ export interface StackedExperts {
   /** Gates and ups; relative to the layer, in full. */
   readonly gateUp: string;
   readonly down: string;
-  /** Likewise their biases [experts, ...]; null if there are none. */
+  /** Biases [experts, ...] of gates and ups; null if the experts have none. */
   readonly gateUpBias: string | null;
   readonly downBias: string | null;
   /**
@@ -138,7 +141,7 @@ export interface Family {
 export interface GgufNames {
   /** `general.architecture`. */
   readonly architecture: string;
-  /** Sign in a file that tells it from another family of the same architecture. */
+  /** Sign in a file that distinguishes it from another family of the same architecture. */
   readonly ifFileHas?: 'windows' | 'experts';
   /**
    * Rows of queries and keys are in another order: dimensions i and i + half of each head, which turn

@@ -118,7 +118,8 @@ export class GgufFile {
   }
 
   /**
-   * Likewise in pieces of whole rows, each of which stays as it is until the next is asked for.
+   * Reads a tensor as `read` does, in pieces of whole rows. Each piece is valid until the next is asked
+   * for.
    * @throws {ModelError} as `read`
    */
   async *pieces(name: string, index: number | null = null): AsyncGenerator<Float32Array, void> {

@@ -39,7 +39,7 @@ export function ggufModels(names: readonly string[]): string[] {
 /**
  * The model that somebody means: the file of that name, or of a type of weights that its name has
  * (`Q4_K_M`), as llama.cpp's `-hf` picks.
- * @param wanted null for the usual: Q4_K_M, else Q8_0, else the first
+ * @param wanted null for the default: Q4_K_M, otherwise Q8_0, otherwise the first
  * @returns null if there is none
  */
 export function pickGguf(names: readonly string[], wanted: string | null): string | null {

@@ -68,7 +68,7 @@ export function integersOfQ4(bytes: Uint8Array): IntegerBlocks {
   return integersOfParts(bytes, { blockBytes: 144, hasFifth: false });
 }
 
-/** Likewise; each value's fifth bit is apart from the others. */
+/** Blocks as in Q4; each value's fifth bit is apart from the others. */
 export function integersOfQ5(bytes: Uint8Array): IntegerBlocks {
   return integersOfParts(bytes, { blockBytes: 176, hasFifth: true });
 }

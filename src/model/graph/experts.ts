@@ -86,7 +86,7 @@ function emitShared(
   return graph.node(`${prefix}/Weighted`, 'Mul', [output, score]);
 }
 
-/** The experts of every token, int64 [tokens, perToken], and their shares, likewise. */
+/** The experts of every token, int64 [tokens, perToken], and their shares, of the same shape. */
 function pickExperts(
   graph: GraphBuilder,
   prefix: string,

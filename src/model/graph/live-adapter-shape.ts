@@ -21,7 +21,7 @@ export function liveMatrixName(layer: string, part: number): string {
 }
 
 /**
- * Ranks that a slot has room for where adapters may have so many. In multiples of four, products round
+ * Ranks that a slot has room for, for adapters of up to `maxRank`. In multiples of four, products round
  * an adapter's sums alike however many there are: a stream goes on in a server with another limit.
  */
 export function roomForRank(maxRank: number): number {

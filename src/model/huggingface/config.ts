@@ -43,7 +43,7 @@ export interface DecoderConfig {
   readonly rotatedLayers: readonly boolean[];
   readonly ropeTheta: number;
   readonly ropeScaling: RopeScaling;
-  /** The rotary base of layers with a sliding window, where it is another, unscaled; else null. */
+  /** The rotary base of layers with a sliding window, if it is another, unscaled; otherwise null. */
   readonly localRopeTheta: number | null;
   /** The scale of attention scores. */
   readonly attentionScale: number;

@@ -52,7 +52,7 @@ export function requireFinite(values: Float32Array, tensor: FiniteTensor): void 
   if (!areFinite(values, 'F32')) refuse(values, tensor);
 }
 
-/** Likewise of values as they are stored. @param values the same as float32 */
+/** Checks values as they are stored. @param values the same as float32 */
 export function requireStoredFinite(
   stored: ArrayBufferView,
   type: FloatDtype,

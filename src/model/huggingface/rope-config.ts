@@ -172,7 +172,7 @@ function yarnAttentionFactor(
   return mscale && mscaleAllDim ? scale(mscale) / scale(mscaleAllDim) : scale(1);
 }
 
-/** Likewise. */
+/** As Transformers' modeling_rope_utils.py defines it. */
 function longRopeAttentionFactor(factor: number, originalLength: number): number {
   return factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(originalLength));
 }

@@ -81,7 +81,7 @@ function llama3Kept(
   return clamp01((turns - lowFreqFactor) / (highFreqFactor - lowFreqFactor));
 }
 
-/** Likewise, but with a linear transition over the pairs of dimensions. */
+/** The same with a linear transition over the pairs of dimensions. */
 function yarnKept(
   index: number,
   { rotaryDim, ropeTheta }: RotaryShape,

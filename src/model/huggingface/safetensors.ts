@@ -133,7 +133,7 @@ export class SafetensorsWeights implements WeightSource {
     return readFloats(this.#part(name, shape, index), this.describe(name));
   }
 
-  /** Likewise its bytes, of a tensor of bytes. */
+  /** Bytes of one of the tensors that a tensor of bytes is made of. */
   async bytesOfPart(
     name: string,
     shape: readonly number[],

@@ -5,7 +5,7 @@ export interface StoredLayout {
   readonly bits: 4 | 8;
   /** Neighbours of a row that share a scale; the last of a row may be fewer. */
   readonly blockSize: number;
-  /** Integers that stand for 0 are stored by block; else all are the middle, 8 or 128. */
+  /** Integers that stand for 0 are stored by block; otherwise all are the middle, 8 or 128. */
   readonly hasZeroPoints: boolean;
   /** Offsets are stored by block; left out for none. */
   readonly hasOffsets?: boolean;
@@ -37,7 +37,7 @@ export interface NativeFormat {
   readonly blockSize: 16 | 32 | 64 | null;
   /** Weights of a block also share what is added to them. */
   readonly hasOffsets: boolean;
-  /** The integers are the checkpoint's; else they are made of its weights. */
+  /** The integers are the checkpoint's; otherwise they are computed from its weights. */
   readonly isStored: boolean;
 }
 
@@ -46,7 +46,7 @@ export type MatrixTask = { readonly source: MatrixSource } & (
   | {
       readonly kind: 'floats';
       readonly type: 'float' | 'float16';
-      /** [columns, rows], else [rows, columns]. */
+      /** [columns, rows] if true, otherwise [rows, columns]. */
       readonly isTransposed: boolean;
     }
   /** For emitRowMatmul. */

@@ -8,7 +8,7 @@ const OWN: Readonly<Record<4 | 8, NativeFormat>> = {
   8: { bits: 8, blockSize: null, hasOffsets: false, isStored: false },
 };
 
-/** As a matrix is stored, if a build of so many bits keeps that and native/ has such weights. */
+/** Format of a matrix as it is stored, if a build of `bits` keeps that and native/ has such weights. */
 export function nativeFormat(
   weights: WeightSource,
   source: MatrixSource,

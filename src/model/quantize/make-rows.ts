@@ -34,7 +34,7 @@ export async function makeRows(weights: WeightSource, source: MatrixSource): Pro
 
 /**
  * Gives each row of a tensor in 8 bits, with its scale: as it is stored, if it is stored in such rows,
- * else rounded to them.
+ * otherwise rounded to them.
  * @param use what it is given stays valid until it returns
  */
 export async function forEachRow(

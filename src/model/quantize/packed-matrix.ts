@@ -162,7 +162,7 @@ export async function packBlocks(
   return { values, scales, ...(offsets && { offsets }) };
 }
 
-/** A tensor's own blocks, if these are kept, else new ones; in pieces of whole rows. */
+/** A tensor's own blocks, if these are kept, otherwise new ones; in pieces of whole rows. */
 async function* blocksOf(
   weights: WeightSource,
   { name, rows }: MatrixSource['tensors'][number],

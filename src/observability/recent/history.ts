@@ -57,7 +57,7 @@ export class History<Name extends string> {
   }
 }
 
-/** Once when it is added, since it is told many times. */
+/** Rounds a value once when it is added, since it is reported many times. */
 function rounded(value: number): number {
   return Number(value.toPrecision(DIGITS));
 }

@@ -7,8 +7,8 @@ import { StepFolder } from './step-folder.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 
 /**
- * The folder beside the result in which it is made. A crash leaves it, and the same command goes on from
- * what is finished in it; another command for the same result begins anew.
+ * The folder next to the result in which it is made. A crash leaves it, and the same command goes on
+ * from what is finished in it; another command for the same result begins anew.
  */
 export class WorkFolder {
   readonly path: string;

@@ -35,7 +35,7 @@ export interface Sparsity {
   /** Two of four neighbours in a row, or a share of all weights. */
   readonly pattern: '2:4' | number;
   readonly criterion: 'magnitude' | 'wanda';
-  /** Weights are removed in squares of so many rows and columns. */
+  /** Weights are removed in squares of this many rows and columns. */
   readonly blockSize: number;
   readonly refit: boolean;
 }

@@ -41,7 +41,7 @@ export function resolveExportPrecision(
   return { precision, activationDtype, reason: reasons.join('; ') || null };
 }
 
-/** Likewise: the graph. */
+/** The graph that resolveExportPrecision chooses. */
 export function pickVariant(
   option: Options['precision'],
   chosen: RunningOn,

@@ -12,7 +12,7 @@ import type { PrecisionChoice } from './precision-choice.ts';
 const NATIVE_CACHE: KvCacheDtype = 'float16';
 
 export interface KernelChoice extends Pick<BuildOptions, 'nativeKernels'> {
-  /** For the banner; null where there is nothing to tell. */
+  /** For the banner; null to show nothing. */
   readonly description: string | null;
 }
 

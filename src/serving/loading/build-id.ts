@@ -19,7 +19,7 @@ export interface TextBuild {
 
 export interface TextBuildIds {
   readonly buildId: string;
-  /** The same whatever computes it, beside whatever adapters. */
+  /** The same whatever computes it, next to whatever adapters. */
   readonly contentId: string;
 }
 

@@ -7,7 +7,7 @@ import { ModelError } from '../../model/model-error.ts';
 interface Parts extends PromptReaderOptions, Omit<DecoderEncoderOptions, 'reader' | 'modules'> {
   /** Null for a bare shape. */
   readonly folder: string | null;
-  /** Told what of the folder can't be served. */
+  /** Called with the parts of the folder that can't be served. */
   readonly onProblem: (message: string) => void;
 }
 

@@ -13,7 +13,8 @@ export class SlowNotice {
   }
 
   /**
-   * Sets what is done from now on, in place of anything before. @param what such as `loading summit`
+   * Sets what is done from now on, in place of anything before.
+   * @param what such as `loading summit`
    */
   begin(what: string): void {
     clearTimeout(this.#timer);

@@ -53,7 +53,10 @@ export function preloadModels(
   };
 }
 
-/** Until the clock shows so many minutes after midnight again, a minute at least after it did. */
+/**
+ * Milliseconds until the clock shows that many minutes after midnight again, a minute at least after it
+ * did.
+ */
 export function msUntil(minutes: number, now: Date): number {
   const next = new Date(now);
   next.setHours(0, minutes, 0, 0);

@@ -44,7 +44,7 @@ export class PagePool {
   readonly #textIds = new Set<number>();
   #lastTextId = 0;
 
-  /** @param log told of each text that a page keeps, and that none keeps any more */
+  /** @param log receives each text that a page keeps, and that none keeps any more */
   constructor(numPages: number, log: BlockLog | null = null) {
     this.numPages = numPages;
     this.#log = log;

@@ -15,7 +15,7 @@ export interface PagedKvCacheOptions {
   readonly pageLength: number;
   /** Keep what finished sequences computed, for prompts that begin alike. */
   readonly prefixCaching?: boolean;
-  /** Told which pages can be found. */
+  /** Receives the changes of the prefix cache. */
   readonly blocks?: BlockLog | null;
 }
 
