@@ -1,4 +1,4 @@
-/** What is wrong with data from outside, in our words: zod's are for programmers. */
+/** Explains what is wrong with data from outside, in our words: zod's are for programmers. */
 import type { z } from 'zod';
 
 type Issue = z.core.$ZodIssue;

@@ -21,8 +21,8 @@ export const LIMITS = {
   /** Pieces of less than 64 bytes that a body may come in: each costs as much as a large one. */
   smallBodyPieces: 1024,
   /**
-   * What JSON may consist of, so that JSON.parse, which nothing can stop, is done within some 20 ms:
-   * an object of a shape of its own costs it 70 times what a number does.
+   * Bounds of JSON, so that JSON.parse, which nothing can stop, is done within some 20 ms: an object of
+   * a shape of its own costs it 70 times as much as a number.
    */
   jsonDepth: 64,
   /** Values in all; numbers are cheap, and a prompt of token ids has many. */
@@ -133,7 +133,7 @@ export const LIMITS = {
   /** Conversations whose next turns are computed ahead at once, and milliseconds that one may take. */
   nextTurns: 16,
   nextTurnMs: 30_000,
-  /** Of the KV cache's tokens and texts, one in so many may be pinned. */
+  /** Tokens and texts of the KV cache per one that may be pinned. */
   cacheTokensPerPinned: 4,
 
   /** Bytes of a conversation of the Responses API that can be gone on with, as JSON. */
@@ -148,7 +148,9 @@ export const LIMITS = {
   eventReaders: 64,
   clientEventReaders: 16,
 
-  /** Choices of an answer that can be taken up by another replica: each event tells where all are. */
+  /**
+   * Choices of an answer that can be taken up by another replica: each event has the positions of all.
+   */
   resumableChoices: 16,
   /** Characters of the token that such an answer comes with. */
   resumeTokenCharacters: 4096,
@@ -160,7 +162,7 @@ export const LIMITS = {
   handoverAskMs: 2000,
   /** Other replicas that are asked. */
   handoverPeers: 64,
-  /** Milliseconds that a replica is found in Redis after it last told of itself there. */
+  /** Milliseconds that a replica is found in Redis after it last registered there. */
   replicaMs: 15_000,
 
   /**
@@ -248,7 +250,7 @@ export const LIMITS = {
   stepWatchers: 16,
   /** Characters of events that wait for a client of such a stream; beyond them it loses steps. */
   stepWatcherCharacters: 2 ** 21,
-  /** One in so many iterations is the least that can be watched. */
+  /** Largest n for watching every n-th iteration. */
   stepsEvery: 1000,
   /** Requests that wait in the queue and are shown there. */
   watchedQueue: 64,

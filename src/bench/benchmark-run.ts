@@ -2,7 +2,7 @@ import type { ArrivalOptions } from './arrivals.ts';
 import type { BenchMetrics } from './bench-metrics.ts';
 import type { RequestRecord } from './recorder.ts';
 
-/** What was sent, and how it went. */
+/** Requests of a benchmark, and how they went. */
 export interface BenchmarkRun {
   readonly startedAt: Date;
   readonly arrivals: ArrivalOptions;

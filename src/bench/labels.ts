@@ -8,7 +8,7 @@ export const LATENCY_TITLES: Readonly<Record<LatencyName, string>> = {
   e2el: 'End-to-end latency',
 };
 
-/** What a run's load is called, such as `4 req/s`. */
+/** Name of a run's load, such as `4 req/s`. */
 export function arrivalLabel({ rate, rampUp }: ArrivalOptions): string {
   if (rampUp) return `${rampUp.startRate} to ${rampUp.endRate} req/s, ${rampUp.strategy}`;
   return rate === Infinity ? 'all at once' : `${rate} req/s`;

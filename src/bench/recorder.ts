@@ -1,4 +1,4 @@
-/** What happened to one request. Times are milliseconds since the start of the run. */
+/** Record of one request. Times are milliseconds since the start of the run. */
 export interface RequestRecord {
   /** When it was to be sent; earlier than `sentMs` where a concurrency cap held it back. */
   readonly dueMs: number;

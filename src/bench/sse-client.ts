@@ -100,7 +100,7 @@ async function refusal(response: IncomingMessage): Promise<string> {
   return `HTTP ${response.statusCode}: ${told(messageIn(body), MAX_REFUSAL)}`;
 }
 
-/** The message of an OpenAI error envelope, or else the whole body. */
+/** The message of an OpenAI error envelope, otherwise the whole body. */
 function messageIn(body: string): string {
   try {
     return parseChunk(body).error ?? body;

@@ -7,7 +7,7 @@ export interface Summary {
   readonly percentiles: ReadonlyMap<number, number>;
 }
 
-/** Of no values every statistic is 0, as in `vllm bench serve`. */
+/** Summarizes values. Every statistic is 0 without values, as in `vllm bench serve`. */
 export function summarize(values: readonly number[], percentages: readonly number[]): Summary {
   const sorted = Float64Array.from(values.length === 0 ? [0] : values).sort();
   const mean = sorted.reduce((sum, value) => sum + value, 0) / sorted.length;

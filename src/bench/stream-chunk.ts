@@ -1,4 +1,4 @@
-/** What a chunk of a streamed answer says, of either API and with the extras of common servers. */
+/** Reads a chunk of a streamed answer, of either API and with the extras of common servers. */
 import { z } from 'zod';
 import type { Usage } from './recorder.ts';
 

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** What `chairlift` starts. It loads what the command needs, and no more: a probe runs every few seconds. */
+/**
+ * Entry point of `chairlift`. It loads only the modules that the command needs: a probe runs every few
+ * seconds.
+ */
 import { endAtBrokenPipe } from './terminal/broken-pipe.ts';
 import { runCommandLine } from './command-line.ts';
 import { errorLine } from './terminal/error-line.ts';

@@ -54,7 +54,7 @@ class ResumableBody {
   readonly #onResume: (gapMs: number) => void;
   readonly #progress = new Progress();
   #source: ReadableStreamDefaultReader<Uint8Array>;
-  /** Of an event that is not whole yet. */
+  /** Decoder of an event that is not complete yet. */
   #decoder = new TextDecoder();
   #text = '';
   #isCancelled = false;
@@ -163,7 +163,7 @@ class ResumableBody {
 class Progress {
   /** Tokens of each choice; none before the first id. */
   counts: number[] = [];
-  /** Of an API that numbers them. */
+  /** Number of events, for an API that numbers them. */
   events = 0;
   readonly tokens: number[][] = [];
   isDone = false;
@@ -203,7 +203,10 @@ class Progress {
   }
 }
 
-/** Of servers that are busy, starting or gone; or have another version of the model: others may not. */
+/**
+ * Whether to try another server: this one is busy, starting or gone, or has another version of the
+ * model.
+ */
 function isWorthAnother(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }

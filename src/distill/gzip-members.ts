@@ -1,6 +1,6 @@
 /**
  * A file of gzip members, one for each record: to every gzip reader one text, and yet records can be
- * appended, and read one by one. Each member's header tells how long the member is.
+ * appended, and read one by one. Each member's header states the member's length.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -14,7 +14,7 @@ const HEADER_BYTES = PLAIN_HEADER_BYTES + EXTRA_BYTES;
 const HEADER_START = '1f8b08';
 const FLAGS_AT = 3;
 const HAS_EXTRA = 4;
-/** Of the extra field up to the member's length. */
+/** Bytes of the extra field up to the member's length. */
 const EXTRA_START = Uint8Array.of(8, 0, 0x43, 0x4c, 4, 0);
 
 /** A text as a member. */

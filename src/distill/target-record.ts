@@ -20,9 +20,9 @@ export interface TargetsHeader {
 }
 
 export interface TargetRecord {
-  /** Of the file of prompts, from 0, empty lines not counted. */
+  /** Line in the file of prompts, from 0, empty lines not counted. */
   readonly line: number;
-  /** Of the prompt, then of what the teacher generated. */
+  /** Tokens of the prompt, then those that the teacher generated. */
   readonly tokens: readonly number[];
   readonly num_prompt: number;
   /** The first token that has targets; all after it have, too. */
@@ -41,7 +41,7 @@ export interface CollectedText {
   readonly tokens: readonly number[];
   readonly numPrompt: number;
   readonly first: number;
-  /** Of the tokens from `first` on. */
+  /** Targets of the tokens from `first` on. */
   readonly tables: readonly TargetTable[];
 }
 

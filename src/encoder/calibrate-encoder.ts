@@ -45,7 +45,7 @@ function madeUpTexts({ vocabSize, numPositions, firstPosition }: BertConfig): To
   });
 }
 
-/** Of each column, the largest magnitude. */
+/** The largest magnitude of each column. */
 function reachOf(values: unknown, { hiddenSize }: BertConfig): Float32Array {
   if (!(values instanceof Float32Array))
     throw new Error('a normalization has an output that is not float32');

@@ -24,7 +24,9 @@ const WARM_UP_TOKENS = 32;
 
 type TextSource = Extract<EncoderSource, { type: 'text' }>;
 
-/** What a text encoder takes and gives does not go through its own inputs and outputs. */
+/**
+ * Signature of a text encoder: texts and vectors do not go through the graph's own inputs and outputs.
+ */
 const TEXTS: GraphSignature = { inputs: [], outputs: [], isBatched: true };
 
 /**
@@ -101,7 +103,7 @@ async function requireGraph(path: string): Promise<void> {
   if (other !== null) throw new Error(`${path} ${other}`);
 }
 
-/** Vectors of tokens go first: what becomes of them is told by the folder. */
+/** Vectors of tokens go first: the folder says how they become a vector of the text. */
 const VECTOR_OUTPUTS: Readonly<Record<EncoderKind, readonly string[]>> = {
   embedding: ['last_hidden_state', 'token_embeddings', 'sentence_embedding', 'embedding'],
   reranker: ['logits', 'scores'],

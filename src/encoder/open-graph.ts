@@ -34,7 +34,7 @@ function takeFirstBytes(session: Session): void {
   allocator.release();
 }
 
-/** Of a graph and all files that its weights may be in. */
+/** Size of a graph and all files that its weights may be in. */
 async function bytesBeside(path: string): Promise<number> {
   const folder = dirname(path);
   const files = await readdir(folder);

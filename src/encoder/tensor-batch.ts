@@ -25,7 +25,7 @@ import {
 } from './tensors/tensor.ts';
 
 /**
- * What a loaded graph takes and gives. Outputs of types that we don't handle are left out.
+ * Inputs and outputs of a loaded graph. Outputs of types that we don't handle are left out.
  * @param isBatched found in the graph if null
  * @throws Error when it can't be served
  */
@@ -100,7 +100,7 @@ export class TensorBatch implements Batch {
       if (!isBeyondArena(error)) throw error;
     }
     try {
-      // What was in its way, left by the run before, is given back by now.
+      // Memory that the previous run left in the arena has been given back by now.
       return attempt();
     } catch (error) {
       if (!isBeyondArena(error)) throw error;

@@ -9,7 +9,7 @@ import { slice, type TensorValue } from './tensors/tensor.ts';
 export interface TextGraphs {
   readonly session: Session;
   readonly feed: TokenFeed;
-  /** What is taken of the session: a vector or scores for each text, or vectors of tokens. */
+  /** Output that is read: a vector or scores for each text, or vectors of tokens. */
   readonly output: string;
   /** Makes a text's vector out of those of its tokens, see buildHeadGraph. */
   readonly head: Session | null;

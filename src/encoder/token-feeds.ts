@@ -1,4 +1,4 @@
-/** What a text encoder's graph is given for a batch of texts. */
+/** Inputs of a text encoder's graph for a batch of texts. */
 import type { BertConfig } from '../model/encoder/encoder-config.ts';
 import type { Session } from '../ort/session.ts';
 import { Tensor } from '../ort/tensor.ts';
@@ -25,7 +25,7 @@ export function attentionMask(texts: readonly TokenInput[]): Tensor {
 }
 
 /**
- * Of graphs that others exported: tables.
+ * Feed of graphs that others exported: tables.
  * @throws Error when the graph has an input that we don't know
  */
 export function exportFeed(session: Session, padTokenId: number): TokenFeed {
@@ -48,7 +48,7 @@ export function exportFeed(session: Session, padTokenId: number): TokenFeed {
 
 type PackedConfig = Pick<BertConfig, 'firstPosition' | 'numTypes'>;
 
-/** Of graphs that buildBertGraph describes: tokens one after the other. */
+/** Feed of graphs from buildBertGraph: tokens one after the other. */
 export function packedFeed({ firstPosition, numTypes }: PackedConfig): TokenFeed {
   const knownTypeOf = (text: TokenInput, place: number) =>
     Math.min(typeOf(text, place), numTypes - 1);

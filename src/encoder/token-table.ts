@@ -13,7 +13,7 @@ export function tableOf(texts: readonly TokenInput[]): TokenTable {
 }
 
 /**
- * What each place of the table holds.
+ * Values of the table's places.
  * @param padding at places that no token has
  * @param valueOf a token by its place in its text
  */
@@ -32,7 +32,7 @@ export function paddedValues(
   return values;
 }
 
-/** What each token has, one text after the other. */
+/** Values of the tokens, one text after the other. */
 export function packedValues(
   texts: readonly TokenInput[],
   valueOf: (text: TokenInput, place: number, row: number) => number,

@@ -28,7 +28,7 @@ export function withDraft(segment: Segment, draftTokenIds: Int32Array): Segment 
   return { ...segment, numTokens, numLogits: 1 + length, draftTokenIds };
 }
 
-/** What is counted where nothing is guessed. */
+/** Counters without speculative decoding. */
 export const NO_DRAFTS = {
   numDrafts: 0,
   numDraftTokens: 0,

@@ -29,7 +29,7 @@ export interface EngineParts {
   readonly speculator?: Speculator | null;
 }
 
-/** What an earlier process left. */
+/** Slots of a durable KV cache that an earlier process left. */
 export interface DurableSlots {
   /** @returns the sequences that go on where they were, and the requests that can't */
   adopt(requests: readonly EngineRequest[]): {
@@ -117,7 +117,7 @@ export class Engine {
     return outputs;
   }
 
-  /** Makes records of steps from now on. @param every one in so many; null ends it */
+  /** Makes records of steps from now on. @param every records one step of this many; null ends it */
   watch(every: number | null): void {
     this.#tap = every === null ? null : new StepTap({ ...this.#parts, now: unixMs }, every);
   }

@@ -1,4 +1,4 @@
-/** What is read of a sequence's logits. */
+/** How much of a sequence's logits is read. */
 import { isGreedy } from './sampling/greedy.ts';
 import type { Sequence } from './sequence.ts';
 

@@ -1,12 +1,12 @@
 import type { GrammarSpec } from '../grammar/grammar-spec.ts';
 
-/** What is added to a model's weights for one request. */
+/** LoRA adapter added to a model's weights for one request. */
 export interface EngineAdapter {
   /** The same for adapters of the same content. */
   readonly id: string;
-  /** Of the file that prepareLiveAdapter wrote. */
+  /** Path of the file that prepareLiveAdapter wrote. */
   readonly path: string;
-  /** What all that it adds is multiplied by; usually 1. */
+  /** Factor of all that it adds; usually 1. */
   readonly scale: number;
 }
 
@@ -28,7 +28,7 @@ export interface SamplingParams {
   readonly frequencyPenalty: number;
   /** 64 bits. Randomness is a function of (seed, position) alone. */
   readonly seed: bigint;
-  /** What is added to the logits of single tokens; null when nothing is. */
+  /** Biases added to the logits of single tokens; null when nothing is. */
   readonly logitBias: LogitBias | null;
   /** The only tokens that may be sampled; null allows all. */
   readonly allowedTokenIds: Int32Array | null;
@@ -73,27 +73,27 @@ export interface DryPenalty {
 
 export interface LogitBias {
   readonly tokenIds: Int32Array;
-  /** Of the same length as `tokenIds`. */
+  /** One for each of `tokenIds`. */
   readonly biases: Float32Array;
 }
 
 /** Waiting this long counts as much as one level of priority, so that nothing waits forever. */
 export const AGING_MS = 60_000;
 
-/** Of prompts that the operator had computed: everybody finds them. No client can name it. */
+/** Salt of prompts that the operator had computed: all requests find them. No client can name it. */
 export const PUBLIC_SALT = '\0public';
 
 /** How a model marks its thoughts, token by token. Texts are spelled as GrammarVocabulary has them. */
 export interface ThoughtMarks {
   /** Without white space around it. */
   readonly open: string;
-  /** Its first character is nowhere else in it. */
+  /** Its first character occurs nowhere else in it. */
   readonly close: string;
   /** For each place in `close` a token that goes on with it; -1 within tokens that are whole only. */
   readonly closing: Int32Array;
-  /** Whether a thought may follow another one: what then comes in between is told by the text below. */
+  /** Whether a thought may follow another one, until `answer` begins the answer. */
   readonly recurs: boolean;
-  /** From the end of a thought to the answer, where thoughts recur; else empty. */
+  /** Text from the end of a thought to the answer, where thoughts recur; otherwise empty. */
   readonly answer: string;
   /** The same of `answer`. */
   readonly answering: Int32Array;
@@ -101,7 +101,7 @@ export interface ThoughtMarks {
   readonly specialTexts: ReadonlyMap<number, string>;
 }
 
-/** Thoughts end after so many tokens. */
+/** Bound on the tokens of thoughts. */
 export interface ThoughtBudget extends ThoughtMarks {
   /** Tokens of all thoughts together, without their marks. */
   readonly maxTokens: number;
@@ -113,7 +113,7 @@ export interface EngineRequest {
   /** Chosen by the front, unique in the life of the engine process. */
   readonly id: number;
   readonly promptTokenIds: Int32Array;
-  /** Tokens already generated, when a request is taken up again after a crash; else empty. */
+  /** Tokens already generated, when a request is taken up again after a crash; otherwise empty. */
   readonly outputTokenIds: Int32Array;
   /** Bound on all generated tokens, `outputTokenIds` included. */
   readonly maxTokens: number;
@@ -124,8 +124,8 @@ export interface EngineRequest {
   /** Lower goes first, as in vLLM; usually 0. */
   readonly priority: number;
   /**
-   * Of its service class; usually 0. Those of a higher tier give up their slots for it, and wait
-   * where they would hold it up.
+   * Tier of its service class; usually 0. Requests of a higher tier give up their slots for it, and
+   * wait where they would hold it up.
    */
   readonly tier: number;
   /** Milliseconds between its tokens that steps are planned for; null leaves that to the scheduler. */
@@ -134,7 +134,7 @@ export interface EngineRequest {
   readonly arrivalMs: number;
   /** Cached prefixes are shared only among requests with the same salt, and with `PUBLIC_SALT`. */
   readonly cacheSalt: string;
-  /** What its prompt leaves in the cache is all that is wanted: see BackgroundPrefill. */
+  /** Set if only the prompt's keys and values in the cache are wanted: see BackgroundPrefill. */
   readonly background?: 'prefetch' | 'pin';
   readonly sampling: SamplingParams;
   /** The grammar of the output; null leaves it free. Its end needs an end-of-sequence token. */
@@ -148,7 +148,7 @@ export interface EngineRequest {
   /** The same for the tokens of the prompt, which is then computed token by token. */
   readonly promptLogprobs: number | null;
   /**
-   * What is read after the prompt, in place of generated tokens: the sequence ends with its prefill.
+   * Values to read after the prompt, in place of generated tokens: the sequence ends with its prefill.
    * Left out where tokens are wanted.
    */
   readonly readout?: Readout;
@@ -158,14 +158,14 @@ export interface EngineRequest {
   readonly adapter?: EngineAdapter | null;
 }
 
-/** What people call a request. */
+/** Names of a request, for people. */
 export interface RequestLabel {
-  /** Its client's name for it, or the one that its client was told. */
+  /** The name that its client gave it, or the one that was reported to the client. */
   readonly requestId: string | null;
   readonly serviceClass: string | null;
 }
 
-/** What a model says after the last token of a prompt. */
+/** Output of a model after the last token of a prompt. */
 export type Readout =
   /** The last norm's output, [hidden]: what embeddings are made of. */
   | { readonly kind: 'hidden' }
@@ -199,10 +199,13 @@ export interface TokenOutput {
   readonly isOfGrammar?: boolean;
   /** Prompt tokens that were found in the cache, in whole blocks; comes with the first token. */
   readonly numCachedTokens?: number;
-  /** Of the token, when the request asks for it. */
+  /** Log-probabilities at the token, when the request asks for them. */
   readonly logprobs?: Logprobs;
-  /** Of every prompt token but the first, when the request asks for it; comes with the first token. */
+  /**
+   * Log-probabilities of every prompt token but the first, when the request asks for them; come with
+   * the first token.
+   */
   readonly promptLogprobs?: Logprobs;
-  /** What the request's readout has read; comes without a token. */
+  /** Values of the request's readout; come without a token. */
   readonly values?: Float32Array;
 }

@@ -19,7 +19,10 @@ export class Sequence {
   numCachedTokens = -1;
   /** How often another sequence got a slot while there was no memory for this one. */
   timesOvertaken = 0;
-  /** Of the prompt's tokens but the first, as far as they are computed; null when not requested. */
+  /**
+   * Log-probabilities of the prompt's tokens but the first, as far as computed; null when not
+   * requested.
+   */
   readonly promptLogprobs: LogprobsTable | null;
   readonly #textCounts = new TokenCounts();
   readonly #outputCounts = new TokenCounts();
@@ -69,7 +72,7 @@ export class Sequence {
     return this.#tokenIds.subarray(start, end);
   }
 
-  /** Of prompt and output. */
+  /** Counts the tokens of prompt and output. */
   countText(): TokenCounts {
     return this.#textCounts.countUpTo(this.tokenIds());
   }

@@ -4,7 +4,7 @@ import type { Sequence } from './sequence.ts';
 /** A slot of the KV cache, for those who look into the engine. */
 export interface SlotState {
   readonly slot: number;
-  /** What runs in it; null if nothing does. */
+  /** Sequence that runs in it; null if none does. */
   readonly sequence: SequenceState | null;
   /** Tokens of an ended text that it is kept for; 0 while something runs in it. */
   readonly numKeptTokens: number;
@@ -14,7 +14,7 @@ export interface SequenceState {
   /** In the life of the engine's process. */
   readonly id: number;
   readonly numPromptTokens: number;
-  /** Of the prompt, those that were found in the cache. */
+  /** Prompt tokens that were found in the cache. */
   readonly numCachedTokens: number;
   readonly numOutputTokens: number;
   /** Tokens whose keys and values are there. */

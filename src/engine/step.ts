@@ -27,7 +27,7 @@ export interface Segment {
   readonly start: number;
   /** Tokens to compute, at least 1: the sequence's own, then those of the draft. */
   readonly numTokens: number;
-  /** The logits of the last so many tokens are wanted. */
+  /** Number of last tokens whose logits are wanted. */
   readonly numLogits: number;
   /**
    * Guesses at how the sequence goes on, to be verified. The cache gets wrong ones too; they are
@@ -36,10 +36,10 @@ export interface Segment {
   readonly draftTokenIds: Int32Array;
 }
 
-/** What one step does, as a plain value. Planning reserves memory; nothing counts before commit. */
+/** Work of one step, as a plain value. Planning reserves memory; nothing counts before commit. */
 export interface StepPlan {
   readonly cacheOperations: readonly CacheOperation[];
-  /** Of different sequences. How they become runs of the model is the decoder's business. */
+  /** Segments, each of another sequence. The decoder decides how they become runs of the model. */
   readonly segments: readonly Segment[];
 }
 
@@ -55,7 +55,7 @@ export interface SegmentLogits {
   readonly best?: readonly number[];
   /** Set if no other tokens could be drawn. */
   readonly candidates?: Candidates;
-  /** The last norm's output, [hidden], after the segment's last token; where the graph tells it. */
+  /** The last norm's output, [hidden], after the segment's last token; if the graph outputs it. */
   readonly hidden?: Float32Array | null;
 }
 
@@ -67,9 +67,9 @@ export interface SequenceFailure {
   readonly isOfGrammar?: boolean;
 }
 
-/** What running a plan gave. */
+/** Result of running a plan. */
 export interface StepResult {
-  /** Of the segments that want logits and did not fail. */
+  /** Logits of the segments that want them and did not fail. */
   readonly logits: readonly SegmentLogits[];
   readonly failures: readonly SequenceFailure[];
   readonly timedRuns: readonly TimedRun[];
@@ -96,11 +96,11 @@ export interface SampledToken {
 export interface SampledSegment {
   readonly segment: Segment;
   readonly tokens: readonly SampledToken[];
-  /** Of a sequence that ends with its prompt, in place of tokens. */
+  /** Readout of a sequence that ends with its prompt, in place of tokens. */
   readonly values?: Float32Array;
 }
 
-/** What sampling a step gave. A sequence that is in neither list computes its last token once more. */
+/** Result of sampling a step. A sequence that is in neither list computes its last token once more. */
 export interface StepOutcome {
   readonly sampled: readonly SampledSegment[];
   readonly failures: readonly SequenceFailure[];

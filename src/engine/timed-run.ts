@@ -4,7 +4,7 @@ export interface Span {
   readonly length: number;
 }
 
-/** What one run of the model computed, and how long it took. */
+/** Spans that one run of the model computed, and how long it took. */
 export interface TimedRun {
   /** One token each. */
   readonly decode: readonly Span[];

@@ -18,7 +18,7 @@ const questionSchema = z.strictObject({
 
 export type Question = z.output<typeof questionSchema>;
 
-/** What a model is measured with. */
+/** Data that a model is evaluated with. */
 export interface EvalData {
   /** Texts to predict, for perplexity. */
   readonly texts: readonly string[];

@@ -1,6 +1,6 @@
 import type { BuiltModel } from '../model/manifest.ts';
 
-/** What one process measures a model with, as token ids. */
+/** Work of one evaluation process, as token ids. */
 export interface EvalJob {
   readonly model: BuiltModel;
   /** Texts to score; each has at least two tokens. */

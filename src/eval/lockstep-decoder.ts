@@ -6,7 +6,7 @@ import { RunBinding } from '../engine/cpu/run-binding.ts';
 import type { BuiltModel } from '../model/manifest.ts';
 import type { Session } from '../ort/session.ts';
 
-/** What a slot computes in a step: one token, after `position` others. */
+/** Input of a slot in a step: one token, after `position` others. */
 export interface RowInput {
   readonly tokenId: number;
   readonly position: number;

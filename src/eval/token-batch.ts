@@ -16,7 +16,7 @@ interface Lane {
   readonly input: RowInput;
 }
 
-/** What a slot without a job computes, where the next job of that slot begins. */
+/** Input of a slot without a job, where the next job of that slot begins. */
 const IDLE: RowInput = { tokenId: 0, position: 0 };
 
 /**

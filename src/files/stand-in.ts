@@ -22,7 +22,10 @@ export function standIn(start: Uint8Array): string | null {
   return null;
 }
 
-/** Likewise of a file that is no text; short texts are what servers answer in its place. */
+/**
+ * Checks a file that is not text in the same way; short texts are errors that servers send in its
+ * place.
+ */
 export function standInForBinary(start: Uint8Array): string | null {
   const known = standIn(start);
   if (known !== null || start.length >= START_BYTES) return known;
@@ -31,7 +34,7 @@ export function standInForBinary(start: Uint8Array): string | null {
   return `is a text, not the file itself: ${JSON.stringify(text)}`;
 }
 
-/** Likewise of one that is not open. @throws Error when it can't be read */
+/** Checks a file that is not open. @throws Error when it can't be read */
 export async function standInForBinaryAt(path: string): Promise<string | null> {
   const file = await open(path, 'r');
   try {

@@ -32,7 +32,7 @@ const FOLDER_MEANINGS: Readonly<Record<string, string>> = {
   ENOTDIR: 'a file is in the way of the folder',
 };
 
-/** What was being done, by system call. */
+/** Verbs for the failed action, by system call. */
 const ACTIONS: Readonly<Record<string, string>> = {
   access: 'use',
   ftruncate: 'write',

@@ -25,7 +25,7 @@ export async function forcedText(
   return text;
 }
 
-/** The longest of the allowed tokens, if the others are beginnings of it; else -1. */
+/** The longest of the allowed tokens, if the others are beginnings of it; otherwise -1. */
 function onlyWayOn(tokens: readonly string[], mask: Int32Array): number {
   let longest = -1;
   let text = '';

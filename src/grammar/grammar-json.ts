@@ -1,11 +1,11 @@
 import { LIMITS } from '../limits.ts';
 
-/** What a key or a value counts besides its characters. */
+/** Cost of a key or a value in addition to its characters. */
 const CHARACTERS_PER_VALUE = 8;
 
 /**
- * What makes a JSON schema too large for a grammar, or null. Stops at the limit, so that a schema
- * of any size is rejected at once. Its depth was checked while the body was read.
+ * Reason why a JSON schema is too large for a grammar, or null. Stops at the limit, so that a schema of
+ * any size is rejected at once. Its depth was checked while the body was read.
  */
 export function grammarJsonFault(schema: unknown): string | null {
   let left: number = LIMITS.grammarCharacters;

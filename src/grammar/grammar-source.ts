@@ -1,4 +1,4 @@
-/** What a request says about the form of its output, before any work is spent on it. */
+/** Request's description of the form of its output, before any work is spent on it. */
 import type { ToolCallLayout } from './tool-call-layout.ts';
 
 /** A tool as the API takes it. */
@@ -39,12 +39,12 @@ export interface GrammarSource {
   readonly thought?: ThoughtLayout;
 }
 
-/** A thought before the output, or what else comes before it. */
+/** A thought or other text before the output. */
 export interface ThoughtLayout {
   readonly open: string;
   /** Its first character is nowhere else in it. */
   readonly close: string;
-  /** The prompt has opened the thought already; else the model may open one. */
+  /** The prompt has opened the thought already; otherwise the model may open one. */
   readonly isOpen: boolean;
   /** Between the thought and what comes next. */
   readonly next: string;

@@ -1,4 +1,4 @@
-/** What a generated text must look like, as plain values that cross threads and processes. */
+/** Grammar of a generated text, as plain values that cross threads and processes. */
 
 import { WellFormedError } from '../well-formed-error.ts';
 

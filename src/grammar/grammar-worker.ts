@@ -23,7 +23,7 @@ interface Matcher {
   readonly matcher: GrammarMatcher;
   readonly match: SharedMatch;
   numTokens: number;
-  /** What is known to come next. */
+  /** Text that is known to come next. */
   forced: string;
   /** It failed, and its position in the text is unknown. */
   isLost: boolean;

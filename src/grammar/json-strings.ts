@@ -15,7 +15,10 @@ const QUOTE = '"\\u0022"';
 /** Never half of a surrogate pair. */
 const ESCAPE =
   '["\\u005c\\u002fbfnrt] | "u" ([0-9A-Ca-cEFef] [0-9A-Fa-f]{3} | [Dd] [0-7] [0-9A-Fa-f]{2})';
-/** What can follow a string in JSON: it settles most tokens that reach past one beforehand. */
+/**
+ * Characters that can follow a string in JSON: knowing them settles most tokens that reach past one
+ * beforehand.
+ */
 const FOLLOWED = '(=[:,\\u007d\\u005d])';
 
 /** Up to this length each place has a rule of its own; a longer string takes no escapes. */

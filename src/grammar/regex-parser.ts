@@ -19,7 +19,7 @@ const SHORTHANDS: Readonly<Record<string, readonly CharacterRange[]>> = {
 
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v' };
 
-/** What an expression's characters become; a JSON string must write some of them otherwise. */
+/** Translation of an expression's characters; a JSON string must escape some of them. */
 export interface CharacterRules {
   /** One given character. */
   one(character: string): string;

@@ -159,7 +159,7 @@ export class SchemaCompiler {
     return target;
   }
 
-  /** Schemas made of others; null for any else. */
+  /** Schemas made of others; null for other schemas. */
   #combination(schema: Schema, path: string, depth: number): string | null {
     const all = listOf(schema, 'allOf', path);
     if (all !== undefined) {
@@ -188,7 +188,7 @@ export class SchemaCompiler {
     return null;
   }
 
-  /** What `part` asks for itself: where it is a reference, what that leads to. */
+  /** Schema of `part`, with references followed. */
   #inlined(part: unknown, path: string): Schema {
     const reference = isSchema(part) ? textOf(part, '$ref', path) : undefined;
     const target = reference === undefined ? part : this.#target(reference, path);

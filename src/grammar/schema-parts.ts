@@ -46,7 +46,10 @@ export class SchemaParts {
     return number;
   }
 
-  /** What both schemas ask for. @throws GrammarError when they say different things about one keyword. */
+  /**
+   * Schema that satisfies both.
+   * @throws GrammarError when they contradict each other about a keyword
+   */
   merge(first: Schema, second: Schema, path: string): Schema {
     const [entries, added] = [Object.entries(first), Object.entries(second)];
     this.count(entries.length + added.length);

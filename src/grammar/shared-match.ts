@@ -1,4 +1,6 @@
-/** Of each mask: what it is for, its state, then a bit per token, 32 a word, set for those allowed. */
+/**
+ * Words of each mask: its stamp, its state, then a bit per token, 32 a word, set for allowed tokens.
+ */
 const STAMP = 0;
 const STATE = 1;
 const WORDS = 2;
@@ -31,8 +33,8 @@ export interface SharedMatchData extends SharedMatchShape {
 }
 
 /**
- * What a matcher's thread writes to shared memory for the engine to read: which tokens may follow,
- * next and after each token of a draft, and which the grammar forces next.
+ * Results that a matcher's thread writes to shared memory for the engine to read: which tokens may
+ * follow, next and after each token of a draft, and which the grammar forces next.
  */
 export class SharedMatch {
   readonly data: SharedMatchData;

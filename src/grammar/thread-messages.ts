@@ -1,4 +1,4 @@
-/** What a grammar thread is asked, and what it answers. */
+/** Commands to a grammar thread, and its answers. */
 
 import type { GrammarSource } from './grammar-source.ts';
 import type { SharedMatchData } from './shared-match.ts';
@@ -45,6 +45,6 @@ export type ThreadAnswer =
       readonly ebnf: string;
       /** Why it can't be compiled, or null. */
       readonly error: string | null;
-      /** Of the thread's WebAssembly, which never shrinks. */
+      /** Memory of the thread's WebAssembly, which never shrinks. */
       readonly memoryBytes: number;
     };

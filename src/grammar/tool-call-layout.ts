@@ -56,7 +56,7 @@ export interface ParameterCall {
 }
 
 export type ParameterValue =
-  /** Strings as they are and all else as JSON, up to `close`, with `padding` around it. */
+  /** Strings as they are and other values as JSON, up to `close`, with `padding` around it. */
   | { readonly kind: 'raw'; readonly padding: '' | '\n'; readonly close: string }
   /** Literals as in Python, or with `quote` around strings, which have no escapes then. */
   | { readonly kind: 'literal'; readonly quote: string | null };

@@ -10,7 +10,7 @@ export type XGrammarModule = typeof XGrammar;
 
 const BYTES_PER_PAGE = 65_536;
 
-/** What the library printed since this was last emptied: it reports reasons only that way. */
+/** Lines that the library printed since this was last emptied: it reports reasons only that way. */
 export const printed: string[] = [];
 
 /** The WebAssembly's memory, since it first grew. */

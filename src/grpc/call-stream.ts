@@ -151,7 +151,7 @@ export class CallStream {
   #refuseRest(): void {
     const stream = this.#stream;
     if (stream.readableEnded) return;
-    // What waits to be read would hold back the other streams of the connection.
+    // Unread data would hold back the other streams of the connection.
     stream.resume();
     setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
   }

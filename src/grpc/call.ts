@@ -17,7 +17,7 @@ export interface RpcCall {
   /** Whose rate its requests are taken from. */
   readonly account: string;
   readonly headers: IncomingHttpHeaders;
-  /** Of its connection, as requests over HTTP have it. */
+  /** Socket of its connection, as requests over HTTP have it. */
   readonly socket: { readonly remoteAddress: string };
 }
 

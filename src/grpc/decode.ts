@@ -79,7 +79,7 @@ function count(field: DescField | undefined, length: number, counts: Counts): vo
   refuseOver(counts.values, LIMITS.jsonValues, 'values');
 }
 
-/** Of those that are not as short as they can be. */
+/** Least bytes that a packed scalar takes; 1 for types left out. */
 const PACKED_BYTES: ReadonlyMap<ScalarType, number> = new Map([
   [ScalarType.FLOAT, 4],
   [ScalarType.DOUBLE, 8],

@@ -30,7 +30,7 @@ export function answerStream({ call, limits, opened, closing, answer }: Duplex):
       if (numAtWork > 0 || !(hasAll || closing.aborted || signal.aborted)) return;
       closing.removeEventListener('abort', settle);
       if (call.gone.aborted || !signal.aborted) resolve();
-      // Its time is over, and its client is there to be told.
+      // Its time is over, and its client is still there to receive the error.
       else reject(signal.reason as Error);
     };
     const finished = (): void => {

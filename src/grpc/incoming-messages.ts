@@ -5,9 +5,9 @@ import { guarded } from '../guarded.ts';
 import { ApiError, badRequest, bodyTooLarge } from '../server/errors.ts';
 import { type Message, MessageReader, PREFIX_BYTES } from './message-reader.ts';
 
-/** What may arrive, and who is charged for it. */
+/** Limits of arriving messages, and the account that is charged for them. */
 export interface ArrivalLimits {
-  /** Of a message, packed or not. */
+  /** Size of a message, compressed or not. */
   readonly maxBytes: number;
   /** Milliseconds that a message may take to arrive. */
   readonly receiveMs: number;
@@ -28,7 +28,7 @@ export interface Receiver {
 
 const UNPACK = { gzip: gunzip, deflate: inflate } as const;
 
-/** As clients are told. */
+/** Encodings as reported to clients. */
 export const ACCEPTED_ENCODINGS = ['identity', ...Object.keys(UNPACK)].join(',');
 
 export class IncomingMessages {
@@ -62,7 +62,7 @@ export class IncomingMessages {
     // Clients that stream may be silent between messages.
     if (limits.isDue) this.#expect();
     const fail = (error: unknown): void => {
-      // Also what the receiver itself throws when it is told of the end.
+      // Covers also errors that the receiver itself throws at the end.
       this.stop();
       receiver.fail(error);
     };

@@ -99,7 +99,9 @@ export function inferenceService(context: ServerContext): Handlers<Methods> {
   };
 }
 
-/** What fails says so in a message of its own: other requests of the stream go on. */
+/**
+ * Streams responses. A failure is reported in a message of its own: other requests of the stream go on.
+ */
 async function* streamed(
   context: ServerContext,
   message: ModelInferRequest,

@@ -130,7 +130,7 @@ export async function listenGrpc(
   const sockets = new Set<Socket>();
   const tcp = { keepAlive: true, keepAliveInitialDelay: TCP_PROBE_MS, noDelay: true };
   const connect = (socket: Socket): void => {
-    // Without a listener it would end the process; its session is told by its end.
+    // Without a listener it would end the process; its session learns of it when the socket ends.
     socket.on('error', () => socket.destroy());
     const place = options.places.take(socket, true);
     if (typeof place === 'string') {

@@ -9,7 +9,7 @@ export interface Message {
   readonly isCompressed: boolean;
 }
 
-/** Of a message: whether it is compressed, and its length. */
+/** Size of a message's prefix: whether it is compressed, and its length. */
 export const PREFIX_BYTES = 5;
 
 /** Bytes that a message begins with: a length alone, which is a client's word, takes no memory. */

@@ -1,4 +1,7 @@
-/** Tells clients such as grpcurl what is served, in the descriptors that our code was made from. */
+/**
+ * Reports to clients such as grpcurl which services exist, in the descriptors that our code was made
+ * from.
+ */
 import { create, type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import {

@@ -171,7 +171,7 @@ function encode(desc: DescMessage, message: unknown): Uint8Array {
   return toBinary(desc, create(desc, message as MessageInitShape<DescMessage>));
 }
 
-/** Told at its end, as requests over HTTP are. */
+/** Logs and counts a call at its end, as requests over HTTP are. */
 function followed(context: ServerContext, method: DescMethod, { headers }: CallStream) {
   const record = new RequestRecord();
   const path = pathOf(method);

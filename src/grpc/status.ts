@@ -23,7 +23,7 @@ export type StatusCode = (typeof status)[keyof typeof status];
 export interface CallStatus {
   readonly code: StatusCode;
   readonly details: string;
-  /** Sent beside it. */
+  /** Sent with the status. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 

@@ -16,13 +16,13 @@ export interface FunctionUrlEvent {
   readonly isBase64Encoded?: boolean;
 }
 
-/** What goes before a streamed answer. */
+/** Metadata before a streamed answer. */
 export interface HttpMetadata {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Of one connection, not of the request or its answer. */
+/** Headers of one connection, not of the request or its answer. */
 const OF_CONNECTION: ReadonlySet<string> = new Set([
   'connection',
   'content-length',

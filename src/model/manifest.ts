@@ -25,7 +25,7 @@ export interface DecoderManifest {
   readonly formatVersion: number;
   /** Architecture family the graph was built from, such as `llama`. */
   readonly family: string;
-  /** Of the weights. */
+  /** Precision of the weights. */
   readonly precision: Precision;
   readonly activationDtype: ActivationDtype;
   readonly kvCacheDtype: KvCacheDtype;
@@ -39,7 +39,7 @@ export interface DecoderManifest {
   readonly numParameters: number;
   /** In int8-static, how many of the layers' matrices have inputs with a constant scale. */
   readonly constantScales?: { readonly matrices: number; readonly of: number } | undefined;
-  /** What adapters can be added to while the model runs; left out where nothing can. */
+  /** Inputs for adapters that are added while the model runs; left out if the model takes none. */
   readonly adapters?: LiveAdapterShape | undefined;
 }
 
@@ -49,11 +49,11 @@ export interface BuiltModel {
   readonly contentId: string;
   /** Absolute path of the ONNX file. */
   readonly graphPath: string;
-  /** Likewise: the same decoder over a decode and a prefill group at once; see buildDecoderGraph. */
+  /** Path of the same decoder over a decode and a prefill group at once; see buildDecoderGraph. */
   readonly mixedGraphPath: string;
   /**
-   * Likewise: the same decoder over a paged KV cache; see buildPagedGraph. Null in float32, in
-   * which no provider has a kernel for it, and for exports.
+   * Path of the same decoder over a paged KV cache; see buildPagedGraph. Null in float32, in which no
+   * provider has a kernel for it, and for exports.
    */
   readonly pagedGraphPath: string | null;
   /** Absolute path of the folder of the graphs' external data: the graphs' own, or an export's. */

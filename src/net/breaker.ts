@@ -38,7 +38,7 @@ export class Breaker {
 
   failed(): void {
     const wasOpen = this.#failures >= MAX_FAILURES;
-    // Of calls that began together only the first to fail makes a pause.
+    // Only the first failure makes a pause among calls that began together.
     if (wasOpen && !this.#isTrying) return;
     this.#isTrying = false;
     this.#failures++;

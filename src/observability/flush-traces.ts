@@ -3,7 +3,7 @@ import { trace, type TracerProvider } from '@opentelemetry/api';
 /** Longest wait for a collector, in milliseconds. */
 const FLUSH_MS = 5000;
 
-/** What the API says of no provider, and those of SDKs have. */
+/** Methods that the API does not declare for a provider, but SDKs' providers have. */
 type SdkProvider = TracerProvider & {
   getDelegate?(): SdkProvider;
   forceFlush?(): Promise<void>;

@@ -5,7 +5,7 @@ import { textLogLine } from './text-log.ts';
 
 /**
  * A logger that writes whole lines at once and drops nothing when the process exits.
- * @param format `auto` is text on a terminal, and JSON anywhere else
+ * @param format `auto` is text on a terminal, and JSON otherwise
  */
 export function createLogger(level: LogLevel, format: LogFormat = 'json'): Logger {
   const isTerminal = process.stderr.isTTY;

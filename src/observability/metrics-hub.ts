@@ -34,7 +34,7 @@ const LOAD_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 /** The metrics of a server: those of each model that has been loaded, and those of the process. */
 export class MetricsHub {
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
-  /** Of late, for those who look without Prometheus. */
+  /** Recent activity, for those who look without Prometheus. */
   readonly activity = new Activity();
   readonly #own = new Registry();
   readonly #process: () => Promise<string>;
@@ -136,7 +136,7 @@ export class MetricsHub {
     return metrics;
   }
 
-  /** Of the last seconds; null for a model that has none. */
+  /** Rates of the last seconds; null for a model that has none. */
   ratesOf(modelName: string): ModelRates | null {
     return this.#models.get(modelName)?.rates ?? null;
   }
@@ -170,7 +170,7 @@ export class MetricsHub {
     this.#rateLimited.inc({ unit });
   }
 
-  /** @param route its pattern, such as `/v1/models/:id`: there are only so many */
+  /** @param route its pattern, such as `/v1/models/:id`: the number of patterns is bounded */
   countRequest(method: string, route: string, status: number): void {
     this.#httpRequests.inc({ method, route, status: `${status}` });
   }
@@ -191,7 +191,7 @@ export class MetricsHub {
   async text(): Promise<string> {
     const ageMs = performance.now() - this.#madeAt;
     if (ageMs >= this.#maxAgeMs) await this.#renew();
-    // What goes wrong is met by the first scrape that has to wait.
+    // An error reaches the first scrape that has to wait.
     else if (ageMs > this.#maxAgeMs / FRESH_SHARE) this.#renew().catch(() => {});
     return this.#page;
   }
@@ -211,7 +211,8 @@ export class MetricsHub {
   async #render(): Promise<string> {
     const pages = [await this.#process()];
     for (const registry of [this.#own, ...this.#others, ...this.#registries()]) {
-      // Of many models it takes milliseconds: the scrape that has a page, and other work, go first.
+      // Rendering takes milliseconds with many models: the scrape that has a page, and other work, go
+      // first.
       await setImmediate();
       pages.push(await registry.metrics());
     }
@@ -224,7 +225,7 @@ export class MetricsHub {
   }
 }
 
-/** Of what the process takes: CPU, memory, event loop, garbage collection. */
+/** Page of the process's metrics: CPU, memory, event loop, garbage collection. */
 function processPage(): () => Promise<string> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

@@ -34,11 +34,11 @@ const FINISHED_REASONS = ['stop', 'length', 'abort', 'timeout', 'error'] as cons
 export interface MetricsOptions extends ObservedState {
   /** The value of the label `model_name`. */
   readonly modelName: string;
-  /** Of all models, and told of this one too. */
+  /** Activity of all models, which this one adds to. */
   readonly activity: Activity;
 }
 
-/** What a model does, by the second. */
+/** Rates of a model, per second. */
 export interface ModelRates {
   readonly requests: number;
   readonly promptTokens: number;

@@ -13,7 +13,7 @@ export class SlidingRate {
     this.#counts[slot] = (this.#counts[slot] ?? 0) + count;
   }
 
-  /** Of the last whole seconds. @param timeMs as in `add` */
+  /** Rate over the last whole seconds. @param timeMs as in `add` */
   perSecond(timeMs: number): number {
     const current = this.#advance(timeMs);
     const sum = this.#counts.reduce((total, count) => total + count, 0);

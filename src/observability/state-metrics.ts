@@ -31,7 +31,7 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
     });
   };
 
-  /** Of draft tokens, all of them and those that a grammar forced. */
+  /** Counts draft tokens by source: those that a grammar forced, and the others. */
   const bySource = (name: string, help: string, count: () => [all: number, forced: number]) => {
     const metric: Counter<'source'> = new Counter({
       name: `chairlift_${name}`,

@@ -8,7 +8,7 @@ const line = z.looseObject({
   err: z.looseObject({ stack: z.string().optional(), message: z.string().optional() }).optional(),
 });
 
-/** Of a request that has ended; see finish-request.ts. */
+/** Fields of a request that has ended; see finish-request.ts. */
 const request = z.looseObject({
   method: z.string(),
   path: z.string().optional(),
@@ -21,7 +21,7 @@ const request = z.looseObject({
   stagesMs: z.record(z.string(), z.number()).optional(),
 });
 
-/** Of terminals, by level. */
+/** Terminal colors, by level. */
 const COLORS: Readonly<Record<string, number>> = { info: 32, warn: 33, error: 31, fatal: 31 };
 const DIM = 2;
 

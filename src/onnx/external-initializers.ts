@@ -40,7 +40,7 @@ function readGraph(path: string): ParsedModel {
 
 /**
  * The files that any tensor of a graph lies in, those of graphs inside of its nodes included.
- * @returns by their absolute paths, how many bytes they have at least, as far as tensors tell
+ * @returns by their absolute paths, how many bytes they have at least, as far as tensors show
  * @throws as readExternalInitializers
  */
 export function externalFiles(

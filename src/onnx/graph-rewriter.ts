@@ -16,7 +16,7 @@ import {
 import { givenInputs, type ParsedModel } from './parsed-model.ts';
 import { inlineTensor, nodeProto, valueInfo } from './protos.ts';
 
-/** What a rewritten graph calls a value of the graph that it is made from; constants keep their names. */
+/** Name in a rewritten graph of a value of the original graph; constants keep their names. */
 export function given(value: string): string {
   return `given/${value}`;
 }
@@ -127,7 +127,10 @@ export class GraphRewriter implements GraphNodes {
     return [...order];
   }
 
-  /** What the outputs need and nothing makes, with a node that uses it; null when all is there. */
+  /**
+   * Finds a value that the outputs need and nothing makes, with a node that uses it; null if none is
+   * missing.
+   */
   missing(): { readonly value: string; readonly node: NodeProto } | null {
     const inputs = new Set(this.#inputs.map(({ name }) => name));
     for (const node of this.#live()) {
@@ -194,13 +197,13 @@ function renameInputs(node: NodeProto, newName: (value: string) => string): void
   }
 }
 
-/** What a node reads, by itself or in the graphs inside of it. */
+/** Values that a node reads, by itself or in its subgraphs. */
 export function inputsOf(node: NodeProto): string[] {
   const inner = node.attribute.flatMap(({ g, graphs }) => (g ? [g, ...graphs] : graphs));
   return [...node.input, ...inner.flatMap(capturedBy)];
 }
 
-/** What a graph inside of a node takes from around it. */
+/** Values that a subgraph takes from the graph around it. */
 function capturedBy({ node, input, initializer, output }: GraphProto): string[] {
   const own = new Set([
     ...input.map(({ name }) => name),

@@ -21,7 +21,7 @@ const MEMORY_MARK = '_ORT_MEM_ADDR_';
 
 /** @throws Error when the bytes are no ONNX model, or one that reads its reader's memory */
 export function parseModel(bytes: Uint8Array): ParsedModel {
-  // Of the bytes, since we keep parts of a model that we do not parse.
+  // Searches the bytes, since we keep parts of a model that we do not parse.
   if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(MEMORY_MARK)) {
     throw new Error(`it has tensors by their addresses (${MEMORY_MARK})`);
   }
@@ -30,7 +30,10 @@ export function parseModel(bytes: Uint8Array): ParsedModel {
   return { model, graph: model.graph };
 }
 
-/** What a graph is given, which is not what older versions of ONNX list with it: its constants. */
+/**
+ * Inputs that a graph must be given, without its constants, which older versions of ONNX list as inputs
+ * too.
+ */
 export function givenInputs({ input, initializer }: GraphProto): ValueInfoProto[] {
   const constants = new Set(initializer.map(({ name }) => name));
   return input.filter(({ name }) => !constants.has(name));

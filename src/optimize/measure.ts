@@ -3,7 +3,7 @@ import { layerMatrices } from '../model/graph/layer-matrices.ts';
 import type { LayerwiseDecoder } from './calibration/layerwise-decoder.ts';
 import type { Checkpoint } from './folder/checkpoint.ts';
 
-/** What a model is, in numbers. */
+/** Measurements of a model. */
 export interface Measures {
   readonly parameters: number;
   /** Share of the layers' matrices that is 0. */

@@ -15,7 +15,7 @@ import { type GivenTexts, type OptimizePlan, planKey, TEXT_LENGTH, textsHash } f
 import { runStep } from './steps/run-step.ts';
 import { StepError } from './steps/step.ts';
 
-/** What optimization.json says. */
+/** Content of optimization.json. */
 export interface OptimizationReport {
   readonly source: { readonly weights: string };
   readonly seed: number;
@@ -30,7 +30,7 @@ interface TextFacts {
   readonly from: string;
   readonly texts: number;
   readonly tokens: number;
-  /** Of the token ids. */
+  /** Hash of the token ids. */
   readonly sha256: string;
 }
 
@@ -39,7 +39,7 @@ export type OnProgress = (what: string, done: number, total: number) => void;
 
 const REPORT_FILE = 'optimization.json';
 
-/** What a model's text side may consist of, its licence, and texts to evaluate it with. */
+/** Files of a model's text side, its licence, and texts to evaluate it with. */
 const COPIED =
   /^(tokenizer.*\.(json|model)|special_tokens_map\.json|added_tokens\.json|vocab\..*|merges\.txt|generation_config\.json|chat_template\..*|licen[cs]e.*|eval\.jsonl)$/i;
 
@@ -58,7 +58,7 @@ export async function optimizeModel(
   result: string,
   onProgress: OnProgress,
 ): Promise<OptimizationReport> {
-  // What is refused is refused before anything is made.
+  // Refusals come before anything is made.
   const source = await openSource(plan.source);
   const work = await WorkFolder.open(result, planKey(plan)).catch(async (error: unknown) => {
     await source.weights.close();
@@ -137,7 +137,7 @@ class Optimization {
     }
   }
 
-  /** Texts as they were picked or written before a crash, else new ones. */
+  /** Texts as they were picked or written before a crash, otherwise new ones. */
   async #texts(name: string, given: GivenTexts | null, how: HowToWrite): Promise<Int32Array[]> {
     const texts = await this.#work.once(name, async () => {
       const found = given ? this.#pick(given, how.seed) : await this.#ownTexts(name, how);

@@ -8,10 +8,10 @@ export interface GivenTexts {
   readonly texts: readonly Int32Array[];
 }
 
-/** What optimize is to do. */
+/** Work that optimize is to do. */
 export interface OptimizePlan {
   readonly source: ModelSource;
-  /** What the source's weights are known by, see content-hash.ts. */
+  /** Hash that identifies the source's weights, see content-hash.ts. */
   readonly identity: string;
   /** Folder with the tokenizer; null for a bare shape. */
   readonly textFolder: string | null;

@@ -4,13 +4,13 @@ import { ortEnvironment } from './environment.ts';
 import { OrtError } from './error.ts';
 import { MemoryInfo } from './memory-info.ts';
 
-/** What a session's `config` needs to take its memory from this arena. */
+/** Session `config` for taking memory from this arena. */
 export const IN_BOUNDED_ARENA = { 'session.use_env_allocators': '1' } as const;
 
-/** What a run's options need to give back what it took beyond `FIRST_BYTES`. */
+/** Run options for giving back the memory taken beyond `FIRST_BYTES`. */
 export const GIVES_BACK = { 'memory.enable_memory_arena_shrinkage': 'cpu:0' } as const;
 
-/** Of the arena, kept between runs. */
+/** Initial size of the arena, kept between runs. */
 const FIRST_BYTES = 32 * 2 ** 20;
 
 let isThere = false;

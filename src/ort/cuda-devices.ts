@@ -1,4 +1,4 @@
-/** What the NVIDIA driver finds on this machine. */
+/** Devices that the NVIDIA driver finds on this machine. */
 import koffi from 'koffi';
 
 export interface CudaDevice {

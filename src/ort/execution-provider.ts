@@ -2,7 +2,7 @@ import koffi from 'koffi';
 import { ort, type Pointer } from './api.ts';
 import { ortEnvironment } from './environment.ts';
 
-/** What runs a session's nodes ahead of the CPU. */
+/** Execution provider that runs a session's nodes ahead of the CPU. */
 export interface ExecutionProvider {
   /** `CUDA`, `TensorRT`, or a name that SessionOptionsAppendExecutionProvider knows: `WebGPU`. */
   readonly name: string;

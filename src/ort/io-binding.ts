@@ -3,8 +3,8 @@ import { addressOf } from './native-memory.ts';
 import type { Handle } from './handle.ts';
 
 /**
- * What a run reads and writes, by name. Bound once and run many times: between runs only the
- * contents of the tensors change. The same tensor may be bound as an input and an output.
+ * Inputs and outputs of a run, by name. Bound once and run many times: between runs only the contents
+ * of the tensors change. The same tensor may be bound as an input and an output.
  *
  * Not ONNX Runtime's own IoBinding: that one copies an input to a device when it is bound, outside
  * of any run, where WebGPU reports no failure. Here each run copies, and can fail.

@@ -10,9 +10,9 @@ export interface ValueInfo {
   readonly shape: readonly (number | string)[];
 }
 
-/** What a session shows to those that bind its values and allocate their memory. */
+/** A session as seen by those that bind its values and allocate their memory. */
 export interface LoadedGraph {
-  /** Of the session. */
+  /** Pointer of the session. */
   readonly pointer: Pointer;
   readonly inputs: readonly ValueInfo[];
   readonly outputs: readonly ValueInfo[];

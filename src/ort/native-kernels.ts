@@ -12,7 +12,7 @@ const FAST: ReadonlySet<string> = new Set(['avx512', 'avxvnni', 'avx2', 'i8mm', 
 
 /** The library of native/, loaded. */
 export interface NativeKernels {
-  /** What they compute with on this CPU, such as `avx512`. */
+  /** Instruction set that they use on this CPU, such as `avx512`. */
   readonly instructions: string;
   /** Whether that is something better than ordinary instructions. */
   readonly isFast: boolean;

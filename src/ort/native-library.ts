@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What the package brings: libraries by platform, and what they and their sources hash to. */
+/** Folder of the package with prebuilt libraries by platform, and hashes of them and their sources. */
 export const PREBUILT = fileURLToPath(new URL('../../native/prebuilt', import.meta.url));
 
 export const PLATFORM = `${process.platform}-${process.arch}`;
 
-/** Of this platform, in a folder like PREBUILT. */
+/** Path of this platform's library, in a folder like PREBUILT. */
 export function libraryPath(folder: string): string {
   return join(folder, PLATFORM, 'libchairlift.so');
 }

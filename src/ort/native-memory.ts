@@ -138,7 +138,7 @@ export function addressOf(data: ArrayBufferView): Pointer {
  * use in JavaScript, which is before the call, an object may be collected.
  */
 export function keepDuringJob(...objects: readonly object[]): void {
-  // What a WeakRef is made of is not collected in the same job.
+  // The target of a new WeakRef is not collected in the same job.
   for (const object of objects) new WeakRef(object).deref();
 }
 

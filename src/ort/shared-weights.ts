@@ -6,7 +6,7 @@ import { Tensor } from './tensor.ts';
 
 /** A weight in a file. */
 export interface FileWeight {
-  /** Of the initializer that it stands for. */
+  /** Name of the initializer that it stands for. */
   readonly name: string;
   /** ONNX's number for the element type. */
   readonly dataType: number;

@@ -35,7 +35,7 @@ export class StringTensor extends Handle {
     }
   }
 
-  /** Of all elements together. */
+  /** Size of all elements together. */
   get byteLength(): number {
     return ort().api.GetStringTensorDataLength(this.pointer);
   }

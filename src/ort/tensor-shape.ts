@@ -1,6 +1,9 @@
 import { ort, type Pointer } from './api.ts';
 
-/** What ONNX Runtime says of a tensor that it made. @returns ONNXTensorElementDataType's value, and the sizes */
+/**
+ * Describes a tensor that ONNX Runtime made.
+ * @returns ONNXTensorElementDataType's value, and the sizes
+ */
 export function describeTensor(pointer: Pointer): { elementType: number; shape: number[] } {
   const { api } = ort();
   const info = api.GetTensorTypeAndShape(pointer);

@@ -1,4 +1,4 @@
-/** What the Vulkan loader finds on this machine: WebGPU runs on it under Linux. */
+/** Devices that the Vulkan loader finds on this machine: WebGPU runs on it under Linux. */
 import koffi from 'koffi';
 
 export interface VulkanDevice {

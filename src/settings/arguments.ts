@@ -1,4 +1,4 @@
-/** What a command line says, flag by flag. */
+/** Parses a command line, flag by flag. */
 import { parseArgs } from 'node:util';
 import { alikeNames } from '../front/registry/near-names.ts';
 import { type CommandName, COMMANDS, commandSpec, type CommandSpec } from './commands.ts';
@@ -26,7 +26,7 @@ export interface Arguments {
   readonly operands: readonly string[];
   /** Whether help is asked for. */
   readonly help: 'basic' | 'all' | null;
-  /** What is to be said of flags that have no effect. */
+  /** Notes on flags that have no effect. */
   readonly notes: readonly string[];
 }
 
@@ -134,7 +134,7 @@ function unknownFlag(
   const names = [...options]
     .filter(([, option]) => !isNegative || isSwitch(specOf(option)))
     .map(([name]) => name);
-  // What vLLM and llama-server call them, too: these names are typed, and mistyped, as often.
+  // Suggests names of vLLM and llama-server, too: these are typed, and mistyped, as often.
   const theirs = [...SAME]
     .filter(([name, { to }]) => name.startsWith('--') && names.includes(to))
     .map(([name]) => name.slice('--'.length));
@@ -171,7 +171,7 @@ function requireOperands(
   }
 }
 
-/** Of `serve --served-model-name a b`, `b` may have been meant as the model. */
+/** Refuses `serve --served-model-name a b`, where `b` may have been meant as the model. */
 function requireModelBeforeNames(given: readonly GivenFlag[], operands: readonly string[]): void {
   const names = given.filter(({ option }) => option === 'servedModelName');
   const hasModel = operands.length > 0 || given.some(({ option }) => option === 'models');

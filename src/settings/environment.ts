@@ -37,7 +37,7 @@ export interface FromEnvironment {
 }
 
 /**
- * What the environment sets a flag to; null where it does not.
+ * Reads a flag's value from the environment; null if it is not set there.
  * @throws UsageError naming the variable
  */
 export function readVariables(spec: FlagSpec, env: NodeJS.ProcessEnv): FromEnvironment | null {
@@ -88,7 +88,7 @@ export function isServiceLink(variable: string, text: string): boolean {
   );
 }
 
-/** What is to be said of variables that look like flags and are none. */
+/** Warnings about variables that look like flags but are none. */
 export function unknownVariables(env: NodeJS.ProcessEnv): string[] {
   const ours = Object.entries(env).filter(
     ([variable, text = '']) => variable.startsWith(PREFIX) && !isServiceLink(variable, text),

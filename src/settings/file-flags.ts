@@ -20,7 +20,7 @@ export interface FileFlags {
   readonly values: ReadonlyMap<OptionName, FileFlag>;
 }
 
-/** Of all commands: a file may be for several. */
+/** Keys of all commands: a file may be for several. */
 const ALL_KEYS = optionsByKey(Object.values<CommandSpec>(COMMANDS).flatMap(({ flags }) => flags));
 
 /** @throws UsageError for a key that no command knows */

@@ -22,7 +22,7 @@ export function keysOf<T extends object>(table: T): (keyof T)[] {
 const { models: _, model: __, servedModelName: ___, ...READING } = MODEL_FLAGS;
 const LOADED = keysOf(READING);
 
-/** What a model can be loaded with, apart from its name. */
+/** Options that a model can be loaded with, apart from its name. */
 export const LOADING = [
   ...LOADED,
   ...keysOf(SAMPLING_FLAGS),

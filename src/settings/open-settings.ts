@@ -29,7 +29,7 @@ function forgetSecrets(): void {
   }
 }
 
-/** Of `serve`, for whoever starts a server without a command line. @throws UsageError */
+/** Settings of `serve`, for callers that start a server without a command line. @throws UsageError */
 export function serveSettings(words: readonly string[]): Promise<Settings<'serve'>> {
   return openSettings('serve', readArguments('serve', words));
 }

@@ -57,7 +57,7 @@ export const FLAGS = {
 
 export interface FlagGroup {
   readonly title: string;
-  /** What short help calls this group and its neighbours. */
+  /** Section of this group and its neighbours in the short help. */
   readonly section: string;
   readonly flags: Readonly<Record<string, FlagSpec>>;
 }

@@ -18,7 +18,7 @@ import type { Arguments, GivenFlag } from './arguments.ts';
 import { readVariables, unknownVariables } from './environment.ts';
 import { changedKeys, type FileFlags, readFileFlags, withoutSecretTexts } from './file-flags.ts';
 
-/** What takes effect while the server runs: keys, limits and the log level. */
+/** Settings that take effect while the server runs: keys, limits and the log level. */
 const RELOADED: readonly OptionName[] = [
   'apiKey',
   'rateLimitRequests',
@@ -33,7 +33,7 @@ interface Resolved {
   readonly source: SettingSource;
 }
 
-/** What a flag was set to in one place, in the order of that place. */
+/** Value that a flag was set to in one place, in the order of that place. */
 export interface Occurrence {
   readonly option: OptionName;
   readonly value: unknown;
@@ -43,7 +43,7 @@ export class Settings<C extends CommandName> {
   /** Some of its fields change when the file is read again. */
   readonly options: Options<OptionOf<C>>;
   readonly operands: readonly string[];
-  /** What is to be said before the command does anything. */
+  /** Notes to print before the command does anything. */
   readonly notes: readonly string[];
   readonly #command: C;
   #given: readonly GivenFlag[];
@@ -62,7 +62,7 @@ export class Settings<C extends CommandName> {
     this.#env = env;
     this.#file = file && withoutSecretTexts(file);
     this.#resolved = this.#resolve(file);
-    // Of secrets nothing stays here but what their schema makes of them.
+    // Secrets are kept only as their schema's result.
     this.#given = given.filter(({ option }) => specOf(option).secret === undefined);
     this.#env = withoutSecrets(env);
     const values = [...this.#resolved].map(([name, { value }]) => [name, value] as const);
@@ -94,7 +94,7 @@ export class Settings<C extends CommandName> {
 
   /**
    * Some options in the order in which they are given, each as often as it is: those of the command
-   * line if one of them is there, else those of the environment, else those of the file.
+   * line if one of them is there, otherwise those of the environment, otherwise those of the file.
    */
   inOrder(names: readonly OptionName[]): Occurrence[] {
     const isWanted = ({ option }: { readonly option: OptionName }) => names.includes(option);

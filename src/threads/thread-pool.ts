@@ -7,7 +7,7 @@ const IDLE_MS = 60_000;
 export interface ThreadPoolOptions {
   /** URL, with the ending `.js`, of a module whose default export takes a task. */
   readonly entry: URL;
-  /** What the module finds under that name; a copy. */
+  /** Data that the module finds under that name; a copy. */
   readonly workerData: unknown;
   /** Started at once; the others start as they are needed. */
   readonly minThreads?: 0 | 1;
@@ -36,7 +36,7 @@ export function startThreadPool<Task, Result>(options: ThreadPoolOptions): Pisci
     idleTimeout: idleMs,
     resourceLimits: { maxOldGenerationSizeMb: heapMb },
   });
-  // Of a thread that ended without a task; the next task starts another.
+  // Errors of a thread that ended without a task are ignored; the next task starts another.
   pool.on('error', () => {});
   return pool;
 }

@@ -12,7 +12,7 @@ export interface Frame {
   readonly bottom: number;
 }
 
-/** What is inside the axes of an image of that size. */
+/** Area inside the axes of an image of that size. */
 export function frameOf(width: number, height: number): Frame {
   return {
     left: MARGIN.left,
@@ -38,7 +38,7 @@ export function grid(x: Scale, y: Scale, { left, right, top, bottom }: Frame): s
   return [...rows, ...columns, base].join('');
 }
 
-/** What the axes show; `height` is that of the image. */
+/** Labels of the axes; `height` is that of the image. */
 export function axisLabels(
   { xLabel, yLabel }: { readonly xLabel: string; readonly yLabel: string },
   frame: Frame,

@@ -2,13 +2,13 @@ import { escapeHtml } from './escape.ts';
 import { type Frame, frameOf, grid, axisLabels, round } from './frame.ts';
 import { formatTick, linearScale, logScale, rangeScale } from './scale.ts';
 
-/** A disk: its place tells two values, its area a third one. */
+/** A disk: its place shows two values, its area a third one. */
 export interface Bubble {
   readonly label: string;
   readonly x: number;
   readonly y: number;
   readonly area: number;
-  /** What is shown for it besides its label, where the pointer is. */
+  /** Text shown for it in addition to its label, where the pointer is. */
   readonly tip: string;
   /** Drawn as a ring: it is not quite like the others. */
   readonly isHollow?: boolean;
@@ -26,10 +26,10 @@ export interface ScatterSpec {
   readonly height?: number;
 }
 
-/** Of the largest disk, in pixels; no disk is smaller than `LEAST_RADIUS`. */
+/** Radius of the largest disk, in pixels; no disk is smaller than `LEAST_RADIUS`. */
 const MOST_RADIUS = 22;
 const LEAST_RADIUS = 3;
-/** Of an axis, what is too little for all values but the largest. */
+/** Least share of an axis that all values but the largest should have. */
 const LEAST_SPAN = 0.1;
 /** Between the lines of labels. */
 const LINE_HEIGHT = 13;
@@ -116,7 +116,9 @@ function disk({ bubble, x, y, radius }: Place): string {
   return `<circle class="${kind}" cx="${x}" cy="${y}" r="${radius}"><title>${tip}</title></circle>`;
 }
 
-/** Beside the disks, on the side with room; from top to bottom, each below those it would cover. */
+/**
+ * Labels next to the disks, on the side with room; from top to bottom, each below those it would cover.
+ */
 function placeLabels(places: readonly Place[], { right }: Frame): LabelPlace[] {
   const labels: (LabelPlace & { readonly from: number; readonly to: number })[] = [];
   for (const place of places.toSorted((a, b) => a.y - b.y)) {

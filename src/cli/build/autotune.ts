@@ -6,20 +6,20 @@ import { interruptible } from '../terminal/interruptible.ts';
 import { stepsBar } from '../../serving/progress/progress-bar.ts';
 import type { Settings } from '../../serving/plan/tuning.ts';
 
-/** What noise makes of a setting that is no better: less than this counts for nothing. */
+/** Least gain that is more than noise. */
 const LEAST_GAIN = 1.03;
 const ROUNDS = 3;
 const STREAMS = [1, 4, 16];
 const PROMPT_TOKENS = 64;
 const OUTPUT_TOKENS = 32;
-/** Where much of the work is prefill beside sequences that decode. */
+/** For work that is mostly prefill next to sequences that decode. */
 const LONG_PROMPT_TOKENS = 512;
 const BATCHED_TOKENS = [256, 1024, 2048];
 
 /** One setting after the other, each with those before it as they were picked. */
 export interface Stage {
   readonly name: string;
-  /** What else it could be. */
+  /** Other values that the setting can have. */
   readonly others: (current: Settings) => readonly Settings[];
   readonly work: SpeedWork;
 }

@@ -20,7 +20,10 @@ type Flags = Options<'kernels' | 'kvCacheDtype' | 'maxModelLen' | 'threads'> & {
   readonly calibrate: CalibrationFile | null;
 };
 
-/** Measures what this machine does best with a model, and keeps it for `serve`. @returns also a table to tell */
+/**
+ * Measures which settings are fastest for a model on this machine, and keeps them for `serve`.
+ * @returns also a table to print
+ */
 export async function tuneBuild(
   { source, decoder }: ChosenModel,
   built: BuiltModel,

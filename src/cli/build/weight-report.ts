@@ -1,4 +1,4 @@
-/** What became of a checkpoint's weights, as people read it. */
+/** Report of how a checkpoint's weights were changed, for people. */
 import type { DecoderManifest } from '../../model/manifest.ts';
 import type { MatrixChange } from '../../model/compare/compare-weights.ts';
 import { table } from '../terminal/text-format.ts';
@@ -19,7 +19,7 @@ export function summaryOfChanges(changes: readonly MatrixChange[]): string {
   return alignedRows(rows);
 }
 
-/** Of int8-static, for `build` and the banner. */
+/** Describes the constant scales of int8-static, for `build` and the banner. */
 export function describeConstantScales({
   matrices,
   of,

@@ -1,4 +1,4 @@
-/** What answers a chat in the terminal. */
+/** Backend that answers a chat in the terminal. */
 export interface ChatTurn {
   readonly role: 'system' | 'user' | 'assistant';
   readonly content: string;
@@ -18,7 +18,7 @@ export interface ChatBackend {
   close(): Promise<void>;
 }
 
-/** What a chat asks of each answer. */
+/** Settings of a chat for each answer. */
 export interface ChatSettings {
   readonly seed?: number | undefined;
   readonly maxTokens?: number | undefined;

@@ -7,7 +7,7 @@ const line = z.object({
   message: z.object({ content: z.string().default(''), thinking: z.string().default('') }),
 });
 
-/** What is left open is the server's own. */
+/** Settings of the chat; the server's own apply where one is left out. */
 interface ServerSettings extends ChatSettings {
   readonly sampling: GenerationDefaults;
 }

@@ -102,7 +102,9 @@ export class TerminalChat {
     return command !== '/bye';
   }
 
-  /** What was said before it was stopped stays in the conversation; a question that failed does not. */
+  /**
+   * Answers and remembers the text, even if it was stopped; a question that failed is not remembered.
+   */
   async #answer(content: string): Promise<void> {
     const { backend, output } = this.#options;
     const question: ChatTurn = { role: 'user', content };

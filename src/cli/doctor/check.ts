@@ -1,11 +1,11 @@
-/** What `chairlift doctor` says about one thing. */
+/** Result of one check of `chairlift doctor`. */
 export interface Check {
-  /** What was looked at, such as `memory`. */
+  /** Name of the check, such as `memory`. */
   readonly name: string;
   /** `warning`: the server works, but worse than it could; `broken`: it would not work. */
   readonly status: 'ok' | 'warning' | 'broken';
   readonly found: string;
-  /** What to do; null where all is well. */
+  /** Advice to the user; null where all is well. */
   readonly advice: string | null;
 }
 

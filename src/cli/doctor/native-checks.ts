@@ -39,7 +39,7 @@ async function loadInChild(): Promise<NativeProbe> {
   });
 }
 
-/** What `--device auto` would take. */
+/** Checks which device `--device auto` would choose. */
 export async function gpuCheck(machine: Machine = THIS_MACHINE): Promise<Check> {
   const flags = {
     device: 'auto',

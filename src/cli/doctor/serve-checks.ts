@@ -1,4 +1,7 @@
-/** What a server would be started with here: its settings, its models, and the hub that they come from. */
+/**
+ * Checks of a server that would be started here: its settings, its models, and the hub that they come
+ * from.
+ */
 import { ConnectionError, head } from '../../net/get.ts';
 import { hubAccess } from '../../model/hub/hub-repository.ts';
 import { createLogger } from '../../observability/logger.ts';

@@ -1,10 +1,10 @@
-/** What a shell has to know of a flag. */
+/** A flag as shells complete it. */
 export interface CompletedFlag {
   /** Without dashes. */
   readonly name: string;
   readonly short: string | null;
   readonly meaning: string;
-  /** Null of a switch. */
+  /** Null for a switch. */
   readonly value: CompletedValue | null;
 }
 

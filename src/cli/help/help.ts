@@ -24,7 +24,7 @@ const LEFT = 33;
 
 const SHARED: readonly OptionName[] = COMMANDS.serve.flags;
 
-/** Of the program: its commands. */
+/** Help of the program: its commands. */
 export function programHelp(): string {
   const names = Object.keys(COMMANDS) as CommandName[];
   const rows = names.map((name) => {
@@ -48,7 +48,7 @@ export function programHelp(): string {
   ].join('\n');
 }
 
-/** Of a command: the flags that people use first, or all of them. */
+/** Help of a command: the flags that people use first, or all of them. */
 export function commandHelp(name: CommandName, size: 'basic' | 'all'): string {
   const spec = commandSpec(name);
   const { operands, flags, examples = [] } = spec;
@@ -104,10 +104,10 @@ function flagText(spec: FlagSpec): string {
 
 function flagMeaning(spec: FlagSpec, isShort: boolean): string {
   const text = defaultTextOf(spec);
-  // Of a switch that is off it goes without saying.
+  // The default of a switch that is off goes without saying.
   const byDefault = text === null || text === 'off' ? [] : [`default: ${text}`];
   const [own = '', ...others] = variablesOf(spec);
-  // Its own is told by a rule.
+  // The name of its own variable follows from a rule.
   const variables = isShort
     ? []
     : [...(spec.scope === undefined ? [] : [own]), ...others].map((name) => `env: ${name}`);

@@ -1,4 +1,4 @@
-/** Lines of at most so many characters; a word that is longer has a line of its own. */
+/** Lines of at most `width` characters; a word that is longer has a line of its own. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';

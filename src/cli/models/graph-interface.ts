@@ -5,7 +5,7 @@ import { ModelError } from '../../model/model-error.ts';
 import { TensorProto_DataType as DataType, type ValueInfoProto } from '../../onnx/onnx_pb.ts';
 import { givenInputs, parseModel } from '../../onnx/parsed-model.ts';
 
-/** What a graph takes and gives, such as `input: float [batch, 3]`. */
+/** Inputs and outputs of a graph, such as `input: float [batch, 3]`. */
 export interface GraphInterface {
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];

@@ -1,4 +1,4 @@
-/** What `chairlift show` says of a model, by its files. */
+/** Describes a model by its files, for `chairlift show`. */
 import { relative, resolve } from 'node:path';
 import { chatFormatOf } from '../../front/chat/chat-format.ts';
 import type { ChatTemplate } from '../../front/templates/chat-template.ts';

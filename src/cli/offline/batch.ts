@@ -113,7 +113,8 @@ async function endpointOf(path: string): Promise<string> {
 const RESULT_START = '{"id":"batch_req_';
 
 /**
- * What is no result at the end of a file is cut off as half written: no other file may lose its text.
+ * Refuses a file that does not begin with a result. A half-written line at the end of a file of results
+ * is cut off, and no other file may lose its text.
  * @throws UserError
  */
 async function requireResults(path: string): Promise<void> {

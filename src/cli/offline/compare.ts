@@ -47,9 +47,9 @@ export interface CompareOptions {
   /** Each a model, or a model and a precision. */
   readonly compare: readonly string[];
   readonly rounds: number;
-  /** Results of other runs, whose rows are shown beside. */
+  /** Results of other runs, whose rows are shown next to these. */
   readonly row: readonly string[];
-  /** What this machine is called; its processor if left out. */
+  /** Name of this machine; its processor if left out. */
   readonly machine?: string | undefined;
   /** Evaluation data; the first model's own if left out. */
   readonly data?: string | undefined;
@@ -127,7 +127,7 @@ type Row = Omit<ComparisonRow, 'machine'>;
 /**
  * A row for each variant, in their order.
  * @param evaluated what a variant was measured to be before, or what `evaluate` gives
- * @param onRows told after each measurement what rows there are so far
+ * @param onRows receives the rows so far after each measurement
  */
 export async function measureRows(
   variants: readonly Variant[],

@@ -17,7 +17,7 @@ import { loadTextModel } from '../../front/prompts/load-text-model.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { calibrationFile } from '../../serving/plan/static-calibration.ts';
 
-/** What says nothing without `--compare`, and the other way round. */
+/** Flags that mean nothing without `--compare`, and flags that mean nothing with it. */
 const OF_COMPARE = ['evalRounds', 'row', 'machine', 'html', 'saveResult'] as const;
 const NOT_OF_COMPARE = ['precisions', 'model', 'maxNumSeqs', 'calibrate'] as const;
 

@@ -19,7 +19,7 @@ import { SlowNotice } from '../../serving/progress/slow-notice.ts';
 import { loadTextModel, type TextModel } from '../../front/prompts/load-text-model.ts';
 import { NEVER_ABORTED } from '../../front/never-aborted.ts';
 
-/** What an engine needs that computes one answer. */
+/** Settings of an engine that computes one answer. */
 const ONE_SEQUENCE = {
   maxNumSeqs: 1,
   prefixCaching: false,

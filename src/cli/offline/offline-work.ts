@@ -1,4 +1,4 @@
-/** What a server does for the lines of a batch, without one. */
+/** Computes the lines of a batch as a server does, without one. */
 import { ModelRegistry } from '../../front/registry/model-registry.ts';
 import { serviceClasses } from '../../front/service-classes/service-class.ts';
 import { LIMITS } from '../../limits.ts';

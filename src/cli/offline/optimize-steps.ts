@@ -1,4 +1,4 @@
-/** What `chairlift optimize` does: its flags, in the order in which they are given. */
+/** Steps of `chairlift optimize` from its flags, in the order in which they are given. */
 import { polynomialShares } from '../../optimize/steps/schedule.ts';
 import type { Step } from '../../optimize/steps/step.ts';
 import { keysOf } from '../../settings/flag-sets.ts';

@@ -1,4 +1,4 @@
-/** What to change next, by where the time goes. */
+/** Advice on what to change next, by where the time goes. */
 import type { Breakdown } from './breakdown.ts';
 
 interface Rule {

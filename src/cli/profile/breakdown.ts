@@ -13,7 +13,7 @@ export interface Part {
   readonly medianMs: number;
   readonly p95Ms: number;
   readonly meanMs: number;
-  /** Of the mean time that clients wait, 0 to 1. */
+  /** Share of the mean time that clients wait, 0 to 1. */
   readonly share: number;
 }
 

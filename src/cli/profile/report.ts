@@ -2,7 +2,7 @@
 import { table } from '../terminal/text-format.ts';
 import type { Breakdown, Part } from './breakdown.ts';
 
-/** Of a bar, in characters. */
+/** Width of a bar, in characters. */
 const WIDTH = 64;
 const LABEL = 9;
 

@@ -75,7 +75,7 @@ export async function takeSample(
   };
 }
 
-/** Of a `Server-Timing` header: `name;dur=12.3, ...`. */
+/** Parses a `Server-Timing` header: `name;dur=12.3, ...`. */
 export function parseTiming(header: string): Map<string, number> {
   const entries = header.matchAll(/([\w-]+);dur=([\d.]+)/g);
   return new Map(Array.from(entries, ([, name = '', ms]) => [name, Number(ms)]));

@@ -21,9 +21,9 @@ export interface BannerFacts {
   readonly manifest: DecoderManifest;
   /** Why this precision; null when it was asked for. */
   readonly precisionReason: string | null;
-  /** Whose kernels compute, and why; null where there is nothing to tell. */
+  /** Whose kernels compute, and why; null to show nothing. */
   readonly kernelSet: string | null;
-  /** What was measured and is taken; null where nothing was. */
+  /** Tuned settings in use; null if none are. */
   readonly tuned: string | null;
   /** The device as its driver calls it; null where that can't be known. */
   readonly adapter: string | null;
@@ -38,7 +38,7 @@ export interface BannerFacts {
   readonly needsKey: boolean;
 }
 
-/** What `serve` prints when it is ready. */
+/** Text that `serve` prints when it is ready. */
 export function banner(facts: BannerFacts): string {
   const { places, version, modelName, manifest, info, limits } = facts;
   const { precisionReason, kernelSet, tuned, adapter, deviceReason } = facts;
@@ -106,7 +106,7 @@ export interface RepositoryFacts {
   readonly places: Places;
   readonly version: string;
   readonly models: readonly ModelInfo[];
-  /** What may be asked of the first one; null where nothing is known. */
+  /** Capabilities of the first model; null if unknown. */
   readonly capabilities: readonly string[] | null;
   readonly control: ModelControl;
   readonly needsKey: boolean;
@@ -116,7 +116,7 @@ export interface RepositoryFacts {
 const MAX_MODELS = 20;
 const MAX_ADDRESSES = 4;
 
-/** What `serve` prints when it has several models. */
+/** Text that `serve` prints when it has several models. */
 export function repositoryBanner({
   places,
   version,
@@ -177,7 +177,7 @@ function exampleCall(
 ): string {
   const [url] = addressesOf(places.url);
   const key = needsKey ? ` -H 'authorization: Bearer KEY'` : '';
-  // What tensors it takes differs from model to model, and that is what this says.
+  // Input tensors differ from model to model, and this call reports them.
   if (example === 'infer') return `  curl ${url}/v2/models/${model}${key}`;
   const [path, fields] = EXAMPLES[example];
   const body = model === undefined ? fields : `"model": "${model}", ${fields}`;

@@ -22,10 +22,10 @@ import { formatBytes, formatCount } from '../terminal/text-format.ts';
 import { UserError } from '../../user-error.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 
-/** What is known of a model that could be served. */
+/** Facts about a model that could be served. */
 interface Checked {
   readonly description: string;
-  /** Of weights and KV cache. */
+  /** Memory of weights and KV cache. */
   readonly bytes: number;
 }
 
@@ -134,7 +134,7 @@ async function checkText(
     `${limits.maxNumSeqs} sequences of ${limits.maxModelLen} tokens`,
     `KV cache up to ${formatBytes(limits.kvCacheMemory)}${size}`,
   ].join(', ');
-  // Of a GPU the memory is its own.
+  // A GPU has memory of its own.
   const isCpu = chosenDevice.device.name === 'cpu';
   return { description, bytes: isCpu ? weights + limits.kvCacheMemory : 0 };
 }

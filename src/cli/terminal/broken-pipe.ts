@@ -1,4 +1,4 @@
-/** What becomes of a command whose output has no reader any more, as in `chairlift list | head -1`. */
+/** Handling of an output that has no reader any more, as in `chairlift list | head -1`. */
 
 /** As a shell reports a program that SIGPIPE ended, which Node.js ignores. */
 const EXIT_CODE = 128 + 13;

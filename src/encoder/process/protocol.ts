@@ -1,10 +1,10 @@
-/** What crosses the border between the front and an encoder process, as structured clones. */
+/** Messages between the front and an encoder process, as structured clones. */
 import type { EncoderKind } from '../../model/encoder/encoder-folder.ts';
 import type { EncoderPrecision } from '../../model/encoder/bert-graph.ts';
 import type { GraphSignature } from '../tensors/signature.ts';
 import type { Datatype, TensorValue } from '../tensors/tensor.ts';
 
-/** What a process runs. */
+/** Model that a process runs. */
 export type EncoderSource =
   /** Any graph without state. */
   | {
@@ -24,7 +24,7 @@ export type EncoderSource =
 
 export interface EncoderOptions {
   readonly source: EncoderSource;
-  /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` tells. */
+  /** Intra-op threads of ONNX Runtime; 0 takes the number that `usableCores` returns. */
   readonly threads: number;
 }
 
@@ -47,14 +47,14 @@ export interface TensorsInput {
 
 export type EncoderInput = TokenInput | TensorsInput;
 
-/** What a request becomes: the outputs of the graph, or the text's vector as the only one. */
+/** Result of a request: the outputs of the graph, or the text's vector as the only one. */
 export type EncoderOutcome =
   | { readonly type: 'done'; readonly output: readonly TensorValue[] }
   | { readonly type: 'failed'; readonly message: string };
 
 export type EncoderCommand =
   | { readonly type: 'start'; readonly options: EncoderOptions }
-  /** Of inputs that are too large for one message; the next one comes after `more`. */
+  /** Part of inputs that are too large for one message; the next one comes after `more`. */
   | { readonly type: 'part'; readonly part: TensorsPart }
   /** One batch; the next one comes once it is done. */
   | {
@@ -73,7 +73,7 @@ export type EncoderMessage =
   | { readonly type: 'failed'; readonly message: string }
   /** The next part of the inputs may come. */
   | { readonly type: 'more' }
-  /** Of outcomes that are too large for one message; the next one comes after `more`. */
+  /** Part of outcomes that are too large for one message; the next one comes after `more`. */
   | { readonly type: 'part'; readonly part: TensorsPart }
   | {
       readonly type: 'done';
@@ -86,9 +86,9 @@ export type EncoderMessage =
 
 /** Some of the bytes of all tensors of a batch. */
 export interface TensorsPart {
-  /** Of the first one. */
+  /** Offset of the first of these bytes in all parts. */
   readonly offset: number;
-  /** Of all parts together. */
+  /** Size of all parts together. */
   readonly totalBytes: number;
   readonly bytes: Uint8Array;
 }
@@ -98,10 +98,10 @@ export interface SentTensor {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
-  /** Of its first byte, a multiple of 8 for numbers. */
+  /** Offset of its first byte in all parts, a multiple of 8 for numbers. */
   readonly offset: number;
   readonly numBytes: number;
-  /** Of each element of a tensor of texts; empty for numbers. */
+  /** Length of each element of a tensor of texts, in bytes; empty for numbers. */
   readonly lengths: Uint32Array;
 }
 
@@ -110,10 +110,10 @@ export interface EncoderInfo {
   readonly runtimeVersion: string;
   readonly threads: number;
   readonly signature: GraphSignature;
-  /** Of the process once the model is loaded. */
+  /** Resident memory of the process once the model is loaded. */
   readonly residentBytes: number;
   /** That the model may take with its weights, texts in tensors left out; null where nothing bounds it. */
   readonly maxBytes: number | null;
-  /** Of a text encoder. */
+  /** Kind and dimension of a text encoder; null for other models. */
   readonly text: { readonly kind: EncoderKind; readonly dim: number } | null;
 }

@@ -2,10 +2,10 @@ import { setImmediate } from 'node:timers/promises';
 import { dataFromBytes, type TensorValue } from '../tensors/tensor.ts';
 import type { SentTensor, TensorsPart } from './protocol.ts';
 
-/** Texts of a tensor that are told apart in a turn of the event loop. */
+/** Texts of a tensor that are split in a turn of the event loop. */
 const TEXTS_PER_TURN = 4096;
 
-/** What came of tensors in parts, see inParts. */
+/** Collects tensors that arrive in parts, see inParts. */
 export class ReceivedTensors {
   #bytes: Uint8Array | undefined;
 

@@ -5,9 +5,9 @@
 import type { TensorValue } from '../tensors/tensor.ts';
 import type { SentTensor, TensorsPart } from './protocol.ts';
 
-/** Of a part, and of tensors that go in one message. */
+/** Size of a part, and the most that tensors in one message may have. */
 export const PART_BYTES = 2 ** 19;
-/** What a text in a message costs besides its bytes. */
+/** Cost of a text in a message, in addition to its bytes. */
 const BYTES_PER_TEXT = 64;
 /** Typed arrays lie at such places alone. */
 const ALIGNMENT = 8;

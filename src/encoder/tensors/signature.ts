@@ -1,4 +1,4 @@
-/** What a graph without state takes and gives, and whether a request's tensors are that. */
+/** Inputs and outputs of a graph without state, and checks of a request's tensors against them. */
 import {
   byteLengthOf,
   bytesPerElement,
@@ -29,7 +29,7 @@ export class TensorError extends Error {
 }
 
 /**
- * Whether the first dimension of all inputs and outputs is that of a batch, as far as the graph tells:
+ * Whether the first dimension of all inputs and outputs is that of a batch, as far as the graph shows:
  * it may have any size, by the same name in all inputs.
  */
 export function findBatchDimension(
@@ -41,9 +41,9 @@ export function findBatchDimension(
   return inputs.length > 0 && inputs.every(isFree) && outputs.every(isFree) && names.size === 1;
 }
 
-/** What a batcher needs to know of a request. */
+/** Properties of a request that a batcher needs. */
 export interface CheckedInputs {
-  /** Of the batch dimension; 1 where there is none. */
+  /** Size of the batch dimension; 1 if none exists. */
   readonly rows: number;
   readonly bytes: number;
   /** The same for requests that can share a run. */

@@ -12,7 +12,7 @@ const DATATYPES = {
   INT64: BigInt64Array,
   /** IEEE half precision, as raw 16-bit patterns. */
   FP16: Uint16Array,
-  /** The upper half of float32, likewise. */
+  /** The upper half of float32, as raw 16-bit patterns. */
   BF16: Uint16Array,
   FP32: Float32Array,
   FP64: Float64Array,

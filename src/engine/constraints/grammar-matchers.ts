@@ -139,8 +139,8 @@ export class GrammarMatchers implements Constraints {
   }
 
   /**
-   * What the grammar forces next, in the tokens that the model most likely writes it in, as far as
-   * that is known by now.
+   * The text that the grammar forces next, as far as it is known by now, in the tokens that the model
+   * most likely writes it in.
    */
   forced(sequence: Sequence): Int32Array {
     const match = this.#matchers.get(sequence.id)?.match;

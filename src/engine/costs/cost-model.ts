@@ -8,17 +8,17 @@ const SHARP_OUTLIER = 1.5;
 const WARM_UP_SAMPLES = 8;
 
 /**
- * What runs cost on this machine, learned from the runs themselves. A decode run costs by slot and by
- * cached position. A prefill run costs by run, by token, by token times position, and by position
- * cached before the run (attention rearranges those keys once for all tokens). A verify run costs so
- * many times a decode run of one slot at the same position, by draft token.
+ * Predicts the time of runs on this machine, learned from the runs themselves. A decode run costs by
+ * slot and by cached position. A prefill run costs by run, by token, by token times position, and by
+ * position cached before the run (attention rearranges those keys once for all tokens). A verify run is
+ * a multiple, by draft token, of a decode run of one slot at the same position.
  */
 export class CostModel {
   /** Whether the decoder computes a whole step in one run, so that all prefill is mixed. */
   readonly runsStepsWhole: boolean;
   readonly #decode = new OnlineRegression([5, 1, 0.001]);
   readonly #prefill = new OnlineRegression([5, 0.5, 0.0001, 0.001]);
-  /** What prefill adds to the decode run that it is mixed with. */
+  /** Time that prefill adds to the decode run that it is mixed with. */
   readonly #mixed = new OnlineRegression([5, 0.5, 0.0001, 0.001]);
   /** Relative to `#decode`; a decode run of one slot is one without draft tokens. */
   readonly #verify = new OnlineRegression([1, 0.1, 0.2]);
@@ -42,7 +42,7 @@ export class CostModel {
     else this.#addMixed(prefill, Math.max(0, ms - this.decodeMs(decode)));
   }
 
-  /** What it would have said of a run before that. */
+  /** Predicted time of a run that has not been observed yet, in milliseconds. */
   expectedMs({ decode, prefill, verify }: Omit<TimedRun, 'ms'>): number {
     if (verify.length > 0) {
       return verify.reduce((sum, { start, length }) => sum + this.verifyMs(start, length - 1), 0);
@@ -77,8 +77,8 @@ export class CostModel {
   }
 
   /**
-   * What prefill adds to the decode run that it is mixed with. Until some mixed runs were timed,
-   * it is taken to cost as much as a run of its own, so that the first ones are not far too long.
+   * Time that prefill adds to the decode run that it is mixed with. Until a few mixed runs were timed,
+   * it is assumed to cost as much as a run of its own, so that the first ones do not take far too long.
    */
   mixedPrefillMs(spans: readonly Span[]): number {
     const costs = this.#numMixedRuns < WARM_UP_SAMPLES ? this.#prefill : this.#mixed;
@@ -96,7 +96,10 @@ export class CostModel {
     this.#add(this.#decode, decodeFeatures(spans), ms);
   }
 
-  /** Of several in one run the features are a mean, weighted by what each would cost without a draft. */
+  /**
+   * Learns from a verify run. If it has several sequences, its features are a mean, weighted by what
+   * each sequence would cost without a draft.
+   */
   #addVerify(spans: readonly Span[], ms: number): void {
     const plainMs = spans.map((span) => this.decodeMs([span]));
     const totalMs = plainMs.reduce((sum, each) => sum + each, 0);
@@ -123,7 +126,10 @@ export class CostModel {
   }
 }
 
-/** What a decode run costs by: 1 for the run, its slots, and the positions cached before their tokens. */
+/**
+ * Features that a decode run costs by: 1 for the run, its slots, and the positions cached before their
+ * tokens.
+ */
 export function decodeFeatures(
   spans: readonly Pick<Span, 'start'>[],
 ): [run: number, slots: number, positions: number] {
@@ -136,8 +142,8 @@ function verifyFeatures(numDraftTokens: number): number[] {
 }
 
 /**
- * What a prefill run costs by: 1 for the run, its tokens, the positions that those attend to, and the
- * positions cached before the run.
+ * Features that a prefill run costs by: 1 for the run, its tokens, the positions that those attend to,
+ * and the positions cached before the run.
  */
 export function prefillFeatures(
   spans: readonly Span[],

@@ -11,7 +11,7 @@ const DRIFT_SAMPLES = 8;
  * value.
  *
  * By age alone, four times too much takes 350 samples to come down to one and a half times. So samples
- * fade faster while what comes is off to one side, up or down alike. Being off is told by
+ * fade faster while what comes is off to one side, up or down alike. Being off is measured by
  * `(value - predicted) / (value + predicted)`: from -1 to 1, the same for half and for double, and
  * bounded for a value of 0. Its mean over the last few is the drift, of which noise and one
  * interruption leave nothing much. A share of `drift ** 2` fades with each sample: below 15% to one

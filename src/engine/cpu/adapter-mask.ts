@@ -4,10 +4,10 @@ import { Tensor } from '../../ort/tensor.ts';
 import type { Segment } from '../step.ts';
 import type { AdapterSlots } from './adapter-slots.ts';
 
-/** Tells whose token is at each place of a run; undefined for padding. Called where it matters. */
+/** Returns the owner of each token of a run; undefined for padding. Called where it matters. */
 export type TokenOwners = () => readonly (Segment | undefined)[];
 
-/** What a binding's runs are told of adapters. */
+/** Binds the adapters and their per-token mask as inputs of one binding's runs. */
 export class AdapterMask {
   readonly #binding: IoBinding;
   readonly #slots: AdapterSlots;

@@ -48,7 +48,7 @@ export class AdapterSlots {
     }
   }
 
-  /** Slots that the next run multiplies with: the first so many. */
+  /** Number of slots, from the first on, that the next run multiplies with. */
   get numActive(): number {
     return this.#numActive;
   }
@@ -79,7 +79,7 @@ export class AdapterSlots {
     return slot;
   }
 
-  /** What a graph is given, over the slots that are active. */
+  /** Inputs of the graph: the weights of the active adapter slots. */
   tensors(): ReadonlyMap<string, Tensor> {
     const known = this.#tensors.get(this.#numActive);
     if (known) return known;
@@ -106,7 +106,7 @@ export class AdapterSlots {
     return slot;
   }
 
-  /** The first that is empty, or else the one used longest ago. */
+  /** The first empty slot; if none is empty, the least recently used. */
   #freeSlot(wanted: ReadonlyMap<string, EngineAdapter>): number {
     const empty = this.#slots.indexOf(null);
     if (empty !== -1) return empty;

@@ -39,14 +39,14 @@ export interface CpuDecoderOptions extends SlotLayoutOptions {
   readonly maxRunTokens?: number;
   /** Longest draft that plans have; 0 if left out. */
   readonly maxDraftTokens?: number;
-  /** Of a model that adapters can be added to: how many. */
+  /** Limits on adapters, for a model that takes adapters at run time. */
   readonly adapters?: AdapterLimits | undefined;
   /** Give a prompt's tokens the same logits whatever its batch and its chunks are. */
   readonly reproducible?: boolean;
   readonly session?: SessionOptions;
 }
 
-/** What a step has given so far. */
+/** Results of a step so far. */
 interface Results {
   readonly logits: SegmentLogits[];
   readonly failures: SequenceFailure[];
@@ -56,7 +56,7 @@ interface Results {
 /** The decoder over ONNX Runtime on the CPU, with the KV cache appended to in place. */
 export class CpuDecoder implements Decoder {
   readonly storage: KvStorage;
-  /** Of the hidden states that it tells; null where the graph tells none. */
+  /** Width of the hidden state; null if the graph does not output it. */
   readonly hiddenSize: number | null;
   readonly #layout: SlotLayout;
   readonly #weights: SharedWeights;

@@ -1,12 +1,12 @@
 import { NativeMemory } from '../../ort/native-memory.ts';
 import { Tensor } from '../../ort/tensor.ts';
 
-/** Of a run that left logits out. */
+/** Logits of a run that left logits out. */
 export const NO_LOGITS = new Float32Array();
 
 /**
- * Where the runs of a step write, one row after the other: logits [rows, vocab]; hidden states [rows,
- * hidden], if the graph tells them; and the likeliest tokens [rows], if the graph finds them.
+ * Output rows for the runs of a step, one after the other: logits [rows, vocab]; hidden states [rows,
+ * hidden], if the graph outputs them; and the likeliest tokens [rows], if the graph finds them.
  */
 export class LogitsBuffer {
   readonly #logits: Rows;
@@ -16,7 +16,10 @@ export class LogitsBuffer {
   readonly #numRows: number;
   #numTaken = 0;
 
-  /** @param numRows that one step takes at most @param hiddenSize null where the graph tells none */
+  /**
+   * @param numRows that one step takes at most
+   * @param hiddenSize null if the graph does not output hidden states
+   */
   constructor(numRows: number, vocabSize: number, hiddenSize: number | null = null) {
     this.#numRows = numRows;
     this.#logits = new Rows(numRows, vocabSize);
@@ -53,7 +56,7 @@ export class LogitsBuffer {
     return this.#logits.row(row);
   }
 
-  /** The hidden state [hidden] that a run left; null where the graph tells none. */
+  /** The hidden state [hidden] that a run left; null if the graph does not output it. */
   hiddenRow(row: number): Float32Array | null {
     return this.#hidden && this.#hidden.row(row);
   }
@@ -68,12 +71,12 @@ export class LogitsBuffer {
     return this.#logits.tensor(firstRow, numRows);
   }
 
-  /** Likewise [rows, hidden]; null where the graph tells none. */
+  /** A tensor [rows, hidden] as in `tensor`; null if the graph does not output hidden states. */
   hiddenTensor(firstRow: number, numRows: number): Tensor<'float'> | null {
     return this.#hidden && this.#hidden.tensor(firstRow, numRows);
   }
 
-  /** Likewise [rows], of the likeliest tokens. */
+  /** A tensor [rows] of the likeliest tokens, as in `tensor`. */
   bestTensor(firstRow: number, numRows: number): Tensor<'int32'> {
     const byteOffset = firstRow * Int32Array.BYTES_PER_ELEMENT;
     return Tensor.overNative('int32', [numRows], this.#bestMemory, byteOffset);

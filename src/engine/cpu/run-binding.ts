@@ -10,8 +10,8 @@ import type { LogitsBuffer } from './logits-buffer.ts';
 import { SlotGroup } from './slot-group.ts';
 
 /**
- * What runs of a decoder graph read and write, bound once: a step only rewrites the contents of a
- * few small arrays, as long as its shape is that of the step before.
+ * Inputs and outputs of a decoder graph's runs, bound once: a step only rewrites the contents of a few
+ * small arrays, as long as its shape is that of the step before.
  */
 export class RunBinding {
   readonly #session: Session;
@@ -60,8 +60,9 @@ export class RunBinding {
   /**
    * Runs the graph over what its groups hold.
    * @param wanted at least one place among the groups' token ids, one group after the other
-   * @param owners of the groups' token ids, likewise
-   * @param readsLogits of some of them; else a graph that finds the likeliest tokens may leave logits out
+   * @param owners of the groups' token ids, in the same order
+   * @param readsLogits of some of them; otherwise a graph that finds the likeliest tokens may leave
+   *   logits out
    * @returns the row of the logits buffer that the first one's logits went to; the others follow
    * @throws OrtError when the run fails; the cache then holds what it held, in valid positions
    */

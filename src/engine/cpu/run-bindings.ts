@@ -25,7 +25,7 @@ export class RunBindings {
     return this.#boundTo(session, key, firstSlot, numSlots);
   }
 
-  /** For runs of so many tokens of one slot, so that steps whose length changes bind nothing anew. */
+  /** For runs of `numTokens` of one slot, so that steps whose length changes bind nothing anew. */
   ofTokens(session: Session, slot: number, numTokens: number): RunBinding {
     return this.#boundTo(session, `${slot}x${numTokens}`, slot, 1);
   }

@@ -26,7 +26,7 @@ export function runPadding(
   };
 }
 
-/** Whether a run may have so many tokens. */
+/** Whether a run may have this many tokens. */
 export function fits(numTokens: number, { isEven }: RunPadding): boolean {
   return !isEven || numTokens % 2 === 0;
 }

@@ -70,7 +70,7 @@ export class SlotGroup {
     return data;
   }
 
-  /** Of the run, padding included. */
+  /** Tokens of the run, padding included. */
   get numTokens(): number {
     return this.#inputIds?.data.length ?? 0;
   }

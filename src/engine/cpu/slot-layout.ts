@@ -20,7 +20,7 @@ export interface SlotRuns {
 export interface SlotLayoutOptions {
   /** Who has which slot; null where that is not known: then only neighbours decode together. */
   readonly slots?: SlotTable | null;
-  /** What prefill runs cost; null leaves every prompt a run of its own. */
+  /** Predicts the time of prefill runs; null makes every prompt a run of its own. */
   readonly costs?: Pick<CostModel, 'prefillMs'> | null;
   /** A prompt's last token never decodes: a decode run rounds differently from prefill. */
   readonly reproducible?: boolean;
@@ -94,7 +94,7 @@ export function widthOf(run: SlotRun): number {
   return run.reduce((longest, { numTokens }) => Math.max(longest, numTokens), 0);
 }
 
-/** What a run computes when each of its segments is padded to `width`. */
+/** Spans that a run computes when each of its segments is padded to `width`. */
 export function paddedSpans(run: SlotRun, width: number) {
   return run.map(({ start }) => ({ start, length: width }));
 }

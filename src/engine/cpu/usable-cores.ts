@@ -21,7 +21,7 @@ export interface CoreLimits {
   readonly quota: number;
 }
 
-/** What `usableCores` comes from. */
+/** Limits that `usableCores` takes the smaller of. */
 export function coreLimits(root = '/'): CoreLimits {
   return { cores: physicalCores(root) ?? availableParallelism(), quota: cpuQuota(root) };
 }

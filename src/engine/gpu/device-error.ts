@@ -5,11 +5,11 @@ export class DeviceError extends Error {
   override readonly name = 'DeviceError';
 }
 
-/** What helps where a KV cache does not fit. */
+/** Advice for a KV cache that does not fit. */
 export const CACHE_ADVICE =
   'Lower --kv-cache-memory, --max-num-seqs or --max-model-len, or use --device cpu';
 
-/** What providers say, and what it means. */
+/** Messages of execution providers, and their meaning. */
 const MEANINGS: readonly (readonly [said: RegExp, meaning: string])[] = [
   [/device\W+is lost/i, 'the device was lost'],
   // WebGPU says nothing of an allocation that fails; the first run over it does.

@@ -5,7 +5,7 @@ import type { ExecutionProvider } from '../../ort/execution-provider.ts';
 export const DEVICE_NAMES = ['tensorrt', 'cuda', 'webgpu', 'cpu'] as const;
 export type DeviceName = (typeof DEVICE_NAMES)[number];
 
-/** What computes, and how its provider is set up. */
+/** A device to compute on, and how its execution provider is set up. */
 export interface DeviceOptions {
   readonly name: DeviceName;
   /** Which device of that kind, from 0. */
@@ -26,7 +26,7 @@ export const CPU_DEVICE: DeviceOptions = {
   graphCapture: false,
 };
 
-/** What a device turned out to be. */
+/** Properties found by probing a device. */
 export interface DeviceProbe {
   /** Why no session runs on it; null if one does. */
   readonly failure: string | null;
@@ -34,9 +34,9 @@ export interface DeviceProbe {
   readonly adapter: string | null;
   /** The driver computes on the CPU. */
   readonly isSoftware: boolean;
-  /** Of the device, in bytes; null where that can't be known. */
+  /** Memory of the device, in bytes; null if unknown. */
   readonly memoryBytes: number | null;
-  /** What decoders can compute in there, the fastest first. */
+  /** Activation types that decoders can compute in on this device, the fastest first. */
   readonly activationDtypes: readonly ActivationDtype[];
   /** It has a kernel for attention over a paged KV cache. */
   readonly hasPagedAttention: boolean;

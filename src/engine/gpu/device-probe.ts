@@ -35,7 +35,7 @@ export function probeDevice(device: DeviceOptions): DeviceProbe {
   };
 }
 
-/** What the device's driver says of it; null where there is none. */
+/** Adapter as reported by the device's driver; null if none exists. */
 function adapterOf({ name, id }: DeviceOptions): Adapter | null {
   if (name === 'webgpu') {
     // Elsewhere WebGPU lies on Metal or Direct3D, which are always there.

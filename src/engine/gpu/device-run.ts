@@ -34,7 +34,7 @@ export class DeviceRun {
     this.#binding.bindInput(name, tensor);
   }
 
-  /** Likewise; it may be one that is bound as an input, too. */
+  /** Binds an output, which the caller keeps; it may be a tensor that is bound as an input, too. */
   bindOutput(name: string, tensor: Tensor): void {
     this.#binding.bindOutput(name, tensor);
   }

@@ -4,7 +4,7 @@ import type { SessionOptions } from '../../ort/session-options.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import { type BusTraffic, DeviceRun } from './device-run.ts';
 
-/** What caches hold. */
+/** Element types of KV caches. */
 type CopiedType = 'float' | 'float16' | 'int8';
 
 /** Tensors of one memory, seen as rows: [rows, width] each. */

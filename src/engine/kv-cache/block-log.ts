@@ -3,15 +3,15 @@ interface StoredBlocks {
   readonly type: 'stored';
   /** One after the other. */
   readonly names: number[];
-  /** What the first one follows; null at the beginning of a text. */
+  /** Name of the block before the first one; null at the beginning of a text. */
   readonly parent: number | null;
-  /** Of all of them. */
+  /** Tokens of all these blocks. */
   readonly tokenIds: number[];
   /** Only texts with the same salt share blocks. */
   readonly salt: string;
 }
 
-/** What became findable in the prefix cache, and what is no longer. */
+/** Blocks that were added to the prefix cache, or removed from it. */
 export type BlockEvent =
   | StoredBlocks
   | { readonly type: 'removed'; readonly names: readonly number[] };

@@ -4,7 +4,7 @@ import type { BlockLog } from './block-log.ts';
 export const BLOCK_SIZE = 16;
 
 /**
- * What a client may learn about a prefix that was found: whole blocks, in tokens. An exact count
+ * Length of a cached prefix that may be reported to a client: whole blocks, in tokens. An exact count
  * would let clients of a shared cache guess others' prompts one token at a time.
  */
 export function wholeBlocks(numTokens: number): number {
@@ -23,7 +23,7 @@ export class PrefixIndex {
   readonly #hashesBySlot: number[][] = [];
   readonly #log: BlockLog | null;
 
-  /** @param log told of each block that the first slot has, and that no slot has any more */
+  /** @param log receives each block that the first slot has, and that no slot has any more */
   constructor(log: BlockLog | null = null) {
     this.#log = log;
   }

@@ -19,7 +19,7 @@ export interface SlotCacheOptions {
   readonly maxPages?: number;
   /** Keep what finished sequences computed, for prompts that begin alike. */
   readonly prefixCaching?: boolean;
-  /** Told which blocks can be found. */
+  /** Receives the changes of the prefix cache. */
   readonly blocks?: BlockLog | null;
 }
 

@@ -79,8 +79,8 @@ export class SlotMemory {
   }
 
   /**
-   * What a slot needs from now on. Memory that it no longer needs stays until it is needed
-   * elsewhere.
+   * Sets how many pages a slot needs from now on. Memory that it no longer needs stays until it is
+   * needed elsewhere.
    */
   setLive(slot: Slot, livePages: number): void {
     slot.livePages = livePages;

@@ -42,7 +42,9 @@ export class SlotMoves {
     return place;
   }
 
-  /** For a text to move to: an empty slot, or else that of the text unused for longest, if longer. */
+  /**
+   * Slot for a text to move to: an empty one, otherwise that of the text unused for longest, if longer.
+   */
   #placeAbove(of: Slot, kept: Slot): Slot | null {
     const { index } = of;
     const { slots } = this.#options;

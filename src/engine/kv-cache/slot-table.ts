@@ -2,12 +2,12 @@ import type { Sequence } from '../sequence.ts';
 import type { Span } from '../timed-run.ts';
 import type { CacheOperation, Segment } from '../step.ts';
 
-/** What a decoder over slots asks the bookkeeping when it lays a step out. */
+/** The slot bookkeeping as a decoder sees it when it lays out a step. */
 export interface SlotTable {
   ownerOf(slot: number): Sequence | null;
-  /** Memory for `length` positions of the sequence's slot; false when there is none. */
+  /** Reserves memory for `length` positions of the sequence's slot; false if there is not enough. */
   grow(sequence: Sequence, length: number): boolean;
-  /** What growing did to the memory, to be done before anything runs. */
+  /** Memory operations that growing caused, to be done before anything runs. */
   drainOperations(): CacheOperation[];
 }
 

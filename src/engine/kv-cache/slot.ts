@@ -1,6 +1,6 @@
 import type { Sequence } from '../sequence.ts';
 
-/** What a finished sequence left in its slot. */
+/** Text that a finished sequence left in its slot. */
 export interface CachedText {
   readonly tokenIds: Int32Array;
   readonly salt: string;

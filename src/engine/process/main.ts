@@ -101,7 +101,7 @@ function handle(command: EngineCommand): void {
   }
 }
 
-/** What fails will fail again at the start, which says so. */
+/** Loads ONNX Runtime early. A failure is ignored here: it comes again at `start`, which reports it. */
 function prepare(threads: number): void {
   try {
     ortEnvironment(threads);
@@ -119,7 +119,10 @@ function start(options: EngineOptions, sharedMemoryFd: number | null): void {
   }
 }
 
-/** What is cached of a text depends on its adapter: as JSON, no other request's salt equals it. */
+/**
+ * Cached keys and values depend on the adapter, so it becomes part of the salt: as JSON, no other
+ * request's salt equals it.
+ */
 function withOwnPrefixes(request: EngineRequest): EngineRequest {
   if (!hasAdapters) return request;
   const { cacheSalt, adapter } = request;

@@ -30,7 +30,7 @@ export interface OpenedEngine {
   readonly kvCache: KvCache;
   /** To be released when the engine is done with. */
   readonly decoder: Decoder;
-  /** Likewise. */
+  /** To be released when the engine is done with. */
   readonly speculator: Speculator | null;
   readonly info: EngineInfo;
   /** Which blocks of the cache can be found; null if nobody asked. */

@@ -22,7 +22,7 @@ export interface OpenedSlots {
   readonly kvCacheTokens: number;
   /** See EngineInfo. */
   readonly hiddenSize: number | null;
-  /** Of a durable KV cache. */
+  /** The decoder of a durable KV cache; null without one. */
   readonly durable: JournaledDecoder | null;
   readonly sharedMemoryFd: number | null;
 }
@@ -30,7 +30,7 @@ export interface OpenedSlots {
 /**
  * Opens a model with its KV cache in slots, as far as the budget allows.
  * @param inheritedMemory descriptor of the durable KV cache of an earlier engine, same options
- * @param blocks told which blocks of the cache can be found
+ * @param blocks receives the changes of the prefix cache
  * @throws OrtError, on a device DeviceError, when the model does not run or the device lacks memory;
  *   Error when the budget is too small
  */

@@ -21,7 +21,7 @@ export interface EngineOptions {
   readonly maxNumBatchedTokens: number;
   /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` gives. */
   readonly threads: number;
-  /** What computes; the CPU if left out. */
+  /** Device that computes; the CPU if left out. */
   readonly device?: DeviceOptions;
   /**
    * How a device's KV cache lies in memory: a slot for each sequence, or pages with PagedAttention;
@@ -30,13 +30,13 @@ export interface EngineOptions {
   readonly attention?: 'slots' | 'paged';
   /** Bytes of the device's memory that the KV cache may use. */
   readonly kvCacheMemory: number;
-  /** Tell which blocks of the cache can be found, with each step. */
+  /** Report blocks added to and removed from the prefix cache, with each step. */
   readonly blockEvents?: boolean;
   /** Reuse what earlier requests computed of a prompt's beginning. */
   readonly prefixCaching: boolean;
   /** Longest iteration to aim at while sequences decode; null follows the decode run's own time. */
   readonly targetItlMs: number | null;
-  /** Of a model that adapters can be added to while it runs; none if left out. */
+  /** Limits on adapters added at run time; none can be added if left out. */
   readonly adapters?: AdapterLimits | undefined;
   /** For requests with a grammar; without it they are refused. */
   readonly grammarVocabulary?: GrammarVocabulary | null;
@@ -56,7 +56,10 @@ export interface SpeculativeOptions {
 }
 
 export type EngineCommand =
-  /** Load what every model takes, for so many threads, while it is still looked for which one to start. */
+  /**
+   * Load modules that every model needs, for that many threads, while the model to start is still
+   * looked for.
+   */
   | { readonly type: 'prepare'; readonly threads: number }
   | {
       readonly type: 'start';
@@ -66,12 +69,12 @@ export type EngineCommand =
     }
   /** First after every start: what an earlier process left unfinished. */
   | { readonly type: 'resume'; readonly requests: readonly EngineRequest[] }
-  /** What they share, such as the prompt or the grammar of a request's choices, is in it once. */
+  /** Data that they share, such as the prompt or the grammar of a request's choices, is sent once. */
   | { readonly type: 'add'; readonly requests: readonly EngineRequest[] }
   | { readonly type: 'abort'; readonly ids: readonly number[] }
-  /** Say what the slots are at, after the step that runs. */
+  /** Report the state of the slots, after the step that runs. */
   | { readonly type: 'inspect' }
-  /** Send records of steps with them: of one step in so many, or no longer. */
+  /** Send a record with every n-th step; null ends that. */
   | { readonly type: 'watch'; readonly every: number | null }
   | { readonly type: 'shutdown' };
 
@@ -81,16 +84,16 @@ export type EngineMessage =
   /** The process ends, and the next one may succeed. */
   | { readonly type: 'dying'; readonly message: string }
   | { readonly type: 'slots'; readonly slots: readonly SlotState[] }
-  /** Of the prefix cache since the message before, in order. */
+  /** Changes of the prefix cache since the message before, in order. */
   | { readonly type: 'blocks'; readonly events: readonly BlockEvent[] }
   | StepMessage;
 
 export interface EngineInfo {
   /** As ONNX Runtime names itself, such as `1.30.0`. */
   readonly runtimeVersion: string;
-  /** What runs the graph, such as `cpu`. */
+  /** Device that runs the graph, such as `cpu`. */
   readonly device: string;
-  /** Of the KV cache: those of running sequences and those kept for reuse. */
+  /** Slots of the KV cache: those of running sequences and those kept for prefix reuse. */
   readonly numSlots: number;
   /** Sequences that run at once, at most: the rest of the slots keep ended texts. */
   readonly maxNumSeqs: number;
@@ -100,7 +103,10 @@ export interface EngineInfo {
   readonly kvCacheTokens: number;
   readonly kvBlockTokens: number;
   readonly threads: number;
-  /** Of the hidden states that requests can read; null where the device or the graph tells none. */
+  /**
+   * Width of the hidden state that requests can read; null if the device or the graph does not output
+   * it.
+   */
   readonly hiddenSize: number | null;
   /** The process's descriptor of a durable KV cache. */
   readonly sharedMemoryFd: number | null;

@@ -1,12 +1,15 @@
 /**
- * What a step made, as one message. Its tokens are numbers in one array: to write and read an object
- * for each token would take both processes several times as long.
+ * A step's output as one message. Its tokens are numbers in one array: to write and read an object for
+ * each token would take both processes several times as long.
  */
 import type { TokenOutput } from '../request.ts';
 import type { EngineStats } from '../stats.ts';
 import type { StepRecord } from '../tap/step-record.ts';
 
-/** What the first and the last token of a sequence have besides, and those with log-probabilities. */
+/**
+ * Details that come with a sequence's first and last token, and with tokens that have
+ * log-probabilities.
+ */
 export type TokenDetails = Omit<TokenOutput, 'id' | 'tokenId'>;
 
 export interface StepMessage {

@@ -4,7 +4,7 @@ import type { SamplingParams } from '../request.ts';
 export interface Candidates {
   /** Ascending. */
   readonly tokenIds: Int32Array;
-  /** Of all other tokens together, where the likeliest one's weight is 1. */
+  /** Weight of all other tokens together, where the likeliest one's weight is 1. */
   readonly restWeight: number;
 }
 

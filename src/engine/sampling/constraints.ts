@@ -12,7 +12,7 @@ export interface Constraints {
    */
   constrain(results: readonly SegmentLogits[]): ConstrainedResults;
   /**
-   * The mask of a sequence that can be sampled, after so many tokens of its draft; null when it
+   * The mask of a sequence that can be sampled, after `numAccepted` tokens of its draft; null when it
    * is not known.
    */
   maskOf(sequence: Sequence, numAccepted: number): TokenMask | 'free' | null;

@@ -76,7 +76,7 @@ function findTop(logits: Float32Array, topIds: Int32Array, topLogits: Float32Arr
   topLogits.fill(-Infinity);
   let numFound = 0;
   for (let id = 0; id < logits.length; id++) {
-    // What is not a number is not above the last of them either.
+    // NaN is not above the last of them either.
     if (numFound > last && !((logits[id] ?? 0) > (topLogits[last] ?? 0))) continue;
     const logit = numberOr(logits[id], -Infinity);
     let place = Math.min(numFound, last);

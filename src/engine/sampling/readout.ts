@@ -2,9 +2,9 @@ import type { Readout } from '../request.ts';
 import type { SegmentLogits } from '../step.ts';
 
 /**
- * What a request reads after its prompt.
+ * Reads the values that a request wants after its prompt.
  * @returns memory of its own; null when the model computed no finite numbers
- * @throws RangeError when the graph does not tell hidden states
+ * @throws RangeError when the graph does not output hidden states
  */
 export function readOut({ logits, hidden }: SegmentLogits, readout: Readout): Float32Array | null {
   const values =

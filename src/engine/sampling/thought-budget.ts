@@ -1,5 +1,5 @@
 /**
- * Ends thoughts at exactly so many tokens. How far a thought is follows from its sequence's tokens
+ * Ends thoughts at exactly `maxTokens` tokens. How far a thought is follows from its sequence's tokens
  * alone: drafts, crashes and the batch make no difference.
  */
 import type { ThoughtBudget } from '../request.ts';

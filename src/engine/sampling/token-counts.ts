@@ -5,7 +5,7 @@
 export class TokenCounts {
   /** In order of their first occurrence. */
   readonly tokenIds: number[] = [];
-  /** Of the same length as `tokenIds`. */
+  /** One for each of `tokenIds`. */
   readonly counts: number[] = [];
   readonly #places = new Map<number, number>();
   #length = 0;

@@ -12,7 +12,7 @@ const BORDERS = Float64Array.from(
   (_, bucket) => 2 ** (-bucket / BUCKETS_PER_HALVING),
 );
 
-/** Of the parabola through e^-x at a bucket's borders and in its middle. */
+/** Coefficients of the parabola through e^-x at a bucket's borders and in its middle. */
 const MIDDLE = Math.exp(-BUCKET_NATS / 2);
 const END = Math.exp(-BUCKET_NATS);
 const LINEAR = 4 * MIDDLE - END - 3;
@@ -22,8 +22,8 @@ const SQUARE = 2 + 2 * END - 4 * MIDDLE;
 const MAX_SURE_SUM = Math.floor(1 / (1 - END)) - 1;
 
 /*
- * Of the row at hand. V8 reads and writes arrays that it knows when it compiles a loop a third faster
- * than a class's own.
+ * State of the current row. V8 reads and writes arrays that it knows when it compiles a loop a third
+ * faster than a class's own.
  */
 /** The weights in each bucket, as multiples of its border's. */
 const SUMS = new Float64Array(NUM_BUCKETS);
@@ -47,7 +47,7 @@ const TAG_WORDS = new Int32Array(TAGS.buffer);
  * Rankings share memory: one at a time is in use, until the next row is ranked.
  */
 export class TokenRanking {
-  /** Of tokens in each bucket, once they are asked for. */
+  /** Number of tokens in each bucket, once asked for. */
   readonly #counts = new Int32Array(NUM_BUCKETS);
   #isCounted = false;
   /** Tokens of one bucket, the likeliest last: their logits' bits and the inverse of their ids. */
@@ -135,8 +135,8 @@ export class TokenRanking {
   }
 
   /**
-   * The id of the token with which the first tokens weigh `limit` or more, else of the last one; -1
-   * where no token weighs anything.
+   * The id of the token with which the first tokens weigh `limit` or more, otherwise of the last one;
+   * -1 where no token weighs anything.
    */
   tokenAt(limit: number): number {
     let bucket = 0;
@@ -213,7 +213,7 @@ export class TokenRanking {
       const logit = this.#logits[id] ?? NaN;
       const place = (this.#max - logit) * this.#scale;
       if (!(place >= bucket && place < bucket + 1)) continue;
-      // Of two zeros one would be the smaller.
+      // Adding 0 turns -0 into 0; -0 would sort below it.
       this.#logit[0] = logit + 0;
       const bits = this.#logitBits[0] ?? 0;
       const ascending = (bits ^ ((bits >> 31) | 0x80000000)) >>> 0;

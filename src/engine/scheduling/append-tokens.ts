@@ -2,7 +2,7 @@ import type { TokenOutput } from '../request.ts';
 import type { Sequence } from '../sequence.ts';
 import type { SampledToken } from '../step.ts';
 
-/** Adds sampled tokens to a sequence's text. @returns what its client is told */
+/** Adds sampled tokens to a sequence's text. @returns the outputs for its client */
 export function appendTokens(sequence: Sequence, tokens: readonly SampledToken[]): TokenOutput[] {
   const { promptTokenIds, outputTokenIds } = sequence.request;
   // Those generated before a crash came with the request.
@@ -15,7 +15,7 @@ export function appendTokens(sequence: Sequence, tokens: readonly SampledToken[]
   });
 }
 
-/** Of a sequence that ends with its prompt. */
+/** Output of a sequence that ends with its prompt. */
 export function readOutput({ id, numCachedTokens }: Sequence, values: Float32Array): TokenOutput {
   return { id, tokenId: -1, finishReason: 'stop', numCachedTokens, values };
 }

@@ -7,13 +7,13 @@ import { mostWithin } from '../costs/most-within.ts';
 
 /** A request that comes while a prompt is computed for nobody waits about this long at most. */
 const STEP_MS = 10;
-/** Whatever that takes: else there would be no progress. */
+/** However long that takes: otherwise there would be no progress. */
 const MIN_STEP_TOKENS = 16;
 
 /**
- * Prompts that nobody waits for, computed one after the other in steps that would be empty else. As
- * soon as there is a request they hold nothing: what is computed stays as a cached text, which may
- * make way like any other, and is gone on from when there is time again.
+ * Prompts that nobody waits for, computed one after the other in steps that would otherwise be empty.
+ * As soon as a request arrives they hold nothing: the computed part stays as a cached text, which may
+ * be evicted like any other, and they go on from it when there is time again.
  */
 export class BackgroundPrefill {
   readonly #kvCache: KvCache;

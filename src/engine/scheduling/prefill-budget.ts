@@ -5,7 +5,7 @@ export interface PrefillPolicy {
    * this share. One new prompt then hardly disturbs the others, and many prompts are not starved.
    */
   readonly stretchPerPrompt: number;
-  /** What a step without a waiting prompt saves up for later steps. */
+  /** Share that a step without a waiting prompt saves up for later steps. */
   readonly savedPerStep: number;
   /** The most that is saved up: a single step may be longer by this much. */
   readonly maxSaved: number;

@@ -9,7 +9,7 @@ export interface PrefillRequest {
   readonly sequences: readonly Sequence[];
   /** Prompts yet to be computed: those, and the ones that could have a slot and have none yet. */
   readonly numPrompts: number;
-  /** What the step decodes. */
+  /** Segments that the step decodes. */
   readonly decode: readonly Pick<Segment, 'start'>[];
   /** Whether what is decoded may be held up for as long as the prompts take. */
   readonly mayHoldUp: boolean;
@@ -59,7 +59,7 @@ export function isDecoding(sequence: Sequence): boolean {
   return sequence.scoresPrompt || sequence.numUncomputedTokens === 1;
 }
 
-/** What it would compute in one step, given the budget. */
+/** Tokens that a sequence would compute in one step if the budget allowed. */
 export function numWantedTokens(sequence: Sequence): number {
   return isDecoding(sequence) ? 1 : sequence.numUncomputedTokens;
 }

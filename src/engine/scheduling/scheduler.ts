@@ -257,7 +257,10 @@ export class Scheduler {
     }
   }
 
-  /** Of the best tier that has prompts to compute. What decodes of worse tiers can be held up. */
+  /**
+   * Plans prefill for the best tier that has prompts to compute. Decodes of worse tiers can be held up
+   * for it.
+   */
   #planPrefill(decode: readonly Segment[]): Segment[] {
     const { maxNumSeqs, maxNumBatchedTokens, targetItlMs } = this.#options;
     const prompts = this.#running.filter((sequence) => !isDecoding(sequence));
@@ -279,7 +282,7 @@ export class Scheduler {
     });
   }
 
-  /** What a step takes in which all of them decode. */
+  /** Predicted time of a step in which all of them decode. */
   #decodeMs(sequences: readonly Sequence[]): number {
     return this.#costs.decodeMs(sequences.map(({ numTokens }) => ({ start: numTokens })));
   }

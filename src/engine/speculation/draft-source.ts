@@ -13,7 +13,7 @@ export interface Draft {
 export interface DraftSource {
   /** Whether making a draft takes next to no time. Otherwise all its tokens are of kind 0. */
   readonly isFree: boolean;
-  /** What a draft takes to make, in milliseconds; 0 as long as that is not known. */
+  /** Time that making a draft takes, in milliseconds; 0 until it is known. */
   costMs(numTokens: number): number;
   /** The share of a kind's tokens that is expected to come true before any was seen. */
   priorRate(kind: number): number;

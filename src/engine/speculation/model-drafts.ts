@@ -5,7 +5,7 @@ import { Sequence } from '../sequence.ts';
 import { type Decoder, segmentOf } from '../step.ts';
 
 const PRIOR_RATE = 0.6;
-/** Of a new measurement of what a token costs. */
+/** Weight of a new measurement of a token's cost. */
 const SMOOTHING = 0.1;
 
 /** A slot of the draft model's cache, and the text whose keys and values it holds. */
@@ -17,7 +17,7 @@ interface DraftSlot {
 }
 
 export interface ModelDraftsOptions {
-  /** Of the draft model, with a cache of its own. */
+  /** Decoder of the draft model, with a cache of its own. */
   readonly decoder: Decoder;
   readonly vocabSize: number;
   readonly numSlots: number;
@@ -89,7 +89,7 @@ export class ModelDrafts implements DraftSource {
     this.#msPerToken += weight * (ms - this.#msPerToken);
   }
 
-  /** The sequence's own slot, else the one that was not used for longest. */
+  /** The sequence's own slot, otherwise the least recently used one. */
   #slotFor(sequence: Sequence): DraftSlot {
     const [oldest] = this.#slots.toSorted((a, b) => a.lastUsed - b.lastUsed);
     const slot = this.#slots.find((other) => other.sequence === sequence) ?? oldest;

@@ -4,9 +4,12 @@ import type { Sequence } from '../sequence.ts';
 
 /** The longest end of the text that is looked up in the text itself. */
 const MAX_NGRAM = 4;
-/** Of guesses from the text, by the length of the match, then for 1 to 3 tokens that are all output. */
+/**
+ * Prior acceptance rates of guesses from the text, by the length of the match, then for matches of the
+ * whole output of 1 to 3 tokens.
+ */
 const TEXT_RATES = [0, 0.3, 0.5, 0.75, 0.8, 0.5, 0.7, 0.8];
-/** Of guesses from other texts, by their streak. */
+/** Prior acceptance rates of guesses from other texts, by their streak. */
 const HISTORY_RATES = [0.2, 0.4, 0.7, 0.9];
 /** A draft ends where it would hardly come true any more. */
 const MIN_CHANCE = 0.1;
@@ -16,13 +19,13 @@ const RELATIONS = ['same', 'text', 'history'] as const;
 /** Whose guess it is: of one source or of both, or of the one named where they disagree. */
 type Relation = (typeof RELATIONS)[number];
 
-/** What a guess is based on: its kind, as a number. */
+/** Evidence for a guess; as a number, its kind. */
 interface Evidence {
   /** Index into TEXT_RATES; 0 for no match in the text. */
   readonly text: number;
   /** One more than the order of the match in other texts; 0 for none. */
   readonly history: number;
-  /** Of the match in other texts. */
+  /** Streak of the match in other texts. */
   readonly streak: number;
   readonly relation: Relation;
 }
@@ -111,8 +114,9 @@ export class NgramDrafts implements DraftSource {
 }
 
 /**
- * What followed the latest of the longest matches with the end of the first `end` tokens. A match
- * with the whole output, however short, has a kind of its own: nothing contradicts it yet.
+ * Finds the token that followed the latest of the longest matches with the end of the first `end`
+ * tokens. A match with the whole output, however short, has a kind of its own: nothing contradicts it
+ * yet.
  */
 function findInText(text: Int32Array, end: number, numOutputTokens: number): TextMatch | null {
   const last = end - 1;

@@ -4,7 +4,7 @@ const LONGEST = Math.max(...ORDERS);
 const NUM_ENTRIES = 2 ** 17;
 const MAX_STREAK = 3;
 
-/** What followed the end of a text elsewhere. */
+/** Token that followed the end of a text elsewhere. */
 export interface Continuation {
   readonly tokenId: number;
   /** Grows with the length of the end of text that was found, from 0. */
@@ -17,8 +17,8 @@ export interface Continuation {
 }
 
 /**
- * What followed which tokens in recent texts: a table of fixed size, in which newer entries
- * replace older ones. Texts of different salts are kept apart.
+ * Records which token followed which n-gram in recent texts: a table of fixed size, in which newer
+ * entries replace older ones. Texts of different salts are kept apart.
  */
 export class NgramHistory {
   static readonly numOrders = ORDERS.length;
@@ -27,7 +27,7 @@ export class NgramHistory {
   readonly #checks = new Int32Array(NUM_ENTRIES);
   readonly #followers = new Int32Array(NUM_ENTRIES).fill(-1);
   readonly #streaks = new Uint8Array(NUM_ENTRIES);
-  /** Of the ends of the text at hand, by order. */
+  /** Hashes of the ends of the current text, by order. */
   readonly #hashes = new Int32Array(ORDERS.length);
 
   /** Takes up the tokens from index `start` on. */
@@ -39,7 +39,7 @@ export class NgramHistory {
     }
   }
 
-  /** What followed the longest end of the first `end` tokens that is known. */
+  /** Finds the token that followed the longest known end of the first `end` tokens. */
   find(salt: number, tokenIds: Int32Array, end: number): Continuation | null {
     for (let order = this.#hash(salt, tokenIds, end) - 1; order >= 0; order--) {
       const hash = this.#hashes[order] ?? 0;

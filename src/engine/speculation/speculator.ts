@@ -26,7 +26,7 @@ export interface SpeculatorOptions {
   readonly minGain?: number;
 }
 
-/** What a sequence's next step could be. */
+/** A candidate draft for a sequence's next step, with its expected gain. */
 interface Prospect {
   readonly segment: Segment;
   readonly record: DraftRecord;
@@ -37,7 +37,7 @@ interface Prospect {
   readonly length: number;
   /** Tokens that the step is expected to give, the one it gives anyway included. */
   readonly numExpected: number;
-  /** Of draft and verify run together. */
+  /** Expected time of draft and verify run together. */
   readonly ms: number;
 }
 
@@ -56,7 +56,7 @@ export class Speculator implements Drafter {
   readonly #records = new WeakMap<Sequence, DraftRecord>();
   /** By kind of draft, of all sequences. */
   readonly #rates = new Map<number, AcceptanceRate>();
-  /** Of drafts that cost something. */
+  /** Pauses drafts that cost something while they do not pay. */
   readonly #backoff = new DraftBackoff();
   #numDrafts = 0;
   readonly #numDraftTokens = { guessed: 0, forced: 0 };

@@ -3,7 +3,7 @@
  * computed there. Nothing of a text is in it. It crosses to the front with the step's tokens.
  */
 
-/** What a slot did in an iteration; a cell has the place in this list. */
+/** Work of a slot in an iteration; a cell holds the index in this list. */
 export const SLOT_WORK = [
   /** A chunk of a prompt, or of a text that is computed again. */
   'prefill',
@@ -52,7 +52,7 @@ export const CELL_LENGTH = CELL_FIELDS.length;
 /** Why a sequence gave up its slot, as numbers. */
 export const SENT_BACK_FOR = ['memory', 'class'] as const;
 
-/** Of sequences that wait in the engine, so many are told by their ids. */
+/** Most waiting sequences that a record lists by id. */
 export const MAX_TOLD_WAITING = 64;
 
 export interface StepRecord {

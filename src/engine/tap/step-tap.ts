@@ -13,7 +13,7 @@ import type {
 import { CellTable } from './cell-table.ts';
 import { MAX_TOLD_WAITING, SENT_BACK_FOR, type SlotWork, type StepRecord } from './step-record.ts';
 
-/** What is looked at. */
+/** Parts of the engine that are observed. */
 export interface TappedParts {
   readonly scheduler: Pick<Scheduler, 'running' | 'waiting' | 'sentBack'>;
   readonly kvCache: Pick<KvCache, 'numSlots' | 'pages' | 'keptLength'>;
@@ -33,7 +33,7 @@ export class StepTap {
   readonly #known = new Set<Sequence>();
   #record: StepRecord | null = null;
 
-  /** @param every one in so many iterations is recorded */
+  /** @param every records one iteration of this many */
   constructor(parts: TappedParts, every: number) {
     this.#parts = parts;
     this.#every = every;
@@ -69,7 +69,7 @@ export class StepTap {
       ),
       pages,
     };
-    // What is computed for nobody yet is not among those that run.
+    // Background prefills are not among the running sequences.
     for (const { sequence } of segments) this.#known.add(sequence);
   }
 

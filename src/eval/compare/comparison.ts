@@ -16,7 +16,7 @@ const workloadSchema = z.strictObject({
   data: z.string(),
 });
 
-/** What every variant is asked to do. Only rows with the same can stand in one table. */
+/** Workload of every variant. Only rows with the same workload can stand in one table. */
 export type Workload = z.output<typeof workloadSchema>;
 
 const levelSchema = z.strictObject({
@@ -28,7 +28,7 @@ const levelSchema = z.strictObject({
   tokensPerSecond: amount,
 });
 
-/** Speed with so many streams; medians over rounds. */
+/** Speed with that many streams; medians over rounds. */
 export type Level = z.output<typeof levelSchema>;
 
 const rowSchema = z.strictObject({

@@ -4,7 +4,7 @@ import { percentile } from '../../bench/statistics.ts';
 import type { Level } from './comparison.ts';
 import { runRequests } from './request-load.ts';
 
-/** Each stream of a measurement runs so many requests, and no measurement has fewer than `LEAST`. */
+/** Each stream of a measurement runs this many requests, and no measurement has fewer than `LEAST`. */
 const REQUESTS_PER_STREAM = 2;
 const LEAST_REQUESTS = 8;
 
@@ -27,9 +27,9 @@ export interface Speed {
 }
 
 /**
- * Measures variants in rounds, each in an engine process of its own that nothing runs beside: a noise
+ * Measures variants in rounds, each in an engine process of its own while nothing else runs: a noise
  * that lasts for a while meets all of them. The order turns from round to round.
- * @param onDone told what a variant's turn came to
+ * @param onDone receives the result of a variant's turn
  * @returns medians over the rounds, in the order of the variants
  */
 export async function measureSpeed(
@@ -89,7 +89,7 @@ export function promptsOf(tokenIds: Int32Array, length: number, count: number): 
   );
 }
 
-/** Of each figure by itself. */
+/** Median of each figure by itself. */
 export function medianSpeed(speeds: readonly Speed[]): Speed {
   const median = (value: (speed: Speed) => number) =>
     percentile(Float64Array.from(speeds, value).sort(), 50);

@@ -5,9 +5,9 @@ import { NEVER_ABORTED } from '../../front/never-aborted.ts';
 import type { Level } from './comparison.ts';
 
 export interface RequestLoad {
-  /** Of each request, in order; taken again from the first one. */
+  /** Prompts of the requests, in order; taken again from the first one. */
   readonly prompts: readonly Int32Array[];
-  /** Each request generates exactly so many. */
+  /** Number of tokens that each request generates, exactly. */
   readonly outputTokens: number;
   /** Requests that run at once: as one ends, the next one begins. */
   readonly streams: number;

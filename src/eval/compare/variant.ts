@@ -8,7 +8,7 @@ export interface Variant {
   readonly precision: Precision | 'auto';
 }
 
-/** `MODEL` or `MODEL:precision`. Whatever else has a colon, as `hf:owner/name`, is all model. */
+/** `MODEL` or `MODEL:precision`. Other texts with a colon, as `hf:owner/name`, are all model. */
 export function parseVariant(name: string): Variant {
   const colon = name.lastIndexOf(':');
   const precision = PRECISIONS.find((known) => known === name.slice(colon + 1));

@@ -630,7 +630,7 @@ export const ModelTransactionPolicySchema: GenMessage<ModelTransactionPolicy> = 
   messageDesc(file_inference, 17);
 
 /**
- * Of Triton's many fields those that say something here.
+ * Those of Triton's many fields that mean something here.
  *
  * @generated from message inference.ModelConfig
  */

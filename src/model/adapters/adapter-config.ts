@@ -30,12 +30,12 @@ const schema = z.looseObject({
   base_model_name_or_path: z.string().nullish(),
 });
 
-/** What is read of a PEFT adapter_config.json. */
+/** Fields that are read of a PEFT adapter_config.json. */
 export interface AdapterConfig {
   readonly isDora: boolean;
   /** Modules that the adapter has as a whole. */
   readonly modulesToSave: readonly string[];
-  /** What a module's product of two matrices is multiplied by. */
+  /** Factor of a module's product of two matrices. */
   scaling(module: string, rank: number): number;
 }
 

@@ -29,7 +29,7 @@ export interface LiveAdapterFile {
   readonly path: string;
 }
 
-/** What a model's graphs are given of live adapters. @param maxRank that they have room for */
+/** Inputs of a model's graphs for live adapters. @param maxRank that they have room for */
 export function liveAdapterShape(
   config: DecoderConfig,
   maxRank: number,
@@ -49,7 +49,7 @@ function matricesOf(config: DecoderConfig): MatrixSource[] {
  * @param folder as PEFT stores it
  * @param maxRank that adapters may have; graphs have room for `roomForRank` of it
  * @param kernels of the graphs that take it
- * @throws {ModelError} if the model can't have it beside others, or at all
+ * @throws {ModelError} if the model can't have it next to others, or at all
  */
 export async function prepareLiveAdapter(
   folder: string,
@@ -82,7 +82,7 @@ export async function prepareLiveAdapter(
   return { id, path };
 }
 
-/** What can only be merged is refused. */
+/** Refuses an adapter that can only be merged. */
 function requireLive(adapter: LoraAdapter, config: DecoderConfig): void {
   const refuse = (what: string): never => {
     throw new ModelError(
@@ -147,7 +147,7 @@ function moduleOf(name: string): string {
   return name.replace(/\.weight$/, '');
 }
 
-/** A safetensors file, in pieces: as a whole it would hold up what else this thread does. */
+/** A safetensors file, in pieces: in one piece it would hold up this thread's other work. */
 function* piecesOf(tensors: readonly AdapterTensor[]): Generator<Uint8Array> {
   const header: Record<string, unknown> = {};
   let end = 0;

@@ -9,7 +9,7 @@ import { adapterPool, LowRankLayout } from '../native/low-rank-layout.ts';
 import type { MatrixSource } from '../huggingface/matrix-source.ts';
 import type { LowRankPair } from '../native/low-rank-pair.ts';
 
-/** What goes into one slot of an input. */
+/** Content of one slot of an input. */
 export interface AdapterTensor {
   readonly input: AdapterInput;
   readonly values: Float32Array | Uint8Array;
@@ -68,7 +68,7 @@ export const ADAPTER_FORMATS: Readonly<Record<KernelSet, AdapterFormat>> = {
   native: POOLS,
 };
 
-/** Of element types, as safetensors calls them. */
+/** Element types, as safetensors names them. */
 export const ADAPTER_DTYPES: Readonly<Record<AdapterType, string>> = { float: 'F32', uint8: 'U8' };
 
 function floatInputs({ name, tensors, columns }: MatrixSource, part: number, maxRank: number) {

@@ -10,7 +10,7 @@ import { type AdapterConfig, parseAdapterConfig } from './adapter-config.ts';
 export const ADAPTER_CONFIG_FILE = 'adapter_config.json';
 export const ADAPTER_WEIGHTS_FILE = 'adapter_model.safetensors';
 
-/** What an adapter does to a matrix [out, in]: scaling * B A is added, B [out, rank], A [rank, in]. */
+/** Change of a matrix [out, in] by an adapter: scaling * B A is added, B [out, rank], A [rank, in]. */
 export interface LoraPair {
   readonly rank: number;
   readonly scaling: number;
@@ -93,7 +93,7 @@ export class LoraAdapter {
   }
 
   /**
-   * What is added to a module's matrix; null if nothing is.
+   * Loads the change of a module's matrix; null if the adapter leaves it as it is.
    * @throws {ModelError} if it has not that shape
    */
   async pair(module: string, [rows, columns]: readonly [number, number]): Promise<LoraPair | null> {
@@ -112,7 +112,7 @@ export class LoraAdapter {
     if (embeddingA === undefined || embeddingB === undefined) {
       throw new ModelError(`${this.path}: module "${module}" has only one of its two matrices`);
     }
-    // Of embeddings the product is turned: [vocabulary, hidden] = (B A)^T = A^T B^T.
+    // The product for embeddings is transposed: [vocabulary, hidden] = (B A)^T = A^T B^T.
     const rank = this.#rank(embeddingA);
     const turnedA = await this.#tensors.get(embeddingA, [rank, rows]);
     const turnedB = await this.#tensors.get(embeddingB, [columns, rank]);
@@ -152,7 +152,7 @@ export async function adapterFiles(folder: string): Promise<string[]> {
   return [join(path, ADAPTER_CONFIG_FILE), join(path, ADAPTER_WEIGHTS_FILE)];
 }
 
-/** What PEFT's name of a tensor is without PEFT. */
+/** Module's name, without the prefix that PEFT adds to a tensor's name. */
 function moduleName(stored: string): string {
   return textModelTensor(stored.replace(/^base_model\.model\./, ''));
 }

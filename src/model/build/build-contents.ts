@@ -21,9 +21,9 @@ const PIECES = 64;
 const bytes = z.int().nonnegative();
 
 const contentsSchema = z.object({
-  /** Of the folder, by their names. */
+  /** Files of the folder, by name. */
   files: z.record(z.string(), z.object({ bytes, sha256: z.string() })),
-  /** Of an export, that hold weights of the graph: how many bytes they must have at least. */
+  /** Files of an export that hold weights of the graph: minimum sizes in bytes. */
   weights: z.record(z.string(), bytes),
 });
 

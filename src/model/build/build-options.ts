@@ -4,7 +4,7 @@ import type { ActivationDtype, BuiltModel, KvCacheDtype, Precision } from '../ma
 
 export interface BuildOptions {
   readonly precision: Precision;
-  /** What the decoder computes in: float16 is for GPUs, with fp16 and int4 weights. */
+  /** Type that the decoder computes in: float16 is for GPUs, with fp16 and int4 weights. */
   readonly activationDtype?: ActivationDtype;
   /**
    * Builds graphs of the operators of native/, with a KV cache of that type: int8 and int4 weights with
@@ -23,8 +23,8 @@ export interface BuildOptions {
    */
   readonly maxModelLen?: number | undefined;
   /**
-   * Threads that make matrices of a model with so many parameters; from two on they are threads of their own.
-   * One if left out.
+   * Number of threads that make the matrices of a model with `numParameters`; from two on they are
+   * threads of their own. One if left out.
    */
   readonly threads?: ((numParameters: number) => number) | undefined;
   /** Called while building: bytes written, bytes in all, and the weight just written. */

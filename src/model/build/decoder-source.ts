@@ -10,7 +10,7 @@ export const PAGED_GRAPH_FILE = 'paged.onnx';
 /** Weights, where they are not left in a file of the source's. */
 export const WEIGHTS_FILE = `${GRAPH_FILE}.data`;
 
-/** What was found by running a model, before its graphs are written. */
+/** Calibration results of running a model before its graphs are written. */
 export interface Calibrated {
   /** For a KV cache of int8. */
   readonly kvScales?: readonly LayerKvScales[] | undefined;
@@ -20,7 +20,7 @@ export interface Calibrated {
 
 /** The source of decoder graphs, after inspection. */
 export interface DecoderSource {
-  /** What the graphs depend on besides the weights; becomes JSON. */
+  /** Facts that the graphs depend on in addition to the weights; becomes JSON. */
   readonly facts: unknown;
   /** Where the weights are if they are not written; null for a source that writes them. */
   readonly weightsFolder: string | null;

@@ -31,7 +31,7 @@ export default async function answer(task: MatrixTask): Promise<MatrixAnswer> {
     const arrays = [values, scales, zeroPoints, ...(offsets ? [offsets] : [])];
     const buffers = arrays.map(({ buffer }) => buffer);
     const made: MatrixAnswer = { type: 'made', matrix };
-    // What comes out at the other end is the value.
+    // The other thread receives the value.
     return move({ [transferableSymbol]: buffers, [valueSymbol]: made }) as unknown as MatrixAnswer;
   } catch (error) {
     if (error instanceof ModelError) return { type: 'refused', message: error.message };

@@ -8,7 +8,7 @@ import type { WeightSource } from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';
 import type { TensorFactors } from '../static/smoothed-weights.ts';
 
-/** What to build: a model folder, or a shape (a parsed config.json) with random weights. */
+/** Source of a build: a model folder, or a shape (a parsed config.json) with random weights. */
 export type ModelSource =
   | {
       readonly kind: 'folder';
@@ -18,12 +18,12 @@ export type ModelSource =
     }
   | { readonly kind: 'random'; readonly config: unknown; readonly seed: number };
 
-/** What a thread opens a model by. */
+/** A model as a thread opens it. */
 export interface ThreadedModel {
   readonly source: ModelSource;
   /** See parseDecoderConfig. */
   readonly maxModelLen: number | undefined;
-  /** What its tensors are multiplied by. */
+  /** Factors that its tensors are multiplied by. */
   readonly factors: TensorFactors;
 }
 
@@ -31,7 +31,9 @@ export interface ThreadedModel {
 export interface Checkpoint {
   readonly kind: 'checkpoint';
   readonly config: DecoderConfig;
-  /** Of its weights, an adapter's included: absolute paths of files, or the seed of random ones. */
+  /**
+   * Origin of its weights, an adapter's included: absolute paths of files, or the seed of random ones.
+   */
   readonly origin: readonly string[] | { readonly seed: number };
   /** Opens the weights. @throws {ModelError} if they are damaged */
   readonly open: () => Promise<WeightSource>;

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { ModelError } from '../model-error.ts';
 
 /**
- * Where built models are kept: CHAIRLIFT_CACHE if set, else `chairlift` in the user's cache folder
+ * Where built models are kept: CHAIRLIFT_CACHE if set, otherwise `chairlift` in the user's cache folder
  * (LOCALAPPDATA on Windows, XDG_CACHE_HOME or ~/.cache elsewhere).
  * @throws {ModelError} for a user without a home folder, where none of them is set
  */

@@ -9,11 +9,11 @@ import { type MatrixSource, rowsOf } from '../huggingface/matrix-source.ts';
 import { type StoredMatrix, storedMatrix } from './stored-matrix.ts';
 import { StoredTensors } from './stored-tensors.ts';
 
-/** What became of a matrix of a checkpoint. */
+/** Change of a checkpoint's matrix in the build. */
 export interface MatrixChange {
-  /** In the build. */
+  /** Name in the build. */
   readonly name: string;
-  /** Null of the embedding and the LM head. */
+  /** Null for the embedding and the LM head. */
   readonly layer: number | null;
   readonly rows: number;
   readonly columns: number;
@@ -25,7 +25,7 @@ export interface MatrixChange {
   readonly error: WeightError | null;
 }
 
-/** What a weight of the build differs by from the checkpoint's. */
+/** Differences between the weights of the build and the checkpoint's. */
 export interface WeightError {
   readonly largest: number;
   /** Root of the mean square. */
@@ -35,7 +35,7 @@ export interface WeightError {
 }
 
 export interface CompareOptions {
-  /** Reads all weights of both; else only says what forms they have. */
+  /** Reads all weights of both; otherwise only reports their forms. */
   readonly withErrors: boolean;
   /** See parseDecoderConfig. */
   readonly maxModelLen?: number | undefined;

@@ -152,7 +152,7 @@ async function nativeMatrix(
           continue;
         }
         const half = Math.floor((place % 32) / 16) * 8 * size + (place % 16) * 4;
-        // Of eight neighbours, the first four are in the low halves.
+        // The first four of eight neighbours are in the low halves.
         const within = i % size;
         const byte = packed[block * 16 * size + half + (within >> 3) * 64 + (within & 3)] ?? NaN;
         target[i] = scale * ((within & 4 ? byte >> 4 : byte & 15) - 8) + offset;

@@ -16,7 +16,7 @@ const ARRAYS = {
   int32: Int32Array,
 } as const;
 
-/** What tensors are read as. */
+/** Arrays that tensors are read as. */
 type Elements = { readonly [T in keyof typeof ARRAYS]: InstanceType<(typeof ARRAYS)[T]> };
 
 interface Place {
@@ -28,7 +28,7 @@ interface Place {
 export class StoredTensors {
   readonly #graphPath: string;
   readonly #tensors: ReadonlyMap<string, TensorProto>;
-  /** Of those that are not in the graph itself. */
+  /** Places of tensors that are not in the graph itself. */
   readonly #places: ReadonlyMap<string, Place>;
   readonly #nodes: readonly NodeProto[];
 

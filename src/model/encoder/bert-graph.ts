@@ -17,11 +17,11 @@ export interface BertGraphOptions {
   /** Named as in a checkpoint without a head, such as `encoder.layer.0.output.dense.weight`. */
   readonly weights: WeightSource;
   readonly precision: EncoderPrecision;
-  /** What makes vectors of an embedding model's tokens; not used by classifiers. */
+  /** Makes a vector of the tokens' vectors, in an embedding model; not used by classifiers. */
   readonly head: SentenceHead;
   /** For int8, see normOutputs. */
   readonly reaches?: ChannelReaches;
-  /** Whether what normalizations make are outputs, too. */
+  /** Whether the outputs of normalizations are outputs of the graph, too. */
   readonly showsNorms?: boolean;
 }
 

@@ -1,10 +1,10 @@
 import type { SafetensorsWeights } from '../huggingface/safetensors.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
-/** What stands before the names of a transformer's tensors where it has a head. */
+/** Prefixes of a transformer's tensor names in checkpoints with a head. */
 const PREFIXES = ['', 'bert.', 'roberta.'];
 
-/** What a normalization's tensors are called in checkpoints that were converted from TensorFlow. */
+/** Names of a normalization's tensors in checkpoints that were converted from TensorFlow. */
 const OLD_NAMES: Readonly<Record<string, string>> = {
   'LayerNorm.weight': 'LayerNorm.gamma',
   'LayerNorm.bias': 'LayerNorm.beta',

@@ -35,7 +35,7 @@ export interface EncoderBuildOptions {
   readonly calibrate: CalibrateEncoder;
 }
 
-/** Of an encoder folder whose graph is built. */
+/** An encoder folder whose graph is built from weights. */
 export interface BuildableEncoder extends Pick<EncoderFolder, 'modules'> {
   readonly graph: Extract<EncoderGraphSource, { type: 'weights' }>;
 }

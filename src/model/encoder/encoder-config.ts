@@ -15,11 +15,11 @@ const commonSchema = z.looseObject({
   pad_token_id: z.int().nonnegative().nullish(),
   num_labels: size.nullish(),
   id2label: z.record(z.string(), z.unknown()).nullish(),
-  /** Of a cross-encoder, by newer versions of sentence-transformers. */
+  /** Settings of a cross-encoder, written by newer versions of sentence-transformers. */
   sentence_transformers: z.looseObject({ activation_fn: z.string().nullish() }).nullish(),
 });
 
-/** What is said of an encoder, whoever computes it. */
+/** Facts about an encoder, whoever computes it. */
 export interface EncoderFacts {
   readonly modelType: string;
   /** Tokens that it has; null if config.json does not say. */
@@ -30,7 +30,7 @@ export interface EncoderFacts {
   readonly padTokenId: number;
   /** Longest text in tokens; null if config.json does not say. */
   readonly maxPositions: number | null;
-  /** What a cross-encoder's score goes through. */
+  /** Activation of a cross-encoder's score. */
   readonly scoreActivation: 'sigmoid' | 'identity';
 }
 
@@ -89,7 +89,7 @@ export interface BertConfig {
   readonly numTypes: number;
   readonly layerNormEps: number;
   readonly activation: 'gelu' | 'gelu_tanh' | 'relu';
-  /** Of a text's first token. */
+  /** Position of a text's first token. */
   readonly firstPosition: number;
   /** Whose tensors a classifier has before its scores; null without one. */
   readonly head: 'bert' | 'roberta' | null;

@@ -17,7 +17,7 @@ import {
 import { readSentenceModules, type SentenceModules } from './sentence-modules.ts';
 import { meaningOf } from '../../files/system-error.ts';
 
-/** What a text encoder makes of a text, or of two: a vector, or a score. */
+/** Output of a text encoder: a vector for a text, or a score for one text or two. */
 export type EncoderKind = 'embedding' | 'reranker';
 
 /** Where an encoder's graph comes from. */
@@ -37,11 +37,11 @@ export interface EncoderFolder {
   /** Longest text in tokens, special ones included. */
   readonly maxTokens: number;
   readonly graph: EncoderGraphSource;
-  /** Of all files with weights that are used. */
+  /** Size of all files with weights that are used. */
   readonly weightBytes: number;
 }
 
-/** Of texts of models that say nothing of it. */
+/** Most tokens of a text, for models that do not state it. */
 const DEFAULT_MAX_TOKENS = 512;
 
 const tokenizerSchema = z.looseObject({ model_max_length: z.number().nullish() });
@@ -100,7 +100,10 @@ export async function inspectEncoderFolder(
   };
 }
 
-/** What is not preferred is taken where there is nothing else, or nothing that can be served. */
+/**
+ * Finds the preferred source of a graph. The other one is taken if the preferred one is missing or
+ * can't be served.
+ */
 async function graphIn(
   path: string,
   names: readonly string[],

@@ -4,7 +4,7 @@ import { cast } from '../quantize/float-matrix.ts';
 import { transposeInto } from '../huggingface/transpose.ts';
 import type { DenseLayer, Pooling, SentenceModules } from './sentence-modules.ts';
 
-/** What comes after the transformer. */
+/** Steps after the transformer. */
 export type SentenceHead = Pick<SentenceModules, 'pooling' | 'dense' | 'normalize'>;
 
 /** The vectors of texts' tokens. */

@@ -1,4 +1,4 @@
-/** What a sentence-transformers folder says beyond its transformer: pooling, dense layers, prompts. */
+/** Parts of a sentence-transformers folder beyond its transformer: pooling, dense layers, prompts. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -54,7 +54,7 @@ const poolingSchema = z.looseObject({
   pooling_mode_mean_sqrt_len_tokens: z.boolean().default(false),
   pooling_mode_weightedmean_tokens: z.literal(false).default(false),
   pooling_mode_lasttoken: z.boolean().default(false),
-  /** Of newer versions, in place of the others. */
+  /** In newer versions, in place of the others. */
   pooling_mode: z.union([z.string(), z.array(z.string())]).nullish(),
 });
 
@@ -82,13 +82,13 @@ const lengthSchema = z.looseObject({ max_seq_length: z.int().positive().nullish(
 
 const MODULES_FILE = 'modules.json';
 
-/** What modules.json says. */
+/** Modules that modules.json lists. */
 type Modules = Pick<SentenceModules, 'pooling' | 'dense' | 'normalize' | 'logitScore'>;
 
-/** Of a transformer by itself, as sentence-transformers takes it. */
+/** Modules of a transformer by itself, as sentence-transformers takes it. */
 const PLAIN: Modules = { pooling: ['mean'], dense: [], normalize: false, logitScore: null };
 
-/** Of a model that generates text: its last token alone has seen the whole text. */
+/** Modules of a model that generates text: its last token alone has seen the whole text. */
 export const LAST_TOKEN: Modules = {
   pooling: ['last'],
   dense: [],

@@ -23,7 +23,7 @@ export class Smoothing {
     this.#layer = layer;
   }
 
-  /** What the layer's input is multiplied by, [inFeatures]. */
+  /** Factors of the layer's input, [inFeatures]. */
   async inputFactors(): Promise<Float32Array> {
     return (await this.#columnFactors()).map((factor) => 1 / factor);
   }

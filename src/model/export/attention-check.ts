@@ -18,7 +18,7 @@ import { reasonOf } from '../../files/system-error.ts';
 /** An export, as far as it matters to its attention. */
 export interface CheckedExport {
   readonly parsed: ParsedModel;
-  /** What to call it in errors. */
+  /** Name of the export in errors. */
   readonly origin: string;
   readonly shape: AttentionShape;
   readonly type: FloatType;
@@ -29,7 +29,7 @@ export interface CheckedExport {
 
 /** How far results may be apart, against the largest. */
 const TOLERANCE: Readonly<Record<FloatType, number>> = { float: 1e-4, float16: 1e-2 };
-/** Of a layer's keys in the longest trial: positions after these are not served. */
+/** Size of a layer's keys in the longest trial: positions after these are not served. */
 const TRIAL_BYTES = 64 * 2 ** 20;
 
 /**
@@ -79,7 +79,7 @@ function refusal(
   });
 }
 
-/** Of a fused operator; one over the root of head_dim where nothing says it. */
+/** Scale of a fused operator; one over the root of head_dim if it states none. */
 function scaleAttribute({ node }: PlainAttention, { headDim }: AttentionShape): number {
   return node.attribute.find(({ name }) => name === 'scale')?.f || headDim ** -0.5;
 }

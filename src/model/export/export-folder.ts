@@ -24,7 +24,7 @@ export interface ExportVariant {
   readonly file: string;
   readonly precision: Precision;
   readonly activationDtype: ActivationDtype;
-  /** Of the file, and of the files with its weights. */
+  /** Size of the file and of the files with its weights. */
   readonly bytes: number;
 }
 
@@ -40,7 +40,7 @@ export interface ExportFolder {
 
 export const GENAI_CONFIG = 'genai_config.json';
 
-/** What follows `model` in the names of an export's files, and what it means. */
+/** Precision and activation type by the part after `model` in the names of an export's files. */
 const VARIANTS: Readonly<Record<string, readonly [Precision, ActivationDtype]>> = {
   '': ['fp32', 'float32'],
   _fp32: ['fp32', 'float32'],

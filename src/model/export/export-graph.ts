@@ -20,7 +20,7 @@ import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.t
 import { type GroupPrefix, packTokens } from '../graph/token-packing.ts';
 import { packPositions } from '../graph/token-positions.ts';
 
-/** What an export's other files say about it. */
+/** Facts about an export from its other files. */
 export interface ExportConfig {
   /** Such as `llama`. */
   readonly family: string;
@@ -30,18 +30,18 @@ export interface ExportConfig {
   readonly maxPositionEmbeddings: number;
   /** Null where it is left to the graph. */
   readonly headDim: number | null;
-  /** Of queries; null where it is left to the graph. */
+  /** Heads of queries; null where it is left to the graph. */
   readonly numHeads: number | null;
-  /** What attention scores are capped to; null where they are not, or where the graph will say. */
+  /** Cap of attention scores; null if they have none, or if the graph states it. */
   readonly attentionSoftcap: number | null;
   readonly inputIds: string;
   readonly logits: string;
 }
 
-/** What an export's graph says of itself. */
+/** Facts about an export from its graph. */
 export interface ExportFacts {
   readonly precision: Precision;
-  /** Of the KV cache, and of what comes and goes between nodes. */
+  /** Type of the KV cache, and of values between nodes. */
   readonly activationDtype: Exclude<KvCacheDtype, 'int8'>;
   readonly numLayers: number;
   readonly numHeads: number;
@@ -264,7 +264,7 @@ function tableLength({ node, initializer }: GraphProto): number {
   return Math.min(...lengths);
 }
 
-/** Of a weight; scales and the like hardly count. Two values of 4 bits make a byte. */
+/** Number of values in a weight; scales and the like hardly count. Two values of 4 bits make a byte. */
 function numValues({ name, dims, dataType }: TensorProto): number {
   const count = dims.reduce((product, dim) => product * Number(dim), 1);
   if (/scale|zero_?point|_zp$/i.test(name)) return 0;

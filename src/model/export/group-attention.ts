@@ -78,7 +78,7 @@ function sizesOfLayer(
   return { shape, type: type === 'float32' ? 'float' : type };
 }
 
-/** What is in place of a layer's attention. */
+/** Nodes and constants that replace a layer's attention. */
 function grouped(
   { query, key, value, output, isPacked, ...cache }: PlainAttention,
   layer: number,

@@ -19,7 +19,7 @@ export interface PlainAttention {
   readonly presentValue: string;
 }
 
-/** What keys and values may go through between the cache and a product: nothing that mixes tokens. */
+/** Operators allowed between the cache and a product: none that mixes tokens. */
 const TO_PRODUCT = new Set([
   'Transpose',
   'Reshape',
@@ -31,7 +31,7 @@ const TO_PRODUCT = new Set([
   'Mul',
   'Div',
 ]);
-/** What scores may go through between their product and a softmax. */
+/** Operators allowed between the product of queries and keys and the softmax. */
 const TO_SOFTMAX = new Set([
   'Add',
   'Sub',
@@ -43,7 +43,7 @@ const TO_SOFTMAX = new Set([
   'Reshape',
   'Identity',
 ]);
-/** What shares may go through between the softmax and their product. */
+/** Operators allowed between the softmax and the product with the values. */
 const FROM_SOFTMAX = new Set(['Cast', 'Identity', 'Reshape', 'Dropout', 'Where']);
 
 /** Fused operators, with the places of their inputs. */
@@ -51,7 +51,7 @@ const OPERATORS = [
   { opType: 'MultiHeadAttention', domain: MICROSOFT_DOMAIN, past: 6, isAlwaysPacked: true },
   { opType: 'Attention', domain: '', past: 4, isAlwaysPacked: false },
 ] as const;
-/** Of MultiHeadAttention: what is added to query, key and value. */
+/** Input index in MultiHeadAttention of the bias that is added to query, key and value. */
 const BIAS = 3;
 
 /**
@@ -149,7 +149,7 @@ class Values {
     return this.#producers.get(value);
   }
 
-  /** What a node appends to a cache; null if it does not. */
+  /** Name of the value that a node appends to a cache; null if it appends none. */
   appended(node: NodeProto | undefined, past: string): string | null {
     const [first = '', second = null, ...others] = node?.input ?? [];
     const isAppended = node?.opType === 'Concat' && this.#plain(first) === past;

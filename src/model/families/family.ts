@@ -42,14 +42,20 @@ export interface LayerTensorNames {
   readonly queryKeyValue: readonly string[];
   /** Norms of queries and keys before rotary embedding; null if there are none. */
   readonly headNorms: HeadNorms | null;
-  /** What every query's head attends to besides the keys: [heads] scores; null if there is none. */
+  /**
+   * Attention sinks that every query's head attends to in addition to the keys: [heads] scores; null if
+   * the family has none.
+   */
   readonly sinks: string | null;
   readonly attentionOutput: string;
   /** Norm of what attention adds to the hidden state; null if there is none. */
   readonly attentionOutputNorm: string | null;
   /** Norm before the MLP; null if there is none. */
   readonly mlpNorm: string | null;
-  /** Gate and up: likewise; an MLP without gates has its first matrix here. */
+  /**
+   * Gate and up: one tensor for each, or one with both stacked; an MLP without gates has its first
+   * matrix here.
+   */
   readonly gateUp: readonly string[];
   readonly down: string;
   /** Norm of what the MLP adds to the hidden state; null if there is none. */
@@ -63,7 +69,7 @@ export interface StackedExperts {
   /** Gates and ups; relative to the layer, in full. */
   readonly gateUp: string;
   readonly down: string;
-  /** Likewise their biases [experts, ...]; null if there are none. */
+  /** Biases [experts, ...] of gates and ups; null if the experts have none. */
   readonly gateUpBias: string | null;
   readonly downBias: string | null;
   /**
@@ -73,7 +79,7 @@ export interface StackedExperts {
   readonly order: 'rows, gates first' | 'columns, alternating';
 }
 
-/** What sets a family's experts apart. */
+/** Properties of a family's experts. */
 export interface ExpertRules {
   /** Whether the shares of a token's experts are made to add up to 1: always, or by that flag. */
   readonly normalizesShares: 'always' | 'norm_topk_prob';
@@ -90,7 +96,7 @@ export interface ExpertRules {
  */
 export type WindowRule = 'all' | 'flag' | 'pattern';
 
-/** What sets one architecture family apart from the others that the decoder graph can express. */
+/** Differences of one architecture family from the others that the decoder graph can express. */
 export interface Family {
   /** `model_type` in config.json. */
   readonly modelType: string;
@@ -116,7 +122,7 @@ export interface Family {
   readonly scalesEmbedding: boolean;
   /** Defaults for what config.json leaves out, by its own names, or by others' if it has `names`. */
   readonly defaults: Readonly<Record<string, unknown>>;
-  /** What config.json calls fields that others have, by their names. */
+  /** Names of fields in its config.json that other families call differently, by the others' names. */
   readonly names: Readonly<Record<string, string>>;
   /** Null where no layer has experts. */
   readonly experts: ExpertRules | null;
@@ -135,7 +141,7 @@ export interface Family {
 export interface GgufNames {
   /** `general.architecture`. */
   readonly architecture: string;
-  /** Sign in a file that tells it from another family of the same architecture. */
+  /** Sign in a file that distinguishes it from another family of the same architecture. */
   readonly ifFileHas?: 'windows' | 'experts';
   /**
    * Rows of queries and keys are in another order: dimensions i and i + half of each head, which turn

@@ -126,7 +126,7 @@ async function listFolder(folder: string): Promise<string[]> {
   return (await readdir(folder)).sort();
 }
 
-/** What a folder that is not supported holds, as the rest of a sentence about it. */
+/** Describes a folder that is not supported, as the rest of a sentence about it. */
 function describe(names: readonly string[]): string {
   if (hasSafetensors(names)) return 'has safetensors weights but no config.json';
   if (names.includes('config.json')) {

@@ -135,7 +135,7 @@ export class StackedWeights implements WeightSource {
   }
 }
 
-/** Of rows of gates and ups in turn, those of one kind. */
+/** Rows of one kind, where rows of gates and ups alternate. */
 function everySecondRow(values: Float32Array, columns: number, kind: 'gate' | 'up'): Float32Array {
   const first = kind === 'gate' ? 0 : 1;
   const picked = new Float32Array(values.length / 2);

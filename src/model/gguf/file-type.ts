@@ -35,7 +35,10 @@ export function statedFileType(metadata: GgufMetadata): string | null {
   return (stated === undefined ? undefined : NAMES.get(stated % GUESSED)) ?? null;
 }
 
-/** Likewise; where it does not say, the type that most of its weights have. */
+/**
+ * Quantization of a file, such as `Q4_K_M`; if the file does not state it, the type that most of its
+ * weights have.
+ */
 export function ggufFileType(file: GgufFile): string {
   return statedFileType(file.metadata) ?? usualType(file);
 }

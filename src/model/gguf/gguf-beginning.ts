@@ -11,7 +11,7 @@ const BEGINNING = 2 ** 16;
 const COUNTS = 16;
 
 /**
- * What a GGUF file says of its model in its first bytes.
+ * Reads a GGUF file's metadata about its model, which is in its first bytes.
  * @throws {ModelError} if they are damaged
  */
 export async function readGgufBeginning(path: string): Promise<GgufMetadata> {

@@ -4,7 +4,7 @@ import type { GgufFile } from './gguf-file.ts';
 import type { GgufMetadata } from './metadata.ts';
 import { endTokenIds } from './text/end-tokens.ts';
 
-/** What a config.json would say of a GGUF model. */
+/** A GGUF model's equivalent of a config.json. */
 export interface GgufConfig {
   readonly architecture: Architecture;
   readonly json: Readonly<Record<string, unknown>>;
@@ -74,7 +74,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     eos_token_id: endTokenIds(metadata),
     ...architecture.extra?.({ layers, hidden, heads, headDim }),
   };
-  // What is not there must not hide a family's default.
+  // Fields that are missing must not hide a family's default.
   const stated = Object.entries(json).filter(([, value]) => value !== undefined);
   return { architecture, json: Object.fromEntries(stated) };
 }
@@ -121,7 +121,7 @@ async function ropeScaling(
     };
   }
   if (file.tensor('rope_freqs.weight')) {
-    // What Llama 3's rule comes to: a divisor for each frequency, at any length.
+    // The result of Llama 3's rule: a divisor for each frequency, at any length.
     const factors = [...(await file.read('rope_freqs.weight'))];
     return {
       original_max_position_embeddings: positions,

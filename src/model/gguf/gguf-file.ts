@@ -22,7 +22,7 @@ interface Located extends GgufTensor {
 export class GgufFile {
   /** Absolute paths, in order. */
   readonly paths: readonly string[];
-  /** Of the first file. */
+  /** Metadata of the first file. */
   readonly metadata: GgufMetadata;
   /** SHA-256 of the first file's header, in hex. */
   readonly hash: string;
@@ -118,7 +118,8 @@ export class GgufFile {
   }
 
   /**
-   * Likewise in pieces of whole rows, each of which stays as it is until the next is asked for.
+   * Reads a tensor as `read` does, in pieces of whole rows. Each piece is valid until the next is asked
+   * for.
    * @throws {ModelError} as `read`
    */
   async *pieces(name: string, index: number | null = null): AsyncGenerator<Float32Array, void> {
@@ -135,7 +136,7 @@ export class GgufFile {
     }
   }
 
-  /** What to call a tensor in errors. */
+  /** Name of a tensor in errors. */
   describe(name: string): string {
     return `${this.#tensors.get(name)?.path ?? this.paths[0]}: tensor "${name}"`;
   }

@@ -19,7 +19,7 @@ export interface GgufTensor {
   readonly byteLength: number;
 }
 
-/** What a GGUF file says before its weights. */
+/** Content of a GGUF file before its weights. */
 export interface GgufHeader {
   readonly metadata: GgufMetadata;
   readonly tensors: ReadonlyMap<string, GgufTensor>;
@@ -76,7 +76,7 @@ export async function readGgufHeader(file: FileHandle, path: string): Promise<Gg
 
 /**
  * @param bytes the first of the file
- * @throws {ModelError} likewise
+ * @throws {ModelError} if it is damaged
  * @throws {NeedsMoreBytes} if the header goes on after them
  */
 export function parseGgufHeader(bytes: Buffer, fileSize: number, path: string): GgufHeader {

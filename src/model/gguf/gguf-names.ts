@@ -4,14 +4,14 @@ const PART = /^(?<stem>.*)-(?<number>\d{5})-of-(?<count>\d{5})\.gguf$/i;
 /** Next to a language model: the eyes of a multimodal one, statistics for quantizing, or drafts. */
 const NO_MODEL = /(?:^|\/)(?:mmproj|imatrix|mtp)[^/]*\.gguf$|mmproj[^/]*\.gguf$/i;
 
-/** What is taken if nobody says, as llama.cpp's `-hf` does. */
+/** Files to take if the user names none, as llama.cpp's `-hf` does. */
 const PREFERRED = ['Q4_K_M', 'Q8_0'];
 
 export function isGguf(name: string): boolean {
   return /\.gguf$/i.test(name);
 }
 
-/** What a file's model is called: its name without the number of a part and the extension. */
+/** Name of a file's model: the file's name without the number of a part and the extension. */
 export function ggufModelName(fileName: string): string {
   return PART.exec(fileName)?.groups?.['stem'] ?? fileName.replace(/\.gguf$/i, '');
 }
@@ -39,7 +39,7 @@ export function ggufModels(names: readonly string[]): string[] {
 /**
  * The model that somebody means: the file of that name, or of a type of weights that its name has
  * (`Q4_K_M`), as llama.cpp's `-hf` picks.
- * @param wanted null for the usual: Q4_K_M, else Q8_0, else the first
+ * @param wanted null for the default: Q4_K_M, otherwise Q8_0, otherwise the first
  * @returns null if there is none
  */
 export function pickGguf(names: readonly string[], wanted: string | null): string | null {

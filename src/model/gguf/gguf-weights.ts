@@ -22,7 +22,7 @@ export class GgufWeights implements WeightSource {
   readonly #config: DecoderConfig;
   readonly #architecture: Architecture;
   readonly #places: ReadonlyMap<string, TensorPlace>;
-  /** Of the precision that a build of the layers' own integers has. */
+  /** Bits of the precision whose builds keep the layers' integers. */
   readonly #keptIn: 4 | 8;
 
   constructor(file: GgufFile, config: DecoderConfig, architecture: Architecture) {

@@ -37,7 +37,7 @@ export class HeaderCursor {
     return start;
   }
 
-  /** Likewise, without going on. */
+  /** Requires bytes as `take` does, without going on. */
   require(count: number, what: string): void {
     const left = this.#fileSize - this.position;
     if (count <= left) return;

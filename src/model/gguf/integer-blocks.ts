@@ -1,9 +1,9 @@
-/** What the blocks of a tensor hold: a weight is integer * scale + min, each rounded to float32. */
+/** Content of a tensor's blocks: a weight is integer * scale + min, each rounded to float32. */
 export interface IntegerBlocks {
   readonly integers: Int8Array;
-  /** Of as many neighbours as the type says, see INTEGER_TYPES. */
+  /** One for as many neighbours as the type says, see INTEGER_TYPES. */
   readonly scales: Float32Array;
-  /** Likewise; null in types without. */
+  /** One for as many neighbours; null in types without. */
   readonly mins: Float32Array | null;
 }
 

@@ -29,7 +29,7 @@ export const INTEGER_TYPES: Readonly<Record<string, IntegerType>> = {
 
 interface NibbleBlocks {
   readonly blockBytes: number;
-  /** A float16 that is added, else integers are around 0. */
+  /** A float16 is added; without it integers are around 0. */
   readonly hasMin: boolean;
   /** A word with each value's fifth bit. */
   readonly hasFifth: boolean;

@@ -68,7 +68,7 @@ export function integersOfQ4(bytes: Uint8Array): IntegerBlocks {
   return integersOfParts(bytes, { blockBytes: 144, hasFifth: false });
 }
 
-/** Likewise; each value's fifth bit is apart from the others. */
+/** Blocks as in Q4; each value's fifth bit is apart from the others. */
 export function integersOfQ5(bytes: Uint8Array): IntegerBlocks {
   return integersOfParts(bytes, { blockBytes: 176, hasFifth: true });
 }
@@ -138,7 +138,7 @@ export function integersOfQ6(bytes: Uint8Array): IntegerBlocks {
   return parts;
 }
 
-/** What blocks of parts, which have scales of their own, are read into. */
+/** Blocks of parts that have scales of their own. */
 class Parts implements IntegerBlocks {
   readonly integers: Int8Array;
   readonly scales: Float32Array;

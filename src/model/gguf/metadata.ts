@@ -82,21 +82,21 @@ export class GgufMetadata {
     throw this.#wrong(key, 'a number');
   }
 
-  /** Likewise. */
+  /** See `number`. */
   boolean(key: string): boolean | undefined {
     const value = this.#values.get(key);
     if (value === undefined || typeof value === 'boolean') return value;
     throw this.#wrong(key, 'true or false');
   }
 
-  /** Likewise. */
+  /** See `number`. */
   string(key: string): string | undefined {
     const value = this.#values.get(key);
     if (value === undefined || typeof value === 'string') return value;
     throw this.#wrong(key, 'a text');
   }
 
-  /** Likewise; a number by itself counts as a list of one. */
+  /** See `number`; a number by itself counts as a list of one. */
   numbers(key: string): Float64Array | undefined {
     const value = this.#values.get(key);
     if (value === undefined || value instanceof Float64Array) return value;
@@ -104,7 +104,7 @@ export class GgufMetadata {
     throw this.#wrong(key, 'a list of numbers');
   }
 
-  /** Likewise. */
+  /** See `number`. */
   strings(key: string): readonly string[] | undefined {
     const value = this.#values.get(key);
     // An empty list may have been written with any type of elements.

@@ -29,7 +29,7 @@ interface TableBlocks {
   /** Bytes of a block before its places. */
   readonly headBytes: number;
   readonly groups: number;
-  /** Of whole blocks, those of all groups. */
+  /** Scales of all groups in whole blocks. */
   readonly scalesOf: (bytes: Uint8Array) => Float32Array;
 }
 

@@ -3,7 +3,7 @@ import { layerTensorNames } from '../families/family.ts';
 import { expertsOf } from '../graph/expert-layers.ts';
 import type { Architecture } from './architectures.ts';
 
-/** What a tensor of a checkpoint is called in a GGUF file, and what else sets it apart there. */
+/** Name of a checkpoint's tensor in a GGUF file, and how it is stored there. */
 export interface TensorPlace {
   /** Without `.weight` and `.bias`, as are the keys of tensorPlaces. */
   readonly name: string;

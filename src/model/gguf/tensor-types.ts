@@ -24,7 +24,7 @@ const superblock = (name: string, blockBytes: number): TensorType => ({
   blockBytes,
 });
 
-/** What can be read, by ggml's numbers of types. */
+/** Types that can be read, by ggml's numbers. */
 const TYPES: ReadonlyMap<number, TensorType> = new Map([
   [0, float('F32', 4)],
   [1, float('F16', 2)],
@@ -44,7 +44,7 @@ const TYPES: ReadonlyMap<number, TensorType> = new Map([
   [39, block('MXFP4', 17)],
 ]);
 
-/** What can't. */
+/** Types that can't. */
 const OTHER_NAMES: Readonly<Record<number, string>> = {
   9: 'Q8_1',
   15: 'Q8_K',

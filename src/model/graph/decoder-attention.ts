@@ -1,6 +1,6 @@
 import type { HeadNorms } from '../families/family.ts';
 
-/** What turns a layer's query, key and value into its attention's output, with the KV cache. */
+/** Turns a layer's query, key and value into its attention's output, with the KV cache. */
 export interface DecoderAttention {
   /** int32 or int64 [tokens], padding included. */
   readonly tokenIds: string;

@@ -9,7 +9,7 @@ export interface ExpertLayer {
   readonly down: LinearLayer;
 }
 
-/** Likewise of the one that all tokens share, and what gives its share of a token. */
+/** Layers of the expert that all tokens share, and the layer that computes its share of a token. */
 export interface SharedExpertLayer extends ExpertLayer {
   readonly share: LinearLayer;
 }

@@ -10,9 +10,9 @@ import type { LinearInput, LinearLayer } from './linear.ts';
 /** Adds a linear layer over any number of rows, none included; returns its output's name. */
 export type EmitLinear = (input: LinearInput, layer: LinearLayer) => string;
 
-/** What a graph's experts are made with. */
+/** Functions and types that a graph's experts are made with. */
 export interface ExpertEmitters {
-  /** Of the activations. */
+  /** Type of the activations. */
   readonly type: FloatType;
   /** Also of shares. In floats: a rounded score can pick another expert. */
   readonly router: EmitLinear;
@@ -71,7 +71,7 @@ export function emitExperts(
   return graph.node(`${prefix}/AllExperts`, 'Add', [picked, common]);
 }
 
-/** What every token gets from the expert that all share. */
+/** Output of the shared expert for every token. */
 function emitShared(
   graph: GraphBuilder,
   prefix: string,
@@ -86,7 +86,7 @@ function emitShared(
   return graph.node(`${prefix}/Weighted`, 'Mul', [output, score]);
 }
 
-/** The experts of every token, int64 [tokens, perToken], and their shares, likewise. */
+/** The experts of every token, int64 [tokens, perToken], and their shares, of the same shape. */
 function pickExperts(
   graph: GraphBuilder,
   prefix: string,
@@ -133,7 +133,7 @@ function groupByExpert(
   const name = (part: string) => `${prefix}/${part}`;
   const flat = graph.node(name('Pairs'), 'Reshape', [ids, int64s(graph, name('flat'), -1)]);
   const size = graph.node(name('NumPairs'), 'Shape', [flat]);
-  // Of equal values TopK takes the first one first.
+  // TopK takes the first one first among equal values.
   const sort = (value: string) => {
     const outputs = [`${value}/Sorted`, `${value}/Order`] as const;
     graph.node(`${value}/TopK`, 'TopK', [value, size], { outputs, attributes: { largest: 0n } });

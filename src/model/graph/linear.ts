@@ -71,7 +71,7 @@ export function emitLinear(
   return graph.node(`${layer.name}/Add`, 'Add', [matmul, bias]);
 }
 
-/** What a linear layer multiplies with. */
+/** Matrix that a linear layer multiplies with. */
 export function matrixOf({ name, parts, inFeatures }: LinearLayer): MatrixSource {
   const tensors = parts.map(({ tensor, outFeatures }) => ({
     name: `${tensor}.weight`,

@@ -1,4 +1,4 @@
-/** What a graph is given of adapters while it runs: for each input that it has for them, a slot of each. */
+/** Inputs of a graph for adapters while it runs: each input has a slot for each adapter. */
 export interface LiveAdapterShape {
   readonly inputs: readonly AdapterInput[];
 }
@@ -7,7 +7,7 @@ export interface LiveAdapterShape {
 export interface AdapterInput {
   readonly name: string;
   readonly type: AdapterType;
-  /** Of one slot, as are the columns. */
+  /** Rows of one slot; columns too are those of one slot. */
   readonly rows: number;
   readonly columns: number;
 }
@@ -21,7 +21,7 @@ export function liveMatrixName(layer: string, part: number): string {
 }
 
 /**
- * Ranks that a slot has room for where adapters may have so many. In multiples of four, products round
+ * Ranks that a slot has room for, for adapters of up to `maxRank`. In multiples of four, products round
  * an adapter's sums alike however many there are: a stream goes on in a server with another limit.
  */
 export function roomForRank(maxRank: number): number {

@@ -26,7 +26,7 @@ export function declareRotaryTables(
   }
 }
 
-/** Of the tables that a layer turns queries and keys by. */
+/** Names of the tables that a layer rotates queries and keys by. */
 export function rotaryTableNames(
   config: DecoderConfig,
   layer: number,

@@ -1,4 +1,4 @@
-/** What has been downloaded from the hub. */
+/** Models that were downloaded from the hub. */
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -8,7 +8,7 @@ import { hubHome } from './hub-pull.ts';
 export interface CachedModel {
   /** Such as `Qwen/Qwen3-0.6B`. */
   readonly id: string;
-  /** Of all commits, and of what was cut off. */
+  /** Size of all commits, interrupted downloads included. */
   readonly bytes: number;
   /** When something of it was last written. */
   readonly modifiedAt: Date;

@@ -92,7 +92,7 @@ interface HubModel {
 }
 
 /**
- * The files with the weights: safetensors if a graph can be built from them, else those of an
+ * The files with the weights: safetensors if a graph can be built from them, otherwise those of an
  * export.
  */
 async function filesWithWeights(

@@ -26,14 +26,14 @@ export interface HubPullOptions extends Pick<HubFileOptions, 'access' | 'retryMs
   readonly onOffline?: (reason: string) => void;
 }
 
-/** What lies in a folder of the cache. */
+/** Files of a folder of the cache. */
 export interface PulledFiles {
   readonly folder: string;
   /** Paths relative to it, with slashes; of the hub's files those that were not downloaded, too. */
   readonly names: readonly string[];
 }
 
-/** What a download is made of. */
+/** Files of a download, and a function that fetches them. */
 export interface Download {
   readonly files: readonly HubFile[];
   /** Where they go. */
@@ -99,7 +99,7 @@ export async function pullFiles(
   return { folder, names: namesOf(files) };
 }
 
-/** What was downloaded of a repository; null if nothing was. */
+/** Finds the files downloaded of a repository; null if none were. */
 export async function cachedFiles(
   reference: HubReference,
   cacheDirectory: string,

@@ -30,7 +30,7 @@ export interface HubFile {
   readonly sha256: string | null;
 }
 
-/** What a model has at one commit. */
+/** Files of a model at one commit. */
 export interface HubListing {
   readonly commit: string;
   readonly files: readonly HubFile[];
@@ -121,7 +121,7 @@ export function askHub(
   return get(new URL(`${endpoint}${path}`), { ...authorization, ...headers });
 }
 
-/** What an answer that is no success means; nothing more is read of it. */
+/** Error for an answer that is no success; nothing more is read of it. */
 export function errorOfAnswer(
   { status, body }: Answer,
   what: string,

@@ -39,7 +39,7 @@ const ropeByLayerTypeSchema = z.object({
   sliding_attention: ropeSchema.nullish(),
 });
 
-/** What is read of a Hugging Face config.json. */
+/** Fields that are read of a Hugging Face config.json. */
 export const configSchema = z.looseObject({
   vocab_size: count.max(MODEL_LIMITS.vocabSize),
   hidden_size: width,
@@ -76,7 +76,7 @@ export const configSchema = z.looseObject({
   use_sliding_window: z.boolean().default(false),
   max_window_layers: z.int().nonnegative().nullish(),
   sliding_window_pattern: count.nullish(),
-  // What Transformers calls it since layer_types.
+  // Transformers' name of it since layer_types.
   _sliding_window_pattern: count.nullish(),
   layer_types: z.array(z.string()).nullish(),
   query_pre_attn_scalar: positive.nullish(),
@@ -101,7 +101,7 @@ export const configSchema = z.looseObject({
   mlp_only_layers: z.array(z.int()).nullish(),
   swiglu_limit: positive.nullish(),
   swiglu_alpha: positive.nullish(),
-  // What OLMo clips queries, keys and values to.
+  // Limit that OLMo clips queries, keys and values to.
   clip_qkv: z.number().nullish(),
   use_parallel_residual: z.boolean().default(false),
   // GPT-2's variants.
@@ -109,7 +109,7 @@ export const configSchema = z.looseObject({
   scale_attn_by_inverse_layer_idx: z.boolean().default(false),
   use_bidirectional_attention: z.boolean().nullish(),
   quantization_config: z.unknown().optional(),
-  // What compressed-tensors called it at first.
+  // First name of it in compressed-tensors.
   compression_config: z.unknown().optional(),
   bos_token_id: tokenId.nullish(),
   eos_token_id: z.union([tokenId, z.array(tokenId)]).nullish(),

@@ -27,15 +27,15 @@ export interface DecoderConfig {
   readonly headDim: number;
   readonly activation: Activation;
   readonly maxPositionEmbeddings: number;
-  /** Of other norms, too. */
+  /** Epsilon of other norms, too. */
   readonly rmsNormEps: number;
-  /** What embeddings are multiplied by. */
+  /** Factor of the embeddings. */
   readonly embeddingScale: number;
-  /** What logits are multiplied by. */
+  /** Factor of the logits. */
   readonly logitScale: number;
   /** Logits x become cap * tanh(x / cap); null if they stay. */
   readonly logitSoftcap: number | null;
-  /** Likewise attention's scores. */
+  /** The same for attention scores. */
   readonly attentionSoftcap: number | null;
   /** How many dimensions of a head have rotary embedding. */
   readonly rotaryDim: number;
@@ -43,7 +43,7 @@ export interface DecoderConfig {
   readonly rotatedLayers: readonly boolean[];
   readonly ropeTheta: number;
   readonly ropeScaling: RopeScaling;
-  /** The rotary base of layers with a sliding window, where it is another, unscaled; else null. */
+  /** The rotary base of layers with a sliding window, if it is another, unscaled; otherwise null. */
   readonly localRopeTheta: number | null;
   /** The scale of attention scores. */
   readonly attentionScale: number;
@@ -79,7 +79,7 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
 /** In config.json; `attention` is Granite 4's name of `full_attention`. */
 const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', 'attention'];
 
-/** What `model_type` can be in config.json. */
+/** Values that `model_type` can have in config.json. */
 const SUPPORTED_MODEL_TYPES = [
   ...FAMILIES.map(({ modelType }) => modelType),
   ...MULTIMODAL_TYPES,
@@ -117,8 +117,9 @@ export function parseDecoderConfig(
     maxModelLen,
     origin,
   });
-  // What layers add is not multiplied by the residual multiplier: everything before them is divided by
-  // it. The norms that read the sum give the same, if what they add to its mean square is divided too.
+  // Outputs of layers are not multiplied by the residual multiplier: everything before them is divided
+  // by it. The norms that read the sum give the same, if what they add to its mean square is divided
+  // too.
   const residualScale = hf.residual_multiplier ?? 1;
   const embeddingScale = family.scalesEmbedding
     ? Math.sqrt(hf.hidden_size)

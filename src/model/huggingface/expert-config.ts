@@ -10,16 +10,16 @@ export interface ClampedGates {
 
 /** The experts of a decoder's layers. */
 export interface ExpertConfig {
-  /** Of a layer. */
+  /** Experts of a layer. */
   readonly count: number;
   /** How many a router picks for a token. */
   readonly perToken: number;
   readonly intermediateSize: number;
-  /** Of the expert that all tokens share; null if there is none. */
+  /** Intermediate size of the shared expert; null if none exists. */
   readonly sharedSize: number | null;
   /** Whether the shares of a token's experts are made to add up to 1. */
   readonly normalizesShares: boolean;
-  /** Of router and experts. */
+  /** Whether router and experts have biases. */
   readonly bias: boolean;
   /** Null where gates are those of an MLP. */
   readonly clampedGates: ClampedGates | null;

@@ -36,12 +36,12 @@ export function areFinite({ buffer, byteOffset, byteLength }: ArrayBufferView, t
   return ((a | b | c | d) & SIGNS) === 0;
 }
 
-/** Of a tensor that is looked through. */
+/** A tensor to check for NaN and infinity. */
 export interface FiniteTensor {
-  /** What to call it, with its file. */
+  /** Name of the tensor in errors, with its file. */
   readonly what: string;
   readonly shape: readonly number[];
-  /** What is looked through; values if left out. */
+  /** Kind of the values that are checked; values if left out. */
   readonly kind?: 'value' | 'scale' | 'offset';
   /** Place of the first value that is looked at; 0 if left out. */
   readonly first?: number;
@@ -52,7 +52,7 @@ export function requireFinite(values: Float32Array, tensor: FiniteTensor): void 
   if (!areFinite(values, 'F32')) refuse(values, tensor);
 }
 
-/** Likewise of values as they are stored. @param values the same as float32 */
+/** Checks values as they are stored. @param values the same as float32 */
 export function requireStoredFinite(
   stored: ArrayBufferView,
   type: FloatDtype,
@@ -67,7 +67,7 @@ function refuse(values: Float32Array, tensor: FiniteTensor): never {
   throw notFinite(values, index, tensor);
 }
 
-/** What is thrown for a value. @param index of it, among those that are looked at */
+/** Error for a value. @param index of it, among those that are looked at */
 export function notFinite(
   values: Float32Array,
   index: number,

@@ -19,7 +19,7 @@ export type Quantization =
     }
   | { readonly method: 'fp8'; readonly block: readonly [number, number] | null }
   | { readonly method: 'bitsandbytes' }
-  /** Of experts that are stacked, see StackedExperts. */
+  /** Format of stacked experts, see StackedExperts. */
   | { readonly method: 'mxfp4' };
 
 const GPTQ_FORMATS: readonly string[] = ['gptq', 'gptq_v2'];

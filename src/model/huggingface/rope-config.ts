@@ -9,20 +9,23 @@ export interface Rope {
   readonly scaling: RopeScaling;
   /** How many dimensions of a head have rotary embedding. */
   readonly rotaryDim: number;
-  /** Of layers with a sliding window, whose frequencies are not scaled; null if theirs are the same. */
+  /**
+   * Theta of layers with a sliding window, whose frequencies are not scaled; null if theirs are the
+   * same.
+   */
   readonly localTheta: number | null;
   /** Longest sequence that the frequencies reach, in tokens. */
   readonly maxPositionEmbeddings: number;
 }
 
-/** What a config.json's rotary embedding also depends on. */
+/** Context that a config.json's rotary embedding also depends on. */
 export interface RopeContext {
   readonly headDim: number;
   /** Layers with a sliding window have frequencies of their own, which are not scaled. */
   readonly localInWindows: boolean;
   /** Longest sequence that will be computed, in tokens; the longest possible if left out. */
   readonly maxModelLen: number | undefined;
-  /** What to call the configuration in errors. */
+  /** Name of the configuration in errors. */
   readonly origin: string;
 }
 
@@ -169,7 +172,7 @@ function yarnAttentionFactor(
   return mscale && mscaleAllDim ? scale(mscale) / scale(mscaleAllDim) : scale(1);
 }
 
-/** Likewise. */
+/** As Transformers' modeling_rope_utils.py defines it. */
 function longRopeAttentionFactor(factor: number, originalLength: number): number {
   return factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(originalLength));
 }

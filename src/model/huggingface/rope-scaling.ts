@@ -24,7 +24,7 @@ export type RopeScaling =
     }
   | {
       readonly type: 'longrope';
-      /** What each frequency is divided by: the factors for short or those for long texts. */
+      /** Divisors of the frequencies: the factors for short texts or those for long ones. */
       readonly factors: readonly number[];
       /** The factor of queries and keys at rotary embedding. */
       readonly attentionFactor: number;
@@ -81,7 +81,7 @@ function llama3Kept(
   return clamp01((turns - lowFreqFactor) / (highFreqFactor - lowFreqFactor));
 }
 
-/** Likewise, but with a linear transition over the pairs of dimensions. */
+/** The same with a linear transition over the pairs of dimensions. */
 function yarnKept(
   index: number,
   { rotaryDim, ropeTheta }: RotaryShape,

@@ -19,7 +19,7 @@ const PIECE_VALUES = 2 ** 20;
 interface Located extends TensorEntry {
   readonly file: FileHandle;
   readonly path: string;
-  /** Of a part, its place in the tensor. */
+  /** Place of a part in its tensor. */
   readonly firstValue?: number;
 }
 
@@ -90,7 +90,7 @@ export class SafetensorsWeights implements WeightSource {
     return this.#tensors.keys();
   }
 
-  /** What a header says of a tensor. */
+  /** Header entry of a tensor. */
   entry(name: string): TensorEntry | undefined {
     return this.#tensors.get(name);
   }
@@ -133,7 +133,7 @@ export class SafetensorsWeights implements WeightSource {
     return readFloats(this.#part(name, shape, index), this.describe(name));
   }
 
-  /** Likewise its bytes, of a tensor of bytes. */
+  /** Bytes of one of the tensors that a tensor of bytes is made of. */
   async bytesOfPart(
     name: string,
     shape: readonly number[],
@@ -148,7 +148,7 @@ export class SafetensorsWeights implements WeightSource {
     return bytes;
   }
 
-  /** What to call a tensor in errors. */
+  /** Name of a tensor in errors. */
   describe(name: string): string {
     return `${this.#require(name).path}: tensor "${name}"`;
   }

@@ -59,7 +59,7 @@ export function textModelConfig(json: unknown): unknown {
   };
 }
 
-/** What a tensor of a text model is called in one by itself, with an LM head. */
+/** Name of a text model's tensor in a text model by itself, with an LM head. */
 export function textModelTensor(name: string): string {
   return PREFIXES.reduce((text, [prefix, plain]) => text.replace(prefix, plain), name);
 }

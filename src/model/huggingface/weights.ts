@@ -5,15 +5,15 @@ export interface StoredLayout {
   readonly bits: 4 | 8;
   /** Neighbours of a row that share a scale; the last of a row may be fewer. */
   readonly blockSize: number;
-  /** Integers that stand for 0 are stored by block; else all are the middle, 8 or 128. */
+  /** Integers that stand for 0 are stored by block; otherwise all are the middle, 8 or 128. */
   readonly hasZeroPoints: boolean;
   /** Offsets are stored by block; left out for none. */
   readonly hasOffsets?: boolean;
   /** By place in a stored row, the column that lies there; null where they lie in order. */
   readonly order: Int32Array | null;
   /**
-   * Of the precision that keeps it, where that is not its own: of a checkpoint whose matrices have 4 bits
-   * or 8, int4 keeps all, and int8 none.
+   * Bits of the precision whose builds keep the integers, if not their own bits. In a checkpoint whose
+   * matrices have 4 bits or 8, int4 keeps all, and int8 none.
    */
   readonly keptIn?: 4 | 8;
 }
@@ -37,16 +37,16 @@ export interface NativeFormat {
   readonly blockSize: 16 | 32 | 64 | null;
   /** Weights of a block also share what is added to them. */
   readonly hasOffsets: boolean;
-  /** The integers are the checkpoint's; else they are made of its weights. */
+  /** The integers are the checkpoint's; otherwise they are computed from its weights. */
   readonly isStored: boolean;
 }
 
-/** What is to be made of a matrix for a graph: plain values, which can go to another thread. */
+/** Task of making a matrix for a graph: plain values, which can go to another thread. */
 export type MatrixTask = { readonly source: MatrixSource } & (
   | {
       readonly kind: 'floats';
       readonly type: 'float' | 'float16';
-      /** [columns, rows], else [rows, columns]. */
+      /** [columns, rows] if true, otherwise [rows, columns]. */
       readonly isTransposed: boolean;
     }
   /** For emitRowMatmul. */

@@ -3,7 +3,7 @@ import type { LowRankPair } from './low-rank-pair.ts';
 
 const LANES = 16;
 const PAIR = 2 * LANES;
-/** Of a slot's ranks, before its numbers. */
+/** Size of a slot's ranks, before its numbers. */
 const RANKS_BYTES = 64;
 
 /** The name of a linear layer's input of adapters. */
@@ -24,7 +24,7 @@ export class LowRankLayout {
     this.#paddedRank = Math.ceil(maxRank / LANES) * LANES;
   }
 
-  /** Of a slot. */
+  /** Size of a slot. */
   get numBytes(): number {
     return RANKS_BYTES + 2 * this.#firstUp(this.#columns.length);
   }

@@ -1,4 +1,4 @@
-/** What an adapter adds to one matrix: B times A. */
+/** Change of one matrix by an adapter: B times A. */
 export interface LowRankPair {
   readonly rank: number;
   /** [rank, columns] */

@@ -2,13 +2,13 @@ import type { NativeFormat, StoredLayout, WeightSource } from '../huggingface/we
 import { isInRows } from '../quantize/kept-format.ts';
 import type { MatrixSource } from '../huggingface/matrix-source.ts';
 
-/** What weights of so many bits become that are not stored in integers which native/ has. */
+/** Format by bits of weights that are not stored in integers which native/ supports. */
 const OWN: Readonly<Record<4 | 8, NativeFormat>> = {
   4: { bits: 4, blockSize: 64, hasOffsets: false, isStored: false },
   8: { bits: 8, blockSize: null, hasOffsets: false, isStored: false },
 };
 
-/** As a matrix is stored, if a build of so many bits keeps that and native/ has such weights. */
+/** Format of a matrix as it is stored, if a build of `bits` keeps that and native/ has such weights. */
 export function nativeFormat(
   weights: WeightSource,
   source: MatrixSource,
@@ -17,7 +17,7 @@ export function nativeFormat(
   return storedFormat(weights, source, bits) ?? OWN[bits];
 }
 
-/** Of the LM head: as it is stored in any build, else in 8 bits. */
+/** Format of the LM head: as it is stored in any build, otherwise 8 bits. */
 export function headFormat(weights: WeightSource, source: MatrixSource): NativeFormat {
   return storedFormat(weights, source) ?? OWN[8];
 }
@@ -58,7 +58,10 @@ export function keptIn(layout: StoredLayout, columns: number): NativeFormat | nu
   return withBlocks(bits, blockSize, hasOffsets || hasZeroPoints);
 }
 
-/** Of larger blocks, several have the same scale. The smallest ones have 8 bits only. */
+/**
+ * Format with blocks of at most `size`: a larger block becomes several with the same scale. The
+ * smallest blocks have 8 bits only.
+ */
 function withBlocks(bits: 4 | 8, size: number, hasOffsets: boolean): NativeFormat | null {
   const kept = { hasOffsets, isStored: true };
   if (bits === 4 && size % 32 === 0) return { bits, blockSize: size % 64 === 0 ? 64 : 32, ...kept };

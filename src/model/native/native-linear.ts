@@ -5,7 +5,7 @@ import type { NormBefore } from '../graph/decoder-values.ts';
 import { BEST_OUTPUT } from './best.ts';
 import type { NativeMatrix } from './native-matrix.ts';
 
-/** What one node computes besides the product, in this order. */
+/** Steps that one node computes in addition to the product, in this order. */
 export interface LinearFusion {
   readonly norm?: NormBefore | undefined;
   /** Loads [rows of the matrix]. */
@@ -16,7 +16,7 @@ export interface LinearFusion {
   readonly added?: string | undefined;
   /** Name of what is added last. */
   readonly residual?: string | undefined;
-  /** Of the 8-bit integers that inputs become; each block of a row has its own if left out. */
+  /** Step of the 8-bit integers that inputs become; each block of a row has its own if left out. */
   readonly step?: number | undefined;
   /** Name of WANTS_LOGITS, where the product finds the likeliest tokens, too. */
   readonly wantsLogits?: string | undefined;

@@ -15,7 +15,7 @@ export interface NativeMatrix {
   /** Name of the integers. */
   readonly values: string;
   readonly scales: string;
-  /** Of blocks; null where the format has none. */
+  /** Offsets of blocks; null where the format has none. */
   readonly offsets: string | null;
 }
 

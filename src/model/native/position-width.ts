@@ -1,8 +1,8 @@
 import type { KvCacheDtype } from '../manifest.ts';
 
-/** What positions are a multiple of: the numbers in a vector of native/. */
+/** Positions are a multiple of this: the numbers in a vector of native/. */
 const LANES = 16;
-/** Bytes beside an int8 position of a head: its scale, in float32, and padding. */
+/** Bytes next to an int8 position of a head: its scale, in float32, and padding. */
 const SCALE_BYTES = 16;
 
 /** Elements that a position of a head takes in a KV cache of native/. */

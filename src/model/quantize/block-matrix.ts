@@ -77,8 +77,8 @@ export class BlockMatrix {
   multiply(output: string, input: string): string {
     const ordered = this.#inOrder(input);
     if (this.#offsets === null) return this.#product(output, ordered);
-    // What is added to all weights of a block is added to the product times the sum of its columns:
-    // of these products there are as many as blocks, and they are in floats.
+    // A block's offset is added to the product, times the sum of its columns: these products are as
+    // many as the blocks, and in floats.
     const product = this.#product(`${output}/Integers`, ordered);
     const inputs = [this.#blockSums(`${output}/Sums`, ordered), this.#offsets, product];
     return this.#graph.node(output, 'Gemm', inputs, { attributes: { transB: 1n } });

@@ -11,7 +11,10 @@ export function floatData(type: FloatType, values: Float32Array): Float32Array |
   return type === 'float' ? values : float32ToFloat16(values);
 }
 
-/** Likewise of weights. @throws {ModelError} if one is too large for the type, naming the initializer */
+/**
+ * Weights as the data of an initializer.
+ * @throws {ModelError} if one is too large for the type, naming the initializer
+ */
 export function weightData(
   type: FloatType,
   values: Float32Array,

@@ -9,7 +9,7 @@ export function makeMatrix(weights: WeightSource, task: MatrixTask): Promise<Mad
   return weights.made?.(task) ?? makeHere(weights, task);
 }
 
-/** Likewise in this thread. */
+/** Makes it in this thread. */
 export function makeHere(weights: WeightSource, task: MatrixTask): Promise<MadeMatrix> {
   switch (task.kind) {
     case 'floats':

@@ -6,7 +6,7 @@ import { readIntegers } from './stored-blocks.ts';
 import { transposeInto } from '../huggingface/transpose.ts';
 
 const LARGEST = 127;
-/** What stands for 0 in integers from 0 on. */
+/** Integer that stands for 0 in integers from 0 on. */
 const ZERO = 128;
 /** Rows that are transposed at a time. */
 const ROWS_AT_ONCE = 64;
@@ -34,7 +34,7 @@ export async function makeRows(weights: WeightSource, source: MatrixSource): Pro
 
 /**
  * Gives each row of a tensor in 8 bits, with its scale: as it is stored, if it is stored in such rows,
- * else rounded to them.
+ * otherwise rounded to them.
  * @param use what it is given stays valid until it returns
  */
 export async function forEachRow(

@@ -25,7 +25,7 @@ const PAIR = 2 * LANES;
 export interface PackedMatrix {
   readonly values: Uint8Array;
   readonly scales: Float32Array;
-  /** Of blocks, where the format has any. */
+  /** Offsets of blocks, where the format has any. */
   readonly offsets?: Float32Array;
 }
 
@@ -37,7 +37,7 @@ export class PackedLayout {
   /** Columns of the matrix with padding. */
   readonly padded: number;
 
-  /** @param isGated the first half of the rows are a gate's, and lie beside the others */
+  /** @param isGated the first half of the rows are a gate's, and lie next to the others */
   constructor(rows: number, columns: number, isGated: boolean) {
     this.#rows = rows;
     this.#isGated = isGated;
@@ -162,7 +162,7 @@ export async function packBlocks(
   return { values, scales, ...(offsets && { offsets }) };
 }
 
-/** A tensor's own blocks, if these are kept, else new ones; in pieces of whole rows. */
+/** A tensor's own blocks, if these are kept, otherwise new ones; in pieces of whole rows. */
 async function* blocksOf(
   weights: WeightSource,
   { name, rows }: MatrixSource['tensors'][number],

@@ -65,7 +65,7 @@ function scaleOfLargest(): number {
   return Math.abs(furthest()) / 127;
 }
 
-/** What scales that are tried are divided by, around the one that just reaches the furthest value. */
+/** Divisors of the scales that are tried, around the one that just reaches the furthest value. */
 const SCALE_FACTORS = Float64Array.of(0.88, 0.91, 0.94, 0.97, 1, 1.03, 1.06, 1.09, 1.12);
 /** Half of the range of 4 bits. */
 const REACH = 8;

@@ -19,8 +19,8 @@ export async function largestOfColumns(
 }
 
 /**
- * What each column of weights is multiplied by, and its channel of activations divided by, so that both
- * become equally large (Xiao et al.: "SmoothQuant", ICML 2023, with alpha 1/2).
+ * Factors that weights' columns are multiplied by, and their channels of activations divided by, so
+ * that both become equally large (Xiao et al.: "SmoothQuant", ICML 2023, with alpha 1/2).
  * @param reaches how large each channel gets
  * @param weights the largest magnitude of each column
  */

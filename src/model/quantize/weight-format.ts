@@ -8,7 +8,7 @@ export type FloatType = 'float' | 'float16';
 export interface FloatFormat {
   readonly kind: 'float';
   readonly type: FloatType;
-  /** What they are multiplied with, and as what: cast if they are stored as another type. */
+  /** Type of the activations; weights stored as another type are cast to it. */
   readonly activations: FloatType;
 }
 
@@ -16,18 +16,21 @@ export interface FloatFormat {
 export interface BlockFormat {
   readonly kind: 'blocks';
   readonly bits: 4 | 8;
-  /** What they are multiplied with; of the scales, too. */
+  /** Type of the activations, and of the scales. */
   readonly activations: FloatType;
-  /** Of a matrix whose integers the checkpoint has: they are kept. Else they are found here. */
+  /**
+   * Layout of a matrix whose integers the checkpoint has: they are kept. If left out, they are
+   * computed.
+   */
   readonly stored?: StoredLayout;
 }
 
 /** Weights as 8-bit integers that share a scale per row, multiplied with 8-bit activations. */
 export interface RowFormat {
   readonly kind: 'rows';
-  /** What is quantized to 8 bits, and what comes out. */
+  /** Type of the activations before they become 8 bits, and of the product. */
   readonly activations: 'float';
-  /** Of these 8 bits, the same for all; each row of activations has its own if left out. */
+  /** Step of these 8 bits, the same for all; each row of activations has its own if left out. */
   readonly step?: number | undefined;
 }
 

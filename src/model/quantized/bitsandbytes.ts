@@ -20,9 +20,9 @@ const STATES = ['nf4', 'fp4'].map((type) => `weight.quant_state.bitsandbytes__${
 const LEVELS = 256;
 
 /**
- * Of bitsandbytes, 4 bits: `weight` of places in `weight.quant_map`, two to a byte, the first one high,
- * times `weight.absmax`: float32, or with double quantization places in `weight.nested_quant_map` times
- * `weight.nested_absmax`, plus an offset.
+ * 4-bit format of bitsandbytes: `weight` has places in `weight.quant_map`, two to a byte, the first one
+ * high, times `weight.absmax`: float32, or with double quantization places in `weight.nested_quant_map`
+ * times `weight.nested_absmax`, plus an offset.
  */
 export function fourBitFormat(): ValueFormat {
   return {
@@ -55,7 +55,7 @@ export function fourBitFormat(): ValueFormat {
   };
 }
 
-/** Of bitsandbytes, 8 bits: `weight` of int8, times `SCB` / 127 of its row. */
+/** 8-bit format of bitsandbytes: `weight` of int8, times `SCB` / 127 of its row. */
 export function eightBitFormat(): IntegerFormat {
   return {
     kind: 'integers',

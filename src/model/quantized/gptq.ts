@@ -8,7 +8,7 @@ export interface GptqOptions {
   readonly groupSize: number;
   /** Zero points are the middle everywhere. */
   readonly isSymmetric: boolean;
-  /** What is added to stored zero points: 1, but 0 in `gptq_v2`. */
+  /** Amount to add to stored zero points: 1, but 0 in `gptq_v2`. */
   readonly zeroOffset: 0 | 1;
 }
 

@@ -8,7 +8,7 @@ export type MatrixShape = readonly [rows: number, columns: number];
 export type MatrixFormat = IntegerFormat | ValueFormat;
 
 interface AnyFormat {
-  /** Whether a matrix is stored so; else it is as in any other checkpoint. */
+  /** Whether a matrix is stored in this format; otherwise it is as in any other checkpoint. */
   holds(tensors: TensorReader, base: string): boolean;
 }
 

@@ -4,7 +4,7 @@ import type { ValueFormat } from './matrix-format.ts';
 export const E2M1 = Float32Array.of(0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6);
 /** Values that share an exponent. */
 export const E2M1_BLOCK = 32;
-/** Of the power of two that a block is multiplied by. */
+/** Bias of the exponent of a block's power of two. */
 export const EXPONENT_BIAS = 127;
 /** An exponent that stands for NaN. */
 const NAN_EXPONENT = 255;

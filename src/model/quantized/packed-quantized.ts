@@ -6,7 +6,7 @@ import { unpackAlongColumns, unpackAlongRows } from './unpack.ts';
 const GROUP_SIZES = [16, 32, 64, 128, 256, 512, 1024];
 
 /**
- * Of compressed-tensors, `pack-quantized`: `weight_packed` [rows, words], `weight_scale` [rows, groups],
+ * `pack-quantized` of compressed-tensors: `weight_packed` [rows, words], `weight_scale` [rows, groups],
  * `weight_zero_point` [rows / integers in a word, groups], `weight_g_idx` [columns].
  * @param groupSizes that the configuration names
  */
@@ -46,7 +46,7 @@ export function packQuantizedFormat(groupSizes: readonly number[] = []): Integer
 }
 
 /**
- * Of compressed-tensors, `int-quantized`: `weight` [rows, columns] of int8, `weight_scale` and
+ * `int-quantized` of compressed-tensors: `weight` [rows, columns] of int8, `weight_scale` and
  * `weight_zero_point` [rows, groups].
  * @param groupSizes that the configuration names
  */

@@ -20,7 +20,7 @@ import type { Quantization } from '../huggingface/quantization.ts';
 import { TensorReader } from './tensor-reader.ts';
 import { reasonOf } from '../../files/system-error.ts';
 
-/** What tensors are called that have the number of each column's group. */
+/** Names of tensors with each column's group number. */
 const GROUP_NAMES = ['g_idx', 'weight_g_idx'] as const;
 
 /** The weights of a checkpoint some of whose matrices are quantized. */
@@ -86,7 +86,7 @@ export class QuantizedWeights implements WeightSource {
   }
 
   typeOf(name: string): string | null {
-    // Of a matrix of any shape.
+    // Finds a matrix of any shape.
     return this.#find(name, [0, 0]) === null ? this.#plain.typeOf(name) : this.#method;
   }
 

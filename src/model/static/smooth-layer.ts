@@ -57,7 +57,7 @@ export async function smoothLayer(
   return factors;
 }
 
-/** Of the attention's output: all heads that read the same values have the same factors. */
+/** Factors of the attention's output: all heads that read the same values have the same factors. */
 async function factorsOfValues(
   { numHeads, numKvHeads, headDim }: DecoderConfig,
   weights: WeightSource,

@@ -1,10 +1,10 @@
 import { piecesOf, type WeightSource } from '../huggingface/weights.ts';
 
-/** What the values of a tensor [rows, columns], or [rows], are multiplied by; 1 where it is left out. */
+/** Factors of the values of a tensor [rows, columns], or [rows]; 1 where left out. */
 export interface TensorFactor {
   readonly rows?: Float32Array;
   readonly columns?: Float32Array;
-  /** What a model adds to the values before it uses them: the factors are of the sum. */
+  /** Offset that a model adds to the values before it uses them: the factors apply to the sum. */
   readonly offset?: number;
 }
 
@@ -26,7 +26,7 @@ export function smoothedWeights(weights: WeightSource, factors: TensorFactors): 
       return factor === undefined ? pieces : multipliedPieces(pieces, factor, widthOf(shape));
     },
     typeOf: (name) => weights.typeOf?.(name) ?? null,
-    // What a checkpoint has as integers is none any more.
+    // Integers of the checkpoint are no longer valid after multiplication.
     layout: (name, shape) => (factors.has(name) ? null : (weights.layout?.(name, shape) ?? null)),
     ...(weights.integers && { integers: weights.integers.bind(weights) }),
     close: () => weights.close(),

@@ -1,8 +1,8 @@
 import type { TensorFactors } from './smoothed-weights.ts';
 
-/** What was found about a model's activations, for products whose inputs have constant scales. */
+/** Calibration of a model's activations, for products whose inputs have constant scales. */
 export interface StaticActivations {
-  /** What evens out the channels of activations. */
+  /** Factors that even out the channels of activations. */
   readonly factors: TensorFactors;
   /**
    * Step of the 8-bit integers that a linear layer's inputs become, by the layer's name, such as

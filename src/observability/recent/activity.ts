@@ -1,4 +1,4 @@
-/** What a server did of late, for those who look at it without Prometheus. */
+/** Recent activity of a server, for those who look at it without Prometheus. */
 import { STAGES } from '../../front/request-record.ts';
 import { RecentLatency } from './recent-latency.ts';
 
@@ -7,7 +7,7 @@ export const LATENCIES = ['ttft', 'itl', 'e2e', ...STAGES] as const;
 
 export type LatencyName = (typeof LATENCIES)[number];
 
-/** Of all models together. Counts are since the start. */
+/** Activity of all models together. Counts are since the start. */
 export class Activity {
   promptTokens = 0;
   generatedTokens = 0;

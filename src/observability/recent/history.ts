@@ -39,7 +39,7 @@ export class History<Name extends string> {
     return this.#numAdded === 0 ? null : finite(this.#values.get(name)?.[index]);
   }
 
-  /** What was added after a time. @param timeMs Unix time */
+  /** Samples that were added after a time. @param timeMs Unix time */
   since(timeMs: number): Samples<Name> {
     const { length } = this.#times;
     const first = this.#numAdded - this.size;
@@ -57,7 +57,7 @@ export class History<Name extends string> {
   }
 }
 
-/** Once when it is added, since it is told many times. */
+/** Rounds a value once when it is added, since it is reported many times. */
 function rounded(value: number): number {
   return Number(value.toPrecision(DIGITS));
 }

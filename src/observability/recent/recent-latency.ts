@@ -17,7 +17,7 @@ export interface LatencySummary {
 
 /** How long something took in the last turns; somebody with a clock says when one is over. */
 export class RecentLatency {
-  /** Of the turn that is going on, and of the one before. */
+  /** Times of the current turn, and of the one before. */
   #current = new LatencyHistogram();
   #last = new LatencyHistogram();
   readonly #parts = Array.from({ length: NUM_PARTS }, () => new LatencyHistogram());
@@ -40,7 +40,7 @@ export class RecentLatency {
     return ended;
   }
 
-  /** Of the last WINDOW_TURNS turns, or one part less, and of the one that is going on. */
+  /** Summary of the last WINDOW_TURNS turns, or one part less, and of the current one. */
   summary(): LatencySummary {
     const all = new LatencyHistogram();
     for (const part of [...this.#parts, this.#current]) all.addAll(part);

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { type ClassRecord, SLO_KINDS, targetOf, type SloTracker } from './slo-tracker.ts';
 
-/** Of the last requests. */
+/** Quantiles of the last requests. */
 const QUANTILES = [0.5, 0.95, 0.99] as const;
 /** Milliseconds that quantiles are remembered: a scrape may come every 50 ms. */
 const FRESH_MS = 1000;

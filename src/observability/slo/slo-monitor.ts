@@ -1,4 +1,4 @@
-/** Tells the operator's log when a promise is not kept, and what may be the reason. */
+/** Logs for the operator when a target is missed, and the likely cause. */
 import type { Logger } from 'pino';
 import {
   type ClassRecord,
@@ -10,21 +10,21 @@ import {
 
 /** Fewer requests say nothing. */
 const MIN_REQUESTS = 20;
-/** The worst requests wait so many times as long as the usual ones. */
+/** The worst requests wait this many times as long as the usual ones. */
 const DIVERGENCE = 5;
 /** From this share of the KV cache's memory on it is short. */
 const FULL = 0.9;
 
-/** What the engines are short of, over all models. */
+/** Shortage of memory in the engines, over all models. */
 export interface Pressure {
-  /** Of the fullest KV cache, 0 to 1. */
+  /** Usage of the fullest KV cache, 0 to 1. */
   readonly kvCacheUsage: number;
   readonly numPreemptions: number;
 }
 
 export type LikelyCause = 'preemption' | 'memory' | 'queue' | 'computing';
 
-/** What is told, by class and kind: each once, until it is over. */
+/** Reported trouble, by class and kind: each once, until it is over. */
 type Trouble = 'late' | 'uneven' | null;
 
 export class SloMonitor {
@@ -45,7 +45,7 @@ export class SloMonitor {
     this.#logger = logger;
   }
 
-  /** Looks every so many milliseconds. @returns ends that */
+  /** Checks every `everyMs` milliseconds. @returns ends that */
   start(everyMs: number): () => void {
     const timer = setInterval(() => this.check(), everyMs);
     timer.unref();

@@ -4,7 +4,7 @@ import type { GenerationRequest } from '../../front/generation/generation.ts';
 import type { ServiceClass } from '../../front/service-classes/service-class.ts';
 import { RollingWindow } from './rolling-window.ts';
 
-/** What is promised: times to the first token, between tokens, and to the last. */
+/** Kinds of targets: times to the first token, between tokens, and to the last. */
 export const SLO_KINDS = ['ttft', 'itl', 'e2e'] as const;
 export type SloKind = (typeof SLO_KINDS)[number];
 
@@ -18,7 +18,7 @@ const LATE_SHARE = 0.05;
 export interface ClassRecord {
   readonly serviceClass: ServiceClass;
   readonly windows: Readonly<Record<SloKind, RollingWindow>>;
-  /** Of the time to the first token, that before the request had a place. */
+  /** Part of the time to the first token before the request had a place. */
   readonly queue: RollingWindow;
   /** Since the start. */
   numRequests: number;

@@ -24,8 +24,8 @@ export interface ActivationCalibration {
 /**
  * Finds what int8-static has to know of a model's activations, over its own texts or given ones, one layer
  * in memory at a time.
- * @throws {ModelError} for an export, for experts, and for a family with learned positions or MLPs beside
- *   the attention
+ * @throws {ModelError} for an export, for experts, and for a family with learned positions or MLPs in
+ *   parallel to the attention
  */
 export async function calibrateActivations(
   source: ModelSource,

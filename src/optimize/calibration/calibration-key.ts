@@ -1,8 +1,8 @@
 import { TEXT_LENGTH } from '../plan.ts';
 
-/** Of all texts that activations are calibrated with. */
+/** Number of tokens of all texts that activations are calibrated with. */
 export const NUM_TOKENS = 8192;
-/** Of the texts that are written or picked. */
+/** Seed of the texts that are written or picked. */
 export const SEED = 0;
 
 /** Raised when the same texts give other scales than before. */

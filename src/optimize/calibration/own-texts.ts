@@ -12,7 +12,7 @@ export interface OwnTexts {
   /** Tokens of each. */
   readonly length: number;
   readonly seed: number;
-  /** What half of the texts begin with, if anything. */
+  /** First token of half of the texts, if any. */
   readonly bosTokenId: number | null;
   readonly threads: number;
 }
@@ -32,7 +32,7 @@ export function writeOwnTexts(
   const texts = Array.from({ length: numTexts }, () => new Int32Array(length));
   let done = 0;
   const jobs = texts.map((text, index): TokenJob => {
-    // Each text has random numbers of its own, whatever it is written beside.
+    // Each text has random numbers of its own, whichever texts are written next to it.
     const key = BigInt(seed) * 0x1_0000_0000n + BigInt(index);
     const first = Math.floor(uniform(key, 0) * vocabSize);
     text[0] = index % 2 === 0 && bosTokenId !== null ? bosTokenId : first;

@@ -28,7 +28,10 @@ const SHARES = [1, 0.85, 0.7, 0.55];
  */
 export const MOST_LOST = 0.05;
 
-/** What rounding its inputs costs a linear layer, of its output: the root of the mean square over tokens. */
+/**
+ * Errors of a linear layer's output when its inputs are rounded: the root of the mean square over
+ * tokens.
+ */
 export interface StaticLoss {
   /** Such as `layers.3.mlp.down`. */
   readonly name: string;
@@ -38,7 +41,7 @@ export interface StaticLoss {
   readonly byToken: number;
 }
 
-/** What was found, and what it costs where. */
+/** Calibrated activations, with the losses by layer. */
 export interface FoundActivations extends StaticActivations {
   readonly losses: readonly StaticLoss[];
 }
@@ -102,7 +105,7 @@ function roundingOf(linear: LinearName, step?: number): Statistic {
   return { linear, kind: 'rounding', ...(step !== undefined && { step }) };
 }
 
-/** What a linear layer's columns are multiplied by, and its inputs divided. */
+/** Factors that a linear layer's columns are multiplied by, and its inputs divided by. */
 function columnsOf(
   config: DecoderConfig,
   layer: number,

@@ -13,18 +13,18 @@ import { TEXT_INPUTS, textAttention } from './text-attention.ts';
 export type LinearName = 'attention.qkv' | 'attention.output' | 'mlp.gate_up' | 'mlp.down';
 
 /**
- * What is summed up of a linear layer's inputs x over the tokens of a text: `gram`, x x^T [columns,
- * columns]; `squares` and `magnitudes`, of each column [columns]; `error`, x e^T [columns, hidden], where e
- * is what the hidden state after the layer lacks to a target. `reach` is the largest magnitude of each
- * column [columns]. `rounding` is what the layer's output loses when its inputs become 8-bit integers,
- * see addRoundingError.
+ * Statistics of a linear layer's inputs x, summed up over the tokens of a text: `gram`, x x^T [columns,
+ * columns]; `squares` and `magnitudes`, of each column [columns]; `error`, x e^T [columns, hidden],
+ * where e is the difference between a target and the hidden state after the layer. `reach` is the
+ * largest magnitude of each column [columns]. `rounding` is the error of the layer's output when its
+ * inputs become 8-bit integers, see addRoundingError.
  */
 export type StatisticKind = 'gram' | 'squares' | 'magnitudes' | 'error' | 'reach' | 'rounding';
 
 export interface Statistic {
   readonly linear: LinearName;
   readonly kind: StatisticKind;
-  /** Of `rounding`: the integers' step; each token has its own if left out. */
+  /** Step of the integers, for `rounding`; each token has its own if left out. */
   readonly step?: number;
 }
 

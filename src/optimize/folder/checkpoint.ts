@@ -117,7 +117,7 @@ export function requirePlainLayers(
   }
 }
 
-/** What a model computes by itself, and older checkpoints store nevertheless. */
+/** Tensors that a model computes by itself, but older checkpoints store. */
 const DERIVED = /rotary_emb\.inv_freq$/;
 
 /** A tensor that nobody reads would be missing from the result, and the model may be another one. */

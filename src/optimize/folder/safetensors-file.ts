@@ -15,7 +15,7 @@ export interface StoredTensor {
   readonly bytes: Uint8Array;
 }
 
-/** Likewise; its bytes are made when they are written. */
+/** A tensor to store whose bytes are made when they are written. */
 export interface DeferredTensor extends Omit<StoredTensor, 'bytes'> {
   readonly name: string;
   readonly load: () => Promise<Uint8Array>;

@@ -19,7 +19,7 @@ export function factsPath(path: string): string {
  * then each finished layer is a file next to it, so that the step can go on after a crash.
  */
 export class StepFolder {
-  /** Of the result. */
+  /** Path of the result. */
   readonly path: string;
   readonly #layers: string;
 
@@ -72,12 +72,12 @@ export class StepFolder {
   }
 }
 
-/** What a step has made of a model, besides its weights. */
+/** Results of a step in addition to the weights. */
 export interface FinishedStep {
   /** config.json */
   readonly json: Readonly<Record<string, unknown>>;
   readonly config: DecoderConfig;
-  /** What was decided, for optimization.json. */
+  /** Decisions of the step, for optimization.json. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 

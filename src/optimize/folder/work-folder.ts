@@ -7,8 +7,8 @@ import { StepFolder } from './step-folder.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 
 /**
- * The folder beside the result in which it is made. A crash leaves it, and the same command goes on from
- * what is finished in it; another command for the same result begins anew.
+ * The folder next to the result in which it is made. A crash leaves it, and the same command goes on
+ * from what is finished in it; another command for the same result begins anew.
  */
 export class WorkFolder {
   readonly path: string;
@@ -54,7 +54,7 @@ export class WorkFolder {
     return join(this.path, `step-${index}`);
   }
 
-  /** What a name was kept for before a crash, or what `make` gives now. */
+  /** Returns the value stored under a name before a crash, or calls `make` and stores its result. */
   async once<T>(name: string, make: () => Promise<T>): Promise<T> {
     const path = join(this.path, `${name}.json`);
     const known = await readFile(path, 'utf8').catch(() => null);

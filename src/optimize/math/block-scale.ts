@@ -1,7 +1,7 @@
 const MIDDLE = 8;
 const LARGEST = 15;
 
-/** What scales that are tried are divided by, around the one that just reaches the furthest value. */
+/** Divisors of the scales that are tried, around the one that just reaches the furthest value. */
 const FACTORS = [0.88, 0.91, 0.94, 0.97, 1, 1.03, 1.06, 1.09, 1.12];
 
 /**

@@ -1,5 +1,5 @@
 /**
- * What each unit of neighbouring columns adds to the products of a matrix: the sum of its squared
+ * Contribution of each unit of neighbouring columns to the products of a matrix: the sum of its squared
  * outputs over the inputs that a Gram matrix was summed up from. For single columns that is the squared
  * norm of the column times that of its input.
  * @param weights [rows, columns]

@@ -72,7 +72,7 @@ export function floatsOf(
 
 const scratch = new Float32Array(1);
 
-/** What float16 has nearest to a value: folders, and our own kernels, have scales so. */
+/** Nearest float16 of a value: folders, and our own kernels, have scales in it. */
 function halfOf(value: number): number {
   scratch[0] = value;
   float16ToFloat32(float32ToFloat16(scratch), scratch);

@@ -54,7 +54,7 @@ export function lowestBlocks(
   return new Uint8Array(values.length).map((_, place) => found[blockOf(place)] ?? 0);
 }
 
-/** Of equal scores, the first are lower. */
+/** Marks the lowest scores. The first ones count as lower among equal scores. */
 function markLowest(scores: Float32Array, count: number, mask: Uint8Array): void {
   if (count <= 0) return;
   const limit = scores.toSorted()[count - 1] ?? Infinity;

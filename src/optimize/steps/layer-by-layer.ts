@@ -12,7 +12,7 @@ import { copyOf } from '../folder/step-folder.ts';
 import { LayerWeights } from './layer-weights.ts';
 import type { StepContext } from './step.ts';
 
-/** What a step makes of a layer. What it leaves out stays. */
+/** Changed tensors of a layer. The others stay as they are. */
 export interface LayerChange {
   /** By name of the tensor. */
   readonly floats?: ReadonlyMap<string, Float32Array>;
@@ -23,9 +23,9 @@ export interface LayerChange {
 export interface LayerByLayer {
   /** config.json afterwards. */
   readonly json: Readonly<Record<string, unknown>>;
-  /** What was decided, for optimization.json. */
+  /** Decisions of the step, for optimization.json. */
   readonly facts: Readonly<Record<string, unknown>>;
-  /** What it must know of a layer's inputs; nothing is computed where that is nothing. */
+  /** Statistics of a layer's inputs that it needs; nothing is computed if it needs none. */
   readonly watched: readonly Statistic[];
   readonly change: (weights: LayerWeights, statistics: Statistics) => Promise<LayerChange>;
 }

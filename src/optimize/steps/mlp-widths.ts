@@ -38,7 +38,7 @@ export function widthField(json: Readonly<Record<string, unknown>>): string {
   return json[name] === undefined ? 'intermediate_size' : name;
 }
 
-/** What that field says: one number, where all layers have the same width. */
+/** Value of that field: one number, where all layers have the same width. */
 export function widthValue(widths: readonly number[]): number | readonly number[] {
   const [first = 0] = widths;
   return widths.every((width) => width === first) ? first : widths;

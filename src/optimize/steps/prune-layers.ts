@@ -140,7 +140,7 @@ async function writeKept(
 ): Promise<void> {
   const { config } = source;
   const original = decoder(source);
-  // What the model as it was computes, and what the shorter one does.
+  // Hidden states of the original model, and of the shorter one.
   let wanted = refit ? await original.embed(texts) : [];
   let hidden = wanted;
   for (const [place, layer] of kept.entries()) {

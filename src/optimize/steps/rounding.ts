@@ -70,7 +70,10 @@ interface Smoothing {
   readonly quadratic: QuadraticError;
 }
 
-/** What comes before a matrix, and can be divided by column: a norm, or the rows of `up`. */
+/**
+ * Smooths a matrix over the tensor before it that can be divided by column: a norm, or the rows of
+ * `up`.
+ */
 async function smooth(
   weights: LayerWeights,
   statistics: Statistics,

@@ -5,9 +5,9 @@ import type { QuadraticError } from '../math/quadratic-error.ts';
 const POWERS = Array.from({ length: 10 }, (_, index) => index / 10);
 
 /**
- * What the columns of a matrix are multiplied by before it is rounded, and its inputs divided by, so that
- * its products change least: columns with large inputs get more of the integers (Lin et al.: "AWQ",
- * MLSys 2024).
+ * Finds factors that the columns of a matrix are multiplied by before it is rounded, and its inputs
+ * divided by, so that its products change least: columns with large inputs get more of the integers
+ * (Lin et al.: "AWQ", MLSys 2024).
  * @param matrices [rows, columns] each, of the same inputs
  * @param magnitudes of the inputs, summed up by column
  * @param gram [columns, columns]

@@ -35,7 +35,7 @@ export interface Sparsity {
   /** Two of four neighbours in a row, or a share of all weights. */
   readonly pattern: '2:4' | number;
   readonly criterion: 'magnitude' | 'wanda';
-  /** Weights are removed in squares of so many rows and columns. */
+  /** Weights are removed in squares of this many rows and columns. */
   readonly blockSize: number;
   readonly refit: boolean;
 }
@@ -47,10 +47,10 @@ export interface Rounding {
   readonly blockSize: number;
 }
 
-/** What is done to a model. */
+/** A change of a model. */
 export type Step = PruneMlp | PruneHeads | PruneLayers | Sparsity | Rounding;
 
-/** What a step works with. */
+/** Inputs of a step. */
 export interface StepContext {
   readonly source: Checkpoint;
   /** To calibrate with, as token ids. */

@@ -19,26 +19,26 @@ const PROBE = new URL('../../engine/gpu/device-probe-main.js', import.meta.url);
 /** A driver that does not answer for this long is broken. */
 const PROBE_TIMEOUT_MS = 60_000;
 
-/** What `auto` tries, in this order. Not TensorRT, which compiles a model for minutes. */
+/** Devices that `auto` tries, in this order. Not TensorRT, which compiles a model for minutes. */
 const AUTO_DEVICES = ['cuda', 'webgpu'] as const;
 
 /** Under Linux every GPU shows itself as one of these: without, nothing needs to be tried. */
 const GPU_FILES = ['/dev/dri', '/dev/nvidiactl', '/dev/dxg', '/dev/mali0', '/dev/kgsl-3d0'];
 
-/** What says where a model runs. */
+/** Flags that select the device of a model. */
 export type DeviceFlags = Options<
   'device' | 'deviceId' | 'providerOption' | 'providerLibrary' | 'graphCapture'
 >;
 
 export interface ChosenDevice {
   readonly device: DeviceOptions;
-  /** What decoders can compute in there, the fastest first. */
+  /** Activation types that decoders can compute in on this device, the fastest first. */
   readonly activationDtypes: readonly ActivationDtype[];
   /** It has a kernel for attention over a KV cache in blocks. */
   readonly hasPagedAttention: boolean;
   /** As its driver calls it; null where that can't be known. */
   readonly adapter: string | null;
-  /** Of the device; null for the CPU, and where it can't be known. */
+  /** Memory of the device; null for the CPU, and if unknown. */
   readonly memoryBytes: number | null;
   /** Why `auto` chose it; null when it was asked for. */
   readonly reason: string | null;
@@ -57,7 +57,7 @@ const ON_CPU: Omit<ChosenDevice, 'reason'> = {
   memoryBytes: null,
 };
 
-/** What is asked of the machine that devices are chosen on. */
+/** Probes of the machine that devices are chosen on. */
 export interface Machine {
   /** False where nothing needs to be tried. */
   readonly mayHaveGpu: boolean;
@@ -69,14 +69,14 @@ export const THIS_MACHINE: Machine = {
   probe: tryDevice,
 };
 
-/** What decides whether a device can run a model. */
+/** Properties that decide whether a device can run a model. */
 export interface RunnableModel {
-  /** What attention scores are capped to; null where they are not. */
+  /** Cap of attention scores; null if they have none. */
   readonly attentionSoftcap: number | null;
 }
 
 /**
- * What `--device` means on a machine, for a model. A GPU is taken only if a graph runs on it.
+ * Chooses the device for a model according to `--device`. A GPU is taken only if a graph runs on it.
  * @throws UsageError when a device that was asked for can't run this model, UserError when it does
  *   not work, saying why
  */
@@ -112,7 +112,7 @@ export async function chooseDevice(
   return { ...picked, reason: isIgnored ? `${reason}; --graph-capture is for WebGPU` : reason };
 }
 
-/** What `--device auto` means. */
+/** Chooses the device for `--device auto`. */
 async function pickDevice(
   flags: DeviceFlags,
   model: RunnableModel,

@@ -13,7 +13,7 @@ import type { PrecisionChoice } from './precision-choice.ts';
 /** Float32 weights of a model that is small, see resolvePrecision. */
 const SMALL_EXPORT_BYTES = 128e6;
 
-/** What `auto` takes, in this order. */
+/** Graphs that `auto` prefers, in this order. */
 const ON_CPU = ['int4 float32', 'int8 float32', 'fp32 float32', 'int4 float16', 'fp16 float16'];
 const ON_HALF_DEVICE = ['fp16 float16', 'int4 float16', 'fp32 float32', 'int4 float32'];
 const ON_FLOAT_DEVICE = ['fp32 float32', 'int4 float32'];
@@ -24,7 +24,7 @@ type RunningOn = Pick<ChosenDevice, 'device' | 'activationDtypes'> | null;
 type Variants = Pick<ExportFolder, 'path' | 'variants'>;
 
 /**
- * What `--precision` means for an export: one of the graphs that it has.
+ * Chooses one of an export's graphs according to `--precision`.
  * @throws UsageError when it has none of that precision which the device can run, saying what it has
  */
 export function resolveExportPrecision(
@@ -41,7 +41,7 @@ export function resolveExportPrecision(
   return { precision, activationDtype, reason: reasons.join('; ') || null };
 }
 
-/** Likewise: the graph. */
+/** The graph that resolveExportPrecision chooses. */
 export function pickVariant(
   option: Options['precision'],
   chosen: RunningOn,

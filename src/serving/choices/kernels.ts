@@ -6,28 +6,29 @@ import type { Options } from '../../settings/options.ts';
 import type { PrecisionChoice } from './precision-choice.ts';
 
 /**
- * What the KV cache is with native kernels where `--kv-cache-dtype` does not say: half the memory of
+ * Type of the KV cache with native kernels where `--kv-cache-dtype` does not set it: half the memory of
  * float32, with the same perplexity (docs/benchmarks.md).
  */
 const NATIVE_CACHE: KvCacheDtype = 'float16';
 
 export interface KernelChoice extends Pick<BuildOptions, 'nativeKernels'> {
-  /** For the banner; null where there is nothing to tell. */
+  /** For the banner; null to show nothing. */
   readonly description: string | null;
 }
 
-/** What a choice depends on. */
+/** Facts that the choice of kernels depends on. */
 export interface KernelCircumstances extends Pick<
   PrecisionChoice,
   'precision' | 'activationDtype' | 'stored'
 > {
   readonly model: 'buildable' | 'export';
-  /** Of the device, such as `cpu`. */
+  /** Name of the device, such as `cpu`. */
   readonly device: string;
 }
 
 /**
- * What `--kernels` means for a model: our own where there are any for it, and a library for this CPU.
+ * Chooses the kernels of a model according to `--kernels`: our own if they support the model and have a
+ * library for this CPU.
  * @throws UsageError when ours are asked for where there are none
  */
 export async function resolveKernels(
@@ -45,7 +46,7 @@ export async function resolveKernels(
     if (kvCacheDtype === 'float16') {
       throw new UsageError(`--kv-cache-dtype float16 needs our own kernels: ${reason}`);
     }
-    // Of what has no kernels of ours, nobody wonders why.
+    // Nobody expects our own kernels for a model that they do not support.
     const isTold = unfit === null || kept !== null || kernels === 'onnxruntime';
     return { description: isTold ? `ONNX Runtime's: ${reason}` : null };
   }

@@ -23,20 +23,20 @@ export interface BuildableModel {
  */
 const SMALL_MODEL_PARAMETERS = 32e6;
 
-/** What a CPU is fast with. */
+/** Precisions that a CPU is fast with. */
 export interface CpuSpeed {
   readonly fastInt8: boolean;
   /** Ours are there, and may be taken. */
   readonly ownKernels: boolean;
 }
 
-/** Of this machine, with `--kernels`. */
+/** Speed of this machine, with `--kernels`. */
 export function cpuSpeed(kernels: Options['kernels']): CpuSpeed {
   return { fastInt8: hasFastInt8(), ownKernels: kernels !== 'onnxruntime' && hasLibrary() };
 }
 
 /**
- * What `--precision` means for a model on a device, the CPU if null.
+ * Chooses the precision for a model on a device according to `--precision`; the CPU if null.
  * @throws UsageError for a precision that the device has no operators for
  */
 export function resolvePrecision(

@@ -21,7 +21,7 @@ export interface GenerateOptions {
   readonly temperature?: number | undefined;
   /** Draw from the likeliest tokens that have this probability together, above 0 and up to 1. */
   readonly topP?: number | undefined;
-  /** Draw from so many of the likeliest tokens; 0 and -1 are all. */
+  /** Draw from the k likeliest tokens; 0 and -1 are all. */
   readonly topK?: number | undefined;
   /** Draw from tokens with this share of the likeliest one's probability, from 0 to 1. */
   readonly minP?: number | undefined;

@@ -11,7 +11,7 @@ import { inspectEncoderFolder } from '../../model/encoder/encoder-folder.ts';
 export interface TextBuild {
   readonly model: BuiltModel;
   readonly tokenizer: Pick<TextTokenizer, 'pieces'>;
-  /** What computes, such as `cpu`, and the name of a device's adapter. */
+  /** Device that computes, such as `cpu`, and the name of its adapter. */
   readonly device: string;
   readonly runtimeVersion: string;
   readonly attention: string;
@@ -19,7 +19,7 @@ export interface TextBuild {
 
 export interface TextBuildIds {
   readonly buildId: string;
-  /** The same whatever computes it, beside whatever adapters. */
+  /** The same whatever computes it, next to whatever adapters. */
   readonly contentId: string;
 }
 

@@ -37,7 +37,7 @@ const OWN_FLAGS = [
 
 type EncoderOptions = Options<(typeof OWN_FLAGS)[number]>;
 
-/** Of a model whose definition names no text encoder and no model that generates text. */
+/** Graph of a model that is neither a text encoder nor a model that generates text. */
 const GRAPH = 'model.onnx';
 
 /** The graph of a folder with tensors in and out. */
@@ -46,7 +46,7 @@ export function graphFileOf(source: string): string {
 }
 
 export interface EncoderLoaderOptions {
-  /** Of the command line. */
+  /** Options of the command line. */
   readonly options: EncoderOptions;
   readonly logger: Logger;
   readonly isShared: () => boolean;
@@ -54,7 +54,7 @@ export interface EncoderLoaderOptions {
   readonly embeddings?: EmbeddingCache | null;
 }
 
-/** What a folder holds, as far as its files say without being read through. */
+/** Kind of the model in a folder, judged by its small files. */
 export async function kindOf(source: string): Promise<'text' | 'encoder' | 'tensors'> {
   if (isHubReference(source)) return 'text';
   const path = resolve(source);
@@ -178,7 +178,7 @@ export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime
   }
 }
 
-/** What every runtime has, of a model that has been started. */
+/** Starts a model; returns the parts that every runtime has. */
 async function started(id: string, model: TextModel | TensorModel) {
   try {
     await model.start();

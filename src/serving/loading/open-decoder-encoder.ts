@@ -7,13 +7,13 @@ import { ModelError } from '../../model/model-error.ts';
 interface Parts extends PromptReaderOptions, Omit<DecoderEncoderOptions, 'reader' | 'modules'> {
   /** Null for a bare shape. */
   readonly folder: string | null;
-  /** Told what of the folder can't be served. */
+  /** Called with the parts of the folder that can't be served. */
   readonly onProblem: (message: string) => void;
 }
 
 /**
- * What makes embeddings and scores with a model that generates text. If the folder says of that what can't
- * be served, the model generates all the same, and requests for embeddings are told.
+ * Makes embeddings and scores with a model that generates text. If the folder asks for something that
+ * can't be served, the model generates all the same, and requests for embeddings get an error.
  */
 export async function openDecoderEncoder({
   folder,

@@ -11,7 +11,7 @@ interface PrefetchingOptions {
   readonly withNextTurns: boolean;
 }
 
-/** What computes prompts of a model ahead. */
+/** Opens the parts that compute prompts of a model ahead. */
 export function openPrefetching(
   model: NextTurnsOptions['model'],
   { engine, admission, withNextTurns }: PrefetchingOptions,

@@ -17,7 +17,7 @@ const tool = z.looseObject({
 
 const line = z
   .strictObject({
-    /** Of all models if left out. */
+    /** Model that the prompt is for; all models if left out. */
     model: z.string().optional(),
     /** The text of a system message. */
     system: z.string().optional(),

@@ -10,9 +10,9 @@ import type { Options } from '../../settings/options.ts';
 import type { PrecisionChoice } from '../choices/precision-choice.ts';
 
 /**
- * What `--speculative` means for a model, with the draft model built; null for none. `auto` guesses
- * only where that can't change a text: on GPUs, and with quantized weights or a quantized cache and
- * ONNX Runtime's kernels, a run of several tokens rounds differently from a run of one.
+ * Sets up speculative decoding according to `--speculative`, with the draft model built; null for none.
+ * `auto` drafts only where that can't change a text: on GPUs, and with quantized weights or a quantized
+ * cache and ONNX Runtime's kernels, a run of several tokens rounds differently from a run of one.
  * @throws UsageError when the flags do not go together
  * @throws ModelError when the draft model is missing, damaged or not supported
  */

@@ -40,7 +40,7 @@ import { samplingOf } from '../plan/sampling.ts';
 import { speculation } from './speculation.ts';
 
 export interface TextModelLoaderOptions {
-  /** Of the command line. */
+  /** Options of the command line. */
   readonly options: Options<LoadingOption>;
   /** Models that share the memory, for the default of a KV cache. */
   readonly numModels: number;
@@ -49,7 +49,7 @@ export interface TextModelLoaderOptions {
   readonly statistics: InferenceStatistics;
   /** Follows what is promised to service classes. */
   readonly targets: SloTracker;
-  /** What a client's requests get that ask for no service class. */
+  /** Service class of a client's requests that ask for none. */
   readonly classOf: ClassOfCaller;
   /** Whether several clients share the queue. */
   readonly isShared: () => boolean;

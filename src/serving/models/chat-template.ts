@@ -6,7 +6,7 @@ import { meaningOf } from '../../files/system-error.ts';
 import { UserError } from '../../user-error.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 
-/** What a Jinja text has, and hardly a file's name. */
+/** Characters of Jinja text that a file name hardly has. */
 const TEXT = /\{[{%#]|\n/;
 
 /**

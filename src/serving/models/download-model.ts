@@ -26,7 +26,7 @@ export function downloadModel(
 }
 
 /**
- * What the hub has of a model, without downloading it.
+ * Asks the hub for the size of a model, without downloading it.
  * @returns bytes of all its files; null where it is downloaded, or may not be asked for
  * @throws ModelError
  */

@@ -1,4 +1,4 @@
-/** What the name of a model means: one lookup for all commands. */
+/** Finds a model by its name: one lookup for all commands. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { alikeNames } from '../../front/registry/near-names.ts';
@@ -15,7 +15,7 @@ import { EMBEDDED, localModels, scan } from './local-models.ts';
 export interface FoundModel {
   /** A path, or `hf:owner/name` for what has to be downloaded. */
   readonly source: string;
-  /** What clients call it unless the operator says otherwise. */
+  /** Name for clients, unless the operator sets another one. */
   readonly name: string;
 }
 
@@ -53,7 +53,7 @@ export async function findServable(
   return findModel(name, modelRepository);
 }
 
-/** What a model is called that lies at a path. */
+/** Name of a model that lies at a path. */
 export function nameOfModel(model: string): string {
   if (isHubReference(model)) return parseHubReference(model).id;
   const path = resolve(model);

@@ -24,14 +24,14 @@ import { meaningOf } from '../../files/system-error.ts';
 
 const EMBEDDED_MODEL = fileURLToPath(new URL('../../../models/summit', import.meta.url));
 
-/** What `--model` and `--random-weights` mean. */
+/** Model that `--model` and `--random-weights` choose. */
 export interface ChosenModel {
   readonly name: string;
   readonly source: ModelSource;
   readonly decoder: BuildableModel | ExportFolder;
   readonly text: TextSource;
   readonly format: ModelFormat;
-  /** Of a GGUF file, such as `Q4_K_M`; null for others. */
+  /** Quantization of a GGUF file, such as `Q4_K_M`; null for others. */
   readonly quantization: string | null;
 }
 
@@ -39,7 +39,7 @@ const FORMATS = { huggingface: 'safetensors', gguf: 'gguf', export: 'onnx' } as 
 /** Random weights are in no file but the graph's. */
 const MADE_UP = { format: 'onnx', quantization: null } as const;
 
-/** What `--model` is if nobody says: the embedded model, or a shape that any weights go into. */
+/** Default of `--model`: the embedded model, or a shape that any weights go into. */
 export function defaultModel(hasRandomWeights: boolean): string {
   return hasRandomWeights ? 'smollm2-135m' : EMBEDDED_MODEL;
 }

@@ -4,7 +4,8 @@ import { UsageError } from '../../settings/usage-error.ts';
 import type { Options } from '../../settings/options.ts';
 
 /**
- * What `--attention` means on a device. `auto` is slots: no GPU has been measured yet.
+ * Chooses the attention on a device according to `--attention`. `auto` is slots: no GPU has been
+ * measured yet.
  * @throws UsageError where there is no kernel for PagedAttention, or the model has no graph for it
  */
 export function resolveAttention(

@@ -29,7 +29,7 @@ interface LimitedModel {
 /** Large enough for efficient matmuls, small enough that decoding streams keep their pace. */
 const DEFAULT_BATCHED_TOKENS = 512;
 
-/** Of a GPU that does not say how much memory it has. */
+/** Memory of the KV cache on a GPU that does not report its memory. */
 const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
 
 /**

@@ -28,7 +28,7 @@ export function hasLora({ loraModules, loraDir }: Partial<LoraOptions>): boolean
   return loraModules !== undefined || loraDir !== undefined;
 }
 
-/** Whether there is an adapter where a flag says, as far as its small files tell. @throws ModelError */
+/** Checks that an adapter exists where a flag says, by its small files. @throws ModelError */
 export async function checkAdapter(adapter: string): Promise<void> {
   if (await isOnHub(adapter)) return;
   const [config = ''] = await adapterFiles(resolve(adapter));

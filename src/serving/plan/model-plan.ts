@@ -1,4 +1,4 @@
-/** What a model runs as, decided before anything of it is built. */
+/** Plan of how a model runs, decided before anything of it is built. */
 import type { ModelDefinition } from '../../front/registry/model-definition.ts';
 import type { Precision } from '../../model/manifest.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
@@ -32,7 +32,7 @@ const NOT_OF_A_MODEL: readonly LoadingOption[] = [
 /** Flags that a model of a repository may have of its own. */
 const OWN_FLAGS = LOADING.filter((name) => !NOT_OF_A_MODEL.includes(name));
 
-/** Of a weight in a build; a scale for each block or channel is not counted. */
+/** Bytes of a weight in a build; a scale for each block or channel is not counted. */
 export const BYTES_PER_WEIGHT: Readonly<Record<Precision, number>> = {
   fp32: 4,
   fp16: 2,
@@ -50,7 +50,7 @@ export interface ModelPlan {
   readonly kernels: KernelChoice;
   readonly calibrate: CalibrationFile | null;
   readonly attention: 'slots' | 'paged';
-  /** What was measured on this machine and taken where flags leave it open; null where nothing was. */
+  /** Settings measured on this machine, used where flags set none; null if nothing was measured. */
   readonly tuning: Tuning | null;
 }
 

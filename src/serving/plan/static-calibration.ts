@@ -25,7 +25,7 @@ export interface CalibrationFile {
 }
 
 /**
- * What `--calibrate` means; null where the model writes its own texts.
+ * Reads `--calibrate`; null where the model writes its own texts.
  * @throws UsageError for a precision that is not calibrated
  */
 export function calibrationFile(

@@ -1,4 +1,6 @@
-/** What `build --autotune` found best for a model's shape on this machine, kept in the cache. */
+/**
+ * Settings that `build --autotune` found best for a model's shape on this machine, kept in the cache.
+ */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -18,10 +20,10 @@ const settingsSchema = z.object({
   maxNumBatchedTokens: z.int().positive(),
 });
 
-/** What is tuned. */
+/** Settings that are tuned. */
 export type Settings = z.output<typeof settingsSchema>;
 
-/** What flags leave open is taken from here. */
+/** Settings used where flags set none. */
 const tuningSchema = z.object({ settings: settingsSchema, date: z.string() });
 
 export type Tuning = z.output<typeof tuningSchema>;
@@ -30,7 +32,7 @@ export type Tuning = z.output<typeof tuningSchema>;
 const VERSION = 1;
 
 export interface TunedModel {
-  /** Of the decoder: weights of another model of the same shape take as long. */
+  /** Configuration of the decoder: weights of another model of the same shape take as long. */
   readonly config: unknown;
   readonly precision: string;
 }

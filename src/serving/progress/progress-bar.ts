@@ -13,7 +13,7 @@ export function progressBar(format: string): SingleBar {
   return new SingleBar(shown, Presets.shades_classic);
 }
 
-/** A bar over so many steps, which its owner starts and stops. */
+/** A bar over a number of steps, which its owner starts and stops. */
 export function stepsBar(what: string): SingleBar {
   return progressBar(`${what} |{bar}| {percentage}% {value}/{total}, {eta_formatted} left`);
 }

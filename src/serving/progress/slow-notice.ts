@@ -12,7 +12,10 @@ export class SlowNotice {
     this.#say = say;
   }
 
-  /** What is done from now on, in place of anything before. @param what such as `loading summit` */
+  /**
+   * Sets what is done from now on, in place of anything before.
+   * @param what such as `loading summit`
+   */
   begin(what: string): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#say(what), SLOW_MS).unref();

@@ -21,7 +21,7 @@ type AccessOptions = Options<
   | 'tlsKey'
 >;
 
-/** What follows new files. */
+/** Users of keys and certificates, which are updated when the files are read again. */
 export interface AccessUsers {
   /** The configuration file was read again, and was valid. */
   readonly isConfigured: boolean;

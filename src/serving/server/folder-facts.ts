@@ -24,8 +24,8 @@ const LOOKS_AT_ONCE = 4;
 const LENGTH_FLAG = 'max-model-len';
 
 /**
- * What models' small files say of them, for lists of models that are not loaded. Each definition is looked
- * at once: another follows when its files change. No graph and no weight is read.
+ * Facts about models from their small files, for lists of models that are not loaded. Each definition
+ * is inspected once: another follows when its files change. No graph and no weight is read.
  */
 export class FolderFacts {
   readonly #maxModelLen: number | null;
@@ -64,7 +64,7 @@ export class FolderFacts {
         const wanted = flags[LENGTH_FLAG] === undefined ? this.#maxModelLen : flags[LENGTH_FLAG];
         const facts = await decoderFactsOf(path);
         const maxModelLen = typeof wanted === 'number' ? wanted : facts.maxModelLen;
-        // What a GGUF file says is behind its vocabulary, which takes a while to read.
+        // A GGUF file's template is behind its vocabulary, which takes a while to read.
         const canChat = !isGguf(path) && (await readTokenizerConfig(path)).chatTemplates.size > 0;
         const capabilities = canChat ? ['completions', 'chat'] : ['completions'];
         return { ...facts, maxModelLen, capabilities, bytes };

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { RegistryEvent } from '../../front/registry/residency.ts';
 import { reasonOf } from '../../files/system-error.ts';
 
-/** Tells the log what becomes of models. */
+/** Logs the loading and unloading of models. */
 export function logRegistryEvent(event: RegistryEvent, logger: Logger): void {
   const { name: model, version, state } = event.model;
   switch (event.type) {

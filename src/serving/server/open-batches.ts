@@ -9,7 +9,7 @@ import { reasonOf } from '../../files/system-error.ts';
 const LOOKAHEAD = 4;
 
 /**
- * What an earlier process left of files and batches; undefined without --batch-dir.
+ * Opens the files and batches that an earlier process left; undefined without --batch-dir.
  * @param last the class that lines are of
  * @throws UserError
  */

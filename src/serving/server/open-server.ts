@@ -129,7 +129,7 @@ async function openParts(
   );
   const [only, another] = options.modelRepository === undefined ? definitions : [];
   const isAlone = only !== undefined && another === undefined;
-  // A fault of the only model is told before there is a server.
+  // A fault of the only model is reported before the server exists.
   const notice = new SlowNotice((what) => logger.info(`${what} ...`));
   if (isAlone) await notice.during(`opening ${only.name}`, loader.estimate(only));
   let failure: unknown;
@@ -206,10 +206,10 @@ async function openParts(
   const ready = loading.then(() => {
     if (phase.isDraining) return;
     closers.add(preloadModels(options.preload ?? [], models, logger));
-    // The server has nothing to serve, and its operator is there to be told why.
+    // The server has nothing to serve, and its operator is there to read why.
     if (isAlone && models.loaded().length === 0) throw failure;
   });
-  // Whoever waits for it is told.
+  // A rejection reaches those who wait for it.
   ready.catch(() => {});
 
   return {

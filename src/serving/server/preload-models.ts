@@ -5,7 +5,7 @@ import type { LoadedModel } from '../loading/model-loader.ts';
 import { NEVER_ABORTED } from '../../front/never-aborted.ts';
 
 export interface Preload {
-  /** Of a model or an alias. */
+  /** Name of a model or an alias. */
   readonly name: string;
   /** Minutes after midnight where the server is; null is at the start. */
   readonly minutes: number | null;
@@ -53,7 +53,10 @@ export function preloadModels(
   };
 }
 
-/** Until the clock shows so many minutes after midnight again, a minute at least after it did. */
+/**
+ * Milliseconds until the clock shows that many minutes after midnight again, a minute at least after it
+ * did.
+ */
 export function msUntil(minutes: number, now: Date): number {
   const next = new Date(now);
   next.setHours(0, minutes, 0, 0);

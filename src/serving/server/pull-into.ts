@@ -11,7 +11,7 @@ import { nameOfModel } from '../models/find-model.ts';
 import type { Options } from '../../settings/options.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 
-/** What says that the model can't be had, and not that the server is at fault. */
+/** Errors that mean that the model is not available, and not that the server is at fault. */
 const REFUSALS = [ModelError, UsageError, UntrustedPathError];
 
 /** Adds what is downloaded to `models`, by its name on the hub. */

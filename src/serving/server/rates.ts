@@ -6,7 +6,7 @@ import { type Rates } from '../../server/auth/key-rates.ts';
 import { redisLimiter } from '../../server/rates/redis-limiter.ts';
 import type { Options } from '../../settings/options.ts';
 
-/** What flags say that clients may ask for in a minute. */
+/** Limits per minute for clients, from flags. */
 export function ratesOf({
   rateLimitRequests,
   rateLimitTokens,

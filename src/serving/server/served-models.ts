@@ -55,7 +55,7 @@ export async function servedModels(options: ServedOptions, logger: Logger): Prom
   const found = await Promise.all(wanted.map((text) => lookUp(text, options)));
   const named = found
     .map((model) => ({ ...model, name: mainName ?? model.name }))
-    // What is of the repository is there with its flags.
+    // A model of the repository is served with the repository's flags.
     .filter(({ name, source }) =>
       repository.definitions.every((each) => each.name !== name || each.source !== source),
     )
@@ -80,7 +80,7 @@ export async function servedModels(options: ServedOptions, logger: Logger): Prom
   };
 }
 
-/** What `name=model` or a model alone means. */
+/** Finds the model of `name=model`, or of a model alone. */
 async function lookUp(text: string, options: ServedOptions): Promise<FoundModel> {
   const isPath = (await stat(text).catch(() => null)) !== null;
   const [, called, given = text] = isPath ? [] : (NAMED.exec(text) ?? []);

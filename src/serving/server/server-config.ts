@@ -1,4 +1,4 @@
-/** What flags say about how a server answers. */
+/** Server configuration from flags. */
 import { DEFAULT_SERVER_CONFIG, type ServerConfig } from '../../server/config.ts';
 import type { Options } from '../../settings/options.ts';
 
@@ -31,7 +31,7 @@ export function serverConfig(options: ConfigOptions, version: string): ServerCon
   };
 }
 
-/** What follows the configuration file. */
+/** Settings that follow the configuration file. */
 export function changingConfig({ requestTimeout, priorityRange }: ChangingOptions) {
   return {
     requestTimeoutMs: requestTimeout ? requestTimeout * 1000 : null,

@@ -1,4 +1,7 @@
-/** What requests leave for later ones, by flags: answers, vectors, and the Redis that replicas share. */
+/**
+ * State that requests share, by flags: cached answers, cached vectors, and the Redis that replicas
+ * share.
+ */
 import type { Logger } from 'pino';
 import { EmbeddingCache } from '../../front/response-cache/embedding-cache.ts';
 import { GenerationCache } from '../../front/response-cache/generation-cache.ts';
@@ -19,7 +22,7 @@ export interface SharedState {
   readonly answers: GenerationCache | null;
   /** Null keeps no vectors. */
   readonly embeddings: EmbeddingCache | null;
-  /** What each client has had computed. */
+  /** Usage of each client. */
   readonly usage: Usage;
   /** Null where this server is alone. */
   readonly redis: RedisLink | null;

@@ -1,7 +1,7 @@
 import type { FlagSpec } from './flag-spec.ts';
 import { byteSize, seconds } from './values.ts';
 
-/** What is computed once and told several times. */
+/** Flags of caches for answers and vectors. */
 export const CACHE_FLAGS = {
   responseCache: {
     flags: '--response-cache <size>',

@@ -1,7 +1,7 @@
 import type { FlagSpec } from './flag-spec.ts';
 import { count, text } from './values.ts';
 
-/** What `run` and `generate` ask for. */
+/** Flags of answers that `run` and `generate` request. */
 export const CHAT_FLAGS = {
   system: {
     flags: '--system <text>',

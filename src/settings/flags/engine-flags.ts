@@ -126,7 +126,7 @@ export const ENGINE_FLAGS = {
   },
 } satisfies Record<string, FlagSpec>;
 
-/** What computes. */
+/** Flags of the device that computes. */
 export const DEVICE_FLAGS = {
   device: {
     flags: '--device <name>',

@@ -1,4 +1,4 @@
-/** What there is to know of a flag; all that reads, lists or completes flags goes by it. */
+/** Specification of a flag; all code that reads, lists or completes flags uses it. */
 import { z } from 'zod';
 
 /** A flag of the command line, which the environment and a configuration file can set too. */
@@ -6,11 +6,11 @@ export interface FlagSpec {
   /** Such as `--port <number>`. One without a value is a switch: `--ui`, and `--no-ui` turns it off. */
   readonly flags: string;
   readonly description: string;
-  /** Of its text, or of the texts of a list; a switch has none. */
+  /** Schema of its text, or of the texts of a list; a switch has none. */
   readonly schema?: z.ZodType;
-  /** What it is where nothing sets it. Left out, a switch is off. */
+  /** Value if nothing sets it. A switch without a default is off. */
   readonly default?: unknown;
-  /** What people read in place of the default's value. */
+  /** Text shown to people in place of the default's value. */
   readonly defaultText?: string;
   /** The letter of `-p`. */
   readonly short?: string;
@@ -32,7 +32,7 @@ export interface FlagSpec {
 /** How alike a flag must be to be meant: names of flags have words in common with many others. */
 export const FLAG_LIKENESS = 0.5;
 
-/** What a flag's value is once it was read. */
+/** Type of a flag's value after it was read. */
 export type ValueOf<S> = S extends { readonly schema: infer T extends z.ZodType }
   ? z.output<T>
   : boolean;
@@ -51,7 +51,7 @@ export function isSwitch({ schema }: FlagSpec): boolean {
   return schema === undefined;
 }
 
-/** What configuration files call it. */
+/** Key of a flag in configuration files. */
 export function keyOf(spec: FlagSpec): string {
   return spec.scope === undefined ? nameOf(spec) : `${spec.scope}-${nameOf(spec)}`;
 }

@@ -19,7 +19,7 @@ function parserNames(formats: readonly { readonly names: readonly string[] }[]) 
 const TOOL_CALL_PARSERS = parserNames(TOOL_CALL_FORMATS);
 const REASONING_PARSERS = parserNames(REASONING_FORMATS);
 
-/** What is computed, and in which numbers. */
+/** Flags of the model and its number formats. */
 export const MODEL_FLAGS = {
   models: {
     ...MODEL,

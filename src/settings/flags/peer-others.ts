@@ -2,7 +2,7 @@
 
 /** A flag that nothing here means. */
 export interface OtherFlag {
-  /** What to do in its place. */
+  /** Advice on what to do in its place. */
   readonly answer: string;
   /** Values with which it changes nothing. */
   readonly except?: readonly string[];

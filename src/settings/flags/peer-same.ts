@@ -1,4 +1,4 @@
-/** What vLLM and llama-server call what we have under another name. docs/migrating.md lists it. */
+/** Flags of vLLM and llama-server that we have under another name. docs/migrating.md lists them. */
 import { badValue, type Place } from './flag-value.ts';
 import { inWords } from './values.ts';
 

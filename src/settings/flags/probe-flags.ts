@@ -1,6 +1,6 @@
 import type { FlagSpec } from './flag-spec.ts';
 
-/** What a health check asks for. */
+/** Flags of a health check. */
 export const PROBE_FLAGS = {
   ready: {
     flags: '--ready',

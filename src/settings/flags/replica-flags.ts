@@ -20,7 +20,7 @@ const address = readable('an address and a port, such as 10.0.0.1:8000', (given)
 
 const resumeKey = z.string().min(MIN_RESUME_KEY, `expected at least ${MIN_RESUME_KEY} characters`);
 
-/** What servers of one model share, and what they tell routers. */
+/** Flags of state that servers of one model share, and of events that they publish to routers. */
 export const REPLICA_FLAGS = {
   redis: {
     flags: '--redis <url>',

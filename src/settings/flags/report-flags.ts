@@ -2,7 +2,7 @@ import { PRECISIONS } from '../../model/manifest.ts';
 import type { FlagSpec } from './flag-spec.ts';
 import { count, listOf, oneOf, text } from './values.ts';
 
-/** What commands print, write and compare. */
+/** Flags of reports that commands print, write and compare. */
 export const REPORT_FLAGS = {
   fixedSeed: {
     flags: '--seed <n>',

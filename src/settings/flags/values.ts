@@ -1,4 +1,4 @@
-/** What the values of flags look like: each schema says in our words what it expects. */
+/** Schemas of flags' values: each says in our words what it expects. */
 import { z } from 'zod';
 import { usableCores } from '../../engine/cpu/usable-cores.ts';
 
@@ -129,7 +129,7 @@ export const hostName = readable('names without ports', (given) =>
   /^[^\s:/]+$|^[\da-f:]+$/i.test(given) ? given.toLowerCase() : undefined,
 );
 
-/** Of a server, without a path. */
+/** Address of a server, without a path. */
 export const serverUrl = readable('an address such as http://10.0.0.7:8000', (given) =>
   /^https?:\/\/[^/]+\/?$/i.test(given) && URL.canParse(given) ? new URL(given) : undefined,
 );

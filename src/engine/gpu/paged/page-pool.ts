@@ -2,14 +2,14 @@ import type { BlockLog } from '../../kv-cache/block-log.ts';
 import { blockHash, saltHash } from '../../kv-cache/prefix-index.ts';
 
 /**
- * What a page's text follows: the text up to the end of the page before, as `PagePool.register`
+ * Predecessor of a page: the id of the text up to the end of the page before, as `PagePool.register`
  * named it, or, for a first page, the salt.
  */
 export type Predecessor = number | string;
 
 /** The tokens whose keys and values a full page holds, and what they follow. */
 interface PageText {
-  /** Of the text from its beginning to the end of this page; never given twice. */
+  /** Id of the text from its beginning to the end of this page; never reused. */
   readonly id: number;
   readonly hash: number;
   readonly predecessor: Predecessor;
@@ -44,7 +44,7 @@ export class PagePool {
   readonly #textIds = new Set<number>();
   #lastTextId = 0;
 
-  /** @param log told of each text that a page keeps, and that none keeps any more */
+  /** @param log receives each text that a page keeps, and that none keeps any more */
   constructor(numPages: number, log: BlockLog | null = null) {
     this.numPages = numPages;
     this.#log = log;

@@ -15,7 +15,7 @@ export interface PagedKvCacheOptions {
   readonly pageLength: number;
   /** Keep what finished sequences computed, for prompts that begin alike. */
   readonly prefixCaching?: boolean;
-  /** Told which pages can be found. */
+  /** Receives the changes of the prefix cache. */
   readonly blocks?: BlockLog | null;
 }
 
@@ -24,7 +24,7 @@ interface Entry {
   readonly pages: number[];
   /** Full pages, from the first one, whose texts are registered. */
   numRegistered: number;
-  /** What the next page's text follows; null when it can't be told from another. */
+  /** Predecessor of the next page's text; null when it can't be distinguished from another. */
   predecessor: Predecessor | null;
 }
 
@@ -170,7 +170,7 @@ export class PagedKvCache implements KvCache {
     const { cacheSalt } = sequence.request;
     const pages: number[] = [];
     let predecessor: Predecessor = salt;
-    // What follows a text that everybody finds is the request's own again.
+    // Pages after a prefix under the public salt belong to the request's own salt again.
     let isShared = salt !== cacheSalt;
     const ownAfter = (text: Predecessor): Predecessor =>
       isShared && pages.length > 0 ? `${cacheSalt}\0${text}` : text;

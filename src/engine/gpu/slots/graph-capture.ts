@@ -8,8 +8,8 @@ import { type DeviceOptions, executionProviders } from '../device-options.ts';
 import { type BusTraffic, DeviceRun } from '../device-run.ts';
 
 /**
- * What decode runs read besides the cache, by name: [slots] each, but for the tokens [slots, 1] and the
- * longest length [].
+ * Inputs of decode runs in addition to the cache, with their shapes. `total_sequence_length` is the
+ * longest length.
  */
 const INPUTS = [
   ['input_ids', 'int64', ['slots', 1]],

@@ -4,10 +4,10 @@ import { type GgufVocabulary, readVocabulary } from './gguf-vocabulary.ts';
 import { preTokenizer } from './pre-tokenizers.ts';
 import { mergesByScore, spaceSteps } from './sentencepiece.ts';
 
-/** Of Phi-3's markers, those after which spaces count: a file does not say. */
+/** Markers of Phi-3 after which spaces count: a file does not state them. */
 const KEEP_SPACES_AFTER = new Set(['<unk>', '<s>', '<|endoftext|>']);
 
-/** What a file says of the model's tokenizer, as a tokenizer.json says it. */
+/** A GGUF file's tokenizer, as a tokenizer.json describes it. */
 export interface GgufTokenizer {
   readonly vocabulary: GgufVocabulary;
   /** The content of tokenizer.json. */

@@ -31,7 +31,7 @@ export function mergesByScore(
   });
 }
 
-/** What is done to a text before and after: spaces are a letter, and one may come first. */
+/** Steps before and after tokenizing: a space becomes a letter, and one may come first. */
 export function spaceSteps(hasPrefix: boolean) {
   const replace = { type: 'Replace', pattern: { String: ' ' }, content: SPACE };
   const back = { type: 'Replace', pattern: { String: SPACE }, content: ' ' };
