@@ -58,7 +58,7 @@ const FLOORS = {
     'admin generation',
     'answers',
     'websocket',
-    'anthropic infill kserve ollama openai responses',
+    'anthropic llama-server kserve ollama openai responses',
     'batches',
     'openapi',
   ],
@@ -74,7 +74,7 @@ const NEVER = [
   ['src/optimize/', 'src/(front|server|observability)/', 'it works on tokens, and not on text'],
   [
     'src/grpc/',
-    'src/(engine|server/(openai|infill|responses|anthropic|ollama|websocket|openapi))/',
+    'src/(engine|server/(openai|llama-server|responses|anthropic|ollama|websocket|openapi))/',
     'it has the API of src/server/kserve in another form',
   ],
   ['src/encoder/tensors/', 'src/(?!encoder/tensors/)[^/]+/', 'the front has these, too'],

@@ -23,14 +23,16 @@ import { metricsRoute } from './operating/metrics-route.ts';
 import { isCoherePath, toCohereError } from './embeddings/cohere-error.ts';
 import { embeddingRoutes } from './embeddings/routes.ts';
 import { requestsRoutes } from './operating/requests-routes.ts';
-import { INFILL_API } from './infill/api.ts';
+import { INFILL_API } from './llama-server/infill.ts';
+import { LLAMA_COMPLETION_API } from './llama-server/completion.ts';
+import { propsRoute } from './llama-server/props.ts';
 import { modelRoutes } from './openai/models.ts';
 import { isOllamaPath, toOllamaError } from './ollama/errors.ts';
 import { ollamaRoutes } from './ollama/routes.ts';
 import { prefetchRoutes } from './openai/prefetch.ts';
 import { renderRoutes } from './openai/render.ts';
 import { moderationRoute } from './openai/moderations.ts';
-import { COMPLETION_APIS } from './openai/apis.ts';
+import { COMPLETION_APIS, INVOCATIONS_API } from './openai/apis.ts';
 import { documentRoutes } from './openapi/routes.ts';
 import { loadReport } from './operating/load-report.ts';
 import { stepsRoute } from './steps/steps-route.ts';
@@ -45,6 +47,16 @@ import { kserveRoutes } from './kserve/routes.ts';
 import { isKservePath, toKserveEnvelope } from './kserve/errors.ts';
 import { toApiError } from './to-api-error.ts';
 import { tokenizeRoutes } from './tokenize.ts';
+
+/** APIs that generate. */
+const ANSWER_APIS = [
+  ...COMPLETION_APIS,
+  INVOCATIONS_API,
+  LLAMA_COMPLETION_API,
+  INFILL_API,
+  RESPONSES_API,
+  MESSAGES_API,
+];
 
 /**
  * Needs Node's request and response: serve it with `listen`.
@@ -89,9 +101,10 @@ export function createApp(
   stateRoutes(app, context);
   statusRoutes(app, context);
   slotsRoute(app, context);
+  propsRoute(app, context);
   stepsRoute(app, context);
   adapterRoutes(app, context);
-  answerRoutes(app, context, [...COMPLETION_APIS, INFILL_API, RESPONSES_API, MESSAGES_API]);
+  answerRoutes(app, context, ANSWER_APIS);
   responseRoutes(app, context);
   moderationRoute(app);
   countTokensRoute(app, context);

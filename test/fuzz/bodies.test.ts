@@ -45,6 +45,7 @@ const ENDPOINTS = [
   ['/tokenize', 'tokenize', {}, { prompt: 'Hi' }],
   ['/detokenize', 'detokenize', {}, { tokens: [1] }],
   ['/infill', 'infill', { n_predict: 4 }, { input_prefix: 'Hi' }],
+  ['/completion', 'llamaCompletion', { n_predict: 4 }, { prompt: 'Hi' }],
 ] as const;
 
 /** More characters than are made at once: each thread gets one. */

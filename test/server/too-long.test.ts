@@ -16,6 +16,8 @@ test.each<[string, object]>([
   ['/v1/messages', { messages, max_tokens: 9 }],
   ['/v1/messages', { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 900 }],
   ['/infill', { input_prefix: long }],
+  ['/completion', { prompt: long }],
+  ['/invocations', { prompt: long }],
   ['/api/chat', { messages }],
   ['/api/generate', { prompt: long }],
   ['/v1/embeddings', { input: long }],

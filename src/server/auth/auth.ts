@@ -12,6 +12,7 @@ import { type LocalRequest, requireLocal } from './local-request.ts';
 const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/',
   '/health',
+  '/ping',
   '/ready',
   '/livez',
   '/readyz',

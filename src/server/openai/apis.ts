@@ -1,4 +1,4 @@
-/** OpenAI's two completion APIs. */
+/** OpenAI's two completion APIs, and SageMaker's path for both. */
 import type { AnswerApi } from '../answers/answer-route.ts';
 import type { Prepare } from '../answers/prepared-answer.ts';
 import { PLAIN_EVENTS } from '../http/sse.ts';
@@ -22,3 +22,14 @@ export const COMPLETION_APIS: readonly AnswerApi[] = Array.from(
     toEvent: (error) => ({ ...error.toEnvelope() }),
   }),
 );
+
+/** SageMaker asks all models by one path; the body says which API it means, as in vLLM. */
+export const INVOCATIONS_API: AnswerApi = {
+  path: '/invocations',
+  prepare(served, json, caller, server) {
+    const isChat = typeof json === 'object' && json !== null && 'messages' in json;
+    return (isChat ? prepareChatCompletion : prepareCompletion)(served, json, caller, server);
+  },
+  style: PLAIN_EVENTS,
+  toEvent: (error) => ({ ...error.toEnvelope() }),
+};

@@ -9,7 +9,7 @@ import {
   detokenizeBody,
   tokenizeBody,
 } from '../schemas/bodies.ts';
-import { infillBody } from '../schemas/infill.ts';
+import { infillBody, llamaCompletionBody } from '../schemas/llama-server.ts';
 import { prefetchBody } from '../schemas/prefetch.ts';
 import {
   embeddingsSchema,
@@ -66,6 +66,10 @@ export const documentedBodies = {
   completions: completionBody.extend({ prompt, ...generation }),
   chatCompletions: chatCompletionBody.extend({ messages: messages.min(1), ...generation }),
   infill: infillBody.extend(sampling),
+  llamaCompletion: llamaCompletionBody.extend({
+    prompt: z.union([z.string(), tokenIds]),
+    ...sampling,
+  }),
   responses: responseBody.extend({ input: inputSchema, tools: responseTools, ...sampling }),
   messages: messagesBody.extend({ messages: anthropicMessages, tools: anthropicTools }),
   countTokens: countTokensBody.extend({ messages: anthropicMessages, tools: anthropicTools }),

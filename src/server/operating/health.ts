@@ -17,10 +17,13 @@ export function healthRoutes(app: Hono<ServerEnv>, context: ServerContext): void
     requireLive(context);
     return c.json({ status: 'ok' });
   });
-  app.get('/health', (c) => {
-    requireState(context, 'ready', 'recovering');
-    return c.json({ status: 'ok' });
-  });
+  // SageMaker's name is /ping.
+  for (const path of ['/health', '/ping']) {
+    app.get(path, (c) => {
+      requireState(context, 'ready', 'recovering');
+      return c.json({ status: 'ok' });
+    });
+  }
   for (const path of ['/ready', '/readyz']) {
     app.get(path, (c) => {
       requireReady(context);
@@ -32,7 +35,7 @@ export function healthRoutes(app: Hono<ServerEnv>, context: ServerContext): void
 
 /** Whether a supervisor or a load balancer asks how the server is. */
 export function isProbe({ url = '' }: IncomingMessage): boolean {
-  return /^\/(livez|health|readyz?)(\?|$)/.test(url);
+  return /^\/(livez|health|ping|readyz?)(\?|$)/.test(url);
 }
 
 /** @throws ApiError 503 when the server had better be started anew */

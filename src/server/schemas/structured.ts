@@ -4,7 +4,7 @@ import { LIMITS } from '../../limits.ts';
 import { boundedList } from './bounded-list.ts';
 import { grammarJsonFault } from '../../grammar/grammar-json.ts';
 
-const grammarText = z.string().min(1).max(LIMITS.grammarCharacters);
+export const grammarText = z.string().min(1).max(LIMITS.grammarCharacters);
 /** Measured before it is looked at, as `boundedList`. */
 export function measured<Schema extends z.ZodType>(schema: Schema) {
   return z
@@ -16,7 +16,7 @@ export function measured<Schema extends z.ZodType>(schema: Schema) {
 
 const schemaObject = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
 /** A JSON Schema, as an object or as its text. */
-const schema = measured(z.union([schemaObject, grammarText]));
+export const jsonSchema = measured(z.union([schemaObject, grammarText]));
 const choices = boundedList(z.string().min(1, 'a choice must not be empty'), LIMITS.grammarChoices)
   .refine((list) => list.length > 0, { error: 'expected at least one choice' })
   .refine(
@@ -50,7 +50,7 @@ const responseFormat = z.discriminatedUnion(
 );
 
 const structuredOutputs = z.looseObject({
-  json: schema.nullish(),
+  json: jsonSchema.nullish(),
   regex: grammarText.nullish(),
   choice: choices.nullish(),
   grammar: grammarText.nullish(),
@@ -63,7 +63,7 @@ export const structuredFields = {
   /** One of `json`, `regex`, `choice`, `grammar` (EBNF) and `json_object`, as in vLLM. */
   structured_outputs: structuredOutputs.nullish(),
   /** Older names of the same. */
-  guided_json: schema.nullish(),
+  guided_json: jsonSchema.nullish(),
   guided_regex: grammarText.nullish(),
   guided_choice: choices.nullish(),
   guided_grammar: grammarText.nullish(),

@@ -59,6 +59,15 @@ const INFERENCE_ONLY: Readonly<Record<string, Neutral>> = {
   suffix: isText(''),
 };
 
+const LLAMA_COMPLETION: Readonly<Record<string, Neutral>> = {
+  mirostat: isZero,
+  tfs_z: isOne,
+  logit_bias: isEmpty,
+  n_probs: isZero,
+  lora: isEmpty,
+  image_data: isEmpty,
+};
+
 const CHAT_ONLY: Readonly<Record<string, Neutral>> = {
   ...COMMON,
   // Templates write their own.
@@ -105,6 +114,8 @@ const OLLAMA_OPTIONS: Readonly<Record<string, Neutral>> = {
 
 /** Where there is more to say than that it is not supported. */
 const REASONS: Readonly<Record<string, string>> = {
+  n_probs: 'is `logprobs` of /v1/completions',
+  image_data: 'is for models that see; this one takes text only',
   thinking_token_budget: 'is of chats: nothing marks thoughts in a completion',
   suffix: 'is of /v1/completions, /api/generate and /infill',
   images: 'are for models that see; this one takes text only',
@@ -143,8 +154,13 @@ export function rejectUnsupportedInResponse(body: Body): void {
 }
 
 /** @throws ApiError 400 naming the first such field of a body of /infill. */
-export function rejectUnsupportedInInfill(body: Body): void {
+export function rejectUnsupportedByLlamaServer(body: Body): void {
   reject(body, COMMON);
+}
+
+/** @throws ApiError 400 naming the first such field of a body of /completion. */
+export function rejectUnsupportedInLlamaCompletion(body: Body): void {
+  reject(body, LLAMA_COMPLETION);
 }
 
 /** @throws ApiError 400 naming the first such field of a /v1/messages body. */

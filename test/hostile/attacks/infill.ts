@@ -52,6 +52,35 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
+    name: 'every sampler at its end, over a repetition that fills the context',
+    async run({ attacker }) {
+      const samplers = {
+        dry_multiplier: 100,
+        dry_base: 100,
+        dry_allowed_length: 1,
+        dry_sequence_breakers: [...'abcdefghijklmnop'],
+        typical_p: 0.001,
+        top_n_sigma: 1000,
+        xtc_probability: 1,
+        xtc_threshold: 0,
+        dynatemp_range: 2,
+        dynatemp_exponent: 10,
+      };
+      const prompt = '7 '.repeat(500);
+      for (const [path, length] of [
+        ['/completion', 'n_predict'],
+        ['/v1/completions', 'max_tokens'],
+      ] as const) {
+        const body = { prompt, [length]: 64, ...samplers };
+        await Promise.all(Array.from({ length: 8 }, () => attacker.try(path, { body })));
+      }
+      const breakers = Array.from({ length: 1e5 }, () => 'a');
+      await attacker.try('/completion', { body: { prompt, dry_sequence_breakers: breakers } });
+      const long = { dry_multiplier: 1, dry_sequence_breakers: ['x'.repeat(1e6)] };
+      await attacker.try('/completion', { body: { prompt, ...long } });
+    },
+  },
+  {
     name: 'an editor whose every key begins a request and leaves the last one',
     hasKeys: true,
     async run({ attacker }) {

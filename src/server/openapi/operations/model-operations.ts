@@ -158,4 +158,32 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
     answer: { tokenizer_class: 'PreTrainedTokenizerFast', eos_token: '<|im_end|>' },
     optionalFields: ['eos_token'],
   },
+  {
+    method: 'get',
+    path: '/props',
+    tag: 'Tokens and templates',
+    summary: 'Length of the context, chat template and default sampling, as llama-server has them',
+    notes: 'Of the model that `model` names, or of the first.',
+    query: tokenizerQuery,
+    errors: [404, 429, 503, 504],
+    answer: {
+      default_generation_settings: {
+        n_ctx: 2048,
+        params: {
+          n_predict: -1,
+          temperature: 0.8,
+          top_k: 40,
+          top_p: 0.95,
+          min_p: 0.05,
+          repeat_penalty: 1,
+        },
+      },
+      total_slots: 32,
+      model_alias: 'summit',
+      model_path: 'summit',
+      modalities: { vision: false, audio: false },
+      chat_template: '{% for message in messages %}...{% endfor %}',
+      build_info: 'chairlift 1.0.0',
+    },
+  },
 ];

@@ -24,6 +24,15 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
   },
   {
     method: 'get',
+    path: '/ping',
+    tag: 'Operation',
+    summary: 'The same by the name that SageMaker asks for',
+    isOpen: true,
+    errors: [503],
+    answer: { status: 'ok' },
+  },
+  {
+    method: 'get',
     path: '/ready',
     tag: 'Operation',
     summary: '503 also while it recovers or shuts down; /readyz is the same',

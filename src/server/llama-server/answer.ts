@@ -1,4 +1,4 @@
-/** Answers of /infill, with the fields that llama-server's clients read. */
+/** Answers of /infill and /completion, with the fields that llama-server's clients read. */
 import type { Caller } from '../../front/caller.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { GenerationDelta } from '../../front/generation/generation.ts';
@@ -6,7 +6,7 @@ import { UsageCounter, type TokenUsage } from '../../front/generation/token-usag
 import type { CompletionText, Gathered } from '../generation/gather.ts';
 import type { JsonObject } from '../json-object.ts';
 
-export class InfillAnswer {
+export class LlamaServerAnswer {
   readonly #model: string;
   readonly #usage: UsageCounter;
   readonly #isPromptAlone: boolean;
