@@ -31,7 +31,7 @@ const COMMON: Readonly<Record<string, Neutral>> = {
   kv_transfer_params: isEmpty,
   ec_transfer_params: isEmpty,
   vllm_xargs: isEmpty,
-  // Of llama-server and others.
+  // Fields of llama-server and others.
   grammar: isText(''),
   json_schema: isEmpty,
   ebnf: isText(''),
@@ -103,7 +103,7 @@ const OLLAMA_OPTIONS: Readonly<Record<string, Neutral>> = {
   tfs_z: isOne,
 };
 
-/** Where there is more to say than that it is not supported. */
+/** Explanations for fields that need more than "not supported". */
 const REASONS: Readonly<Record<string, string>> = {
   thinking_token_budget: 'is of chats: nothing marks thoughts in a completion',
   suffix: 'is of /v1/completions, /api/generate and /infill',
