@@ -39,7 +39,7 @@ export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
   });
 }
 
-/** Paths on the machine where the tokenizer was saved: not reported. */
+/** Of whoever saved the tokenizer: where its files were on their machine. */
 const PLACES: ReadonlySet<string> = new Set([
   'cache_dir',
   'name_or_path',
@@ -113,7 +113,7 @@ function toStrings({ tokenizer }: ServedText, tokens: Int32Array): string[] {
 }
 
 /**
- * Bytes that each token adds to a text, which may be a part of a character.
+ * What each token adds to a text, which may be a part of a character.
  * @throws ApiError 400 of more than can be spelled out in a moment
  */
 function toBytes({ tokenizer }: ServedText, tokens: Int32Array): number[][] {
