@@ -5,33 +5,39 @@ import type { ResumedChoice } from './generation/resumption.ts';
 
 /** Who asks for a piece of work. Work is charged to its client and stops when its signal aborts. */
 export interface Caller {
-  /** What a client made, no other client sees. Empty where the server has no API keys: all are one. */
+  /**
+   * Name of the client: only it can see what it made. Empty if the server has no API keys: all callers
+   * are one client.
+   */
   readonly client: string;
-  /** What the client calls the request: an id of its choice, or one that it was told. */
+  /** Client's id of the request: one of its choice, or one that the server gave it. */
   readonly requestId?: string;
   /** Aborts when the client is gone, or its time is over. */
   readonly signal: AbortSignal;
   /** It is a line of a batch, which nobody waits for. */
   readonly isOfBatch?: boolean;
-  /** Of its rate of tokens; left out where there is no limit. */
+  /** Meter of the client's token rate; left out if there is no limit. */
   readonly meter?: TokenMeter;
-  /** Told what happens to the request; left out where nobody looks. */
+  /** Receives what happens to the request; left out if nobody reads it. */
   readonly record?: RequestRecord;
   /** Follows the answer; left out where no other server could take it up. */
   readonly answer?: AnswerFollower;
-  /** What it says about stored answers; left out where it can say nothing. */
+  /** Client's wishes about cached answers; left out if it can have none. */
   readonly cache?: CacheWish;
 }
 
 /** Follows an answer, so that another server can take it up. */
 export interface AnswerFollower {
-  /** What its id ends with. */
+  /** End of the answer's id. */
   readonly id: string;
   /** Unix time in seconds. */
   readonly created: number;
-  /** What it began with elsewhere: the model alone if null; left out for a new answer. */
+  /**
+   * Adapter that the answer began with on another server; null for the model alone; left out for a new
+   * answer.
+   */
   readonly adapter?: AnsweringAdapter | null | undefined;
-  /** Of a request that names none. */
+  /** Seed if the request names none. */
   readonly seed: bigint;
   /**
    * Called once the prompt is known.
@@ -40,11 +46,14 @@ export interface AnswerFollower {
    */
   start(request: FanOutRequest, model: AnsweringModel): readonly ResumedChoice[];
   record(delta: TokenDelta): void;
-  /** Of the next event, for an API that numbers them; not counted where its reader has that event. */
+  /**
+   * Number of the next event, for an API that numbers them. Does not count up if the reader has that
+   * event already.
+   */
   nextEventNumber(): number;
 }
 
-/** What decides whether two servers give the same answer. */
+/** Properties of a model that decide whether two servers give the same answer. */
 export interface AnsweringModel {
   readonly id: string;
   readonly adapter?: Omit<AnsweringAdapter, 'name'> | null;
@@ -87,7 +96,7 @@ export type CacheOutcome =
   /** `shared`: computed for an equal request at the same time. `bypass`: not looked up. */
   | { readonly status: 'miss' | 'shared' | 'bypass' };
 
-/** Of requests that say nothing. */
+/** Wish of a request that states none. */
 export const ANY_ANSWER: CacheWish = {
   mayFind: true,
   mayKeep: true,
@@ -100,8 +109,8 @@ export interface TokenMeter {
   /**
    * Takes tokens before they are computed.
    * @param most that it may come to, prompt included
-   * @returns says how many it came to, and gives the others back
-   * @throws when the client has not so many left
+   * @returns function that takes the number used, and gives the others back
+   * @throws when the client has fewer left
    */
   charge(most: number): Promise<(used: number) => Promise<void>>;
 }

@@ -1,8 +1,8 @@
 import { UserError } from '../user-error.ts';
 
 /**
- * What was asked cannot be done; the message is for the client. Field names come from whoever asks,
- * so that each API's client reads of the fields it sent.
+ * Request that cannot be served; the message is for the client. The caller gives the field names, so
+ * that each API's client reads the names of the fields it sent.
  */
 export class InvalidRequestError extends UserError {
   /** Path of the field at fault, such as `messages.0.role`. */

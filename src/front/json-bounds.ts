@@ -31,7 +31,7 @@ export class JsonScanner {
   #numFields = 0;
   #isInString = false;
   #isEscaped = false;
-  /** Of the string at work, or the last one. */
+  /** Length of the current string, or the last one. */
   #stringLength = 0;
   #isIndex = false;
 

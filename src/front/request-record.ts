@@ -29,13 +29,13 @@ export interface StageSpan {
 /** `waiting` in the queue, `prefill` until the first token, then `decode`. */
 export type RequestState = 'waiting' | 'prefill' | 'decode';
 
-/** What a request asks of a model. */
+/** Model of a request, and its parameters. */
 export interface ModelFacts {
   readonly operation: 'chat' | 'text_completion' | 'embeddings' | 'rerank';
   readonly model: string;
   /** Left out where nothing is generated. */
   readonly generation?: {
-    /** Of each prompt. */
+    /** Choices of each prompt. */
     readonly numChoices: number;
     readonly maxTokens: number;
     readonly stop: readonly string[];
@@ -44,15 +44,15 @@ export interface ModelFacts {
 }
 
 /**
- * What happened to one request so far. Of one with several sequences, stages begin with the first
- * and end with the last, but for `queue` and `prefill`: they end when the first sequence has got on.
- * Times are of `performance.now()`.
+ * Record of one request so far. If it has several sequences, stages begin with the first and end with
+ * the last, but `queue` and `prefill` end when the first sequence has passed them. Times are of
+ * `performance.now()`.
  */
 export class RequestRecord {
   readonly startedAt = performance.now();
   /** Unix time in milliseconds. */
   readonly startedEpochMs = Date.now();
-  /** What its client calls it; null where that is not known. */
+  /** Client's id of the request; null if it is not known. */
   requestId: string | null = null;
   /** Null for what asks no model, or was refused before it was known what it asks. */
   asked: ModelFacts | null = null;
@@ -60,12 +60,12 @@ export class RequestRecord {
   unavailableModel: string | null = null;
   /** Left out unless prompts are logged. */
   prompt?: string;
-  /** Of all its prompts, or texts. */
+  /** Tokens of all its prompts, or texts. */
   numPromptTokens = 0;
-  /** Of these, those that were found in the cache. */
+  /** Prompt tokens that were found in the cache. */
   numCachedTokens = 0;
   numOutputTokens = 0;
-  /** Of its sequences that have ended: `stop`, `length`, `abort`, `timeout` or `error`. */
+  /** Reasons why its sequences ended: `stop`, `length`, `abort`, `timeout` or `error`. */
   readonly finishReasons = new Set<string>();
   #receivedAt: number | undefined;
   #tokenizingAt: number | undefined;
@@ -134,7 +134,7 @@ export class RequestRecord {
     return this.#firstTokenAt === undefined ? null : this.#firstTokenAt - this.startedAt;
   }
 
-  /** Of the stages that are over, in order. */
+  /** Spans of the stages that are over, in order. */
   get spans(): readonly StageSpan[] {
     const finishedAt = this.#finishedAt;
     const firstTokenAt = this.#firstTokenAt;
@@ -155,7 +155,7 @@ export class RequestRecord {
     return this.spans.find((span) => span.stage === stage)?.ms ?? null;
   }
 
-  /** What is known by now, as a `Server-Timing` header has it. */
+  /** Value of the `Server-Timing` header, as far as times are known by now. */
   get serverTiming(): string {
     const entries = this.spans.map(({ stage, ms }) => entry(stage, ms));
     return [...entries, entry('total', this.totalMs)].join(', ');

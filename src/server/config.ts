@@ -28,7 +28,7 @@ export interface ServerConfig {
   readonly ssePingMs: number;
   /** Milliseconds between WebSocket pings; a socket that missed one is cut. */
   readonly webSocketPingMs: number;
-  /** What /ready answers once the server is leaving. */
+  /** Status that /ready answers with while the server shuts down. */
   readonly drainStatus: 404 | 503;
   /** Whether the log has the beginning of each prompt. */
   readonly logPrompts: boolean;

@@ -46,7 +46,7 @@ export async function describeModels(
   ];
 }
 
-/** What may be asked of a model, as far as it or its files say; null where nothing is known. */
+/** Tasks that a model supports, as far as it or its files say; null if nothing is known. */
 export async function capabilitiesOf(
   context: ServerContext,
   info: ModelInfo,
@@ -55,7 +55,7 @@ export async function capabilitiesOf(
   return runtime ? capabilitiesOfRuntime(runtime) : (facts?.capabilities ?? null);
 }
 
-/** Of what is not loaded, what its files say. */
+/** Runtime of a loaded model; otherwise the facts that its files give. */
 async function knownOf(
   { models, describeModel: describe }: ServerContext,
   info: ModelInfo,

@@ -149,7 +149,7 @@ export function unsupportedMediaType(found: string | undefined): ApiError {
   );
 }
 
-/** When a client should try again, for all that there are: OpenAI's read the last two. */
+/** Headers for the time of a retry, for all clients: OpenAI's read the last two. */
 function retryAfter(ms: number): Readonly<Record<string, string>> {
   return {
     'retry-after': String(Math.max(1, Math.ceil(ms / 1000))),
@@ -164,7 +164,7 @@ export function rateLimited(unit: 'requests' | 'tokens', limit: number, ms: numb
   return new ApiError(429, unit, message, { code: 'rate_limit_exceeded', headers: retryAfter(ms) });
 }
 
-/** Of models that are loaded because requests name them. @param ms until one may be again */
+/** Error if a client's requests had too many models loaded. @param ms until one more may be loaded */
 export function tooManyLoads(limit: number, ms: number): ApiError {
   const message = `Your requests have had ${limit} models loaded within a minute; name one that is loaded, or try again in ${Math.ceil(ms / 1000)} s.`;
   const options = { code: 'too_many_loads', headers: retryAfter(ms) };
@@ -271,7 +271,7 @@ export function requestTimedOut(): ApiError {
   });
 }
 
-/** Of a request that DELETE /v1/requests ended. */
+/** Error of a request that DELETE /v1/requests ended. */
 export function requestAborted(): ApiError {
   return new ApiError(409, 'request_aborted', 'The request was ended by DELETE /v1/requests.', {
     code: 'request_aborted',

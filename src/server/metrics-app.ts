@@ -1,4 +1,4 @@
-/** What the port of --metrics-port serves: metrics and probes, to whoever can reach it. */
+/** App on the port of --metrics-port: metrics and probes, for everybody who can reach it. */
 import { Hono } from 'hono';
 import { requestId } from 'hono/request-id';
 import type { ServerContext, ServerEnv } from './context.ts';

@@ -6,7 +6,10 @@ export function severalVersions(all: readonly Pick<ModelInfo, 'name'>[]): Readon
   return new Set(all.flatMap(({ name }) => (seen.size === seen.add(name).size ? [name] : [])));
 }
 
-/** What clients call a version of a model: its name, where there is no other version. @param several names */
+/**
+ * Clients' name for a version of a model: the model's name, if it has no other version.
+ * @param several names of models with several versions
+ */
 export function modelIdOf(
   several: ReadonlySet<string>,
   { name, version }: Pick<ModelInfo, 'name' | 'version'>,

@@ -10,8 +10,9 @@ export interface BatchLimits {
   /** Most bytes of a batch's inputs: it crosses to another process in one message. */
   readonly maxBatchBytes: number;
   /**
-   * Most tokens of a batch, its padding included. Where set, requests of like length are batched,
-   * wherever they wait; else they are taken in order. One that is longer has a batch of its own.
+   * Most tokens of a batch, padding included. If set, waiting requests of similar length are batched
+   * together, wherever they are in the queue; otherwise they are taken in order. A request longer than
+   * this has a batch of its own.
    */
   readonly maxBatchTokens: number | null;
 }
@@ -19,7 +20,7 @@ export interface BatchLimits {
 /** A request that waits. */
 export interface BatchCandidate {
   readonly rows: number;
-  /** Of its longest row. */
+  /** Tokens of its longest row. */
   readonly tokens: number;
   readonly bytes: number;
   /** Only requests of the same shape can share a batch. */
@@ -35,11 +36,11 @@ export type BatchDecision<Candidate> =
 /** The most of a batch that may be padding. */
 const MAX_PADDING = 0.2;
 
-/** So many full batches' worth of waiting requests are looked at for some of like length. */
+/** Number of full batches' worth of waiting requests that are searched for some of similar length. */
 const WINDOW_BATCHES = 4;
 
 /**
- * What a free instance of the model does now.
+ * Decides whether a free instance of the model runs a batch now, and which, or how long it waits.
  * @param waiting in the order in which they are to be served; the first is in the next batch
  */
 export function decideBatch<Candidate extends BatchCandidate>(
@@ -56,7 +57,10 @@ export function decideBatch<Candidate extends BatchCandidate>(
   /** Requests up to which the batch has a preferred size, or is as near to one as it gets. */
   let best = 0;
   let isClosed = false;
-  /** Of the batch, and of those that are left for another one: until it runs they wait, too. */
+  /**
+   * Arrival of the oldest request looked at, also of those left for another batch: they wait for this
+   * one.
+   */
   let oldest = Infinity;
   for (const candidate of inBatchOrder(waiting, limits)) {
     if (batch.length > 0) {
@@ -74,7 +78,7 @@ export function decideBatch<Candidate extends BatchCandidate>(
   }
   const waitedMs = now - oldest;
   const isLate = waitedMs >= maxQueueDelayMs;
-  // Who has waited for too long goes with all that is there, and not only with a preferred number.
+  // A request that has waited for too long runs with all that fit, not only with a preferred number.
   if (best > 0 && (!isLate || maxQueueDelayMs === 0))
     return { type: 'run', batch: batch.slice(0, best) };
   if (isClosed || isLate || size.rows >= maxPreferred) return { type: 'run', batch };

@@ -18,7 +18,10 @@ export interface QueuePolicy {
   readonly maxQueueBytes: number;
   /** Milliseconds that a request may wait; null for any time. */
   readonly defaultTimeoutMs: number | null;
-  /** What becomes of one that has: it fails, or goes after all others of its priority. */
+  /**
+   * Action on a request that has waited for its timeout: it fails, or goes after all others of its
+   * priority.
+   */
   readonly timeoutAction: 'reject' | 'delay';
   /** Whether a request can ask for a shorter time. */
   readonly allowTimeoutOverride: boolean;
@@ -35,11 +38,11 @@ export class BatchTimeoutError extends Error {
   }
 }
 
-/** What a request brings to the batcher. */
+/** Request as the batcher receives it. */
 export interface BatchRequest<Input> {
   readonly input: Input;
   readonly rows: number;
-  /** Of its longest row; 0 for what has no length. */
+  /** Tokens of its longest row; 0 for a request without a length. */
   readonly tokens: number;
   readonly bytes: number;
   /** Only requests of the same shape share a batch. */
@@ -50,7 +53,7 @@ export interface BatchRequest<Input> {
   readonly timeoutMs?: number | null;
 }
 
-/** What became of a request of a batch. */
+/** Result of one request of a batch. */
 export type Outcome<Output> =
   | { readonly type: 'done'; readonly output: Output }
   | { readonly type: 'failed'; readonly error: Error };

@@ -1,4 +1,4 @@
-/** What a batcher has done since its start, by which Triton's statistics are told. */
+/** Counters of a batcher since its start, from which Triton's statistics are made. */
 export interface BatcherStats {
   readonly numWaiting: number;
   readonly waitingBytes: number;

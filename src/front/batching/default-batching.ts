@@ -19,8 +19,8 @@ const COMMON: BatcherOptions = {
   },
 };
 
-/** Of requests for tensors. */
+/** Batching of requests for tensors. */
 export const TENSOR_BATCHING = COMMON;
 
-/** Of texts, which are batched by their length. */
+/** Batching of texts, by their length. */
 export const TEXT_BATCHING: BatcherOptions = { ...COMMON, maxBatchTokens: LIMITS.batchTokens };

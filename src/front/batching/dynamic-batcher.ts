@@ -208,7 +208,7 @@ export class DynamicBatcher<Input, Output> {
       this.#timer = setTimeout(() => this.#startBatches(), Math.ceil(wakeMs));
   }
 
-  /** Of those that have waited for too long. */
+  /** Fails or delays the requests that have waited for too long. */
   #expire(): void {
     const now = this.#now();
     for (const item of this.#line.items()) {

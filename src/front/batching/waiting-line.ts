@@ -4,7 +4,7 @@ export interface Place {
   readonly client: string;
   /** Lower goes first. */
   readonly priority: number;
-  /** What serving it takes, in units of any kind. */
+  /** Cost of serving it, in any unit. */
   readonly cost: number;
 }
 
@@ -16,7 +16,7 @@ interface Entry<Item> extends Place {
   readonly isDelayed: boolean;
 }
 
-/** What waits, in the order in which it is to be served: by priority, then clients in turns. */
+/** Waiting items in the order in which they are to be served: by priority, then clients in turns. */
 export class WaitingLine<Item> {
   /** Sorted. */
   readonly #sorted: Entry<Item>[] = [];

@@ -1,7 +1,7 @@
-/** What a chat's answer grows by, whichever API tells of it. */
+/** Deltas of a chat's answer, for all APIs. */
 import type { TokenDelta } from '../generation/generation.ts';
 
-/** What can be told as it comes. */
+/** Part of an answer that can be streamed. */
 export type StreamedPart =
   | { readonly type: 'content' | 'reasoning'; readonly text: string }
   /** A tool call begins; its arguments, JSON text, follow in pieces. */
@@ -18,12 +18,12 @@ export type ChatPart =
   /** The limit of tokens ended the answer within the last call, of which `text` is all, markup included. */
   | { readonly type: 'cut'; readonly text: string };
 
-/** Whether a part is told as it comes: what was told of a call can't be taken back. */
+/** Whether a part can be streamed: a tool call that was sent can't be taken back. */
 export function isStreamed(part: ChatPart): part is StreamedPart {
   return part.type !== 'broken' && part.type !== 'cut';
 }
 
-/** `tool_calls`: the text ended by itself, and there is a whole call in it. */
+/** `tool_calls`: the text ended by itself, and contains a complete call. */
 export type ChatFinishReason = 'stop' | 'length' | 'tool_calls';
 
 /** One piece of one choice. */

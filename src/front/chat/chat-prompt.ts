@@ -11,11 +11,11 @@ import { told } from '../../told.ts';
 export interface ChatPromptOptions {
   /** A prompt that must come to more is refused before it is tokenized. */
   readonly maxTokens: number;
-  /** What the client calls its messages, for errors. */
+  /** Client's name for the messages, for errors. */
   readonly field: string;
 }
 
-/** What makes prompts, and whose they are. */
+/** Encoder of a model's prompts, and the model's id. */
 export interface ChatPrompts {
   readonly prompts: Pick<PromptEncoder, 'canChat' | 'encodeChat'>;
   readonly model: { readonly id: string };

@@ -11,7 +11,7 @@ import type { ChatPrompt, ChatRequest } from './chat-request.ts';
 import { outputFormatOf } from './output-format.ts';
 import { thoughtBudgetOf } from './thought-marks.ts';
 
-/** What of a server a chat needs before it runs. */
+/** Parts of a model that preparing a chat needs. */
 export interface ChatModel {
   readonly prompts: Pick<PromptEncoder, 'canChat' | 'encodeChat' | 'encodeBadWords'>;
   readonly chatFormat: ChatFormat;
@@ -22,7 +22,7 @@ export interface ChatModel {
 export interface PreparedChat {
   readonly generation: FanOutRequest;
   readonly promptTokenIds: Int32Array;
-  /** What it was made of, where it can be gone on with. */
+  /** Chat that the prompt was made of; left out if the chat can't be continued. */
   readonly prompt?: ChatPrompt;
   /** Reads one run of the generation. @param answerId see ChatDeltas */
   createDeltas(answerId: string): ChatDeltas;

@@ -28,13 +28,13 @@ export interface DecoderEncoderOptions {
     'vocabSize' | 'isSpecial' | 'tokenToId' | 'maxTokenCharacters'
   >;
   readonly modules: SentenceModules;
-  /** Of the model's hidden states; null where it tells none. */
+  /** Width of the model's hidden state; null if the graph or the device does not output it. */
   readonly hiddenSize: number | null;
   /** Longest text in tokens. */
   readonly maxModelLen: number;
 }
 
-/** What says that a document answers a query, and that it does not, in the order of preference. */
+/** Pairs of tokens for a document that answers a query and one that does not, the preferred first. */
 const ANSWERS = [
   ['yes', 'no'],
   ['Yes', 'No'],
@@ -117,7 +117,7 @@ export class DecoderEncoder implements TextEncoder {
     caller: Caller,
   ): Promise<Int32Array[]> {
     const { prompts, tokenizer } = this.#options;
-    // No more characters can come to so many tokens.
+    // A text with more characters has more than `#maxTokens` tokens.
     const most = this.#maxTokens * tokenizer.maxTokenCharacters;
     const given = truncate ? texts.map((text) => text.slice(0, most)) : texts;
     const maxTokens = truncate ? Infinity : this.#maxTokens;
@@ -129,7 +129,7 @@ export class DecoderEncoder implements TextEncoder {
     return tokenized;
   }
 
-  /** What the tokenizer adds after a text stays: the model reads it as the text's end. */
+  /** Cuts a text, but keeps a special token at its end: the model reads it as the end of the text. */
   #cut(ids: Int32Array): Int32Array {
     const last = ids.at(-1) ?? -1;
     if (ids.length <= this.#maxTokens || !this.#options.tokenizer.isSpecial(last)) return ids;

@@ -1,4 +1,4 @@
-/** What is asked of a text encoder, and what it answers. */
+/** Requests to a text encoder, and its answers. */
 import type { SentenceModules } from '../../model/encoder/sentence-modules.ts';
 import type { Caller } from '../caller.ts';
 import { type EncodedText, TextTooLongError } from './encoder-tokenizer.ts';
@@ -8,7 +8,7 @@ export interface EmbedOptions {
   readonly dimensions?: number | null;
   /** Which of the model's prompts comes before each text; the model's default if left out. */
   readonly promptName?: string | null;
-  /** Whether texts that are too long are cut; else they are refused. */
+  /** Whether texts that are too long are cut; otherwise they are refused. */
   readonly truncate?: boolean;
   /** Lower goes first. */
   readonly priority?: number;
@@ -17,14 +17,14 @@ export interface EmbedOptions {
 export interface Embeddings {
   /** In the order of the inputs. */
   readonly vectors: readonly Float32Array[];
-  /** Of all inputs. */
+  /** Tokens of all inputs. */
   readonly numTokens: number;
-  /** Of each. */
+  /** Tokens of each input. */
   readonly tokenCounts: readonly number[];
 }
 
 export interface Scores {
-  /** What the model says of each document, in their order. */
+  /** Model's output for each document, in their order. */
   readonly logits: Float32Array;
   /** The same as the model wants it read: a probability, mostly. */
   readonly scores: Float32Array;
@@ -56,7 +56,9 @@ export class EncoderInputError extends Error {
   override readonly name = 'EncoderInputError';
 }
 
-/** @throws EncoderInputError when the model's vectors, of `dim` dimensions, can't be cut to so many */
+/**
+ * @throws EncoderInputError when the model's vectors, of `dim` dimensions, can't be cut to `dimensions`
+ */
 export function requireDimensions(
   dimensions: number,
   dim: number,
@@ -75,9 +77,9 @@ export function requireDimensions(
 }
 
 /**
- * The text that comes before each input.
- * @param name null for the model's default, which is none, mostly
- * @throws EncoderInputError when there is no such prompt
+ * Text that is put before each input.
+ * @param name null for the model's default, usually no text
+ * @throws EncoderInputError when the model has no such prompt
  */
 export function promptOf(
   name: string | null,
@@ -95,7 +97,7 @@ interface TokenIdOptions {
   readonly vocabSize: number;
   readonly maxTokens: number;
   readonly truncate: boolean;
-  /** Of the input in its request. */
+  /** Index of the input in its request. */
   readonly index: number;
 }
 

@@ -22,9 +22,9 @@ import { type Pending, pending } from './pending.ts';
 
 const ENTRY = new URL('../../encoder/process/main.js', import.meta.url);
 
-/** With so many crashes a request is failed: all but the first were its own. */
+/** Crashes after which a request fails: during all but the first it ran alone. */
 const MAX_CRASHES = 4;
-/** A request waits through so many pauses of the circuit breaker. */
+/** Pauses of the circuit breaker that a request waits through. */
 const MAX_PAUSES = 3;
 
 export type EncoderOutput = readonly TensorValue[];
@@ -37,7 +37,7 @@ export type EncoderHandle = Pick<
 export type SpawnEncoder = (events: EncoderEvents) => EncoderHandle;
 
 export interface EncoderClientOptions {
-  /** Told when the process ends unasked. */
+  /** Called when the process ends unasked. */
   readonly onCrash?: (description: string) => void;
   /** A process that takes longer over a batch hangs: it is killed. */
   readonly runTimeoutMs: number;
@@ -87,7 +87,7 @@ export class EncoderClient {
     return this.#process.numCrashes;
   }
 
-  /** Of the process, for tests and logs. */
+  /** Pid of the process, for tests and logs. */
   get pid(): number | undefined {
     return this.#process.handle?.pid;
   }
@@ -126,7 +126,7 @@ export class EncoderClient {
     crashes = 0,
   ): Promise<readonly Outcome<EncoderOutput>[]> {
     if (crashes >= MAX_CRASHES) {
-      // What made it crash is gone.
+      // The request that made it crash is gone.
       this.#process.progressed();
       const error = new EngineError('the engine crashed again and again on this request');
       return inputs.map(() => ({ type: 'failed', error }));
@@ -225,7 +225,7 @@ export class EncoderClient {
     if (this.state === 'ready') this.#ready = pending<void>();
     this.#running?.resolve(null);
     this.#sender?.stop();
-    // What we ended ourselves is the request's fault: others need not wait.
+    // If we ended it ourselves, the request was at fault: others need not wait.
     return !this.#isBeyondMemory;
   }
 

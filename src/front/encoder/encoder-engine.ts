@@ -9,7 +9,7 @@ import { EncoderClient, type EncoderClientOptions, type EncoderOutput } from './
 
 export interface EncoderEngineOptions extends EncoderClientOptions {
   readonly source: EncoderSource;
-  /** Intra-op threads of each instance; 0 takes as many as there are cores for one. */
+  /** Intra-op threads of each instance; 0 for the number of usable cores. */
   readonly threads: number;
   readonly batching: BatcherOptions;
 }
@@ -46,12 +46,12 @@ export class EncoderEngine {
     return this.#clients.reduce((sum, { numCrashes }) => sum + numCrashes, 0);
   }
 
-  /** Of the processes, for tests and logs. */
+  /** Pids of the processes, for tests and logs. */
   get pids(): readonly (number | undefined)[] {
     return this.#clients.map(({ pid }) => pid);
   }
 
-  /** Of all instances, once they have loaded the model. */
+  /** Resident bytes of all instances, once they have loaded the model. */
   get residentBytes(): number {
     return this.info.residentBytes * this.#clients.length;
   }

@@ -10,7 +10,7 @@ import { readJsonFile, readTokenizerConfig, TokenizerError } from '../text/token
 /** A text's tokens, special ones included. */
 export interface EncodedText {
   readonly ids: Int32Array;
-  /** Where the second text of a pair begins; as many as there are ids for a text by itself. */
+  /** Index at which the second text of a pair begins; the number of ids if there is only one text. */
   readonly secondStart: number;
 }
 
@@ -51,7 +51,7 @@ export interface EncoderTokenizerSource {
   readonly modelSize?: number;
 }
 
-/** What is used of the library, whose own types don't resolve under `nodenext`. */
+/** Part of the library that is used; its own types don't resolve under `nodenext`. */
 interface Library {
   encode(
     text: string,
@@ -174,7 +174,7 @@ function placeOf(part: readonly number[], whole: readonly number[], from: number
   throw new TokenizerError('the tokenizer changes a text when it adds special tokens');
 }
 
-/** Of two texts, the longer one is cut first. */
+/** Token counts of two texts that fit in `room` together; the longer one is cut first. */
 function lengthsWithin(a: number, b: number, room: number): readonly [number, number] {
   const excess = Math.max(0, a + b - room);
   const evened = Math.min(excess, Math.abs(a - b));

@@ -1,4 +1,4 @@
-/** What a request's outputs take, as far as the graph's shapes tell before it is run. */
+/** Size of a request's outputs, as far as the graph's shapes give it before the run. */
 import { LIMITS } from '../../limits.ts';
 import {
   type CheckedInputs,
@@ -10,7 +10,7 @@ import { bytesPerElement } from '../../encoder/tensors/tensor.ts';
 
 /**
  * @param wanted names of outputs
- * @returns bytes; dimensions whose size only the run tells, and texts, count as one
+ * @returns bytes; dimensions known only after the run, and texts, count as one
  * @throws TensorError when they are more than a request may have
  */
 export function requireOutputBytes(

@@ -1,4 +1,4 @@
-/** What waits for the process: to be ready, or to be done. */
+/** Promise, with the functions that settle it. */
 export interface Pending<Result> {
   readonly promise: Promise<Result>;
   readonly resolve: (result: Result) => void;

@@ -62,7 +62,7 @@ export class TensorModel {
     return this.#engine.pids;
   }
 
-  /** Of the model's processes, once they have started. */
+  /** Memory of the model's processes, once they have started. */
   get memoryBytes(): number {
     return this.#engine.residentBytes;
   }
@@ -100,7 +100,7 @@ export class TensorModel {
       [
         {
           input: { type: 'tensors', tensors, rows, outputs: wanted },
-          // What can't be batched takes a batch for itself.
+          // A request that can't be batched has a batch of its own.
           rows: signature.isBatched ? rows : this.maxBatchSize,
           tokens: 0,
           bytes: bytes + outputBytes,

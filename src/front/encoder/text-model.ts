@@ -29,7 +29,7 @@ import {
 import { TokenizePool } from './tokenize-pool.ts';
 import { changedInTurns, ownVector, shortened, sigmoid } from './vectors.ts';
 
-/** What a character takes while it waits to be tokenized, at most; a token takes as much. */
+/** Most bytes of a character that waits to be tokenized; a token takes as many. */
 const BYTES_PER_UNIT = 4;
 
 export interface TextModelOptions extends EncoderClientOptions {
@@ -37,7 +37,7 @@ export interface TextModelOptions extends EncoderClientOptions {
   readonly precision: EncoderPrecision;
   /** Where built graphs are kept. */
   readonly cacheDirectory: string;
-  /** Intra-op threads of each instance; 0 takes as many as there are cores for one. */
+  /** Intra-op threads of each instance; 0 for the number of usable cores. */
   readonly threads: number;
   readonly tokenizerThreads: number;
   readonly batching: BatcherOptions;
@@ -72,7 +72,7 @@ export class TextModel implements TextEncoder {
     return this.#folder.kind;
   }
 
-  /** For whoever loads the model; null where there is nothing to say. */
+  /** Warning for the operator who loads the model; null if there is none. */
   get warning(): string | null {
     return this.#tokenizer.vocabulary.warning;
   }
@@ -82,7 +82,7 @@ export class TextModel implements TextEncoder {
     return this.#folder.maxTokens;
   }
 
-  /** Of a vector; known once it has started. */
+  /** Dimensions of a vector; known once the model has started. */
   get dim(): number {
     return this.#engine.info.text?.dim ?? 0;
   }
@@ -108,7 +108,7 @@ export class TextModel implements TextEncoder {
     return this.#engine.pids;
   }
 
-  /** Of the model's processes once they have started, and of its files before. */
+  /** Memory of the model's processes once they have started; size of its files before. */
   get memoryBytes(): number {
     const isLoaded = this.state === 'ready' || this.state === 'recovering';
     return isLoaded ? this.#engine.residentBytes : this.#folder.weightBytes;
@@ -183,7 +183,7 @@ export class TextModel implements TextEncoder {
       prepared();
     }
     const rows = await this.#run(encoded, priority, caller);
-    // Of two labels the second one is that of a match.
+    // If there are two labels, the second is that of a match.
     const logits = Float32Array.from(rows, (row) =>
       row.length === 2 ? (row[1] ?? 0) - (row[0] ?? 0) : (row[0] ?? 0),
     );

@@ -45,8 +45,8 @@ export interface Priorities {
 }
 
 /**
- * What such fields mean for the batcher.
- * @param base what holds where they say nothing; its bounds can't be raised
+ * Converts Triton's fields to options of the batcher.
+ * @param base values of fields that are left out; its bounds can't be raised
  */
 export function fromTritonConfig(
   { max_batch_size: maxBatchSize, dynamic_batching: dynamic }: TritonConfig,

@@ -2,9 +2,9 @@ import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 
 /**
- * What starting a process takes for a moment: a pair of sockets for its messages, a pipe for the
- * reason if it cannot run, and `/dev/null` as its input. One more is for the case that a client got
- * the socket of the last process.
+ * Descriptors that starting a process takes for a moment: a pair of sockets for its messages, a pipe
+ * for the reason if it cannot run, and `/dev/null` as its input. One more is for the case that a client
+ * got the socket of the last process.
  */
 const NUM_DESCRIPTORS = 6;
 

@@ -109,7 +109,7 @@ export class EngineClient implements Engine {
     return hasWork ? performance.now() - this.#heardAt : 0;
   }
 
-  /** Of the engine process, for tests and logs. */
+  /** Pid of the engine process, for tests and logs. */
   get pid(): number | undefined {
     return this.#process.handle?.pid;
   }
@@ -196,7 +196,7 @@ export class EngineClient implements Engine {
     sendRequests(this.#process.handle, live.handOver(), ({ id }, error) => live.fail(id, error));
   }
 
-  /** Of a request that the engine has not ended by itself. */
+  /** Ends a request that the engine has not ended by itself. */
   #end(id: number): void {
     if (!this.#live.delete(id)) return;
     this.#aborted.push(id);

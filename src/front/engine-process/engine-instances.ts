@@ -15,7 +15,10 @@ import {
 } from './engine-contract.ts';
 import { PrefixAffinity } from './prefix-affinity.ts';
 
-/** So many more requests an instance may have than the least busy one, for a prompt it may have cached. */
+/**
+ * An instance that may have the prompt cached is preferred while it has at most this many more requests
+ * than the least busy one.
+ */
 const AFFINITY_SLACK = 2;
 
 interface Instance {
@@ -61,12 +64,12 @@ export class EngineInstances implements Engine {
     });
   }
 
-  /** Of the one that is best off. */
+  /** State of the instance that is best off. */
   get state(): EngineState {
     return bestState(this.#clients.map(({ state }) => state));
   }
 
-  /** Of all together. */
+  /** Info of all instances together. */
   get info(): EngineInfo {
     const infos = this.#clients.map(({ info }) => info);
     const [first] = infos;
@@ -102,12 +105,12 @@ export class EngineInstances implements Engine {
     return Math.max(...this.#clients.map(({ silentMs }) => silentMs));
   }
 
-  /** Of the engine processes, for tests and logs. */
+  /** Pids of the engine processes, for tests and logs. */
   get pids(): readonly (number | undefined)[] {
     return this.#clients.map(({ pid }) => pid);
   }
 
-  /** Of all instances that can say, with numbers of their own. */
+  /** Slots of all instances that answer, numbered through. */
   async inspect(): Promise<readonly SlotState[]> {
     const answers = await Promise.allSettled(this.#clients.map((client) => client.inspect()));
     const slots = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));

@@ -14,7 +14,7 @@ export interface LiveRequest {
   readonly outputTokenIds: number[];
   /** Since its last token, of processes that had it. */
   crashes: number;
-  /** Of the circuit breaker, since its last token. */
+  /** Pauses of the circuit breaker since its last token. */
   pauses: number;
 }
 

@@ -7,7 +7,7 @@ export class StepListeners {
 
   /** @returns takes it off again */
   add(listener: (stats: EngineStats) => void): () => void {
-    // What it throws concerns no request, and nothing that the engine said.
+    // An error of the listener concerns no request, and no message of the engine.
     const tell = guarded(listener, throwLater);
     this.#all.add(tell);
     return () => this.#all.delete(tell);

@@ -7,12 +7,12 @@ import type { EngineState, StepListener } from './engine-contract.ts';
 export class StepWatch {
   readonly #send: (command: EngineCommand) => void;
   readonly #requestOf: (id: number) => EngineRequest | undefined;
-  /** Of which steps each wants records: one in so many. */
+  /** Listeners, and the interval of steps at which each gets a record. */
   readonly #listeners = new Map<StepListener, number>();
   #every: number | null = null;
 
   /**
-   * @param send gives the engine a command, if there is one
+   * @param send sends a command to the engine, if one runs
    * @param requestOf the request of an id; undefined once it has ended
    */
   constructor(

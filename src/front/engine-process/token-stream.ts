@@ -29,7 +29,7 @@ export class TokenStream implements AsyncIterableIterator<TokenBatch, void> {
   onEnd: () => void = () => {};
   #tokenIds: number[] = [];
   #logprobs: Logprobs[] = [];
-  /** Of the first of `#tokenIds`. */
+  /** Details of the first of `#tokenIds`. */
   #first: TokenDetails | null = null;
   #finishReason: FinishReason | null = null;
   #error: unknown;

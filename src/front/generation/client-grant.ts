@@ -1,4 +1,4 @@
-/** What a request may not choose itself: how urgent it is, and whose cached prefixes it finds. */
+/** Values that a request may not choose itself: its priority, and whose cached prefixes it finds. */
 import type { ServiceClass } from '../service-classes/service-class.ts';
 import type { GenerationRequest } from './generation.ts';
 

@@ -12,9 +12,9 @@ export class CompletionAssembler {
   readonly #detokenizer: Detokenizer;
   readonly #stopStrings: StopStrings;
   readonly #logprobs = new LogprobAssembler();
-  /** Of the tokens since the last delta; null when nobody asks. */
+  /** Offsets of the tokens since the last delta; null if the request does not ask for them. */
   #textOffsets: number[] | null;
-  /** Of all tokens so far, in UTF-16 units. */
+  /** Length of the whole text so far, in UTF-16 units. */
   #textLength = 0;
   #numTokens = 0;
 

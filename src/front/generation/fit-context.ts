@@ -2,7 +2,7 @@
 import { InvalidRequestError } from '../invalid-request.ts';
 import type { GenerationRequest } from './generation.ts';
 
-/** What a client asks of a generation, whatever the prompt comes to. */
+/** Parameters of a generation that do not depend on the prompt's length. */
 export type GenerationSettings = Omit<
   GenerationRequest,
   'promptTokenIds' | 'maxTokens' | 'grammar'
@@ -14,11 +14,11 @@ export interface ContextLimits {
   readonly maxTokens: number | null;
   /** Used if the client did not say, as far as it fits; null is all that fits. */
   readonly defaultMaxTokens: number | null;
-  /** Keep so many tokens of the prompt; -1 keeps what fits, null all. */
+  /** Number of tokens of the prompt to keep; -1 keeps as many as fit, null all. */
   readonly truncatePromptTokens: number | null;
-  /** Where the others are left out: of its start, `left`, if left out. */
+  /** End of the prompt that is cut; `left`, its start, if left out. */
   readonly truncationSide?: 'left' | 'right';
-  /** What the client calls its fields, for errors. */
+  /** Client's names of the fields, for errors. */
   readonly fields: { readonly prompt: string; readonly maxTokens: string };
 }
 

@@ -1,4 +1,4 @@
-/** What happens to one request, for metrics and logs. */
+/** Observes one request, for metrics and logs. */
 import type { GenerationRequest } from './generation.ts';
 
 /** `abort`: the client left; `timeout`: its time was over; `rejected`: never admitted. */
@@ -20,6 +20,6 @@ export interface GenerationObserver {
 
 /**
  * Called once per request; its prompt length and parameters are in `request`.
- * @returns null when nothing is to be told
+ * @returns null when nobody observes the request
  */
 export type ObserveGeneration = (request: GenerationRequest) => GenerationObserver | null;

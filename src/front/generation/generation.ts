@@ -1,4 +1,4 @@
-/** What the server asks of the front for one completion, and what it gets back as the text grows. */
+/** Request for one completion, and the deltas that the front returns as the text grows. */
 import type {
   EngineAdapter,
   Readout,
@@ -37,13 +37,13 @@ export interface GenerationRequest {
   readonly promptLogprobs: number | null;
   /** Read this after the prompt, in place of generating text; `maxTokens` is 0 then. */
   readonly readout?: Readout;
-  /** Tell where in the text each token begins. */
+  /** Report where in the text each token begins. */
   readonly textOffsets?: boolean;
   /** Lower goes first, as in vLLM; 0 if left out. */
   readonly priority?: number;
   /** The service class that its client asked for, by any of its names; what it gets is below. */
   readonly serviceTier?: string | null;
-  /** What it is promised; like everybody else if left out. */
+  /** Service class that it gets; treated as all others if left out. */
   readonly serviceClass?: ServiceClass;
   /** Whose request it is; clients share the server evenly. */
   readonly client?: string;
@@ -51,7 +51,7 @@ export interface GenerationRequest {
   readonly timeoutMs?: number | null;
   /** Share cached prefixes only with requests of the same salt. */
   readonly cacheSalt?: string;
-  /** Of the request that it is a part of. */
+  /** Record of the request that it is a part of. */
   readonly record?: RequestRecord;
   /**
    * It takes the place of a part of the same request that has just ended, so a full queue does not
@@ -60,7 +60,7 @@ export interface GenerationRequest {
   readonly isNextPart?: boolean;
   /** Where it stands, if it began elsewhere. */
   readonly resumed?: ResumedChoice | undefined;
-  /** What is added to the model's weights for it; nothing if null or left out. */
+  /** LoRA adapter that is added to the model's weights; none if null or left out. */
   readonly adapter?: EngineAdapter | null;
 }
 
@@ -76,7 +76,10 @@ export interface TokenDelta {
   readonly stopReason: string | number | null;
   /** One for each of `tokenIds`, if the request asks for them. */
   readonly logprobs?: readonly TokenLogprob[] | undefined;
-  /** Of every prompt token but the first, with the first token, if the request asks for them. */
+  /**
+   * Log-probabilities of every prompt token but the first, with the first token, if the request asks
+   * for them.
+   */
   readonly promptLogprobs?: readonly TokenLogprob[] | undefined;
   /** Prompt tokens that were found in the cache, in whole blocks; known with the first token. */
   readonly numCachedTokens?: number | undefined;
@@ -95,7 +98,7 @@ export interface GenerationDelta extends TokenDelta {
    * token within a character begins where that does.
    */
   readonly textOffsets?: readonly number[] | undefined;
-  /** What the request's readout has read. */
+  /** Values that the request's readout has read. */
   readonly values?: Float32Array | undefined;
   readonly finishReason: 'stop' | 'length' | null;
 }

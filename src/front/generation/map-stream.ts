@@ -1,4 +1,4 @@
-/** What happens to the values of a stream. */
+/** Functions that the values of a stream go through. */
 interface Stage<In, Out> {
   readonly map: (value: In) => Out;
   /** Makes a value that follows the last. */
@@ -83,7 +83,7 @@ class MappedStream<In, Out> implements AsyncIterableIterator<Out, void> {
   }
 }
 
-/** What `map` makes of each value of `source`, and at its end `last`. */
+/** Maps each value of `source`, and adds the value of `last` at its end. */
 export function mapStream<In, Out>(
   source: AsyncIterableIterator<In, void>,
   map: (value: In) => Out,

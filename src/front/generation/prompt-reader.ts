@@ -1,4 +1,4 @@
-/** Reads what a model says after prompts, as sequences among everybody else's that end with their prefill. */
+/** Reads a model's output after prompts: as sequences that end after their prefill, scheduled with others. */
 import { setMaxListeners } from 'node:events';
 import type { Readout } from '../../engine/request.ts';
 import type { Caller } from '../caller.ts';
@@ -9,7 +9,7 @@ import { type GrantRules, grantTo } from './client-grant.ts';
 import type { GenerationRequest, Generator } from './generation.ts';
 import { GREEDY } from './greedy-sampling.ts';
 
-/** What requests get that ask for no service class. */
+/** Service class of a request that asks for none. */
 export type ClassOfCaller = (caller: Pick<Caller, 'client' | 'isOfBatch'>) => ServiceClass;
 
 export interface PromptReaderOptions {

@@ -1,19 +1,19 @@
 /**
- * Taking up an answer that another server began. Sampling is a function of seed and position, so a
- * prompt, its parameters and the tokens so far are all there is to an answer.
+ * Resumes an answer that another server began. Sampling is a function of seed and position, so an
+ * answer is given by its prompt, its parameters and the tokens so far.
  */
 import type { EngineRequest } from '../../engine/request.ts';
 import type { TokenBatch } from '../engine-process/engine-contract.ts';
 
 /** How far one choice has come. */
 export interface ResumedChoice {
-  /** What is known of its tokens, from the first on; the others are generated again. */
+  /** Tokens that are known, from the first on; the others are generated again. */
   readonly outputTokenIds: Int32Array;
   /** Tokens whose text its reader has. */
   readonly numSeen: number;
 }
 
-/** The tokens that are known, as the engine would have told them; null when there are none. */
+/** Known tokens, as the engine would have sent them; null if there are none. */
 export function knownBatch(
   outputTokenIds: Int32Array,
   { stopTokenIds, maxTokens }: Pick<EngineRequest, 'stopTokenIds' | 'maxTokens'>,

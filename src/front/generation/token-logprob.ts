@@ -15,7 +15,7 @@ export interface TokenLogprob {
   readonly isShown: boolean;
 }
 
-/** What a text's detokenizer knows of a token. */
+/** Fields of a token that its text's detokenizer knows. */
 export type TokenPlace = Pick<TokenLogprob, 'textOffset' | 'isShown'>;
 
 /** @returns the entry at a position of `logprobs` */

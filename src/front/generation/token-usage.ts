@@ -4,10 +4,10 @@ import type { TokenDelta } from './generation.ts';
 
 export interface TokenUsage {
   readonly numPromptTokens: number;
-  /** Of the prompts' tokens, those that were found in the cache. */
+  /** Prompt tokens that were found in the cache. */
   readonly numCachedTokens: number;
   readonly numOutputTokens: number;
-  /** Of the output's tokens, those of thoughts; null where the model has none. */
+  /** Output tokens of thoughts; null if the model has none. */
   readonly numReasoningTokens: number | null;
 }
 

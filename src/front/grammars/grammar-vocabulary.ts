@@ -9,8 +9,8 @@ const MARKERS: ReadonlySet<string> = new Set(['[TOOL_CALLS]', '<|python_tag|>', 
 const TOKENS_PER_TURN = 1024;
 
 /**
- * What grammars need to know of the tokenizer. Of 150,000 tokens it takes 0.4 s: a model may be loaded while
- * others serve, so they have turns of the event loop in between.
+ * Vocabulary for grammars. For 150,000 tokens this takes 0.4 s, and a model may be loaded while others
+ * serve: so it yields to the event loop now and then.
  * @param vocabSize length of the model's logits
  */
 export async function grammarVocabulary(

@@ -14,7 +14,7 @@ export function wireEvents(events: readonly BlockEvent[], blockTokens: number): 
   return events.map((event): WireEvent => {
     if (event.type === 'removed') return ['BlockRemoved', event.names, MEDIUM];
     const { names, parent, tokenIds, salt } = event;
-    // Of a text's first block alone, as in vLLM; null where no block has any.
+    // Only for a text's first block, as in vLLM; null if no block has any.
     const isSalted = parent === null && salt !== '';
     const extraKeys = isSalted ? names.map((_, index) => (index === 0 ? [salt] : null)) : null;
     return ['BlockStored', names, parent, tokenIds, blockTokens, null, MEDIUM, null, extraKeys];

@@ -9,7 +9,7 @@ export class EventHistory {
   readonly #maxBatches: number;
   readonly #maxBytes: number;
   #batches: SentBatch[] = [];
-  /** Of `#batches`, those that are forgotten. */
+  /** Number of `#batches` that are forgotten, from the first on. */
   #numForgotten = 0;
   #bytes = 0;
 

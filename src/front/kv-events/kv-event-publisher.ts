@@ -5,11 +5,12 @@ import { EventHistory } from './event-history.ts';
 import { Publisher, Replayer } from './event-sockets.ts';
 
 /**
- * What the prefix caches hold, in vLLM's format over ZeroMQ, for routers that send a prompt where its
- * beginning is. Sequence numbers are of all models together, so that one gap shows what was missed.
+ * Publishes the content of the prefix caches, in vLLM's format over ZeroMQ, for routers that send a
+ * prompt where its beginning is cached. All models share one count of sequence numbers, so a gap shows
+ * how many batches were missed.
  */
 export class KvEventPublisher {
-  /** Where events are told of. */
+  /** Socket on which events are published. */
   readonly events = new Publisher();
   readonly #history = new EventHistory(LIMITS.kvEventBatches, LIMITS.kvEventBytes);
   /** Where missed events are asked for. */

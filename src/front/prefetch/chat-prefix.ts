@@ -1,4 +1,4 @@
-/** What prompts begin with that go on with a chat. */
+/** Tokens that all continuations of a chat begin with. */
 import { commonLength } from '../../engine/kv-cache/slot-cache.ts';
 import type { Caller } from '../caller.ts';
 import type { ChatMessage } from '../templates/chat-message.ts';
@@ -9,9 +9,9 @@ import type { ChatPrompt } from '../chat/chat-request.ts';
 const NEXT = ['a', '1'] as const;
 
 /**
- * The tokens that the chat begins with whatever its next message says: the same as far as two chats
- * agree that go on differently. Templates may show a message otherwise once another follows, so the
- * chat alone does not tell.
+ * Tokens that the chat begins with whatever its next message is: the common beginning of two chats that
+ * continue differently. The chat alone is not enough: templates may render a message otherwise once
+ * another follows.
  * @throws as `encodeChat`
  */
 export async function chatPrefix(
@@ -32,7 +32,7 @@ export async function chatPrefix(
   return first.slice(0, commonLength(first, second));
 }
 
-/** What an assistant's tool calls are followed by, or any other message. */
+/** Message that can follow: the result of the last message's tool call, otherwise a user's message. */
 function nextMessage(last: ChatMessage | undefined, content: string): ChatMessage {
   const [call] = last?.tool_calls ?? [];
   return call === undefined

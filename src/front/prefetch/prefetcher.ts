@@ -21,8 +21,8 @@ export interface Prefetched {
 }
 
 /**
- * What is asked of it takes no place in the queue: the engine computes it while it has nothing else to
- * do. So there may be few at once.
+ * Prefetches take no place in the queue: the engine computes them while it is idle. So only few may run
+ * at once.
  */
 export class Prefetcher {
   readonly #engine: Pick<Engine, 'generate'>;

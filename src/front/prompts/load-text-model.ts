@@ -27,12 +27,12 @@ export interface TextModel {
   readonly chatTemplate: ChatTemplate | null;
   /** Null without a chat template. */
   readonly chat: ChatEncoder | null;
-  /** Of a query and a document; see `pairMessages`. Made when it is first asked for. */
+  /** Encoder of a query and a document; see `pairMessages`. Made when it is first used. */
   readonly pairs: () => ChatEncoder;
   /** Null for a model that fills in no text. */
   readonly infill: InfillEncoder | null;
   readonly generationDefaults: GenerationDefaults;
-  /** What whoever loads the model should know. */
+  /** Warnings for the operator who loads the model. */
   readonly warnings: readonly string[];
 }
 
@@ -66,7 +66,7 @@ export async function loadTextModel(source: TextSource): Promise<TextModel> {
   return { tokenizer, chatTemplate, chat, pairs, infill, generationDefaults, warnings };
 }
 
-/** Of a tokenizer with tokens that the model does not have. @throws TokenizerError */
+/** Warnings about a tokenizer with tokens that the model does not have. @throws TokenizerError */
 function furtherWarnings(
   folder: string,
   tokenizer: TextTokenizer,

@@ -75,8 +75,8 @@ export class PromptEncoder {
   }
 
   /**
-   * The prompt of a chat.
-   * @throws ChatTemplateError when the template refuses it; its message is for the client. Else as
+   * Prompt of a chat.
+   * @throws ChatTemplateError when the template refuses it; its message is for the client. Otherwise as
    *   `encodeTexts`.
    */
   async encodeChat(
@@ -99,7 +99,7 @@ export class PromptEncoder {
     return prompts.map(({ tokenIds }) => tokenIds);
   }
 
-  /** What `encodeBadWords` makes of them. @throws as `encodeTexts` */
+  /** Token sequences of the words; see `encodeBadWords`. @throws as `encodeTexts` */
   async encodeBadWords(words: readonly string[], caller: Caller): Promise<Int32Array[]> {
     const encoded = await this.#run({ type: 'bad-words', words }, caller);
     return encoded.map(({ tokenIds }) => tokenIds);

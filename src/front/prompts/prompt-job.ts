@@ -25,7 +25,7 @@ export type PromptJob =
   | {
       readonly type: 'pairs';
       readonly pairs: readonly (readonly [query: string, document: string])[];
-      /** What is longer loses the end of its document; with what is left it may still be too long. */
+      /** The end of the document is cut if the prompt is longer; what is left may still be too long. */
       readonly maxTokens: number;
     }
   | { readonly type: 'bad-words'; readonly words: readonly string[] }
@@ -109,7 +109,7 @@ function encodePair(
     pairs()
       .render(pairMessages([query, text]), PAIR_OPTIONS)
       .encode();
-  // No more characters can come to so many tokens.
+  // A document with more characters has more than `maxTokens` tokens.
   const whole = encode(document.slice(0, maxTokens * tokenizer.maxTokenCharacters));
   if (whole.length <= maxTokens) return whole;
   const withoutDocument = encode('');
@@ -166,7 +166,7 @@ function requireFitting(
   if (length > TOKENS_FIRST * maxTokens) throw new PromptTooLongError(text.length, length);
 }
 
-/** What a value costs besides its characters: a message goes through the template's loop. */
+/** Cost of a value in addition to its characters: a message goes through the template's loop. */
 const CHARACTERS_PER_VALUE = 8;
 
 /** Whether a value and all in it have more than `limit` characters, counted no further than that. */
@@ -184,7 +184,7 @@ export function charactersOf(value: unknown, limit = Infinity): number {
     if (typeof next === 'string') {
       count += next.length;
     } else if (Array.isArray(next)) {
-      // Of numbers there may be very many.
+      // A list may have very many numbers: they are counted at once.
       for (const part of next as readonly unknown[]) {
         if (typeof part === 'number') count += CHARACTERS_PER_VALUE;
         else pending.push(part);

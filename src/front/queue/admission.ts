@@ -53,11 +53,11 @@ export interface AdmissionOptions {
   readonly now?: () => number;
 }
 
-/** What a request brings to the queue. */
+/** Request as the queue receives it. */
 export interface AdmissionRequest {
   /** Lower goes first. */
   readonly priority?: number;
-  /** Of its service class: to those of lower tiers it does not count. 0 if left out. */
+  /** Tier of its service class: requests of lower, better tiers do not wait for it. 0 if left out. */
   readonly tier?: number;
   /** The most that its tier may hold of the places; all if left out. */
   readonly share?: number;
@@ -89,7 +89,7 @@ export class Admission {
   readonly #maxQueue: number;
   readonly #maxQueueTokens: number;
   readonly #isShared: () => boolean;
-  /** Of all that wait, those that are being prepared included. */
+  /** Shares of all waiting requests, those included that are being prepared. */
   readonly #shares = new QueueShares();
   readonly #rate: CompletionRate;
   readonly #running = new TierCounts();

@@ -32,7 +32,7 @@ export class CompletionRate {
   perSecond(): number {
     this.#update();
     if (this.#weight === 0 || this.#busyMs === 0) return 0;
-    // What the weight would be at one completion a millisecond since the start.
+    // Weight at one completion a millisecond since the start.
     const full = TIME_CONSTANT_MS * (1 - Math.exp(-this.#busyMs / TIME_CONSTANT_MS));
     return (1000 * this.#weight) / full;
   }

@@ -8,11 +8,11 @@ type Task = () => Promise<unknown>;
 export interface FairQueueOptions extends QueueAddOptions {
   /** Whose request it is; requests without one share a place. */
   readonly client?: string;
-  /** What serving it takes, in tokens. */
+  /** Cost of serving it, in tokens. */
   readonly cost?: number;
   /** Lower goes first, as in vLLM. */
   readonly level?: number;
-  /** Of its service class; requests of different ones don't wait for each other's turn. */
+  /** Tier of its service class; requests of different tiers don't wait for each other's turn. */
   readonly tier?: number;
 }
 

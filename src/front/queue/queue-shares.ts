@@ -30,7 +30,7 @@ export function largestShare(total: number): number {
 export class QueueShares {
   readonly #held = new Map<string, Held>();
 
-  /** What `client` has waiting. */
+  /** Waiting requests and tokens of `client`. */
   of(client: string): Readonly<Held> {
     return this.#held.get(client) ?? NOTHING;
   }

@@ -1,4 +1,4 @@
-/** How much of each tier there is; lower tiers are better. */
+/** Counts by tier; lower tiers are better. */
 export class TierCounts {
   readonly #counts = new Map<number, number>();
 
@@ -12,7 +12,7 @@ export class TierCounts {
     return this.#counts.get(tier) ?? 0;
   }
 
-  /** Of this tier and those that are better. */
+  /** Count of this tier and all better ones. */
   upTo(tier: number): number {
     let sum = 0;
     for (const [each, count] of this.#counts) if (each <= tier) sum += count;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 export type Aliases = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 /**
- * What `name` stands for; itself if it is no alias.
+ * Model that `name` stands for; `name` itself if it is no alias.
  * @param user whose request it is: the same one always gets the same model, '' any of them
  */
 export function resolveAlias(aliases: Aliases, name: string, user: string): string {

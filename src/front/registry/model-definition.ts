@@ -1,15 +1,15 @@
-/** What the registry knows of a model before it is loaded. */
+/** Facts of a model that are known before it is loaded. */
 import type { TritonConfig } from '../encoder/triton-config.ts';
 
 export interface ModelKey {
-  /** What clients call it. */
+  /** Name that clients use. */
   readonly name: string;
   /** A whole number as text; `1` where the model has no versions. */
   readonly version: string;
 }
 
 export interface ModelDefinition extends ModelKey {
-  /** What `--model` takes: a folder, `hf:owner/name` or a preset. */
+  /** Value for `--model`: a folder, `hf:owner/name` or a preset. */
   readonly source: string;
   /** Flags of `serve` for this model, by their names without dashes; they go before the command line's. */
   readonly flags: Readonly<Record<string, string | number | boolean>>;
@@ -27,7 +27,7 @@ export interface ModelDefinition extends ModelKey {
   readonly problem: string | null;
 }
 
-/** Such as `summit@1`: what tells the versions of a model apart. */
+/** Key of a model's version, such as `summit@1`. */
 export function keyOf({ name, version }: ModelKey): string {
   return `${name}@${version}`;
 }

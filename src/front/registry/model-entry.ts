@@ -5,14 +5,14 @@ import type { ModelState } from './model-state.ts';
 /** One version of a model. */
 export interface ModelEntry<R extends Runtime> {
   definition: ModelDefinition;
-  /** What serves, also while a newer build of it is being loaded. */
+  /** Loaded model that serves, also while a newer build of it is being loaded. */
   loaded: LoadedModel<R> | null;
   loading: ModelLoad | null;
   /** Why the last load failed; null after one that did not. */
   failure: string | null;
   /** When the last load failed, on `performance.now`'s clock. */
   failedAt: number;
-  /** Of it, still in memory until the last request that uses it has ended. */
+  /** Unloaded copies that are still in memory, until the last request that uses them has ended. */
   numDraining: number;
   /** Runs out when it has been idle for too long. */
   idleTimer: NodeJS.Timeout | undefined;

@@ -1,6 +1,6 @@
 /** Most names that an error lists. */
 const MAX_NAMES = 5;
-/** Of pairs of characters, as a share. */
+/** Least share of pairs of characters that two similar names have in common. */
 const LEAST_LIKENESS = 0.3;
 
 /**

@@ -22,7 +22,7 @@ const versionPolicy = z.union([
 ]);
 
 const modelConfig = z.strictObject({
-  /** What `--model` takes, for a folder that has no model of its own. */
+  /** Value for `--model`, for a folder that has no model of its own. */
   model: z.string().min(1).optional(),
   versionPolicy: versionPolicy.default({ latest: 1 }),
   instances: z.int().min(1).max(64).default(1),

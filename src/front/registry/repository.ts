@@ -18,7 +18,7 @@ import { reasonOf } from '../../files/system-error.ts';
 export interface Repository {
   readonly definitions: readonly ModelDefinition[];
   readonly aliases: Aliases;
-  /** What is wrong with the repository itself; the models are served all the same. */
+  /** Problems of the repository itself; the models are served all the same. */
   readonly problems: readonly string[];
 }
 
@@ -30,7 +30,7 @@ const NAME = /^[\w][\w.-]{0,127}$/;
 const NO_VERSION = '1';
 
 /**
- * Reads which models there are. A model that can't be used is there too, with the reason.
+ * Lists the repository's models. A model that can't be used is listed too, with the reason.
  * @throws Error when the folder can't be read
  */
 export async function scanRepository(folder: string): Promise<Repository> {

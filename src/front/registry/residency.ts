@@ -32,7 +32,7 @@ export interface ResidencyOptions<R extends Runtime> extends Room {
    * With null it stays whatever they say.
    */
   readonly keepAliveMs: number | null;
-  /** Told of what happens, for logs and metrics. */
+  /** Called when a model changes its state, for logs and metrics. */
   readonly onEvent?: (event: RegistryEvent) => void;
 }
 
@@ -55,7 +55,7 @@ export class Residency<R extends Runtime> {
   readonly #options: ResidencyOptions<R>;
   readonly #places = new Set<Place<R>>();
   readonly #loads = new PQueue({ concurrency: LOADS_AT_ONCE });
-  /** Of loads that wait for room; called when there may be some. */
+  /** Listeners of loads that wait for room; called when there may be some. */
   readonly #roomListeners = new Set<() => void>();
   #isClosed = false;
 

@@ -1,6 +1,6 @@
 /**
- * Answers as bytes: what the memory of a cache is counted in, and what replicas hand each other.
- * What comes out is what went in, bit for bit.
+ * Encodes answers as bytes: a cache's memory is counted in them, and replicas hand them to each other.
+ * Decoding gives the same answer, bit for bit.
  */
 import type { GenerationDelta } from '../generation/generation.ts';
 import type { TokenLogprob } from '../generation/token-logprob.ts';
@@ -11,7 +11,7 @@ const FINISH_REASONS = [null, 'stop', 'length'] as const;
 const NO_STOP_REASON = 0;
 const STOP_STRING = 1;
 const STOP_TOKEN = 2;
-/** In place of a count, where there is no list. */
+/** Written in place of a count if there is no list. */
 const ABSENT = -1;
 const HALF_PAIR = /\p{Surrogate}/u;
 /** Bytes of a log-probability with none of the likeliest. */

@@ -1,4 +1,4 @@
-/** What an answer depends on, as a short name. */
+/** Cache key of an answer: a hash of all that it depends on. */
 import { createHash, type Hash } from 'node:crypto';
 import { isGreedy } from '../../engine/sampling/greedy.ts';
 import type { FanOutRequest } from '../generation/fan-out.ts';
@@ -6,7 +6,7 @@ import type { GenerationRequest } from '../generation/generation.ts';
 
 /** Whose answer it is, and what makes it. */
 export interface AnswerScope {
-  /** Of the model as it runs: weights, tokenizer, formats, kernels. */
+  /** Id of the model as it runs: weights, tokenizer, formats, kernels. */
   readonly buildId: string;
   /** The client; its answers are no other client's. */
   readonly client: string;
@@ -38,7 +38,7 @@ type Unimportant =
 /** Equal for requests whose answers are equal, and for no others. */
 export function answerKey({ prompts, numChoices }: FanOutRequest, scope: AnswerScope): string {
   const hash = createHash('sha256');
-  // The choices of one greedy prompt are all alike, but each is told.
+  // The choices of one greedy prompt are all alike, but each is sent.
   add(hash, [scope.buildId, scope.client, numChoices, prompts.length]);
   for (const prompt of prompts) add(hash, importantOf(prompt));
   return hash.digest('base64url');

@@ -28,7 +28,7 @@ export class ByteWriter {
     this.#length += this.#bytes.write(text, this.#length);
   }
 
-  /** What was written, in memory of its own. */
+  /** Copy of the bytes written, in memory of its own. */
   finish(): Buffer {
     const bytes = Buffer.allocUnsafeSlow(this.#length);
     this.#bytes.copy(bytes, 0, 0, this.#length);

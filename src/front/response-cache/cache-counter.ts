@@ -1,6 +1,6 @@
 import type { StoredAnswer, TwoLevelCache } from './two-level-cache.ts';
 
-/** Of one cache, since the server started; `entries` and `bytes` are those of now. */
+/** Counts of one cache since the server started; `entries` and `bytes` are the present ones. */
 export interface CacheCounts {
   readonly hits: Readonly<Record<StoredAnswer['level'], number>>;
   readonly misses: number;
@@ -9,7 +9,7 @@ export interface CacheCounts {
   /** Requests that were neither looked up nor kept. */
   readonly bypasses: number;
   readonly evictions: number;
-  /** Of the second level. */
+  /** Errors of the second level. */
   readonly errors: number;
   readonly entries: number;
   readonly bytes: number;

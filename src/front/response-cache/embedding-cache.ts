@@ -126,7 +126,7 @@ function assemble(keys: readonly string[], found: ReadonlyMap<string, Found>): E
   };
 }
 
-/** Of each input: its text, whose it is, and what is made of it. */
+/** Key of each input: a hash of its text, its client, the model and the options. */
 async function keysOf(
   inputs: readonly (string | Int32Array)[],
   { dimensions = null, promptName = null, truncate = false }: EmbedOptions,

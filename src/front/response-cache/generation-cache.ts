@@ -18,9 +18,9 @@ export interface FoundAnswer {
   readonly ageMs: number;
 }
 
-/** What can be done for one request. */
+/** Steps to answer one request from the cache, or to compute it. */
 export interface AnswerPlan {
-  /** What was computed before. */
+  /** Finds an answer that was computed before. */
   find(): Promise<FoundAnswer | null>;
   /** Computes it, or joins an equal request that is being computed. */
   run(start: StartRun, signal: AbortSignal): { reader: RunReader; isShared: boolean };

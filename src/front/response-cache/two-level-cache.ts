@@ -1,4 +1,4 @@
-/** Answers by key: in memory, and where there is one in a store that replicas share. */
+/** Answers by key: in memory and, if one is configured, in a store that replicas share. */
 import { LRUCache } from 'lru-cache';
 
 /** A store that may be slow or gone: then it answers nothing, soon. */
@@ -32,7 +32,7 @@ interface Entry {
   readonly storedAt: number;
 }
 
-/** What an entry costs besides its bytes. */
+/** Bytes that an entry takes in addition to its content. */
 const ENTRY_BYTES = 256;
 /** Before the bytes of a shared answer: when it was stored, as a double. */
 const HEAD_BYTES = 8;
@@ -75,7 +75,7 @@ export class TwoLevelCache {
     const own = known && this.#fresh(known, maxAgeMs);
     if (own) return { ...own, level: 'memory' };
     const shared = await this.#getShared(key);
-    // What replicas say of the time may be off by a little.
+    // Replicas' clocks may differ a little.
     const found = shared && this.#fresh(shared, maxAgeMs);
     if (!shared || !found) return null;
     this.#remember(key, shared);

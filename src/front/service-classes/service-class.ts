@@ -1,9 +1,9 @@
-/** What kinds of service there are, and what each promises. */
+/** Service classes, and the targets of each. */
 
 /** Times are targets, in milliseconds; null promises nothing. */
 export interface ServiceClass {
   readonly name: string;
-  /** What `service_tier` may call it besides its name; answers tell the first. */
+  /** Further names that `service_tier` may have for it; answers report the first. */
   readonly tiers: readonly string[];
   /**
    * Level of the queue at which its requests begin: lower goes first. Where slots, memory or time are
@@ -23,9 +23,9 @@ export interface ServiceClass {
 export interface ServiceClasses {
   /** The best first. */
   readonly classes: readonly ServiceClass[];
-  /** Of requests that ask for none, if their key has none either. */
+  /** Class of a request that asks for none, if its key has none either. */
   readonly usual: ServiceClass;
-  /** The best that a client may ask for whose key says nothing else. */
+  /** The best that a client may ask for if its key does not say otherwise. */
   readonly best: ServiceClass;
 }
 
@@ -53,7 +53,7 @@ const DEFAULT_CLASSES: readonly ServiceClass[] = [
 export type GivenClass = Partial<Omit<ServiceClass, 'name'>>;
 
 /**
- * The default classes, with those that are given in their places or besides them.
+ * The default classes; those that are given replace them or are added.
  * @param names of the usual class and of the best that anybody may ask for
  * @throws RangeError for a name that no class has, and for one that two have
  */

@@ -15,8 +15,8 @@ export interface DetokenizerOptions {
   /** Leave special tokens out of the text. */
   readonly skipSpecialTokens: boolean;
   /**
-   * What the text continues. It is never shown, but the first word of a continuation keeps the space
-   * in front of it, where the first word of a text loses it (SentencePiece).
+   * Tokens that the text continues. They are never shown, but the first word of a continuation keeps
+   * the space in front of it, while the first word of a text loses it (SentencePiece).
    */
   readonly promptTokenIds: Int32Array;
 }
@@ -54,12 +54,12 @@ export class Detokenizer {
     return this.#strip(text);
   }
 
-  /** Ends the text. @returns U+FFFD if it ends within a character, else nothing. */
+  /** Ends the text. @returns U+FFFD if it ends within a character, otherwise '' */
   flush(): string {
     return this.#strip(this.#endBytes());
   }
 
-  /** U+FFFD if the last bytes are part of a character, else nothing. */
+  /** U+FFFD if the last bytes are part of a character, otherwise ''. */
   #endBytes(): string {
     return this.#hasBytes ? this.#utf8.decode() : '';
   }

@@ -11,7 +11,7 @@ const step = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** What ByteLevel splits by. */
+/** Pattern by which ByteLevel splits. */
 const WORDS = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
 
 const split = (pattern: string) => ({

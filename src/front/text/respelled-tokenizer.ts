@@ -1,7 +1,7 @@
 import { Tokenizer } from '@huggingface/tokenizers';
 import { anyOf, type SecretSpelling, secretWord } from './secret-spelling.ts';
 
-/** What is used of the library, whose own types don't resolve under `nodenext`. */
+/** Part of the library that is used; its own types don't resolve under `nodenext`. */
 export interface HfTokenizer {
   /** Vocabulary and merges. */
   model: object;
@@ -75,7 +75,7 @@ export class RespelledTokenizer {
     return idsOf(this.#tokenizer, parted, false).filter((id) => id !== NO_ID);
   }
 
-  /** Whether there are special tokens beside those that were spelled in words. */
+  /** Whether there are special tokens in addition to those that were spelled in words. */
   #hasStray(tokenIds: Int32Array, text: string): boolean {
     const special = new Set(this.#specialIds.values());
     const numFound = tokenIds.reduce((count, id) => count + (special.has(id) ? 1 : 0), 0);

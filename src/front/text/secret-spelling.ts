@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 const INDEX_DIGITS = 6;
 
-/** Of letters and digits alone, so that it goes through templates, JSON and normalizers as it is. */
+/** Random word of letters and digits, so that it passes templates, JSON and normalizers unchanged. */
 export function secretWord(): string {
   return `q${randomBytes(16).toString('hex')}z`;
 }

@@ -1,8 +1,8 @@
 /**
- * What each token adds to a text, worked out from a tokenizer's decoder so that a text can grow token
- * by token. The decoders of causal language models (byte-level BPE, SentencePiece with or without
- * byte fallback) all work on one token at a time, but for two things: tokens that are part of a
- * character, which are therefore kept as bytes, and a space taken off the front of the whole text.
+ * Text that each token adds, worked out from a tokenizer's decoder so that a text can grow token by
+ * token. The decoders of causal language models (byte-level BPE, SentencePiece with or without byte
+ * fallback) all work on one token at a time, but for two things: tokens that are part of a character,
+ * which are therefore kept as bytes, and a space taken off the front of the whole text.
  */
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';

@@ -46,7 +46,10 @@ export interface TokenizerFiles {
   readonly tokenizer: unknown;
   /** The content of tokenizer_config.json. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** What is told of it: `config`, with what other files have of it; `config` if left out. */
+  /**
+   * Description that /tokenizer_info reports: `config`, with fields of other files; `config` if left
+   * out.
+   */
   readonly described?: Readonly<Record<string, unknown>>;
   readonly bosToken?: string | undefined;
   readonly eosToken?: string | undefined;
@@ -62,7 +65,7 @@ export class TextTokenizer {
   readonly pieces: TokenPieces;
   /** Tokens that prompts may have. */
   readonly vocabulary: ModelVocabulary;
-  /** What tokenizer_config.json and the files beside it say of it. */
+  /** Content of tokenizer_config.json, with fields of the files next to it. */
   readonly described: Readonly<Record<string, unknown>>;
   /** See token-reach.ts. */
   readonly maxTokenCharacters: number;
@@ -149,7 +152,7 @@ export class TextTokenizer {
     return this.#file.added_tokens.flatMap(({ content, special }) => (special ? [content] : []));
   }
 
-  /** Texts of tokens beside the words, special or not. */
+  /** Texts of the tokens in addition to the vocabulary's words, special or not. */
   get addedTexts(): string[] {
     return this.#file.added_tokens.map(({ content }) => content);
   }

@@ -1,4 +1,4 @@
-/** Follows one JSON value character by character and tells as soon as a text is none. */
+/** Follows one JSON value character by character and rejects a text as soon as it is none. */
 
 type Expectation =
   | 'value'
@@ -22,7 +22,7 @@ const LITERALS: Readonly<Record<string, string>> = { t: 'true', f: 'false', n: '
 const MAX_DEPTH = 64;
 const MAX_NUMBER_LENGTH = 100;
 
-/** What the last character did to a key or a value. */
+/** Effect of the last character on a key or a value. */
 export type ScannerEvent = 'key-start' | 'key-end' | 'value-start' | 'value-end';
 
 export class JsonScanner {
@@ -31,14 +31,14 @@ export class JsonScanner {
   /** Objects and lists around the key or value of the event. */
   eventDepth = 0;
   #expects: Expectation = 'value';
-  /** What is open, outermost first. */
+  /** Open objects and lists, outermost first. */
   readonly #open: ('{' | '[')[] = [];
   #isKey = false;
-  /** What a number or a literal has so far, or the hexadecimal digits still to come. */
+  /** Characters so far of a number or a literal. */
   #word = '';
   #hexLeft = 0;
 
-  /** Whether the value is complete. Of a number at the top that is never known. */
+  /** Whether the value is complete. For a number at the top level that is never known. */
   get isDone(): boolean {
     return this.#expects === 'nothing';
   }
@@ -107,7 +107,7 @@ export class JsonScanner {
     }
     if (!NUMBER.test(this.#word)) return false;
     this.#ended();
-    // What the character does by itself comes after the number's end.
+    // The character's own event comes after the number's end.
     const isAllowed = this.push(character);
     if (this.event === null) this.#tell('value-end');
     return isAllowed;

@@ -1,7 +1,7 @@
 /**
- * Finds tool calls in a text that grows piece by piece. What comes out depends on the text alone,
- * never on how it is cut. A call that turns out to be none is never lost: what was not given out of it
- * comes as content. Of one that the limit of tokens cuts short, its arguments so far are what there is.
+ * Finds tool calls in a text that grows piece by piece. The result depends on the text alone, never on
+ * how it is cut. If a call turns out to be none, its text is not lost: what was not yet sent comes as
+ * content. If the token limit cuts a call short, its arguments so far are reported.
  */
 import type { ToolCallLayout } from '../../grammar/tool-call-layout.ts';
 import { type CallSink, readCalls } from './call-reader.ts';
@@ -13,8 +13,8 @@ export type ToolCallEvent =
   | { readonly type: 'call'; readonly index: number; readonly name: string }
   | { readonly type: 'arguments'; readonly index: number; readonly text: string }
   /**
-   * The call is broken. `whole` is all of its text; `rest` what has not come out: all, if the call
-   * has not begun, else what followed the arguments given so far.
+   * The call is broken. `whole` is all of its text; `rest` the part not yet sent: all, if the call has
+   * not begun, otherwise what follows the arguments sent so far.
    */
   | {
       readonly type: 'broken';
@@ -26,7 +26,7 @@ export type ToolCallEvent =
   /** The text ended within the call, of which `whole` is all. */
   | { readonly type: 'cut'; readonly whole: string };
 
-/** What calls there may be. */
+/** Tools that the model may call. */
 export interface CallableTools {
   /** Names that a call without markup may have, with their arguments' schemas: other JSON may look like one. */
   readonly known: ReadonlyMap<string, unknown>;
@@ -48,9 +48,9 @@ export class ToolCallParser implements CallSink {
   #held = '';
   /** How much of the opener has been read. */
   #matched = 0;
-  /** What was read since the opener or since the last whole call. */
+  /** Text read since the opener or since the last complete call. */
   #raw = '';
-  /** Where in `#raw` what has not come out yet begins. */
+  /** Start in `#raw` of the part that was not yet sent. */
   #restStart = 0;
   #callIndex: number | null = null;
   #numCalls = 0;
@@ -93,7 +93,8 @@ export class ToolCallParser implements CallSink {
   }
 
   isCallable(name: string): boolean {
-    // Clients tell the model of a tool that there is not, as they do with other servers.
+    // A call of an unknown tool is passed on: the client reports to the model that there is none, as
+    // with other servers.
     const { known, withheld } = this.#tools;
     return (this.#isMarked ? !withheld.has(name) : known.has(name)) && this.#numCalls < MAX_CALLS;
   }

@@ -9,7 +9,7 @@ import { parseWith } from '../schemas/parse.ts';
 
 export interface FoundAdapter {
   readonly adapter: ServedAdapter;
-  /** Of its model. */
+  /** Model that the adapter belongs to. */
   readonly base: ModelKey;
 }
 
@@ -53,9 +53,9 @@ export function scaledAdapter(
 }
 
 /**
- * The adapter that an answer began with elsewhere.
+ * Adapter that an answer began with on another server.
  * @param begun null for the model alone
- * @throws ApiError 409 where there is none of that name and content
+ * @throws ApiError 409 if no adapter here has that name and content
  */
 export function resumedAdapter(
   context: Pick<ServerContext, 'models'>,

@@ -1,4 +1,4 @@
-/** What an operator can look at and change while the server runs. */
+/** Routes for operators to read and change a running server's state. */
 import type { Hono } from 'hono';
 import { callerOf, requireAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';

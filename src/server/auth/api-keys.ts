@@ -6,11 +6,11 @@ import { adminOnly, unauthorized } from '../errors.ts';
 
 /** A key and its client. Keys of one name are one client, so that a key can be changed for another. */
 export interface ApiKey {
-  /** What logs call the client. */
+  /** Name of the client in logs. */
   readonly client: string;
   /** SHA-256 of the key. */
   readonly digest: Buffer;
-  /** What its client may ask for in a minute, where that is not what all may. */
+  /** Rates of its client per minute, if they differ from those of all. */
   readonly rates?: Partial<Rates>;
   /** The service class of its client's requests, and the best that these may ask for. */
   readonly serviceClass?: string;
@@ -57,17 +57,17 @@ export class ApiKeys {
     this.#admin = adminDigest && { client: ADMIN_CLIENT, digest: adminDigest };
   }
 
-  /** Whether there is a key for the operator's routes. */
+  /** Whether a key for the operator's routes exists. */
   get hasAdmin(): boolean {
     return this.#admin !== null;
   }
 
-  /** Whether there is no key at all: then no client can be told from the operator. */
+  /** Whether there is no key at all: then clients and the operator can't be distinguished. */
   get isUnguarded(): boolean {
     return this.isOpen && !this.hasAdmin;
   }
 
-  /** Of the users' keys: how many share the server. */
+  /** Number of clients that share the server: those with a user's key. */
   get numClients(): number {
     return this.#numClients;
   }
@@ -78,7 +78,7 @@ export class ApiKeys {
     return this.#known().some((key) => key.client === client);
   }
 
-  /** What a client has in place of the rates of all. */
+  /** Rates of a client that replace those of all. */
   ratesOf(client: string): Partial<Rates> | undefined {
     return this.#users.find((key) => key.client === client && key.rates !== undefined)?.rates;
   }
@@ -104,8 +104,8 @@ export class ApiKeys {
   }
 
   /**
-   * For routes of the operator.
-   * @throws ApiError 401 without a key, 403 with a user's, unless there is no admin key at all
+   * Checks a request to the operator's routes.
+   * @throws ApiError 401 without a key, 403 with a user's, unless no admin key exists
    */
   requireAdmin(headers: IncomingHttpHeaders): void {
     const admin = this.#admin;

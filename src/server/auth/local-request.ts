@@ -8,7 +8,7 @@ import { told } from '../../told.ts';
 /** Headers that a reverse proxy on this machine adds: the request comes from elsewhere. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip'];
 
-/** What of a request, or of a gRPC call, says where it comes from. */
+/** Part of a request, or of a gRPC call, that shows where it comes from. */
 export type LocalRequest = Pick<IncomingMessage, 'headers'> & {
   readonly socket: Pick<IncomingMessage['socket'], 'remoteAddress'>;
 };

@@ -1,4 +1,4 @@
-/** What is kept of a batch, and how OpenAI shows it. */
+/** Stored state of a batch, and its form in OpenAI's API. */
 import { z } from 'zod';
 import type { JsonObject } from '../json-object.ts';
 
@@ -61,7 +61,7 @@ export const batchRecord = z.object({
   outputSeconds: z.number(),
   metadata: z.record(z.string(), z.string()).nullable(),
   status: z.enum(BATCH_STATUSES),
-  /** What it is to end as, once its files are done. */
+  /** Status that it ends with, once its files are written. */
   ending: z.enum(['completed', 'expired', 'cancelled', 'failed']).nullable(),
   /** When it came to each state. */
   times: z.partialRecord(z.enum(BATCH_STATUSES), z.number()),

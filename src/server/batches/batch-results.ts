@@ -51,7 +51,7 @@ export class BatchResults {
     const found: { readonly result: JsonObject; readonly isError: boolean }[] = [];
     const open = (path: string, isError: boolean) =>
       ResultLog.open(path, (result) => {
-        // Of an answer only its counts are wanted.
+        // Only the counts of an answer are kept.
         found.push({ result: { id: result['id'], usage: usageIn(result) }, isError });
       });
     const output = await open(outputPath, false);
@@ -69,7 +69,7 @@ export class BatchResults {
     return results;
   }
 
-  /** Of lines that are done. */
+  /** Number of lines that are done. */
   get counts(): { readonly completed: number; readonly failed: number } {
     return { completed: this.#done.size - this.#numFailed, failed: this.#numFailed };
   }

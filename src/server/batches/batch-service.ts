@@ -19,7 +19,7 @@ const EXPIRE_MS = 5000;
 
 export interface BatchServiceOptions {
   readonly folder: string;
-  /** Of files and results together. */
+  /** Bytes of files and results together. */
   readonly maxBytes: number;
   /** Lines that run or wait for a place at once. */
   readonly maxInFlight: number;
@@ -173,7 +173,7 @@ export class BatchService {
     return record;
   }
 
-  /** Null for a batch that there is not, or that is another client's. @param client null for any */
+  /** Batch by its id; null if it does not exist, or is another client's. @param client null for any */
   find(id: string, client: string | null): BatchRecord | null {
     const record = this.#jobs.get(id)?.record ?? this.#records.get(id);
     return record !== undefined && (client === null || record.client === client) ? record : null;

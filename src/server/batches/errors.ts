@@ -1,7 +1,7 @@
-/** What the files and batches of a client may not have. */
+/** Errors about the limits of a client's files and batches. */
 import { ApiError } from '../errors.ts';
 
-/** Of the disk for files and batches. */
+/** Error if the client's share of the disk is used up. */
 export function storageFull(): ApiError {
   const message = 'Your files have as much of the disk as you may have; delete some first.';
   return new ApiError(429, 'rate_limit_error', message, {

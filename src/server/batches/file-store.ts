@@ -20,7 +20,7 @@ export class FileStore {
   readonly #now: () => number;
   /** In order of their making. */
   readonly #files = new Map<string, StoredFile>();
-  /** What is being written and is no file yet, by id. */
+  /** Uploads that are being written and are no files yet, by id. */
   readonly #growing = new Map<string, { readonly client: string; bytes: number }>();
   readonly #used = new Map<string, number>();
   #numBytes = 0;
@@ -85,7 +85,7 @@ export class FileStore {
     return `${this.pathOf(id)}.draft`;
   }
 
-  /** Null for a file that there is not, or that is another client's. */
+  /** File by its id; null if it does not exist, or is another client's. */
   find(id: string, client: string): StoredFile | null {
     const file = this.#files.get(id);
     const isThere = file !== undefined && file.client === client && file.expiresAt > this.#now();

@@ -24,7 +24,7 @@ const ANSWERS: ReadonlyMap<string, AnswerLine> = new Map([
   ['/v1/embeddings', embed],
 ]);
 
-/** What batches can be made of. */
+/** Endpoints that a batch can use. */
 export const BATCH_ENDPOINTS = [...ANSWERS.keys()];
 
 /** @throws ApiError 400 */

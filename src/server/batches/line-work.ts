@@ -1,4 +1,4 @@
-/** What a batch needs of the server for its lines. */
+/** Services that a batch needs to run its lines. */
 import type { Logger } from 'pino';
 import type { Caller, TokenMeter } from '../../front/caller.ts';
 import type { InputLine } from './input-line.ts';
@@ -23,7 +23,7 @@ export interface LineWork {
    * @throws the reason of the caller's signal
    */
   run(line: InputLine, endpoint: string, caller: LineCaller): Promise<LineResult>;
-  /** The rate of tokens of an account; undefined where there is no limit. */
+  /** Meter of an account's token rate; undefined if there is no limit. */
   meterOf(account: string): TokenMeter | undefined;
   readonly logger: Pick<Logger, 'error'>;
 }

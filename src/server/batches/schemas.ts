@@ -1,4 +1,4 @@
-/** What clients send about files and batches. */
+/** Schemas of requests about files and batches. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { shortText } from '../schemas/fields.ts';
@@ -9,7 +9,7 @@ const MIN_SECONDS = 3600;
 const seconds = z.coerce.number().pipe(z.int().min(MIN_SECONDS).max(LIMITS.fileSeconds));
 const anchor = z.literal('created_at', { error: 'expected `created_at`' });
 
-/** The fields of a form besides its file. */
+/** The fields of a form in addition to its file. */
 export const uploadFields = z.looseObject({
   purpose: z.literal('batch', { error: 'expected `batch`' }),
   'expires_after[anchor]': anchor.optional(),

@@ -3,7 +3,7 @@ import type { JsonObject } from '../json-object.ts';
 
 export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
 
-/** What is known of a file; times are Unix times in seconds. */
+/** Metadata of a file; times are Unix times in seconds. */
 export const storedFile = z.object({
   id: z.string(),
   /** Whose it is. */

@@ -5,7 +5,7 @@ import type { ServerEnv } from '../context.ts';
 
 export const CACHE_HEADERS: readonly string[] = ['age', 'x-chairlift-cache'];
 
-/** What a request wishes; the answer's headers tell what came of it. */
+/** Cache directives of a request; the answer's headers report the outcome. */
 export function cacheWishOf(c: Context<ServerEnv>): CacheWish {
   return {
     ...parseCacheControl(c.req.header('cache-control') ?? ''),

@@ -7,7 +7,7 @@ import { shortText } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parsePrompts } from '../schemas/prompt.ts';
 
-/** What all of them take. */
+/** Fields of all these bodies. */
 const common = {
   model: shortText.nullish(),
   user: shortText.nullish(),
@@ -33,7 +33,7 @@ export const embeddingsSchema = z.looseObject({
   truncate_prompt_tokens: z.int().min(-1).nullish(),
 });
 
-/** Of `/v1/embeddings`. */
+/** Request to `/v1/embeddings`. */
 export interface EmbeddingsRequest extends Known<z.infer<typeof embeddingsSchema>, 'input'> {
   readonly inputs: readonly (string | Int32Array)[];
 }
@@ -56,7 +56,7 @@ const documents = boundedList(document, LIMITS.encoderTexts).refine((list) => li
   error: 'expected at least one document',
 });
 
-/** Of `/v1/rerank` and `/v2/rerank`. */
+/** Body of `/v1/rerank` and `/v2/rerank`. */
 export const rerankSchema = z.looseObject({
   ...common,
   query: text,
@@ -93,7 +93,7 @@ export interface ScoreRequest extends Pick<
 }
 
 /**
- * Of `/v1/score`: one query with each document, or as many queries as documents, one each.
+ * Parses the body of `/v1/score`: one query with each document, or one query per document.
  * @throws ApiError 400 naming the field
  */
 export function parseScore(json: unknown): ScoreRequest {
@@ -125,7 +125,7 @@ export const teiEmbedSchema = z.looseObject({
   dimensions: z.int().min(1).nullish(),
 });
 
-/** Of text-embeddings-inference's `/embed`. */
+/** Request to text-embeddings-inference's `/embed`. */
 export interface TeiEmbedRequest extends Known<z.infer<typeof teiEmbedSchema>, 'inputs'> {
   readonly inputs: readonly (string | Int32Array)[];
 }
@@ -147,7 +147,7 @@ export const teiRerankSchema = z.looseObject({
   truncate: z.boolean().nullish(),
 });
 
-/** Of text-embeddings-inference's `/rerank`. */
+/** Request to text-embeddings-inference's `/rerank`. */
 export type TeiRerankRequest = z.infer<typeof teiRerankSchema>;
 
 /** @throws ApiError 400 naming the field */

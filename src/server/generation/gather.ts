@@ -6,7 +6,7 @@ import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 
-/** What the text of one choice comes to. */
+/** Collects the text of one choice. */
 export interface Content<Delta> {
   add(delta: Delta): void;
 }

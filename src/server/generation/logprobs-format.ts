@@ -33,7 +33,7 @@ interface TokenText {
   readonly bytes: Uint8Array;
 }
 
-/** Spells tokens out: by their text, or by their id for clients that want them told apart. */
+/** Spells tokens by their text, or by their id for clients that need them unambiguous. */
 export class LogprobsFormat {
   readonly #pieces: TextTokenizer['pieces'];
   readonly #asTokenIds: boolean;
@@ -58,7 +58,7 @@ export class LogprobsFormat {
         const byText = new Map<string, number>();
         for (const { tokenId, logprob } of [entry, ...likeliest]) {
           const { text } = this.#spell(tokenId);
-          // Of tokens that are spelled alike the first is the likelier, or the one in question.
+          // If several tokens have the same text, the first is the likelier, or the entry's own.
           if (!byText.has(text)) byText.set(text, finite(logprob));
         }
         return Object.fromEntries(byText);
@@ -121,10 +121,10 @@ export class LogprobsFormat {
   }
 }
 
-/** How an answer's log-probabilities are told. */
+/** Form of an answer's log-probabilities. */
 export interface AnswerLogprobs {
   readonly format: LogprobsFormat;
-  /** Likeliest tokens to report beside each. */
+  /** Likeliest tokens to report for each position. */
   readonly numTop: number;
 }
 

@@ -17,9 +17,9 @@ type SampledModel = Pick<ServedModel, 'samplingDefaults' | 'vocabSize'> &
   Partial<Pick<ServedModel, 'tokensWith'>>;
 
 /**
- * What `fields` ask of a generation, whatever its prompt. Bad words are left out: they are tokenized
- * apart, in a thread where they are many.
- * @throws ApiError 400 when an id lies outside of the model's vocabulary.
+ * Parameters of a generation from a request's `fields`, whatever its prompt. Bad words are left out:
+ * they are tokenized apart, in a thread if they are many.
+ * @throws ApiError 400 when an id lies outside of the model's vocabulary
  */
 export function toSettings(
   fields: GenerationFields,
@@ -48,7 +48,8 @@ export function toSettings(
 }
 
 /**
- * How many of the likeliest tokens to report beside each; null when log-probabilities were not asked for.
+ * Number of the likeliest tokens to report for each position; null if no log-probabilities were asked
+ * for.
  * @throws ApiError 400 for `top_logprobs` without `logprobs`
  */
 export function topLogprobsOf(fields: {

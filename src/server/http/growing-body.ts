@@ -13,14 +13,14 @@ export class GrowingBody {
     this.#response = response;
   }
 
-  /** @returns nothing while the client keeps up, else what resolves when it has */
+  /** @returns nothing while the client keeps up, otherwise a promise that resolves when it has */
   write(piece: string): Promise<void> | undefined {
     const { chunkedEncoding, socket } = this.#response;
     const numBytes = Buffer.byteLength(piece);
     if (!chunkedEncoding || socket === null || numBytes === 0) {
       return this.#response.write(piece) ? undefined : drained(this.#response);
     }
-    // What has a byte for each character needs no other encoding.
+    // A piece with one byte per character needs no other encoding.
     const encoding = numBytes === piece.length ? 'latin1' : 'utf8';
     const chunk = `${numBytes.toString(16)}\r\n${piece}\r\n`;
     return socket.write(chunk, encoding) ? undefined : drained(socket);

@@ -1,6 +1,6 @@
 /**
- * What counts as one address: an IPv4 address (also one inside IPv6), or the /64 network of an IPv6
- * address, since a single machine commonly has a whole /64.
+ * Address by which clients are counted: an IPv4 address (also one inside IPv6), or the /64 network of
+ * an IPv6 address, since a single machine commonly has a whole /64.
  */
 export function networkOf(address: string): string {
   if (address.includes('.')) return address.slice(address.lastIndexOf(':') + 1);

@@ -8,7 +8,7 @@ import { IncomingMessage } from 'node:http';
  * the request itself whether it is an upgrade: this one says no to all but WebSocket.
  */
 export class PlainRequest extends IncomingMessage {
-  /** What the parser found: an `Upgrade` header, or the method CONNECT. */
+  /** Parser's finding: an `Upgrade` header, or the method CONNECT. */
   #offersUpgrade = false;
 
   get upgrade(): boolean {

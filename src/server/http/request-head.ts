@@ -1,4 +1,4 @@
-/** What every request has to be like before anything looks at it: routes are matched before keys. */
+/** Checks each request's head before anything else looks at it: routes are matched before keys. */
 import type { IncomingMessage } from 'node:http';
 import { LIMITS } from '../../limits.ts';
 import { ApiError, badRequest } from '../errors.ts';

@@ -8,7 +8,7 @@ export interface PlaceLimits {
 
 export class StreamPlaces {
   readonly #limits: PlaceLimits;
-  /** Of what the streams tell, for those who get none. */
+  /** Content of the streams, for the error of a client that gets no place. */
   readonly #topic: string;
   readonly #numByClient = new Map<string, number>();
   #num = 0;

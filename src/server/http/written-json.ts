@@ -1,6 +1,6 @@
 /**
- * JSON text of objects that come again and again and differ in a value or two. Everything else is
- * serialized once: for a streamed token that saves most of what its chunk would take.
+ * JSON text of objects that are sent again and again and differ in a value or two. The rest is
+ * serialized only once: for a streamed token that saves most of its chunk's cost.
  */
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../json-object.ts';
@@ -17,7 +17,7 @@ export class WrittenJson {
   }
 }
 
-/** What is sent, as an object or as its text. */
+/** Object to send, or its text. */
 export type Sendable = JsonObject | WrittenJson;
 
 export function toJson(object: Sendable): string {
@@ -34,7 +34,7 @@ export function jsonWriter<Values extends readonly (string | number)[]>(
   const holes = Array.from({ length: make.length }, () => randomUUID());
   const object = make(...(holes as unknown as Values));
   const text = JSON.stringify(object);
-  // Ids are random, so nothing else in the object can look like a hole.
+  // Ids are random, so no other text in the object can look like a hole.
   const order = holes.flatMap((hole, value) =>
     Array.from(text.matchAll(new RegExp(`"${hole}"`, 'g')), ({ index: at }) => ({ value, at })),
   );

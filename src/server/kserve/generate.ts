@@ -26,7 +26,7 @@ const FORM = { style: { ...PLAIN_EVENTS, end: '' }, toEvent: toKserveEnvelope };
 export const generateBody = z.looseObject({
   id: shortText.nullish(),
   text_input: z.string(),
-  /** What /v1/completions takes, and `details` for why the answer ended. */
+  /** Fields of /v1/completions, and `details` for why the answer ended. */
   parameters: z.record(z.string(), z.unknown()).nullish(),
 });
 

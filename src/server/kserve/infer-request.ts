@@ -1,4 +1,4 @@
-/** What is asked of a model through tensors, and what it answers. */
+/** Requests to a model through tensors, and its responses. */
 import type { Tensor } from './tensor.ts';
 
 export type ParameterValue = string | number | boolean | bigint;

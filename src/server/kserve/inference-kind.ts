@@ -1,4 +1,4 @@
-/** What the protocol has to know of a model to serve it through tensors. */
+/** Interface of a model that the protocol serves through tensors. */
 import type { Caller } from '../../front/caller.ts';
 import type { ModelKey } from '../../front/registry/model-definition.ts';
 import type { InferRequest, InferResponse } from './infer-request.ts';
@@ -8,15 +8,15 @@ export interface TensorInput extends TensorMetadata {
   readonly isOptional: boolean;
 }
 
-/** What a model says of itself. */
+/** Metadata of a model. */
 export interface InferenceSignature {
-  /** What the protocol calls the kind of model. */
+  /** Protocol's name for the kind of model. */
   readonly platform: string;
   readonly inputs: readonly TensorInput[];
   readonly outputs: readonly TensorMetadata[];
   /** Whether an answer may come in several pieces. */
   readonly streams: boolean;
-  /** Of the first dimension of all tensors; 0 where the batch is the server's own matter. */
+  /** Most rows in the first dimension of all tensors; 0 if that is no batch dimension. */
   readonly maxBatchSize: number;
 }
 

@@ -1,4 +1,4 @@
-/** What the server and its models say of themselves. */
+/** Metadata of the server and its models. */
 import type { Caller } from '../../front/caller.ts';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
 import type { ServerContext } from '../context.ts';
@@ -46,7 +46,7 @@ export function modelMetadata(
   });
 }
 
-/** Of one version, or of all that there are. @throws ApiError 404 where there is none */
+/** One version of a model, or all of its versions. @throws ApiError 404 if none exists */
 export function modelsOf(
   { models }: Pick<ServerContext, 'models'>,
   name: string,

@@ -3,13 +3,13 @@ import { badTensor, NUMBER_BYTES, type NumberType } from './tensor.ts';
 
 type Scalar = number | bigint | boolean;
 
-/** What is written in a turn of the event loop. */
+/** Number of elements written in a turn of the event loop. */
 export const ELEMENTS_PER_PIECE = 8192;
 
 interface NumberForm {
   readonly write: (view: DataView, at: number, value: Scalar) => void;
   readonly read: (view: DataView, at: number) => Scalar;
-  /** Whether a value can be told in this type. */
+  /** Whether a value can be represented in this type. */
   readonly has: (value: Scalar) => boolean;
 }
 
@@ -28,7 +28,7 @@ function whole(
   };
 }
 
-/** Of 64 bits: beyond 2^53 a number of JSON is not the one that was meant. */
+/** Form of 64-bit integers: a JSON number beyond 2^53 may have lost digits. */
 function long(isSigned: boolean): NumberForm {
   const clamp = (value: bigint): bigint =>
     isSigned ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value);

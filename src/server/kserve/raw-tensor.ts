@@ -10,7 +10,7 @@ import {
 } from './tensor.ts';
 
 const LENGTH_BYTES = 4;
-/** Of a piece of an answer. */
+/** Size of a piece of an answer. */
 const RAW_PIECE_BYTES = 2 ** 20;
 
 /** The tensor that `raw` holds, without a copy. @throws ApiError 400 when it does not fit its shape */

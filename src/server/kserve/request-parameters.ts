@@ -1,4 +1,4 @@
-/** What all kinds of models take as parameters of a request, by Triton's names. */
+/** Parameters of requests to all kinds of models, by Triton's names. */
 import { badRequest } from '../errors.ts';
 import type { InferRequest } from './infer-request.ts';
 

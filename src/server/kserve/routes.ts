@@ -18,7 +18,7 @@ type Change = (c: Context<ServerEnv>, context: ServerContext, model: string) => 
 
 const CHANGES: Readonly<Record<string, Change>> = { load, unload };
 
-/** What the router's wildcard stands for. */
+/** Paths that the router's wildcard stands for. */
 export const REPOSITORY_PATTERNS = Object.keys(CHANGES).map((action) => ({
   method: 'POST',
   path: patternOf(action),

@@ -67,7 +67,7 @@ function toValue(tensor: Tensor): TensorValue {
     return { name, shape, datatype: 'BYTES', data: tensor.data };
   }
   const { datatype, data } = tensor;
-  // Of other bytes than these two a compiler may make anything.
+  // A bool of any other byte is undefined behaviour in compiled code.
   const bytes = datatype === 'BOOL' ? data.map((value) => (value === 0 ? 0 : 1)) : data;
   return { name, shape, datatype, data: dataFromBytes(datatype, bytes) };
 }

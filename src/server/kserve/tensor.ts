@@ -34,14 +34,14 @@ export interface NumberTensor extends TensorHead<NumberType> {
   readonly data: Uint8Array;
 }
 
-/** Of texts, or of any other bytes. */
+/** Tensor of texts, or of any other bytes. */
 export interface BytesTensor extends TensorHead<'BYTES'> {
   readonly data: readonly Uint8Array[];
 }
 
 export type Tensor = NumberTensor | BytesTensor;
 
-/** What a model says of a tensor: -1 stands for any size. */
+/** Description of a model's tensor: -1 stands for any size. */
 export interface TensorMetadata {
   readonly name: string;
   readonly datatype: Datatype;
@@ -77,7 +77,7 @@ export function countElements(shape: readonly number[], name: string): number {
   return count;
 }
 
-/** @throws ApiError 400 when there are more or fewer than the shape says */
+/** @throws ApiError 400 when `count` differs from the number that the shape gives */
 export function requireCount(count: number, shape: readonly number[], name: string): void {
   const expected = countElements(shape, name);
   if (count === expected) return;

@@ -52,7 +52,7 @@ const SIGNATURE: InferenceSignature = {
   ],
 };
 
-/** Text is generated, unless the request wants the output `embedding` and nothing else. */
+/** Generates text, unless the request asks for the output `embedding` alone. */
 export function textModel(model: ServedText): InferenceModel {
   const generate = async (request: InferRequest, caller: Caller): Promise<InferResponse> => {
     const text = textRequestOf(request);
@@ -86,7 +86,10 @@ function wantsEmbeddings({ outputs: [first, second] }: InferRequest): boolean {
   return first?.name === EMBEDDING && second === undefined;
 }
 
-/** What shapes generated text changes no vector. @throws ApiError 400 naming a bad tensor */
+/**
+ * Checks the inputs, and keeps only the text: the others affect no vector.
+ * @throws ApiError 400 naming a bad tensor
+ */
 function onlyText(request: InferRequest): InferRequest {
   textRequestOf(request);
   return { ...request, inputs: request.inputs.filter(({ name }) => name === INPUTS.text) };
@@ -96,7 +99,7 @@ export interface TextAnswer {
   readonly text: string;
   /** Null while there is more to come. */
   readonly finishReason: string | null;
-  /** The stop string or token that ended it; null for anything else. */
+  /** The stop string or token that ended it; null for any other end. */
   readonly stopReason: string | number | null;
   readonly numInputTokens: number;
   readonly numOutputTokens: number;

@@ -1,7 +1,7 @@
 /** Elements of a tensor of texts as JSON, piece by piece: a single one may have many megabytes. */
 
 const BYTES_PER_PIECE = 2 ** 16;
-/** What an element is counted as besides its bytes. */
+/** Bytes that an element counts in addition to its content. */
 const BYTES_PER_ELEMENT = 16;
 
 /** Elements as JSON strings, joined by commas; bytes that are no UTF-8 become U+FFFD. */

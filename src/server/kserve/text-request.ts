@@ -1,4 +1,4 @@
-/** What a request for text says, in tensors or in fields: as Triton's vLLM backend takes it. */
+/** Requests for text, in tensors or in fields, in the form of Triton's vLLM backend. */
 import { z } from 'zod';
 import { badRequest } from '../errors.ts';
 import { JsonText, parseScanned } from '../http/json-text.ts';
@@ -22,7 +22,7 @@ const parameters = z.looseObject({ ...generationFields, ...structuredFields });
 
 export interface TextRequest {
   readonly texts: readonly string[];
-  /** Of the input, and so of the output. */
+  /** Shape of the input, and so of the output. */
   readonly shape: readonly number[];
   readonly stream: boolean;
   /** Begin each answer with its text. */
@@ -75,7 +75,10 @@ export function textRequestOfFields(
   };
 }
 
-/** As the backend: a whole answer begins with its input unless it is told not to, a stream never. */
+/**
+ * As in the backend: a whole answer begins with its input unless the request excludes it, a stream
+ * never.
+ */
 function answerForm(stream: boolean, excludesInput: boolean | null) {
   const prependsInput = !(excludesInput ?? stream);
   if (!stream || !prependsInput) return { stream, prependsInput };

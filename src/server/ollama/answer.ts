@@ -36,12 +36,15 @@ function emptyPiece(): Piece {
   return { content: '', thinking: '', calls: [] };
 }
 
-/** Calls are told whole, with their arguments as an object; one that was cut short is text. */
+/**
+ * Answer in Ollama's form. A call is sent whole, with its arguments as an object; one that was cut
+ * short is text.
+ */
 export class GrowingAnswer {
   readonly #kind: AnswerKind;
   readonly #model: string;
   readonly #usage: UsageCounter;
-  /** Of an answer in one piece. */
+  /** Content of an answer in one piece. */
   readonly #whole = emptyPiece();
   /** May yet turn out to be none. */
   #open: Call | null = null;
@@ -49,7 +52,7 @@ export class GrowingAnswer {
   #finishReason: string | null = null;
   readonly #logprobs: AnswerLogprobs | null;
   readonly #logprobsBound = new LogprobsBound();
-  /** Of tokens that no line has told of. */
+  /** Log-probabilities of tokens that no line has reported yet. */
   #heldLogprobs: ChatTokenLogprob[] = [];
 
   /** @param model as the client called it */

@@ -18,7 +18,7 @@ import { withLlamaCppDefaults } from '../generation/llama-cpp-defaults.ts';
 
 type AskedModel = Pick<ServedText, 'model' | 'chatFormat'>;
 
-/** What both bodies say about the answer. */
+/** Fields about the answer that both bodies have. */
 type AnswerFields = Pick<
   OllamaChatBody,
   'options' | 'format' | 'think' | 'logprobs' | 'top_logprobs'
@@ -76,7 +76,7 @@ export function toSingleTurn(
   };
 }
 
-/** What an answer is to be, whatever it answers. */
+/** Converts the fields about the answer, for both bodies. */
 export function toAnswerRequest(body: AnswerFields, asked: AskedModel, prompt: string) {
   return {
     parallelToolCalls: true,

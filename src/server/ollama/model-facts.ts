@@ -7,10 +7,10 @@ import type { JsonObject } from '../json-object.ts';
 import { severalVersions } from '../model-id.ts';
 import { toOllamaName } from './names.ts';
 
-/** What stands for never. */
+/** Time that means never. */
 const NEVER = '9999-12-31T23:59:59Z';
 
-/** /api/tags: all that there are. */
+/** /api/tags: all models. */
 export function listModels(context: ServerContext): Promise<JsonObject[]> {
   const all = context.models.list();
   const several = severalVersions(all);
@@ -59,7 +59,7 @@ export async function showModel(context: ServerContext, info: ModelInfo): Promis
     details: detailsOf(runtime, facts),
     model_info: {
       'general.architecture': family,
-      // What editors show as its name.
+      // Editors show this as its name.
       'general.basename': info.name,
       'general.parameter_count': details?.numParameters ?? null,
       [`${family}.context_length`]: maxModelLen ?? null,

@@ -5,7 +5,7 @@ import type { ModelInfo } from '../../front/registry/model-entry.ts';
 const HUB = /^(?:hf:|hf\.co\/|huggingface\.co\/)/;
 const TAGGED = /^(?<name>.+):(?<tag>[^:/]+)$/;
 
-/** What the registry calls it. @param all names with a tag of their own are taken as they are */
+/** Registry's name for a model. @param all names with a tag of their own are taken as they are */
 export function toRegistryName(name: string, all: readonly Pick<ModelInfo, 'name'>[]): string {
   if (all.some((info) => info.name === name)) return name;
   const bare = name.replace(HUB, '');
@@ -14,7 +14,10 @@ export function toRegistryName(name: string, all: readonly Pick<ModelInfo, 'name
   return /^\d+$/.test(tag) ? `${base}@${tag}` : bare;
 }
 
-/** Its version is its tag where there are several. @param several names of models that have them */
+/**
+ * Ollama's name for a model: the tag is its version if it has several.
+ * @param several names of models with several versions
+ */
 export function toOllamaName(
   { name, version }: Pick<ModelInfo, 'name' | 'version'>,
   several: ReadonlySet<string>,
@@ -26,7 +29,9 @@ export function toOllamaName(
 /** Types of weights in names of GGUF files, such as `Q4_K_M`: what a tag is for most of Ollama's users. */
 const WEIGHTS = /^(?:i?q\d\w*|b?f16|f32|.+\.gguf)$/i;
 
-/** What `hf:owner/name` or `hf.co/owner/name:revision` names on the hub; null for other names. */
+/**
+ * Hub reference that `hf:owner/name` or `hf.co/owner/name:revision` stands for; null for other names.
+ */
 export function toHubReference(name: string): string | null {
   if (!HUB.test(name)) return null;
   const bare = name.replace(HUB, '');

@@ -5,7 +5,7 @@ import { PLAIN_EVENTS } from '../http/sse.ts';
 import { prepareChatCompletion } from './chat-completions.ts';
 import { prepareCompletion } from './completions.ts';
 
-/** What each path of a completion API takes, over HTTP and WebSocket alike. */
+/** Completion API of each path, over HTTP and WebSocket alike. */
 export const COMPLETION_PATHS: ReadonlyMap<string, Prepare> = new Map([
   ['/v1/chat/completions', prepareChatCompletion],
   ['/v1/completions', prepareCompletion],

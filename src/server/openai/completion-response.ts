@@ -16,16 +16,16 @@ import type { CompletionText, Gathered, GatheredChoice } from '../generation/gat
 import { chunkUsage, type ResponseHead, type ResponseOptions } from './response.ts';
 import { toUsage, type Usage } from './usage.ts';
 
-/** What one request's responses look like. */
+/** Form of one request's responses. */
 export interface CompletionResponseFormat {
   readonly head: ResponseHead;
   readonly options: ResponseOptions;
   readonly request: FanOutRequest;
   /** Choices of each prompt. */
   readonly n: number;
-  /** What the choices of each prompt begin with; empty without `echo`. */
+  /** Echo that the choices of each prompt begin with; empty without `echo`. */
   readonly echoes: readonly string[];
-  /** Likeliest tokens to report beside each; null reports no log-probabilities. */
+  /** Likeliest tokens to report for each position; null reports no log-probabilities. */
   readonly numTop: number | null;
   /** The same for vLLM's `prompt_logprobs`. */
   readonly numPromptTop: number | null;
@@ -35,7 +35,7 @@ export interface CompletionResponseFormat {
 export class CompletionChunks {
   readonly #format: CompletionResponseFormat;
   readonly #usage: UsageCounter;
-  /** Whether chunks tell nothing of tokens but their text, as most do. */
+  /** Whether chunks report nothing about tokens but their text, which is usual. */
   readonly #isPlain: boolean;
   readonly #writeText: (index: number, text: string) => WrittenJson;
   readonly #begun = new Set<number>();
@@ -96,7 +96,7 @@ export class CompletionChunks {
     return [this.#envelope([], toUsage(this.#usage.usage))];
   }
 
-  /** What comes before a choice's first token: its echo, the ids of its prompt. */
+  /** Chunks before a choice's first token: its echo, the ids of its prompt. */
   #begin(index: number, { promptLogprobs }: GenerationDelta): JsonObject[] {
     this.#begun.add(index);
     const { options, logprobs, numTop } = this.#format;

@@ -166,7 +166,7 @@ async function infillPrompts(
   return encoded;
 }
 
-/** What is echoed: the text that was given, or that of the token ids given. */
+/** Text to echo: the prompt's text, or that of its token ids. */
 function echoOf(
   { tokenizer }: ServedText,
   prompt: Prompt,

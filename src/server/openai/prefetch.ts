@@ -25,7 +25,7 @@ export function prefetchRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
     requireServing(context, caller.client);
     const json = await context.bodies.read(c.env.incoming, caller.client);
     const body = parseWith(prefetchBody, json);
-    // What is pinned everybody finds, and nobody else's cached prompts stay longer.
+    // A pinned prompt is found by all clients, and is kept longer than theirs.
     if (body.pin === true) checkAdmin(context, c.env.incoming);
     return withModel(context, json, caller, async (model) => {
       const tokenIds = await tokensOf(model, json, caller);
@@ -116,7 +116,7 @@ function toAnswer(
     object: 'prefetch',
     model: model.id,
     prompt_tokens: numTokens,
-    // What requests that begin so are told, in whole blocks.
+    // Tokens that requests with this beginning find in the cache, in whole blocks.
     cached_tokens: numTokens - (numTokens % block),
     computed_tokens: numTokens - numCachedTokens,
   };

@@ -1,4 +1,4 @@
-/** What the two completion APIs share: the parts of a response that don't depend on its shape. */
+/** Parts of a response that both completion APIs share. */
 import type { Caller } from '../../front/caller.ts';
 import type { UsageCounter } from '../../front/generation/token-usage.ts';
 import type { ServerContext } from '../context.ts';
@@ -14,7 +14,7 @@ export interface ResponseHead {
   /** Unix time in seconds. */
   readonly created: number;
   readonly model: string;
-  /** What the class is called that the request got; undefined if it asked for none. */
+  /** Name of the service class that the request got; undefined if it asked for none. */
   readonly service_tier: string | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface ResponseOptions {
   readonly returnTokenIds: boolean;
 }
 
-/** @throws ApiError 400 for a service class that there is not */
+/** @throws ApiError 400 for an unknown service class */
 export function createHead(
   prefix: 'chatcmpl-' | 'cmpl-',
   { model }: Pick<ServedText, 'model'>,

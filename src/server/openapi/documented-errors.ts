@@ -1,4 +1,4 @@
-/** What each operation may answer in place of success, in the form that its API has. */
+/** Errors that each operation may answer with, in the form of its API. */
 import { isAnthropicPath } from '../anthropic/errors.ts';
 import { isCoherePath } from '../embeddings/cohere-error.ts';
 import type { ErrorStatus } from '../errors.ts';

@@ -1,4 +1,4 @@
-/** What request fields mean, where their names and limits don't say it. By name, for all bodies. */
+/** Notes on request fields whose names and limits don't say enough. By name, for all bodies. */
 export const FIELD_NOTES: Readonly<Record<string, string>> = {
   model: 'The name of the served model; may be left out.',
   prompt: 'A text, its token ids, or a list of such prompts.',

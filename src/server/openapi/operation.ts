@@ -7,7 +7,7 @@ export interface Operation {
   readonly method: 'get' | 'post' | 'delete';
   /** With `{name}` for what varies. */
   readonly path: string;
-  /** Where else it is. */
+  /** Second path of the operation. */
   readonly alias?: string;
   readonly tag: string;
   readonly summary: string;
@@ -16,15 +16,15 @@ export interface Operation {
   /** A request without a body is taken too. */
   readonly isBodyOptional?: boolean;
   readonly query?: z.ZodObject;
-  /** Of a form with a file, in place of a body. */
+  /** Fields of a form with a file, in place of a body. */
   readonly form?: z.ZodObject;
   /** A complete body that works; it names no model, so that the one that is loaded answers. */
   readonly example?: JsonObject;
-  /** What such a body is answered with. Each answer has at least these fields. */
+  /** Answer to such a body. Each answer has at least these fields. */
   readonly answer?: JsonObject;
-  /** Of these fields, those that are null or left out at times. */
+  /** Fields of the answer that may be null or left out. */
   readonly optionalFields?: readonly string[];
-  /** Of JSON that is no object, or has other fields at other times. */
+  /** Schema of an answer that is not an object, or whose fields vary. */
   readonly answerSchema?: JsonObject;
   readonly answerType?:
     | 'application/json'
@@ -32,11 +32,11 @@ export interface Operation {
     | 'text/plain'
     | 'text/html'
     | 'text/event-stream';
-  /** What it answers to those who ask for it in another way. */
+  /** Type of the answer for clients that ask for another form. */
   readonly otherType?: 'application/octet-stream' | 'text/html';
   /** Answers with events when `stream` is set; with lines of JSON unless it is false. */
   readonly streams?: true | 'lines';
-  /** Statuses besides those that follow from method, path, query and body. */
+  /** Statuses in addition to those that follow from method, path, query and body. */
   readonly errors?: readonly ErrorStatus[];
   /** Served without an API key. */
   readonly isOpen?: boolean;

@@ -72,5 +72,5 @@ td:nth-child(3) { width: 42%; }
 }
 `;
 
-/** What the page's policy lets pass as its style: this, and nothing else that is inline. */
+/** Source that the page's policy allows for styles: this one, and no other inline style. */
 export const STYLE_SOURCE = `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`;

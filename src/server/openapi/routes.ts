@@ -14,7 +14,7 @@ import { STYLE_SOURCE } from './page-style.ts';
 /** A placeholder for this server's address: each reader may know it by another name. */
 const SOME_ORIGIN = 'http://server.invalid';
 
-/** Of the forms, which are built with the page of the server. */
+/** Name of the forms' script, which is built with the page of the server. */
 const SCRIPT = 'docs.js';
 
 /** Names of this server for which the page is kept. */

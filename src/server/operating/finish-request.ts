@@ -1,4 +1,4 @@
-/** What is told of a request that has ended: a line in the log, a span, times for the metrics, troubles. */
+/** Reports a request that has ended: a line in the log, a span, times for the metrics, troubles. */
 import type { ServerContext } from '../context.ts';
 import type { FinishedRequest } from './finished-request.ts';
 import { noteTrouble } from './note-trouble.ts';

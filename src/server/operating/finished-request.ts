@@ -6,19 +6,19 @@ export interface FinishedRequest {
   readonly record: RequestRecord;
   /** Left out where requests have none. */
   readonly requestId?: string | undefined;
-  /** Of its key; empty without one. */
+  /** Client of its key; empty without one. */
   readonly client: string;
-  /** Such as `POST`, or `WS` for a frame of a WebSocket; of gRPC the method's path. */
+  /** HTTP method such as `POST`, or `WS` for a frame of a WebSocket; the method's path in gRPC. */
   readonly method: string;
   /** As it was asked for, without its query; left out where the method says it. */
   readonly path?: string;
   /** The path's pattern. */
   readonly route?: string;
-  /** Of HTTP; a WebSocket's frames have the status that HTTP would have answered with. */
+  /** HTTP status; a WebSocket's frames have the status that HTTP would have answered with. */
   readonly status?: number;
   /** The `code` of the error that it was refused with. */
   readonly errorCode?: string | undefined;
-  /** Of gRPC. */
+  /** Status code of gRPC. */
   readonly code?: number;
   readonly headers: IncomingHttpHeaders;
   /** A probe or scrape: worth a line only when debugging, and no span. */

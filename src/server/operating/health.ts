@@ -61,7 +61,10 @@ function requireState({ models }: ServerContext, ...states: EngineState[]): void
   if (!states.includes(state)) throw unavailable(`The engine is ${state}.`);
 }
 
-/** Of all models together: one that serves is enough, and none need be loaded that comes by itself. */
+/**
+ * State of all models together: one that serves is enough, and models that load on demand need not be
+ * loaded.
+ */
 function stateOf(models: ServerContext['models']): EngineState {
   if (models.isStarting) return 'starting';
   const engines = models.loaded().map(({ runtime }) => runtime.engine);

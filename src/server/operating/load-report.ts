@@ -14,7 +14,9 @@ export function loadReport({ models }: ServerContext): MiddlewareHandler<ServerE
   };
 }
 
-/** Of all models that generate text: requests added up, and the KV cache that is fullest. */
+/**
+ * Load of all models that generate text: the sums of their requests, and the KV cache that is fullest.
+ */
 function reportOf(models: ServerContext['models'], format: 'TEXT' | 'JSON'): string {
   const report = { kv_cache_usage_perc: 0, num_requests_waiting: 0, num_requests_running: 0 };
   for (const { runtime } of models.loaded()) {

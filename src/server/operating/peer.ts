@@ -1,7 +1,7 @@
 import type { TokenMeter } from '../../front/caller.ts';
 import type { FinishedRequest } from './finished-request.ts';
 
-/** What HTTP has for a client that does not wait for its answer. */
+/** HTTP status for a client that does not wait for its answer. */
 export const CLIENT_LEFT = 408;
 
 /** Who is at the other end of a socket. */

@@ -17,7 +17,7 @@ import type { FinishedRequest } from './finished-request.ts';
 
 const NAME = 'chairlift';
 
-/** Of a `traceparent` header, by the W3C's Trace Context. */
+/** Format of a `traceparent` header, by the W3C's Trace Context. */
 const TRACE_PARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}/;
 
 /**
@@ -61,12 +61,12 @@ export function traceRequest(request: FinishedRequest): string | null {
   return context.traceId;
 }
 
-/** Of the client's trace. */
+/** Id of the client's trace. */
 function traceIdOf({ traceparent }: IncomingHttpHeaders): string | null {
   return typeof traceparent === 'string' ? (TRACE_PARENT.exec(traceparent)?.[1] ?? null) : null;
 }
 
-/** Of few values, as span names should be. */
+/** Name of the span: one of few values, as span names should be. */
 function nameOf({ record: { asked }, method, route }: FinishedRequest): string {
   if (asked !== null) return `${asked.operation} ${asked.model}`;
   return route === undefined ? method : `${method} ${route}`;
@@ -92,7 +92,7 @@ function httpAttributes({
   };
 }
 
-/** What samplers see. */
+/** Attributes that samplers see. */
 function modelAttributes({ operation, model }: ModelFacts): Attributes {
   return {
     'gen_ai.operation.name': operation,

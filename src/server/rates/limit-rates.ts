@@ -14,7 +14,7 @@ export function limitRates({ rates }: ServerContext): MiddlewareHandler<ServerEn
     const client = c.get('client') ?? '';
     if (c.req.method === 'POST' && client !== ADMIN_CLIENT && c.req.path !== HANDOVER_PATH) {
       const meter = await rates.takeRequest(accountOf(client, c.env.incoming), (headers) => {
-        // What a generation gives back at its end may be too late to be told.
+        // The update at a generation's end may come after the headers were sent.
         if (c.finalized || c.env.outgoing.headersSent) return;
         for (const [name, value] of Object.entries(headers)) c.header(name, value);
       });

@@ -8,9 +8,9 @@ import { type Headers, rateHeaders, type RateUnit } from '../http/rate-headers.t
 
 const WINDOW_SECONDS = 60;
 
-/** What an account may take in a window of time. */
+/** Limit of an account in a window of time. */
 export interface LimiterOptions {
-  /** Of its name in a store. */
+  /** Prefix of its name in a store. */
   readonly keyPrefix: string;
   readonly points: number;
   /** Seconds. */
@@ -18,9 +18,9 @@ export interface LimiterOptions {
 }
 
 export interface RateLimitsOptions {
-  /** Of every account. */
+  /** Rates of every account. */
   readonly rates: Rates;
-  /** What an account has instead, as far as it says so. */
+  /** Rates of an account that replace these, as far as it has its own. */
   readonly ownRates?: (account: string) => Partial<Rates> | undefined;
   /** Somebody was refused. */
   readonly onRefusal?: (unit: RateUnit) => void;
@@ -28,7 +28,7 @@ export interface RateLimitsOptions {
   readonly createLimiter?: (options: LimiterOptions) => RateLimiterAbstract;
 }
 
-/** Tells the client where it stands; called again when that changes. */
+/** Shows the client its remaining rate; called again when that changes. */
 type Show = (headers: Headers) => void;
 
 /**
@@ -41,7 +41,7 @@ export class RateLimits {
   readonly #options: RateLimitsOptions;
   /** By unit and points: accounts may have limits of their own. */
   readonly #limiters = new Map<string, RateLimiterAbstract>();
-  /** Of this process: each replica has models of its own. */
+  /** Counter of this process alone: each replica has models of its own. */
   readonly #loads = new RateLimiterMemory({
     points: LIMITS.clientLoadsPerMinute,
     duration: WINDOW_SECONDS,
@@ -96,7 +96,7 @@ export class RateLimits {
     return async (used) => {
       const owed = used - taken;
       if (owed > 0) show(rateHeaders('tokens', limit, await limiter.penalty(account, owed)));
-      // What was left of a minute that is over has come back already.
+      // Points left of a minute that is over have come back already.
       if (owed >= 0 || performance.now() >= endsAt) return;
       show(rateHeaders('tokens', limit, await limiter.reward(account, -owed)));
     };
@@ -116,7 +116,7 @@ export class RateLimits {
       return result;
     } catch (error) {
       if (!(error instanceof RateLimiterRes)) throw error;
-      // What was refused is not used.
+      // A request that was refused uses no points.
       show(rateHeaders(unit, limit, await limiter.reward(account, points)));
       this.#options.onRefusal?.(unit);
       throw rateLimited(unit, limit, error.msBeforeNext);

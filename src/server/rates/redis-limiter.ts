@@ -27,7 +27,7 @@ export function redisLimiter(link: RedisLink, options: LimiterOptions): RateLimi
   return new RateLimiterRedis({
     ...options,
     keyPrefix: `chairlift:rate:${options.keyPrefix}`,
-    // What the library asks of ioredis, by way of the link's breaker.
+    // Part of ioredis that the library uses, through the link's breaker.
     storeClient: {
       get status() {
         return link.isUp ? 'ready' : 'end';

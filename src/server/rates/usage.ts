@@ -1,9 +1,9 @@
 /** How much each client has had computed, since the server started. */
 
-/** Of one client and one model. */
+/** Totals of one client and one model. */
 export interface UsageTotals {
   readonly requests: number;
-  /** Of these, requests that were answered by what had been computed before. */
+  /** Requests that were answered from a cache. */
   readonly cachedRequests: number;
   readonly promptTokens: number;
   readonly outputTokens: number;

@@ -42,7 +42,7 @@ import { told } from '../../told.ts';
 /** Finds the conversation that a response id stands for. */
 export type FindTurn = (responseId: string) => Turn | undefined;
 
-/** What responses need of the server. */
+/** Services of the server that responses need. */
 export type ResponseServices = Pick<ServerContext, 'responses' | 'resumption' | 'tiers' | 'logger'>;
 
 interface Parts {
@@ -62,7 +62,7 @@ export class PreparedResponse {
   readonly id: string;
   /** The conversation after this response; null before it has ended well. */
   turn: Turn | null = null;
-  /** What made it fail. */
+  /** Error that made it fail. */
   error: ApiError | null = null;
   readonly #served: ServedText;
   readonly #server: ResponseServices;
@@ -190,7 +190,7 @@ export class PreparedResponse {
         const events = this.#output.push(delta);
         if (events.length > 0) yield events.map((event) => this.#number(event));
       }
-      // Kept before its end is told: the client may go on with it at once.
+      // Stored before its last event is sent: the client may continue it at once.
       yield await this.#finish(finishReason === 'length');
     } catch (error) {
       if (hasLeft(signal)) throw error;

@@ -59,7 +59,7 @@ export interface CustomCallOutputItem {
   readonly output: string;
 }
 
-/** Calls of tools that other servers know without being told; their clients run them. */
+/** Calls of tools that other servers' models know without a definition; their clients run them. */
 export const CLIENT_CALLS = {
   local_shell_call: { name: 'local_shell', argumentsField: 'action' },
   shell_call: { name: 'shell', argumentsField: 'action' },
@@ -146,7 +146,7 @@ export type Item =
   | HostedItem
   | ReasoningItem;
 
-/** What the model may add to a conversation. */
+/** Item that the model may add to a conversation. */
 export type OutputItem = MessageItem | FunctionCallItem | CustomCallItem | ReasoningItem;
 
 /** The text of a message's parts, one after the other. */

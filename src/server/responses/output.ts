@@ -27,10 +27,10 @@ export class Output {
   readonly #options: OutputOptions;
   readonly #closed: OutputItem[] = [];
   #growing: Growing | null = null;
-  /** Of tokens of which it is not known yet whether they are a message's. */
+  /** Log-probabilities of tokens of which it is not known yet whether they are a message's. */
   #heldLogprobs: ChatTokenLogprob[] = [];
 
-  /** @param answerId what ids of items are made of: the same on every server that tells the answer */
+  /** @param answerId part of the items' ids: the same on every server that sends the answer */
   constructor(answerId: string, options: OutputOptions) {
     this.#answerId = answerId;
     this.#options = options;
@@ -119,7 +119,7 @@ export class Output {
     return [...events, ...reasoning.grow(text)];
   }
 
-  /** Of the item after the one that grows. */
+  /** Index and id of the next item. */
   #place(prefix: string): ItemPlace {
     const index = this.#closed.length + (this.#growing === null ? 0 : 1);
     return { index, id: `${prefix}${this.#answerId}${index}` };

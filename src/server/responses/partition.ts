@@ -1,4 +1,4 @@
-/** One client's share of the response store: it finds what it made itself, and nothing else. */
+/** One client's share of the response store: it finds only what that client made. */
 import type { JsonObject } from '../json-object.ts';
 import type { EventLog } from './event-log.ts';
 import type { ResponseEvent } from './response-event.ts';
@@ -9,13 +9,13 @@ export interface StoredResponse {
   readonly id: string;
   /** The response object. */
   readonly response: JsonObject;
-  /** What the request brought, without what came from previous responses. */
+  /** Input of the request itself, without that of previous responses. */
   readonly input: readonly Item[];
   /** Its conversation, once it has ended well. */
   readonly turn: Turn | null;
   /** Ends a background response that is at work. */
   readonly cancel: (() => void) | null;
-  /** What a background response that is streamed tells; null for others. */
+  /** Events of a background response that is streamed; null for others. */
   readonly events: EventLog | null;
 }
 
@@ -31,14 +31,14 @@ interface Entry {
   readonly turn: Turn | null;
   readonly cancel: (() => void) | null;
   readonly events: EventLog | null;
-  /** Of all but the events. */
+  /** Bytes of all but the events. */
   readonly numBytes: number;
 }
 
 export interface PartitionOptions {
   /** False keeps nothing. */
   readonly isEnabled: boolean;
-  /** Told when something was added, to make room if there is too much. */
+  /** Called when something was added, to make room if there is too much. */
   readonly onGrown: () => void;
 }
 
@@ -46,7 +46,7 @@ export class ResponsePartition {
   readonly #options: PartitionOptions;
   /** Responses, in the order of their last use. */
   readonly #entries = new Map<string, Entry>();
-  /** What sessions go on with, by session, in the order of their last use. */
+  /** Last turn of each session, which it continues, in the order of their last use. */
   readonly #lastTurns = new Map<object, Turn>();
   readonly #turnOfItem = new Map<string, Turn>();
   #numBytes = 0;
@@ -55,7 +55,7 @@ export class ResponsePartition {
     this.#options = options;
   }
 
-  /** Of all texts kept. */
+  /** Bytes of all texts kept. */
   get numBytes(): number {
     return this.#numBytes;
   }
@@ -64,7 +64,7 @@ export class ResponsePartition {
     return this.#entries.size + this.#lastTurns.size;
   }
 
-  /** Keeps `stored`, in place of what had its id, as far as there is room. */
+  /** Keeps `stored`, in place of an entry with its id, as far as there is room. */
   put(stored: StoredResponse): void {
     if (!this.#options.isEnabled) return;
     this.#remove(stored.id);
@@ -157,7 +157,7 @@ export class ResponsePartition {
     this.#options.onGrown();
   }
 
-  /** What `keepLast` was given for `session`, unless it was dropped. */
+  /** Last turn that `keepLast` got for `session`, unless it was dropped. */
   lastOf(session: object): Turn | undefined {
     return this.#lastTurns.get(session);
   }

@@ -1,4 +1,4 @@
 import type { EventFields } from './output-items.ts';
 
-/** What a stream of a response tells. */
+/** Event in the stream of a response. */
 export type ResponseEvent = EventFields & { readonly sequence_number: number };

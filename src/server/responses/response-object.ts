@@ -15,7 +15,7 @@ export type ResponseStatus =
   | 'failed'
   | 'cancelled';
 
-/** What of a response changes while it runs. */
+/** Fields of a response that change while it runs. */
 export interface ResponseState {
   readonly status: ResponseStatus;
   readonly output: readonly OutputItem[];
@@ -41,7 +41,7 @@ export interface ResponseHead {
 }
 
 /**
- * Fields that tell what was asked, with the defaults that took effect.
+ * Response object with the request's fields, and the defaults that took effect.
  * @param skipped types of tools that were left out
  */
 export function toResponseObject(

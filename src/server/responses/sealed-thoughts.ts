@@ -1,6 +1,7 @@
 /**
- * What a model thought, for clients that have the server keep nothing: they send it back with their next
- * request, and the prompt is what it was. Nobody reads it but this server, or replicas with the same key.
+ * Encrypts a model's thoughts for clients that have the server store nothing: they send them back with
+ * their next request, so that its prompt is as it was. Only this server, or replicas with the same key,
+ * can read them.
  */
 import { randomBytes } from 'node:crypto';
 import { ResumeKey } from '../resume/resume-key.ts';

@@ -23,7 +23,7 @@ export class ResponseStore {
     return this.#sum(({ size }) => size);
   }
 
-  /** What `client` has in it; an empty one for a client that was not seen before. */
+  /** Partition of `client`; an empty one for a client that was not seen before. */
   of(client: string): ResponsePartition {
     const known = this.#partitions.get(client);
     if (known !== undefined) return known;

@@ -12,7 +12,7 @@ export class Turn {
   readonly json: string;
   readonly itemIds: readonly string[];
   readonly numBytes: number;
-  /** Of the conversation up to and with this turn. */
+  /** Bytes of the conversation up to and with this turn. */
   readonly numConversationBytes: number;
   /** Responses and turns that hold on to this one. */
   numHolders = 0;

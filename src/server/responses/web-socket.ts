@@ -43,7 +43,7 @@ export class ResponsesSession {
   #isBusy = false;
   #isDraining = false;
   readonly #partition: ResponsePartition;
-  /** Of the response that can be gone on with though it was not stored. */
+  /** Id of the response that can be continued though it was not stored. */
   #lastId: string | null = null;
 
   /** @param peer whose socket it is */
@@ -127,7 +127,7 @@ export class ResponsesSession {
     this.#closeIfDrained();
   }
 
-  /** @returns null for what is no event; the client is told. */
+  /** @returns null if the text is not a valid event; the client receives the error */
   #parse(text: string): object | null {
     try {
       const event = requireCreateEvent(parseScanned(text));

@@ -2,7 +2,7 @@ import type { TokenDelta } from '../../front/generation/generation.ts';
 import type { ResumedChoice } from '../../front/generation/resumption.ts';
 import { formatEventId } from './event-id.ts';
 
-/** Where an answer stands: what its reader has of it, and what else is known. */
+/** State of an answer: the tokens that its reader has, and others that are known. */
 export interface Standing {
   /** Whether its reader has anything, be it no more than what comes before the first token. */
   readonly hasBegun: boolean;
@@ -43,10 +43,12 @@ export class AnswerProgress {
     return this.#isSeen ? this.#numEvents : this.#numEvents++;
   }
 
-  /** Of what was generated since the last call; null where the reader has it already. */
+  /**
+   * Id of the event with all that was generated since the last call; null if the reader has it already.
+   */
   takeEventId(): string | null {
     if (this.#isSeen) {
-      // What follows the last token has none of its own, and may not have arrived.
+      // An event after the last token has no id of its own, and may not have arrived.
       this.#isSeen = false;
       return null;
     }
@@ -60,13 +62,13 @@ export class AnswerProgress {
     return formatEventId({ counts: this.#numTold, numEvents: this.#numToldEvents }, added);
   }
 
-  /** Where it stands, as events' ids have told it. */
+  /** State that the ids of sent events give. */
   told(): Standing {
     const choices = this.#tokenIds.map((tokenIds, choice): ResumedChoice => {
       const numSeen = this.#numTold[choice] ?? 0;
       const told = tokenIds.slice(0, numSeen);
       const before = this.#from.choices[choice]?.outputTokenIds ?? [];
-      // Of what was known from the beginning not all may have been recorded again.
+      // Not all tokens known from the beginning may have been recorded again.
       return {
         outputTokenIds: Int32Array.from(told.length < before.length ? before : told),
         numSeen,

@@ -8,7 +8,7 @@ import { LIMITS } from '../../limits.ts';
 
 const BASE = 36;
 
-/** What an id says but for the tokens. */
+/** Counts in an event's id. */
 export interface EventCounts {
   /** Tokens, by choice. */
   readonly counts: readonly number[];
@@ -33,7 +33,7 @@ export function formatEventId(
   return [counts.join(','), ...events, ...tokens].join(';');
 }
 
-/** What an event's id says; null for what is no such id. */
+/** Counts in an event's id; null if it is not valid. */
 export function parseEventId(eventId: string): EventCounts | null {
   const text = eventId.slice(0, LIMITS.shortTextCharacters);
   const [, counts, numEvents = '0'] =

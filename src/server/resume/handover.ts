@@ -14,7 +14,7 @@ const KNOWN_MS = 1000;
 
 /** A request that is handed over. */
 export interface MovingRequest {
-  /** Of its API. */
+  /** Path of its API. */
   readonly path: string;
   readonly client: string;
   readonly json: object;
@@ -28,7 +28,7 @@ export interface HandoverOptions {
   readonly logger: Logger;
 }
 
-/** What became of requests. */
+/** Outcomes of handing over, counted. */
 export interface HandoverCounts {
   /** Answers that another server took up. */
   readonly moved: number;
@@ -118,7 +118,7 @@ export class Handover {
 
   /** Has another replica answer a request. @returns its answer; null when none takes it */
   async forward(request: MovingRequest): Promise<IncomingMessage | null> {
-    // What is the client's fault any replica says.
+    // Any replica would give the same answer to a client's error.
     const answer = await this.#send(request, (status) => status === 200 || status === 400);
     this.#counts[answer ? 'forwarded' : 'refused']++;
     return answer;
@@ -176,8 +176,8 @@ export class Handover {
   }
 
   /**
-   * Whether it has the key, before it is told anything: names and addresses may have come to stand
-   * for somebody else.
+   * Whether a server has the key. Asked before it gets any request: names and addresses may have come
+   * to belong to somebody else.
    */
   async #isReplica(url: URL): Promise<boolean> {
     const { key, logger } = this.#options;

@@ -11,15 +11,15 @@ import type { ResumeKey } from './resume-key.ts';
 /** Has what a client needs to have its answer taken up. */
 export const RESUME_TOKEN_HEADER = 'x-resume-token';
 
-/** What a server needs for answers that outlive it. */
+/** Services for answers that outlive their server. */
 export interface Resumption {
   readonly key: ResumeKey;
-  /** Null where there is nobody to hand answers over to. */
+  /** Null if no other replicas are configured. */
   readonly handover: Handover | null;
 }
 
 export interface AnsweredRequest {
-  /** Of its API. */
+  /** Path of its API. */
   readonly path: string;
   readonly json: unknown;
 }
@@ -50,7 +50,7 @@ export class MovableAnswer {
       const message = 'This server takes up no answers; see --resume-key.';
       throw badRequest(message, 'resume', 'no_resume_key');
     }
-    // What is no object its API refuses.
+    // The API itself refuses a body that is not an object.
     if (resumption === null || typeof json !== 'object' || json === null) return null;
     const { path } = request;
     const answer = new ResumableAnswer(resumption.key, path, caller.client, resume);
@@ -77,7 +77,10 @@ export class MovableAnswer {
     return this.#answer.isResumed;
   }
 
-  /** What a client needs to have it taken up; null where its events have no ids. Not before its start. */
+  /**
+   * Token for a client to have the answer resumed; null if its events have no ids. Not before its
+   * start.
+   */
   get token(): string | null {
     return this.#answer.canBeTold ? this.#answer.token : null;
   }
@@ -87,7 +90,7 @@ export class MovableAnswer {
     return this.#answer.takeEventId();
   }
 
-  /** What comes from another replica after the end of `stream`, if one has taken the answer up. */
+  /** Rest of the answer after the end of `stream`, from another replica if one has resumed it. */
   get rest(): IncomingMessage | null {
     return this.#rest;
   }
@@ -119,7 +122,7 @@ export class MovableAnswer {
   }
 
   /**
-   * What `run` gives, or the text that another replica answers if the server shuts down meanwhile.
+   * Result of `run`, or the text that another replica answers if the server shuts down meanwhile.
    * @param run stops when the caller's signal aborts
    */
   async whole<T>(run: () => Promise<T>): Promise<T | string> {

@@ -1,4 +1,4 @@
-/** What replicas send each other's route, sealed by the key that all have. */
+/** Messages to replicas' common route, sealed by the key that all have. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
@@ -6,18 +6,18 @@ import { LIMITS } from '../../limits.ts';
 import { unauthorized } from '../errors.ts';
 import type { ResumeKey } from './resume-key.ts';
 
-/** Of replicas: opened by what they send. */
+/** Route for replicas: a sealed header opens it. */
 export const HANDOVER_PATH = '/internal/v1/resume';
 /** Its value says who sends the request, or the answer: a replica. */
 export const REPLICA_HEADER = 'x-chairlift-handover';
 
-/** What it is sealed for. */
+/** Uses of the seals. */
 const HANDOVER = 'handover';
 const QUESTION = 'question';
 const ANSWER = 'answer';
 
 const sealedHandover = z.object({
-  /** Of the request's API. */
+  /** Path of the request's API. */
   path: z.string(),
   client: z.string(),
   /** Unix time in milliseconds. */
@@ -34,7 +34,7 @@ export function sealSender(key: ResumeKey, { path, client }: Sender): string {
 }
 
 /**
- * What a replica says of a request that it hands over.
+ * Opens the header of a request that a replica hands over.
  * @throws ApiError 401
  */
 export function openSender(key: ResumeKey | null, headers: IncomingHttpHeaders): Sender {
@@ -42,7 +42,10 @@ export function openSender(key: ResumeKey | null, headers: IncomingHttpHeaders):
   return { path, client };
 }
 
-/** Of somebody who may be a replica: only one can answer, and each question has an answer of its own. */
+/**
+ * Question to somebody who may be a replica: only a replica can answer, and each question has its own
+ * answer.
+ */
 export class ReplicaQuestion {
   readonly sealed: string;
   readonly #key: ResumeKey;

@@ -11,14 +11,14 @@ import { AnswerProgress, type Standing } from './answer-progress.ts';
 import type { ResumeKey } from './resume-key.ts';
 import type { ResumeBody } from './resume-body.ts';
 
-/** What tokens are sealed for. */
+/** Use of the tokens' seal. */
 const USE = 'resume';
 
 const UNKNOWN: ResumedChoice = { outputTokenIds: new Int32Array(), numSeen: 0 };
-/** Of an answer before it was started. */
+/** State of an answer before it was started. */
 const NOTHING: Standing = { hasBegun: false, choices: [], numEvents: 0 };
 
-/** What of an answer is not in its request. */
+/** Properties of an answer that are not in its request. */
 const identity = z.object({
   path: z.string(),
   /** Whose it is. */
@@ -39,7 +39,7 @@ const sealedAnswer = identity.extend({
     .default(null),
   /** See AnsweringModel. */
   contentId: z.string(),
-  /** Of the tokens of all prompts. */
+  /** Digest of the tokens of all prompts. */
   promptDigest: z.string(),
   /** Unix time in milliseconds. */
   expires: z.number(),
@@ -50,7 +50,7 @@ type SealedAnswer = z.infer<typeof sealedAnswer>;
 export class ResumableAnswer implements AnswerFollower {
   readonly #key: ResumeKey;
   readonly #identity: z.infer<typeof identity>;
-  /** What it goes on from; null for a new answer. */
+  /** Answer that it continues; null for a new answer. */
   readonly #before: { readonly sealed: SealedAnswer; readonly resume: ResumeBody } | null;
   /** Whether its events have ids: not those of an answer of very many choices. */
   canBeTold = false;
@@ -134,19 +134,20 @@ export class ResumableAnswer implements AnswerFollower {
     return this.#progress.nextEventNumber();
   }
 
-  /** For the event that tells what was generated since the last call; null where it was told before. */
+  /** Id of the event with all that was generated since the last call; null if it was sent before. */
   takeEventId(): string | null {
     return this.#progress.takeEventId();
   }
 
-  /** What a client needs to have the answer taken up. Not before `start`. */
+  /** Token for a client to have the answer resumed. Not before `start`. */
   get token(): string {
     if (this.#sealed === undefined) throw new Error('the answer has not been started');
     return this.#key.seal(USE, JSON.stringify(this.#sealed));
   }
 
   /**
-   * Has it taken up where events' ids have told it to be, or where it is if none are told.
+   * Body for resuming the answer: after the events whose ids were sent, or from its start if no ids are
+   * sent.
    * @returns null for a new answer that has not been started
    */
   resumeBody(areTold: boolean): ResumeBody | null {
@@ -212,7 +213,7 @@ function open(
 ): SealedAnswer {
   const text = key.open(USE, token);
   const result = text === null ? null : sealedAnswer.safeParse(JSON.parse(text));
-  // Nothing tells whether a token is another client's.
+  // The error does not reveal whether a token is another client's.
   if (!result?.success || result.data.path !== path || result.data.client !== client) {
     throw badRequest('`resume.token` is not valid here.', 'resume.token', 'invalid_value');
   }

@@ -1,4 +1,4 @@
-/** What replicas tell each other through clients, sealed: nobody else can read or make it. */
+/** Seals messages that replicas send each other through clients: nobody else can read or make them. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 const CIPHER = 'aes-256-gcm';

@@ -1,10 +1,10 @@
-/** What operators ask of adapters, as in vLLM. */
+/** Bodies of operators' requests about adapters, as in vLLM. */
 import { z } from 'zod';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { boundedList } from './bounded-list.ts';
 import { shortText } from './fields.ts';
 
-/** What a model may be called, too. */
+/** Valid name of an adapter, and also of a model. */
 const name = shortText.regex(/^[\w][\w.:/-]*$/, 'expected letters, digits and . _ : / -');
 
 /** The body of /v1/load_lora_adapter. */

@@ -1,4 +1,4 @@
-/** What operators ask of models. */
+/** Bodies and queries of operators' requests. */
 import { z } from 'zod';
 import { LOG_LEVELS } from '../../observability/log-levels.ts';
 import { shortText } from './fields.ts';
@@ -11,6 +11,9 @@ export const logLevelBody = z.looseObject({ level: z.enum(LOG_LEVELS) });
 
 /** The query of /admin/status. */
 export const statusQuery = z.looseObject({
-  /** Unix time in milliseconds; with it the last hour is told, as far as it is newer. */
+  /**
+   * Unix time in milliseconds: the answer has the part of the last hour that is newer. Without it, no
+   * history.
+   */
   since: z.coerce.number().min(0).optional(),
 });

@@ -34,7 +34,7 @@ const searchResult = z.looseObject({
   content: boundedList(textBlock, LIMITS.messageParts),
 });
 
-/** A tool that a search for tools found; its name is all that the model is told. */
+/** Tool that a tool search found; the model receives only its name. */
 const toolReference = z.looseObject({ type: z.literal('tool_reference'), tool_name: shortText });
 
 const readable = z.discriminatedUnion('type', [textBlock, document, searchResult, toolReference], {
@@ -108,7 +108,10 @@ export const ownTool = z.looseObject({
 
 export type OwnTool = z.infer<typeof ownTool>;
 
-/** Types beyond `custom` are of tools that Anthropic runs, or that its models know without being told. */
+/**
+ * Types other than `custom` are of tools that Anthropic runs, or that its models know without a
+ * definition.
+ */
 const tool = z.looseObject({ type: shortText.nullish() });
 
 const toolChoice = z.discriminatedUnion(
@@ -127,7 +130,7 @@ const outputFormat = z.looseObject({
   schema: measured(z.looseObject({})),
 });
 
-/** What shapes the prompt; all that counting tokens needs. */
+/** Fields that affect the prompt; the only ones that counting tokens needs. */
 const promptFields = {
   output_config: z
     .looseObject({

@@ -5,7 +5,7 @@ import { generationFields, shortText, templateVariables, thinkingTokenBudget } f
 import { structuredFields } from './structured.ts';
 import { toolChoice, tools } from './tools.ts';
 
-/** What shapes the prompt of a conversation. */
+/** Fields that affect the prompt of a conversation. */
 const chatPromptFields = {
   tools,
   tool_choice: toolChoice,
@@ -61,7 +61,7 @@ export const tokenizeBody = z.looseObject({
   prompt: z.string().optional(),
   add_special_tokens: z.boolean().nullish(),
   return_token_strs: z.boolean().nullish(),
-  /** Of this server alone. */
+  /** Field of this server alone. */
   return_token_bytes: z.boolean().nullish(),
   ...chatPromptFields,
 });

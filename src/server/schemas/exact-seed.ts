@@ -1,7 +1,7 @@
 /** Seeds beyond what a JSON number holds exactly in JavaScript. */
 
 const FIELD = '"seed"';
-/** What follows the field's name. No number of more digits is finite. */
+/** Text after the field's name. No number of more digits is finite. */
 const VALUE = /\s*:\s*(-?\d{1,309})\s*[,}]/y;
 
 /**

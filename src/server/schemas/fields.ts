@@ -75,7 +75,7 @@ const badWords = boundedList(
   error: `expected at most ${LIMITS.badWordsCharacters} characters in all`,
 });
 
-/** What waits for a chunk is kept meanwhile. */
+/** Largest interval: tokens that wait for a chunk are kept in memory. */
 const MAX_STREAM_INTERVAL = 1000;
 
 const tokenId = z.int().nonnegative('a token id must not be negative');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { shortText } from './fields.ts';
 
-/** Of /v1/prefetch: a prompt, or else what a chat completion takes to make one. */
+/** Body of /v1/prefetch: a prompt, or otherwise the fields of a chat completion that make one. */
 export const prefetchBody = z.looseObject({
   model: shortText.nullish(),
   prompt: z.unknown().optional(),

@@ -22,11 +22,11 @@ const startEvent = z.strictObject({
   version: z.literal(1),
   at,
   model: z.string(),
-  /** One in so many iterations is told, by their numbers. */
+  /** Interval of the reported iterations: those whose number is a multiple of it. */
   every: z.int().min(1),
   /** The numbers of a cell, in order; zeros at its end are left out. */
   cell: z.tuple(CELL_FIELDS.map((field) => z.literal(field)) as [z.ZodLiteral<string>]),
-  /** What `work` in a cell and the last number of `sent_back` stand for. */
+  /** Meaning of `work` in a cell and of the last number of `sent_back`. */
   work: z.tuple(SLOT_WORK.map((work) => z.literal(work)) as [z.ZodLiteral<string>]),
   sent_back_for: z.tuple(SENT_BACK_FOR.map((why) => z.literal(why)) as [z.ZodLiteral<string>]),
 });
@@ -78,7 +78,7 @@ const stepEvent = z.strictObject({
   num_waiting: count,
   /** Id, slot and reason of requests that gave up their slots for this step. */
   sent_back: z.array(z.tuple([count, count, count])),
-  /** Of the KV cache: tokens of a page, pages, those of running requests, those of kept texts. */
+  /** KV cache: tokens of a page, pages, those of running requests, those of kept texts. */
   pages: z.tuple([count, count, count, count]),
 });
 
@@ -98,7 +98,7 @@ const queueEvent = z.strictObject({
   ),
 });
 
-/** The client read too slowly: so many steps are missing here. */
+/** The client read too slowly: `steps` steps are missing here. */
 const lostEvent = z.strictObject({ type: z.literal('lost'), steps: count });
 
 export const stepsEvent = z.discriminatedUnion('type', [

@@ -31,7 +31,7 @@ const COMMON: Readonly<Record<string, Neutral>> = {
   kv_transfer_params: isEmpty,
   ec_transfer_params: isEmpty,
   vllm_xargs: isEmpty,
-  // Of llama-server and others.
+  // Fields of llama-server and others.
   grammar: isText(''),
   json_schema: isEmpty,
   ebnf: isText(''),
@@ -112,7 +112,7 @@ const OLLAMA_OPTIONS: Readonly<Record<string, Neutral>> = {
   tfs_z: isOne,
 };
 
-/** Where there is more to say than that it is not supported. */
+/** Explanations for fields that need more than "not supported". */
 const REASONS: Readonly<Record<string, string>> = {
   n_probs: 'is `logprobs` of /v1/completions',
   image_data: 'is for models that see; this one takes text only',

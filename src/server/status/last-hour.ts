@@ -1,4 +1,4 @@
-/** What is remembered of the last hour: a sample every few seconds. */
+/** Samples of the last hour, one every few seconds. */
 import type { History } from '../../observability/recent/history.ts';
 import type { ServerUse } from './process-use.ts';
 
@@ -28,6 +28,6 @@ export type SeriesName = (typeof SERIES)[number];
 
 export interface LastHour {
   readonly history: History<SeriesName>;
-  /** What the processes take, as of the last sample. */
+  /** Resources that the processes use, as of the last sample. */
   readonly use: ServerUse;
 }

@@ -1,7 +1,7 @@
-/** What this server's processes take of the machine. */
+/** CPU time and memory that this server's processes use. */
 import { readFile } from 'node:fs/promises';
 
-/** Of a process, since it began. */
+/** Use of a process since it began. */
 interface Taken {
   readonly cpuSeconds: number;
   readonly rssBytes: number;
@@ -13,13 +13,13 @@ export interface ProcessUse {
   readonly rssBytes: number;
 }
 
-/** The front, and all engine processes together; null where the system does not tell of these. */
+/** Use of the front, and of all engine processes together; null if the system does not report these. */
 export interface ServerUse {
   readonly front: ProcessUse;
   readonly engines: ProcessUse | null;
 }
 
-/** Of a second: what Linux tells programs, whatever its own clock. */
+/** Ticks per second, as Linux reports them to programs, whatever its own clock. */
 const TICKS = 100;
 /** In /proc/PID/stat after the name: time in programs and in the system, as numbers of ticks. */
 const USER_TIME = 11;
@@ -33,7 +33,7 @@ export class ProcessWatch {
   #lookedAt = performance.now();
   #use: ServerUse = { front: { cpus: 0, rssBytes: ownRssBytes() ?? 0 }, engines: null };
 
-  /** @param pids of the engine processes that there are */
+  /** @param pids of the running engine processes */
   constructor(pids: () => readonly number[]) {
     this.#pids = pids;
     this.#before.set(process.pid, ownCpuSeconds());

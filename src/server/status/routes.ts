@@ -1,4 +1,4 @@
-/** What the operator's page shows. */
+/** Routes for the operator's page. */
 import type { Hono } from 'hono';
 import { requireAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';

@@ -38,7 +38,7 @@ export class StatusSampler implements LastHour {
     this.#before = countsOf(server);
   }
 
-  /** Of the processes, as of the last sample. */
+  /** Use of the processes, as of the last sample. */
   get use(): ServerUse {
     return this.#processes.use;
   }
@@ -71,7 +71,7 @@ export class StatusSampler implements LastHour {
       ttft_p95_ms: ended('ttft').quantile(0.95),
       itl_p50_ms: ended('itl').quantile(0.5),
       itl_p95_ms: ended('itl').quantile(0.95),
-      // Of no queries it is no number.
+      // Not a number if there were no queries.
       prefix_cache_hit_rate: more.prefixHits / more.prefixQueries,
       response_cache_hit_rate: more.answerHits / more.answerQueries,
       engine_crashes: this.#noteCrashes(),
@@ -112,7 +112,10 @@ function pidsOf({ models }: Sampled): number[] {
   return pids.filter((pid) => pid !== undefined);
 }
 
-/** Of all models that generate text: added up, and the KV cache that is fullest. */
+/**
+ * Levels of all models that generate text: the sums of their requests, and the KV cache that is
+ * fullest.
+ */
 function levelsOf({ models }: Sampled) {
   const levels = { requests_running: 0, requests_waiting: 0, kv_cache_usage: 0 };
   for (const { runtime } of models.loaded()) {

@@ -1,4 +1,4 @@
-/** What the page of a server's state shows: numbers and names, no text of requests. */
+/** Data of the page that shows a server's state: numbers and names, no text of requests. */
 import { availableParallelism, freemem, totalmem } from 'node:os';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
 import { LATENCIES } from '../../observability/recent/activity.ts';
@@ -9,7 +9,7 @@ import type { JsonObject } from '../json-object.ts';
 import { modelIdOf, severalVersions } from '../model-id.ts';
 import { SAMPLE_MS } from './last-hour.ts';
 
-/** @param since Unix time in milliseconds after which the history is told; null leaves it out */
+/** @param since Unix time in milliseconds after which the history is reported; null leaves it out */
 export function serverStatus(context: ServerContext, since: number | null): JsonObject {
   const { config, models, status, troubles, running, loop, logger } = context;
   const { history } = status;
@@ -86,7 +86,7 @@ function textState(
       prompt_tokens: rates.promptTokens,
       generated_tokens: rates.generatedTokens,
     },
-    // An engine that has never been ready tells nothing of itself.
+    // An engine that has never been ready reports nothing yet.
     ...(engine.state === 'starting' ? {} : { engine: engineFacts(engine) }),
   };
 }
@@ -103,7 +103,7 @@ function engineFacts({ info }: TextRuntime['engine']): JsonObject {
   };
 }
 
-/** Of about the last five minutes, in milliseconds. */
+/** Latencies of about the last five minutes, in milliseconds. */
 function latencies({ metrics: { activity } }: ServerContext): JsonObject {
   const summaries = LATENCIES.map((name) => {
     const { count, p50, p90, p99 } = activity.of(name).summary();
@@ -117,7 +117,7 @@ function inMs(ms: number): number | null {
   return Number.isNaN(ms) ? null : Number(ms.toPrecision(3));
 }
 
-/** Of answers that are kept; null where none are. */
+/** Counts of the cache of answers; null if there is none. */
 function cacheState({ answers }: ServerContext): JsonObject | null {
   if (answers === null) return null;
   const { hits, misses, shared, entries, bytes } = answers.counts;

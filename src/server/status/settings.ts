@@ -1,7 +1,7 @@
-/** What a server was told to be, and by whom. */
+/** Settings of a server, and where each came from. */
 import type { JsonObject } from '../json-object.ts';
 
-/** Where a value came from; the first that there is wins. */
+/** Source of a value; the first one that has a value wins. */
 export type SettingSource = 'flag' | 'environment' | 'config file' | 'default';
 
 export interface Setting {
@@ -13,13 +13,13 @@ export interface Setting {
   readonly source: SettingSource;
   /** Null where nothing is set. */
   readonly value: unknown;
-  /** What it is when nobody says anything, for people. */
+  /** Default value, as text for people. */
   readonly defaultText: string | null;
   /** Nobody gets to see its value. */
   readonly isSecret: boolean;
 }
 
-/** Of an address such as `redis://name:password@host`. */
+/** Credentials in an address such as `redis://name:password@host`. */
 const CREDENTIALS = /\/\/[^/@\s"]+@/g;
 
 /** Without what is secret. */

@@ -1,10 +1,13 @@
-/** What went wrong of late, by what it was: no texts, no keys, and as many entries as there is room for. */
+/** Recent errors, grouped by kind: no texts, no keys, and a bounded number of entries. */
 import type { JsonObject } from '../json-object.ts';
 
 export interface Trouble {
-  /** Such as `POST /v1/completions`, by the path's pattern: of paths there are any number. */
+  /**
+   * Route such as `POST /v1/completions`, by the path's pattern: there is no bound on the number of
+   * paths.
+   */
   readonly what: string;
-  /** Of HTTP; null for what has none. */
+  /** HTTP status; null if there is none. */
   readonly status: number | null;
   /** For programs, such as `queue_full`; null without one. */
   readonly code: string | null;

@@ -1,14 +1,14 @@
 import { CELL_LENGTH, type StepRecord } from '../../engine/tap/step-record.ts';
 import type { WrittenJson } from '../http/written-json.ts';
 
-/** Requests that are remembered besides those of the last record. */
+/** Requests that are remembered in addition to those of the last record. */
 const MAX_SPARE = 256;
 
 /** Which requests of an engine were introduced, so that records can name them by their ids alone. */
 export class KnownRequests {
   readonly #events = new Map<number, WrittenJson>();
 
-  /** What introduced them. */
+  /** Events that introduced them. */
   get events(): Iterable<WrittenJson> {
     return this.#events.values();
   }

@@ -11,7 +11,7 @@ import type { StepsEventOf } from '../schemas/steps.ts';
 import { WrittenJson } from '../http/written-json.ts';
 import { told } from '../../told.ts';
 
-/** Characters of a client's name for a request that are told. */
+/** Most characters of a client's request id that are reported. */
 const MAX_ID_CHARACTERS = 100;
 
 export function unixMs(): number {
@@ -24,7 +24,7 @@ export function written(
   return new WrittenJson(JSON.stringify(event), event.type);
 }
 
-/** What an event stream or a recording begins with. */
+/** First event of a stream or a recording. */
 export function startEvent(model: string, every: number, at: number): WrittenJson {
   const names = { cell: [...CELL_FIELDS], work: [...SLOT_WORK], sent_back_for: [...SENT_BACK_FOR] };
   // Each list is of a type of its own.

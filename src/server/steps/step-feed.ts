@@ -11,12 +11,12 @@ import { KnownRequests } from './known-requests.ts';
 import { requestEvent, stepEvent, unixMs, written } from './step-events.ts';
 import { StepWatcher } from './step-watcher.ts';
 
-/** How often the queue is told, in milliseconds. */
+/** Interval between reports of the queue, in milliseconds. */
 const QUEUE_MS = 200;
 
 type RequestOf = (id: number) => EngineRequest | undefined;
 
-/** What is watched. */
+/** Model whose steps are watched. */
 export interface WatchedModel {
   readonly engine: Pick<Engine, 'watchSteps' | 'instances'>;
   /** Its requests that have no place in the engine. */
@@ -24,8 +24,8 @@ export interface WatchedModel {
 }
 
 /**
- * What a model's engine does, for the clients that watch it equally closely: each event is written
- * once. It listens to the engine as long as it is open.
+ * Events of a model's engine, for all clients that watch the same interval of steps: each event is
+ * written once. It listens to the engine as long as it is open.
  */
 export class StepFeed implements StepListener {
   readonly #model: WatchedModel;

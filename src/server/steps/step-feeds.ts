@@ -9,7 +9,7 @@ import { startEvent, unixMs } from './step-events.ts';
 import { StepFeed } from './step-feed.ts';
 import { told } from '../../told.ts';
 
-/** Iterations of so many milliseconds go out together. */
+/** Milliseconds of iterations that are sent together. */
 const FLUSH_MS = 40;
 
 type Watched = Pick<TextRuntime, 'engine' | 'model'>;
@@ -25,7 +25,7 @@ export class StepFeeds {
   }
 
   /**
-   * What a model's engine does from now on, until `signal` aborts or the engine stops.
+   * Events of a model's engine from now on, until `signal` aborts or the engine stops.
    * @throws ApiError 429 when too many watch
    */
   open(

@@ -3,8 +3,8 @@ import type { WrittenJson } from '../http/written-json.ts';
 import { written } from './step-events.ts';
 
 /**
- * What one client has still to be sent. One that reads too slowly loses all of it, is told how many
- * steps that were, and begins anew with how things stand.
+ * Events that one client has still to be sent. If it reads too slowly, all of them are dropped; it then
+ * receives the number of lost steps and a new snapshot.
  */
 export class StepWatcher {
   readonly #snapshot: () => readonly WrittenJson[];
@@ -28,7 +28,7 @@ export class StepWatcher {
     this.#pending = [];
   }
 
-  /** All that is there by now. */
+  /** Takes all events that wait. */
   take(): readonly WrittenJson[] {
     const events = this.#isBehind
       ? [written({ type: 'lost', steps: this.#numLost }), ...this.#snapshot()]

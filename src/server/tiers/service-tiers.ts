@@ -9,10 +9,10 @@ import {
 import { ADMIN_CLIENT } from '../auth/api-keys.ts';
 import { badRequest } from '../errors.ts';
 
-/** What `service_tier` says where the server is to choose. */
+/** Value of `service_tier` that lets the server choose. */
 const ANY = 'auto';
 
-/** Of a client, by its key. */
+/** Class of a client, by its key. */
 export type ClassOfClient = (client: string) => string | undefined;
 
 export class ServiceTiers {
@@ -44,7 +44,7 @@ export class ServiceTiers {
   /**
    * A client that asks for more than it may have gets the best that it may have, as with OpenAI.
    * @param asked the request's `service_tier`
-   * @throws ApiError 400 for a class that there is not
+   * @throws ApiError 400 for an unknown class
    */
   grant(client: string, asked: string | null = null): ServiceClass {
     const usual = this.#named(this.#classOf(client)) ?? this.#classes.usual;
@@ -69,7 +69,7 @@ export class ServiceTiers {
   }
 }
 
-/** Of a request: the last one if it is part of a batch, whatever it asks for. */
+/** Class of a request: the last one if it is part of a batch, whatever it asks for. */
 export function grantedClass(
   tiers: ServiceTiers,
   { client, isOfBatch = false }: Pick<Caller, 'client' | 'isOfBatch'>,
@@ -79,7 +79,7 @@ export function grantedClass(
   return isOfBatch ? tiers.last : granted;
 }
 
-/** What answers call a class. */
+/** Name of a class in answers. */
 export function tierNameOf({ name, tiers: [first] }: ServiceClass): string {
   return first ?? name;
 }

@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 };
 
-/** Compressed in itself: there is no `.gz`. */
+/** Types that are compressed already: no `.gz` of them is kept. */
 const PACKED: ReadonlySet<string> = new Set(['.png']);
 
 export interface PageFile {
@@ -20,7 +20,7 @@ export interface PageFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Null for what gzip makes no smaller. */
   readonly gzip: Uint8Array<ArrayBuffer> | null;
-  /** Of its content. */
+  /** Hash of its content. */
   readonly etag: string;
 }
 

@@ -1,4 +1,4 @@
-/** What clients send over a WebSocket. */
+/** Frames that clients send over a WebSocket. */
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { parseScanned } from '../http/json-text.ts';

@@ -16,7 +16,7 @@ const rerankAnswer = {
   ],
 };
 
-/** What TEI answers. */
+/** TEI's form of an answer. */
 const scoredTexts = {
   type: 'array',
   items: {
@@ -44,7 +44,7 @@ const score = {
   },
 } as const;
 
-/** What encoders are for; a model that generates text gives what its hidden states say. */
+/** Operations of encoders; a model that generates text answers them from its hidden states. */
 export const EMBEDDING_OPERATIONS: readonly Operation[] = [
   {
     method: 'post',

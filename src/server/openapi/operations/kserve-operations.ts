@@ -3,7 +3,7 @@ import type { Operation } from '../operation.ts';
 
 const TAG = 'Open Inference Protocol';
 
-/** Of what loads the model first. */
+/** Errors of an operation that loads the model first. */
 const LOADS = [429, 503, 504] as const;
 
 /** Each of them for the version that serves, and for one by its number. */

@@ -11,7 +11,7 @@ const DETAILS = {
   quantization_level: 'INT8',
 };
 
-/** What is told of a generation, and not where a model is only loaded or unloaded. */
+/** Counts of a generation; left out if a model is only loaded or unloaded. */
 const COUNTS = {
   total_duration: 12_000_000,
   load_duration: 50_000,

@@ -41,7 +41,7 @@ export const RESPONSES_OPERATIONS: readonly Operation[] = [
       ],
       usage: { input_tokens: 21, output_tokens: 8, total_tokens: 29 },
     },
-    // Of one in the background it is not known yet.
+    // A background response does not have it at first.
     optionalFields: ['usage'],
     streams: true,
   },

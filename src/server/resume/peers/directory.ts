@@ -1,12 +1,14 @@
 /** This server's addresses. */
 export interface OwnAddress {
-  /** What it listens on, which may be any address of the machine. */
+  /** URL that it listens on, which may be any address of the machine. */
   readonly bound: URL;
   /** Where others reach it. */
   readonly reached: URL;
 }
 
-/** Where other replicas may be. Who is told anything is asked for the key first. */
+/**
+ * Lists addresses at which other replicas may be. Each is asked for the key before it gets a request.
+ */
 export interface Directory {
   /** @throws Error when it can't be asked */
   find(): Promise<readonly URL[]>;

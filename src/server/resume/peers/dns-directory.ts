@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import { LIMITS } from '../../../limits.ts';
 import type { Directory, OwnAddress } from './directory.ts';
 
-/** What asks DNS; a test has its own. */
+/** DNS client; a test has its own. */
 export interface Resolver {
   lookup(name: string): Promise<readonly { readonly address: string; readonly family: number }[]>;
   resolveSrv(

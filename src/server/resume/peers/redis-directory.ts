@@ -1,4 +1,4 @@
-/** Replicas that tell of themselves in Redis or Valkey. */
+/** Replicas that announce themselves in Redis or Valkey. */
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
@@ -9,11 +9,13 @@ import type { Directory, OwnAddress } from './directory.ts';
 
 /** A hash, by replica. Raised when the form of an entry changes. */
 const ENTRIES = 'chairlift:replicas:1';
-/** What entries are sealed for: who can write to Redis, but has no key, can't name a replica. */
+/**
+ * Use of the seal of entries: somebody who can write to Redis, but has no key, can't name a replica.
+ */
 const USE = 'replica';
-/** How often a replica tells of itself in the time that its entry is good for. */
+/** Number of times that a replica announces itself while one entry is valid. */
 const TELLINGS = 3;
-/** Of a command: nobody waits for its answer but a server that shuts down. */
+/** Timeout of a command: nobody waits for its answer but a server that shuts down. */
 const TIMEOUT_MS = 500;
 
 const entry = z.object({
@@ -26,7 +28,7 @@ const entry = z.object({
 const pairs = z.array(z.string());
 
 export interface RedisDirectoryOptions {
-  /** How long a replica is found that tells of itself no more; LIMITS.replicaMs if left out. */
+  /** How long a replica is found after it last announced itself; LIMITS.replicaMs if left out. */
   readonly goodForMs?: number;
 }
 
@@ -65,7 +67,7 @@ export class RedisDirectory implements Directory {
 
   /** @throws RedisUnavailableError */
   async find(): Promise<readonly URL[]> {
-    // So many at random, however many there are.
+    // At most this many at random, however many there are.
     const found = await this.#run((client) =>
       client.hrandfield(ENTRIES, LIMITS.handoverPeers, 'WITHVALUES'),
     );
