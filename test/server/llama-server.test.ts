@@ -12,7 +12,7 @@ function promptOf({ engine, runtime }: TestServer): string {
   return runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false });
 }
 
-describe(COMPLETION, () => {
+describe('/completion', () => {
   test.each([COMPLETION, '/completions'])('%s answers as llama-server does', async (path) => {
     const target = await server({ script: says('x\n') });
     const response = await post(target, path, { prompt: 'Hi' });

@@ -58,7 +58,7 @@ export const attacks: readonly Attack[] = [
         dry_multiplier: 100,
         dry_base: 100,
         dry_allowed_length: 1,
-        dry_sequence_breakers: [...'abcdefghijklmnop'],
+        dry_sequence_breakers: 'abcdefghijklmnop'.split(''),
         typical_p: 0.001,
         top_n_sigma: 1000,
         xtc_probability: 1,
