@@ -199,6 +199,8 @@ async function openParts(
   const loading = models.preload();
   batches?.start(lineWork(context), (client) => access.keys.isKnown(client));
   const ports = await openPorts(context, webSockets, access.tls, { ...options, places });
+  // Closed already where the server ends in order.
+  closers.add(() => ports.close(0));
   resumption?.handover?.enter(ownAddress(ports.url, options));
   if (options.modelRepository !== undefined && (control === 'auto' || control === 'poll')) {
     closers.add(followRepository(options, models, logger));
