@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { type Exchange, record } from './recording-proxy.ts';
 
 const run = promisify(execFile);
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 
 /** Whatever is not on this machine goes to a proxy that is not there. */
 const NOWHERE = 'http://127.0.0.1:9';
@@ -38,6 +38,8 @@ export interface Surroundings {
 export interface Command {
   readonly program: string;
   readonly args: readonly string[];
+  /** Arguments with which it is started once before, to be set up; left out where files do. */
+  readonly first?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** What comes on stdin; nothing if left out. */
   readonly input?: string;
@@ -98,11 +100,13 @@ export async function runAgent(agent: Agent): Promise<AgentRun> {
   onTestFinished(async () => void (await server.stop()));
   const proxy = await record(server.url);
   const command = await agent.setUp({ url: proxy.url, home, work });
-  const started = run(command.program, command.args, {
+  const options = {
     cwd: work,
     timeout: TIMEOUT_MS,
     env: { PATH: process.env['PATH'], HOME: home, ...NO_NETWORK, ...command.env },
-  });
+  };
+  if (command.first !== undefined) await run(command.program, command.first, options);
+  const started = run(command.program, command.args, options);
   started.child.stdin?.end(command.input);
   const { stdout } = await started;
   await server.stop();

@@ -119,6 +119,30 @@ models:
   },
 };
 
+const CLINE: Agent = {
+  name: 'Cline',
+  needs: [registryProgram('cline', 'npm: cline')],
+  path: '/v1/chat/completions',
+  turns(work) {
+    const path = join(work, 'a.txt');
+    return [
+      { name: 'editor', arguments: { path, new_text: 'hens\n' } },
+      { name: 'read_files', arguments: { files: [{ path }] } },
+      { name: 'editor', arguments: { path, old_text: 'hens', new_text: 'hens\neggs' } },
+    ];
+  },
+  setUp({ url, home }) {
+    // Without a folder of its own it leaves a process behind.
+    const own = ['--data-dir', join(home, 'data')];
+    const provider = ['--provider', 'openai', '--apikey', 'none', '--modelid', MODEL];
+    return {
+      program: 'cline',
+      first: ['auth', ...provider, '--baseurl', `${url}/v1`, ...own],
+      args: [...own, TASK],
+    };
+  },
+};
+
 const AIDER: Agent = {
   name: 'aider',
   needs: [registryProgram('aider', 'PyPI: aider-chat')],
@@ -188,6 +212,7 @@ export const AGENTS: readonly Agent[] = [
   CLAUDE_CODE,
   OPENCODE,
   CONTINUE,
+  CLINE,
   AIDER,
   pythonLoop('openai-agents', 'openai_agents', 'agents', '/v1/responses'),
   pythonLoop('pydantic-ai', 'pydantic_ai', 'pydantic_ai', '/v1/chat/completions'),
