@@ -9,7 +9,7 @@
  * answers, as Qwen3's does without thinking, so that all of the answer has to be computed again.
  */
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { machineShape } from './lib/machine.ts';
 import { type ServerProcess, startServer } from './lib/server-process.ts';
+import { streamChat } from './lib/streamed-chat.ts';
 import { median, printTable } from './lib/table.ts';
 
 const SUMMIT = fileURLToPath(new URL('../../models/summit', import.meta.url));
@@ -40,38 +41,6 @@ interface Message {
   readonly content: string;
 }
 
-interface Answer {
-  readonly content: string;
-  readonly ttftMs: number;
-}
-
-/** The text of a streamed chat, and when it began. */
-function chat(url: string, agent: Agent, body: object): Promise<Answer> {
-  const payload = JSON.stringify({ ...body, stream: true });
-  const begin = performance.now();
-  return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json' };
-    const post = request(`${url}/v1/chat/completions`, { agent, method: 'POST', headers });
-    post.on('error', reject);
-    post.on('response', (response) => {
-      let text = '';
-      let ttftMs = NaN;
-      response.on('data', (chunk: Buffer) => {
-        if (Number.isNaN(ttftMs)) ttftMs = performance.now() - begin;
-        text += chunk.toString();
-      });
-      response.on('end', () => {
-        const content = Array.from(text.matchAll(/"content":("(?:[^"\\]|\\.)*")/g), ([, json]) =>
-          String(JSON.parse(json ?? '""')),
-        );
-        if (text.includes('[DONE]')) resolve({ content: content.join(''), ttftMs });
-        else reject(new Error(text.slice(0, 500)));
-      });
-    });
-    post.end(payload);
-  });
-}
-
 /** A long system prompt, as applications have them. */
 const SYSTEM = Array.from(
   { length: 60 },
@@ -89,11 +58,11 @@ async function converse(server: ServerProcess, agent: Agent, round: number, into
   const messages: Message[] = [{ role: 'system', content: SYSTEM }, question];
   // A stop string ends it as a complete answer, once it is long enough.
   const body = { temperature: 0.7, seed: round, min_tokens: tokens, stop: ['e', 'a', 'o'] };
-  const first = await chat(server.url, agent, { ...body, messages });
+  const first = await streamChat(server.url, agent, { ...body, messages });
   await sleep(pauseMs);
   const next = { role: 'user', content: 'And what does it do then?' };
   const answer = { role: 'assistant', content: first.content };
-  const second = await chat(server.url, agent, {
+  const second = await streamChat(server.url, agent, {
     messages: [...messages, answer, next],
     max_tokens: 4,
     temperature: 0,

@@ -17,6 +17,8 @@ export class Sequence {
   readonly order: number;
   /** Prompt tokens found in the cache when it first got a slot, in whole blocks; -1 before. */
   numCachedTokens = -1;
+  /** Tokens of the kept text that begins most like it; 0 where there is none, or that is not known. */
+  numKeptTokens = 0;
   /** How often another sequence got a slot while there was no memory for this one. */
   timesOvertaken = 0;
   /**

@@ -14,6 +14,10 @@ export interface EngineStats {
   /** Tokens looked up in the prefix cache, and found there. */
   readonly prefixCacheQueries: number;
   readonly prefixCacheHits: number;
+  /** Of those not found, tokens of prompts that nothing kept begins like. */
+  readonly prefixCacheAbsent: number;
+  /** Of those not found, tokens where a kept text that begins like the prompt has others. */
+  readonly prefixCacheChanged: number;
   /** Drafts verified, their tokens, and how many of those came true. */
   readonly numDrafts: number;
   readonly numDraftTokens: number;

@@ -113,6 +113,21 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
   counter('prefix_cache_hits_total', 'Tokens found in the prefix cache.', () => {
     return stateNow().engine.stats.prefixCacheHits;
   });
+  const misses: Counter<'cause'> = new Counter({
+    name: 'chairlift_prefix_cache_misses_total',
+    help: 'Tokens looked up and not found: `absent` in prompts that nothing kept begins like, `changed` where what is kept goes on otherwise, `new` after all that is kept.',
+    labelNames: ['cause'],
+    registers,
+    collect() {
+      const { stats } = stateNow().engine;
+      const { prefixCacheAbsent: absent, prefixCacheChanged: changed } = stats;
+      const numMissed = stats.prefixCacheQueries - stats.prefixCacheHits;
+      misses.reset();
+      misses.inc({ cause: 'absent' }, absent);
+      misses.inc({ cause: 'changed' }, changed);
+      misses.inc({ cause: 'new' }, numMissed - absent - changed);
+    },
+  });
   counter('spec_decode_num_drafts_total', 'Drafts of coming tokens that were verified.', () => {
     return stateNow().engine.stats.numDrafts;
   });

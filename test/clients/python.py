@@ -123,7 +123,44 @@ def cohere(base):
         assert error.status_code == 404 and "sumit" in body["message"], body
 
 
-CLIENTS = [litellm, anthropic, huggingface_hub, openai, cohere]
+def instructor(base):
+    """Answers of a type, by a forced call and by a schema, streamed too."""
+    import instructor
+    from openai import OpenAI
+    from pydantic import BaseModel
+
+    class Person(BaseModel):
+        name: str
+        age: int
+
+    question = "Give me a JSON object with name and age for a person: Mia, who is 31 years old."
+    asked = {"model": MODEL, "messages": [{"role": "user", "content": question}], "max_tokens": 64}
+    asked |= {"response_model": Person, "max_retries": 0, "temperature": 0}
+    for mode in [instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA]:
+        client = instructor.from_openai(OpenAI(base_url=f"{base}/v1", api_key="none"), mode=mode)
+        person = client.create(**asked)
+        tell(f"instructor {mode.name}", person)
+        assert isinstance(person, Person)
+        *before, last = client.create_partial(**asked)
+        tell(f"instructor {mode.name}, streamed", f"{last} after {len(before)} parts of it")
+        assert isinstance(last.name, str) and isinstance(last.age, int) and before, last
+
+
+def dspy(base):
+    """Its own way to a model: the embedded one is too small for its prompts."""
+    import dspy
+
+    lm = dspy.LM(f"openai/{MODEL}", api_base=f"{base}/v1", api_key="none", cache=False, max_tokens=64)
+    [text] = lm(QUESTION[0]["content"], temperature=0)
+    tell("dspy", repr(text))
+    assert "68" in text, text
+    response_format = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
+    [text] = lm(QUESTION[0]["content"], response_format=response_format)
+    tell("dspy response_format", text)
+    assert list(json.loads(text)) == ["x"]
+
+
+CLIENTS = [litellm, anthropic, huggingface_hub, openai, cohere, instructor, dspy]
 
 
 def main():

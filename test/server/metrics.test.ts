@@ -63,6 +63,7 @@ test('ten requests move counters and histograms by exact amounts', async () => {
     request_generation_tokens_sum: 50,
     'request_generation_tokens_bucket{le="2"}': 0,
     'request_generation_tokens_bucket{le="5"}': 10,
+    'prefix_cache_misses_total{cause="changed"}': 0,
     num_requests_running: 0,
     num_requests_waiting: 0,
     kv_cache_usage_perc: 0,

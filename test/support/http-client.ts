@@ -65,11 +65,12 @@ export async function stream(
 }
 
 /** Reads one sample of `/metrics`, summed over its labels. */
-export async function metric(baseUrl: string, name: string): Promise<number> {
+export async function metric(baseUrl: string, name: string, label = ''): Promise<number> {
   const text = await (await fetch(`${baseUrl}/metrics`)).text();
   const samples = text
     .split('\n')
-    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
-  if (samples.length === 0) throw new Error(`/metrics has no ${name}`);
+    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+    .filter((line) => line.includes(label));
+  if (samples.length === 0) throw new Error(`/metrics has no ${name} ${label}`);
   return samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }

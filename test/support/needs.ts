@@ -2,6 +2,7 @@
  * Skips tests that need more than Node.js, npm and git where it is missing. `skip-reporter.ts` lists them at
  * the end of a run, with what was missing; a test that is skipped in another way is an error there.
  */
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { SuiteOptions } from 'vitest';
@@ -27,11 +28,23 @@ export function needs(...requirements: readonly Requirement[]): SuiteOptions {
 
 /** A program in PATH. @param debianPackage that has it, if its name is another one */
 export function program(name: string, debianPackage?: string): Requirement {
+  return registryProgram(name, debianPackage && `Debian: ${debianPackage}`);
+}
+
+/** @param source where it can be had, such as `npm: @openai/codex` */
+export function registryProgram(name: string, source?: string): Requirement {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   return {
-    name: debianPackage === undefined ? name : `${name} (Debian: ${debianPackage})`,
+    name: source === undefined ? name : `${name} (${source})`,
     isThere: folders.some((folder) => existsSync(join(folder, name))),
   };
+}
+
+/** Of the `python3` in PATH. @param name of PyPI, if its module is called otherwise */
+export function pythonPackage(module: string, name = module): Requirement {
+  const find = `import importlib.util, sys; sys.exit(importlib.util.find_spec('${module}') is None)`;
+  const { status } = spawnSync('python3', ['-c', find], { stdio: 'ignore' });
+  return { name: `${module} (PyPI: ${name})`, isThere: status === 0 };
 }
 
 export const LINUX: Requirement = { name: 'Linux', isThere: process.platform === 'linux' };

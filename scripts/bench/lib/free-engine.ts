@@ -113,6 +113,8 @@ class FreeEngine {
       numYields: 0,
       prefixCacheQueries: 0,
       prefixCacheHits: 0,
+      prefixCacheAbsent: 0,
+      prefixCacheChanged: 0,
       numDrafts: 0,
       numDraftTokens: 0,
       numAcceptedTokens: 0,

@@ -127,6 +127,7 @@ export class SlotCache implements KvCache, SlotTable {
     const needed = livePages - slot.residentPages + numOthers;
     // Keeping the text to copy from may take too much memory: then it is computed again.
     const found = this.#longestPrefix(sequence);
+    sequence.numKeptTokens = found ? tokenIdsOf(found.slot).length : 0;
     let prefix = found && this.#memory.hasRoom(needed, [slot, found.slot]) ? found : null;
     if (!this.#memory.hasRoom(needed, prefix ? [slot, prefix.slot] : [slot])) return false;
     if (prefix?.slot.cached) prefix.slot.cached.lastUsed = ++this.#clock;

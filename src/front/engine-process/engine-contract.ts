@@ -34,6 +34,8 @@ export const IDLE_STATS: EngineStats = {
   numYields: 0,
   prefixCacheQueries: 0,
   prefixCacheHits: 0,
+  prefixCacheAbsent: 0,
+  prefixCacheChanged: 0,
   numDrafts: 0,
   numDraftTokens: 0,
   numAcceptedTokens: 0,

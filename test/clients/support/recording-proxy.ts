@@ -7,8 +7,12 @@ export interface Exchange {
   readonly method: string;
   /** Without its query. */
   readonly path: string;
+  /** What was sent, as far as it had arrived when the answer began. */
+  readonly body: string;
   readonly status: number;
   readonly contentType: string;
+  /** The server's name for the request. */
+  readonly requestId: string;
 }
 
 export interface RecordingProxy {
@@ -23,10 +27,19 @@ export async function record(target: string): Promise<RecordingProxy> {
     const { method = '', url = '/', headers } = incoming;
     const { hostname, port, host } = new URL(target);
     const onward = { hostname, port, path: url, method, headers: { ...headers, host } };
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     const passed = request(onward, (answer) => {
       const { statusCode: status = 0, headers: fields } = answer;
       const [path = ''] = url.split('?');
-      exchanges.push({ method, path, status, contentType: fields['content-type'] ?? '' });
+      exchanges.push({
+        method,
+        path,
+        body: Buffer.concat(chunks).toString(),
+        status,
+        contentType: fields['content-type'] ?? '',
+        requestId: String(fields['x-request-id']),
+      });
       outgoing.writeHead(status, fields);
       answer.pipe(outgoing);
     });

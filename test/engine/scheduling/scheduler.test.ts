@@ -69,6 +69,30 @@ describe('admission', () => {
     expect(cachedOf(numShared)).toEqual({ told, counted: told });
   });
 
+  it.each([
+    ['nothing kept begins so', 8, 100, { absent: 100, changed: 0, fresh: 0 }],
+    ['the same again', 100, 100, { absent: 0, changed: 0, fresh: 4 }],
+    ['the beginning of it', 60, 60, { absent: 0, changed: 0, fresh: 12 }],
+    ['all of it and more', 100, 140, { absent: 0, changed: 0, fresh: 44 }],
+    ['another text after 64 tokens', 64, 100, { absent: 0, changed: 35, fresh: 1 }],
+    ['another text after 64 tokens, and more', 64, 140, { absent: 0, changed: 36, fresh: 40 }],
+  ])('says why tokens were not found: %s', (_what, numShared, length, expected) => {
+    const run = new ScheduledRun({ prefixCaching: true });
+    run.add(1, 0, { promptTokenIds: new Int32Array(100).fill(7), maxTokens: 1 });
+    run.step();
+    const before = run.scheduler.counters;
+    const first = { absent: before.prefixCacheAbsent, queries: before.prefixCacheQueries };
+    expect(first).toEqual({ absent: 100, queries: 100 });
+    const promptTokenIds = new Int32Array(length).fill(7).fill(9, numShared);
+    run.add(2, 0, { promptTokenIds, maxTokens: 1 });
+    run.step();
+    const after = run.scheduler.counters;
+    const absent = after.prefixCacheAbsent - first.absent;
+    const changed = after.prefixCacheChanged;
+    const missed = after.prefixCacheQueries - first.queries - after.prefixCacheHits;
+    expect({ absent, changed, fresh: missed - absent - changed }).toEqual(expected);
+  });
+
   it('finds nothing in the cache under another salt', () => {
     expect(cachedOf(99, ['["a",""]', '["b",""]'])).toEqual({ told: 0, counted: 0 });
   });

@@ -1,0 +1,142 @@
+/**
+ * An agent's loop: each turn sends the conversation again, with the last answer and a tool's result. How many
+ * tokens are computed for each that is new, and the time to the first token late in the loop against early.
+ *
+ *   npx tsx scripts/bench/agent-loop.ts [--turns 20] [--tokens 16000] [--rounds 1] [--json]
+ *
+ * The shape of SmolLM2-135M with random weights and the embedded model's tokenizer; answers are drawn from
+ * words that are a token each, so that they have the same tokens when they come back. Two templates: the
+ * embedded model's own, which only appends; and one that marks the last question, so that in each turn the
+ * prompt changes from there on.
+ */
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { PRESETS } from '../../src/model/huggingface/presets.ts';
+import { machineShape } from './lib/machine.ts';
+import { startServer } from './lib/server-process.ts';
+import { type StreamedChat, streamChat } from './lib/streamed-chat.ts';
+import { median, printTable } from './lib/table.ts';
+
+const SUMMIT = fileURLToPath(new URL('../../models/summit', import.meta.url));
+const FIRST_SHARE = 0.25;
+const ANSWER_TOKENS = 40;
+const NUM_WORDS = 100;
+const QUESTION = "'<|im_start|>user\\n' + message['content']";
+
+const { values } = parseArgs({
+  options: {
+    turns: { type: 'string', default: '20' },
+    tokens: { type: 'string', default: '16000' },
+    rounds: { type: 'string', default: '1' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const turns = Number(values.turns);
+const tokens = Number(values.tokens);
+const rounds = Number(values.rounds);
+
+interface Word {
+  readonly text: string;
+  readonly id: number;
+}
+
+/** A folder of the model, whose weights are made up. @returns words that are a token each */
+async function writeModel(folder: string, edit: (template: string) => string): Promise<Word[]> {
+  await mkdir(folder);
+  const config = { ...PRESETS['smollm2-135m'], max_position_embeddings: 2 * tokens };
+  await writeFile(join(folder, 'config.json'), JSON.stringify(config));
+  await copyFile(join(SUMMIT, 'tokenizer.json'), join(folder, 'tokenizer.json'));
+  const own: { chat_template: string } = JSON.parse(
+    await readFile(join(SUMMIT, 'tokenizer_config.json'), 'utf8'),
+  );
+  const edited = { ...own, chat_template: edit(own.chat_template) };
+  await writeFile(join(folder, 'tokenizer_config.json'), JSON.stringify(edited));
+  const { model }: { model: { vocab: Record<string, number> } } = JSON.parse(
+    await readFile(join(SUMMIT, 'tokenizer.json'), 'utf8'),
+  );
+  const words = Object.entries(model.vocab).filter(([token]) => /^Ġ[a-z]{3,}$/.test(token));
+  return words.slice(0, NUM_WORDS).map(([token, id]) => ({ text: token.replace('Ġ', ' '), id }));
+}
+
+/** One conversation. @returns its turns */
+async function loop(url: string, agent: Agent, words: readonly Word[], round: number) {
+  const text = (length: number, from: number) =>
+    Array.from({ length }, (_, index) => words[(from + index * 7) % words.length]?.text).join('');
+  const first = Math.round(tokens * FIRST_SHARE);
+  const perTurn = Math.floor((tokens - first) / (turns - 1)) - ANSWER_TOKENS;
+  const messages = [{ role: 'system', content: text(first, 31 * round) }];
+  const answers: StreamedChat[] = [];
+  for (let turn = 1; turn <= turns; turn++) {
+    messages.push({ role: 'user', content: text(turn === 1 ? 20 : perTurn, turn + 31 * round) });
+    const answer = await streamChat(url, agent, {
+      messages,
+      seed: turn,
+      max_tokens: ANSWER_TOKENS,
+      ignore_eos: true,
+      allowed_token_ids: words.map(({ id }) => id),
+      stream_options: { include_usage: true },
+    });
+    answers.push(answer);
+    messages.push({ role: 'assistant', content: answer.content });
+  }
+  return answers;
+}
+
+const TEMPLATES = [
+  ['appends', (template: string) => template],
+  [
+    'marks the last question',
+    (template: string) => template.replace(QUESTION, `${QUESTION} + (' now' if loop.last else '')`),
+  ],
+] as const;
+
+const folder = await mkdtemp(join(tmpdir(), 'chairlift-agent-loop-'));
+const agent = new Agent({ keepAlive: true });
+const results: object[] = [];
+const rows: string[][] = [];
+try {
+  for (const [index, [template, edit]] of TEMPLATES.entries()) {
+    const model = join(folder, String(index));
+    const words = await writeModel(model, edit);
+    const flags = ['--model', model, '--random-weights', '1', '--max-num-seqs', '4'];
+    const server = await startServer(flags);
+    const conversations: StreamedChat[][] = [];
+    for (let round = 0; round < rounds; round++) {
+      conversations.push(await loop(server.url, agent, words, round));
+    }
+    await server.close();
+    const all = conversations.flat();
+    const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+    const generated = all.length * ANSWER_TOKENS;
+    const computed =
+      sum(all.map((each) => each.numPromptTokens - each.numCachedTokens)) + generated;
+    // Each token of the last prompt, and the last answer, was new once.
+    const lasts = conversations.map((each) => each.at(-1)?.numPromptTokens ?? NaN);
+    const fresh = sum(lasts) + rounds * ANSWER_TOKENS;
+    const ttftOf = (turn: number) =>
+      median(conversations.map((each) => each.at(turn - 1)?.ttftMs ?? NaN));
+    const [first, second, last] = [ttftOf(1), ttftOf(2), ttftOf(turns)];
+    results.push({ template, computed, new: fresh, first, second, last });
+    rows.push([
+      template,
+      ...[computed, fresh].map((each) => Math.round(each / rounds).toLocaleString('en')),
+      (computed / fresh).toFixed(3),
+      ...[first, second, last].map((ms) => ms.toFixed(0)),
+    ]);
+  }
+} finally {
+  agent.destroy();
+  await rm(folder, { recursive: true, force: true });
+}
+
+if (values.json) {
+  console.log(JSON.stringify({ machine: machineShape(), turns, tokens, rounds, results }));
+} else {
+  console.log(`${machineShape()}; ${turns} turns to ${tokens} tokens, rounds: ${rounds}\n`);
+  const ttfts = ['TTFT of turn 1, ms', 'turn 2', `turn ${turns}`];
+  printTable(['template', 'computed', 'new', 'ratio', ...ttfts], rows);
+}
