@@ -149,7 +149,7 @@ export interface TextRuntime extends ServedRuntime {
   readonly engine: Engine;
   readonly admission: Pick<
     Admission,
-    'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close' | 'waiting'
+    'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close' | 'waiting' | 'running'
   >;
   readonly tokenizer: Pick<TextTokenizer, 'decode' | 'described' | 'idToToken' | 'pieces'>;
   readonly prompts: Omit<PromptEncoder, 'encodePairs'>;
@@ -229,10 +229,7 @@ export interface ServerContext {
   readonly config: ServerConfig;
   readonly keys: ApiKeys;
   readonly tiers: ServiceTiers;
-  readonly metrics: Pick<
-    MetricsHub,
-    'text' | 'contentType' | 'countRequest' | 'countCall' | 'observeStages' | 'activity' | 'ratesOf'
-  >;
+  readonly metrics: MetricsHub;
   /** What went wrong of late. */
   readonly troubles: Troubles;
   /** How the last hour was. */
@@ -289,6 +286,7 @@ export interface ServerEnv {
     record: RequestRecord;
     client?: string;
     meter?: TokenMeter;
+    unread: UnreadAnswers;
     /** The pattern of a route whose path was split by hand. */
     route?: string;
     /** Of the API whose form errors have; the request's own path if left out. */

@@ -86,6 +86,7 @@ export class WebSocketHub implements UpgradeHandler {
         socket.off('error', ignoreError);
         const peer = peerOf(key, request, path, this.#context);
         const writer = new FrameWriter(webSocket, socket);
+        webSocket.on('close', this.#hold(webSocket, socket, peer));
         const session = createSession(webSocket, writer, this.#context, peer, this.#turns);
         this.#track(webSocket, socket, { session, key });
       });
@@ -112,6 +113,17 @@ export class WebSocketHub implements UpgradeHandler {
   terminate(): void {
     clearInterval(this.#heartbeat);
     for (const socket of this.#sessions.keys()) socket.terminate();
+  }
+
+  /** Counts what waits to be read. @returns ends that */
+  #hold(socket: WebSocket, connection: Socket, { client }: Peer): () => void {
+    return this.#context.unread.hold(client, {
+      get numBytes() {
+        return socket.bufferedAmount;
+      },
+      connection,
+      cut: () => socket.close(POLICY_VIOLATION, 'slow_reader'),
+    });
   }
 
   #track(socket: WebSocket, connection: Socket, tracked: Tracked): void {

@@ -143,7 +143,9 @@ export class WebSocketSession {
   /** As `#send`; other requests and sockets get their turn while it is written. */
   async #sendWhole(requestId: string, answer: JsonObject): Promise<void> {
     const pieces = await bytesOfPieces(jsonPieces({ ...answer, request_id: requestId }));
-    await this.#writer.write(Buffer.concat(pieces));
+    const frame = Buffer.concat(pieces);
+    this.#context.unread.makeRoom(this.#peer.client, frame.length);
+    await this.#writer.write(frame);
   }
 
   /** The answer, with its request's id and `more` as the last fields. */

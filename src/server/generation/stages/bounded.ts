@@ -12,6 +12,8 @@ export const bounded: Stage = async (generation, next) => {
     const deltas = await next({ ...generation, caller: { ...caller, signal }, signal });
     return watchGeneration(deltas, generation, { onEnd });
   } catch (error) {
+    // What later stages have begun ends too.
+    ending.abort(error);
     onEnd();
     throw error;
   }

@@ -391,7 +391,7 @@ export const SCENARIOS: ReadonlyMap<string, Scenario> = new Map<string, Scenario
 ]);
 
 function isDone(frame: string): boolean {
-  return frame.includes('"done"') || (frame.includes('"error"') && !frame.includes('request_id"'));
+  return frame.includes('"done"') || frame.includes('"request_id":null');
 }
 
 const storedChat: Scenario = post('/v1/chat/completions', chat('Count', { stream: true }));
