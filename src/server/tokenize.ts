@@ -8,6 +8,8 @@ import { LIMITS } from '../limits.ts';
 import { callerOf } from './auth/auth.ts';
 import type { ModelContext, ServerContext, ServerEnv } from './context.ts';
 import { badRequest } from './errors.ts';
+import { LazyList } from './http/lazy-list.ts';
+import { sendJson } from './http/send-pieces.ts';
 import type { JsonObject } from './json-object.ts';
 import { toChatPrompt } from './openai/chat-completions.ts';
 import { requireInVocabulary } from './generation/parameters.ts';
@@ -26,7 +28,7 @@ export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
       const caller = callerOf(context, c);
       const json = await context.bodies.read(c.env.incoming, caller.client);
       return withModel(context, json, caller, async (model) =>
-        c.json(await answer(model, json, caller)),
+        sendJson(c, await answer(model, json, caller)),
       );
     });
   }
@@ -78,7 +80,7 @@ async function tokenize(context: ModelContext, json: unknown, caller: Caller): P
   return {
     count: tokens.length,
     max_model_len: context.model.maxModelLen,
-    tokens: [...tokens],
+    tokens: LazyList.from(tokens, Number),
     token_strs: body.return_token_strs === true ? toStrings(context, tokens) : null,
     ...(body.return_token_bytes === true ? { token_bytes: toBytes(context, tokens) } : {}),
   };
@@ -115,8 +117,8 @@ export async function encodeText(
 }
 
 /** As the vocabulary spells them, such as `Ġthe`. */
-function toStrings({ tokenizer }: ModelContext, tokens: Int32Array): string[] {
-  return Array.from(tokens, (tokenId) => tokenizer.idToToken(tokenId) ?? '');
+function toStrings({ tokenizer }: ModelContext, tokens: Int32Array): LazyList<string> {
+  return LazyList.from(tokens, (tokenId) => tokenizer.idToToken(tokenId) ?? '');
 }
 
 /**

@@ -74,15 +74,11 @@ async function receive(
         }
       },
     });
-    try {
-      const file = createWriteStream(files.draftOf(id), { mode: 0o600 });
-      await pipeline(stream, counted, file, { signal: failed.signal });
-    } catch (error) {
-      // The rest of the form is not worth reading.
-      form.destroy(toError(error));
-      throw error;
-    }
+    const file = createWriteStream(files.draftOf(id), { mode: 0o600 });
+    await pipeline(stream, counted, file, { signal: failed.signal });
   };
+  // The rest of the form is not worth reading.
+  const fail = (error: unknown): void => void form.destroy(toError(error));
   const takeField = (name: string, value: string): void => {
     fields[name] = value;
   };
@@ -94,9 +90,8 @@ async function receive(
     filename = given;
     writing = write(stream);
     // It is awaited below, after the form.
-    writing.catch(() => {});
+    writing.catch(fail);
   };
-  const fail = (error: unknown): void => void form.destroy(toError(error));
   form.on('field', guarded(takeField, fail)).on('file', guarded(takeFile, fail));
   try {
     await readForm(incoming, form);

@@ -81,7 +81,8 @@ async function startInBackground(
   const signal = withDeadline(controller.signal, context.config.requestTimeoutMs);
   const events = await prepared.start({ ...caller, signal }, cancel, log);
   const partition = context.responses.of(caller.client);
-  const drained = drain(events, context, (told) => partition.tell(prepared.id, told));
+  const tell = (told: readonly ResponseEvent[]): void => partition.tell(prepared.id, told);
+  const drained = drain(events, context, tell).catch((error: unknown) => controller.abort(error));
   const release = context.keepLoaded();
   void drained.finally(() => {
     log?.end();
@@ -89,7 +90,6 @@ async function startInBackground(
   });
 }
 
-/** Never rejects. */
 async function drain(
   events: AsyncIterable<readonly ResponseEvent[]>,
   { logger }: ModelContext,
@@ -99,5 +99,6 @@ async function drain(
     for await (const told of events) onEvents(told);
   } catch (error) {
     logger.debug({ err: error }, 'background response cancelled');
+    throw error;
   }
 }

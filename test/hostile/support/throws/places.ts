@@ -1,6 +1,6 @@
 /**
  * Places at which a module can be made to throw: after each await, and where each callback begins. Left out are
- * what gives something back (`once(() => ...)`, `finally`), since nothing is left that could, and `return await`, since
+ * what gives something back (`once(() => ...)`, what comes finally), since nothing is left that could, and `return await`, since
  * whoever awaits what is returned is a place.
  */
 import { parseAst } from 'vite';
@@ -99,11 +99,14 @@ function following(statement: Node, block: Node | null): Node | undefined {
 /** Methods and functions of the module's top are callbacks where they are passed by their name. */
 function isCallback(node: Node, parent: Node | null, passed: ReadonlySet<string>): boolean {
   if (parent?.type === 'MethodDefinition') return passed.has(nameOf(parent['key'] as Node));
-  if (parent?.type === 'CallExpression' && nameOf(parent['callee'] as Node) === 'once')
-    return false;
+  if (parent?.type === 'CallExpression' && givesBack(parent['callee'] as Node)) return false;
   if (node.type !== 'FunctionDeclaration') return true;
   const isAtTop = parent?.type === 'Program' || parent?.type === 'ExportNamedDeclaration';
   return !isAtTop || passed.has(nameOf(node['id'] as Node));
+}
+
+function givesBack(callee: Node): boolean {
+  return nameOf(callee) === 'once' || nameOf((callee['property'] ?? callee) as Node) === 'finally';
 }
 
 function namesPassed(program: Node): Set<string> {
