@@ -33,6 +33,8 @@ export const CONNECTION_LIMITS = {
   badFrames: 10,
   /** Running requests on one socket; further ones get an error frame. */
   requestsPerSocket: 64,
+  /** Running requests of a client on all its WebSockets: as many as wait by default (--max-queue). */
+  clientSocketRequests: 256,
   /** Events that may wait on a socket of /v1/responses; together at most `bodyBytes`. */
   pendingEvents: 16,
   /** Pieces of one WebSocket message. */

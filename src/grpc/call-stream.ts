@@ -78,10 +78,28 @@ export class CallStream {
     this.#messages?.resume();
   }
 
-  /** Counts a message that is about to be written. @throws ApiError when too much waits to be read */
-  hold(unread: UnreadAnswers, client: string, numBytes: number): void {
-    const connection = this.#stream.session?.socket;
-    if (connection) unread.hold(client, numBytes, this.#stream, connection);
+  /** Counts what waits to be read until the call is closed. */
+  hold(unread: UnreadAnswers, client: string): void {
+    const stream = this.#stream;
+    const connection = stream.session?.socket;
+    if (connection === undefined || stream.destroyed) return;
+    const release = unread.hold(client, {
+      get numBytes() {
+        return stream.writableLength;
+      },
+      connection: {
+        get bytesWritten() {
+          return connection.bytesWritten;
+        },
+        // Of a stream whose client opens no window, nothing waits in the connection.
+        get writableLength() {
+          return stream.writableLength;
+        },
+      },
+      // Clients make RESOURCE_EXHAUSTED of it. A status would wait behind what is not read.
+      cut: () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
+    });
+    stream.once('close', release);
   }
 
   /** @returns false when the client does not keep up: see `drained` */

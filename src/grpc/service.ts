@@ -108,10 +108,12 @@ export class Services {
     opened: RpcCall,
     limits: ArrivalLimits,
   ): Promise<void> {
+    const { unread } = this.#context;
+    call.hold(unread, opened.caller.client);
     const handle = (bytes: Buffer) => handler(decode(method.input, bytes) as never, opened);
     const write = (message: unknown) => {
       const encoded = encode(method.output, message);
-      call.hold(this.#context.unread, opened.caller.client, encoded.length);
+      unread.makeRoom(opened.caller.client, encoded.length);
       return call.write(encoded);
     };
     if (method.methodKind === 'unary') {

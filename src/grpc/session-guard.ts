@@ -5,6 +5,7 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Place } from '../server/http/connection-places.ts';
 import { SMALL_PIECE_BYTES } from '../server/http/request-body.ts';
+import { cut, guarded } from '../guarded.ts';
 import { LIMITS } from '../limits.ts';
 
 /** After this much silence the peer is asked whether it is still there. */
@@ -74,14 +75,19 @@ export class SessionGuard {
       watched.numUseful += CALL_HEAD_BYTES;
       watched.calls.add(stream);
       place?.busy();
-      stream.once('close', () => {
+      const closed = (): void => {
         const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR;
         if (isReset && ++watched.numReset > LIMITS.resetCalls) end(session);
         watched.calls.delete(stream);
         if (watched.calls.size > 0) return;
         watched.idleSince = performance.now();
         place?.idle();
-      });
+      };
+      // A connection whose calls are not counted right would stay.
+      stream.once(
+        'close',
+        guarded(closed, (error) => cut(error, session)),
+      );
       // It flows from when its call is begun.
       stream.on('data', (data: Buffer) => this.#count(watched, data.length)).pause();
     });

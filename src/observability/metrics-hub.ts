@@ -45,6 +45,7 @@ export class MetricsHub {
   readonly #evictions: Counter<'model_name'>;
   readonly #httpRequests: Counter<'method' | 'route' | 'status'>;
   readonly #grpcCalls: Counter<'method' | 'code'>;
+  readonly #cut: Counter<'reason'>;
   readonly #uncaught: Counter;
   readonly #rateLimited: Counter<'unit'>;
   readonly #aliases: Aliases;
@@ -117,6 +118,12 @@ export class MetricsHub {
       labelNames: ['method', 'code'],
       registers,
     });
+    this.#cut = new Counter({
+      name: 'chairlift_answers_cut_total',
+      help: 'Answers cut because they were not read: with their client beyond its `share` of memory, or `stalled`.',
+      labelNames: ['reason'],
+      registers,
+    });
     this.#uncaught = new Counter({
       name: 'chairlift_uncaught_errors_total',
       help: 'Errors that nothing caught. The log has them.',
@@ -178,6 +185,10 @@ export class MetricsHub {
   /** @param method such as `/inference.GRPCInferenceService/ModelInfer` @param code its name, such as `OK` */
   countCall(method: string, code: string): void {
     this.#grpcCalls.inc({ method, code });
+  }
+
+  countCut(reason: 'share' | 'stalled'): void {
+    this.#cut.inc({ reason });
   }
 
   countUncaught(): void {

@@ -70,10 +70,7 @@ export interface ServerContext {
   readonly config: ServerConfig;
   readonly keys: ApiKeys;
   readonly tiers: ServiceTiers;
-  readonly metrics: Pick<
-    MetricsHub,
-    'text' | 'contentType' | 'countRequest' | 'countCall' | 'observeStages' | 'activity' | 'ratesOf'
-  >;
+  readonly metrics: MetricsHub;
   /** Recent errors. */
   readonly troubles: Troubles;
   /** Figures of the last hour. */
@@ -116,6 +113,7 @@ export interface ServerEnv {
     record: RequestRecord;
     client?: string;
     meter?: TokenMeter;
+    unread: UnreadAnswers;
     /** The pattern of a route whose path was split by hand. */
     route?: string;
     /** Of the API whose form errors have; the request's own path if left out. */

@@ -192,8 +192,9 @@ export function tooManyConnections(limit: number): ApiError {
   });
 }
 
-export function tooManyOnSocket(limit: number): ApiError {
-  const message = `More than ${limit} requests at once on this socket; wait until one is done.`;
+/** @param where such as `this socket` */
+export function tooManyOnSocket(limit: number, where: string): ApiError {
+  const message = `More than ${limit} requests at once on ${where}; wait until one is done.`;
   return new ApiError(429, 'rate_limit_error', message, { code: 'too_many_requests_on_socket' });
 }
 

@@ -5,6 +5,7 @@ import { parseDuration } from '../front/registry/duration.ts';
 import { ModelUnavailableError } from '../front/registry/errors.ts';
 import { keyOf } from '../front/registry/model-definition.ts';
 import { LIMITS } from '../limits.ts';
+import { once } from '../once.ts';
 import type { Lease } from '../front/registry/lease.ts';
 import {
   baseName,
@@ -57,8 +58,22 @@ export async function acquireModel(
   const adapter = adapterOf(context, lora, picked, caller);
   const base = picked ?? adapter;
   const named = base ? { ...Object(json), model: baseName(base) } : json;
-  const lease = await acquireKind(context, named, caller, 'text');
-  return modelOf(context, { ...lease, adapter });
+  const acquiring = acquireKind(context, named, caller, 'text');
+  return leased(acquiring, (lease) => modelOf(context, { ...lease, adapter }));
+}
+
+/** What is made of a lease; where that can't be made, the model is let go. */
+export async function leased<L extends Lease<AnyRuntime>, T>(
+  acquiring: Promise<L>,
+  make: (lease: L) => T,
+): Promise<T> {
+  const lease = await acquiring;
+  try {
+    return make(lease);
+  } catch (error) {
+    lease.release();
+    throw error;
+  }
 }
 
 function adapterOf(
@@ -81,17 +96,17 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
   // Its body has been read.
   caller.record?.received(performance.now());
   const { model: name, user, keepAliveMs } = modelFieldsOf(json);
-  const lease = await acquireLease(context, name, caller, user);
-  // What one client does to the models that are loaded, all others feel.
-  if (keepAliveMs !== null && context.keys.isUnguarded) {
-    context.models.keepAlive(keyOf(lease.definition), keepAliveMs);
-  }
-  const found = ofKind(lease, kinds);
-  if (caller.record && lease.runtime.kind === 'encoder') {
-    const operation = lease.runtime.encoder.kind === 'embedding' ? 'embeddings' : 'rerank';
-    caller.record.asked = { operation, model: lease.definition.name };
-  }
-  return found;
+  return leased(acquireLease(context, name, caller, user), (lease) => {
+    // What one client does to the models that are loaded, all others feel.
+    if (keepAliveMs !== null && context.keys.isUnguarded) {
+      context.models.keepAlive(keyOf(lease.definition), keepAliveMs);
+    }
+    if (caller.record && lease.runtime.kind === 'encoder') {
+      const operation = lease.runtime.encoder.kind === 'embedding' ? 'embeddings' : 'rerank';
+      caller.record.asked = { operation, model: lease.definition.name };
+    }
+    return ofKind(lease, kinds);
+  });
 }
 
 /**
@@ -107,8 +122,8 @@ export async function acquireNamed(
   caller.record?.received(performance.now());
   if (name.length > LIMITS.shortTextCharacters) throw modelNotFound(name);
   const adapter = findAdapter(context, name);
-  const lease = await acquireLease(context, adapter ? baseName(adapter) : name, caller);
-  return { ...lease, adapter };
+  const acquiring = acquireLease(context, adapter ? baseName(adapter) : name, caller);
+  return leased(acquiring, (lease) => ({ ...lease, adapter }));
 }
 
 /** Notes which model could not be used, for the list of errors. @throws as the registry does, ApiError 429 */
@@ -154,10 +169,10 @@ export function modelOf(
     started.clear();
     return pin();
   };
-  const release = (): void => {
+  const release = once(() => {
     for (const run of started) run.abort(new Error('the request ended'));
     lease.release();
-  };
+  });
   return {
     model: { ...runtime, model, modelKey, adapter, cacheSaltOf, generate, started, keepLoaded },
     release,

@@ -77,7 +77,7 @@ export interface TextRuntime extends ServedRuntime {
   readonly engine: Engine;
   readonly admission: Pick<
     Admission,
-    'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close' | 'waiting'
+    'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close' | 'waiting' | 'running'
   >;
   readonly tokenizer: Pick<TextTokenizer, 'decode' | 'described' | 'idToToken' | 'pieces'>;
   readonly prompts: Omit<PromptEncoder, 'encodePairs'>;

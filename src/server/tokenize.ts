@@ -9,6 +9,8 @@ import { callerOf } from './auth/auth.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
 import type { ServedText } from './runtimes.ts';
 import { badRequest } from './errors.ts';
+import { LazyList } from './http/lazy-list.ts';
+import { sendJson } from './http/send-pieces.ts';
 import type { JsonObject } from './json-object.ts';
 import { toChatPrompt } from './openai/chat-completions.ts';
 import { requireInVocabulary } from './generation/parameters.ts';
@@ -27,7 +29,7 @@ export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
       const caller = callerOf(context, c);
       const json = await context.bodies.read(c.env.incoming, caller.client);
       return withModel(context, json, caller, async (model) =>
-        c.json(await answer(model, json, caller)),
+        sendJson(c, await answer(model, json, caller)),
       );
     });
   }
@@ -75,7 +77,7 @@ async function tokenize(served: ServedText, json: unknown, caller: Caller): Prom
   return {
     count: tokens.length,
     max_model_len: served.model.maxModelLen,
-    tokens: [...tokens],
+    tokens: LazyList.from(tokens, Number),
     token_strs: body.return_token_strs === true ? toStrings(served, tokens) : null,
     ...(body.return_token_bytes === true ? { token_bytes: toBytes(served, tokens) } : {}),
   };
@@ -108,8 +110,8 @@ export async function encodeText(
 }
 
 /** As the vocabulary spells them, such as `Ġthe`. */
-function toStrings({ tokenizer }: ServedText, tokens: Int32Array): string[] {
-  return Array.from(tokens, (tokenId) => tokenizer.idToToken(tokenId) ?? '');
+function toStrings({ tokenizer }: ServedText, tokens: Int32Array): LazyList<string> {
+  return LazyList.from(tokens, (tokenId) => tokenizer.idToToken(tokenId) ?? '');
 }
 
 /**

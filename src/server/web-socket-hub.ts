@@ -19,6 +19,7 @@ import { accountOf } from './rates/limit-rates.ts';
 import { finishRequest } from './operating/finish-request.ts';
 import type { Peer } from './operating/peer.ts';
 import { chooseProtocol, withProtocolKey } from './websocket/protocol-key.ts';
+import { ClientCounts } from './websocket/client-counts.ts';
 import { FrameTurns } from './websocket/frame-turns.ts';
 import { FrameWriter } from './websocket/frame-writer.ts';
 import { WebSocketSession } from './websocket/socket-session.ts';
@@ -55,6 +56,7 @@ export class WebSocketHub implements UpgradeHandler {
   readonly #context: ServerContext;
   readonly #server: WebSocketServer;
   readonly #turns = new FrameTurns();
+  readonly #atWork = new ClientCounts(LIMITS.clientSocketRequests);
   readonly #sessions = new Map<WebSocket, Tracked>();
   /** Sockets that have answered since the last ping. */
   readonly #alive = new WeakSet<WebSocket>();
@@ -84,8 +86,9 @@ export class WebSocketHub implements UpgradeHandler {
       }
       this.#server.handleUpgrade(request, socket, head, (webSocket) => {
         socket.off('error', ignoreError);
-        const peer = peerOf(key, request, path, this.#context);
+        const peer = peerOf(key, request, path, this.#context, this.#atWork);
         const writer = new FrameWriter(webSocket, socket);
+        webSocket.on('close', this.#hold(webSocket, writer, peer));
         const session = createSession(webSocket, writer, this.#context, peer, this.#turns);
         this.#track(webSocket, socket, { session, key });
       });
@@ -114,6 +117,20 @@ export class WebSocketHub implements UpgradeHandler {
     for (const socket of this.#sessions.keys()) socket.terminate();
   }
 
+  /** Counts what waits to be read. @returns ends that */
+  #hold(socket: WebSocket, writer: FrameWriter, { client }: Peer): () => void {
+    return this.#context.unread.hold(client, {
+      get numBytes() {
+        return writer.numUnread;
+      },
+      connection: writer.connection,
+      cut() {
+        socket.close(POLICY_VIOLATION, 'slow_reader');
+        setTimeout(() => socket.terminate(), LIMITS.unreadMs).unref();
+      },
+    });
+  }
+
   #track(socket: WebSocket, connection: Socket, tracked: Tracked): void {
     this.#sessions.set(socket, tracked);
     this.#alive.add(socket);
@@ -136,12 +153,14 @@ function peerOf(
   request: IncomingMessage,
   path: string,
   context: ServerContext,
+  atWork: ClientCounts,
 ): Peer {
   const client = key?.client ?? '';
   const account = accountOf(client, request);
   const { headers } = request;
   return {
     client,
+    begin: () => atWork.begin(client),
     takeRequest: async () =>
       client === ADMIN_CLIENT ? undefined : context.rates.takeRequest(account),
     finished: (finished) =>

@@ -2,19 +2,17 @@
  * Throws at each await and callback of the front that a request reaches, one at a time: the server goes on, the
  * request ends, and nothing of it stays.
  *
- * CHAIRLIFT_THROWS is at how many places, or `all`; without it the test is skipped, since some of what it finds is
- * not mended. CHAIRLIFT_THROWS_AT is a regular expression of places' names, such as `^server/http`.
+ * CHAIRLIFT_THROWS is at how many places, or `all`. CHAIRLIFT_THROWS_AT is a regular expression of places' names, such as `^server/http`.
  */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { needs } from '../support/needs.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import { KEYS } from './support/attack.ts';
 import { ADMIN_KEY } from './support/throws/requests.ts';
 import { copyWithPlaces } from './support/throws/throwing-server.ts';
 import { walk } from './support/throws/walk.ts';
 
-const HOW_MANY = process.env['CHAIRLIFT_THROWS'];
+const HOW_MANY = process.env['CHAIRLIFT_THROWS'] ?? '150';
 const WHERE = process.env['CHAIRLIFT_THROWS_AT'] ?? '';
 
 const FLAGS = [
@@ -27,34 +25,28 @@ const FLAGS = [
   ...['--response-cache=1m', '--embedding-cache=1m'],
 ];
 
-const ASKED = needs({ name: 'CHAIRLIFT_THROWS', isThere: HOW_MANY !== undefined });
-
-it(
-  'ends no more than the request whose code throws',
-  { ...ASKED, timeout: 7_200_000 },
-  async () => {
-    const [cache, copy] = [await temporaryCache(), await copyWithPlaces()];
-    const flags = [
-      ...FLAGS,
-      `--cache-dir=${join(cache.path, 'cache')}`,
-      `--batch-dir=${join(cache.path, 'batches')}`,
-    ];
-    const where = new RegExp(WHERE);
-    const isAsked = (place: number) => where.test(copy.places[place]?.name ?? '');
-    const { reached, numThrown, findings } = await walk(copy, flags, (all) =>
-      sample(all.filter(isAsked), HOW_MANY === 'all' ? Infinity : Number(HOW_MANY)),
-    );
-    console.log(
-      `${copy.places.length} places, ${reached.size} reached, ${numThrown} thrown at\n`,
-      findings
-        .map(({ harm, place, scenario, what }) => `${harm} ${place} (${scenario}): ${what}`)
-        .join('\n'),
-    );
-    await copy.remove();
-    await cache.remove();
-    expect(findings).toEqual([]);
-  },
-);
+it('ends no more than the request whose code throws', { timeout: 7_200_000 }, async () => {
+  const [cache, copy] = [await temporaryCache(), await copyWithPlaces()];
+  const flags = [
+    ...FLAGS,
+    `--cache-dir=${join(cache.path, 'cache')}`,
+    `--batch-dir=${join(cache.path, 'batches')}`,
+  ];
+  const where = new RegExp(WHERE);
+  const isAsked = (place: number) => where.test(copy.places[place]?.name ?? '');
+  const { reached, numThrown, findings } = await walk(copy, flags, (all) =>
+    sample(all.filter(isAsked), HOW_MANY === 'all' ? Infinity : Number(HOW_MANY)),
+  );
+  console.log(
+    `${copy.places.length} places, ${reached.size} reached, ${numThrown} thrown at\n`,
+    findings
+      .map(({ harm, place, scenario, what }) => `${harm} ${place} (${scenario}): ${what}`)
+      .join('\n'),
+  );
+  await copy.remove();
+  await cache.remove();
+  expect(findings).toEqual([]);
+});
 
 /** Evenly spread; other ones with other numbers of places. */
 function sample(all: readonly number[], count: number): readonly number[] {

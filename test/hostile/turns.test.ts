@@ -72,10 +72,14 @@ const LONG = {
   include: ['message.output_text.logprobs'],
 };
 
+/** As many tokens as are answered. */
+const TEXT = { prompt: 'a b c d '.repeat(2 ** 14), return_token_strs: true };
+
 const ANSWERS: readonly (readonly [what: string, ask: () => Promise<void>])[] = [
   ['40,000 log-probabilities in one piece', () => expectOk('/v1/completions', MANY)],
   ['the same over WebSocket', overSocket],
   ['a stream of 128 choices with log-probabilities', () => expectOk('/v1/completions', WIDE)],
+  ['130,000 tokens of a text, and how they are spelled', () => expectOk('/tokenize', TEXT)],
   ['a response whose last event has all of it', () => expectOk('/v1/responses', LONG)],
 ];
 

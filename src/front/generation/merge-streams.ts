@@ -22,16 +22,16 @@ export async function* mergeStreams<T>(
   let numLive = streams.length;
   let wake = (): void => {};
   const pull = (stream: ReturnableStream<T>, index: number): void => {
-    stream.next().then(
-      (result) => {
+    stream
+      .next()
+      .then((result) => {
         arrived.push({ index, value: result });
         wake();
-      },
-      (error: unknown) => {
+      })
+      .catch((error: unknown) => {
         failures.push(error);
         wake();
-      },
-    );
+      });
   };
   try {
     for (const [index, stream] of streams.entries()) pull(stream, index);

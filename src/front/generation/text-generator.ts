@@ -73,6 +73,8 @@ class TextGeneration implements GenerationDeltas {
   #numTokens = 0;
   #hasStarted = false;
   #isOver = false;
+  /** Its signal ended it, be it that nobody was reading. */
+  #wasAborted = false;
 
   constructor(
     options: TextGeneratorOptions,
@@ -91,12 +93,12 @@ class TextGeneration implements GenerationDeltas {
   }
 
   async next(): Promise<IteratorResult<GenerationDelta, void>> {
-    if (this.#isOver) return { done: true, value: undefined };
+    if (this.#isOver) return this.#nothingMore();
     try {
       if (!this.#hasStarted) await this.#start();
       const batch = this.#known.shift() ?? (await this.#nextBatch());
-      // It was returned meanwhile.
-      if (this.#isOver) return { done: true, value: undefined };
+      // It was returned meanwhile, or ended.
+      if (this.#isOver) return this.#nothingMore();
       const arrivedAt = performance.now();
       const value = this.#toDelta(batch);
       this.#detokenizeMs += performance.now() - arrivedAt;
@@ -111,6 +113,12 @@ class TextGeneration implements GenerationDeltas {
 
   async return(): Promise<IteratorResult<GenerationDelta, void>> {
     await this.#end(outcomeOfAbort(this.#signal));
+    return { done: true, value: undefined };
+  }
+
+  /** @throws the signal's reason where that ended it */
+  #nothingMore(): IteratorReturnResult<void> {
+    if (this.#wasAborted) throw this.#signal.reason;
     return { done: true, value: undefined };
   }
 
@@ -137,6 +145,7 @@ class TextGeneration implements GenerationDeltas {
 
   async #start(): Promise<void> {
     this.#hasStarted = true;
+    this.#signal.addEventListener('abort', this.#abort, { once: true });
     const { admission, engine, tokenizer, observe } = this.#options;
     const request = this.#request;
     const { priority = 0, client = '', serviceClass } = request;
@@ -169,10 +178,20 @@ class TextGeneration implements GenerationDeltas {
   async #end(outcome: GenerationOutcome): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    await this.#batches?.return?.();
-    this.#release?.();
-    this.#observer?.finished(outcome, performance.now(), this.#detokenizeMs);
+    this.#signal.removeEventListener('abort', this.#abort);
+    try {
+      await this.#batches?.return?.();
+    } finally {
+      this.#release?.();
+      this.#observer?.finished(outcome, performance.now(), this.#detokenizeMs);
+    }
   }
+
+  /** Whoever reads slowly, or never began, holds its place no longer. */
+  readonly #abort = (): void => {
+    this.#wasAborted = !this.#isOver;
+    this.#end(outcomeOfAbort(this.#signal)).catch(() => {});
+  };
 
   #toEngineRequest(request: GenerationRequest): Parameters<Engine['generate']>[0] {
     const { grammar = null, serviceClass } = request;

@@ -111,16 +111,18 @@ export class GrammarPool {
 
   /** Never rejects. */
   async #run(job: Job): Promise<void> {
-    const thread = this.#idleThread() ?? this.#startThread();
-    job.thread = thread;
-    this.#threads.set(thread, job);
+    let thread: GrammarThread | null = null;
     try {
+      thread = this.#idleThread() ?? this.#startThread();
+      job.thread = thread;
+      this.#threads.set(thread, job);
       const ebnf = await thread.compile(job.source);
       job.resolve({ ebnf, isSlow: job.isSlow });
     } catch (error) {
       // Else it gave way.
       if (job.thread === thread) job.reject(error);
     }
+    if (thread === null) return;
     if (!thread.ended && thread.memoryBytes > MAX_IDLE_MEMORY_BYTES) thread.terminate('renewed');
     if (!thread.ended) this.#threads.set(thread, null);
     this.#dispatch();

@@ -1,4 +1,6 @@
 /** A model in memory, and who uses it. */
+import { once } from '../../once.ts';
+
 export interface Runtime {
   /** Bytes that it takes: weights and the budget of its KV cache. */
   readonly memoryBytes: number;
@@ -22,6 +24,11 @@ export class LoadedModel<R extends Runtime> {
     this.#idleSince = performance.now();
   }
 
+  /** Leases and pins that have not ended. */
+  get numUses(): number {
+    return this.#numUses;
+  }
+
   get isIdle(): boolean {
     return this.#numUses === 0;
   }
@@ -38,16 +45,13 @@ export class LoadedModel<R extends Runtime> {
   /** Keeps the model until the function that it returns is called, once or more. */
   pin(): () => void {
     this.#numUses++;
-    let isPinned = true;
-    return () => {
-      if (!isPinned) return;
-      isPinned = false;
+    return once(() => {
       this.#numUses--;
       if (!this.isIdle) return;
       this.#idleSince = performance.now();
       this.#drained?.();
       this.#onIdle();
-    };
+    });
   }
 
   /** Stops the model when its uses have ended; new ones must not begin. */

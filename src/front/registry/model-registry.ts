@@ -76,12 +76,12 @@ export class ModelRegistry<R extends Runtime> {
     return this.#catalog.entries.get(keyOf(version))?.definition ?? null;
   }
 
-  /** What is loaded now, in the same order. */
-  loaded(): readonly Pick<Lease<R>, 'definition' | 'runtime'>[] {
+  /** What is loaded now, in the same order, and how many use it. */
+  loaded(): readonly (Pick<Lease<R>, 'definition' | 'runtime'> & { readonly numUses: number })[] {
     return this.#catalog
       .sorted()
       .flatMap(({ definition, loaded }) =>
-        loaded === null ? [] : [{ definition, runtime: loaded.runtime }],
+        loaded ? [{ definition, runtime: loaded.runtime, numUses: loaded.numUses }] : [],
       );
   }
 

@@ -70,11 +70,11 @@ export class SharedRun {
     const reader: Reader = { next: 0, charged: 0, wake: () => {}, failure: null };
     this.#readers.add(reader);
     const leave = (): void => {
-      signal.removeEventListener('abort', wake);
+      signal.removeEventListener('abort', leave);
       this.#leave(reader, signal);
+      reader.wake();
     };
-    const wake = (): void => reader.wake();
-    signal.addEventListener('abort', wake, { once: true });
+    signal.addEventListener('abort', leave, { once: true });
     const next = async (): Promise<IteratorResult<GenerationDelta, void>> => {
       try {
         const delta = await this.#nextOf(reader, signal);

@@ -71,16 +71,16 @@ async function answerHere<Out>(
   const { json, caller } = movable ?? asked;
   const acquiring = acquire?.(caller) ?? acquireModel(context, json, caller);
   const { silenceMs } = sink;
-  if (streams && silenceMs !== null && (await isLoading(acquiring, silenceMs))) {
-    // The client and proxies between hear that all is well; what fails from here on is an event.
-    const events = eventsWhenLoaded(acquiring, async (model) =>
-      (await prepare(model, json, caller, context)).chunks(caller),
-    );
-    // Without a token, which its client has if it was begun elsewhere.
-    return sink.stream(events, movable?.isResumed ? movable : null);
-  }
-  const { model, release } = await acquiring;
   try {
+    if (streams && silenceMs !== null && (await isLoading(acquiring, silenceMs))) {
+      // The client and proxies between hear that all is well; what fails from here on is an event.
+      const events = eventsWhenLoaded(acquiring, async (model) =>
+        (await prepare(model, json, caller, context)).chunks(caller),
+      );
+      // Without a token, which its client has if it was begun elsewhere.
+      return await sink.stream(events, movable?.isResumed ? movable : null);
+    }
+    const { model } = await acquiring;
     const prepared = await prepare(model, json, caller, context);
     if (!prepared.stream) {
       const run = () => prepared.whole(caller);
@@ -91,7 +91,11 @@ async function answerHere<Out>(
     const isMoving = movable !== null && movable.token !== null;
     return await sink.stream(isMoving ? movable.stream(events) : events, isMoving ? movable : null);
   } finally {
-    release();
+    // Whatever failed, be it the wait for it.
+    await acquiring.then(
+      ({ release }) => release(),
+      () => {},
+    );
   }
 }
 

@@ -12,20 +12,18 @@ export async function isLoading(acquiring: Promise<unknown>, silenceMs: number):
     () => false,
     () => false,
   );
-  const isLate = await Promise.race([settled, late]);
-  clearTimeout(timer);
-  return isLate;
+  try {
+    return await Promise.race([settled, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
-/** The events of a model once it is there; it is let go when they end. */
+/** The events of a model once it is there. */
 export async function* eventsWhenLoaded<Event>(
   acquiring: Promise<AcquiredModel>,
   eventsOf: (model: ServedText) => Promise<AsyncIterable<Event>>,
 ): AsyncGenerator<Event, void> {
-  const { model, release } = await acquiring;
-  try {
-    yield* await eventsOf(model);
-  } finally {
-    release();
-  }
+  const { model } = await acquiring;
+  yield* await eventsOf(model);
 }

@@ -80,7 +80,7 @@ export class BatchJob {
       if (ending !== null) await this.end(ending);
       if (hasEnded(this.#record)) this.#tellEnd();
     } catch (error) {
-      if (!this.#ending.signal.aborted) await this.#fail(error, null);
+      if (!this.#ending.signal.aborted) await this.fail(error);
     }
   }
 
@@ -107,11 +107,31 @@ export class BatchJob {
   end(ending: Ending): Promise<void> {
     this.#finishing ??= this.#finish(ending)
       .catch((error: unknown) => {
+        this.#note(error, null);
+        // What is there stays; of a disk that takes nothing, it ends here at least.
+        return this.#enter('failed', {});
+      })
+      .catch((error: unknown) => {
         // Its state on the disk says where to go on.
         this.#options.work.logger.error({ err: error, batch: this.#record.id }, 'batch: no end');
       })
       .finally(this.#tellEnd);
     return this.#finishing;
+  }
+
+  /** Ends it because of a disk that is full, a file that is gone. @param line from 1; null for all */
+  async fail(error: unknown, line: number | null = null): Promise<void> {
+    this.#note(error, line);
+    await this.end('failed');
+  }
+
+  /** Has its record say what went wrong. */
+  #note(error: unknown, line: number | null): void {
+    this.#options.work.logger.error({ err: error, batch: this.#record.id }, 'batch failed');
+    const told = error instanceof ApiError ? error : null;
+    const message = told?.message ?? 'The server could not read or write the files of the batch.';
+    const code = told?.code ?? 'server_error';
+    this.#record = { ...this.#record, errors: [{ code, message, param: null, line }] };
   }
 
   /** Stops work and leaves the rest for another process. */
@@ -170,18 +190,8 @@ export class BatchJob {
     } catch (error) {
       // What was given up is run again, or counts as not run.
       if (signal.aborted) return;
-      void this.#fail(error, line + 1);
+      void this.fail(error, line + 1);
     }
-  }
-
-  /** Of a disk that is full, a file that is gone. @param line from 1 */
-  async #fail(error: unknown, line: number | null): Promise<void> {
-    this.#options.work.logger.error({ err: error, batch: this.#record.id }, 'batch failed');
-    const told = error instanceof ApiError ? error : null;
-    const message = told?.message ?? 'The server could not read or write the files of the batch.';
-    const code = told?.code ?? 'server_error';
-    this.#record = { ...this.#record, errors: [{ code, message, param: null, line }] };
-    await this.end('failed');
   }
 
   get #isDone(): boolean {
@@ -225,7 +235,8 @@ export class BatchJob {
       await this.#enter('cancelling', CANCELLED);
     }
     await stopping;
-    if (hasEnded(this.#record)) return;
+    // Nothing but its last state may have failed to be kept.
+    if (hasEnded(this.#record)) return this.#enter(this.#record.status, {});
     // An earlier process may have done some of it.
     if (this.#results === null && this.#isChecked) await this.#openFiles();
     if (this.#record.ending === null) await this.#enter('finalizing', { ending });

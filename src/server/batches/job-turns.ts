@@ -8,6 +8,8 @@ export interface Job {
   readonly hasMore: boolean;
   /** Comes first. Never throws. */
   open(): Promise<void>;
+  /** Ends it because of an error. Never throws. */
+  fail(error: unknown): Promise<void>;
   /** Never throws. */
   runNext(pause: Pause): Promise<void>;
   /** Gives up what runs. Nothing can be done with it afterwards: another one goes on. */
@@ -102,12 +104,17 @@ export class JobTurns {
   }
 
   async #work(turn: Turn): Promise<void> {
-    await turn.job.open();
-    this.#runLines();
-    await turn.job.ended;
-    this.#close(turn);
-    turn.onEnd();
-    this.#openNext();
+    try {
+      await turn.job.open();
+      this.#runLines();
+      await turn.job.ended;
+    } catch (error) {
+      await turn.job.fail(error);
+    } finally {
+      this.#close(turn);
+      turn.onEnd();
+      this.#openNext();
+    }
   }
 
   #close(turn: Turn): void {

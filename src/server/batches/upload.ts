@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { finished, Transform } from 'node:stream';
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
+import { guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
 import { ApiError, badRequest, bodyTooLarge } from '../errors.ts';
 import { SMALL_PIECE_BYTES } from '../http/request-body.ts';
@@ -69,23 +70,19 @@ async function receive(
           files.grow(id, client, chunk.length);
           done(null, chunk);
         } catch (error) {
-          done(error instanceof Error ? error : new Error(String(error)));
+          done(toError(error));
         }
       },
     });
-    try {
-      const file = createWriteStream(files.draftOf(id), { mode: 0o600 });
-      await pipeline(stream, counted, file, { signal: failed.signal });
-    } catch (error) {
-      // The rest of the form is not worth reading.
-      form.destroy(error instanceof Error ? error : new Error(String(error)));
-      throw error;
-    }
+    const file = createWriteStream(files.draftOf(id), { mode: 0o600 });
+    await pipeline(stream, counted, file, { signal: failed.signal });
   };
-  form.on('field', (name, value) => {
+  // The rest of the form is not worth reading.
+  const fail = (error: unknown): void => void form.destroy(toError(error));
+  const takeField = (name: string, value: string): void => {
     fields[name] = value;
-  });
-  form.on('file', (name, stream, given) => {
+  };
+  const takeFile = (name: string, stream: BusboyFileStream, given: string): void => {
     if (name !== 'file' || writing !== null) {
       stream.resume();
       return;
@@ -93,8 +90,9 @@ async function receive(
     filename = given;
     writing = write(stream);
     // It is awaited below, after the form.
-    writing.catch(() => {});
-  });
+    writing.catch(fail);
+  };
+  form.on('field', guarded(takeField, fail)).on('file', guarded(takeFile, fail));
   try {
     await readForm(incoming, form);
     await (writing as Promise<void> | null);
@@ -126,19 +124,21 @@ function readForm(incoming: IncomingMessage, form: BusboyInstance): Promise<void
     };
     incoming.once('close', onClose);
     let numSmall = 0;
-    const onData = (chunk: Buffer): void => {
+    const count = (chunk: Buffer): void => {
       if (chunk.length >= SMALL_PIECE_BYTES || ++numSmall <= LIMITS.smallBodyPieces) return;
       form.destroy(badRequest('The body comes in too many small pieces.'));
       // Reading the rest would cost as much again.
       incoming.destroy();
     };
+    const onData = guarded(count, (error) => form.destroy(toError(error)));
     incoming.on('data', onData);
-    finished(form, (error) => {
+    const onEnd = (error?: Error | null): void => {
       incoming.off('close', onClose).off('data', onData);
       if (!error) return resolve();
       incoming.unpipe(form).resume();
       reject(error);
-    });
+    };
+    finished(form, guarded(onEnd, reject));
     incoming.pipe(form);
   });
 }
@@ -179,4 +179,8 @@ async function sync(path: string): Promise<void> {
 /** What a client calls its file is shown and never used as a path. */
 function nameOf(filename: string | undefined): string {
   return told(filename ?? 'file', LIMITS.shortTextCharacters);
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

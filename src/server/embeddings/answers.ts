@@ -3,6 +3,11 @@ import type { Embeddings, Scores } from '../../front/encoder/embed-request.ts';
 import type { JsonObject } from '../json-object.ts';
 import type { RerankRequest, TeiRerankRequest } from './bodies.ts';
 
+/** What vectors take in memory until they are written. */
+export function bytesOfVectors({ vectors }: Pick<Embeddings, 'vectors'>): number {
+  return vectors.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
 /** Numbers that are written in a turn of the event loop: some 2 ms. */
 const NUMBERS_PER_PIECE = 4096;
 

@@ -3,7 +3,7 @@ import type { Caller } from '../../front/caller.ts';
 import type { EncoderRuntime, TextRuntime } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import { withDeadline } from '../../front/deadline.ts';
-import { embeddingsAnswer } from './answers.ts';
+import { bytesOfVectors, embeddingsAnswer } from './answers.ts';
 import { parseEmbeddings } from './bodies.ts';
 
 /** What makes vectors and scores: encoders, and models that generate text. */
@@ -19,6 +19,8 @@ const MAX_TIMEOUT_SECONDS = 86_400;
 export interface EmbeddingsAnswer {
   /** JSON, put together. */
   readonly pieces: Iterable<string>;
+  /** In memory until they are all written. */
+  readonly numBytes: number;
   /** Of the texts. */
   readonly numTokens: number;
 }
@@ -47,7 +49,7 @@ export async function embeddingsOf(
   const embeddings = await encoder.embed(body.inputs, options, caller);
   const { numTokens } = embeddings;
   const pieces = embeddingsAnswer(embeddings, model.id, body.encoding_format ?? 'float');
-  return { pieces, numTokens };
+  return { pieces, numBytes: bytesOfVectors(embeddings), numTokens };
 }
 
 /** Within the time that the body itself asks for. */

@@ -4,10 +4,17 @@ import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { unavailable } from '../errors.ts';
+import { holdAnswer } from '../http/hold-answer.ts';
 import { sendJsonPieces } from '../http/send-pieces.ts';
 import { createId } from '../ids.ts';
 import { acquireKind } from '../model-access.ts';
-import { rerankAnswer, scoreAnswer, teiEmbedAnswer, teiRerankAnswer } from './answers.ts';
+import {
+  bytesOfVectors,
+  rerankAnswer,
+  scoreAnswer,
+  teiEmbedAnswer,
+  teiRerankAnswer,
+} from './answers.ts';
 import { parseRerank, parseScore, parseTeiEmbed, parseTeiRerank } from './bodies.ts';
 import { embeddingsOf, type EmbeddingRuntime, withOwnDeadline } from './embed.ts';
 
@@ -52,7 +59,9 @@ async function embed(
   caller: Caller,
   c: Context<ServerEnv>,
 ): Promise<Response> {
-  return await sendJsonPieces(c, (await embeddingsOf(runtime, json, caller)).pieces);
+  const { pieces, numBytes } = await embeddingsOf(runtime, json, caller);
+  holdAnswer(c, { numBytes });
+  return await sendJsonPieces(c, pieces);
 }
 
 async function rerank(
@@ -93,7 +102,9 @@ async function teiEmbed(
     truncate,
   } = parseTeiEmbed(json);
   const options = { dimensions, promptName, truncate: truncate ?? false };
-  return await sendJsonPieces(c, teiEmbedAnswer(await encoder.embed(inputs, options, caller)));
+  const embeddings = await encoder.embed(inputs, options, caller);
+  holdAnswer(c, { numBytes: bytesOfVectors(embeddings) });
+  return await sendJsonPieces(c, teiEmbedAnswer(embeddings));
 }
 
 async function teiRerank(

@@ -5,6 +5,7 @@ import type { ServerContext, ServerEnv } from '../context.ts';
 import type { ApiError } from '../errors.ts';
 import type { JsonObject } from '../json-object.ts';
 import { toApiError } from '../to-api-error.ts';
+import { holdAnswer } from './hold-answer.ts';
 import { type EventStreamOptions, writeEventStream } from './sse.ts';
 import type { Sendable } from './written-json.ts';
 
@@ -26,7 +27,12 @@ export async function answerStream(
     // A response never sent: it holds the headers that middlewares have set.
     headers: c.body(null).headers,
     record: c.get('record'),
-    toErrorEvent: (error) => toEvent(toApiError(error, logger)),
+    hold: (waiting) => holdAnswer(c, waiting),
+    toErrorEvent(error) {
+      const failure = toApiError(error, logger);
+      if (failure.code !== null) c.set('errorCode', failure.code);
+      return toEvent(failure);
+    },
   });
   return RESPONSE_ALREADY_SENT;
 }

@@ -17,6 +17,8 @@ export interface ReaderLimits {
 export interface ConnectionRules extends ReaderLimits {
   /** Whether a request is answered over a connection of the reserve. */
   readonly mayUseReserve: (request: IncomingMessage) => boolean;
+  /** Told of each connection that is cut because its client reads nothing. */
+  readonly onStalled?: () => void;
 }
 
 interface Connection {
@@ -175,7 +177,7 @@ export class Connections {
    * sent only when all of it is: so the more bytes wait, the more time they have.
    */
   #cutStalled(): void {
-    const { stalledReaderMs, readerBytesPerSecond } = this.#rules;
+    const { stalledReaderMs, readerBytesPerSecond, onStalled } = this.#rules;
     const now = performance.now();
     for (const [socket, connection] of this.#open) {
       const waitingBytes = socket.writableLength;
@@ -186,7 +188,9 @@ export class Connections {
         continue;
       }
       const allowedMs = stalledReaderMs + (waitingBytes / readerBytesPerSecond) * 1000;
-      if (now - connection.sentAt > allowedMs) socket.destroy();
+      if (now - connection.sentAt <= allowedMs) continue;
+      socket.destroy();
+      onStalled?.();
     }
   }
 }

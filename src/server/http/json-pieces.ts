@@ -10,7 +10,7 @@ import { ownTurn } from './own-turn.ts';
  */
 export async function writeJsonPieces(
   response: ServerResponse,
-  pieces: Iterable<string>,
+  pieces: Iterable<string | Uint8Array>,
   headers: Headers,
 ): Promise<void> {
   response.writeHead(200, { ...Object.fromEntries(headers), 'content-type': 'application/json' });

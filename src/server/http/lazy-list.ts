@@ -12,7 +12,7 @@ export class LazyList<Element> implements Iterable<Element> {
 
   /** One element for each of `sources`. */
   static from<Source, Element>(
-    sources: readonly Source[],
+    sources: Iterable<Source>,
     make: (source: Source) => Element,
   ): LazyList<Element> {
     return new LazyList(function* () {

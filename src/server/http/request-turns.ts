@@ -1,3 +1,4 @@
+import { guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
 
 /**
@@ -10,16 +11,26 @@ export class RequestTurns {
 
   /** Resolves when a request may begin. */
   async next(): Promise<void> {
-    if (this.#numBegun === 0) setImmediate(() => this.#turn());
+    if (this.#numBegun === 0) this.#turnSoon();
     if (this.#numBegun++ < LIMITS.requestsPerTurn) return;
     await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Whatever goes wrong in a turn, those that wait get theirs. */
+  #turnSoon(): void {
+    const turn = (): void => this.#turn();
+    const goOn = (error: unknown): never => {
+      this.#turn();
+      throw error;
+    };
+    setImmediate(guarded(turn, goOn));
   }
 
   #turn(): void {
     const begun = this.#waiting.splice(0, LIMITS.requestsPerTurn);
     // Those that still wait count as begun: who comes now comes after them.
     this.#numBegun = begun.length + this.#waiting.length;
-    if (this.#numBegun > 0) setImmediate(() => this.#turn());
+    if (this.#numBegun > 0) this.#turnSoon();
     for (const resolve of begun) resolve();
   }
 }

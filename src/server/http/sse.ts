@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestRecord } from '../../front/request-record.ts';
 import type { JsonObject } from '../json-object.ts';
+import { LIMITS } from '../../limits.ts';
 import { GrowingBody } from './growing-body.ts';
 import { ownTurn } from './own-turn.ts';
 import { type Sendable, toJson } from './written-json.ts';
@@ -67,6 +68,11 @@ export interface EventStreamOptions {
   eventId?(): string | null;
   /** What else comes, as it is, when `events` end because another server goes on; null if none does. */
   rest?(): IncomingMessage | null;
+  /**
+   * Told what waits to be read; left out where nobody counts that.
+   * @param waiting its bytes at the moment, and what ends the stream with an error
+   */
+  hold?(waiting: { readonly numBytes: number; cut(reason: Error): void }): void;
 }
 
 /** Events of a batch that leave together; each of an answer's last may have all of it. */
@@ -101,6 +107,16 @@ export async function writeEventStream(
   });
   response.flushHeaders();
   const body = new GrowingBody(response);
+  options.hold?.({
+    get numBytes() {
+      return response.socket?.writableLength ?? 0;
+    },
+    cut(reason) {
+      const { socket } = response;
+      response.end(style.toText(options.toErrorEvent(reason)) + style.end);
+      setTimeout(() => socket?.destroy(), LIMITS.unreadMs).unref();
+    },
+  });
   const pinger = new Pinger(response, options.pingMs, style.toComment('ping'));
   let ending = '';
   let rest: IncomingMessage | null = null;
@@ -115,6 +131,7 @@ export async function writeEventStream(
         if (text.length > TURN_CHARACTERS) {
           await body.write(text);
           await ownTurn();
+          if (isOver(response)) break;
           text = '';
         }
         if (id !== undefined && index === batch.length - 1) text += `id: ${id}\n`;
@@ -126,18 +143,24 @@ export async function writeEventStream(
         await isBehind;
         record?.drained(performance.now() - fullAt);
       }
-      if (response.destroyed) break;
+      if (isOver(response)) break;
     }
     rest = options.rest?.() ?? null;
     record?.ended(performance.now());
     if (record) ending = style.toComment(`server-timing ${record.serverTiming}`);
   } catch (error) {
-    if (!response.destroyed) ending = style.toText(options.toErrorEvent(error));
+    if (!isOver(response)) ending = style.toText(options.toErrorEvent(error));
   } finally {
     pinger.stop();
   }
-  if (rest !== null) await relay(rest, body, response);
-  else if (!response.destroyed) response.end(ending + style.end);
+  if (isOver(response)) rest?.destroy();
+  else if (rest !== null) await relay(rest, body, response);
+  else response.end(ending + style.end);
+}
+
+/** Its client is gone, or it was cut. */
+function isOver({ destroyed, writableEnded }: ServerResponse): boolean {
+  return destroyed || writableEnded;
 }
 
 /** Answers with what another server answers. @param headers those of middlewares */
@@ -211,7 +234,7 @@ class Pinger {
       this.#timer = this.#wait(remainingMs);
       return;
     }
-    if (!this.#response.destroyed && !this.#response.writableNeedDrain) {
+    if (!isOver(this.#response) && !this.#response.writableNeedDrain) {
       this.#response.write(this.#ping);
     }
     this.wrote();

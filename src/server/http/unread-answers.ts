@@ -1,6 +1,5 @@
-/** Large answers that are in memory until their clients have read them: tensors that a model gave. */
+/** Answers that are in memory until their clients have read them, whatever door they leave by. */
 import type { Socket } from 'node:net';
-import type { Writable } from 'node:stream';
 import { LIMITS } from '../../limits.ts';
 import { ApiError, unavailable } from '../errors.ts';
 
@@ -10,84 +9,138 @@ const SMALL_BYTES = 2 ** 18;
 /** Bytes that a reader takes at least within `unreadAnswerMs`. */
 const READ_BYTES = 2 ** 14;
 
-/** A connection's counts that show how much has been sent. */
+/** Counts that show how much has been sent. */
 export type Sending = Pick<Socket, 'bytesWritten' | 'writableLength'>;
 
-interface Answer {
-  readonly client: string;
+export interface UnreadAnswer {
+  /** All of it where that is in memory, or what waits at the moment. */
   readonly numBytes: number;
-  readonly stream: Writable;
   readonly connection: Sending;
+  /** Ends it, and says why where its protocol has a place for that. */
+  cut(): void;
+}
+
+/** Told of an answer that was cut: whose, and how many bytes it held. */
+export type OnCut = (client: string, numBytes: number) => void;
+
+interface Held {
+  readonly client: string;
+  readonly answer: UnreadAnswer;
   /** Bytes that were sent when it was last seen to move, and when. */
   sentBytes: number;
   movedAt: number;
 }
 
+/**
+ * Bounds what answers hold, of each client and of all. Beyond it those that are not being read are cut, the
+ * oldest first: at once for an answer that is about to be held, and within `unreadAnswerMs` for those that grow.
+ */
 export class UnreadAnswers {
   /** The oldest first. */
-  readonly #answers = new Set<Answer>();
+  readonly #held = new Set<Held>();
+  readonly #onCut: OnCut;
+  #looks: NodeJS.Timeout | undefined;
+
+  constructor(onCut: OnCut = () => {}) {
+    this.#onCut = onCut;
+  }
+
+  /** Of all answers. */
+  get numBytes(): number {
+    return this.#bytes();
+  }
 
   /**
-   * Counts an answer until its stream is closed. Where a client holds too many, or all do, those that are not
-   * being read are cut for it, the oldest first.
-   * @param stream that it is about to be written to
-   * @throws ApiError 429 or 503 when there is no room still
+   * Counts an answer until the function that it returns is called.
+   * @throws ApiError 429 or 503 when there is no room for what it holds already
    */
-  hold(client: string, numBytes: number, stream: Writable, connection: Sending): void {
-    if (numBytes < SMALL_BYTES || stream.destroyed) return;
+  hold(client: string, answer: UnreadAnswer): () => void {
+    this.makeRoom(client, answer.numBytes);
+    const sentBytes = sentOver(answer.connection);
+    const held = { client, answer, sentBytes, movedAt: performance.now() };
+    this.#held.add(held);
+    this.#looks ??= setInterval(() => this.#cutBeyond(), LIMITS.unreadAnswerMs).unref();
+    return () => {
+      this.#held.delete(held);
+      if (this.#held.size > 0) return;
+      clearInterval(this.#looks);
+      this.#looks = undefined;
+    };
+  }
+
+  /**
+   * Makes room for bytes that an answer is about to hold: cuts others that are not being read.
+   * @throws ApiError 429 or 503 when there is none still
+   */
+  makeRoom(client: string, numBytes: number): void {
+    if (numBytes < SMALL_BYTES) return;
     this.#look();
     while (this.#bytes(client) + numBytes > LIMITS.clientUnreadAnswerBytes) {
       if (!this.#cutStalled(client)) break;
     }
     if (this.#bytes(client) + numBytes > LIMITS.unreadAnswerBytes / 2) throw tooManyUnread();
-    while (this.#bytes() + numBytes > LIMITS.unreadAnswerBytes) {
-      const largest = this.#largestClient();
-      if (largest === null || !this.#cutStalled(largest)) {
-        throw unavailable('Too many answers wait to be read; try again later.', 1);
-      }
+    if (!this.#isWithin(LIMITS.unreadAnswerBytes - numBytes)) {
+      throw unavailable('Too many answers wait to be read; try again later.', 1);
     }
-    const sentBytes = sentOver(connection);
-    const movedAt = performance.now();
-    const answer = { client, numBytes, stream, connection, sentBytes, movedAt };
-    this.#answers.add(answer);
-    stream.once('close', () => this.#answers.delete(answer));
   }
 
   /** @param client whose; of all if left out */
   #bytes(client?: string): number {
     let sum = 0;
-    for (const answer of this.#answers) {
-      if (client === undefined || answer.client === client) sum += answer.numBytes;
+    for (const held of this.#held) {
+      if (client === undefined || held.client === client) sum += held.answer.numBytes;
     }
     return sum;
   }
 
-  #largestClient(): string | null {
+  #byClient(): [client: string, numBytes: number][] {
     const sums = new Map<string, number>();
-    for (const { client, numBytes } of this.#answers) {
-      sums.set(client, (sums.get(client) ?? 0) + numBytes);
+    for (const { client, answer } of this.#held) {
+      sums.set(client, (sums.get(client) ?? 0) + answer.numBytes);
     }
-    const [largest] = [...sums].toSorted(([, a], [, b]) => b - a);
-    return largest?.[0] ?? null;
+    return [...sums].toSorted(([, a], [, b]) => b - a);
+  }
+
+  /** For answers that have grown. */
+  #cutBeyond(): void {
+    this.#look();
+    for (const [client] of this.#byClient()) {
+      while (this.#bytes(client) > LIMITS.clientUnreadAnswerBytes) {
+        if (!this.#cutStalled(client)) break;
+      }
+    }
+    this.#isWithin(LIMITS.unreadAnswerBytes);
+  }
+
+  /** Cuts of who has most until all hold no more. @returns false if those are all being read */
+  #isWithin(numBytes: number): boolean {
+    while (this.#bytes() > numBytes) {
+      const [largest] = this.#byClient();
+      if (largest === undefined || !this.#cutStalled(largest[0])) return false;
+    }
+    return true;
   }
 
   #look(): void {
     const now = performance.now();
-    for (const answer of this.#answers) {
-      const sentBytes = sentOver(answer.connection);
-      if (sentBytes - answer.sentBytes < READ_BYTES) continue;
-      answer.sentBytes = sentBytes;
-      answer.movedAt = now;
+    for (const held of this.#held) {
+      const { connection } = held.answer;
+      const sentBytes = sentOver(connection);
+      // Where nothing waits, the client reads all there is.
+      if (connection.writableLength > 0 && sentBytes - held.sentBytes < READ_BYTES) continue;
+      held.sentBytes = sentBytes;
+      held.movedAt = now;
     }
   }
 
   /** @returns false if all that the client has are being read */
   #cutStalled(client: string): boolean {
     const now = performance.now();
-    for (const answer of this.#answers) {
-      if (answer.client !== client || now - answer.movedAt < LIMITS.unreadAnswerMs) continue;
-      this.#answers.delete(answer);
-      answer.stream.destroy();
+    for (const held of this.#held) {
+      if (held.client !== client || now - held.movedAt < LIMITS.unreadAnswerMs) continue;
+      this.#held.delete(held);
+      this.#onCut(client, held.answer.numBytes);
+      held.answer.cut();
       return true;
     }
     return false;

@@ -5,6 +5,7 @@ import { requireServing } from '../generation/start-generation.ts';
 import {
   type AcquiredModel,
   acquireNamed,
+  leased,
   modelOf,
   type NamedLease,
   requireText,
@@ -28,13 +29,8 @@ async function acquireInference(
   target: Target,
   caller: Caller,
 ): Promise<AcquiredInference> {
-  const lease = await acquireNamed(context, registryName(target), caller);
-  try {
-    return inferenceModel(context, lease);
-  } catch (error) {
-    lease.release();
-    throw error;
-  }
+  const acquiring = acquireNamed(context, registryName(target), caller);
+  return leased(acquiring, (lease) => inferenceModel(context, lease));
 }
 
 function inferenceModel(context: ServerContext, lease: NamedLease): AcquiredInference {
@@ -77,8 +73,8 @@ export async function acquireTextModel(
   target: Target,
   caller: Caller,
 ): Promise<AcquiredModel> {
-  const lease = requireText(await acquireNamed(context, registryName(target), caller));
-  return modelOf(context, lease);
+  const acquiring = acquireNamed(context, registryName(target), caller);
+  return leased(acquiring, (lease) => modelOf(context, requireText(lease)));
 }
 
 /** @throws ApiError, and whatever acquiring a model and generating throw */

@@ -3,6 +3,7 @@ import type { Context, Hono } from 'hono';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { methodNotAllowed, routeNotFound, unavailable } from '../errors.ts';
+import { holdAnswer } from '../http/hold-answer.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { readTensorBody } from './body.ts';
 import { answerGenerate } from './generate.ts';
@@ -104,7 +105,6 @@ async function answerInfer(
   const request = parseInferRequest(json ?? null, tail, { model, version });
   const response = await infer(context, request, caller);
   const numBytes = response.outputs.reduce((sum, tensor) => sum + rawLength(tensor), 0);
-  const { outgoing, incoming } = c.env;
-  context.unread.hold(caller.client, numBytes, outgoing, incoming.socket);
+  holdAnswer(c, { numBytes });
   return sendInfer(c, writeInferResponse(response, request));
 }

@@ -1,9 +1,10 @@
 /** /api/embed, and the older /api/embeddings. */
 import type { Context, Hono } from 'hono';
 import type { Embeddings } from '../../front/encoder/embed-request.ts';
-import { ollamaEmbedAnswer } from '../embeddings/answers.ts';
+import { bytesOfVectors, ollamaEmbedAnswer } from '../embeddings/answers.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
+import { holdAnswer } from '../http/hold-answer.ts';
 import { sendJsonPieces } from '../http/send-pieces.ts';
 import { acquireKind } from '../model-access.ts';
 import { ollamaEmbedBody, ollamaEmbeddingsBody } from '../schemas/ollama.ts';
@@ -38,6 +39,7 @@ export function embedRoutes(app: Hono<ServerEnv>, context: ServerContext): void 
       load_duration: Math.round(loadMs * NS_PER_MS),
       prompt_eval_count: embeddings.numTokens,
     };
+    holdAnswer(c, { numBytes: bytesOfVectors(embeddings) });
     return await sendJsonPieces(c, ollamaEmbedAnswer(embeddings, model, rest));
   });
   app.post('/api/embeddings', async (c) => {
@@ -61,8 +63,8 @@ async function embed(
   const name = model === null ? null : toRegistryName(model, context.models.list());
   const named = { ...(json as object), model: name };
   const { runtime, release } = await acquireKind(context, named, caller, 'encoder', 'text');
-  const loadMs = performance.now() - askedAt;
   try {
+    const loadMs = performance.now() - askedAt;
     const embeddings = await runtime.encoder.embed(inputs, options, caller);
     return { embeddings, model: model ?? runtime.model.id, loadMs };
   } finally {

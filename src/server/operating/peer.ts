@@ -8,6 +8,8 @@ export const CLIENT_LEFT = 408;
 export interface Peer {
   /** As in `Caller`. */
   readonly client: string;
+  /** Counts a request until what it returns is called; null when the client has too many on its sockets. */
+  begin(): (() => void) | null;
   /** Takes one request from its rate. @throws ApiError 429 */
   takeRequest(): Promise<TokenMeter | undefined>;
   /** A request has its last frame. */

@@ -12,6 +12,7 @@ export function requestLog(context: ServerContext): MiddlewareHandler<ServerEnv>
   return async (c, next) => {
     const record = new RequestRecord();
     c.set('record', record);
+    c.set('unread', context.unread);
     const { incoming, outgoing } = c.env;
     const closed = new Promise<void>((resolve) => outgoing.once('close', resolve));
     await next();

@@ -1,5 +1,6 @@
 /** Generations that wait or run, for those who want to see or end them. Nothing of their text is here. */
 import type { RequestState } from '../../front/request-record.ts';
+import { once } from '../../once.ts';
 import { requestAborted } from '../errors.ts';
 import type { JsonObject } from '../json-object.ts';
 
@@ -39,7 +40,7 @@ export class RunningRequests {
   add(request: RunningRequest, ending: AbortController): () => void {
     const entry = { request, ending };
     this.#entries.add(entry);
-    return () => void this.#entries.delete(entry);
+    return once(() => void this.#entries.delete(entry));
   }
 
   /** The oldest first. @param client null for those of all clients */

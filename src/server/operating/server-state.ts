@@ -24,9 +24,10 @@ export function serverState(context: ServerContext): JsonObject {
     models: models
       .list()
       .map(({ name, version, state, reason }) => ({ name, version, state, reason })),
-    loaded: models.loaded().map(({ definition, runtime }) => ({
+    loaded: models.loaded().map(({ definition, runtime, numUses }) => ({
       name: definition.name,
       version: definition.version,
+      num_uses: numUses,
       ...runtimeState(runtime),
     })),
     num_requests: running.size,
@@ -49,7 +50,7 @@ function runtimeState(runtime: AnyRuntime): JsonObject {
   return {
     ...common,
     engine_crashes: numCrashes,
-    queue: { waiting: runtime.admission.waiting },
+    queue: { waiting: runtime.admission.waiting, running: runtime.admission.running },
     engine: { ...shown },
     stats: { ...stats },
   };

@@ -87,7 +87,8 @@ async function startInBackground(
   const signal = withDeadline(controller.signal, server.config.requestTimeoutMs);
   const events = await prepared.start({ ...caller, signal }, cancel, log);
   const partition = server.responses.of(caller.client);
-  const drained = drain(events, server, (told) => partition.tell(prepared.id, told));
+  const tell = (told: readonly ResponseEvent[]): void => partition.tell(prepared.id, told);
+  const drained = drain(events, server, tell).catch((error: unknown) => controller.abort(error));
   const release = keepLoaded();
   void drained.finally(() => {
     log?.end();
@@ -95,7 +96,6 @@ async function startInBackground(
   });
 }
 
-/** Never rejects. */
 async function drain(
   events: AsyncIterable<readonly ResponseEvent[]>,
   { logger }: Server,
@@ -105,5 +105,6 @@ async function drain(
     for await (const told of events) onEvents(told);
   } catch (error) {
     logger.debug({ err: error }, 'background response cancelled');
+    throw error;
   }
 }

@@ -99,6 +99,17 @@ export class FrameReceiver {
   /** Scans a piece of the frame whose turn it is, and with the last one handles it. */
   handlePiece(): boolean {
     this.#isQueued = false;
+    try {
+      return this.#handlePiece();
+    } catch (error) {
+      // The other sockets get their turns.
+      this.#options.logger.error({ err: error }, 'a frame could not be handled');
+      this.#options.socket.terminate();
+      return false;
+    }
+  }
+
+  #handlePiece(): boolean {
     const [frame] = this.#frames;
     if (frame !== undefined && this.#handle(frame)) {
       this.#frames.shift();

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { coalesced } from '../../front/engine-process/coalesced.ts';
 import { LIMITS } from '../../limits.ts';
+import { ownTurn } from '../http/own-turn.ts';
 
 export class FrameWriter {
   readonly #socket: WebSocket;
@@ -11,6 +12,8 @@ export class FrameWriter {
   /** Has the frames of one turn, such as those of one step, leave together. */
   readonly #sendTogether: () => void;
   #onCaughtUp: (() => void) | null = null;
+  /** Bytes of frames that are being made. */
+  #numMade = 0;
 
   constructor(socket: WebSocket, connection: Socket) {
     this.#socket = socket;
@@ -31,7 +34,12 @@ export class FrameWriter {
    * frames.
    */
   get isBehind(): boolean {
-    return this.#socket.bufferedAmount >= LIMITS.socketBufferBytes;
+    return this.numUnread >= LIMITS.socketBufferBytes;
+  }
+
+  /** Bytes that wait to be read, or are being made. */
+  get numUnread(): number {
+    return this.#socket.bufferedAmount + this.#numMade;
   }
 
   /** Calls `onCaughtUp`, in place of any earlier one, once the writer has sent what waits. */
@@ -48,6 +56,23 @@ export class FrameWriter {
     return new Promise((resolve) => {
       this.post(frame, () => resolve());
     });
+  }
+
+  /** As `write`, of what is made piece by piece; others get their turn of the event loop in between. */
+  async writePieces(pieces: Iterable<string>): Promise<void> {
+    const made: Buffer[] = [];
+    try {
+      for (const piece of pieces) {
+        if (made.length > 0) await ownTurn();
+        if (this.#socket.readyState !== this.#socket.OPEN) return;
+        const bytes = Buffer.from(piece);
+        made.push(bytes);
+        this.#numMade += bytes.length;
+      }
+    } finally {
+      for (const { length } of made) this.#numMade -= length;
+    }
+    await this.write(Buffer.concat(made));
   }
 
   /**

@@ -6,7 +6,7 @@ import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import { hasLeft, withDeadline } from '../../front/deadline.ts';
 import { badRequest, tooManyOnSocket, type ApiError } from '../errors.ts';
-import { bytesOfPieces, jsonPieces } from '../http/json-pieces.ts';
+import { jsonPieces } from '../http/json-pieces.ts';
 import { type Sendable, toJson } from '../http/written-json.ts';
 import type { JsonObject } from '../json-object.ts';
 import type { Prepare } from '../answers/prepared-answer.ts';
@@ -96,8 +96,12 @@ export class WebSocketSession {
       return;
     }
     if (this.#live.size >= LIMITS.requestsPerSocket) {
-      this.#sendError(requestId, tooManyOnSocket(LIMITS.requestsPerSocket));
-      this.#sendDone(requestId);
+      this.#refuse(requestId, tooManyOnSocket(LIMITS.requestsPerSocket, 'this socket'));
+      return;
+    }
+    const end = this.#peer.begin();
+    if (end === null) {
+      this.#refuse(requestId, tooManyOnSocket(LIMITS.clientSocketRequests, 'your sockets'));
       return;
     }
     const controller = new AbortController();
@@ -105,7 +109,7 @@ export class WebSocketSession {
     const signal = withDeadline(controller.signal, this.#context.config.requestTimeoutMs);
     const { client } = this.#peer;
     const record = new RequestRecord();
-    void this.#serve(requestId, frame.body, { client, requestId, signal, record });
+    void this.#serve(requestId, frame.body, { client, requestId, signal, record }).finally(end);
   }
 
   /** Never rejects. */
@@ -141,9 +145,8 @@ export class WebSocketSession {
   }
 
   /** As `#send`; other requests and sockets get their turn while it is written. */
-  async #sendWhole(requestId: string, answer: JsonObject): Promise<void> {
-    const pieces = await bytesOfPieces(jsonPieces({ ...answer, request_id: requestId }));
-    await this.#writer.write(Buffer.concat(pieces));
+  #sendWhole(requestId: string, answer: JsonObject): Promise<void> {
+    return this.#writer.writePieces(jsonPieces({ ...answer, request_id: requestId }));
   }
 
   /** The answer, with its request's id and `more` as the last fields. */
@@ -151,6 +154,11 @@ export class WebSocketSession {
     const fields = toJson(answer).slice(0, -1);
     const last = JSON.stringify({ request_id: requestId, ...more }).slice(1);
     return this.#writer.write(`${fields},${last}`);
+  }
+
+  #refuse(requestId: string, error: ApiError): void {
+    this.#sendError(requestId, error);
+    this.#sendDone(requestId);
   }
 
   #sendDone(requestId: string): void {

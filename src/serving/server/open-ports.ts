@@ -45,7 +45,7 @@ export async function openPorts(
     port,
     webSockets,
     tls,
-    connections: { ...connections, mayUseReserve },
+    connections: { ...connections, mayUseReserve, onStalled: () => tellStalled(context) },
   });
   const closers = new Closers();
   closers.add(() => http.close(0));
@@ -103,4 +103,9 @@ function portsOf({ http, grpc, metrics }: Listeners, host: string): Ports {
 async function openGrpc(context: ServerContext, options: GrpcOptions): Promise<GrpcListener> {
   const { listenGrpc } = await import('../../grpc/listen.ts');
   return listenGrpc(context, options);
+}
+
+function tellStalled({ metrics, logger }: ServerContext): void {
+  metrics.countCut('stalled');
+  logger.warn('a connection was cut: its client read nothing');
 }

@@ -170,7 +170,10 @@ async function openParts(
     models,
     startedAt: Math.floor(Date.now() / 1000),
     bodies: new BodyReader(options.maxBody),
-    unread: new UnreadAnswers(),
+    unread: new UnreadAnswers((client, bytes) => {
+      metrics.countCut('share');
+      logger.warn({ client, bytes }, 'an answer was cut: its client did not read');
+    }),
     responses: new ResponseStore(options.responseStoreSize),
     config,
     keys: access.keys,

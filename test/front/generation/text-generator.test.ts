@@ -308,6 +308,18 @@ describe('TextGenerator, exits', () => {
     expect(setup.events.at(-1)).toBe('abort');
   });
 
+  it('frees everything on an abort though nobody reads on', async () => {
+    const setup = setUp(endless);
+    const controller = new AbortController();
+    const generation = setup.generator.generate(requestOf(), controller.signal);
+    await generation.next();
+    controller.abort(new Error('left'));
+    await setImmediate();
+    expectAllFree(setup);
+    expect(setup.events.at(-1)).toBe('abort');
+    await expect(generation.next()).rejects.toThrow('left');
+  });
+
   it.each(['next', 'return'] as const)('tells a timeout from an abort, by %s', async (call) => {
     const setup = setUp(endless);
     const controller = new AbortController();

@@ -95,6 +95,17 @@ describe('a run that several requests read', () => {
     expect(run.isOpen).toBe(false);
   });
 
+  test('ends with its last reader though that does not read on', async () => {
+    const { run, step, events } = steppedRun();
+    const leaving = new AbortController();
+    const reader = run.read(leaving.signal);
+    await step();
+    leaving.abort(new Error('gone'));
+    await setImmediate();
+    expect(events.ended).toBe(true);
+    await expect(reader.next()).rejects.toThrow('gone');
+  });
+
   test('ends with the reason of the last that ran out of time', async () => {
     let reason: unknown;
     const run = new SharedRun(

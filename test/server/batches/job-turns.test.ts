@@ -7,6 +7,7 @@ class Lines implements Job {
   numBegun = 0;
   numDone = 0;
   isSuspended = false;
+  hasFailed = false;
   readonly #count: number;
   readonly #run: (pause: Pause) => Promise<void>;
   #tellEnd: () => void = () => {};
@@ -24,6 +25,10 @@ class Lines implements Job {
   }
 
   async open(): Promise<void> {}
+
+  async fail(): Promise<void> {
+    this.hasFailed = true;
+  }
 
   async suspend(): Promise<void> {
     this.isSuspended = true;
@@ -119,4 +124,19 @@ test('a client that is dropped has no turn any more', async () => {
     [true, 3],
     [false, 0],
   ]);
+});
+
+test('one that can not be begun fails, and gives its turn back', async () => {
+  const turns = new JobTurns(3);
+  const broken = new Lines(1, async () => {});
+  broken.open = async () => {
+    throw new Error('broken');
+  };
+  const onEnd = vi.fn<() => void>();
+  turns.add({ client: 'a', job: broken, onEnd, again: () => null });
+  const next = new Lines(1, async () => {});
+  turns.add({ client: 'a', job: next, ...NOTHING });
+  await vi.waitFor(() => expect(next.numDone).toBe(1));
+  expect(broken.hasFailed).toBe(true);
+  expect(onEnd).toHaveBeenCalledOnce();
 });

@@ -18,15 +18,16 @@ afterEach(() => {
 });
 
 function hold(client: string, numBytes = LARGE) {
-  const connection = { bytesWritten: 0, writableLength: 0 };
+  const connection = { bytesWritten: numBytes, writableLength: numBytes };
   const stream = new Writable();
-  unread.hold(client, numBytes, stream, connection);
-  return { stream, connection };
+  const answer = { numBytes, connection, cut: () => stream.destroy() };
+  const release = unread.hold(client, answer);
+  return { stream, connection, answer, release };
 }
 
 /** Time passes, in which those that are given are read. */
 function read(answers: readonly ReturnType<typeof hold>[], numBytes = MIB): void {
-  for (const { connection } of answers) connection.bytesWritten += numBytes;
+  for (const { connection } of answers) connection.writableLength -= numBytes;
   vi.advanceTimersByTime(LIMITS.unreadAnswerMs);
 }
 
@@ -55,13 +56,13 @@ test('a client that reads all it gets may have more at once, up to half of all',
   expect(answers.every(({ stream }) => !stream.destroyed)).toBe(true);
   expect(() => hold('a')).toThrow('Too many of your answers wait to be read');
   // Those that are closed count no longer.
-  answers[0]?.stream.emit('close');
+  answers[0]?.release();
   hold('a');
 });
 
 test('for another client the one with the most is cut, and nobody who reads', () => {
-  const most = [hold('a'), hold('a'), hold('a'), hold('a'), hold('a')];
-  const others = 'bcdefgh'.split('').map((client) => hold(client));
+  const most = [hold('a'), hold('a')];
+  const others = 'bcdefghijk'.split('').map((client) => hold(client));
   read(others);
   expect(most.length + others.length).toBe(LIMITS.unreadAnswerBytes / LARGE);
   hold('z');
@@ -70,4 +71,23 @@ test('for another client the one with the most is cut, and nobody who reads', ()
   const reading = most.filter(({ stream }) => !stream.destroyed);
   read([...reading, ...others]);
   expect(() => hold('z')).toThrow('Too many answers wait to be read');
+});
+
+test('answers that have grown beyond the share are cut, and none of which nothing waits', () => {
+  const told = vi.fn<(client: string, numBytes: number) => void>();
+  unread = new UnreadAnswers(told);
+  const share = LIMITS.clientUnreadAnswerBytes;
+  const [idle, large, small, other] = [hold('a', 0), hold('a', 0), hold('a', 0), hold('b', 0)];
+  const grow = ({ answer, connection }: typeof idle, numBytes: number): void => {
+    answer.numBytes = numBytes;
+    connection.bytesWritten = numBytes;
+    connection.writableLength = numBytes;
+  };
+  vi.advanceTimersByTime(LIMITS.unreadAnswerMs);
+  for (const each of [small, other]) grow(each, share / 4);
+  grow(large, share);
+  vi.advanceTimersByTime(3 * LIMITS.unreadAnswerMs);
+  const all = [idle, large, small, other];
+  expect(all.map(({ stream }) => stream.destroyed)).toEqual([false, true, false, false]);
+  expect(told.mock.calls).toEqual([['a', share]]);
 });

@@ -121,7 +121,15 @@ describe('an operator', () => {
       is_leaving: false,
       engine_state: 'ready',
       models: [{ name: MODEL, state: 'ready' }],
-      loaded: [{ name: MODEL, kind: 'text', queue: { waiting: 0 }, stats: { numRunning: 1 } }],
+      loaded: [
+        {
+          name: MODEL,
+          kind: 'text',
+          num_uses: 1,
+          queue: { waiting: 0, running: 1 },
+          stats: { numRunning: 1 },
+        },
+      ],
       num_requests: 1,
       requests: [{ model: MODEL, prompt_tokens: 8 }],
     });

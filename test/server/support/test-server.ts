@@ -307,6 +307,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       get waiting() {
         return admission.waiting;
       },
+      get running() {
+        return admission.running;
+      },
       requireRoom: (numTokens, client, tier) => admission.requireRoom(numTokens, client, tier),
       onIdle: () => admission.onIdle(),
       close: () => admission.close(),

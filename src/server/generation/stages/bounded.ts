@@ -10,8 +10,10 @@ export const bounded: Stage = async (generation, next) => {
   const onEnd = (): void => void started.delete(ending);
   try {
     const deltas = await next({ ...generation, caller: { ...caller, signal }, signal });
-    return watchGeneration(deltas, generation, { onEnd });
+    return watchGeneration(deltas, { signal }, { onEnd });
   } catch (error) {
+    // What later stages have begun ends too.
+    ending.abort(error);
     onEnd();
     throw error;
   }

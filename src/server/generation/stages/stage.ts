@@ -54,11 +54,11 @@ interface Watcher {
 /** `deltas`, watched until the generation is over. */
 export function watchGeneration(
   deltas: Deltas,
-  { ending }: Pick<Generation, 'ending'>,
+  { signal }: Pick<Generation, 'signal'>,
   watcher: Watcher,
 ): Deltas {
   const end = once(() => watcher.onEnd());
-  ending.signal.addEventListener('abort', end, { once: true });
+  signal.addEventListener('abort', end, { once: true });
   return watchStream(deltas, { onValue: (delta) => watcher.onValue?.(delta), onEnd: end });
 }
 

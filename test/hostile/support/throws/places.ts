@@ -1,4 +1,8 @@
-/** Places at which a module can be made to throw: after each await, and where each callback begins. */
+/**
+ * Places at which a module can be made to throw: after each await, and where each callback begins. Left out are
+ * what gives something back (`once(() => ...)`, what comes finally), since nothing is left that could, and `return await`, since
+ * whoever awaits what is returned is a place.
+ */
 import { parseAst } from 'vite';
 
 export interface Place {
@@ -56,8 +60,14 @@ export function withPlaces(
     const awaited = parent?.type === 'BlockStatement' ? awaitedBy(node) : null;
     if (awaited !== null) {
       placed.add(awaited);
-      after.push({ at: node.end, text: `pass$(${place(awaited, 'await')});` });
+      const next = following(node, parent);
+      const text = `pass$(${place(awaited, 'await')});`;
+      // Nothing is thrown before a `try`.
+      if (next?.type === 'TryStatement')
+        before.push({ at: (next['block'] as Node).start + 1, text });
+      else after.push({ at: node.end, text });
     } else if (node.type === 'AwaitExpression' && !placed.has(node)) {
+      if (parent?.type === 'ReturnStatement') return;
       before.push({ at: node.start, text: `pass$(${place(node, 'await')}, ` });
       after.push({ at: node.end, text: ')' });
     } else if (node.type === 'ForOfStatement' && node['await'] === true) {
@@ -81,12 +91,22 @@ function awaitedBy(statement: Node): Node | null {
   return value?.type === 'AwaitExpression' ? value : null;
 }
 
+function following(statement: Node, block: Node | null): Node | undefined {
+  const statements = (block?.['body'] ?? []) as Node[];
+  return statements[statements.indexOf(statement) + 1];
+}
+
 /** Methods and functions of the module's top are callbacks where they are passed by their name. */
 function isCallback(node: Node, parent: Node | null, passed: ReadonlySet<string>): boolean {
   if (parent?.type === 'MethodDefinition') return passed.has(nameOf(parent['key'] as Node));
+  if (parent?.type === 'CallExpression' && givesBack(parent['callee'] as Node)) return false;
   if (node.type !== 'FunctionDeclaration') return true;
   const isAtTop = parent?.type === 'Program' || parent?.type === 'ExportNamedDeclaration';
   return !isAtTop || passed.has(nameOf(node['id'] as Node));
+}
+
+function givesBack(callee: Node): boolean {
+  return nameOf(callee) === 'once' || nameOf((callee['property'] ?? callee) as Node) === 'finally';
 }
 
 function namesPassed(program: Node): Set<string> {
@@ -110,7 +130,8 @@ function walk(
   visit: (node: Node, parent: Node | null) => void,
 ): void {
   visit(node, parent);
-  for (const value of Object.values(node)) {
+  for (const [field, value] of Object.entries(node)) {
+    if (field === 'finalizer') continue;
     for (const child of Array.isArray(value) ? value : [value]) {
       if (isNode(child)) walk(child, node, visit);
     }

@@ -235,11 +235,12 @@ async function watch(target: Target, path: string): Promise<void> {
   await watching;
 }
 
-const LINE = { custom_id: 'a', method: 'POST', url: '/v1/chat/completions' };
+const LINE = { method: 'POST', url: '/v1/chat/completions' };
 const HAS_ENDED = /"status":"(completed|failed|cancelled|expired)"/;
 
 async function batch(target: Target, ends: 'completed' | 'cancelled'): Promise<void> {
-  const lines = [chat('Hi'), chat('Ho')].map((body) => JSON.stringify({ ...LINE, body }));
+  const bodies = [chat('Hi'), chat('Ho')];
+  const lines = bodies.map((body, at) => JSON.stringify({ ...LINE, custom_id: `${at}`, body }));
   const id = await upload(target, lines.join('\n'));
   if (id === undefined) return;
   const body = { input_file_id: id, endpoint: LINE.url, completion_window: '24h' };
@@ -391,7 +392,7 @@ export const SCENARIOS: ReadonlyMap<string, Scenario> = new Map<string, Scenario
 ]);
 
 function isDone(frame: string): boolean {
-  return frame.includes('"done"') || (frame.includes('"error"') && !frame.includes('request_id"'));
+  return frame.includes('"done"') || frame.includes('"request_id":null');
 }
 
 const storedChat: Scenario = post('/v1/chat/completions', chat('Count', { stream: true }));

@@ -25,10 +25,14 @@ const LATE_MS = 300;
 const IDLE_MS = 5000;
 const SETTLE_MS = 2000;
 
+/** How often the walk says how far it is. */
+const PLACES_PER_LINE = 100;
+
 interface Holdings {
   readonly listed: number;
-  /** In the queue and in the engine. */
+  /** In the queue and in the engine, and who holds a place or a model. */
   readonly queued: number;
+  readonly holding: number;
   readonly sockets: number;
   readonly timers: number;
 }
@@ -44,7 +48,13 @@ export async function walk(
     const reached = await coverage(server);
     const findings: Finding[] = [];
     let numThrown = 0;
-    for (const place of pick([...reached.keys()])) {
+    const picked = pick([...reached.keys()]);
+    const begin = performance.now();
+    for (const [at, place] of picked.entries()) {
+      if (at % PLACES_PER_LINE === 0) {
+        const seconds = Math.round((performance.now() - begin) / 1000);
+        console.log(`${at} of ${picked.length} places, ${seconds} s, ${findings.length} findings`);
+      }
       const scenario = reached.get(place) ?? '';
       const { hasThrown, harm, what } = await throwAt(server, place, scenario, idle);
       if (hasThrown) numThrown++;
@@ -52,8 +62,7 @@ export async function walk(
       findings.push({ place: copy.places[place]?.name ?? '', scenario, harm, what });
       console.log(findings.at(-1));
       // What hangs holds nothing once its client has left, unless it leaks too.
-      const hasHungOnly = harm === 'hang' && (await leakOf(server, idle).catch(String)) === null;
-      if (hasHungOnly) continue;
+      if (harm === 'hang' && (await harmLeft(server, idle, scenario)) === null) continue;
       await server.kill();
       server = await ThrowingServer.start(copy.folder, flags);
       idle = await warmUp(server);
@@ -107,17 +116,28 @@ async function throwAt(
   }
   server.arm(-1);
   if (hang !== null) return { ...sight, harm: 'hang', what: hang };
+  const left = await harmLeft(server, idle, scenario);
+  return { ...sight, harm: left?.harm ?? null, what: left?.what ?? '' };
+}
+
+/** Whether the server answers the same request, and holds no more than it did; null if so. */
+async function harmLeft(
+  server: ThrowingServer,
+  idle: Holdings,
+  scenario: string,
+): Promise<{ harm: Harm; what: string } | null> {
   try {
+    await SCENARIOS.get(scenario)?.(server);
     const live = await ask(server, '/livez');
     const body = { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 2 };
     const chat = await ask(server, '/v1/chat/completions', { body });
     if (live.status !== 200 || chat.status !== 200) {
-      return { ...sight, harm: 'deaf', what: `${live.status} ${chat.status} ${chat.text}` };
+      return { harm: 'deaf', what: `${live.status} ${chat.status} ${chat.text}` };
     }
     const leak = await leakOf(server, idle);
-    return { ...sight, harm: leak === null ? null : 'leak', what: leak ?? '' };
+    return leak === null ? null : { harm: 'leak', what: leak };
   } catch (error) {
-    return { ...sight, harm: 'deaf', what: String(error) };
+    return { harm: 'deaf', what: String(error) };
   }
 }
 
@@ -126,7 +146,7 @@ async function leakOf(server: ThrowingServer, idle: Holdings): Promise<string | 
   const deadline = performance.now() + IDLE_MS;
   for (;;) {
     const now = await holdings(server);
-    const isOver = now.listed === 0 && now.queued === 0;
+    const isOver = now.listed === 0 && now.queued === 0 && now.holding <= idle.holding;
     if (isOver && now.sockets <= idle.sockets && now.timers <= idle.timers) return null;
     if (performance.now() > deadline) return `${JSON.stringify(now)} is ${JSON.stringify(idle)}`;
     await sleep(50);
@@ -137,7 +157,8 @@ interface State {
   readonly num_requests: number;
   readonly open_resources: Readonly<Record<string, number>>;
   readonly loaded: readonly {
-    readonly queue: { readonly waiting: number };
+    readonly num_uses: number;
+    readonly queue: { readonly waiting: number; readonly running: number };
     readonly stats: { readonly numRunning: number; readonly numWaiting: number };
   }[];
 }
@@ -149,6 +170,7 @@ async function holdings(server: ThrowingServer): Promise<Holdings> {
     (sum, { queue, stats }) => sum + queue.waiting + stats.numRunning + stats.numWaiting,
     0,
   );
+  const holding = loaded.reduce((sum, { num_uses, queue }) => sum + num_uses + queue.running, 0);
   const { TCPSocketWrap = 0, Timeout = 0 } = open_resources;
-  return { listed: num_requests, queued, sockets: TCPSocketWrap, timers: Timeout };
+  return { listed: num_requests, queued, holding, sockets: TCPSocketWrap, timers: Timeout };
 }

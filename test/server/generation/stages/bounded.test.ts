@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { isTimeout } from '../../../../src/front/deadline.ts';
 import { bounded } from '../../../../src/server/generation/stages/bounded.ts';
+import type { Next } from '../../../../src/server/generation/stages/stage.ts';
 import { delta, follow, generationOf, refuse } from '../support/one-generation.ts';
 
 it('ends with its client, and with whoever ends it', async () => {
@@ -37,4 +38,15 @@ it('counts no longer as started once it is refused', async () => {
   const generation = generationOf();
   await expect(bounded(generation, refuse(new Error('full')))).rejects.toThrow('full');
   expect(generation.started.size).toBe(0);
+});
+
+it('ends what was begun when a later stage fails', async () => {
+  const generation = generationOf();
+  const rest = follow(delta(1));
+  const failing: Next = async (passed) => {
+    await rest.next(passed);
+    throw new Error('broken');
+  };
+  await expect(bounded(generation, failing)).rejects.toThrow('broken');
+  expect(rest.seen[0]?.signal.reason).toMatchObject({ message: 'broken' });
 });

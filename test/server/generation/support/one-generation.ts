@@ -39,7 +39,8 @@ export function generationOf(
   prompt: Partial<GenerationRequest> = {},
 ): Generation {
   const request = { prompts: [{ ...PROMPT, ...prompt }], numChoices: 1 };
-  const signal = new AbortController().signal;
+  const ending = new AbortController();
+  const { signal } = ending;
   return {
     operation: 'text_completion',
     asked: request,
@@ -48,7 +49,7 @@ export function generationOf(
     model: { id: 'm', vocabSize: 50 },
     adapter: null,
     started: new Set(),
-    ending: new AbortController(),
+    ending,
     signal,
     charge: new Charge(),
     plan: null,
