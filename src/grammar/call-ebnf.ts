@@ -1,10 +1,12 @@
 /** One call of one tool as EBNF, as the model's layout has it. */
-import { anyOf, type EbnfRules, literal, repeat } from './ebnf.ts';
-import type { ToolDefinition } from './grammar-source.ts';
+import { anyOf, characterClass, type EbnfRules, literal, repeat } from './ebnf.ts';
+import { TEXT_ARGUMENT, type TextGrammar, type ToolDefinition } from './grammar-source.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { countOf, isSchema, listOf, type Schema } from './json-schema.ts';
+import { jsonText } from './json-strings.ts';
+import { larkToEbnf } from './lark-compiler.ts';
 import { MarkerEbnf } from './marker-ebnf.ts';
-import { PLAIN_CHARACTERS, regexToEbnf } from './regex-parser.ts';
+import { type CharacterRules, PLAIN_CHARACTERS, regexToEbnf } from './regex-parser.ts';
 import { SchemaCompiler } from './schema-compiler.ts';
 import type { SchemaParts } from './schema-parts.ts';
 import { told } from '../told.ts';
@@ -45,13 +47,50 @@ export class CallEbnf {
     const layout = this.#layout;
     const { name, parameters } = tool;
     const schema = parameters ?? NO_PARAMETERS;
-    if (layout.kind !== 'object' && !PLAIN_NAME.test(name)) {
-      throw new GrammarError(`${path}: this model cannot call a tool of such a name`);
+    if (layout.kind === 'parameters') {
+      const args = isEnforced ? this.#enforced(layout, schema, path) : this.#anyArguments(layout);
+      return this.#around(name, args, path);
     }
-    if (layout.kind === 'parameters')
-      return this.#parameterCall(layout, name, schema, path, isEnforced);
     const compiler = new SchemaCompiler(this.#rules, this.#parts, schema);
-    const args = isEnforced ? compiler.compileRoot(path) : 'object';
+    return this.#around(name, isEnforced ? compiler.compileRoot(path) : 'object', path);
+  }
+
+  /**
+   * A call of a tool whose one argument is a text of its own grammar.
+   * @throws GrammarError when the grammar can't be enforced
+   */
+  textCall(name: string, grammar: TextGrammar, path: string): string {
+    try {
+      return this.#around(name, this.#textArgument(grammar), path);
+    } catch (error) {
+      if (!(error instanceof GrammarError)) throw error;
+      throw new GrammarError(`${path}: ${error.message}`, { cause: error });
+    }
+  }
+
+  #textArgument({ syntax, definition }: TextGrammar): string {
+    const layout = this.#layout;
+    const text = (characters: CharacterRules): string =>
+      syntax === 'lark'
+        ? larkToEbnf(definition, this.#rules, characters)
+        : `(${regexToEbnf(definition, characters)})`;
+    const inJson = (): string => `"\\u0022" ${text(jsonText(this.#rules))} "\\u0022"`;
+    if (layout.kind !== 'parameters') {
+      return `${literal(`{"${TEXT_ARGUMENT}": `)} ${inJson()} "}"`;
+    }
+    const { key, value } = layout;
+    const start = literal(key.open + TEXT_ARGUMENT + key.end);
+    if (value.kind === 'raw') {
+      return `${start} ${text(charactersBefore(value.close))} ${literal(value.close)}`;
+    }
+    const { quote } = value;
+    if (quote === null) return `${start} ${inJson()}`;
+    return `${start} ${literal(quote)} ${text(charactersBefore(quote))} ${literal(quote)}`;
+  }
+
+  /** A call with these arguments. */
+  #around(name: string, args: string, path: string): string {
+    const layout = this.#layout;
     if (layout.kind === 'object') {
       const { idKey, nameKey, argumentsKey } = layout;
       const id =
@@ -59,24 +98,15 @@ export class CallEbnf {
       const start = literal(`"${nameKey}": ${JSON.stringify(name)}, "${argumentsKey}": `);
       return `"{" ${id}${start} ${args} "}"`;
     }
-    const { open, number, afterName, close } = layout;
+    if (!PLAIN_NAME.test(name)) {
+      throw new GrammarError(`${path}: this model cannot call a tool of such a name`);
+    }
+    const { open, afterName, close } = layout;
     const start =
-      number === null
+      layout.kind === 'parameters' || layout.number === null
         ? literal(open + name + afterName)
-        : `${literal(open + name + number)} ${NUMBER} ${literal(afterName)}`;
+        : `${literal(open + name + layout.number)} ${NUMBER} ${literal(afterName)}`;
     return `${start} ${args}${close === '' ? '' : ` ${literal(close)}`}`;
-  }
-
-  #parameterCall(
-    layout: ParameterCall,
-    name: string,
-    schema: unknown,
-    path: string,
-    isEnforced: boolean,
-  ): string {
-    const start = literal(layout.open + name + layout.afterName);
-    const args = isEnforced ? this.#enforced(layout, schema, path) : this.#anyArguments(layout);
-    return `${start} ${args} ${literal(layout.close)}`;
   }
 
   /** The declared arguments in the schema's order. */
@@ -183,6 +213,18 @@ function wishedText(schema: Schema, path: string): string {
   if (typeof pattern !== 'string') return repeat(NO_MARKUP, min, max ?? null);
   if (min === 0 && max === undefined) return `(${regexToEbnf(pattern, PLAIN_CHARACTERS)})`;
   throw new GrammarError(`${path}: pattern together with minLength or maxLength is not supported`);
+}
+
+/** Those of a text that ends with the marker, which is no part of it. */
+function charactersBefore(marker: string): CharacterRules {
+  const end = marker.trim();
+  return {
+    text: (text) => {
+      if (!text.includes(end)) return literal(text);
+      throw new GrammarError(`this model ends texts with ${told(JSON.stringify(end), 40)}`);
+    },
+    class: characterClass,
+  };
 }
 
 /** Any text up to the marker, with it. */

@@ -1,6 +1,6 @@
 /** Output items as they grow, each with the events that tell of it. */
 import type { ChatTokenLogprob } from '../generation/logprobs-format.ts';
-import { parseBoundedJson } from '../../front/json-bounds.ts';
+import { textOfArguments } from '../../front/chat/custom-tools.ts';
 import type { JsonObject } from '../json-object.ts';
 import type {
   ContentPart,
@@ -239,17 +239,7 @@ export class GrowingCustomCall extends GrowingToolCall implements GrowingItem {
 
   item(status: ItemStatus): CustomCallItem {
     const id = this.place.item_id;
-    return { id, type: this.kind, status, ...this.fields, input: toInput(this.json) };
-  }
-}
-
-/** The text of a custom tool's call; arguments that are cut short or of another form as they are. */
-function toInput(json: string): string {
-  try {
-    const input: unknown = Object(parseBoundedJson(json)).input;
-    return typeof input === 'string' ? input : json;
-  } catch {
-    return json;
+    return { id, type: this.kind, status, ...this.fields, input: textOfArguments(this.json) };
   }
 }
 

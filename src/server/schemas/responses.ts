@@ -9,6 +9,7 @@ import {
   thinkingTokenBudget,
 } from './fields.ts';
 import { measured } from './structured.ts';
+import { textGrammar } from './tools.ts';
 
 const MAX_INCLUDES = 64;
 const MAX_METADATA = 16;
@@ -34,11 +35,7 @@ export const customTool = z.looseObject({
       'type',
       [
         z.looseObject({ type: z.literal('text') }),
-        z.looseObject({
-          type: z.literal('grammar'),
-          syntax: z.enum(['lark', 'regex']),
-          definition: z.string().max(LIMITS.toolDescriptionCharacters),
-        }),
+        textGrammar.extend({ type: z.literal('grammar') }),
       ],
       { error: 'expected `text` or `grammar`' },
     )
