@@ -12,6 +12,7 @@ import type { SchemaParts } from './schema-parts.ts';
 import { told } from '../told.ts';
 import {
   type CallLayout,
+  type NamedCall,
   type ParameterCall,
   parameterKind,
   type ParameterValue,
@@ -79,7 +80,7 @@ export class CallEbnf {
       return `${literal(`{"${TEXT_ARGUMENT}": `)} ${inJson()} "}"`;
     }
     const { key, value } = layout;
-    const start = literal(key.open + TEXT_ARGUMENT + key.end);
+    const start = literal(key.open + TEXT_ARGUMENT + key.end + (key.type?.text ?? ''));
     if (value.kind === 'raw') {
       return `${start} ${text(charactersBefore(value.close))} ${literal(value.close)}`;
     }
@@ -105,7 +106,7 @@ export class CallEbnf {
     const start =
       layout.kind === 'parameters' || layout.number === null
         ? literal(open + name + afterName)
-        : `${literal(open + name + layout.number)} ${NUMBER} ${literal(afterName)}`;
+        : `${literal(open + name + layout.number)} ${numberOf(layout)} ${literal(afterName)}`;
     return `${start} ${args}${close === '' ? '' : ` ${literal(close)}`}`;
   }
 
@@ -129,7 +130,7 @@ export class CallEbnf {
     }
     const pairs = names.map((key) => {
       const where = `${path}/properties/${key}`;
-      const value = this.#value(layout.value, schema, properties[key], key, where, compiler);
+      const value = this.#value(layout, schema, properties[key], key, where, compiler);
       const { open, end } = layout.key;
       const pair = this.#rules.add(`${literal(open + key + end)} ${value}`);
       return { pair, isRequired: required.has(key) };
@@ -158,13 +159,20 @@ export class CallEbnf {
   }
 
   #anyArguments({ key, value, separator }: ParameterCall): string {
-    const any = value.kind === 'raw' ? rawText(value.close) : 'value';
+    const any = this.#anyValue(key.type, value);
     const pair = this.#rules.add(`${literalOrNone(key.open)} ${KEY} ${literal(key.end)} ${any}`);
     return `(${pair} (${literalOrNone(separator)} ${pair})*)?`;
   }
 
+  #anyValue(type: ParameterCall['key']['type'], value: ParameterValue): string {
+    if (value.kind !== 'raw') return 'value';
+    const text = rawText(value.close);
+    if (type === undefined) return text;
+    return `(${literal(type.text)} ${text} | ${literal(type.json)} value ${literal(value.close)})`;
+  }
+
   #value(
-    layout: ParameterValue,
+    { key: { type }, value: layout }: ParameterCall,
     schema: Schema,
     part: unknown,
     key: string,
@@ -178,9 +186,14 @@ export class CallEbnf {
       if (!isText || quote === null) return compiler.compilePart(part, path);
       return `${literal(quote)} ${textValue(part, path, quote)}`;
     }
-    if (isText) return textValue(part, path, layout.close);
-    return `${compiler.compilePart(part, path)} ${literal(layout.close)}`;
+    if (isText) return `${literalOrNone(type?.text ?? '')} ${textValue(part, path, layout.close)}`;
+    const json = `${compiler.compilePart(part, path)} ${literal(layout.close)}`;
+    return `${literalOrNone(type?.json ?? '')} ${json}`;
   }
+}
+
+function numberOf({ idLength }: NamedCall): string {
+  return idLength === undefined ? NUMBER : `[A-Za-z0-9]{${idLength}}`;
 }
 
 /** Any arguments will do. */
