@@ -32,7 +32,8 @@ import {
 } from './response-object.ts';
 import type { ResponsePartition, StoredResponse } from './partition.ts';
 import { ReferencedItems } from './referenced-items.ts';
-import { SealedThoughts } from './sealed-thoughts.ts';
+import { openSummaries } from './summaries.ts';
+import { SealedTexts } from './sealed-texts.ts';
 import { type CallableTools, parseTools } from './tools.ts';
 import { conversationOf, Turn } from './turn.ts';
 import { requireCallsOfOutputs, toChatRequest, topLogprobsOf } from './chat-request.ts';
@@ -47,7 +48,7 @@ interface Parts {
   readonly previous: Turn | null;
   readonly tools: CallableTools;
   readonly chat: PreparedChat;
-  readonly thoughts: SealedThoughts;
+  readonly thoughts: SealedTexts;
   /** Where its client's responses are kept. */
   readonly partition: ResponsePartition;
 }
@@ -109,14 +110,16 @@ export class PreparedResponse {
     const previous = previousTurn(body, findTurn);
     const conversation = conversationOf(previous);
     const references = new ReferencedItems(conversation, partition);
-    const thoughts = new SealedThoughts(context.resumption?.key ?? null, caller.client);
+    const key = context.resumption?.key ?? null;
+    const thoughts = new SealedTexts(key, caller.client, 'thoughts');
+    const summaries = new SealedTexts(key, caller.client, 'summary');
     const findItem = (id: string): Item | undefined => references.find(id);
-    const input = parseInput(body['input'], { findItem, thoughts });
+    const input = parseInput(body['input'], { findItem, thoughts, summaries });
     const items = [...conversation, ...input];
     requireCallsOfOutputs(items);
     const tools = parseTools(body.tools ?? []);
     const toChat = (some: readonly Item[]): ChatRequest =>
-      toChatRequest(body, some, tools, context.model);
+      toChatRequest(body, openSummaries(some, summaries), tools, context.model);
     const prepare = (some: readonly Item[]): Promise<PreparedChat> =>
       prepareChat(context, toChat(some), caller);
     const chat = await (body.truncation === 'auto' ? fitting(items, prepare) : prepare(items));
@@ -124,6 +127,11 @@ export class PreparedResponse {
     const tiered = { ...body, service_tier: tierNameOf(granted) };
     const parts = { body: tiered, input, previous, tools, chat, thoughts, partition };
     return new PreparedResponse(context, parts, caller.answer);
+  }
+
+  /** The conversation that it answers, oldest first. */
+  get items(): readonly Item[] {
+    return [...conversationOf(this.#previous), ...this.#input];
   }
 
   get numInputTokens(): number {

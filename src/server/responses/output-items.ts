@@ -11,7 +11,7 @@ import type {
   OutputItem,
   ReasoningItem,
 } from './items.ts';
-import type { SealedThoughts } from './sealed-thoughts.ts';
+import type { SealedTexts } from './sealed-texts.ts';
 import type { ClientTool } from './tools.ts';
 
 /** An event before it is numbered. */
@@ -91,13 +91,13 @@ export class GrowingReasoning implements GrowingItem {
   readonly kind = 'reasoning';
   readonly #id: string;
   readonly #outputIndex: number;
-  readonly #seal: SealedThoughts | null;
+  readonly #seal: SealedTexts | null;
   /** Made once: events and the response have the same. */
   #sealed: { readonly text: string; readonly as: string } | null = null;
   #text = '';
 
   /** @param seal null unless the client wants to send its thoughts back */
-  constructor({ id, index }: ItemPlace, seal: SealedThoughts | null) {
+  constructor({ id, index }: ItemPlace, seal: SealedTexts | null) {
     this.#id = id;
     this.#outputIndex = index;
     this.#seal = seal;
@@ -145,7 +145,7 @@ export class GrowingReasoning implements GrowingItem {
     };
   }
 
-  #sealedText(seal: SealedThoughts): string {
+  #sealedText(seal: SealedTexts): string {
     const text = this.#text;
     if (this.#sealed?.text !== text) this.#sealed = { text, as: seal.seal(text) };
     return this.#sealed.as;

@@ -157,3 +157,11 @@ export const responseBody = z.looseObject({
 });
 
 export type ResponseBody = z.infer<typeof responseBody>;
+
+/** What is asked for of a conversation that is to be summed up; `input` has its own parser. */
+export const compactBody = z.looseObject({
+  model: responseBody.shape.model,
+  instructions: responseBody.shape.instructions,
+  previous_response_id: responseBody.shape.previous_response_id,
+  prompt_cache_key: responseBody.shape.prompt_cache_key,
+});

@@ -1,5 +1,5 @@
 /**
- * What a model thought, for clients that have the server keep nothing: they send it back with their next
+ * What a model thought or summed up, for clients that have the server keep nothing: they send it back with their next
  * request, and the prompt is what it was. Nobody reads it but this server, or replicas with the same key.
  */
 import { randomBytes } from 'node:crypto';
@@ -8,14 +8,14 @@ import { ResumeKey } from '../resume/resume-key.ts';
 /** Opens what this process sealed, where no key was given. */
 const OWN_KEY = new ResumeKey(randomBytes(32).toString('hex'));
 
-export class SealedThoughts {
+export class SealedTexts {
   readonly #key: ResumeKey;
   readonly #use: string;
 
-  /** @param client whose thoughts they are; no other can open them */
-  constructor(key: ResumeKey | null, client: string) {
+  /** @param client whose texts they are; no other can open them */
+  constructor(key: ResumeKey | null, client: string, kind: 'thoughts' | 'summary') {
     this.#key = key ?? OWN_KEY;
-    this.#use = `thoughts of ${client}`;
+    this.#use = `${kind} of ${client}`;
   }
 
   seal(text: string): string {
