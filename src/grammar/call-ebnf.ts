@@ -1,15 +1,18 @@
 /** One call of one tool as EBNF, as the model's layout has it. */
-import { anyOf, type EbnfRules, literal, repeat } from './ebnf.ts';
-import type { ToolDefinition } from './grammar-source.ts';
+import { anyOf, characterClass, type EbnfRules, literal, repeat } from './ebnf.ts';
+import { TEXT_ARGUMENT, type TextGrammar, type ToolDefinition } from './grammar-source.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { countOf, isSchema, listOf, type Schema } from './json-schema.ts';
+import { jsonText } from './json-strings.ts';
+import { larkToEbnf } from './lark-compiler.ts';
 import { MarkerEbnf } from './marker-ebnf.ts';
-import { PLAIN_CHARACTERS, regexToEbnf } from './regex-parser.ts';
+import { type CharacterRules, PLAIN_CHARACTERS, regexToEbnf } from './regex-parser.ts';
 import { SchemaCompiler } from './schema-compiler.ts';
 import type { SchemaParts } from './schema-parts.ts';
 import { told } from '../told.ts';
 import {
   type CallLayout,
+  type NamedCall,
   type ParameterCall,
   parameterKind,
   type ParameterValue,
@@ -45,13 +48,50 @@ export class CallEbnf {
     const layout = this.#layout;
     const { name, parameters } = tool;
     const schema = parameters ?? NO_PARAMETERS;
-    if (layout.kind !== 'object' && !PLAIN_NAME.test(name)) {
-      throw new GrammarError(`${path}: this model cannot call a tool of such a name`);
+    if (layout.kind === 'parameters') {
+      const args = isEnforced ? this.#enforced(layout, schema, path) : this.#anyArguments(layout);
+      return this.#around(name, args, path);
     }
-    if (layout.kind === 'parameters')
-      return this.#parameterCall(layout, name, schema, path, isEnforced);
     const compiler = new SchemaCompiler(this.#rules, this.#parts, schema);
-    const args = isEnforced ? compiler.compileRoot(path) : 'object';
+    return this.#around(name, isEnforced ? compiler.compileRoot(path) : 'object', path);
+  }
+
+  /**
+   * A call of a tool whose one argument is a text of its own grammar.
+   * @throws GrammarError when the grammar can't be enforced
+   */
+  textCall(name: string, grammar: TextGrammar, path: string): string {
+    try {
+      return this.#around(name, this.#textArgument(grammar), path);
+    } catch (error) {
+      if (!(error instanceof GrammarError)) throw error;
+      throw new GrammarError(`${path}: ${error.message}`, { cause: error });
+    }
+  }
+
+  #textArgument({ syntax, definition }: TextGrammar): string {
+    const layout = this.#layout;
+    const text = (characters: CharacterRules): string =>
+      syntax === 'lark'
+        ? larkToEbnf(definition, this.#rules, characters)
+        : `(${regexToEbnf(definition, characters)})`;
+    const inJson = (): string => `"\\u0022" ${text(jsonText(this.#rules))} "\\u0022"`;
+    if (layout.kind !== 'parameters') {
+      return `${literal(`{"${TEXT_ARGUMENT}": `)} ${inJson()} "}"`;
+    }
+    const { key, value } = layout;
+    const start = literal(key.open + TEXT_ARGUMENT + key.end + (key.type?.text ?? ''));
+    if (value.kind === 'raw') {
+      return `${start} ${text(charactersBefore(value.close))} ${literal(value.close)}`;
+    }
+    const { quote } = value;
+    if (quote === null) return `${start} ${inJson()}`;
+    return `${start} ${literal(quote)} ${text(charactersBefore(quote))} ${literal(quote)}`;
+  }
+
+  /** A call with these arguments. */
+  #around(name: string, args: string, path: string): string {
+    const layout = this.#layout;
     if (layout.kind === 'object') {
       const { idKey, nameKey, argumentsKey } = layout;
       const id =
@@ -59,24 +99,15 @@ export class CallEbnf {
       const start = literal(`"${nameKey}": ${JSON.stringify(name)}, "${argumentsKey}": `);
       return `"{" ${id}${start} ${args} "}"`;
     }
-    const { open, number, afterName, close } = layout;
+    if (!PLAIN_NAME.test(name)) {
+      throw new GrammarError(`${path}: this model cannot call a tool of such a name`);
+    }
+    const { open, afterName, close } = layout;
     const start =
-      number === null
+      layout.kind === 'parameters' || layout.number === null
         ? literal(open + name + afterName)
-        : `${literal(open + name + number)} ${NUMBER} ${literal(afterName)}`;
+        : `${literal(open + name + layout.number)} ${numberOf(layout)} ${literal(afterName)}`;
     return `${start} ${args}${close === '' ? '' : ` ${literal(close)}`}`;
-  }
-
-  #parameterCall(
-    layout: ParameterCall,
-    name: string,
-    schema: unknown,
-    path: string,
-    isEnforced: boolean,
-  ): string {
-    const start = literal(layout.open + name + layout.afterName);
-    const args = isEnforced ? this.#enforced(layout, schema, path) : this.#anyArguments(layout);
-    return `${start} ${args} ${literal(layout.close)}`;
   }
 
   /** The declared arguments in the schema's order. */
@@ -99,7 +130,7 @@ export class CallEbnf {
     }
     const pairs = names.map((key) => {
       const where = `${path}/properties/${key}`;
-      const value = this.#value(layout.value, schema, properties[key], key, where, compiler);
+      const value = this.#value(layout, schema, properties[key], key, where, compiler);
       const { open, end } = layout.key;
       const pair = this.#rules.add(`${literal(open + key + end)} ${value}`);
       return { pair, isRequired: required.has(key) };
@@ -128,13 +159,20 @@ export class CallEbnf {
   }
 
   #anyArguments({ key, value, separator }: ParameterCall): string {
-    const any = value.kind === 'raw' ? rawText(value.close) : 'value';
+    const any = this.#anyValue(key.type, value);
     const pair = this.#rules.add(`${literalOrNone(key.open)} ${KEY} ${literal(key.end)} ${any}`);
     return `(${pair} (${literalOrNone(separator)} ${pair})*)?`;
   }
 
+  #anyValue(type: ParameterCall['key']['type'], value: ParameterValue): string {
+    if (value.kind !== 'raw') return 'value';
+    const text = rawText(value.close);
+    if (type === undefined) return text;
+    return `(${literal(type.text)} ${text} | ${literal(type.json)} value ${literal(value.close)})`;
+  }
+
   #value(
-    layout: ParameterValue,
+    { key: { type }, value: layout }: ParameterCall,
     schema: Schema,
     part: unknown,
     key: string,
@@ -148,9 +186,14 @@ export class CallEbnf {
       if (!isText || quote === null) return compiler.compilePart(part, path);
       return `${literal(quote)} ${textValue(part, path, quote)}`;
     }
-    if (isText) return textValue(part, path, layout.close);
-    return `${compiler.compilePart(part, path)} ${literal(layout.close)}`;
+    if (isText) return `${literalOrNone(type?.text ?? '')} ${textValue(part, path, layout.close)}`;
+    const json = `${compiler.compilePart(part, path)} ${literal(layout.close)}`;
+    return `${literalOrNone(type?.json ?? '')} ${json}`;
   }
+}
+
+function numberOf({ idLength }: NamedCall): string {
+  return idLength === undefined ? NUMBER : `[A-Za-z0-9]{${idLength}}`;
 }
 
 /** Any arguments will do. */
@@ -183,6 +226,18 @@ function wishedText(schema: Schema, path: string): string {
   if (typeof pattern !== 'string') return repeat(NO_MARKUP, min, max ?? null);
   if (min === 0 && max === undefined) return `(${regexToEbnf(pattern, PLAIN_CHARACTERS)})`;
   throw new GrammarError(`${path}: pattern together with minLength or maxLength is not supported`);
+}
+
+/** Those of a text that ends with the marker, which is no part of it. */
+function charactersBefore(marker: string): CharacterRules {
+  const end = marker.trim();
+  return {
+    text: (text) => {
+      if (!text.includes(end)) return literal(text);
+      throw new GrammarError(`this model ends texts with ${told(JSON.stringify(end), 40)}`);
+    },
+    class: characterClass,
+  };
 }
 
 /** Any text up to the marker, with it. */

@@ -12,10 +12,19 @@ export interface ToolDefinition {
   };
 }
 
+/** A tool whose one argument, `input`, is a text of a grammar of its own. */
+export interface TextGrammar {
+  readonly syntax: 'lark' | 'regex';
+  readonly definition: string;
+}
+
+/** The argument of such a tool. */
+export const TEXT_ARGUMENT = 'input';
+
 /** The output must call one or several of these tools, or may, where calls are as their schemas say. */
 export interface ToolCalls {
   readonly layout: ToolCallLayout;
-  readonly tools: readonly ToolDefinition[];
+  readonly tools: readonly (ToolDefinition & { readonly input?: TextGrammar | undefined })[];
   readonly isRequired: boolean;
   /** Whether there may be more than one call. */
   readonly parallel: boolean;
@@ -28,6 +37,7 @@ export type GrammarForm =
   | { readonly kind: 'regex'; readonly pattern: string }
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
   | { readonly kind: 'ebnf'; readonly ebnf: string }
+  | { readonly kind: 'lark'; readonly definition: string }
   | ({ readonly kind: 'tools' } & ToolCalls);
 
 /** Plain data; a thread makes a GrammarSpec of it. */

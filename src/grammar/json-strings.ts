@@ -1,5 +1,12 @@
 /** JSON strings as EBNF: plain, of a length, by pattern, by format. */
-import { type CharacterRange, characterClass, type EbnfRules, literal, repeat } from './ebnf.ts';
+import {
+  anyOf,
+  type CharacterRange,
+  characterClass,
+  type EbnfRules,
+  literal,
+  repeat,
+} from './ebnf.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { type CharacterRules, regexToEbnf } from './regex-parser.ts';
 
@@ -42,11 +49,30 @@ function rest(next: string, mayEnd: boolean): string {
 }
 
 const IN_JSON_STRING: CharacterRules = {
-  one: (character) => literal(JSON.stringify(character).slice(1, -1)),
+  text: (characters) => literal(JSON.stringify(characters).slice(1, -1)),
   // Characters that need escaping are left out; the pattern's other texts remain.
   class: (ranges, negated) =>
     negated ? characterClass([...ranges, ...UNSAFE], true) : safeClass(ranges),
 };
+
+/** What a class may have that is written with an escape; other control characters are left out. */
+const ESCAPED = ['"', '\\', '\n', '\r', '\t'];
+
+/** All of a text within a JSON string, also what has to be escaped there. */
+export function jsonText(rules: EbnfRules): CharacterRules {
+  return {
+    ...IN_JSON_STRING,
+    class: (ranges, negated) => {
+      const escaped = ESCAPED.filter((character) => {
+        const code = character.charCodeAt(0);
+        return negated !== ranges.some(([from, to]) => from <= code && code <= to);
+      });
+      const plain = negated ? characterClass([...ranges, ...UNSAFE], true) : safeClassOf(ranges);
+      const all = [plain, ...escaped.map((each) => IN_JSON_STRING.text(each))];
+      return rules.shorten(anyOf(all.filter((each) => each !== null)));
+    },
+  };
+}
 
 /** Conservative: whatever these describe is valid by any reading of the format. */
 const FORMATS: ReadonlyMap<string, string> = new Map(
@@ -102,6 +128,13 @@ function stringOfLength(rules: EbnfRules, min: number, max: number | null): stri
 }
 
 function safeClass(ranges: readonly CharacterRange[]): string {
+  const safe = safeClassOf(ranges);
+  if (safe !== null) return safe;
+  throw new GrammarError('a class has only characters that a string cannot hold unescaped');
+}
+
+/** Null where none is left. */
+function safeClassOf(ranges: readonly CharacterRange[]): string | null {
   let safe = [...ranges];
   for (const [from, to] of UNSAFE) {
     safe = safe.flatMap(([low, high]): CharacterRange[] => {
@@ -112,8 +145,5 @@ function safeClass(ranges: readonly CharacterRange[]): string {
       return parts.filter(([first, last]) => first <= last);
     });
   }
-  if (safe.length === 0) {
-    throw new GrammarError('a class has only characters that a string cannot hold unescaped');
-  }
-  return characterClass(safe, false);
+  return safe.length === 0 ? null : characterClass(safe, false);
 }

@@ -7,6 +7,7 @@ const LINE_BREAKS: readonly CharacterRange[] = [
   [0x0a, 0x0a],
   [0x0d, 0x0d],
 ];
+const ANY: CharacterRange = [0, 0x10ffff];
 const DIGITS: CharacterRange = [0x30, 0x39];
 const SHORTHANDS: Readonly<Record<string, readonly CharacterRange[]>> = {
   d: [DIGITS],
@@ -17,27 +18,58 @@ const SHORTHANDS: Readonly<Record<string, readonly CharacterRange[]>> = {
   ],
 };
 
+/** What some library takes for one of them: none is left outside of all when a class is negated. */
+const WIDEST: typeof SHORTHANDS = {
+  d: [DIGITS, [0x80, 0x10ffff]],
+  w: [...(SHORTHANDS['w'] ?? []), [0x80, 0x10ffff]],
+  s: [
+    [0x09, 0x0d],
+    [0x1c, 0x20],
+    [0x85, 0x85],
+    [0xa0, 0xa0],
+    // The second is none, but xgrammar cannot take out the first alone.
+    [0x1680, 0x1681],
+    [0x2000, 0x200a],
+    [0x2028, 0x2029],
+    [0x202f, 0x202f],
+    [0x205f, 0x205f],
+    [0x3000, 0x3000],
+    [0xfeff, 0xfeff],
+  ],
+};
+
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v' };
 
 /** Translation of an expression's characters; a JSON string must escape some of them. */
 export interface CharacterRules {
-  /** One given character. */
-  one(character: string): string;
+  /** Given characters, one at least. */
+  text(characters: string): string;
   /** One character within the ranges, or outside of all. */
   class(ranges: readonly CharacterRange[], negated: boolean): string;
 }
 
 export const PLAIN_CHARACTERS: CharacterRules = {
-  one: literal,
+  text: literal,
   class: characterClass,
 };
+
+export interface RegexOptions {
+  /** Whether a dot is a line break, too. */
+  readonly dotIsAny?: boolean;
+  /** Other text may follow, so that it matters how much a lazy repetition takes: there is none then. */
+  readonly isPart?: boolean;
+}
 
 /**
  * The texts that `pattern` matches from their first to their last character, as an EBNF expression.
  * @throws GrammarError saying what about the pattern is wrong or not supported.
  */
-export function regexToEbnf(pattern: string, characters: CharacterRules): string {
-  return new RegexParser(pattern, characters).parse();
+export function regexToEbnf(
+  pattern: string,
+  characters: CharacterRules,
+  options: RegexOptions = {},
+): string {
+  return new RegexParser(pattern, characters, options).parse();
 }
 
 /** A part of the pattern. */
@@ -50,12 +82,14 @@ interface Part {
 class RegexParser {
   readonly #pattern: readonly string[];
   readonly #characters: CharacterRules;
+  readonly #options: RegexOptions;
   #at = 0;
   #depth = 0;
 
-  constructor(pattern: string, characters: CharacterRules) {
+  constructor(pattern: string, characters: CharacterRules, options: RegexOptions) {
     this.#pattern = Array.from(pattern);
     this.#characters = characters;
+    this.#options = options;
   }
 
   parse(): string {
@@ -101,6 +135,7 @@ class RegexParser {
       case '[':
         return this.#class();
       case '.':
+        if (this.#options.dotIsAny === true) return this.#characters.class([ANY], false);
         return this.#characters.class(LINE_BREAKS, true);
       case '\\':
         return this.#escape();
@@ -112,7 +147,7 @@ class RegexParser {
       case '?':
         throw this.#fault(`there is nothing to repeat before \`${character}\``);
       default:
-        return this.#characters.one(character);
+        return this.#characters.text(character);
     }
   }
 
@@ -131,13 +166,13 @@ class RegexParser {
     const negated = this.#accept('^');
     const ranges: CharacterRange[] = [];
     while (!this.#accept(']')) {
-      const low = this.#classItem();
+      const low = this.#classItem(negated);
       const isRange = this.#peek() === '-' && this.#pattern[this.#at + 1] !== ']';
       if (typeof low !== 'number') {
         ranges.push(...low);
       } else if (isRange) {
         this.#at++;
-        const high = this.#classItem();
+        const high = this.#classItem(negated);
         if (typeof high !== 'number' || low > high) {
           throw this.#fault('a range of characters is out of order');
         }
@@ -151,10 +186,10 @@ class RegexParser {
   }
 
   /** A character's code point, or the ranges of a shorthand such as `\\d`. */
-  #classItem(): number | readonly CharacterRange[] {
+  #classItem(negated: boolean): number | readonly CharacterRange[] {
     let character = this.#next();
     if (character === '\\') {
-      const shorthand = SHORTHANDS[this.#peek() ?? ''];
+      const shorthand = (negated ? WIDEST : SHORTHANDS)[this.#peek() ?? ''];
       if (shorthand !== undefined) {
         this.#at++;
         return shorthand;
@@ -166,10 +201,11 @@ class RegexParser {
 
   #escape(): string {
     const letter = this.#peek() ?? '';
-    const shorthand = SHORTHANDS[letter.toLowerCase()];
-    if (shorthand === undefined) return this.#characters.one(this.#escapedCharacter());
+    const negated = letter !== letter.toLowerCase();
+    const shorthand = (negated ? WIDEST : SHORTHANDS)[letter.toLowerCase()];
+    if (shorthand === undefined) return this.#characters.text(this.#escapedCharacter());
     this.#at++;
-    return this.#characters.class(shorthand, letter !== letter.toLowerCase());
+    return this.#characters.class(shorthand, negated);
   }
 
   #escapedCharacter(): string {
@@ -189,8 +225,10 @@ class RegexParser {
   #quantified(atom: Part): Part {
     const range = this.#range();
     if (range === null) return atom;
-    // Lazy or greedy makes no difference to what matches.
-    this.#accept('?');
+    // Lazy or greedy makes no difference to what matches as a whole.
+    if (this.#accept('?') && this.#options.isPart === true) {
+      throw this.#fault('lazy repetitions are not supported here');
+    }
     const [min, max] = range;
     if (max !== null && max < min)
       throw this.#fault('the numbers of a repetition are out of order');

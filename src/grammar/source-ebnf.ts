@@ -1,7 +1,8 @@
 import { LIMITS } from '../limits.ts';
-import { choiceEbnf, tooLong } from './ebnf.ts';
+import { choiceEbnf, EbnfRules, tooLong } from './ebnf.ts';
 import type { GrammarForm, GrammarSource } from './grammar-source.ts';
 import { GrammarError } from './grammar-spec.ts';
+import { larkToEbnf } from './lark-compiler.ts';
 import { PLAIN_CHARACTERS, regexToEbnf } from './regex-parser.ts';
 import { schemaToEbnf } from './schema-compiler.ts';
 import { afterThinking } from './thinking.ts';
@@ -29,6 +30,11 @@ function formToEbnf(form: GrammarForm): string {
       return choiceEbnf(form.choices);
     case 'ebnf':
       return form.ebnf;
+    case 'lark': {
+      const rules = new EbnfRules();
+      rules.set('root', larkToEbnf(form.definition, rules, PLAIN_CHARACTERS));
+      return rules.toString();
+    }
     case 'tools':
       return toolCallsEbnf(form);
   }

@@ -38,6 +38,8 @@ export interface NamedCall {
   readonly open: string;
   /** Before the number of the call, which follows the name; null where none does. */
   readonly number: string | null;
+  /** Of an id that stands in place of the number: so many letters and digits. */
+  readonly idLength?: number;
   readonly afterName: string;
   readonly close: string;
 }
@@ -48,7 +50,12 @@ export interface ParameterCall {
   readonly open: string;
   readonly afterName: string;
   /** Around the name of an argument. */
-  readonly key: { readonly open: string; readonly end: string };
+  readonly key: {
+    readonly open: string;
+    readonly end: string;
+    /** What says, behind that, whether the value is a string as it is, or JSON. */
+    readonly type?: { readonly text: string; readonly json: string };
+  };
   readonly value: ParameterValue;
   /** Between arguments. */
   readonly separator: string;

@@ -23,9 +23,11 @@ export function toolCallsEbnf({ layout, tools, isRequired, parallel }: ToolCalls
   const rules = new EbnfRules();
   addJsonRules(rules);
   const ebnf = new CallEbnf(rules, new SchemaParts(), layout.call);
-  const calls = tools.map(({ function: tool }, index) =>
-    ebnf.call(tool, `tools/${index}`, isRequired || tool.strict === true),
-  );
+  const calls = tools.map(({ function: tool, input }, index) => {
+    const path = `tools/${index}`;
+    if (input !== undefined) return ebnf.textCall(tool.name, input, path);
+    return ebnf.call(tool, path, isRequired || tool.strict === true);
+  });
   const more = parallel && layout.repeats !== 'never' ? MAX_PARALLEL_CALLS - 1 : 0;
   const call = rules.add(anyOf(calls));
   rules.set('root', isRequired ? required(layout, call, more) : free(layout, rules, call, more));

@@ -288,3 +288,69 @@ describe('structured output', () => {
     expect((await post(target, '/v1/chat/completions', { messages })).status).toBe(200);
   });
 });
+
+describe('custom tools', () => {
+  const format = { syntax: 'lark' as const, definition: 'start: "ls" | "pwd"' };
+  const shell = {
+    type: 'custom' as const,
+    custom: { name: 'shell', format: { type: 'grammar' as const, grammar: format } },
+  };
+  const written = `<tool_call>\n{"name": "shell", "arguments": {"input": "ls"}}\n</tool_call>`;
+  const both = [...tools, shell];
+
+  test('are called with a text of their grammar', async () => {
+    const { client, target } = await clientOf({ script: says(`${written}\n${tagged}`) });
+    const answer = await client.chat.completions.create({ model: MODEL, messages, tools: both });
+    expect(answer.choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: {
+        tool_calls: [
+          { type: 'custom', custom: { name: 'shell', input: 'ls' } },
+          { type: 'function', function: { name: 'get_weather' } },
+        ],
+      },
+    });
+    expect(target.engine.requests[0]?.grammar?.ebnf).toContain('"ls" | "pwd"');
+  });
+
+  test('are told in a stream once their text is known', async () => {
+    const { client } = await clientOf({ script: says(`${written}\n${tagged}`) });
+    const body = { model: MODEL, messages, tools: both, stream: true as const };
+    const deltas: ToolCallDelta[] = [];
+    for await (const chunk of await client.chat.completions.create(body)) {
+      deltas.push(...(chunk.choices[0]?.delta.tool_calls ?? []));
+    }
+    expect(deltas.slice(0, 3)).toEqual([
+      {
+        index: 0,
+        id: expect.stringMatching(/^call_/) as unknown,
+        type: 'custom',
+        custom: { name: 'shell', input: '' },
+      },
+      { index: 0, custom: { input: 'ls' } },
+      expect.objectContaining({ index: 1, type: 'function' }),
+    ]);
+  });
+
+  test('can be named, and come with the conversation', async () => {
+    const { client, target } = await clientOf({ script: says(written) });
+    await client.chat.completions.create({
+      model: MODEL,
+      messages: [
+        ...messages,
+        {
+          role: 'assistant',
+          tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'shell', input: 'pwd' } }],
+        },
+        { role: 'tool', tool_call_id: 'c', content: '/' },
+      ],
+      tools: both,
+      tool_choice: { type: 'custom', custom: { name: 'shell' } },
+    });
+    const [request] = target.engine.requests;
+    const { tokenizer } = target.runtime;
+    const prompt = tokenizer.decode(request?.promptTokenIds ?? [], { skipSpecialTokens: false });
+    expect(prompt).toContain('{"name": "shell", "arguments": {"input": "pwd"}}');
+    expect(request?.grammar?.ebnf).not.toContain('get_weather');
+  });
+});

@@ -1,5 +1,5 @@
 /** What a client asks of a chat, whichever API it came by. */
-import type { GrammarSource, ToolDefinition } from '../../grammar/grammar-source.ts';
+import type { GrammarSource, ToolDefinition, TextGrammar } from '../../grammar/grammar-source.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ContextLimits, GenerationSettings } from '../generation/fit-context.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
@@ -44,6 +44,8 @@ export interface ChatRequest extends ChatPrompt {
   readonly thinkingBudget?: ThinkingBudget | null;
   /** Whether an answer may hold more than one tool call. */
   readonly parallelToolCalls: boolean;
+  /** What custom tools take, by the tool's name; none if left out. */
+  readonly textGrammars?: ReadonlyMap<string, TextGrammar>;
   /** What the answer must look like, if it must call no tool; null for free text. */
   readonly responseFormat: GrammarSource | null;
   /** Sampling, stop strings, log-probabilities and all else that the prompt does not decide. */

@@ -1,6 +1,6 @@
 /** What a chat's answer may hold besides text, and the grammar that sees to it. */
 import { grammarJsonFault } from '../../grammar/grammar-json.ts';
-import type { GrammarSource, ToolDefinition } from '../../grammar/grammar-source.ts';
+import type { GrammarSource, TextGrammar, ToolDefinition } from '../../grammar/grammar-source.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
 import type { ChatFormat } from './chat-format.ts';
 import type { ChatRequest, ToolChoice } from './chat-request.ts';
@@ -34,8 +34,10 @@ const MAX_PROMPT_END = 64;
 
 type OutputRequest = Pick<
   ChatRequest,
-  'tools' | 'toolChoice' | 'withheldTools' | 'parallelToolCalls' | 'responseFormat'
+  'tools' | 'toolChoice' | 'withheldTools' | 'parallelToolCalls' | 'textGrammars' | 'responseFormat'
 >;
+
+type TextGrammars = NonNullable<OutputRequest['textGrammars']>;
 
 /**
  * @param prompt the rendered chat
@@ -48,15 +50,20 @@ export function outputFormatOf(
   prompt: string,
 ): OutputFormat {
   const { tools, toolChoice, withheldTools, parallelToolCalls, responseFormat } = request;
+  const texts: TextGrammars = request.textGrammars ?? new Map();
   const required = requiredTools(tools, toolChoice);
   const format = chatFormat.toolCalls;
   const mayCall = format !== null && tools.length > 0 && toolChoice !== 'none';
-  const isStrict = mayCall && tools.some((tool) => tool.function.strict === true);
+  const isStrict =
+    mayCall && tools.some(({ function: { name, strict } }) => strict === true || texts.has(name));
   const free =
-    responseFormat ?? (isStrict ? toolGrammar(format, tools, parallelToolCalls, false) : null);
+    responseFormat ??
+    (isStrict ? toolGrammar(format, tools, texts, parallelToolCalls, false) : null);
   const isParallel = parallelToolCalls && toolChoice === 'required';
   const grammar =
-    required === null ? free : toolGrammar(requireFormat(format), required, isParallel, true);
+    required === null
+      ? free
+      : toolGrammar(requireFormat(format), required, texts, isParallel, true);
   const { reasoning } = chatFormat;
   const place = reasoning && placeAfter(reasoning, prompt);
   // A prompt that has ended the thought leaves nothing to be told, unless answers are marked.
@@ -98,16 +105,19 @@ function requiredTools(
 function toolGrammar(
   { layout }: ToolCallFormat,
   tools: readonly ToolDefinition[],
+  texts: TextGrammars,
   parallel: boolean,
   isRequired: boolean,
 ): GrammarSource {
-  const fault = grammarJsonFault(tools.map((tool) => tool.function));
+  const used = tools.flatMap(({ function: { name } }) => texts.get(name) ?? []);
+  const fault = grammarJsonFault([used, ...tools.map((tool) => tool.function)]);
   if (fault !== null) {
     throw new InvalidRequestError(`\`tools\`: ${fault}.`, 'tools', 'invalid_value');
   }
   // What the grammar needs of them, and nothing else, crosses to its thread.
   const functions = tools.map(({ function: { name, parameters, strict } }) => ({
     function: { name, parameters: parameters ?? undefined, strict },
+    input: inputOf(texts.get(name)),
   }));
   return {
     field: 'tools',
@@ -119,6 +129,10 @@ function toolGrammar(
       parallel,
     },
   };
+}
+
+function inputOf(grammar: TextGrammar | undefined): TextGrammar | undefined {
+  return grammar && { syntax: grammar.syntax, definition: grammar.definition };
 }
 
 function requireFormat(format: ToolCallFormat | null): ToolCallFormat {

@@ -64,6 +64,13 @@ export const REASONING_FORMATS: readonly ReasoningFormat[] = [
     shownBy: ['<|START_THINKING|>'],
   },
   {
+    ...SPECIAL,
+    names: ['apertus'],
+    open: '<|inner_prefix|>',
+    close: '<|inner_suffix|>',
+    shownBy: ['<|inner_prefix|>'],
+  },
+  {
     ...PLAIN,
     names: ['granite'],
     open: 'Here is my thought process:',

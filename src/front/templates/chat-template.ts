@@ -1,5 +1,5 @@
 /** Renders a chat into the prompt text a model was trained on, with its own Jinja template. */
-import { Template } from '@huggingface/jinja';
+import { PythonJinja } from './python-jinja.ts';
 import {
   type ChatMessage,
   ChatTemplateError,
@@ -7,7 +7,7 @@ import {
   toTemplateMessage,
 } from './chat-message.ts';
 import { type Thinking, ThinkingVariables } from './thinking.ts';
-import { callsAsText, toolPrompt, withSystemText } from './tools-as-text.ts';
+import { callsAsText, toolPrompt, withSystemFirst, withSystemText } from './tools-as-text.ts';
 import { readTokenizerConfig, TokenizerError } from '../text/tokenizer-files.ts';
 import { reasonOf } from '../../files/system-error.ts';
 
@@ -43,11 +43,12 @@ const NEEDLE = {
 
 export class ChatTemplate {
   readonly #sources: ReadonlyMap<string, string>;
-  readonly #templates: ReadonlyMap<string, Template>;
+  readonly #templates: ReadonlyMap<string, PythonJinja>;
   readonly #specialTokens: Readonly<Record<string, string>>;
   readonly #style: MessageStyle;
   readonly #thinking: ThinkingVariables;
-  readonly #knowsCalls: boolean;
+  /** Whether calls of tools get into the prompt. */
+  readonly knowsCalls: boolean;
   /** Whether there is anything in the templates for OpenAI's newer name of the system role. */
   readonly #knowsDeveloper: boolean;
   /** Null before it is asked. */
@@ -74,10 +75,10 @@ export class ChatTemplate {
     this.#thinking = new ThinkingVariables(this.text);
     this.#knowsDeveloper = [...sources.values()].some((source) => source.includes('developer'));
     const showsObjects = this.#showsArguments(false);
-    this.#knowsCalls = showsObjects || this.#showsArguments(true);
+    this.knowsCalls = showsObjects || this.#showsArguments(true);
     this.#style = {
       textAsParts: !this.#showsText(false) && this.#showsText(true),
-      argumentsAsText: this.#knowsCalls && !showsObjects,
+      argumentsAsText: this.knowsCalls && !showsObjects,
     };
   }
 
@@ -116,6 +117,29 @@ export class ChatTemplate {
   render(messages: readonly ChatMessage[], options: ChatRenderOptions): string {
     if (messages.length === 0) throw new ChatTemplateError('messages must not be empty');
     const known = messages.map((message) => this.#withKnownRole(message));
+    try {
+      return this.#renderKnown(known, options);
+    } catch (error) {
+      const joined = withSystemFirst(known);
+      if (joined === null || !(error instanceof ChatTemplateError)) throw error;
+      // Of both refusals the client is told that of its own messages.
+      return this.#renderOr(error, joined, options);
+    }
+  }
+
+  #renderOr(
+    refusal: ChatTemplateError,
+    messages: readonly ChatMessage[],
+    options: ChatRenderOptions,
+  ): string {
+    try {
+      return this.#renderKnown(messages, options);
+    } catch (error) {
+      throw error instanceof ChatTemplateError ? refusal : error;
+    }
+  }
+
+  #renderKnown(known: readonly ChatMessage[], options: ChatRenderOptions): string {
     const { tools = [] } = options;
     const plain = this.#withTools(known, tools).map((message, i) =>
       toTemplateMessage(message, this.#style, `messages[${i}]`),
@@ -139,7 +163,7 @@ export class ChatTemplate {
 
   /** As text what the template does not show: tools, or calls and their results. */
   #withTools(messages: readonly ChatMessage[], tools: readonly unknown[]): readonly ChatMessage[] {
-    const told = this.#knowsCalls ? messages : callsAsText(messages);
+    const told = this.knowsCalls ? messages : callsAsText(messages);
     if (tools.length === 0 || this.knowsTools) return told;
     return withSystemText(told, toolPrompt(tools), this.#knowsSystem ? 'system' : 'user');
   }
@@ -239,9 +263,9 @@ export class ChatTemplate {
   }
 }
 
-function parse(name: string, source: string): Template {
+function parse(name: string, source: string): PythonJinja {
   try {
-    return new Template(source);
+    return new PythonJinja(source);
   } catch (error) {
     // Of a text that breaks off, Jinja's parser says nothing that helps.
     const reason = error instanceof TypeError ? 'it breaks off' : String(error);

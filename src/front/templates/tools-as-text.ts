@@ -34,6 +34,23 @@ export function withSystemText(
 }
 
 /**
+ * All system messages as one, at the beginning, for templates that take no other: as vLLM does. Null where
+ * there is none elsewhere.
+ */
+export function withSystemFirst(messages: readonly ChatMessage[]): ChatMessage[] | null {
+  const system = messages.filter(({ role }) => role === 'system');
+  const [first, ...more] = system;
+  if (first === undefined || (more.length === 0 && messages[0] === first)) return null;
+  const texts = system.map(({ content }) =>
+    partsOf(content)
+      .map(({ text = '' }) => text)
+      .join('\n'),
+  );
+  const others = messages.filter(({ role }) => role !== 'system');
+  return [{ ...first, content: texts.join('\n\n') }, ...others];
+}
+
+/**
  * Calls of an assistant's message follow its text; results of tools are the user's.
  * @throws ChatTemplateError for arguments that aren't a JSON object
  */

@@ -112,10 +112,11 @@ function* readObjectCall(call: ObjectCall, characters: Characters, sink: CallSin
 function* readNamedCall(call: NamedCall, characters: Characters, sink: CallSink): Steps<void> {
   const after = call.afterName.trim();
   const ends = `{${after[0] ?? ''}`;
-  const name = yield* characters.name(`${ends}${call.number ?? ''} \n\t\r`);
-  if (call.number !== null && (yield* isNext(characters, call.number))) {
-    yield* characters.pass(call.number);
-    yield* characters.name(ends);
+  const name = yield* characters.name(`${ends}${call.number?.[0] ?? ''} \n\t\r`);
+  // The number may be left out.
+  if (call.number !== null && !(yield* isNext(characters, '{'))) {
+    const isNumber = (yield* characters.passOne([call.number, after])) === call.number;
+    if (isNumber) yield* characters.name(ends);
   }
   // Models leave out what comes before the arguments at times.
   if (!(yield* isNext(characters, '{'))) yield* characters.pass(after);
@@ -161,7 +162,10 @@ function* readParameterCall(
     const key = yield* characters.name(keyEnd[0] ?? '');
     yield* characters.pass(keyEnd);
     sink.arguments(`${count === 0 ? '' : ', '}${JSON.stringify(key)}: `);
-    yield* readValue(call, characters, sink, parameterKind(parameters, key));
+    const { type } = call.key;
+    const isText = type && (yield* characters.passOne([type.text, type.json])) === type.text;
+    const told = isText === undefined ? null : isText ? 'text' : 'json';
+    yield* readValue(call, characters, sink, told ?? parameterKind(parameters, key));
   }
   sink.arguments('}');
 }

@@ -1,7 +1,24 @@
 /** How models write their tool calls: a table of formats, named as vLLM names its parsers. */
 import { createHash } from 'node:crypto';
 import type { ToolCallLayout } from '../../grammar/tool-call-layout.ts';
-import { all, each, gemmaCall, list, NAMED, OBJECT, PYTHON, xmlCall } from './layouts.ts';
+import {
+  all,
+  COHERE_CALLS,
+  DEEPSEEK_V31_CALLS,
+  DEEPSEEK_V3_CALLS,
+  dsmlCalls,
+  each,
+  gemmaCall,
+  GLM_CALLS,
+  KIMI_CALLS,
+  list,
+  MINIMAX_CALLS,
+  NAMED,
+  OBJECT,
+  PYTHON,
+  STEP3_CALLS,
+  xmlCall,
+} from './layouts.ts';
 
 export interface ToolCallFormat {
   /** Its names for `--tool-call-parser`; several formats may share one, and a template tells them apart. */
@@ -17,6 +34,9 @@ export interface ToolCallFormat {
 
 const PLAIN = { hasSpecialMarker: false, ids: 'openai' } as const;
 const SPECIAL = { hasSpecialMarker: true, ids: 'openai' } as const;
+
+/** Templates refuse ids of another length than 9. */
+const MISTRAL = { hasSpecialMarker: true, ids: 'mistral', names: ['mistral'] } as const;
 
 const HERMES = {
   ...PLAIN,
@@ -51,17 +71,25 @@ export const TOOL_CALL_FORMATS: readonly ToolCallFormat[] = [
     shownBy: ['<|channel|>', '<|message|>'],
   },
   {
-    // Templates refuse ids of another length than 9.
-    hasSpecialMarker: true,
-    ids: 'mistral',
-    names: ['mistral'],
+    ...MISTRAL,
+    layout: {
+      ...each(['[TOOL_CALLS]', ''], {
+        ...NAMED,
+        number: '[CALL_ID]',
+        idLength: 9,
+        afterName: '[ARGS]',
+      }),
+      separator: '',
+    },
+    shownBy: ['[TOOL_CALLS]', '[CALL_ID]'],
+  },
+  {
+    ...MISTRAL,
     layout: { ...each(['[TOOL_CALLS]', ''], { ...NAMED, afterName: '[ARGS]' }), separator: '' },
     shownBy: ['[TOOL_CALLS]', '[ARGS]'],
   },
   {
-    hasSpecialMarker: true,
-    ids: 'mistral',
-    names: ['mistral'],
+    ...MISTRAL,
     layout: list(['[TOOL_CALLS]', ''], OBJECT),
     shownBy: ['[TOOL_CALLS]'],
   },
@@ -69,79 +97,61 @@ export const TOOL_CALL_FORMATS: readonly ToolCallFormat[] = [
     hasSpecialMarker: true,
     ids: 'kimi',
     names: ['kimi_k2'],
-    layout: all(
-      ['<|tool_calls_section_begin|>', '<|tool_calls_section_end|>'],
-      {
-        kind: 'named',
-        open: '<|tool_call_begin|>functions.',
-        number: ':',
-        afterName: '<|tool_call_argument_begin|>',
-        close: '<|tool_call_end|>',
-      },
-      '',
-    ),
+    layout: KIMI_CALLS,
     shownBy: ['<|tool_call_begin|>', '<|tool_call_argument_begin|>'],
   },
   {
     ...SPECIAL,
+    names: ['deepseek_v32'],
+    layout: dsmlCalls('function_calls'),
+    shownBy: ['｜DSML｜', 'function_calls>'],
+  },
+  {
+    ...SPECIAL,
+    names: ['deepseek_v4'],
+    layout: dsmlCalls('tool_calls'),
+    shownBy: ['｜DSML｜'],
+  },
+  {
+    ...SPECIAL,
+    names: ['step3'],
+    layout: STEP3_CALLS,
+    shownBy: ['<steptml:'],
+  },
+  {
+    ...SPECIAL,
+    names: ['apertus'],
+    // Each call is an object with one key, the name.
+    layout: list(['<|tools_prefix|>', '<|tools_suffix|>'], {
+      ...NAMED,
+      open: '{"',
+      afterName: '": ',
+      close: '}',
+    }),
+    shownBy: ['<|tools_prefix|>'],
+  },
+  {
+    ...SPECIAL,
     names: ['deepseek_v3'],
-    layout: all(
-      ['<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>'],
-      {
-        ...NAMED,
-        open: '<｜tool▁call▁begin｜>function<｜tool▁sep｜>',
-        afterName: '\n```json\n',
-        close: '\n```<｜tool▁call▁end｜>',
-      },
-      '\n',
-    ),
+    layout: DEEPSEEK_V3_CALLS,
     shownBy: ['<｜tool▁calls▁begin｜>', '```json'],
   },
   {
     ...SPECIAL,
     names: ['deepseek_v31'],
-    layout: all(
-      ['<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>'],
-      {
-        ...NAMED,
-        open: '<｜tool▁call▁begin｜>',
-        afterName: '<｜tool▁sep｜>',
-        close: '<｜tool▁call▁end｜>',
-      },
-      '',
-    ),
+    layout: DEEPSEEK_V31_CALLS,
     shownBy: ['<｜tool▁calls▁begin｜>'],
   },
   {
     ...PLAIN,
     names: ['glm45', 'glm47'],
-    layout: each(['<tool_call>', ''], {
-      kind: 'parameters',
-      open: '',
-      afterName: '\n',
-      key: { open: '<arg_key>', end: '</arg_key>\n<arg_value>' },
-      value: { kind: 'raw', padding: '', close: '</arg_value>\n' },
-      separator: '',
-      close: '</tool_call>',
-    }),
+    layout: GLM_CALLS,
     shownBy: ['<tool_call>', '<arg_key>'],
   },
   {
     ...SPECIAL,
     names: ['minimax_m2'],
-    layout: all(
-      ['<minimax:tool_call>\n', '\n</minimax:tool_call>'],
-      {
-        kind: 'parameters',
-        open: '<invoke name="',
-        afterName: '">\n',
-        key: { open: '<parameter name="', end: '">' },
-        value: { kind: 'raw', padding: '', close: '</parameter>\n' },
-        separator: '',
-        close: '</invoke>',
-      },
-      '\n',
-    ),
+    layout: MINIMAX_CALLS,
     shownBy: ['<minimax:tool_call>'],
   },
   {
@@ -152,7 +162,7 @@ export const TOOL_CALL_FORMATS: readonly ToolCallFormat[] = [
   },
   {
     ...PLAIN,
-    names: ['qwen3_coder', 'qwen3_xml', 'mimo', 'nemotron_v3'],
+    names: ['qwen3_coder', 'qwen3_xml', 'mimo', 'nemotron_v3', 'step3p5'],
     layout: each(['<tool_call>\n', '\n</tool_call>'], xmlCall('\n')),
     shownBy: ['<tool_call>', '<function='],
   },
@@ -180,12 +190,7 @@ export const TOOL_CALL_FORMATS: readonly ToolCallFormat[] = [
   {
     ...SPECIAL,
     names: ['cohere_command3', 'cohere'],
-    layout: list(['<|START_ACTION|>', '<|END_ACTION|>'], {
-      kind: 'object',
-      idKey: 'tool_call_id',
-      nameKey: 'tool_name',
-      argumentsKey: 'parameters',
-    }),
+    layout: COHERE_CALLS,
     shownBy: ['<|START_ACTION|>'],
   },
   {
@@ -199,6 +204,12 @@ export const TOOL_CALL_FORMATS: readonly ToolCallFormat[] = [
     names: ['nemotron_json', 'nemotron'],
     layout: list(['<TOOLCALL>', '</TOOLCALL>'], OBJECT),
     shownBy: ['<TOOLCALL>'],
+  },
+  {
+    ...SPECIAL,
+    names: ['minimax'],
+    layout: all(['<tool_calls>\n', '\n</tool_calls>'], OBJECT, '\n'),
+    shownBy: ['<tool_calls>\\n{"name": '],
   },
   {
     ...SPECIAL,

@@ -31,7 +31,8 @@ function writeCall({ call }: ToolCallLayout, written: WrittenCall, index: number
       return dumps({ ...id, [call.nameKey]: name, [call.argumentsKey]: args });
     }
     case 'named': {
-      const number = call.number === null ? '' : `${call.number}${index}`;
+      const id = String(index).padStart(call.idLength ?? 0, '0');
+      const number = call.number === null ? '' : call.number + id;
       return `${call.open}${name}${number}${call.afterName}${dumps(args)}${call.close}`;
     }
     case 'parameters': {
@@ -45,12 +46,16 @@ function writeCall({ call }: ToolCallLayout, written: WrittenCall, index: number
 }
 
 function writeValue(
-  { value: layout }: ParameterCall,
+  { key: { type }, value: layout }: ParameterCall,
   { parameters }: WrittenCall,
   key: string,
   value: unknown,
 ): string {
   if (layout.kind === 'literal') return writeLiteral(value, layout.quote);
+  if (type !== undefined) {
+    const isText = typeof value === 'string';
+    return (isText ? type.text + value : type.json + dumps(value)) + layout.close;
+  }
   const isRaw =
     typeof value === 'string' && (parameterKind(parameters, key) === 'text' || !isJson(value));
   return (isRaw ? value : dumps(value)) + layout.close;

@@ -96,6 +96,12 @@ function* sourcesOf(
   }
   if (choice) yield { field: nameOf('choice'), form: { kind: 'choice', choices: choice } };
   if (typeof grammar === 'string') {
-    yield { field: nameOf('grammar'), form: { kind: 'ebnf', ebnf: grammar } };
+    yield { field: nameOf('grammar'), form: grammarForm(grammar) };
   }
+}
+
+/** As vLLM tells the two notations apart. */
+function grammarForm(grammar: string): GrammarForm {
+  if (grammar.includes('::=')) return { kind: 'ebnf', ebnf: grammar };
+  return { kind: 'lark', definition: grammar };
 }

@@ -1,9 +1,8 @@
 /** /v1/chat/completions: from its body to a prepared generation. */
 import type { Caller } from '../../front/caller.ts';
-import { allowTools } from '../../front/chat/allowed-tools.ts';
 import { AssistantMessage } from '../../front/chat/assistant-message.ts';
 import type { ChatMessage } from '../../front/templates/chat-message.ts';
-import type { ChatPrompt, ChatRequest, ChatTool } from '../../front/chat/chat-request.ts';
+import type { ChatPrompt, ChatRequest } from '../../front/chat/chat-request.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import { thinkingOf } from '../../front/templates/thinking.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
@@ -23,6 +22,7 @@ import { parseMessages } from '../schemas/messages.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { rejectUnsupportedInChat } from '../schemas/unsupported.ts';
 import { ChatCompletionChunks, chatCompletion, type ChatResponseFormat } from './chat-response.ts';
+import { customToolsOf, textGrammarsOf, toChatTools } from './chat-tools.ts';
 import { requireChoices } from './choices.ts';
 import { gather } from '../generation/gather.ts';
 import { promptLogprobsOf } from './prompt-logprobs.ts';
@@ -46,6 +46,7 @@ export async function prepareChatCompletion(
     request: chat.generation,
     n: body.n ?? 1,
     hasReasoning: body.include_reasoning ?? true,
+    customTools: customToolsOf(body),
     echo: body.echo === true ? echoOf(request.messages) : '',
     numTop,
     numPromptTop: request.settings.promptLogprobs,
@@ -79,6 +80,7 @@ function toChatRequest(
   const usesNewName = typeof body.max_completion_tokens === 'number';
   return {
     ...toChatPrompt(body),
+    textGrammars: textGrammarsOf(body),
     thinkingBudget: thinkingBudgetOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     responseFormat: grammarOf(body),
@@ -106,26 +108,15 @@ function toChatRequest(
 
 /** @throws ApiError 400 naming the message and field, such as `messages.0.role`. */
 export function toChatPrompt(body: ChatPromptFields): ChatPrompt {
-  const tools = body.tools ?? [];
   const continueFinalMessage = body.continue_final_message ?? false;
   return {
     messages: parseMessages(body['messages']),
-    ...toTools(tools, body.tool_choice ?? (tools.length > 0 ? 'auto' : 'none')),
+    ...toChatTools(body),
     addGenerationPrompt: body.add_generation_prompt ?? !continueFinalMessage,
     continueFinalMessage,
     templateVariables: body.chat_template_kwargs ?? null,
     thinking: thinkingOf(body.reasoning_effort),
   };
-}
-
-function toTools(
-  tools: readonly ChatTool[],
-  choice: NonNullable<ChatPromptFields['tool_choice']>,
-): Pick<ChatPrompt, 'tools' | 'toolChoice' | 'withheldTools'> {
-  if (typeof choice === 'string') return { tools, toolChoice: choice };
-  if (choice.type === 'function') return { tools, toolChoice: { name: choice.function.name } };
-  const { mode, tools: allowed } = choice.allowed_tools;
-  return allowTools(tools, { mode, names: allowed.map((tool) => tool.function.name) });
 }
 
 /** The last message's text, if it is the assistant's: the answer goes on with it. */

@@ -1,6 +1,7 @@
 /** The responses of /v1/chat/completions, streamed and in one piece. */
 import type { AnsweredToolCall, AssistantMessage } from '../../front/chat/assistant-message.ts';
-import { type ChatDelta, isStreamed, type StreamedPart } from '../../front/chat/chat-delta.ts';
+import { type ChatDelta, isStreamed } from '../../front/chat/chat-delta.ts';
+import { textOfArguments } from '../../front/chat/custom-tools.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
@@ -8,6 +9,7 @@ import type { LogprobsFormat } from '../generation/logprobs-format.ts';
 import { jsonWriter, type Sendable, type WrittenJson } from '../http/written-json.ts';
 import type { JsonObject } from '../json-object.ts';
 import { pickBest } from './choices.ts';
+import { CustomCalls, type ToldPart } from './custom-calls.ts';
 import type { Gathered, GatheredChoice } from '../generation/gather.ts';
 import { chunkUsage, type ResponseHead, type ResponseOptions } from './response.ts';
 import { toUsage, type Usage } from './usage.ts';
@@ -20,6 +22,8 @@ export interface ChatResponseFormat {
   readonly n: number;
   /** Whether answers tell what the model thinks. */
   readonly hasReasoning: boolean;
+  /** Names of the tools that are called with a text. */
+  readonly customTools: ReadonlySet<string>;
   /** What every choice begins with; often nothing. */
   readonly echo: string;
   /** Likeliest tokens to report beside each; null reports no log-probabilities. */
@@ -32,6 +36,7 @@ export interface ChatResponseFormat {
 export class ChatCompletionChunks {
   readonly #format: ChatResponseFormat;
   readonly #usage: UsageCounter;
+  readonly #customCalls: CustomCalls;
   /** Whether chunks tell nothing of tokens but their text, as most do. */
   readonly #isPlain: boolean;
   readonly #writeContent: (index: number, text: string) => WrittenJson;
@@ -41,6 +46,7 @@ export class ChatCompletionChunks {
   constructor(format: ChatResponseFormat) {
     this.#format = format;
     this.#usage = new UsageCounter(format.request);
+    this.#customCalls = new CustomCalls(format.customTools);
     const { returnTokenIds, continuousUsage } = format.options;
     this.#isPlain = !returnTokenIds && !continuousUsage && format.numTop === null;
     this.#writeContent = jsonWriter((index, text) =>
@@ -58,9 +64,10 @@ export class ChatCompletionChunks {
     const chunks: Sendable[] = delta.isFirst ? this.#begin(index) : [];
     this.#usage.add(delta);
     const { hasReasoning } = this.#format;
-    const told = parts
+    const streamed = parts
       .filter(isStreamed)
       .filter(({ type }) => hasReasoning || type !== 'reasoning');
+    const told = this.#customCalls.push(index, streamed, finishReason !== null);
     if (this.#isPlain) for (const part of told) chunks.push(this.#write(index, part));
     else chunks.push(...this.#detailed(delta, told));
     if (finishReason !== null) {
@@ -78,14 +85,14 @@ export class ChatCompletionChunks {
     return chunks;
   }
 
-  #write(index: number, part: StreamedPart): Sendable {
+  #write(index: number, part: ToldPart): Sendable {
     if (part.type === 'content') return this.#writeContent(index, part.text);
     if (part.type === 'reasoning') return this.#writeReasoning(index, part.text);
     return this.#piece(index, toDelta(part));
   }
 
   /** With what is asked for of the tokens, which comes with the first chunk. */
-  #detailed({ choice: index, ...delta }: ChatDelta, parts: readonly StreamedPart[]): JsonObject[] {
+  #detailed({ choice: index, ...delta }: ChatDelta, parts: readonly ToldPart[]): JsonObject[] {
     const { returnTokenIds } = this.#format.options;
     const tokenIds = returnTokenIds ? delta.tokenIds : undefined;
     const logprobs = outputLogprobs(this.#format, delta.logprobs);
@@ -139,7 +146,7 @@ export class ChatCompletionChunks {
   }
 }
 
-function toDelta(part: StreamedPart): JsonObject {
+function toDelta(part: ToldPart): JsonObject {
   switch (part.type) {
     case 'content':
       return { content: part.text };
@@ -151,6 +158,12 @@ function toDelta(part: StreamedPart): JsonObject {
     }
     case 'arguments':
       return { tool_calls: [{ index: part.index, function: { arguments: part.text } }] };
+    case 'custom': {
+      const { index, id, name } = part;
+      return { tool_calls: [{ index, id, type: 'custom', custom: { name, input: '' } }] };
+    }
+    case 'input':
+      return { tool_calls: [{ index: part.index, custom: { input: part.text } }] };
   }
 }
 
@@ -197,7 +210,7 @@ function toChoice(
 }
 
 function toMessage(
-  { echo, hasReasoning }: ChatResponseFormat,
+  { customTools, echo, hasReasoning }: ChatResponseFormat,
   { content, reasoning, toolCalls }: AssistantMessage,
 ): JsonObject {
   const whole = echo + content;
@@ -207,11 +220,17 @@ function toMessage(
     content: whole === '' && hasCalls ? null : whole,
     refusal: null,
     ...(reasoning === '' || !hasReasoning ? {} : toReasoning(reasoning)),
-    ...(hasCalls ? { tool_calls: toolCalls.map(toToolCall) } : {}),
+    ...(hasCalls ? { tool_calls: toolCalls.map((call) => toToolCall(call, customTools)) } : {}),
   };
 }
 
-function toToolCall({ id, name, arguments: text }: AnsweredToolCall): JsonObject {
+function toToolCall(
+  { id, name, arguments: text }: AnsweredToolCall,
+  customTools: ReadonlySet<string>,
+): JsonObject {
+  if (customTools.has(name)) {
+    return { id, type: 'custom', custom: { name, input: textOfArguments(text) } };
+  }
   return { id, type: 'function', function: { name, arguments: text } };
 }
 

@@ -29,7 +29,13 @@ import {
 } from '../schemas/ollama.ts';
 import { batchBody, uploadFields } from '../batches/schemas.ts';
 import { contentParts, message } from '../schemas/messages.ts';
-import { customTool, functionTool, namespaceTool, responseBody } from '../schemas/responses.ts';
+import {
+  compactBody,
+  customTool,
+  functionTool,
+  namespaceTool,
+  responseBody,
+} from '../schemas/responses.ts';
 import { generateBody } from '../kserve/generate.ts';
 import { indexBody, loadBody } from '../kserve/repository-bodies.ts';
 import { inferBody, tensorInput, tensorOutput } from '../kserve/infer-body.ts';
@@ -70,6 +76,7 @@ export const documentedBodies = {
     prompt: z.union([z.string(), tokenIds]),
     ...sampling,
   }),
+  compact: compactBody.extend({ input: inputSchema.nullish() }),
   responses: responseBody.extend({ input: inputSchema, tools: responseTools, ...sampling }),
   messages: messagesBody.extend({ messages: anthropicMessages, tools: anthropicTools }),
   countTokens: countTokensBody.extend({ messages: anthropicMessages, tools: anthropicTools }),

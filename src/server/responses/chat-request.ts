@@ -2,6 +2,7 @@
 import { allowTools } from '../../front/chat/allowed-tools.ts';
 import type { ChatMessage, ToolCall } from '../../front/templates/chat-message.ts';
 import type { ChatRequest } from '../../front/chat/chat-request.ts';
+import { argumentsOfText } from '../../front/chat/custom-tools.ts';
 import { thinkingOf } from '../../front/templates/thinking.ts';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import type { ServedModel } from '../runtimes.ts';
@@ -24,7 +25,7 @@ import {
   type Item,
   textOf,
 } from './items.ts';
-import { callName, customArguments, type CallableTools } from './tools.ts';
+import { callName, type CallableTools } from './tools.ts';
 import { told } from '../../told.ts';
 
 /**
@@ -40,6 +41,7 @@ export function toChatRequest(
   return {
     messages: toMessages(body.instructions ?? null, items),
     ...toTools(body, tools),
+    textGrammars: tools.textGrammars,
     thinkingBudget: thinkingBudgetOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     addGenerationPrompt: true,
@@ -161,7 +163,7 @@ function calledAs(item: CallItem): [name: string, json: string] {
   }
   const name = callName(item.name, item.namespace);
   const isCustom = item.type === 'custom_tool_call';
-  return [name, isCustom ? customArguments(item.input) : item.arguments];
+  return [name, isCustom ? argumentsOfText(item.input) : item.arguments];
 }
 
 function outputText({ output }: CallOutputItem): string {

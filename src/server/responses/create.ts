@@ -4,7 +4,6 @@ import type { ChatDelta } from '../../front/chat/chat-delta.ts';
 import type { ChatRequest } from '../../front/chat/chat-request.ts';
 import { prepareChat, type PreparedChat } from '../../front/chat/prepare-chat.ts';
 import { UsageCounter } from '../../front/generation/token-usage.ts';
-import { InvalidRequestError } from '../../front/invalid-request.ts';
 import type { ServerContext } from '../context.ts';
 import type { ServedText } from '../runtimes.ts';
 import { hasLeft } from '../../front/deadline.ts';
@@ -32,8 +31,10 @@ import {
   type ResponseState,
 } from './response-object.ts';
 import type { ResponsePartition, StoredResponse } from './partition.ts';
+import { fitting } from './fitting.ts';
 import { ReferencedItems } from './referenced-items.ts';
-import { SealedThoughts } from './sealed-thoughts.ts';
+import { openSummaries } from './summaries.ts';
+import { SealedTexts } from './sealed-texts.ts';
 import { type CallableTools, parseTools } from './tools.ts';
 import { conversationOf, Turn } from './turn.ts';
 import { requireCallsOfOutputs, toChatRequest, topLogprobsOf } from './chat-request.ts';
@@ -51,7 +52,7 @@ interface Parts {
   readonly previous: Turn | null;
   readonly tools: CallableTools;
   readonly chat: PreparedChat;
-  readonly thoughts: SealedThoughts;
+  readonly thoughts: SealedTexts;
   /** Where its client's responses are kept. */
   readonly partition: ResponsePartition;
 }
@@ -121,14 +122,16 @@ export class PreparedResponse {
     const previous = previousTurn(body, findTurn);
     const conversation = conversationOf(previous);
     const references = new ReferencedItems(conversation, partition);
-    const thoughts = new SealedThoughts(server.resumption?.key ?? null, caller.client);
+    const key = server.resumption?.key ?? null;
+    const thoughts = new SealedTexts(key, caller.client, 'thoughts');
+    const summaries = new SealedTexts(key, caller.client, 'summary');
     const findItem = (id: string): Item | undefined => references.find(id);
-    const input = parseInput(body['input'], { findItem, thoughts });
+    const input = parseInput(body['input'], { findItem, thoughts, summaries });
     const items = [...conversation, ...input];
     requireCallsOfOutputs(items);
     const tools = parseTools(body.tools ?? []);
     const toChat = (some: readonly Item[]): ChatRequest =>
-      toChatRequest(body, some, tools, served.model);
+      toChatRequest(body, openSummaries(some, summaries), tools, served.model);
     const prepare = (some: readonly Item[]): Promise<PreparedChat> =>
       prepareChat(served, toChat(some), caller);
     const chat = await (body.truncation === 'auto' ? fitting(items, prepare) : prepare(items));
@@ -136,6 +139,11 @@ export class PreparedResponse {
     const tiered = { ...body, service_tier: tierNameOf(granted) };
     const parts = { body: tiered, input, previous, tools, chat, thoughts, partition };
     return new PreparedResponse(served, parts, caller.answer, server);
+  }
+
+  /** The conversation that it answers, oldest first. */
+  get items(): readonly Item[] {
+    return [...conversationOf(this.#previous), ...this.#input];
   }
 
   get numInputTokens(): number {
@@ -254,40 +262,6 @@ function previousTurn(body: ResponseBody, findTurn: FindTurn): Turn | null {
     'previous_response_id',
     'previous_response_not_found',
   );
-}
-
-/**
- * With `truncation: auto` as few of the oldest items are dropped as lets the rest fit; found by
- * halving, because each try renders and encodes the conversation.
- */
-async function fitting(
-  items: readonly Item[],
-  prepare: (items: readonly Item[]) => Promise<PreparedChat>,
-): Promise<PreparedChat> {
-  try {
-    return await prepare(items);
-  } catch (error) {
-    if (!isTooLong(error)) throw error;
-    let tooFew = 0;
-    let enough = Math.max(0, items.length - 1);
-    // The last item is never dropped: if it does not fit alone, that is the client's to know.
-    let prepared = await prepare(items.slice(enough));
-    while (enough - tooFew > 1) {
-      const middle = Math.floor((tooFew + enough) / 2);
-      try {
-        prepared = await prepare(items.slice(middle));
-        enough = middle;
-      } catch (failure) {
-        if (!isTooLong(failure)) throw failure;
-        tooFew = middle;
-      }
-    }
-    return prepared;
-  }
-}
-
-function isTooLong(error: unknown): boolean {
-  return error instanceof InvalidRequestError && error.code === 'context_length_exceeded';
 }
 
 /** Unix time in seconds. */

@@ -7,6 +7,7 @@ import { parseWith } from '../schemas/parse.ts';
 import {
   clientCall,
   clientCallOutput,
+  compaction,
   content,
   customCall,
   customCallOutput,
@@ -25,13 +26,15 @@ import {
   type ItemStatus,
   type ReasoningItem,
 } from './items.ts';
-import type { SealedThoughts } from './sealed-thoughts.ts';
+import type { SealedTexts } from './sealed-texts.ts';
 import { told } from '../../told.ts';
 
 export interface InputOptions {
   /** Finds an item that an earlier response had, by its id. */
   readonly findItem: (id: string) => Item | undefined;
-  readonly thoughts: SealedThoughts;
+  readonly thoughts: SealedTexts;
+  /** Opens what conversations were summed up to. */
+  readonly summaries: SealedTexts;
 }
 
 /**
@@ -125,6 +128,12 @@ function parseItem(value: unknown, index: number, options: InputOptions): Item {
         content: contentOf(thought, options.thoughts),
       };
     }
+    case 'compaction': {
+      const summary = parseWith(compaction, value, path);
+      requireOpen(summary.encrypted_content, index, options);
+      const id = summary.id ?? createId('cmp_');
+      return { id, type, encrypted_content: summary.encrypted_content };
+    }
     case 'item_reference': {
       const { id } = parseWith(itemReference, value, path);
       const item = options.findItem(id);
@@ -141,12 +150,19 @@ function parseItem(value: unknown, index: number, options: InputOptions): Item {
         return { ...hosted, id: hosted.id ?? createId('item_') };
       }
       throw badRequest(
-        `\`input.${index}.type\`: expected \`message\`, \`function_call\`, \`function_call_output\`, \`custom_tool_call\`, \`custom_tool_call_output\`, \`reasoning\`, \`item_reference\`, or an item of another tool.`,
+        `\`input.${index}.type\`: expected \`message\`, \`function_call\`, \`function_call_output\`, \`custom_tool_call\`, \`custom_tool_call_output\`, \`reasoning\`, \`compaction\`, \`item_reference\`, or an item of another tool.`,
         `input.${index}.type`,
         'invalid_value',
       );
     }
   }
+}
+
+/** @throws ApiError 400 for what was sealed elsewhere: without it the conversation makes no sense */
+function requireOpen(sealed: string, index: number, { summaries }: InputOptions): void {
+  if (summaries.open(sealed) !== null) return;
+  const field = `input.${index}.encrypted_content`;
+  throw badRequest(`\`${field}\` was not made by this server for you.`, field, 'invalid_value');
 }
 
 function isHosted(type: unknown): boolean {
@@ -156,7 +172,7 @@ function isHosted(type: unknown): boolean {
 /** Thoughts as they were sent, or as they were sealed; those sealed elsewhere are lost. */
 function contentOf(
   { content: sent, encrypted_content: sealed }: z.infer<typeof reasoning>,
-  thoughts: SealedThoughts,
+  thoughts: SealedTexts,
 ): ReasoningItem['content'] {
   if (sent?.length) return sent.map(({ type, text }) => ({ type, text }));
   const text = sealed ? thoughts.open(sealed) : null;
@@ -183,6 +199,7 @@ function toMessage(value: z.infer<typeof message>): Item {
     type: 'message',
     status: itemStatus,
     role: value.role,
+    ...(value.phase ? { phase: value.phase } : {}),
     content: toParts(value.content, value.role === 'assistant'),
   };
 }

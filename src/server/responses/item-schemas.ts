@@ -30,6 +30,7 @@ export const message = z.looseObject({
   id: shortText.nullish(),
   status,
   role: z.enum(['system', 'developer', 'user', 'assistant']),
+  phase: z.enum(['commentary', 'final_answer']).nullish(),
   content,
 });
 
@@ -96,6 +97,12 @@ export const reasoning = z.looseObject({
   encrypted_content: z.string().nullish(),
 });
 
+export const compaction = z.looseObject({
+  type: z.literal('compaction'),
+  id: shortText.nullish(),
+  encrypted_content: z.string(),
+});
+
 export const itemReference = z.looseObject({
   type: z.literal('item_reference').nullish(),
   id: shortText,
@@ -115,6 +122,7 @@ export const inputSchema = z.union([
       clientCallOutput,
       hostedItem,
       reasoning,
+      compaction,
       itemReference,
     ]),
   ),

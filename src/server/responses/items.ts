@@ -20,6 +20,8 @@ export interface MessageItem {
   readonly status: ItemStatus;
   readonly role: 'system' | 'developer' | 'user' | 'assistant';
   readonly content: readonly ContentPart[];
+  /** Whether an assistant's message is on the way to an answer, or is one: kept as it is sent. */
+  readonly phase?: 'commentary' | 'final_answer';
 }
 
 export interface FunctionCallItem {
@@ -135,7 +137,15 @@ export interface ReasoningItem {
   readonly encrypted_content?: string;
 }
 
+/** What a conversation was summed up to; nobody but this server reads it. */
+export interface CompactionItem {
+  readonly id: string;
+  readonly type: 'compaction';
+  readonly encrypted_content: string;
+}
+
 export type Item =
+  | CompactionItem
   | MessageItem
   | FunctionCallItem
   | FunctionCallOutputItem

@@ -1,6 +1,6 @@
 /** Output items as they grow, each with the events that tell of it. */
 import type { ChatTokenLogprob } from '../generation/logprobs-format.ts';
-import { parseBoundedJson } from '../../front/json-bounds.ts';
+import { textOfArguments } from '../../front/chat/custom-tools.ts';
 import type { JsonObject } from '../json-object.ts';
 import type {
   ContentPart,
@@ -11,7 +11,7 @@ import type {
   OutputItem,
   ReasoningItem,
 } from './items.ts';
-import type { SealedThoughts } from './sealed-thoughts.ts';
+import type { SealedTexts } from './sealed-texts.ts';
 import type { ClientTool } from './tools.ts';
 
 /** An event before it is numbered. */
@@ -91,13 +91,13 @@ export class GrowingReasoning implements GrowingItem {
   readonly kind = 'reasoning';
   readonly #id: string;
   readonly #outputIndex: number;
-  readonly #seal: SealedThoughts | null;
+  readonly #seal: SealedTexts | null;
   /** Made once: events and the response have the same. */
   #sealed: { readonly text: string; readonly as: string } | null = null;
   #text = '';
 
   /** @param seal null unless the client wants to send its thoughts back */
-  constructor({ id, index }: ItemPlace, seal: SealedThoughts | null) {
+  constructor({ id, index }: ItemPlace, seal: SealedTexts | null) {
     this.#id = id;
     this.#outputIndex = index;
     this.#seal = seal;
@@ -145,7 +145,7 @@ export class GrowingReasoning implements GrowingItem {
     };
   }
 
-  #sealedText(seal: SealedThoughts): string {
+  #sealedText(seal: SealedTexts): string {
     const text = this.#text;
     if (this.#sealed?.text !== text) this.#sealed = { text, as: seal.seal(text) };
     return this.#sealed.as;
@@ -239,17 +239,7 @@ export class GrowingCustomCall extends GrowingToolCall implements GrowingItem {
 
   item(status: ItemStatus): CustomCallItem {
     const id = this.place.item_id;
-    return { id, type: this.kind, status, ...this.fields, input: toInput(this.json) };
-  }
-}
-
-/** The text of a custom tool's call; arguments that are cut short or of another form as they are. */
-function toInput(json: string): string {
-  try {
-    const input: unknown = Object(parseBoundedJson(json)).input;
-    return typeof input === 'string' ? input : json;
-  } catch {
-    return json;
+    return { id, type: this.kind, status, ...this.fields, input: textOfArguments(this.json) };
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type EventFields,
   type ItemPlace,
 } from './output-items.ts';
-import type { SealedThoughts } from './sealed-thoughts.ts';
+import type { SealedTexts } from './sealed-texts.ts';
 import type { CallableTools } from './tools.ts';
 
 type Growing = GrowingMessage | GrowingReasoning | GrowingCall | GrowingCustomCall;
@@ -19,7 +19,7 @@ export interface OutputOptions {
   readonly logprobs: AnswerLogprobs | null;
   readonly tools: CallableTools['known'];
   /** Null unless the client wants to send thoughts back. */
-  readonly seal: SealedThoughts | null;
+  readonly seal: SealedTexts | null;
 }
 
 export class Output {

@@ -4,13 +4,14 @@ import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { ApiError, badRequest, notImplemented } from '../errors.ts';
+import { ApiError, badRequest } from '../errors.ts';
 import { answerStream } from '../http/answer-stream.ts';
 import { StreamPlaces } from '../http/stream-places.ts';
 import type { JsonObject } from '../json-object.ts';
 import { withModel } from '../model-access.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { RESPONSES_API } from './api.ts';
+import { compactConversation } from './compact.ts';
 import { PreparedResponse } from './create.ts';
 import { listItems } from './list-items.ts';
 import type { FoundResponse, ResponsePartition } from './partition.ts';
@@ -49,9 +50,12 @@ export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
       return c.json({ object: 'response.input_tokens', input_tokens: numInputTokens });
     });
   });
-  app.post('/v1/responses/compact', () => {
-    throw notImplemented(
-      'Conversations are not compacted here; `truncation: "auto"` shortens them.',
+  app.post('/v1/responses/compact', async (c) => {
+    const caller = callerOf(context, c);
+    const json = await context.bodies.read(c.env.incoming, caller.client);
+    const turnOf = (id: string) => partitionOf(c).turnOf(id);
+    return withModel(context, json, caller, async (model) =>
+      c.json(await compactConversation(model, json, turnOf, caller, context)),
     );
   });
   app.get('/v1/responses/:id', async (c) => {

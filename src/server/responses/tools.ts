@@ -3,6 +3,8 @@
  * are functions of one text. Tools that only a hosted service runs are left out.
  */
 import type { ChatTool } from '../../front/chat/chat-request.ts';
+import { asFunction } from '../../front/chat/custom-tools.ts';
+import type { TextGrammar } from '../../grammar/grammar-source.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { parseWith } from '../schemas/parse.ts';
@@ -26,6 +28,8 @@ export interface CallableTools {
   readonly tools: readonly ChatTool[];
   /** By the name that the model calls it by. */
   readonly known: ReadonlyMap<string, ClientTool>;
+  /** Of custom tools, by the same name. */
+  readonly textGrammars: ReadonlyMap<string, TextGrammar>;
   /** Types of the tools that were left out, each once. */
   readonly skipped: readonly string[];
 }
@@ -36,15 +40,11 @@ export function callName(tool: string, namespace: string | null | undefined): st
   return namespace.endsWith('__') ? `${namespace}${tool}` : `${namespace}__${tool}`;
 }
 
-/** The arguments of a call of a custom tool, for a model. */
-export function customArguments(input: string): string {
-  return JSON.stringify({ input });
-}
-
 /** @throws ApiError 400 naming the tool that is not well formed, or is one too many */
 export function parseTools(list: readonly { readonly type: string }[]): CallableTools {
   const tools: ChatTool[] = [];
   const known = new Map<string, ClientTool>();
+  const textGrammars = new Map<string, TextGrammar>();
   const skipped = new Set<string>();
   const add = (tool: FunctionTool | CustomTool, namespace: string | null): void => {
     const called = callName(tool.name, namespace);
@@ -53,7 +53,13 @@ export function parseTools(list: readonly { readonly type: string }[]): Callable
       throw badRequest(message, 'tools', 'invalid_value');
     }
     known.set(called, { type: tool.type, name: tool.name, namespace });
-    tools.push(tool.type === 'function' ? toFunction(tool, called) : toTextFunction(tool, called));
+    if (tool.type === 'function') {
+      tools.push(toFunction(tool, called));
+      return;
+    }
+    const grammar = tool.format?.type === 'grammar' ? tool.format : null;
+    if (grammar !== null) textGrammars.set(called, grammar);
+    tools.push(asFunction({ name: called, description: tool.description ?? '', grammar }));
   };
   for (const [index, tool] of list.entries()) {
     const path = ['tools', index];
@@ -73,7 +79,7 @@ export function parseTools(list: readonly { readonly type: string }[]): Callable
         skipped.add(tool.type);
     }
   }
-  return { tools, known, skipped: [...skipped] };
+  return { tools, known, textGrammars, skipped: [...skipped] };
 }
 
 function toFunction(tool: FunctionTool, called: string): ChatTool {
@@ -81,28 +87,4 @@ function toFunction(tool: FunctionTool, called: string): ChatTool {
   // Templates show what is there.
   const fields = Object.entries(definition).filter(([, value]) => value !== null);
   return { type, function: { ...Object.fromEntries(fields), name: called } };
-}
-
-function toTextFunction(tool: CustomTool, called: string): ChatTool {
-  const { format } = tool;
-  const texts = [tool.description ?? ''];
-  if (format?.type === 'grammar') {
-    texts.push(`The input follows this ${format.syntax} grammar:\n${format.definition}`);
-  }
-  // Regular expressions are enforced as a JSON schema has them.
-  const pattern =
-    format?.type === 'grammar' && format.syntax === 'regex' ? format.definition : null;
-  const input = pattern === null ? { type: 'string' } : { type: 'string', pattern };
-  const definition = {
-    name: called,
-    description: texts.filter((text) => text !== '').join('\n\n'),
-    parameters: {
-      type: 'object',
-      properties: { input },
-      required: ['input'],
-      additionalProperties: false,
-    },
-    ...(pattern === null ? {} : { strict: true }),
-  };
-  return { type: 'function', function: definition };
 }

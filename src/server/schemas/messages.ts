@@ -1,6 +1,7 @@
 /** The `messages` of chat, checked one by one. */
 import { z } from 'zod';
-import type { ChatMessage } from '../../front/templates/chat-message.ts';
+import { argumentsOfText } from '../../front/chat/custom-tools.ts';
+import type { ChatMessage, ToolCall } from '../../front/templates/chat-message.ts';
 import { requireFewMessages } from '../../front/chat/chat-request.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
@@ -13,10 +14,20 @@ const textPart = z.looseObject({
   text: z.string(),
 });
 
-const toolCall = z.looseObject({
+const functionCall = z.looseObject({
   id: shortText.optional(),
   type: shortText.optional(),
   function: z.looseObject({ name: shortText, arguments: z.unknown().optional() }),
+});
+
+const customCall = z.looseObject({
+  id: shortText.optional(),
+  type: z.literal('custom'),
+  custom: z.looseObject({ name: shortText, input: z.string() }),
+});
+
+const toolCall = z.union([customCall, functionCall], {
+  error: 'expected a call with `function`, or with `custom` and its type',
 });
 
 export const message = z.looseObject({
@@ -46,10 +57,11 @@ export function parseMessages(value: unknown): ChatMessage[] {
 }
 
 function parseMessage(value: unknown, path: readonly PropertyKey[]): ChatMessage {
-  const parsed = parseWith(message, value, path);
-  const hasToolCalls = (parsed.tool_calls ?? []).length > 0;
+  const { tool_calls: calls, ...parsed } = parseWith(message, value, path);
+  const hasToolCalls = (calls ?? []).length > 0;
   return {
     ...parsed,
+    ...(calls === undefined ? {} : { tool_calls: calls && calls.map(toFunctionCall) }),
     content: parseContent(parsed['content'], [...path, 'content'], hasToolCalls),
   };
 }
@@ -72,4 +84,14 @@ function parseContent(
   }
   if (mayBeAbsent) return null;
   throw badRequest(`\`${param}\` is required.`, param, 'missing_required_parameter');
+}
+
+function toFunctionCall(call: z.infer<typeof toolCall>): ToolCall {
+  if (!isCustom(call)) return call;
+  const { name, input } = call.custom;
+  return { id: call.id, type: 'function', function: { name, arguments: argumentsOfText(input) } };
+}
+
+function isCustom(call: z.infer<typeof toolCall>): call is z.infer<typeof customCall> {
+  return call.type === 'custom';
 }

@@ -4,7 +4,7 @@ import { LIMITS } from '../../limits.ts';
 import { boundedList } from './bounded-list.ts';
 import { generationFields, shortText } from './fields.ts';
 import { measured } from './structured.ts';
-import { tools } from './tools.ts';
+import { functionTools } from './tools.ts';
 
 const {
   model,
@@ -60,7 +60,7 @@ const common = {
   keep_alive: z.union([z.string(), z.number()]).nullish(),
 };
 
-export const ollamaChatBody = z.looseObject({ ...common, tools });
+export const ollamaChatBody = z.looseObject({ ...common, tools: functionTools });
 
 export type OllamaChatBody = z.infer<typeof ollamaChatBody>;
 

@@ -4,6 +4,7 @@ import { LIMITS } from '../../limits.ts';
 import { boundedList } from './bounded-list.ts';
 import { generationFields, shortText, templateVariables, thinkingTokenBudget } from './fields.ts';
 import { measured } from './structured.ts';
+import { textGrammar } from './tools.ts';
 
 const MAX_INCLUDES = 64;
 const MAX_METADATA = 16;
@@ -29,11 +30,7 @@ export const customTool = z.looseObject({
       'type',
       [
         z.looseObject({ type: z.literal('text') }),
-        z.looseObject({
-          type: z.literal('grammar'),
-          syntax: z.enum(['lark', 'regex']),
-          definition: z.string().max(LIMITS.toolDescriptionCharacters),
-        }),
+        textGrammar.extend({ type: z.literal('grammar') }),
       ],
       { error: 'expected `text` or `grammar`' },
     )
@@ -155,3 +152,11 @@ export const responseBody = z.looseObject({
 });
 
 export type ResponseBody = z.infer<typeof responseBody>;
+
+/** What is asked for of a conversation that is to be summed up; `input` has its own parser. */
+export const compactBody = z.looseObject({
+  model: responseBody.shape.model,
+  instructions: responseBody.shape.instructions,
+  previous_response_id: responseBody.shape.previous_response_id,
+  prompt_cache_key: responseBody.shape.prompt_cache_key,
+});

@@ -5,20 +5,63 @@ import { boundedList } from './bounded-list.ts';
 
 const name = z.string().min(1).max(LIMITS.toolNameCharacters);
 
+const description = z.string().max(LIMITS.toolDescriptionCharacters).nullish();
+
+const functionTool = z.looseObject({
+  type: z.literal('function'),
+  function: z.looseObject({
+    name,
+    description,
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+    strict: z.boolean().nullish(),
+  }),
+});
+
+export const functionTools = boundedList(functionTool, LIMITS.tools).nullish();
+
+/** What the text of a custom tool is like. */
+export const textGrammar = z.looseObject({
+  syntax: z.enum(['lark', 'regex']),
+  definition: z.string().max(LIMITS.toolDescriptionCharacters),
+});
+
+const customTool = z.looseObject({
+  type: z.literal('custom'),
+  custom: z.looseObject({
+    name,
+    description,
+    format: z
+      .discriminatedUnion(
+        'type',
+        [
+          z.looseObject({ type: z.literal('text') }),
+          z.looseObject({ type: z.literal('grammar'), grammar: textGrammar }),
+        ],
+        { error: 'expected `text` or `grammar`' },
+      )
+      .nullish(),
+  }),
+});
+
 export const tools = boundedList(
-  z.looseObject({
-    type: z.literal('function'),
-    function: z.looseObject({
-      name,
-      description: z.string().max(LIMITS.toolDescriptionCharacters).nullish(),
-      parameters: z.record(z.string(), z.unknown()).nullish(),
-      strict: z.boolean().nullish(),
-    }),
+  z.discriminatedUnion('type', [functionTool, customTool], {
+    error: 'expected a tool of type `function` or `custom`',
   }),
   LIMITS.tools,
 ).nullish();
 
-const namedTool = z.looseObject({ type: z.literal('function'), function: z.looseObject({ name }) });
+export type Tool = z.infer<typeof functionTool | typeof customTool>;
+
+const namedTool = z.discriminatedUnion(
+  'type',
+  [
+    z.looseObject({ type: z.literal('function'), function: z.looseObject({ name }) }),
+    z.looseObject({ type: z.literal('custom'), custom: z.looseObject({ name }) }),
+  ],
+  { error: 'expected a tool of type `function` or `custom`' },
+);
+
+export type NamedTool = z.infer<typeof namedTool>;
 
 export const toolChoice = z
   .union(
@@ -33,7 +76,7 @@ export const toolChoice = z
         }),
       }),
     ],
-    { error: 'expected `none`, `auto`, `required`, a function to call, or `allowed_tools`' },
+    { error: 'expected `none`, `auto`, `required`, a tool to call, or `allowed_tools`' },
   )
   .nullish();
 

@@ -9,6 +9,7 @@ import {
 import { writeCalls } from '../../../src/front/tool-calls/write-calls.ts';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
 import type { ToolCallLayout } from '../../../src/grammar/tool-call-layout.ts';
+import { spelled } from '../../support/drawn-calls.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { EOS, TOKEN_TEXTS, textOf } from '../../support/grammar-vocabulary.ts';
 import { RandomTextEngine } from '../../support/random-text-engine.ts';
@@ -38,12 +39,6 @@ const known = new Map<string, unknown>([
   ['add', closed],
   ['say', open],
 ]);
-
-/** Without the characters that the tests' vocabulary lacks. */
-function spelled(layout: ToolCallLayout): ToolCallLayout {
-  const text = JSON.stringify(layout).replaceAll('｜', '|').replaceAll('▁', '_');
-  return JSON.parse(text) as ToolCallLayout;
-}
 
 let lastId = 0;
 

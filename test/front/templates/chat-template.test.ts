@@ -332,3 +332,69 @@ it('says what is wrong with a template, wherever its reader stopped', () => {
     "the chat template 'default' is damaged: SyntaxError: Unexpected character: \ufffd";
   expect(() => new ChatTemplate(new Map([['default', '{{ \u{1F600} }}']]), {})).toThrow(message);
 });
+
+describe('system messages later on', () => {
+  const chat = [
+    { role: 'system', content: 'A' },
+    user('Hi'),
+    { role: 'assistant', content: 'Ho' },
+    { role: 'developer', content: 'B' },
+    user('So?'),
+  ];
+  const strict =
+    "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('first!') }}{% endif %}{{ m.role }}:{{ m.content }};{% endfor %}";
+
+  it('stay where they are if the template takes them there', () => {
+    const free = template('{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}');
+    expect(free.render(chat, PLAIN)).toBe('system:A;user:Hi;assistant:Ho;system:B;user:So?;');
+  });
+
+  it('are joined at the beginning if it does not', () => {
+    expect(template(strict).render(chat, PLAIN)).toBe(
+      'system:A\n\nB;user:Hi;assistant:Ho;user:So?;',
+    );
+  });
+
+  it('are refused as they were if that does not help', () => {
+    const never = template(`${strict}{{ raise_exception('never') }}`);
+    expect(() => never.render(chat, PLAIN)).toThrow('first!');
+  });
+});
+
+describe('values in templates are as in Python', () => {
+  it.each([
+    ['{{ none }} {{ true }} {{ missing }}.', 'None True .'],
+    [
+      '{{ [1, none, false, "a\'b", \'c\\n\', {"k": 0.5}] }}',
+      `[1, None, False, "a'b", 'c\\n', {'k': 0.5}]`,
+    ],
+    ["{{ 'a' ~ none ~ true ~ missing ~ 1 }}", 'aNoneTrue1'],
+    ['{{ none | string }}|{{ missing | trim }}|{{ missing | length }}', 'None||0'],
+    ["{{ '\\n  a \\n'.strip('\\n') }}|", '  a |'],
+    ["{{ 'xxaxx'.lstrip('x') }} {{ 'xxaxx'.rstrip('x') }}{{ ' b '.strip() }}", 'axx xxab'],
+    [
+      "{{ '<{}|{}>'.format('a', 1) }} {{ 'ab'.removeprefix('a') }} {{ 'ab'.removesuffix('b') }}",
+      '<a|1> b a',
+    ],
+    [
+      "{% set m = {0: 'a', 10: 'c', 2: 'b'} %}{{ m[2] }}{% for k, v in m | dictsort %}{{ k + 1 }}{{ v }}{% endfor %}",
+      'b1a3b11c',
+    ],
+    ["{% set m = {'items': 1} %}{% for k, v in m.items() %}{{ k }}={{ v }}{% endfor %}", 'items=1'],
+    [
+      "{% for x in missing %}a{% else %}none{% endfor %}{{ {'a': 1}[missing] is defined }}",
+      'noneFalse',
+    ],
+    [
+      '{{ [3, 1, 2] | min }}{{ [3, 1, 2] | max }}{{ none | selectattr("a") | list | length }}',
+      '130',
+    ],
+    ['{{ missing is iterable }}{{ missing is not iterable }}', 'TrueFalse'],
+    [
+      '{% macro f(x) %}{{ x }}{% endmacro %}{% if true %}{{ f(none) }}{% endif %}{% set y %}{{ true }}{% endset %}{{ y }}',
+      'NoneTrue',
+    ],
+  ])('%s', (source, expected) => {
+    expect(template(source).render([user('Hi')], PLAIN)).toBe(expected);
+  });
+});

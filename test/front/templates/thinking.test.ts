@@ -53,8 +53,8 @@ describe('ChatTemplate', () => {
 
   test('sets what the template reads; a client`s own variables come first', () => {
     const options = { addGenerationPrompt: false, thinking: 'high' };
-    expect(template.render(chat, options)).toBe('Hi truetrue');
-    expect(template.render(chat, { ...options, kwargs: { thinking: 'mine' } })).toBe('Hi minetrue');
+    expect(template.render(chat, options)).toBe('Hi TrueTrue');
+    expect(template.render(chat, { ...options, kwargs: { thinking: 'mine' } })).toBe('Hi mineTrue');
   });
 
   test.each([

@@ -1,4 +1,5 @@
 /** Each format of the table: what its models write, what the writer writes, and how both are read. */
+import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { detectReasoningFormat } from '../../../src/front/chat/reasoning-formats.ts';
@@ -71,6 +72,41 @@ const NOW = { name: 'now', arguments: {} };
 
 /** As the models' own templates write them, or as vLLM's tests have them. */
 const SAMPLES: readonly (readonly [name: string, template: string, text: string])[] = [
+  [
+    'mistral',
+    '[CALL_ID]',
+    '[TOOL_CALLS]get_weather[CALL_ID]aB3000001[ARGS]{"city": "Oslo", "days": 2, "exact": true}[TOOL_CALLS]now[CALL_ID]000000002[ARGS]{}',
+  ],
+  [
+    'mistral',
+    '[CALL_ID]',
+    '[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo", "days": 2, "exact": true}[TOOL_CALLS]now{}',
+  ],
+  [
+    'deepseek_v32',
+    '',
+    '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">Oslo</｜DSML｜parameter>\n<｜DSML｜parameter name="days" string="false">2</｜DSML｜parameter>\n<｜DSML｜parameter name="exact" string="false">true</｜DSML｜parameter>\n</｜DSML｜invoke>\n<｜DSML｜invoke name="now">\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+  ],
+  [
+    'deepseek_v4',
+    '',
+    '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">Oslo</｜DSML｜parameter>\n<｜DSML｜parameter name="days" string="false">2</｜DSML｜parameter>\n<｜DSML｜parameter name="exact" string="false">true</｜DSML｜parameter>\n</｜DSML｜invoke>\n<｜DSML｜invoke name="now">\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+  ],
+  [
+    'step3',
+    '',
+    '<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">\n<steptml:parameter name="city">Oslo</steptml:parameter>\n<steptml:parameter name="days">2</steptml:parameter>\n<steptml:parameter name="exact">true</steptml:parameter>\n</steptml:invoke><｜tool_call_end｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="now">\n</steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>',
+  ],
+  [
+    'apertus',
+    '',
+    '<|tools_prefix|>[{"get_weather": {"city": "Oslo", "days": 2, "exact": true}}, {"now": {}}]<|tools_suffix|>',
+  ],
+  [
+    'minimax',
+    '',
+    '<tool_calls>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n{"name": "now", "arguments": {}}\n</tool_calls>',
+  ],
   [
     'mistral',
     '[ARGS]',
@@ -357,4 +393,26 @@ describe.each(formats.map((format) => [format.names.join(' '), format] as const)
 it('no format of thoughts is taken for one of calls', () => {
   expect(detectToolCallFormat('<think></think>')).toBeNull();
   expect(detectReasoningFormat('<tool_call>')).toBeNull();
+});
+
+it.each([
+  ['Apertus-8B-Instruct', 'apertus', 0],
+  ['ByteDance-Seed-OSS', 'seed_oss', 0],
+  ['GLM-4.6', 'glm45', 0],
+  ['MiniMax-M1', 'minimax', 0],
+  ['Mistral-Small-3.2-24B-Instruct-2506', 'mistral', 0],
+  ['mistralai-Ministral-3-14B-Reasoning-2512', 'mistral', 1],
+  ['mistralai-Mistral-Nemo-Instruct-2407', 'mistral', 2],
+  ['Qwen-Qwen3-0.6B', 'hermes', 0],
+  ['Qwen3.5-4B', 'qwen3_coder', 0],
+  ['StepFun3.5-Flash', 'qwen3_coder', 0],
+  ['deepseek-ai-DeepSeek-V3.1', 'deepseek_v31', 0],
+  ['deepseek-ai-DeepSeek-V3.2', 'deepseek_v32', 0],
+  ['deepseek-ai-DeepSeek-V4', 'deepseek_v4', 0],
+  ['google-gemma-4-31B-it', 'gemma4', 0],
+  ['openai-gpt-oss-120b', 'openai', 0],
+])('the template of %s shows %s', (template, name, index) => {
+  const text = readFileSync(`test/fixtures/templates/${template}.jinja`, 'utf8');
+  const found = TOOL_CALL_FORMATS.filter(({ names }) => names.includes(name));
+  expect(detectToolCallFormat(text)).toBe(found[index]);
 });

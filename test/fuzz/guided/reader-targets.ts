@@ -260,7 +260,8 @@ const grammars: Target = {
     '{"kind":"json_schema","schema":{"$defs":{"n":{"type":["array","null"],"items":{"$ref":"#/$defs/n"},"minItems":1}},"anyOf":[{"$ref":"#/$defs/n"},{"type":"number","minimum":-1.5,"exclusiveMaximum":10}]}}',
     '{"kind":"regex","pattern":"(a|[^b-d\\\\w]{2,3})*?\\\\d+\\\\.x$"}',
     '{"kind":"choice","choices":["yes","no","\\"\\\\"]}',
-    '{"kind":"tools","layout":{"open":"<tool_call>","openIsOptional":false,"list":{"start":"","separator":"","end":"</tool_call>"},"argumentsKey":"arguments"},"tools":[{"function":{"name":"f","parameters":{"type":"object","properties":{"x":{"const":[1,{"y":2}]}}}}}],"isRequired":true,"parallel":true}',
+    '{"kind":"tools","tools":[{"function":{"name":"f","parameters":{"type":"object","properties":{"x":{"const":[1,{"y":2}]}}}}},{"function":{"name":"g"},"input":{"syntax":"lark","definition":"start: /a+/"}}],"isRequired":true,"parallel":true}',
+    '{"kind":"lark","definition":"?start: (A | \\"b\\"i)* [r~1..2] -> x\\n  | \\"0\\"..\\"9\\"\\nr.2: start? A+\\nA: /[^a\\\\\\\\s]{1,2}./is\\n%import common (WS, INT)\\n%ignore WS // x"}',
   ],
   dictionary: [
     ...[
@@ -286,6 +287,9 @@ const grammars: Target = {
       '(?=',
       '{0,99999}',
       '\\\\u0041',
+      '%ignore ',
+      '%import common.',
+      'start: ',
     ],
   ],
   maxBytes: 2048,
@@ -296,6 +300,7 @@ const grammars: Target = {
       json_schema: 'schema',
       regex: 'pattern',
       choice: 'choices',
+      lark: 'definition',
       tools: 'tools',
     } as const;
     // Other types are refused by the schemas of bodies.
@@ -308,6 +313,7 @@ const grammars: Target = {
 
 function hasTypes(form: GrammarForm): boolean {
   if (form.kind === 'regex') return typeof form.pattern === 'string';
+  if (form.kind === 'lark') return typeof form.definition === 'string';
   if (form.kind === 'json_schema') return form.schema !== undefined;
   const isList = form.kind === 'choice' ? Array.isArray(form.choices) : form.kind === 'tools';
   if (form.kind === 'choice')
@@ -315,7 +321,11 @@ function hasTypes(form: GrammarForm): boolean {
   if (form.kind !== 'tools' || !Array.isArray(form.tools)) return false;
   form.tools.length = Math.min(form.tools.length, 8);
   Object.assign(form, { layout: HERMES.layout });
-  return form.tools.every((tool) => typeof tool?.function?.name === 'string');
+  return form.tools.every(
+    ({ function: tool, input }) =>
+      typeof tool?.name === 'string' &&
+      (input === undefined || typeof Object(input).definition === 'string'),
+  );
 }
 
 const answers: Target = {

@@ -31,12 +31,31 @@ export const attacks: readonly Attack[] = [
         ['POST', `/v1/responses/${of}/cancel`],
         ['POST', '/v1/responses', { ...follow, previous_response_id: of }],
         ['POST', '/v1/responses/input_tokens', { ...follow, previous_response_id: of }],
+        ['POST', '/v1/responses/compact', { ...follow, previous_response_id: of }],
         ['DELETE', `/v1/responses/${of}`],
       ];
       const withoutId = (text: string) => text.replaceAll(id, 'ID').replaceAll(never, 'ID');
       const breaches = await toldApart(attacker, tries(id), tries(never), withoutId);
       const still = await victim.send(`/v1/responses/${id}`);
       if (still.status !== 200) breaches.push(`the response is gone: ${still.status}`);
+      return breaches;
+    },
+  },
+  {
+    name: 'goes on with a summary that was sealed for another key, whole and bent',
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      const body = { previous_response_id: await makeConversation(victim) };
+      const { text } = await victim.send('/v1/responses/compact', { body });
+      const { output } = JSON.parse(text) as { output: { encrypted_content?: string }[] };
+      const sealed = output.at(-1)?.encrypted_content ?? '';
+      const bent = ['', 'A', sealed, sealed.slice(4), `${sealed}AAAA`, 'A'.repeat(5e6)];
+      const breaches: string[] = [];
+      for (const content of bent) {
+        const input = [{ type: 'compaction', encrypted_content: content }];
+        const { status } = await attacker.send('/v1/responses', { body: { input } });
+        if (status < 400) breaches.push(`a summary of ${content.length} characters was read`);
+      }
       return breaches;
     },
   },

@@ -172,6 +172,36 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
+    name: 'custom tools with grammars that are far larger than their text, over both APIs',
+    async run({ attacker }) {
+      const lines = (count: number, line: (index: number) => string) =>
+        Array.from({ length: count }, (_, index) => line(index)).join('\n');
+      const definitions = [
+        `start: r0\n${lines(4000, (index) => `r${index}: r${index + 1} r${index + 1}`)}\nr4000: "a"`,
+        `start: T0\n${lines(4000, (index) => `T${index}: T${index + 1} "a"`)}\nT4000: "a"`,
+        `start: ${'('.repeat(30_000)}"a"${')'.repeat(30_000)}`,
+        `start: ${'('.repeat(60)}"a"${')~999'.repeat(60)}`,
+        `start: ${'(start | "a")* '.repeat(4000)}"b"`,
+        `start: a\na: (a? a?)*\n%ignore /(.?)*/\n%ignore /[^a]{9999}/`,
+        `start: /${'(a|b|[^c]){1,99}'.repeat(190)}/i`,
+        `start: A~1..19999 A~1..19999\nA: "a".."\\U0010ffff"`,
+        `start: /${'a?'.repeat(9000)}${'a'.repeat(9000)}/`,
+        `"${'\\'.repeat(60_000)}`,
+        `start: ${'"a" '.repeat(16_000)}`,
+      ];
+      const bodies = definitions.flatMap((definition) => {
+        const format = { type: 'grammar', syntax: 'lark', definition };
+        const custom = { name: 'a', format: { type: 'grammar', grammar: format } };
+        return [
+          ['/v1/responses', { input: 'Hi', tools: [{ type: 'custom', name: 'a', format }] }],
+          [PATH, ask({ tools: [{ type: 'custom', custom }], tool_choice: 'required' })],
+          [PATH, ask({ guided_grammar: definition })],
+        ] as const;
+      });
+      await sendAll(attacker, bodies);
+    },
+  },
+  {
     name: 'thousand tools that must be called',
     async run({ attacker }) {
       const parameters = doubling(6);

@@ -150,7 +150,6 @@ const STATUSES: Readonly<Record<string, number>> = {
   '/v1/files': 403,
   // There is no folder for them.
   '/v1/batches': 501,
-  '/v1/responses/compact': 501,
   '/v1/moderations': 501,
 };
 

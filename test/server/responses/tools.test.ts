@@ -67,7 +67,7 @@ describe('custom tools', () => {
     ]);
   });
 
-  test('show their grammar to the model; a regular expression is kept to', async () => {
+  test('show their grammar to the model, and it is kept to', async () => {
     const target = await server({ script: calls('date', { input: '2026' }) });
     const lark = { type: 'grammar', syntax: 'lark', definition: 'start: "a"' };
     const regex = { type: 'grammar', syntax: 'regex', definition: '[0-9]{4}' };
@@ -78,8 +78,21 @@ describe('custom tools', () => {
     const { output } = await create(target, { input: 'Hi', tools });
     expect(output).toMatchObject([{ type: 'custom_tool_call', input: '2026' }]);
     expect(promptOf(target)).toContain('follows this lark grammar');
-    const [request] = target.engine.requests;
-    expect(JSON.stringify(request?.grammar)).toContain('[0-9]');
+    const ebnf = target.engine.requests[0]?.grammar?.ebnf ?? '';
+    expect(ebnf).toContain('[0-9]');
+    expect(ebnf).toMatch(/::= "a"/);
+  });
+
+  test.each([
+    ['lark', 'start: b', '`tools`: tools/0: Lark grammar, line 1: `b` is not defined'],
+    ['regex', '(?=a)', '`tools`: tools/0: regular expression, character'],
+  ])('a wrong grammar in %s is refused', async (syntax, definition, reason) => {
+    const tools = [{ ...PATCH, format: { type: 'grammar', syntax, definition } }];
+    const { message } = await errorOf(
+      await post(await server(), PATH, { input: 'Hi', tools }),
+      400,
+    );
+    expect(message).toContain(reason);
   });
 
   test('calls and outputs of earlier turns reach the model', async () => {

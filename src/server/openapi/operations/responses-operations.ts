@@ -58,8 +58,18 @@ export const RESPONSES_OPERATIONS: readonly Operation[] = [
     method: 'post',
     path: '/v1/responses/compact',
     tag: 'OpenAI Responses',
-    errors: [501],
-    summary: 'Not served: answers 501 and why',
+    summary: 'Sum up a conversation',
+    body: bodies.compact,
+    example: { input: 'What is 23 + 45?' },
+    notes:
+      'The model writes the summary, in the last service class. It is sealed for the key that asked, and taken as an item of `input`.',
+    answer: {
+      id: 'resp_0c4f',
+      object: 'response.compaction',
+      created_at: 1_790_000_000,
+      output: [{ id: 'cmp_5d02', type: 'compaction', encrypted_content: 'q2z0...' }],
+      usage: { input_tokens: 21, output_tokens: 8, total_tokens: 29 },
+    },
   },
   {
     method: 'get',

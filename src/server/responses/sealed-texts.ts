@@ -1,7 +1,7 @@
 /**
- * Encrypts a model's thoughts for clients that have the server store nothing: they send them back with
- * their next request, so that its prompt is as it was. Only this server, or replicas with the same key,
- * can read them.
+ * Encrypts thoughts and summaries of a model for clients that have the server store nothing: they send
+ * them back with their next request, so that its prompt is as it was. Only this server, or replicas with
+ * the same key, can read them.
  */
 import { randomBytes } from 'node:crypto';
 import { ResumeKey } from '../resume/resume-key.ts';
@@ -9,14 +9,14 @@ import { ResumeKey } from '../resume/resume-key.ts';
 /** Opens what this process sealed, where no key was given. */
 const OWN_KEY = new ResumeKey(randomBytes(32).toString('hex'));
 
-export class SealedThoughts {
+export class SealedTexts {
   readonly #key: ResumeKey;
   readonly #use: string;
 
-  /** @param client whose thoughts they are; no other can open them */
-  constructor(key: ResumeKey | null, client: string) {
+  /** @param client whose texts they are; no other can open them */
+  constructor(key: ResumeKey | null, client: string, kind: 'thoughts' | 'summary') {
     this.#key = key ?? OWN_KEY;
-    this.#use = `thoughts of ${client}`;
+    this.#use = `${kind} of ${client}`;
   }
 
   seal(text: string): string {
