@@ -69,6 +69,7 @@ export function toResponseObject(
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: body.previous_response_id ?? null,
     prompt_cache_key: body.prompt_cache_key ?? null,
+    prompt_cache_retention: body.prompt_cache_retention ?? null,
     reasoning: {
       effort: body.reasoning?.effort ?? null,
       summary: body.reasoning?.summary ?? null,

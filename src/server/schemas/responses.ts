@@ -149,6 +149,8 @@ export const responseBody = z.looseObject({
   metadata: metadata.nullish(),
   safety_identifier: shortText.nullish(),
   prompt_cache_key: shortText.nullish(),
+  /** Told again: prefixes are kept as long as there is room. */
+  prompt_cache_retention: z.enum(['in_memory', '24h']).nullish(),
 });
 
 export type ResponseBody = z.infer<typeof responseBody>;

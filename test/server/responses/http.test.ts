@@ -247,6 +247,17 @@ describe('input tokens', () => {
   });
 });
 
+test('how long a prefix is to be kept is told again', async () => {
+  const target = await server();
+  const { prompt_cache_retention: told } = await create(target, {
+    input: 'Hi',
+    prompt_cache_retention: '24h',
+  });
+  expect(told).toBe('24h');
+  const wrong = await post(target, PATH, { input: 'Hi', prompt_cache_retention: '7d' });
+  expect((await errorOf(wrong, 400)).param).toBe('prompt_cache_retention');
+});
+
 describe('a conversation', () => {
   test('goes on from a response, without its instructions', async () => {
     const target = await server({ script: says('Yes.') });
