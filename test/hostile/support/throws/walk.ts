@@ -172,5 +172,8 @@ async function holdings(server: ThrowingServer): Promise<Holdings> {
   );
   const holding = loaded.reduce((sum, { num_uses, queue }) => sum + num_uses + queue.running, 0);
   const { TCPSocketWrap = 0, Timeout = 0 } = open_resources;
-  return { listed: num_requests, queued, holding, sockets: TCPSocketWrap, timers: Timeout };
+  // Beyond those that are open at this end.
+  const own = process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  const sockets = TCPSocketWrap - own;
+  return { listed: num_requests, queued, holding, sockets, timers: Timeout };
 }
