@@ -10,11 +10,12 @@ import { temporaryCache } from '../support/temporary-cache.ts';
 import { Client } from './support/client.ts';
 
 const MONITOR = new URL('../support/turn-monitor.mjs', import.meta.url).href;
-/**
- * The aim is 5 ms, which a collection of garbage can exceed; an answer that is made or written in one
- * turn takes 20 ms and more.
- */
-const MAX_TURN_MS = 15;
+/** The aim is 5 ms; an answer that is made or written in one turn takes 20 ms and more. */
+const MAX_TURN_MS = 10;
+/** Code that runs for the first time has to be compiled, too. */
+const MAX_FIRST_TURN_MS = 15;
+/** Times that an answer is asked for. The least counts: a collection of garbage falls into some turn. */
+const NUM_TRIES = 3;
 
 /** Two thirds of the log-probabilities that an answer in one piece may have. */
 const MANY = { prompt: 'Once', n: 31, max_tokens: 64, ignore_eos: true, logprobs: 20 };
@@ -93,15 +94,19 @@ it.each(['/openapi.json', '/docs'])('the first %s', needs(CLOCK), async (path) =
   await expectOk(path);
   const ms = await longestTurn();
   console.log(`the first ${path}: ${ms.toFixed(1)} ms`);
-  expect(ms).toBeLessThan(MAX_TURN_MS);
+  expect(ms).toBeLessThan(MAX_FIRST_TURN_MS);
 });
 
 it.each(ANSWERS)('%s', needs(CLOCK), async (what, ask) => {
   // Code that is run for the first time is slow.
   await ask();
-  await longestTurn();
-  await ask();
-  const ms = await longestTurn();
+  const longest: number[] = [];
+  for (let run = 0; run < NUM_TRIES; run++) {
+    await longestTurn();
+    await ask();
+    longest.push(await longestTurn());
+  }
+  const ms = Math.min(...longest);
   console.log(`${what}: ${ms.toFixed(1)} ms`);
   expect(ms).toBeLessThan(MAX_TURN_MS);
 });

@@ -223,6 +223,7 @@ export class PreparedResponse {
     await ownTurn();
     const { usage } = this.#usage;
     this.#end({ status, usage, completedAt: isCutShort ? null : now() });
+    await ownTurn();
     return [...events, this.#tell(`response.${status}`, this.response)];
   }
 
