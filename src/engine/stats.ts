@@ -14,9 +14,9 @@ export interface EngineStats {
   /** Tokens looked up in the prefix cache, and found there. */
   readonly prefixCacheQueries: number;
   readonly prefixCacheHits: number;
-  /** Of those not found, tokens of prompts that nothing kept begins like. */
+  /** Tokens not found because no cached text begins like the prompt. */
   readonly prefixCacheAbsent: number;
-  /** Of those not found, tokens where a kept text that begins like the prompt has others. */
+  /** Tokens not found because a cached text that begins like the prompt goes on with others. */
   readonly prefixCacheChanged: number;
   /** Drafts verified, their tokens, and how many of those came true. */
   readonly numDrafts: number;

@@ -55,7 +55,7 @@ const IN_JSON_STRING: CharacterRules = {
     negated ? characterClass([...ranges, ...UNSAFE], true) : safeClass(ranges),
 };
 
-/** What a class may have that is written with an escape; other control characters are left out. */
+/** Characters of a class that are written with an escape; other control characters are left out. */
 const ESCAPED = ['"', '\\', '\n', '\r', '\t'];
 
 /** All of a text within a JSON string, also what has to be escaped there. */

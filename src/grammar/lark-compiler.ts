@@ -33,7 +33,7 @@ class LarkCompiler {
   readonly #characters: CharacterRules;
   /** By the name in Lark, in the order of their first use. */
   readonly #names = new Map<string, string>();
-  /** What follows a terminal; empty where nothing is ignored. */
+  /** Rule for ignored text after a terminal; empty if the grammar ignores none. */
   #ignored = '';
   /** Numbers of repetitions, added up. */
   #numRepeats = 0;

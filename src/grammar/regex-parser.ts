@@ -18,7 +18,7 @@ const SHORTHANDS: Readonly<Record<string, readonly CharacterRange[]>> = {
   ],
 };
 
-/** What some library takes for one of them: none is left outside of all when a class is negated. */
+/** Widest reading of the shorthands by any library: a negated class leaves out all of it. */
 const WIDEST: typeof SHORTHANDS = {
   d: [DIGITS, [0x80, 0x10ffff]],
   w: [...(SHORTHANDS['w'] ?? []), [0x80, 0x10ffff]],

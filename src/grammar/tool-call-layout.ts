@@ -38,7 +38,7 @@ export interface NamedCall {
   readonly open: string;
   /** Before the number of the call, which follows the name; null where none does. */
   readonly number: string | null;
-  /** Of an id that stands in place of the number: so many letters and digits. */
+  /** Letters and digits of an id that stands in place of the number. */
   readonly idLength?: number;
   readonly afterName: string;
   readonly close: string;
@@ -53,7 +53,7 @@ export interface ParameterCall {
   readonly key: {
     readonly open: string;
     readonly end: string;
-    /** What says, behind that, whether the value is a string as it is, or JSON. */
+    /** Mark after that which says whether the value is a plain string or JSON. */
     readonly type?: { readonly text: string; readonly json: string };
   };
   readonly value: ParameterValue;

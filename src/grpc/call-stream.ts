@@ -91,7 +91,7 @@ export class CallStream {
         get bytesWritten() {
           return connection.bytesWritten;
         },
-        // Of a stream whose client opens no window, nothing waits in the connection.
+        // A stream whose client opens no window leaves nothing in the connection.
         get writableLength() {
           return stream.writableLength;
         },

@@ -58,7 +58,7 @@ export interface ModelFacts {
 /** @returns null where nothing is known */
 export type DescribeModel = (definition: ModelDefinition) => Promise<ModelFacts | null>;
 
-/** What all requests share. */
+/** Services that all requests share. */
 export interface ServerContext {
   readonly models: ModelRegistry<AnyRuntime>;
   /** Unix time in seconds. */
@@ -116,7 +116,7 @@ export interface ServerEnv {
     unread: UnreadAnswers;
     /** The pattern of a route whose path was split by hand. */
     route?: string;
-    /** Of the API whose form errors have; the request's own path if left out. */
+    /** Path of the API whose form errors have; the request's own path if left out. */
     apiPath?: string;
     /** The `code` of the error that it was answered with. */
     errorCode?: string;

@@ -20,7 +20,7 @@ import { ADMIN_CLIENT } from './auth/api-keys.ts';
 import { badRequest, modelNotFound } from './errors.ts';
 import { generationLine } from './generation/generation-line.ts';
 
-/** What of a body says which model it is for; the rest is checked by its API. */
+/** Fields of a body that name its model; the rest is checked by its API. */
 interface ModelFields {
   readonly model: string | null;
   /** Whose request it is, where an alias stands for several models. */
@@ -31,7 +31,7 @@ interface ModelFields {
   readonly lora: unknown;
 }
 
-/** Of what a request names: a model, or an adapter and then its model. */
+/** Lease of the model that a request names, or of the model of the adapter that it names. */
 export interface NamedLease<R extends AnyRuntime = AnyRuntime> extends Lease<R> {
   readonly adapter: FoundAdapter | null;
 }
@@ -62,7 +62,7 @@ export async function acquireModel(
   return leased(acquiring, (lease) => modelOf(context, { ...lease, adapter }));
 }
 
-/** What is made of a lease; where that can't be made, the model is let go. */
+/** Makes something of a lease; lets the model go if that fails. */
 export async function leased<L extends Lease<AnyRuntime>, T>(
   acquiring: Promise<L>,
   make: (lease: L) => T,
@@ -97,7 +97,7 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
   caller.record?.received(performance.now());
   const { model: name, user, keepAliveMs } = modelFieldsOf(json);
   return leased(acquireLease(context, name, caller, user), (lease) => {
-    // What one client does to the models that are loaded, all others feel.
+    // All clients share the loaded models, so that only an unguarded server lets a client change this.
     if (keepAliveMs !== null && context.keys.isUnguarded) {
       context.models.keepAlive(keyOf(lease.definition), keepAliveMs);
     }
@@ -152,7 +152,7 @@ export function requireText(lease: NamedLease): NamedLease<RuntimeOf<'text'>> {
   return ofKind(lease, ['text']);
 }
 
-/** What a request is served with by a model that generates text. */
+/** Builds the view that a request has of a model that generates text. */
 export function modelOf(
   context: ServerContext,
   lease: NamedLease<RuntimeOf<'text'>>,
@@ -203,7 +203,7 @@ function isOfKind<K extends AnyRuntime['kind']>(
   return kinds.some((kind) => kind === runtime.kind);
 }
 
-/** What a model is for, to those who want something else of it. */
+/** Use of each kind of model, for errors of requests that want another. */
 const DOES: Readonly<Record<AnyRuntime['kind'], string>> = {
   text: 'generates text',
   encoder: 'encodes texts and generates none',
@@ -229,7 +229,7 @@ function modelFieldsOf(json: unknown): ModelFields {
   const body: Readonly<Record<string, unknown>> =
     typeof json === 'object' && json !== null ? { ...json } : {};
   const { model, user, keep_alive: keepAlive, lora } = body;
-  // What is no name its API refuses.
+  // Its API refuses what is not a name.
   const isName = typeof model === 'string' && model.length <= LIMITS.shortTextCharacters;
   return {
     model: isName ? model : null,

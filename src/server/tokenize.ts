@@ -41,7 +41,7 @@ export function tokenizeRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
   });
 }
 
-/** Of whoever saved the tokenizer: where its files were on their machine. */
+/** Fields with paths on the machine of whoever saved the tokenizer. */
 const PLACES: ReadonlySet<string> = new Set([
   'cache_dir',
   'name_or_path',
@@ -115,7 +115,7 @@ function toStrings({ tokenizer }: ServedText, tokens: Int32Array): LazyList<stri
 }
 
 /**
- * What each token adds to a text, which may be a part of a character.
+ * Bytes that each token adds to a text; they may be part of a character.
  * @throws ApiError 400 of more than can be spelled out in a moment
  */
 function toBytes({ tokenizer }: ServedText, tokens: Int32Array): number[][] {

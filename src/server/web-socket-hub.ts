@@ -33,7 +33,7 @@ interface Session {
 
 interface Tracked {
   readonly session: Session;
-  /** What it was opened with; null where no key is needed. */
+  /** Key that it was opened with; null where no key is needed. */
   readonly key: ApiKey | null;
 }
 
@@ -49,7 +49,7 @@ function sessionOf(path: string): CreateSession | undefined {
   return (...of) => new WebSocketSession(...of, { path, prepare });
 }
 
-/** Of a message, on average: less than any network's packets carry. */
+/** Least mean size of a message's pieces: less than any network's packets carry. */
 const MIN_CHUNK_BYTES = 512;
 
 export class WebSocketHub implements UpgradeHandler {

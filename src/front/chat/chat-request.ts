@@ -1,4 +1,4 @@
-/** What a client asks of a chat, whichever API it came by. */
+/** Request of a client to a chat, whichever API it came by. */
 import type { GrammarSource, ToolDefinition, TextGrammar } from '../../grammar/grammar-source.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ContextLimits, GenerationSettings } from '../generation/fit-context.ts';
@@ -14,7 +14,7 @@ export interface ChatTool extends ToolDefinition {
   readonly type: 'function';
 }
 
-/** What shapes the prompt. */
+/** Fields that shape the prompt. */
 export interface ChatPrompt {
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly ChatTool[];
@@ -44,9 +44,9 @@ export interface ChatRequest extends ChatPrompt {
   readonly thinkingBudget?: ThinkingBudget | null;
   /** Whether an answer may hold more than one tool call. */
   readonly parallelToolCalls: boolean;
-  /** What custom tools take, by the tool's name; none if left out. */
+  /** Grammars of custom tools' texts, by the tool's name; none if left out. */
   readonly textGrammars?: ReadonlyMap<string, TextGrammar>;
-  /** What the answer must look like, if it must call no tool; null for free text. */
+  /** Form of an answer that calls no tool; null for free text. */
   readonly responseFormat: GrammarSource | null;
   /** Sampling, stop strings, log-probabilities and all else that the prompt does not decide. */
   readonly settings: Omit<GenerationSettings, 'badWords'>;
@@ -70,7 +70,7 @@ export function requireFewMessages(messages: readonly unknown[], field: string):
 }
 
 /**
- * What is a body of one API can become more messages, or longer ones, of a chat.
+ * Bounds messages: a body of an API can become more of them, or longer ones, than it had.
  * @throws InvalidRequestError
  */
 export function requireMessages(messages: readonly ChatMessage[], field: string): void {

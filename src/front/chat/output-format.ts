@@ -1,4 +1,4 @@
-/** What a chat's answer may hold besides text, and the grammar that sees to it. */
+/** Parts of a chat's answer besides text, and the grammar that enforces them. */
 import { grammarJsonFault } from '../../grammar/grammar-json.ts';
 import type { GrammarSource, TextGrammar, ToolDefinition } from '../../grammar/grammar-source.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
@@ -114,7 +114,7 @@ function toolGrammar(
   if (fault !== null) {
     throw new InvalidRequestError(`\`tools\`: ${fault}.`, 'tools', 'invalid_value');
   }
-  // What the grammar needs of them, and nothing else, crosses to its thread.
+  // Only the fields that the grammar needs cross to its thread.
   const functions = tools.map(({ function: { name, parameters, strict } }) => ({
     function: { name, parameters: parameters ?? undefined, strict },
     input: inputOf(texts.get(name)),

@@ -15,15 +15,15 @@ export interface TokenBatch {
   readonly finishReason: Exclude<FinishReason, 'error'> | null;
   /** One for each token, if the request asks for them. */
   readonly logprobs?: readonly Logprobs[] | undefined;
-  /** Of the prompt's tokens but the first, with the first token, if the request asks for them. */
+  /** Log-probabilities of all prompt tokens but the first; come with the first token, if requested. */
   readonly promptLogprobs?: Logprobs | undefined;
   /** Prompt tokens found in the cache; known with the first token. */
   readonly numCachedTokens?: number | undefined;
-  /** What the request's readout has read; in the only batch, without tokens. */
+  /** Values of the request's readout; in the only batch, without tokens. */
   readonly values?: Float32Array | undefined;
 }
 
-/** Of an engine that has done nothing yet. */
+/** Counters of an engine that has done nothing yet. */
 export const IDLE_STATS: EngineStats = {
   numRunning: 0,
   numWaiting: 0,
@@ -54,12 +54,12 @@ export const ENGINE_STATES: readonly EngineState[] = [
   'stopped',
 ];
 
-/** Of several engines that stand in for each other: that of the one that is best off. */
+/** Best state among engines that stand in for each other. */
 export function bestState(states: readonly EngineState[]): EngineState {
   return ENGINE_STATES.find((state) => states.includes(state)) ?? 'stopped';
 }
 
-/** What a request fails with that the engine has ended with an error. */
+/** Error of a request that the engine has ended with one. */
 export function failureOf({ error, isOfGrammar = false }: TokenDetails): EngineError {
   const message = error ?? 'the engine failed the request';
   return isOfGrammar ? new GrammarFaultError(message) : new EngineError(message);
@@ -104,7 +104,7 @@ export interface Engine {
   readonly numCrashes: number;
   /** Milliseconds since an engine that has work last said anything; 0 without work. */
   readonly silentMs: number;
-  /** What its slots are at, after the step that runs. @throws EngineError if it can't say */
+  /** State of its slots, after the step that runs. @throws EngineError if it can't say */
   inspect(): Promise<readonly SlotState[]>;
   /** Calls `listener` after every iteration; returns a function that stops it. */
   onStep(listener: (stats: EngineStats) => void): () => void;

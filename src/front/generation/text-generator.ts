@@ -23,7 +23,7 @@ import type {
 import { knownBatch, splitBatch } from './resumption.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
-/** Of the time between tokens, what a step is planned for: sampling and the way to the client take some. */
+/** Share of the time between tokens that a step is planned for: sampling and sending take the rest. */
 const STEP_SHARE = 0.85;
 
 export interface TextGeneratorOptions {
@@ -169,7 +169,7 @@ class TextGeneration implements GenerationDeltas {
     const wanted = this.#toEngineRequest(request);
     const known = knownBatch(wanted.outputTokenIds, wanted);
     if (known !== null) this.#known.push(known);
-    // Of an answer that is complete there is nothing left to compute.
+    // A complete answer leaves nothing to compute.
     if ((known?.finishReason ?? null) !== null) return;
     this.#batches = engine.generate(wanted, this.#signal)[Symbol.asyncIterator]();
   }

@@ -33,7 +33,7 @@ export class ModelRegistry<R extends Runtime> {
   readonly #maxWaiting: number;
   readonly #catalog = new ModelCatalog<R>();
   readonly #listeners = new Set<(event: RegistryEvent) => void>();
-  /** What came by `add`, by key. */
+  /** Definitions that came by `add`, by key. */
   readonly #added = new Map<string, ModelDefinition>();
   #isStarting = false;
   #isClosed = false;
@@ -66,17 +66,17 @@ export class ModelRegistry<R extends Runtime> {
     return this.#catalog.sorted().map(infoOf);
   }
 
-  /** Of a version that is loaded; null of any other. */
+  /** Runtime of a version that is loaded; otherwise null. */
   runtimeOf(version: Pick<ModelInfo, 'name' | 'version'>): R | null {
     return this.#catalog.entries.get(keyOf(version))?.loaded?.runtime ?? null;
   }
 
-  /** What a version is loaded from; null where there is none by now. */
+  /** Definition that a version is loaded from; null if it exists no longer. */
   definitionOf(version: Pick<ModelInfo, 'name' | 'version'>): ModelDefinition | null {
     return this.#catalog.entries.get(keyOf(version))?.definition ?? null;
   }
 
-  /** What is loaded now, in the same order, and how many use it. */
+  /** Loaded models, in the same order, and how many requests use each. */
   loaded(): readonly (Pick<Lease<R>, 'definition' | 'runtime'> & { readonly numUses: number })[] {
     return this.#catalog
       .sorted()
@@ -114,7 +114,7 @@ export class ModelRegistry<R extends Runtime> {
     }
   }
 
-  /** What a name stands for. @throws UnknownModelError */
+  /** Model that a name stands for. @throws UnknownModelError */
   find(name: string | null): ModelInfo {
     return infoOf(this.#catalog.resolve(name, ''));
   }
@@ -287,7 +287,7 @@ export class ModelRegistry<R extends Runtime> {
     await this.#waitFor(this.#residency.load(entry, true));
   }
 
-  /** Of what is no longer there. A version that serves stays until a newer one does. */
+  /** Unloads a model that exists no longer. A version that serves stays until a newer one does. */
   async #retire(entry: ModelEntry<R>): Promise<void> {
     const { name } = entry.definition;
     const others = this.#catalog.versionsOf(name).filter((other) => other !== entry);

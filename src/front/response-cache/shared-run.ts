@@ -39,7 +39,7 @@ export class SharedRun {
   readonly #ending = new AbortController();
   /** In the order of arrival. */
   readonly #readers = new Set<Reader>();
-  /** What was generated from `#first` on. */
+  /** Deltas from `#first` on. */
   #deltas: GenerationDelta[] = [];
   #first = 0;
   #bytes = 0;
@@ -165,7 +165,7 @@ export class SharedRun {
     this.#first = oldest;
   }
 
-  /** What has come since the last look, up to a piece's length; null at the end. */
+  /** Joins the deltas since the last call, up to a piece's length; null at the end. */
   async #nextOf(reader: Reader, signal: AbortSignal): Promise<GenerationDelta | null> {
     for (;;) {
       signal.throwIfAborted();

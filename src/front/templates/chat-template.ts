@@ -122,7 +122,7 @@ export class ChatTemplate {
     } catch (error) {
       const joined = withSystemFirst(known);
       if (joined === null || !(error instanceof ChatTemplateError)) throw error;
-      // Of both refusals the client is told that of its own messages.
+      // The client gets the refusal of its own messages, not of the joined ones.
       return this.#renderOr(error, joined, options);
     }
   }
@@ -267,7 +267,7 @@ function parse(name: string, source: string): PythonJinja {
   try {
     return new PythonJinja(source);
   } catch (error) {
-    // Of a text that breaks off, Jinja's parser says nothing that helps.
+    // Jinja's parser has no helpful message for a text that breaks off.
     const reason = error instanceof TypeError ? 'it breaks off' : String(error);
     throw new ChatTemplateError(`the chat template '${name}' is damaged: ${reason}`, {
       cause: error,

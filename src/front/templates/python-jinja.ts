@@ -46,7 +46,7 @@ const Interpreter = jinja.Interpreter as unknown as new (variables: Scope) => {
 
 const UNDEFINED = 'UndefinedValue';
 const BLOCKS = ['body', 'alternate', 'defaultBlock'] as const;
-/** What is written nowhere, or writes itself. */
+/** Nodes that write no value, or write it themselves. */
 const STATEMENTS: ReadonlySet<string> = new Set([
   ...['If', 'For', 'Break', 'Continue', 'Set', 'Macro', 'Comment', 'CallStatement'],
   ...['FilterStatement', 'StringLiteral'],
@@ -225,7 +225,7 @@ function extreme(values: readonly Value[], sign: 1 | -1): Value {
   return values.reduce((best, each) => (isBeyond(each, best) ? each : best), values[0] ?? NOTHING);
 }
 
-/** What a filter finds where there is nothing. */
+/** Operand of a filter; filters of texts take an undefined value for an empty text. */
 function filtered(operand: Value, name: string): Value {
   const isUndefined = operand.type === UNDEFINED;
   if (isUndefined && OF_TEXT.has(name)) return valueOf('');

@@ -7,7 +7,7 @@ export interface TemplateValue {
   toString(): string;
 }
 
-/** What `str()` makes of it; nothing of what is undefined, as in Jinja. */
+/** Text as `str()` gives it; empty for an undefined value, as in Jinja. */
 export function pythonText(value: TemplateValue): string {
   return value.type === 'StringValue' ? String(value.value) : written(value);
 }
@@ -35,7 +35,7 @@ function written(value: TemplateValue): string {
 
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** What `repr()` makes of a text. */
+/** Text as `repr()` gives it. */
 function quoted(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   const escaped = text.replaceAll(/[\\\p{C}\p{Z}'"]/gu, (character) => {

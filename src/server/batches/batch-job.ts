@@ -108,7 +108,7 @@ export class BatchJob {
     this.#finishing ??= this.#finish(ending)
       .catch((error: unknown) => {
         this.#note(error, null);
-        // What is there stays; of a disk that takes nothing, it ends here at least.
+        // Keeps what was written; if the disk takes nothing, the batch ends here at least.
         return this.#enter('failed', {});
       })
       .catch((error: unknown) => {
@@ -188,7 +188,7 @@ export class BatchJob {
       const result = await work.run(input, endpoint, caller);
       await this.#results?.add(line, input.customId, result);
     } catch (error) {
-      // What was given up is run again, or counts as not run.
+      // A line that was given up is run again, or counts as not run.
       if (signal.aborted) return;
       void this.fail(error, line + 1);
     }

@@ -3,7 +3,7 @@
 /** Gives a line's place to others while it waits for something that passes, such as its rate. */
 export type Pause = (wait: () => Promise<void>) => Promise<void>;
 
-/** What there is to do for a client. */
+/** Work for a client. */
 export interface Job {
   readonly hasMore: boolean;
   /** Comes first. Never throws. */
@@ -32,7 +32,7 @@ interface Wish {
   readonly job: Job;
   /** Called when nothing is left to do. */
   readonly onEnd: () => void;
-  /** What goes on with a job that was suspended; null if nothing is to. */
+  /** Makes the job that continues a suspended one; null if none does. */
   readonly again: () => Job | null;
 }
 

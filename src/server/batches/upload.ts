@@ -114,7 +114,7 @@ async function receive(
 }
 
 /**
- * What is left of a form that fails is read and dropped: `pipeline` would end the request, and Node would
+ * Reads and drops the rest of a form that fails: `pipeline` would end the request, and Node would
  * read nothing more from the connection, on which the client's next request comes.
  */
 function readForm(incoming: IncomingMessage, form: BusboyInstance): Promise<void> {
@@ -176,7 +176,7 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** What a client calls its file is shown and never used as a path. */
+/** Name of the client's file: shown, and never used as a path. */
 function nameOf(filename: string | undefined): string {
   return told(filename ?? 'file', LIMITS.shortTextCharacters);
 }

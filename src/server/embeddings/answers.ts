@@ -1,9 +1,9 @@
-/** What embeddings, reranking and scoring answer, as OpenAI, Jina, Cohere, vLLM and TEI have it. */
+/** Answers of embeddings, reranking and scoring, as OpenAI, Jina, Cohere, vLLM and TEI have it. */
 import type { Embeddings, Scores } from '../../front/encoder/embed-request.ts';
 import type { JsonObject } from '../json-object.ts';
 import type { RerankRequest, TeiRerankRequest } from './bodies.ts';
 
-/** What vectors take in memory until they are written. */
+/** Memory of vectors until they are written. */
 export function bytesOfVectors({ vectors }: Pick<Embeddings, 'vectors'>): number {
   return vectors.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }

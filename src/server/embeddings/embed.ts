@@ -6,7 +6,7 @@ import { withDeadline } from '../../front/deadline.ts';
 import { bytesOfVectors, embeddingsAnswer } from './answers.ts';
 import { parseEmbeddings } from './bodies.ts';
 
-/** What makes vectors and scores: encoders, and models that generate text. */
+/** Models that make vectors and scores: encoders, and models that generate text. */
 export type EmbeddingRuntime = Pick<EncoderRuntime | TextRuntime, 'encoder' | 'model'>;
 
 /** Behind all that somebody waits for. */
@@ -21,7 +21,7 @@ export interface EmbeddingsAnswer {
   readonly pieces: Iterable<string>;
   /** In memory until they are all written. */
   readonly numBytes: number;
-  /** Of the texts. */
+  /** Tokens of the texts. */
   readonly numTokens: number;
 }
 

@@ -9,7 +9,7 @@ import { holdAnswer } from './hold-answer.ts';
 import { type EventStreamOptions, writeEventStream } from './sse.ts';
 import type { Sendable } from './written-json.ts';
 
-/** What an API's streams look like. */
+/** Form of an API's streams. */
 export interface StreamForm extends Pick<EventStreamOptions, 'style' | 'eventId' | 'rest'> {
   /** A failure, which becomes the last event, in the API's words. */
   readonly toEvent: (error: ApiError) => JsonObject;

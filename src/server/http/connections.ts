@@ -25,7 +25,7 @@ interface Connection {
   readonly place: Place;
   /** Requests that came while another was being answered; they start in order. */
   readonly waiting: (() => void)[];
-  /** What is at work. */
+  /** Request in progress. */
   request: IncomingMessage | null;
   response: ServerResponse | null;
   /** Bytes sent when last checked, and since when that number has not changed. */

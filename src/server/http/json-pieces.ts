@@ -41,7 +41,7 @@ export async function bytesOfPieces(pieces: Iterable<string>): Promise<Buffer[]>
   return bytes;
 }
 
-/** What is written at once though it comes in smaller pieces: each piece takes a turn. */
+/** Least size of a write: smaller pieces are joined, since each write takes a turn. */
 const MIN_PIECE_CHARACTERS = 2 ** 14;
 
 /** The same text in fewer pieces. */

@@ -13,7 +13,7 @@ export interface EventStyle {
   toText(event: Sendable): string;
   /** Text that clients skip, to keep the connection alive or for people; '' if the format has none. */
   toComment(text: string): string;
-  /** What follows the last event. */
+  /** Text after the last event. */
   readonly end: string;
 }
 
@@ -56,7 +56,7 @@ export interface EventStreamOptions {
   readonly pingMs: number;
   /** Response headers, those of middlewares included. */
   readonly headers: Headers;
-  /** What the client gets to see of a failure. */
+  /** Event that tells the client of a failure. */
   toErrorEvent(error: unknown): JsonObject;
   /** Its times go out as a `Server-Timing` header, and whole as a comment at the end. */
   readonly record?: RequestRecord;
@@ -66,7 +66,7 @@ export interface EventStreamOptions {
    * none of the batch.
    */
   eventId?(): string | null;
-  /** What else comes, as it is, when `events` end because another server goes on; null if none does. */
+  /** Rest of the answer, passed on unchanged, if `events` end because another server continues it; otherwise null. */
   rest?(): IncomingMessage | null;
   /**
    * Told what waits to be read; left out where nobody counts that.
@@ -78,7 +78,7 @@ export interface EventStreamOptions {
 /** Events of a batch that leave together; each of an answer's last may have all of it. */
 const TURN_CHARACTERS = 2 ** 15;
 
-/** Of another server's answer: what tells about the answer, not about the server. */
+/** Headers of another server's answer that describe the answer, not the server. */
 const PASSED_HEADERS = ['content-type', 'cache-control', 'x-accel-buffering', 'x-resume-token'];
 
 const STREAM_HEADERS = {

@@ -45,7 +45,7 @@ export class UnreadAnswers {
     this.#onCut = onCut;
   }
 
-  /** Of all answers. */
+  /** Unread bytes of all answers. */
   get numBytes(): number {
     return this.#bytes();
   }

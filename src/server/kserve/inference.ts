@@ -47,7 +47,7 @@ function inferenceModel(context: ServerContext, lease: NamedLease): AcquiredInfe
   }
 }
 
-/** What the registry calls a version of a model. @param version empty for the one that serves */
+/** Name of a model's version in the registry. @param version empty for the one that serves */
 export function registryName({ model, version }: Target): string {
   return version === '' ? model : `${model}@${version}`;
 }

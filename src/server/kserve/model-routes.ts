@@ -42,7 +42,7 @@ const POSTS: Readonly<Record<string, Answer>> = {
   generate_stream: (c, context, target) => answerGenerate(c, context, { ...target, streams: true }),
 };
 
-/** What the router's wildcards stand for: each route of a model, with and without a version. */
+/** Routes that the router's wildcards stand for: each route of a model, with and without a version. */
 export const MODEL_PATTERNS: readonly { readonly method: string; readonly path: string }[] =
   Object.entries({ GET: GETS, POST: POSTS }).flatMap(([method, answers]) =>
     Object.keys(answers).flatMap((action) =>

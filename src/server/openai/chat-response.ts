@@ -14,7 +14,7 @@ import type { Gathered, GatheredChoice } from '../generation/gather.ts';
 import { chunkUsage, type ResponseHead, type ResponseOptions } from './response.ts';
 import { toUsage, type Usage } from './usage.ts';
 
-/** What one request's responses look like. */
+/** Form of one request's responses. */
 export interface ChatResponseFormat {
   readonly head: ResponseHead;
   readonly options: ResponseOptions;
@@ -24,7 +24,7 @@ export interface ChatResponseFormat {
   readonly hasReasoning: boolean;
   /** Names of the tools that are called with a text. */
   readonly customTools: ReadonlySet<string>;
-  /** What every choice begins with; often nothing. */
+  /** Text that every choice begins with; usually empty. */
   readonly echo: string;
   /** Likeliest tokens to report beside each; null reports no log-probabilities. */
   readonly numTop: number | null;

@@ -20,7 +20,7 @@ export function requestLog(context: ServerContext): MiddlewareHandler<ServerEnv>
     const { method, path } = c.req;
     const route = routeOf(c);
     const status = isStreamed ? outgoing.statusCode : c.res.status;
-    // Of a refusal it could tell what others have.
+    // The times of a refusal could reveal what other clients have.
     const isTold = !isStreamed && status === 200 && record.msOf('receive') !== null;
     if (isTold) c.header('server-timing', record.serverTiming);
     context.metrics.countRequest(method, route, status);

@@ -11,12 +11,12 @@ export interface RunningRequest {
   readonly client: string;
   readonly model: string;
   readonly serviceClass: string | null;
-  /** Of all its prompts. */
+  /** Tokens of all its prompts. */
   readonly promptTokens: number;
   /** Time of `performance.now()`. */
   readonly startedAt: number;
   readonly state: () => RequestState;
-  /** Of all its choices, so far. */
+  /** Tokens of all its choices, so far. */
   outputTokens: number;
 }
 

@@ -67,7 +67,7 @@ export function topLogprobsOf(body: ResponseBody): number | null {
   return wantsLogprobs ? (body.top_logprobs ?? 0) : null;
 }
 
-/** Of what is in a body only the fields that were checked. */
+/** Picks the fields of a body that were checked. */
 function generationFieldsOf(body: ResponseBody): GenerationFields {
   const names = Object.keys(generationFieldsOfResponses);
   return Object.fromEntries(names.map((name) => [name, body[name]]));
@@ -89,8 +89,8 @@ export function requireCallsOfOutputs(items: readonly Item[]): void {
 }
 
 /**
- * What a model says and calls between two turns of others is one message in a chat, and templates
- * expect one system message, at the start: items are joined accordingly.
+ * Joins items to messages: the model's texts and calls between two turns of others are one message, and
+ * templates expect one system message, at the start.
  */
 function toMessages(instructions: string | null, items: readonly Item[]): ChatMessage[] {
   const system = instructions === null ? [] : [instructions];

@@ -10,7 +10,7 @@ import { type FindTurn, PreparedResponse, type ResponseServices } from './create
 import { type Item, textOf } from './items.ts';
 import { SealedTexts } from './sealed-texts.ts';
 
-/** Of the model's context, at most. */
+/** Largest share of the model's context. */
 const SUMMARY_SHARE = 1 / 4;
 const MAX_SUMMARY_TOKENS = 4096;
 

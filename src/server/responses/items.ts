@@ -137,7 +137,7 @@ export interface ReasoningItem {
   readonly encrypted_content?: string;
 }
 
-/** What a conversation was summed up to; nobody but this server reads it. */
+/** Summary of a conversation, encrypted: only this server can read it. */
 export interface CompactionItem {
   readonly id: string;
   readonly type: 'compaction';

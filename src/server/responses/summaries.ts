@@ -1,4 +1,4 @@
-/** What conversations are summed up to, as the model is told it. */
+/** Summaries of conversations, in the form that the model reads. */
 import type { Item, MessageItem } from './items.ts';
 import type { SealedTexts } from './sealed-texts.ts';
 

@@ -28,7 +28,7 @@ export interface CallableTools {
   readonly tools: readonly ChatTool[];
   /** By the name that the model calls it by. */
   readonly known: ReadonlyMap<string, ClientTool>;
-  /** Of custom tools, by the same name. */
+  /** Grammars of custom tools, by the same name. */
   readonly textGrammars: ReadonlyMap<string, TextGrammar>;
   /** Types of the tools that were left out, each once. */
   readonly skipped: readonly string[];

@@ -95,7 +95,7 @@ export const ollamaMessage = z.looseObject({
     }),
     LIMITS.messageParts,
   ).nullish(),
-  /** Of the tool whose result this is. */
+  /** Name of the tool whose result this is. */
   tool_name: shortText.nullish(),
   tool_call_id: shortText.nullish(),
 });
@@ -111,7 +111,7 @@ export const ollamaModelBody = z.looseObject({
 
 const text = z.string();
 
-/** Of `/api/embed`. */
+/** Body of `/api/embed`. */
 export const ollamaEmbedBody = z.looseObject({
   model,
   input: z.union([text, boundedList(text, LIMITS.encoderTexts)], {
@@ -122,7 +122,7 @@ export const ollamaEmbedBody = z.looseObject({
   keep_alive: common.keep_alive,
 });
 
-/** Of `/api/embeddings`. */
+/** Body of `/api/embeddings`. */
 export const ollamaEmbeddingsBody = z.looseObject({
   model,
   prompt: text,

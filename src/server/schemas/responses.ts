@@ -99,7 +99,7 @@ const metadata = z
   )
   .pipe(z.record(z.string().max(64), z.string().max(512)));
 
-/** What other APIs have as well. Beside OpenAI's fields, vLLM's extra ones. */
+/** Fields that other APIs have, too: OpenAI's, and vLLM's extra ones. */
 export const generationFieldsOfResponses = {
   temperature: generationFields.temperature,
   top_p: generationFields.top_p,
@@ -129,7 +129,7 @@ export const responseBody = z.looseObject({
   /** A system message of this response alone; those of previous ones are not carried over. */
   instructions: z.string().nullish(),
   max_output_tokens: z.int().min(1).nullish(),
-  /** Of tools that the server itself would run, which there are none of: it changes nothing. */
+  /** Limit for tools that the server runs itself. None exist, so it changes nothing. */
   max_tool_calls: z.int().min(1).nullish(),
   top_logprobs: z.int().min(0).max(LIMITS.logprobs).nullish(),
   include: boundedList(shortText, MAX_INCLUDES).nullish(),
@@ -155,7 +155,7 @@ export const responseBody = z.looseObject({
 
 export type ResponseBody = z.infer<typeof responseBody>;
 
-/** What is asked for of a conversation that is to be summed up; `input` has its own parser. */
+/** Body of a request to compact a conversation; `input` has its own parser. */
 export const compactBody = z.looseObject({
   model: responseBody.shape.model,
   instructions: responseBody.shape.instructions,

@@ -19,7 +19,7 @@ const functionTool = z.looseObject({
 
 export const functionTools = boundedList(functionTool, LIMITS.tools).nullish();
 
-/** What the text of a custom tool is like. */
+/** Grammar of a custom tool's text. */
 export const textGrammar = z.looseObject({
   syntax: z.enum(['lark', 'regex']),
   definition: z.string().max(LIMITS.toolDescriptionCharacters),

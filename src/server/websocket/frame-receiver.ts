@@ -32,7 +32,7 @@ interface Frame {
   readonly bytes: Buffer;
   readonly isBinary: boolean;
   readonly text: JsonText;
-  /** Of its bytes, how many are in `text`. */
+  /** Number of its bytes that are in `text`. */
   numScanned: number;
 }
 

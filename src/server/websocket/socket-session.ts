@@ -21,7 +21,7 @@ import type { FrameWriter } from './frame-writer.ts';
 import { parseFrame } from './frames.ts';
 import { SocketSink } from './socket-sink.ts';
 
-/** What the requests of a socket are for. */
+/** API that a socket's requests are for. */
 interface ServedApi {
   readonly path: string;
   readonly prepare: Prepare;

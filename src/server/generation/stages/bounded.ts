@@ -12,7 +12,7 @@ export const bounded: Stage = async (generation, next) => {
     const deltas = await next({ ...generation, caller: { ...caller, signal }, signal });
     return watchGeneration(deltas, { signal }, { onEnd });
   } catch (error) {
-    // What later stages have begun ends too.
+    // Ends the later stages, too.
     ending.abort(error);
     onEnd();
     throw error;
