@@ -1,8 +1,14 @@
 /** What loads, unloads and lists models, in the hands of those whose it is not. */
 import { setMaxListeners } from 'node:events';
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Attack } from '../support/attack.ts';
 import type { Client, SendOptions } from '../support/client.ts';
+
+const SUMMIT = new URL('../../../models/summit', import.meta.url).pathname;
+/** Names of one model, since the victim names none and gets whichever is loaded. */
+const SWAPPED = ['a', 'b', 'c', 'd', 'e'] as const;
 
 const EXPLICIT = ['--model-control=explicit'];
 
@@ -14,6 +20,14 @@ const VERBS = [
   ['/v2/repository/models/summit/load', {}],
   ['/api/pull', { model: 'hf.co/owner/name', stream: false }],
 ] as const;
+
+/** @returns flags of a server with more models than it may load at once */
+function withRepository(folder: string): readonly string[] {
+  const repository = join(folder, 'repository');
+  mkdirSync(repository, { recursive: true });
+  for (const name of SWAPPED) symlinkSync(SUMMIT, join(repository, name));
+  return [`--model-repository=${repository}`, '--model-control=auto', '--models-max=2'];
+}
 
 async function tryVerbs(client: Client, options: SendOptions): Promise<readonly string[]> {
   const breaches: string[] = [];
@@ -71,6 +85,29 @@ export const attacks: readonly Attack[] = [
       const { text } = await attacker.send('/models');
       if (!text.includes('"loaded"')) breaches.push(`the model is gone: ${text}`);
       return breaches;
+    },
+  },
+  {
+    name: 'each of five models in turn, of which two may be loaded, by sixteen at once',
+    flags: withRepository,
+    swapsModels: true,
+    hasKeys: true,
+    maxWaitMs: 5000,
+    async run({ attacker }) {
+      const until = performance.now() + 20_000;
+      const statuses = new Set<number>();
+      const lanes = Array.from({ length: 16 }, async (_, lane) => {
+        for (let turn = lane; performance.now() < until; turn++) {
+          const body = { model: SWAPPED[turn % SWAPPED.length], prompt: 'Hi', max_tokens: 1 };
+          const { status } = await attacker.send('/v1/completions', { body });
+          statuses.add(status);
+          // As its answer says, though a minute is longer than the attack.
+          if (status === 429) await sleep(200);
+        }
+      });
+      await Promise.all(lanes);
+      const isLimited = statuses.has(429);
+      return isLimited ? [] : [`loads were not limited: ${[...statuses].join()}`];
     },
   },
   {

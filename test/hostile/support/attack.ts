@@ -16,6 +16,8 @@ export interface Attack {
   readonly metricsPort?: number;
   /** The server has a key for the attacker and another one for the victim. */
   readonly hasKeys?: true;
+  /** Engines end with their models: none is watched. */
+  readonly swapsModels?: true;
   /** Longest that the victim may wait for a first token, in milliseconds; not looked at if left out. */
   readonly maxWaitMs?: number;
   /**
