@@ -42,6 +42,7 @@ import { uiRoutes } from './ui/routes.ts';
 import { usageRoute } from './rates/usage-route.ts';
 import { requestLog } from './operating/request-log.ts';
 import { RESPONSES_API } from './responses/api.ts';
+import { conversationRoutes } from './responses/conversation-routes.ts';
 import { responseRoutes } from './responses/routes.ts';
 import { kserveRoutes } from './kserve/routes.ts';
 import { isKservePath, toKserveEnvelope } from './kserve/errors.ts';
@@ -106,6 +107,7 @@ export function createApp(
   adapterRoutes(app, context);
   answerRoutes(app, context, ANSWER_APIS);
   responseRoutes(app, context);
+  conversationRoutes(app, context);
   moderationRoute(app);
   countTokensRoute(app, context);
   embeddingRoutes(app, context);

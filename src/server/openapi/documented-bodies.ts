@@ -31,6 +31,8 @@ import { batchBody, uploadFields } from '../batches/schemas.ts';
 import { contentParts, message } from '../schemas/messages.ts';
 import {
   compactBody,
+  conversationBody,
+  conversationChange,
   customTool,
   functionTool,
   namespaceTool,
@@ -76,6 +78,9 @@ export const documentedBodies = {
     prompt: z.union([z.string(), tokenIds]),
     ...sampling,
   }),
+  conversation: conversationBody.extend({ items: inputSchema.nullish() }),
+  conversationChange,
+  conversationItems: z.looseObject({ items: inputSchema }),
   compact: compactBody.extend({ input: inputSchema.nullish() }),
   responses: responseBody.extend({ input: inputSchema, tools: responseTools, ...sampling }),
   messages: messagesBody.extend({ messages: anthropicMessages, tools: anthropicTools }),

@@ -37,6 +37,7 @@ import { openSummaries } from './summaries.ts';
 import { SealedTexts } from './sealed-texts.ts';
 import { type CallableTools, parseTools } from './tools.ts';
 import { conversationOf, Turn } from './turn.ts';
+import { conversationIdOf } from './response-object.ts';
 import { requireCallsOfOutputs, toChatRequest, topLogprobsOf } from './chat-request.ts';
 import { told } from '../../told.ts';
 
@@ -119,7 +120,7 @@ export class PreparedResponse {
     const body = parseWith(responseBody, json);
     rejectUnsupportedInResponse(body);
     const partition = server.responses.of(caller.client);
-    const previous = previousTurn(body, findTurn);
+    const previous = previousTurn(body, findTurn, partition);
     const conversation = conversationOf(previous);
     const references = new ReferencedItems(conversation, partition);
     const key = server.resumption?.key ?? null;
@@ -219,7 +220,11 @@ export class PreparedResponse {
     const events = this.#output.end(status).map((event) => this.#number(event));
     const output = this.#output.items(status);
     await ownTurn();
-    this.turn = new Turn(this.#previous, [...this.#input, ...output]);
+    const items = [...this.#input, ...output];
+    this.turn = new Turn(this.#previous, items);
+    await ownTurn();
+    const conversation = conversationIdOf(this.body);
+    if (conversation !== null) this.#partition.conversations.addAnswer(conversation, items);
     await ownTurn();
     const { usage } = this.#usage;
     this.#end({ status, usage, completedAt: isCutShort ? null : now() });
@@ -253,9 +258,20 @@ function outputLogprobs({ tokenizer }: ServedText, body: ResponseBody): AnswerLo
   return numTop === null ? null : { format: new LogprobsFormat(tokenizer, false), numTop };
 }
 
-function previousTurn(body: ResponseBody, findTurn: FindTurn): Turn | null {
+function previousTurn(
+  body: ResponseBody,
+  findTurn: FindTurn,
+  { conversations }: ResponsePartition,
+): Turn | null {
   const { previous_response_id: id } = body;
-  if (id === undefined || id === null) return null;
+  const conversation = conversationIdOf(body);
+  if (id === undefined || id === null) {
+    return conversation === null ? null : conversations.turnOf(conversation);
+  }
+  if (conversation !== null) {
+    const message = '`conversation` and `previous_response_id` exclude each other.';
+    throw badRequest(message, 'conversation', 'invalid_value');
+  }
   const turn = findTurn(id);
   if (turn !== undefined) return turn;
   throw badRequest(

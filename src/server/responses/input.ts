@@ -30,6 +30,8 @@ import type { SealedTexts } from './sealed-texts.ts';
 import { told } from '../../told.ts';
 
 export interface InputOptions {
+  /** Field that has the items, for errors; `input` if left out. */
+  readonly field?: string;
   /** Finds an item that an earlier response had, by its id. */
   readonly findItem: (id: string) => Item | undefined;
   readonly thoughts: SealedTexts;
@@ -42,19 +44,21 @@ export interface InputOptions {
  * @throws ApiError 400 naming the item and field, such as `input.0.role`.
  */
 export function parseInput(value: unknown, options: InputOptions): Item[] {
+  const { field = 'input' } = options;
   if (value === undefined || value === null) {
-    throw badRequest('`input` is required.', 'input', 'missing_required_parameter');
+    throw badRequest(`\`${field}\` is required.`, field, 'missing_required_parameter');
   }
   if (typeof value === 'string') return [parseItem({ role: 'user', content: value }, 0, options)];
   if (!Array.isArray(value)) {
-    throw badRequest('`input`: expected a string or a list of items.', 'input', 'invalid_value');
+    throw badRequest(`\`${field}\`: expected a string or a list of items.`, field, 'invalid_value');
   }
-  requireFewMessages(value, 'input');
+  requireFewMessages(value, field);
   return value.map((item: unknown, index) => parseItem(item, index, options));
 }
 
 function parseItem(value: unknown, index: number, options: InputOptions): Item {
-  const path = ['input', index];
+  const { field = 'input' } = options;
+  const path = [field, index];
   const type = typeOf(value);
   switch (type) {
     case 'message':
@@ -140,7 +144,7 @@ function parseItem(value: unknown, index: number, options: InputOptions): Item {
       if (item !== undefined) return item;
       throw badRequest(
         `Item with id '${told(id, 100)}' not found.`,
-        `input.${index}.id`,
+        `${field}.${index}.id`,
         'item_not_found',
       );
     }
@@ -150,8 +154,8 @@ function parseItem(value: unknown, index: number, options: InputOptions): Item {
         return { ...hosted, id: hosted.id ?? createId('item_') };
       }
       throw badRequest(
-        `\`input.${index}.type\`: expected \`message\`, \`function_call\`, \`function_call_output\`, \`custom_tool_call\`, \`custom_tool_call_output\`, \`reasoning\`, \`compaction\`, \`item_reference\`, or an item of another tool.`,
-        `input.${index}.type`,
+        `\`${field}.${index}.type\`: expected \`message\`, \`function_call\`, \`function_call_output\`, \`custom_tool_call\`, \`custom_tool_call_output\`, \`reasoning\`, \`compaction\`, \`item_reference\`, or an item of another tool.`,
+        `${field}.${index}.type`,
         'invalid_value',
       );
     }
@@ -159,9 +163,13 @@ function parseItem(value: unknown, index: number, options: InputOptions): Item {
 }
 
 /** @throws ApiError 400 for what was sealed elsewhere: without it the conversation makes no sense */
-function requireOpen(sealed: string, index: number, { summaries }: InputOptions): void {
+function requireOpen(
+  sealed: string,
+  index: number,
+  { summaries, field: list = 'input' }: InputOptions,
+): void {
   if (summaries.open(sealed) !== null) return;
-  const field = `input.${index}.encrypted_content`;
+  const field = `${list}.${index}.encrypted_content`;
   throw badRequest(`\`${field}\` was not made by this server for you.`, field, 'invalid_value');
 }
 

@@ -1,5 +1,6 @@
 /** One client's share of the response store: it finds only what that client made. */
 import type { JsonObject } from '../json-object.ts';
+import { Conversations } from './conversations.ts';
 import type { EventLog } from './event-log.ts';
 import type { ResponseEvent } from './response-event.ts';
 import type { Item } from './items.ts';
@@ -42,12 +43,18 @@ export interface PartitionOptions {
   readonly onGrown: () => void;
 }
 
+interface LastTurn {
+  readonly turn: Turn;
+  readonly ownBytes: number;
+}
+
 export class ResponsePartition {
+  readonly conversations = new Conversations(this);
   readonly #options: PartitionOptions;
   /** Responses, in the order of their last use. */
   readonly #entries = new Map<string, Entry>();
-  /** Last turn of each session, which it continues, in the order of their last use. */
-  readonly #lastTurns = new Map<object, Turn>();
+  /** Last turn of each session and conversation, in the order of their last use. */
+  readonly #lastTurns = new Map<object, LastTurn>();
   readonly #turnOfItem = new Map<string, Turn>();
   #numBytes = 0;
 
@@ -144,22 +151,24 @@ export class ResponsePartition {
    * Keeps what `session` goes on with, stored or not, in place of what it went on with before; like
    * everything here it may be dropped for want of room.
    * @param turn null when the session ends
+   * @param ownBytes memory of the session itself
    */
-  keepLast(session: object, turn: Turn | null): void {
+  keepLast(session: object, turn: Turn | null, ownBytes = 0): void {
     const before = this.#lastTurns.get(session);
     this.#lastTurns.delete(session);
     // Held before the other is let go of: most often it follows on it.
     if (turn !== null && this.#options.isEnabled) {
-      this.#lastTurns.set(session, turn);
+      this.#lastTurns.set(session, { turn, ownBytes });
+      this.#numBytes += ownBytes;
       this.#hold(turn);
     }
-    this.#release(before ?? null);
+    this.#letGo(before);
     this.#options.onGrown();
   }
 
   /** Last turn that `keepLast` got for `session`, unless it was dropped. */
   lastOf(session: object): Turn | undefined {
-    return this.#lastTurns.get(session);
+    return this.#lastTurns.get(session)?.turn;
   }
 
   /** Gives up the oldest response, or the oldest turn of a session where there is no response. */
@@ -174,9 +183,14 @@ export class ResponsePartition {
     }
     const [last] = this.#lastTurns;
     if (last === undefined) return;
-    const [session, turn] = last;
+    const [session, dropped] = last;
     this.#lastTurns.delete(session);
-    this.#release(turn);
+    this.#letGo(dropped);
+  }
+
+  #letGo(last: LastTurn | undefined): void {
+    this.#numBytes -= last?.ownBytes ?? 0;
+    this.#release(last?.turn ?? null);
   }
 
   #hold(turn: Turn | null): void {

@@ -52,6 +52,7 @@ export function toResponseObject(
   skipped: readonly string[],
 ): JsonObject {
   const { samplingDefaults: defaults } = model;
+  const conversation = conversationIdOf(body);
   return {
     id: head.id,
     object: 'response',
@@ -68,6 +69,7 @@ export function toResponseObject(
     output: state.output,
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: body.previous_response_id ?? null,
+    ...(conversation === null ? {} : { conversation: { id: conversation } }),
     prompt_cache_key: body.prompt_cache_key ?? null,
     prompt_cache_retention: body.prompt_cache_retention ?? null,
     reasoning: {
@@ -89,6 +91,11 @@ export function toResponseObject(
     metadata: body.metadata ?? {},
     ...(skipped.length > 0 ? { warnings: warningsOf(skipped) } : {}),
   };
+}
+
+/** Id of the conversation that a response belongs to; null for none. */
+export function conversationIdOf({ conversation = null }: ResponseBody): string | null {
+  return typeof conversation === 'string' ? conversation : (conversation?.id ?? null);
 }
 
 function toResponseError(error: ErrorEnvelope['error'] | null): JsonObject | null {

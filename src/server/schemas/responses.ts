@@ -139,6 +139,8 @@ export const responseBody = z.looseObject({
   text: z.looseObject({ format: textFormat.nullish(), verbosity: shortText.nullish() }).nullish(),
   reasoning: z.looseObject({ effort: shortText.nullish(), summary: shortText.nullish() }).nullish(),
   previous_response_id: shortText.nullish(),
+  /** A conversation that it goes on with, and is added to. */
+  conversation: z.union([shortText, z.looseObject({ id: shortText })]).nullish(),
   /** Kept for later by default. */
   store: z.boolean().nullish(),
   stream: z.boolean().nullish(),
@@ -154,6 +156,11 @@ export const responseBody = z.looseObject({
 });
 
 export type ResponseBody = z.infer<typeof responseBody>;
+
+/** `items` has its own parser. */
+export const conversationBody = z.looseObject({ metadata: metadata.nullish() });
+
+export const conversationChange = z.looseObject({ metadata: metadata.nullable() });
 
 /** Body of a request to compact a conversation; `input` has its own parser. */
 export const compactBody = z.looseObject({

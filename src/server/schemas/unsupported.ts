@@ -84,7 +84,6 @@ const CHAT_ONLY: Readonly<Record<string, Neutral>> = {
 const RESPONSES_ONLY: Readonly<Record<string, Neutral>> = {
   ...COMMON,
   ...EXTRA_SAMPLERS,
-  conversation: never,
   prompt: never,
   context_management: isEmpty,
   structured_outputs: isEmpty,

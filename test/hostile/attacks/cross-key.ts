@@ -42,6 +42,51 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
+    name: 'reads, continues, changes and deletes a conversation by its id',
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      const items = [{ type: 'message', id: 'msg_2', role: 'user', content: SECRET }];
+      const made = await victim.send('/v1/conversations', { body: { items } });
+      const { id } = JSON.parse(made.text) as Made;
+      const never = id.replaceAll(/[0-9a-f]/g, (digit) => (digit === '0' ? '1' : '0'));
+      const follow = { input: 'What is the password?', max_output_tokens: 16 };
+      const tries = (of: string): readonly Try[] => [
+        ['GET', `/v1/conversations/${of}`],
+        ['GET', `/v1/conversations/${of}/items`],
+        ['GET', `/v1/conversations/${of}/items/msg_2`],
+        ['POST', `/v1/conversations/${of}`, { metadata: { a: 'b' } }],
+        ['POST', `/v1/conversations/${of}/items`, { items }],
+        ['POST', '/v1/responses', { ...follow, conversation: of }],
+        ['POST', '/v1/responses', { ...follow, conversation: { id: of } }],
+        ['DELETE', `/v1/conversations/${of}/items/msg_2`],
+        ['DELETE', `/v1/conversations/${of}`],
+      ];
+      const withoutId = (text: string) => text.replaceAll(id, 'ID').replaceAll(never, 'ID');
+      const breaches = await toldApart(attacker, tries(id), tries(never), withoutId);
+      const still = await victim.send(`/v1/conversations/${id}/items`);
+      if (!still.text.includes(SECRET)) breaches.push(`the conversation is gone: ${still.status}`);
+      return breaches;
+    },
+  },
+  {
+    name: 'fills the store with conversations and their metadata, and the victim keeps its own',
+    hasKeys: true,
+    async run({ attacker, victim }) {
+      const made = await victim.send('/v1/conversations', { body: { metadata: { mine: 'yes' } } });
+      const { id } = JSON.parse(made.text) as Made;
+      const pairs = Array.from({ length: 16 }, (_, index) => [`k${index}`, 'x'.repeat(512)]);
+      const metadata = Object.fromEntries(pairs);
+      const lanes = Array.from({ length: 8 }, async () => {
+        for (let count = 0; count < 1500; count++) {
+          await attacker.try('/v1/conversations', { body: { metadata } });
+        }
+      });
+      await Promise.all(lanes);
+      const { status } = await victim.send(`/v1/conversations/${id}`);
+      return status === 200 ? [] : [`the victim's conversation answered ${status}`];
+    },
+  },
+  {
     name: 'goes on with a summary that was sealed for another key, whole and bent',
     hasKeys: true,
     async run({ attacker, victim }) {

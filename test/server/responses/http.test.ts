@@ -220,7 +220,6 @@ describe('input', () => {
     [{ input: 'Hi', max_output_tokens: 0 }, 'max_output_tokens', 'invalid_value'],
     [{ input: 'Hi', max_output_tokens: 999_999 }, 'max_output_tokens', 'context_length_exceeded'],
     [{ input: 'x'.repeat(999) }, 'input', 'context_length_exceeded'],
-    [{ input: 'Hi', conversation: 'c' }, 'conversation', 'unsupported_parameter'],
     [
       { input: 'Hi', previous_response_id: 'resp_0' },
       'previous_response_id',

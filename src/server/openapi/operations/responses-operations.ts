@@ -13,6 +13,13 @@ const toolDefinition = {
   },
 };
 
+const CONVERSATION = {
+  id: 'conv_7b21',
+  object: 'conversation',
+  created_at: 1_790_000_000,
+  metadata: { topic: 'sums' },
+};
+
 export const RESPONSES_OPERATIONS: readonly Operation[] = [
   {
     method: 'post',
@@ -102,5 +109,67 @@ export const RESPONSES_OPERATIONS: readonly Operation[] = [
     summary: 'Delete a stored response',
     notes: 'Conversations that go on from it are not harmed.',
     answer: { id: 'resp_0c4f', object: 'response', deleted: true },
+  },
+  {
+    method: 'post',
+    path: '/v1/conversations',
+    tag: 'OpenAI Responses',
+    summary: 'Create a conversation, which responses are added to by `conversation`',
+    body: bodies.conversation,
+    isBodyOptional: true,
+    example: { metadata: { topic: 'sums' } },
+    answer: CONVERSATION,
+    notes: 'Kept in memory as responses are, for the key that made it.',
+  },
+  {
+    method: 'get',
+    path: '/v1/conversations/{id}',
+    tag: 'OpenAI Responses',
+    summary: 'Get a conversation',
+    answer: CONVERSATION,
+  },
+  {
+    method: 'post',
+    path: '/v1/conversations/{id}',
+    tag: 'OpenAI Responses',
+    summary: 'Change the metadata of a conversation',
+    body: bodies.conversationChange,
+    example: { metadata: { topic: 'sums' } },
+    answer: CONVERSATION,
+  },
+  {
+    method: 'delete',
+    path: '/v1/conversations/{id}',
+    tag: 'OpenAI Responses',
+    summary: 'Delete a conversation',
+    answer: { id: 'conv_7b21', object: 'conversation.deleted', deleted: true },
+  },
+  {
+    method: 'get',
+    path: '/v1/conversations/{id}/items',
+    tag: 'OpenAI Responses',
+    summary: 'List the items of a conversation',
+    query: listItemsQuery,
+  },
+  {
+    method: 'post',
+    path: '/v1/conversations/{id}/items',
+    tag: 'OpenAI Responses',
+    summary: 'Add items to a conversation',
+    body: bodies.conversationItems,
+    example: { items: [{ role: 'user', content: 'What is 23 + 45?' }] },
+  },
+  {
+    method: 'get',
+    path: '/v1/conversations/{id}/items/{item}',
+    tag: 'OpenAI Responses',
+    summary: 'Get an item of a conversation',
+  },
+  {
+    method: 'delete',
+    path: '/v1/conversations/{id}/items/{item}',
+    tag: 'OpenAI Responses',
+    summary: 'Delete an item of a conversation',
+    answer: CONVERSATION,
   },
 ];
