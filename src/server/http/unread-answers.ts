@@ -20,7 +20,7 @@ export interface UnreadAnswer {
   cut(): void;
 }
 
-/** Told of an answer that was cut: whose, and how many bytes it held. */
+/** Receives each answer that was cut: its client, and how many bytes it held. */
 export type OnCut = (client: string, numBytes: number) => void;
 
 interface Held {
@@ -33,7 +33,8 @@ interface Held {
 
 /**
  * Bounds what answers hold, of each client and of all. Beyond it those that are not being read are cut, the
- * oldest first: at once for an answer that is about to be held, and within `unreadAnswerMs` for those that grow.
+ * oldest first: at once for an answer that is about to be held, and within `unreadAnswerMs` for those that
+ * grow.
  */
 export class UnreadAnswers {
   /** The oldest first. */
@@ -84,7 +85,7 @@ export class UnreadAnswers {
     }
   }
 
-  /** @param client whose; of all if left out */
+  /** @param client whose answers are counted; all if left out */
   #bytes(client?: string): number {
     let sum = 0;
     for (const held of this.#held) {
@@ -104,7 +105,9 @@ export class UnreadAnswers {
   /** For answers that have grown. */
   #cutBeyond(): void {
     this.#look();
-    for (const [client] of this.#byClient()) {
+    for (const [client, numBytes] of this.#byClient()) {
+      // The largest come first.
+      if (numBytes <= LIMITS.clientUnreadAnswerBytes) break;
       while (this.#bytes(client) > LIMITS.clientUnreadAnswerBytes) {
         if (!this.#cutStalled(client)) break;
       }
@@ -112,7 +115,10 @@ export class UnreadAnswers {
     this.#isWithin(LIMITS.unreadAnswerBytes);
   }
 
-  /** Cuts of who has most until all hold no more. @returns false if those are all being read */
+  /**
+   * Cuts answers of the client with the most until all together hold no more.
+   * @returns false if all of that client's are being read
+   */
   #isWithin(numBytes: number): boolean {
     while (this.#bytes() > numBytes) {
       const [largest] = this.#byClient();

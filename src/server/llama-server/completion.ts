@@ -17,8 +17,6 @@ import { limitsOf, preparedAnswer, settingsOf } from './request.ts';
 
 export const LLAMA_COMPLETION_API: AnswerApi = {
   path: '/completion',
-  // An older name; OpenAI's is below /v1.
-  shortPath: '/completions',
   prepare,
   style: UNENDING_EVENTS,
   toEvent: (error) => ({ ...error.toEnvelope() }),

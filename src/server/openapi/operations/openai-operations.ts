@@ -96,7 +96,6 @@ export const OPENAI_OPERATIONS: readonly Operation[] = [
   {
     method: 'post',
     path: '/completion',
-    alias: '/completions',
     tag: 'OpenAI',
     summary: 'Go on with a prompt, as llama-server does',
     notes: 'For its own clients; `/v1/completions` has more.',
