@@ -199,6 +199,12 @@ function httpOptions({ headMs, receiveMs }: ConnectionOptions) {
   };
 }
 
+/**
+ * Connections that may wait to be accepted; the system's own limit (`net.core.somaxconn`) if that is less.
+ * Beyond it a client's first packet is dropped, and sent again after a second. Node's default is 511.
+ */
+const BACKLOG = 4096;
+
 /** @param flag which port it is. @throws UserError */
 export function openPort(
   server: NetServer,
@@ -210,7 +216,7 @@ export function openPort(
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(new UserError(explainListenError(error, host, port, flag), { cause: error }));
     });
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: BACKLOG }, () => {
       // Such as a connection that could not be accepted for want of a descriptor: the next one may be.
       server.on('error', () => {});
       const address = server.address();
