@@ -50,11 +50,12 @@ test('every example is taken, and answered as documented', async () => {
   const target = await server({ logger, maxModelLen: 1024, fillsIn: true });
   const asked = OPERATIONS.filter(({ example }) => example !== undefined);
   expect(asked.length).toBeGreaterThan(20);
+  const made = (await (await post(target, '/v1/conversations', {})).json()) as { id: string };
   for (const operation of asked) {
     const { path, example = {}, body } = operation;
     expect(body?.safeParse(example).success).toBe(true);
     expect(example).not.toHaveProperty('model');
-    const response = await post(target, path, example);
+    const response = await post(target, path.replace('{id}', made.id), example);
     expect({ path, status: response.status }).toEqual({ path, status: 200 });
     expect(await untruths(operation, response)).toBe('');
   }
