@@ -1,8 +1,6 @@
 import type { TemperatureRange } from '../request.ts';
 import { entropyOf } from './entropy.ts';
-
-/** As in greedy.ts: below this the inverse of a temperature comes near the largest number. */
-const LEAST_TEMPERATURE = 1e-5;
+import { LEAST_TEMPERATURE } from './greedy.ts';
 
 /**
  * A temperature that grows with the entropy of the tokens that are kept, from `center` - range to

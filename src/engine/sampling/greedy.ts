@@ -6,7 +6,7 @@ import type { SamplingParams } from '../request.ts';
  * would only magnify those errors. Its inverse also comes near the largest number: at 1e-320 it is
  * Infinity, and Infinity times 0 is not a number.
  */
-const LEAST_TEMPERATURE = 1e-5;
+export const LEAST_TEMPERATURE = 1e-5;
 
 /** Whether the likeliest token is always taken. */
 export function isGreedy({ temperature }: Pick<SamplingParams, 'temperature'>): boolean {
