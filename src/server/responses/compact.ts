@@ -8,7 +8,7 @@ import { parseWith } from '../schemas/parse.ts';
 import { compactBody } from '../schemas/responses.ts';
 import { type FindTurn, PreparedResponse, type ResponseServices } from './create.ts';
 import { type Item, textOf } from './items.ts';
-import { SealedTexts } from './sealed-texts.ts';
+import { sealedTextsOf } from './sealed-texts.ts';
 
 /** Largest share of the model's context. */
 const SUMMARY_SHARE = 1 / 4;
@@ -56,7 +56,7 @@ export async function compactConversation(
   if (summary.join('').trim() === '') {
     throw new ApiError(500, 'InternalServerError', 'The model wrote no summary.');
   }
-  const summaries = new SealedTexts(server.resumption?.key ?? null, caller.client, 'summary');
+  const { summaries } = sealedTextsOf(caller.client, server.resumption?.key);
   const compaction = {
     id: createId('cmp_'),
     type: 'compaction',

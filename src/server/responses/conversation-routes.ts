@@ -10,7 +10,7 @@ import { parseInput } from './input.ts';
 import type { Item } from './items.ts';
 import { listItems } from './list-items.ts';
 import { ReferencedItems } from './referenced-items.ts';
-import { SealedTexts } from './sealed-texts.ts';
+import { sealedTextsOf } from './sealed-texts.ts';
 
 const ONE = '/v1/conversations/:id';
 const ITEMS = `${ONE}/items`;
@@ -23,13 +23,10 @@ export function conversationRoutes(app: Hono<ServerEnv>, context: ServerContext)
     context.bodies.read(c.env.incoming, callerOf(context, c).client);
   const itemsOf = (c: Context<ServerEnv>, value: unknown, known: readonly Item[]): Item[] => {
     const references = new ReferencedItems(known, partitionOf(c));
-    const key = context.resumption?.key ?? null;
-    const client = c.get('client') ?? '';
     return parseInput(value, {
       field: 'items',
       findItem: (id) => references.find(id),
-      thoughts: new SealedTexts(key, client, 'thoughts'),
-      summaries: new SealedTexts(key, client, 'summary'),
+      ...sealedTextsOf(c.get('client') ?? '', context.resumption?.key),
     });
   };
 

@@ -9,6 +9,20 @@ import { ResumeKey } from '../resume/resume-key.ts';
 /** Opens what this process sealed, where no key was given. */
 const OWN_KEY = new ResumeKey(randomBytes(32).toString('hex'));
 
+/** Texts of a client that only this server, or its replicas, can open. */
+export interface ClientTexts {
+  readonly thoughts: SealedTexts;
+  readonly summaries: SealedTexts;
+}
+
+/** @param key that replicas share; this process' own if left out */
+export function sealedTextsOf(client: string, key: ResumeKey | null = null): ClientTexts {
+  return {
+    thoughts: new SealedTexts(key, client, 'thoughts'),
+    summaries: new SealedTexts(key, client, 'summary'),
+  };
+}
+
 export class SealedTexts {
   readonly #key: ResumeKey;
   readonly #use: string;
