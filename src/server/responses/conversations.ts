@@ -86,11 +86,15 @@ export class Conversations {
     this.#keep(conversation, turn);
   }
 
-  /** As `add`, unless the conversation was deleted or dropped meanwhile. */
-  addAnswer(id: string, items: readonly Item[]): void {
+  /**
+   * As `add`, unless the conversation was deleted or dropped meanwhile.
+   * @param turn the same items, after what the answer went on with: written once unless others came between
+   */
+  addAnswer(id: string, turn: Turn): void {
     const conversation = this.#byId.get(id);
     const last = conversation && this.#partition.lastOf(conversation);
-    if (conversation && last) this.#keep(conversation, new Turn(last, items));
+    if (!conversation || !last) return;
+    this.#keep(conversation, turn.previous === last ? turn : new Turn(last, turn.items()));
   }
 
   /** @throws ApiError 404 for an item that it does not have, too */

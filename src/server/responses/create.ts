@@ -218,12 +218,10 @@ export class PreparedResponse {
     const events = this.#output.end(status).map((event) => this.#number(event));
     const output = this.#output.items(status);
     await ownTurn();
-    const items = [...this.#input, ...output];
-    this.turn = new Turn(this.#previous, items);
+    this.turn = new Turn(this.#previous, [...this.#input, ...output]);
     await ownTurn();
     const conversation = conversationIdOf(this.body);
-    if (conversation !== null) this.#partition.conversations.addAnswer(conversation, items);
-    await ownTurn();
+    if (conversation !== null) this.#partition.conversations.addAnswer(conversation, this.turn);
     const { usage } = this.#usage;
     this.#end({ status, usage, completedAt: isCutShort ? null : now() });
     await ownTurn();
