@@ -4,19 +4,17 @@ import type { Caller } from '../../front/caller.ts';
 import { encodeChat } from '../../front/chat/chat-prompt.ts';
 import { chatPrefix } from '../../front/prefetch/chat-prefix.ts';
 import type { Prefetched } from '../../front/prefetch/prefetcher.ts';
-import { encodeTexts } from '../../front/prompts/encode-texts.ts';
 import { callerOf, checkAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import type { ServedText } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
-import { requireInVocabulary } from '../generation/parameters.ts';
+import { encodeOnePrompt } from '../generation/one-prompt.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import type { JsonObject } from '../json-object.ts';
 import { withModel } from '../model-access.ts';
 import { chatCompletionBody } from '../schemas/bodies.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { prefetchBody } from '../schemas/prefetch.ts';
-import { parsePrompts } from '../schemas/prompt.ts';
 import { toChatPrompt } from './chat-completions.ts';
 
 export function prefetchRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
@@ -65,7 +63,7 @@ async function tokensOf(model: ServedText, json: unknown, caller: Caller): Promi
   const field = prompt === null ? 'messages' : 'prompt';
   const tokenIds = await (prompt === null
     ? tokensOfChat(model, json, caller)
-    : tokensOfPrompt(model, prompt, caller));
+    : encodeOnePrompt(model, prompt, caller));
   if (tokenIds.length > 0 && tokenIds.length < maxModelLen) return tokenIds;
   const message = `\`${field}\` comes to ${tokenIds.length} tokens; expected 1 to ${maxModelLen - 1}, so that there is room for output.`;
   throw badRequest(message, field, 'context_length_exceeded');
@@ -77,33 +75,6 @@ async function tokensOfChat(model: ServedText, json: unknown, caller: Caller): P
   if (!isAsked) return await chatPrefix(model, chat, caller);
   const options = { maxTokens: model.model.maxModelLen, field: 'messages' };
   return (await encodeChat(model, chat, options, caller)).tokenIds;
-}
-
-async function tokensOfPrompt(
-  { prompts, model }: ServedText,
-  prompt: unknown,
-  caller: Caller,
-): Promise<Int32Array> {
-  const [only, another] = parsePrompts(prompt, 2);
-  if (only === undefined || another !== undefined) {
-    throw badRequest(
-      '`prompt`: expected one text, or the tokens of one.',
-      'prompt',
-      'invalid_value',
-    );
-  }
-  if (!('text' in only)) {
-    requireInVocabulary(only.tokenIds, only.param, model.vocabSize);
-    return Int32Array.from(only.tokenIds);
-  }
-  const options = { maxTokens: model.maxModelLen, field: 'prompt' };
-  const [tokenIds = new Int32Array()] = await encodeTexts(
-    { prompts },
-    [only.text],
-    options,
-    caller,
-  );
-  return tokenIds;
 }
 
 function toAnswer(
