@@ -9,7 +9,7 @@ import { Tensor } from '../ort/tensor.ts';
 
 export interface OpenGraph {
   readonly session: Session;
-  /** That it may take with its weights; texts in tensors are not counted. */
+  /** Memory that it may take with its weights; texts in tensors are not counted. */
   readonly maxBytes: number;
 }
 

@@ -3,7 +3,7 @@ import type { FanOutRequest } from './generation/fan-out.ts';
 import type { TokenDelta } from './generation/generation.ts';
 import type { ResumedChoice } from './generation/resumption.ts';
 
-/** Who asks for a piece of work. Work is charged to its client and stops when its signal aborts. */
+/** Asker of a piece of work. Work is charged to its client and stops when its signal aborts. */
 export interface Caller {
   /**
    * Name of the client: only it can see what it made. Empty if the server has no API keys: all callers

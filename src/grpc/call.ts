@@ -1,4 +1,4 @@
-/** Whose a call is, and how long it may take. */
+/** Client of a call, and how long it may take. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller } from '../front/caller.ts';
 import type { RequestRecord } from '../front/request-record.ts';
@@ -14,7 +14,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** A call, as what answers it sees it. */
 export interface RpcCall {
   readonly caller: Caller;
-  /** Whose rate its requests are taken from. */
+  /** Account whose rate its requests are taken from. */
   readonly account: string;
   readonly headers: IncomingHttpHeaders;
   /** Socket of its connection, as requests over HTTP have it. */

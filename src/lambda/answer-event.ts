@@ -47,7 +47,7 @@ export async function answerEvent(
   const query = rawQueryString === '' ? '' : `?${rawQueryString}`;
   const asked = request(url + rawPath + query, {
     method,
-    // Who comes from this machine is the operator: nobody who comes from elsewhere may look like that.
+    // A client on this machine is the operator: nobody who comes from elsewhere may look like that.
     headers: { ...headersOf(headers), 'x-forwarded-for': sourceIp },
   });
   asked.end(

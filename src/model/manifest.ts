@@ -12,7 +12,7 @@ export type ActivationDtype = (typeof ACTIVATION_DTYPES)[number];
 export const KV_CACHE_DTYPES = ['float32', 'float16', 'int8'] as const;
 export type KvCacheDtype = (typeof KV_CACHE_DTYPES)[number];
 
-/** Whose kernels a graph's products and attention are computed with. */
+/** Kernels that compute a graph's products and attention. */
 export const KERNEL_SETS = ['onnxruntime', 'native'] as const;
 export type KernelSet = (typeof KERNEL_SETS)[number];
 

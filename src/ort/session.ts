@@ -71,7 +71,7 @@ export class Session extends Handle implements LoadedGraph {
     });
   }
 
-  /** Who made the graph, as it says itself. */
+  /** Producer of the graph, as it says itself. */
   get producerName(): string {
     return this.#withMetadata((metadata) =>
       takeString(ort().api.ModelMetadataGetProducerName(metadata, defaultAllocator())),

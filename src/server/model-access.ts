@@ -23,7 +23,7 @@ import { generationLine } from './generation/generation-line.ts';
 /** Fields of a body that name its model; the rest is checked by its API. */
 interface ModelFields {
   readonly model: string | null;
-  /** Whose request it is, where an alias stands for several models. */
+  /** User of the request, where an alias stands for several models. */
   readonly user: string;
   /** Milliseconds; null for the server's own. */
   readonly keepAliveMs: number | null;

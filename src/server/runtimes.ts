@@ -117,9 +117,9 @@ export type AnyRuntime = TextRuntime | EncoderRuntime | TensorRuntime;
 export interface ServedText extends Omit<TextRuntime, keyof Runtime | 'kind'> {
   /** Which model of the registry it is. */
   readonly modelKey: ModelKey;
-  /** That the request picked; null or left out for the model alone. */
+  /** Adapter that the request picked; null or left out for the model alone. */
   readonly adapter?: EngineAdapter | null;
-  /** Who finds the prefixes of a client in the cache; see `saltOf`. */
+  /** Salt that limits who finds a client's prefixes in the cache; see `saltOf`. */
   readonly cacheSaltOf: (client: string, cacheSalt: string) => string;
   /** The stages that a generation of this model goes through. */
   readonly generate: Next;

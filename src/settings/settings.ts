@@ -87,7 +87,7 @@ export class Settings<C extends CommandName> {
     return new Settings(command, args, env, file);
   }
 
-  /** Who set an option. */
+  /** Source of an option's value. */
   sourceOf(name: OptionOf<C>): SettingSource {
     return this.#resolved.get(name)?.source ?? 'default';
   }

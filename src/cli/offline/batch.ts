@@ -94,7 +94,7 @@ async function runLines(
 }
 
 /**
- * That of all lines.
+ * Finds the endpoint that all lines name.
  * @throws UserError naming the first line that is wrong
  */
 async function endpointOf(path: string): Promise<string> {

@@ -21,7 +21,7 @@ export interface BannerFacts {
   readonly manifest: DecoderManifest;
   /** Why this precision; null when it was asked for. */
   readonly precisionReason: string | null;
-  /** Whose kernels compute, and why; null to show nothing. */
+  /** Kernels that compute, and why; null to show nothing. */
   readonly kernelSet: string | null;
   /** Tuned settings in use; null if none are. */
   readonly tuned: string | null;

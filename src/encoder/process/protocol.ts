@@ -112,7 +112,7 @@ export interface EncoderInfo {
   readonly signature: GraphSignature;
   /** Resident memory of the process once the model is loaded. */
   readonly residentBytes: number;
-  /** That the model may take with its weights, texts in tensors left out; null where nothing bounds it. */
+  /** Memory that the model may take with its weights, texts in tensors left out; null where nothing bounds it. */
   readonly maxBytes: number | null;
   /** Kind and dimension of a text encoder; null for other models. */
   readonly text: { readonly kind: EncoderKind; readonly dim: number } | null;

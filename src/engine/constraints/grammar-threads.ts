@@ -11,7 +11,7 @@ export interface MatchThread {
   readonly grammarThread: GrammarThread;
   /** Grammars it has compiled, or is to compile. */
   readonly grammars: Set<string>;
-  /** Who uses it, by the owners of their grammars. */
+  /** Its users, by the owners of their grammars. */
   readonly users: Map<object, string>;
 }
 

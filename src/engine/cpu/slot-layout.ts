@@ -18,7 +18,7 @@ export interface SlotRuns {
 }
 
 export interface SlotLayoutOptions {
-  /** Who has which slot; null where that is not known: then only neighbours decode together. */
+  /** Owners of the slots; null where that is not known: then only neighbours decode together. */
   readonly slots?: SlotTable | null;
   /** Predicts the time of prefill runs; null makes every prompt a run of its own. */
   readonly costs?: Pick<CostModel, 'prefillMs'> | null;

@@ -6,16 +6,16 @@ export interface PageCounts {
   /** Positions of a page. */
   readonly length: number;
   readonly total: number;
-  /** That running sequences need. */
+  /** Pages that running sequences need. */
   readonly running: number;
-  /** That texts are kept in, which make way when memory is short. */
+  /** Pages that hold cached texts, which are evicted when memory is short. */
   readonly kept: number;
   /** [slots]: what each slot's sequence or text needs; sequences may share pages. */
   readonly bySlot: ArrayLike<number>;
 }
 
 /**
- * Who holds which part of the KV cache. It is bookkeeping alone: `drainOperations` says what to
+ * Holders of the parts of the KV cache. It is bookkeeping alone: `drainOperations` says what to
  * do to the memory. The implementation decides where a sequence's keys and values are.
  */
 export interface KvCache {

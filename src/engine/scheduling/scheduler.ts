@@ -86,7 +86,7 @@ export class Scheduler {
     return this.#running;
   }
 
-  /** Who gave up its slot in the last plan. */
+  /** Sequences that gave up their slots in the last plan. */
   get sentBack(): readonly SentBackSequence[] {
     return this.#sentBack.inPlan;
   }

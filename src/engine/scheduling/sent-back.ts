@@ -3,7 +3,7 @@ import type { Sequence } from '../sequence.ts';
 /** A sequence gives up its slot for want of memory, or to one of a better service class. */
 export type SentBackFor = 'memory' | 'class';
 
-/** Who had to give up its slot, and which one. */
+/** Sequence that had to give up its slot, and the slot. */
 export interface SentBackSequence {
   readonly id: number;
   readonly slot: number;

@@ -16,7 +16,7 @@ const MIN_CHANCE = 0.1;
 const NOTHING: Draft = { tokenIds: new Int32Array(), kinds: [] };
 
 const RELATIONS = ['same', 'text', 'history'] as const;
-/** Whose guess it is: of one source or of both, or of the one named where they disagree. */
+/** Sources of a guess: one alone, both, or the one named where they disagree. */
 type Relation = (typeof RELATIONS)[number];
 
 /** Evidence for a guess; as a number, its kind. */

@@ -76,7 +76,7 @@ export interface StepRecord {
     /** Positions of a page. */
     readonly length: number;
     readonly total: number;
-    /** That running sequences need, and that texts are kept in; the rest is free. */
+    /** Pages of running sequences and of cached texts; the rest is free. */
     readonly running: number;
     readonly kept: number;
   };

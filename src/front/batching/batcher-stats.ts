@@ -8,7 +8,7 @@ export interface BatcherStats {
   /** Refused, since the queue was full. */
   readonly numRefused: number;
   readonly numTimedOut: number;
-  /** Whose client left. */
+  /** Requests whose client left. */
   readonly numCancelled: number;
   /** Rows of all batches. */
   readonly numRows: number;

@@ -25,7 +25,7 @@ export class QueueRoom {
   }
 
   /**
-   * That there is room for some requests together.
+   * Requires room for some requests together.
    * @throws QueueFullError
    */
   require(numRequests: number, bytes: number, client: string): void {
@@ -67,7 +67,7 @@ export class QueueRoom {
   #fits(held: number, wanted: number, taken: number, most: number): boolean {
     const free = most - taken;
     if (!this.#isShared()) return wanted <= free;
-    // Who has nothing there gets in, full or not.
+    // A client with nothing in the queue gets in, full or not.
     return held === 0 ? wanted <= largestShare(most) : isWithinShare(held, wanted, free);
   }
 }

@@ -160,7 +160,7 @@ export class ChannelParser {
     const isCall = name !== undefined && (name !== recipient || this.#tools?.known.has(name));
     if (isCall !== true || this.#tools === null) {
       this.#startBody(channel);
-      // Whose message it was would be lost.
+      // Otherwise the recipient of the message would be lost.
       if (isCall === true) this.#give('content', `${header}<|message|>`);
       return;
     }

@@ -3,7 +3,7 @@ import type { EngineRequest } from '../../engine/request.ts';
 import type { StepRecord } from '../../engine/tap/step-record.ts';
 import type { EngineState, StepListener } from './engine-contract.ts';
 
-/** Who watches an engine process, and how closely. It makes records of its steps only for them. */
+/** Watchers of an engine process, and how closely they watch. It makes records of its steps only for them. */
 export class StepWatch {
   readonly #send: (command: EngineCommand) => void;
   readonly #requestOf: (id: number) => EngineRequest | undefined;

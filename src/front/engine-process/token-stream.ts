@@ -36,7 +36,7 @@ export class TokenStream implements AsyncIterableIterator<TokenBatch, void> {
   #isOver = false;
   #lagTimer: NodeJS.Timeout | null = null;
   #isLagging = false;
-  /** Who waits for tokens. */
+  /** Reader that waits for tokens. */
   #reader: Reader | null = null;
 
   [Symbol.asyncIterator](): this {

@@ -27,7 +27,7 @@ export function grantTo(
 }
 
 /**
- * Who finds what a request leaves in the prefix cache.
+ * Salt that limits who finds a request's prefixes in the cache.
  * @param salt that the request names
  */
 export function saltOf(

@@ -45,7 +45,7 @@ export interface GenerationRequest {
   readonly serviceTier?: string | null;
   /** Service class that it gets; treated as all others if left out. */
   readonly serviceClass?: ServiceClass;
-  /** Whose request it is; clients share the server evenly. */
+  /** Client of the request; clients share the server evenly. */
   readonly client?: string;
   /** The longest that it may take, waiting included; the server's own limit if null or left out. */
   readonly timeoutMs?: number | null;

@@ -7,9 +7,9 @@ import { QueueFullError } from '../queue/admission.ts';
 
 export interface PrefetchRequest {
   readonly tokenIds: Int32Array;
-  /** Who finds it; PUBLIC_SALT is everybody. */
+  /** Salt of those who find it; PUBLIC_SALT is everybody. */
   readonly cacheSalt: string;
-  /** Whose work it is. */
+  /** Client whose work it is. */
   readonly client: string;
   /** It goes after all others when memory is short. */
   readonly isPinned?: boolean;

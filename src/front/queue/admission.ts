@@ -61,7 +61,7 @@ export interface AdmissionRequest {
   readonly tier?: number;
   /** The most that its tier may hold of the places; all if left out. */
   readonly share?: number;
-  /** Whose it is: clients wait for their own requests before they wait for others'. */
+  /** Client of the request: clients wait for their own requests before they wait for others'. */
   readonly client?: string;
   readonly numPromptTokens?: number;
   /** Most tokens that it may generate. */

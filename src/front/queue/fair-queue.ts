@@ -6,7 +6,7 @@ import { StartTags } from './start-tags.ts';
 type Task = () => Promise<unknown>;
 
 export interface FairQueueOptions extends QueueAddOptions {
-  /** Whose request it is; requests without one share a place. */
+  /** Client of the request; requests without one share a place. */
   readonly client?: string;
   /** Cost of serving it, in tokens. */
   readonly cost?: number;

@@ -1,4 +1,4 @@
-/** Who makes way when there is no room for another model. */
+/** Choice of the models to unload when another one has no room. */
 
 export interface Room {
   /** Models that may be loaded at once. */

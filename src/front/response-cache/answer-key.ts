@@ -4,7 +4,7 @@ import { isGreedy } from '../../engine/sampling/greedy.ts';
 import type { FanOutRequest } from '../generation/fan-out.ts';
 import type { GenerationRequest } from '../generation/generation.ts';
 
-/** Whose answer it is, and what makes it. */
+/** Owner of an answer, and the build that makes it. */
 export interface AnswerScope {
   /** Id of the model as it runs: weights, tokenizer, formats, kernels. */
   readonly buildId: string;

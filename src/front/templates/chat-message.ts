@@ -71,7 +71,7 @@ function toThought(message: ChatMessage, texts: readonly string[]): Record<strin
   const { reasoning_content: older, reasoning, thinking } = message;
   const thought = [older, reasoning, thinking].find((text) => typeof text === 'string');
   if (thought === undefined) return {};
-  // That of gpt-oss refuses a thought beside content.
+  // The template of gpt-oss refuses a thought beside content.
   const isAlone = texts.every((text) => text === '');
   return {
     reasoning_content: thought,

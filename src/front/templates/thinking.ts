@@ -29,7 +29,7 @@ export function thinkingOf(effort: string | null | undefined): Thinking {
 
 export class ThinkingVariables {
   readonly #switches: readonly string[];
-  /** That the template knows, ascending; null where it has no variable for them. */
+  /** Levels that the template knows, ascending; null where it has no variable for them. */
   readonly #levels: readonly string[] | null;
   readonly #template: string;
 

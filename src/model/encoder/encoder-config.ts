@@ -91,7 +91,7 @@ export interface BertConfig {
   readonly activation: 'gelu' | 'gelu_tanh' | 'relu';
   /** Position of a text's first token. */
   readonly firstPosition: number;
-  /** Whose tensors a classifier has before its scores; null without one. */
+  /** Family whose tensors a classifier has before its scores; null without one. */
   readonly head: 'bert' | 'roberta' | null;
   readonly numLabels: number;
 }

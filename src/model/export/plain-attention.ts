@@ -186,7 +186,7 @@ class Values {
     );
   }
 
-  /** Who reads a value, or what some operators make of it; `through` is what they read. */
+  /** Nodes that read a value, or a value that some operators make of it; `through` is what they read. */
   #reached(from: string, operators: ReadonlySet<string>) {
     const found: { node: NodeProto; through: string }[] = [];
     const seen = new Set([from]);

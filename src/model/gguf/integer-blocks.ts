@@ -11,7 +11,7 @@ export interface IntegerBlocks {
 export interface IntegerType {
   /** Integers that share a scale. */
   readonly groupSize: number;
-  /** That all integers fit. */
+  /** Bits that all integers fit into. */
   readonly bits: 4 | 8;
   /** About the middle of its integers: 0, unless they are from 0 on. */
   readonly middle: number;

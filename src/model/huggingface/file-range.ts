@@ -48,7 +48,7 @@ export async function* readPieces(
       yield piece;
     }
   } finally {
-    // Who stops early may close the file.
+    // A reader that stops early may close the file.
     await next?.catch(() => {});
   }
 }

@@ -16,7 +16,7 @@ export interface ApiKey {
   readonly serviceClass?: string;
 }
 
-/** Who comes with the admin key. No name in a key file begins with `#`: there it is a comment. */
+/** Client that comes with the admin key. No name in a key file begins with `#`: there it is a comment. */
 export const ADMIN_CLIENT = '#admin';
 
 /** Bytes of a key's digest that name its client. */

@@ -76,7 +76,7 @@ export function checkAdmin(
     throw adminOnly('This needs an admin API key, and the server has none; see --admin-api-key.');
 }
 
-/** Who sent the request of `c`; to be called once, since the request's time begins here. */
+/** Caller that sent the request of `c`; to be called once, since the request's time begins here. */
 export function callerOf({ config }: ServerContext, c: Context<ServerEnv>): Caller {
   const signal = withDeadline(c.req.raw.signal, config.requestTimeoutMs);
   const meter = c.get('meter');

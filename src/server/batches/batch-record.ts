@@ -50,7 +50,7 @@ export const NO_USAGE: BatchUsage = {
 export const batchRecord = z.object({
   id: z.string(),
   client: z.string(),
-  /** Whose rate of tokens it is charged to. */
+  /** Account that its tokens are charged to. */
   account: z.string(),
   endpoint: z.string(),
   inputFileId: z.string(),

@@ -1,4 +1,4 @@
-/** Whose line is next: clients in turn, and of each client one batch at a time. */
+/** Order of lines: clients in turn, and of each client one batch at a time. */
 
 /** Gives a line's place to others while it waits for something that passes, such as its rate. */
 export type Pause = (wait: () => Promise<void>) => Promise<void>;

@@ -6,7 +6,7 @@ export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
 /** Metadata of a file; times are Unix times in seconds. */
 export const storedFile = z.object({
   id: z.string(),
-  /** Whose it is. */
+  /** Client that uploaded it. */
   client: z.string(),
   purpose: z.enum(FILE_PURPOSES),
   filename: z.string(),

@@ -23,7 +23,7 @@ export interface Place {
   idle(): void;
 }
 
-/** Whose places are all taken. */
+/** Limit that leaves no place. */
 export type NoPlace = 'server' | 'address';
 
 /** The connections of an address, or of what counts as one. */

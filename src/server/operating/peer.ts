@@ -4,7 +4,7 @@ import type { FinishedRequest } from './finished-request.ts';
 /** HTTP status for a client that does not wait for its answer. */
 export const CLIENT_LEFT = 408;
 
-/** Who is at the other end of a socket. */
+/** Client at the other end of a socket. */
 export interface Peer {
   /** As in `Caller`. */
   readonly client: string;

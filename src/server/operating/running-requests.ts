@@ -7,7 +7,7 @@ import type { JsonObject } from '../json-object.ts';
 export interface RunningRequest {
   /** Its `x-request-id`, or the `request_id` of a WebSocket frame. Clients may choose equal ones. */
   readonly id: string;
-  /** Whose it is; empty on a server without keys. */
+  /** Client that sent it; empty on a server without keys. */
   readonly client: string;
   readonly model: string;
   readonly serviceClass: string | null;

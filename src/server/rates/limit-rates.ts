@@ -24,7 +24,7 @@ export function limitRates({ rates }: ServerContext): MiddlewareHandler<ServerEn
   };
 }
 
-/** Whose rate it is: the client's, or on a server without keys the address's. */
+/** Account whose rate it is: the client's, or on a server without keys the address's. */
 export function accountOf(client: string, { socket }: IncomingMessage): string {
   return client === '' ? networkOf(socket.remoteAddress ?? '') : client;
 }

@@ -33,7 +33,7 @@ export class ResponseStore {
     return partition;
   }
 
-  /** Who takes the most gives up first: a client that fills the store drops what is its own. */
+  /** Drops from the client that takes the most: a client that fills the store drops what is its own. */
   #makeRoom(): void {
     while (this.numBytes > this.#maxBytes) this.#largest(({ numBytes }) => numBytes).dropOldest();
     while (this.size > LIMITS.storedResponses) this.#largest(({ size }) => size).dropOldest();

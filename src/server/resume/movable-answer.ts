@@ -27,7 +27,7 @@ export interface AnsweredRequest {
 export class MovableAnswer {
   /** The request, without what it says of an answer that was begun. */
   readonly json: object;
-  /** Who asks, with all that a generation needs to know of this answer. */
+  /** Caller, with all that a generation needs to know of this answer. */
   readonly caller: Caller;
   readonly #answer: ResumableAnswer;
   readonly #path: string;

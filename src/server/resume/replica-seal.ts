@@ -26,7 +26,7 @@ const sealedHandover = z.object({
 
 const sealedQuestion = z.object({ nonce: z.string(), expires: z.number() });
 
-/** Whose request is handed over, and to which API. */
+/** Client whose request is handed over, and its API. */
 export type Sender = Omit<z.infer<typeof sealedHandover>, 'expires'>;
 
 export function sealSender(key: ResumeKey, { path, client }: Sender): string {

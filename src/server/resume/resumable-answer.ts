@@ -21,7 +21,7 @@ const NOTHING: Standing = { hasBegun: false, choices: [], numEvents: 0 };
 /** Properties of an answer that are not in its request. */
 const identity = z.object({
   path: z.string(),
-  /** Whose it is. */
+  /** Client that asked for it. */
   client: z.string(),
   id: z.string(),
   /** Unix time in seconds. */

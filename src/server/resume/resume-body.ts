@@ -17,7 +17,7 @@ const tokenIds = z.custom<readonly number[]>(
 );
 
 const resumeBody = z.looseObject({
-  /** That came with the answer's beginning. */
+  /** Token that came with the answer's beginning. */
   token: z.string().max(LIMITS.resumeTokenCharacters),
   /** Tokens of each choice whose text has arrived; empty where nothing has. */
   counts: boundedList(z.int().min(0), LIMITS.choices),

@@ -12,7 +12,7 @@ export interface Trouble {
   /** For programs, such as `queue_full`; null without one. */
   readonly code: string | null;
   readonly model: string | null;
-  /** Whose key it was; null without one. */
+  /** Client whose key it was; null without one. */
   readonly client: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** Who watches the engines' iterations, and no more than the server can bear. */
+/** Watchers of the engines' iterations, no more than the server can bear. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';

@@ -7,7 +7,7 @@ import { ownTurn } from '../http/own-turn.ts';
 
 export class FrameWriter {
   readonly #socket: WebSocket;
-  /** That the socket runs over. */
+  /** Connection that the socket runs over. */
   readonly connection: Socket;
   /** Has the frames of one turn, such as those of one step, leave together. */
   readonly #sendTogether: () => void;

@@ -1,4 +1,4 @@
-/** Who gets in, by flags and files: API keys and TLS. */
+/** Access by flags and files: API keys and TLS. */
 import type { Logger } from 'pino';
 import { serviceClasses, type ServiceClasses } from '../../front/service-classes/service-class.ts';
 import { readApiKeyFile } from '../../server/auth/api-key-file.ts';

@@ -3,7 +3,7 @@ import { type FlagSpec, isSwitch } from './flag-spec.ts';
 import { UsageError } from '../usage-error.ts';
 import { told } from '../../told.ts';
 
-/** Who gave a value. */
+/** Source of a value. */
 export type Place =
   | { readonly source: 'flag'; readonly flag: string }
   | { readonly source: 'environment'; readonly variable: string }

@@ -2,7 +2,7 @@ import { digestOf, unnamedKeys } from '../../server/auth/api-keys.ts';
 import type { FlagSpec } from './flag-spec.ts';
 import { count, listOf, text } from './values.ts';
 
-/** Who may use the server, and how much. */
+/** Flags for clients' access, and how much each may use. */
 export const KEY_FLAGS = {
   apiKey: {
     flags: '--api-key <keys>',

@@ -32,7 +32,7 @@ export interface DeviceDecoderOptions {
   readonly device: DeviceOptions;
   /** Slots of the KV cache. */
   readonly numSlots: number;
-  /** Who has which slot; null where that is not known: then only neighbours decode together. */
+  /** Owners of the slots; null where that is not known: then only neighbours decode together. */
   readonly slots?: SlotTable | null;
   readonly maxModelLen: number;
   /** Longest draft that plans have; 0 if left out. */
