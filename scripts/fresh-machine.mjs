@@ -22,7 +22,7 @@ const BASE_SYSTEM =
   'nproc od paste pathchk pr printenv printf ps pwd readlink realpath renice rm rmdir sed seq sh sleep ' +
   'sort split stat stty sync tail tar tee test time timeout touch tr true tsort tty uname uniq wc which ' +
   'who xargs yes gzip';
-/** Of this environment, what the network and the terminal need. */
+/** Variables of this environment that the network and the terminal need. */
 const KEPT =
   /^(LANG|LC_\w+|TERM|NO_COLOR|CI|TMPDIR|TEMP|TMP|SystemRoot|\w+_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+)$/i;
 /** The first start installs, compiles and builds. */
@@ -138,7 +138,7 @@ async function start() {
   }
 }
 
-/** What README's request is answered as soon as the server is ready. */
+/** Answer to README's request as soon as the server is ready. */
 async function firstAnswer(port) {
   const url = `http://127.0.0.1:${port}`;
   const isReady = () =>

@@ -36,7 +36,7 @@ const { values } = parseArgs({
 const packed = z.tuple([
   z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) }),
 ]);
-/** What users of a package have of its package.json. */
+/** Fields of package.json that users of a package read. */
 const PUBLIC = [
   ...['name', 'version', 'description', 'keywords', 'license', 'author'],
   ...['repository', 'bugs', 'homepage', 'engines', 'type', 'files', 'bin', 'exports'],
@@ -67,7 +67,7 @@ function npmPack(folder: string, ...args: string[]): z.infer<typeof packed>[0] {
   return packed.parse(JSON.parse(output))[0];
 }
 
-/** Of package.json: which systems may install it. */
+/** Systems that may install the package, as package.json has them. */
 function systems(platform: string) {
   const [os = '', cpu = ''] = platform.split('-');
   return { os: [os], cpu: [cpu], ...(os === 'linux' ? { libc: ['glibc'] } : {}) };

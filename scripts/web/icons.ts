@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { launchBrowser } from '../../test/web/support/launch-browser.ts';
 
 const PUBLIC = fileURLToPath(new URL('../../web/public/', import.meta.url));
-/** Of the icons that browsers ask of what can be installed. */
+/** Sizes of the icons that browsers ask of a page that can be installed. */
 const SIZES = [192, 512];
 
 const svg = readFileSync(`${PUBLIC}favicon.svg`, 'utf8');

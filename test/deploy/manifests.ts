@@ -33,7 +33,7 @@ export function schemas(modules: readonly SchemaModule[] = SCHEMA_MODULES): Requ
   };
 }
 
-/** What renders a kustomization: kubectl, or what scripts/kubernetes/fetch.ts installs without it. */
+/** Program that renders a kustomization: kubectl, or the one that scripts/kubernetes/fetch.ts installs. */
 const RENDER_COMMAND = KUBECTL.isThere
   ? (['kubectl', 'kustomize'] as const)
   : ([KUSTOMIZE, 'build'] as const);
@@ -54,7 +54,7 @@ export interface Manifest {
 }
 
 /**
- * What kubectl would send to a cluster.
+ * Renders the manifests that kubectl would send to a cluster.
  * @param edit is what an operator does to the kustomization's text
  */
 export function render(overlay: string, edit = (text: string): string => text): Manifest[] {

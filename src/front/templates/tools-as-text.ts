@@ -86,7 +86,7 @@ function resultText({ content }: ChatMessage): string {
   return `<tool_response>\n${texts.join('\n')}\n</tool_response>`;
 }
 
-/** A message, and behind it a text and what another says. */
+/** Appends a text, and the content of another message, to a message. */
 function joined(message: ChatMessage, text: string, other?: ChatMessage): ChatMessage {
   const parts = [...partsOf(message.content), ...partsOf(text), ...partsOf(other?.content)];
   return { ...message, content: parts };

@@ -100,7 +100,7 @@ export async function readTokenizerConfig(folder: string): Promise<TokenizerConf
   return { raw: config ?? {}, specialTokens: texts, chatTemplates };
 }
 
-/** As tokenizer_config.json has it, with special tokens and the chat template of the files beside it. */
+/** Content of tokenizer_config.json, with the special tokens and the chat template of the other files. */
 export function describedBy(config: TokenizerConfig): Readonly<Record<string, unknown>> {
   const { raw, specialTokens: texts, chatTemplates } = config;
   const template = chatTemplates.get('default');

@@ -23,7 +23,7 @@ const OF_REQUESTS = [
   TextTooLongError,
 ];
 
-/** An error as the program is to have it: one class for all that is wrong with a request. */
+/** Translates an error for the program: one class stands for all faults of a request. */
 export function toProgramError(error: unknown): unknown {
   if (!(error instanceof Error) || !OF_REQUESTS.some((type) => error instanceof type)) return error;
   const invalid = new InvalidRequestError(error.message);

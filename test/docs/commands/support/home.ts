@@ -20,7 +20,7 @@ const run = promisify(execFile);
 
 const MODEL = 'models/foothill';
 const PROJECT = 'my-project';
-/** Of this environment, what programs and the network need. */
+/** Variables of this environment that programs and the network need. */
 const KEPT =
   /^(PATH|LANG|LC_\w+|TERM|NO_COLOR|CI|TMPDIR|\w+_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+)$/i;
 
