@@ -322,9 +322,9 @@ function hasTypes(form: GrammarForm): boolean {
   form.tools.length = Math.min(form.tools.length, 8);
   Object.assign(form, { layout: HERMES.layout });
   return form.tools.every(
-    ({ function: tool, input }) =>
-      typeof tool?.name === 'string' &&
-      (input === undefined || typeof Object(input).definition === 'string'),
+    (tool: (typeof form.tools)[number] | null) =>
+      typeof tool?.function?.name === 'string' &&
+      (tool.input === undefined || typeof Object(tool.input).definition === 'string'),
   );
 }
 

@@ -61,7 +61,11 @@ export async function* allMessages(): AsyncGenerator<Message> {
 export async function writeChat(chat: Chat): Promise<void> {
   const db = ready ?? (await database());
   tellTabs({ type: 'chat', chat });
-  await db?.put('chats', chat);
+  // Committed at once: else a page that is left before it hears of the write loses it.
+  const writing = db?.transaction('chats', 'readwrite');
+  void writing?.store.put(chat);
+  writing?.commit();
+  await writing?.done;
 }
 
 /**
@@ -76,6 +80,7 @@ export async function writeMessages(messages: readonly Message[]): Promise<boole
   const writing = db.transaction(['chats', 'messages'], 'readwrite');
   if ((await writing.objectStore('chats').getKey(chatId)) === undefined) return false;
   for (const message of messages) void writing.objectStore('messages').put(message);
+  writing.commit();
   tellTabs({ type: 'messages', chatId, messages });
   await writing.done;
   return true;
@@ -94,6 +99,7 @@ export async function addChat(chat: Chat, messages: readonly Message[]): Promise
   const writing = (await database())?.transaction(['chats', 'messages'], 'readwrite');
   void writing?.objectStore('chats').put(chat);
   for (const message of messages) void writing?.objectStore('messages').put(message);
+  writing?.commit();
   await writing?.done;
   tellTabs({ type: 'chat', chat });
 }
@@ -104,6 +110,7 @@ export async function deleteChat(id: string): Promise<void> {
     const messages = deleting.objectStore('messages');
     for (const key of await messages.index('chatId').getAllKeys(id)) void messages.delete(key);
     void deleting.objectStore('chats').delete(id);
+    deleting.commit();
     await deleting.done;
   }
   tellTabs({ type: 'deleted', id });
