@@ -7,6 +7,7 @@ import type { ServerContext, ServerEnv } from '../context.ts';
 import type { JsonObject } from '../json-object.ts';
 import { RESUME_TOKEN_HEADER } from '../resume/movable-answer.ts';
 import { answerStream, type StreamForm } from '../http/answer-stream.ts';
+import { holdAnswer } from '../http/hold-answer.ts';
 import { sendJson } from '../http/send-pieces.ts';
 import { passOn } from '../http/sse.ts';
 import type { Sendable } from '../http/written-json.ts';
@@ -51,7 +52,13 @@ export class HttpSink implements AnswerSink<Response> {
   }
 
   async relay(answer: IncomingMessage): Promise<Response> {
-    await passOn(this.#c.env.outgoing, answer, this.#c.body(null).headers);
+    const { outgoing } = this.#c.env;
+    holdAnswer(this.#c, {
+      get numBytes() {
+        return outgoing.socket?.writableLength ?? 0;
+      },
+    });
+    await passOn(outgoing, answer, this.#c.body(null).headers);
     return RESPONSE_ALREADY_SENT;
   }
 }

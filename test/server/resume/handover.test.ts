@@ -4,8 +4,9 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { UnreadAnswers } from '../../../src/server/http/unread-answers.ts';
 import { Handover } from '../../../src/server/resume/handover.ts';
 import {
   HANDOVER_PATH,
@@ -135,9 +136,13 @@ describe.each(REQUESTS)('$path, when its server shuts down', ({ path, body }) =>
     const other = await staying();
     const { target, handover, leave } = await leaving([other.url]);
     leave();
+    const holding = vi.spyOn(UnreadAnswers.prototype, 'hold');
     const { events, token } = await streamOf(await post(target, path, { ...body, stream: true }));
     expect(textIn(events).text).toBe(wholeText(seedOf(other)));
     expect(token).not.toBe('');
+    // Both servers count it until it is read.
+    expect(new Set(holding.mock.contexts).size).toBe(2);
+    holding.mockRestore();
     const answer = await post(target, path, { ...body, seed: 3 });
     expect(await answer.text()).toMatch(/\d{60}/);
     expect(answer.headers.get('connection')).toBe('close');
