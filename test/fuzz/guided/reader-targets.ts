@@ -7,7 +7,7 @@ import { ChatTemplate } from '../../../src/front/templates/chat-template.ts';
 import { OutputParser } from '../../../src/front/chat/output-parser.ts';
 import { TOOL_CALL_FORMATS } from '../../../src/front/tool-calls/formats.ts';
 import { grammarJsonFault } from '../../../src/grammar/grammar-json.ts';
-import type { GrammarForm } from '../../../src/grammar/grammar-source.ts';
+import type { GrammarForm, ToolCalls } from '../../../src/grammar/grammar-source.ts';
 import { GrammarError } from '../../../src/grammar/grammar-spec.ts';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
 import { decode } from '../../../src/grpc/decode.ts';
@@ -322,7 +322,7 @@ function hasTypes(form: GrammarForm): boolean {
   form.tools.length = Math.min(form.tools.length, 8);
   Object.assign(form, { layout: HERMES.layout });
   return form.tools.every(
-    (tool: (typeof form.tools)[number] | null) =>
+    (tool: ToolCalls['tools'][number] | null) =>
       typeof tool?.function?.name === 'string' &&
       (tool.input === undefined || typeof Object(tool.input).definition === 'string'),
   );
