@@ -18,6 +18,8 @@ export interface Attack {
   readonly hasKeys?: true;
   /** Engines end with their models: none is watched. */
   readonly swapsModels?: true;
+  /** Longest that a stall of the victim's text may be; as for most attacks if left out. */
+  readonly maxDelayMs?: number;
   /** Longest that the victim may wait for a first token, in milliseconds; not looked at if left out. */
   readonly maxWaitMs?: number;
   /**

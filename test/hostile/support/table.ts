@@ -43,6 +43,7 @@ function print(file: string): void {
   if (lines.length === 0) return;
   const header = [
     'attack',
+    'text before, ms',
     'gap before, ms',
     'gap, ms',
     'with a core',
@@ -65,6 +66,7 @@ function cellsOf(name: string, { before, during, report, faults, ...outcome }: O
   const harm = [...report.breaches, ...faults, ...during.errors].join('; ');
   return [
     name,
+    before.textMs.toFixed(0),
     before.gapMs.toFixed(0),
     during.gapMs.toFixed(0),
     during.stallMs.toFixed(0),

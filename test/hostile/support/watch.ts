@@ -14,6 +14,8 @@ export interface Sight {
   readonly waitMs: number;
   /** Texts that came to their end. */
   readonly texts: readonly string[];
+  /** For a whole text; the shortest time. */
+  readonly textMs: number;
   readonly errors: readonly string[];
   /** For an answer of `/livez`. */
   readonly livezMs: number;

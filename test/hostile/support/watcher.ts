@@ -39,6 +39,7 @@ function nothing() {
     stallMs: 0,
     waitMs: 0,
     texts: [] as string[],
+    textMs: Infinity,
     errors: [] as string[],
     livezMs: 0,
     livezStallMs: 0,
@@ -63,7 +64,8 @@ function stallOf(start: number, end: number, longest: number, hasTokens: boolean
 }
 
 async function stream(): Promise<void> {
-  waitingSince = { what: 'first', at: performance.now() };
+  const startedAt = performance.now();
+  waitingSince = { what: 'first', at: startedAt };
   try {
     const text = await victim.stream('/v1/completions', STORY, () => {
       const now = performance.now();
@@ -71,6 +73,7 @@ async function stream(): Promise<void> {
       waitingSince = { what: 'next', at: now };
     });
     seen.texts.push(text);
+    seen.textMs = Math.min(seen.textMs, performance.now() - startedAt);
   } catch (error) {
     seen.errors.push(String(error));
     note(performance.now());
