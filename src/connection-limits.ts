@@ -42,7 +42,7 @@ export const CONNECTION_LIMITS = {
   /** Milliseconds of each turn of the event loop that go to the frames of all sockets. */
   frameTurnMs: 5,
   /** Requests for text that begin in each turn of the event loop; each takes up to a millisecond of it. */
-  requestsPerTurn: 8,
+  requestsPerTurn: 2,
   /** Bytes waiting in a socket from which on its frames are not read. */
   socketBufferBytes: 2 ** 20,
   /** Milliseconds that a client may take to answer the close of its socket. */

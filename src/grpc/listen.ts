@@ -17,7 +17,7 @@ import { type ApiError, unavailable } from '../server/errors.ts';
 import type { ConnectionPlaces, Place } from '../server/http/connection-places.ts';
 import { openPort } from '../server/http/listen.ts';
 import { networkOf } from '../server/http/network-of.ts';
-import { RequestTurns } from '../server/http/request-turns.ts';
+import { LoopTurns } from '../loop-turns.ts';
 import type { TlsContext } from '../server/http/tls.ts';
 import { CallStream, closeWith } from './call-stream.ts';
 import { healthService } from './health-service.ts';
@@ -106,7 +106,7 @@ export async function listenGrpc(
     PROBES.has(String(headers[':path'])) ||
     context.keys.isAdmin(headers);
   http2.on('session', guarded(open, cut));
-  const turns = new RequestTurns();
+  const turns = new LoopTurns(LIMITS.requestsPerTurn);
   const serve = async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> => {
     try {
       // Its close says the same.

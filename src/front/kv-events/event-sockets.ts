@@ -1,7 +1,7 @@
 /** The sockets where routers hear of events, and ask for those that they missed: PUB and ROUTER of ZeroMQ. */
 import type { Socket } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
 import { LIMITS } from '../../limits.ts';
+import { LoopTurns } from '../../loop-turns.ts';
 import type { EventHistory, SentBatch } from './event-history.ts';
 import { messageOf } from './zmtp.ts';
 import { ZmtpPeer } from './zmtp-peer.ts';
@@ -13,6 +13,9 @@ const END = -1n;
 const LINGER_MS = 1000;
 
 const SUBSCRIBE = 1;
+
+/** Bytes of events that are replayed in a turn of the event loop. */
+const TURN_BYTES = 2 ** 16;
 
 interface Subscriber {
   readonly peer: ZmtpPeer;
@@ -64,6 +67,8 @@ function subscribe(subscriber: Subscriber, message: Buffer | undefined): void {
 export class Replayer {
   readonly #history: EventHistory;
   readonly #peers = new Set<ZmtpPeer>();
+  /** Looking for events takes longer than asking for them. */
+  readonly #turns = new LoopTurns(1);
 
   constructor(history: EventHistory) {
     this.#history = history;
@@ -81,17 +86,20 @@ export class Replayer {
 
   async #answer(peer: ZmtpPeer, [empty, start]: readonly Buffer[]): Promise<void> {
     if (empty?.length !== 0 || start?.length !== 8) throw new Error('no request for events');
+    await this.#turns.next();
+    let numBytes = 0;
     for (const batch of this.#history.from(Number(start.readBigUInt64BE()))) {
       if (peer.isGone) return;
       const { topic, sequence, payload } = batch;
-      if (!peer.send(messageOf(['', topic, bigEndian(BigInt(sequence)), payload]))) {
-        await peer.drained();
-        await setImmediate();
-      }
+      const message = messageOf(['', topic, bigEndian(BigInt(sequence)), payload]);
+      const keepsUp = peer.send(message);
+      numBytes += message.length;
+      if (keepsUp && numBytes < TURN_BYTES) continue;
+      if (!keepsUp) await peer.drained();
+      await this.#turns.next();
+      numBytes = 0;
     }
     if (!peer.send(messageOf(['', '', bigEndian(END), '']))) await peer.drained();
-    // To look for events takes longer than to ask for them.
-    await setImmediate();
   }
 }
 

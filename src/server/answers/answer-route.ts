@@ -4,9 +4,10 @@ import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { badRequest, type ApiError } from '../errors.ts';
+import { LIMITS } from '../../limits.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { HttpSink } from './http-sink.ts';
-import { RequestTurns } from '../http/request-turns.ts';
+import { LoopTurns } from '../../loop-turns.ts';
 import type { EventStyle } from '../http/sse.ts';
 import type { JsonObject } from '../json-object.ts';
 import { MovableAnswer } from '../resume/movable-answer.ts';
@@ -35,7 +36,7 @@ export function answerRoutes(
   context: ServerContext,
   apis: readonly AnswerApi[],
 ): void {
-  const turns = new RequestTurns();
+  const turns = new LoopTurns(LIMITS.requestsPerTurn);
   for (const api of apis) {
     const paths = api.shortPath === undefined ? [api.path] : [api.path, api.shortPath];
     app.on('POST', paths, (c) => answer(c, context, turns, api, callerOf(context, c)));
@@ -61,7 +62,7 @@ export function answerRoutes(
 async function answer(
   c: Context<ServerEnv>,
   context: ServerContext,
-  turns: RequestTurns,
+  turns: LoopTurns,
   { path, prepare, style, toEvent }: AnswerApi,
   caller: Caller,
 ): Promise<Response> {

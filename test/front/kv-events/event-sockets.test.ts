@@ -1,6 +1,8 @@
 /** Sockets of ZeroMQ, and what nobody should say to them; test/e2e has real ones. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { onTestFinished, expect, test, vi } from 'vitest';
 import { EventHistory } from '../../../src/front/kv-events/event-history.ts';
 import { Publisher, Replayer } from '../../../src/front/kv-events/event-sockets.ts';
@@ -109,6 +111,35 @@ test('who asks is told again of what it missed', async () => {
     ...['', '', '\xff'.repeat(8), ''],
   ]);
   socket.destroy();
+});
+
+test('however many ask, a turn of the event loop replays a piece to one of them', async () => {
+  const size = 4096;
+  const history = new EventHistory(400, 4 * MIB);
+  for (let sequence = 0; sequence < 400; sequence++) history.add(batch(sequence, 'kv@a', size));
+  const replayer = new Replayer(history);
+  let numBytes = 0;
+  const asking = Array.from({ length: 3 }, () => {
+    const socket = new Duplex({
+      read() {},
+      write(chunk: Buffer, _encoding, done) {
+        numBytes += chunk.length;
+        done();
+      },
+    });
+    replayer.add(socket as Socket);
+    const words = [greeting(), hello('DEALER'), messageOf(['', Buffer.alloc(8)])];
+    socket.push(Buffer.concat(words));
+    return socket;
+  });
+  const turns: number[] = [];
+  while (turns.reduce((sum, each) => sum + each, 0) < 3 * 400 * size) {
+    const before = numBytes;
+    await setImmediate();
+    turns.push(numBytes - before);
+  }
+  expect(Math.max(...turns)).toBeLessThan(20 * size);
+  for (const socket of asking) socket.destroy();
 });
 
 const WRONG: readonly (readonly [what: string, words: readonly Buffer[]])[] = [

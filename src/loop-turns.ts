@@ -1,18 +1,24 @@
-import { guarded } from '../../guarded.ts';
-import { LIMITS } from '../../limits.ts';
+import { guarded } from './guarded.ts';
 
 /**
- * Shares the event loop between requests that have come at once and everything else: some of them begin in
- * each of its turns, in the order in which they came, so that tokens of running answers go out in between.
+ * Shares the event loop between work that has come at once and everything else: some of it begins in each
+ * of its turns, in the order in which it came, so that tokens of running answers go out in between, and new
+ * connections come in: of each port Node accepts one a turn.
  */
-export class RequestTurns {
+export class LoopTurns {
+  readonly #perTurn: number;
   readonly #waiting: (() => void)[] = [];
   #numBegun = 0;
 
-  /** Resolves when a request may begin. */
+  /** @param perTurn pieces of work that begin in a turn */
+  constructor(perTurn: number) {
+    this.#perTurn = perTurn;
+  }
+
+  /** Resolves when a piece of work may begin. */
   async next(): Promise<void> {
     if (this.#numBegun === 0) this.#turnSoon();
-    if (this.#numBegun++ < LIMITS.requestsPerTurn) return;
+    if (this.#numBegun++ < this.#perTurn) return;
     await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
@@ -27,7 +33,7 @@ export class RequestTurns {
   }
 
   #turn(): void {
-    const begun = this.#waiting.splice(0, LIMITS.requestsPerTurn);
+    const begun = this.#waiting.splice(0, this.#perTurn);
     // Those that still wait count as begun: who comes now comes after them.
     this.#numBegun = begun.length + this.#waiting.length;
     if (this.#numBegun > 0) this.#turnSoon();

@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest';
-import { LIMITS } from '../../../src/limits.ts';
-import { RequestTurns } from '../../../src/server/http/request-turns.ts';
+import { LoopTurns } from '../src/loop-turns.ts';
+
+const PER_TURN = 4;
 
 const turnOfLoop = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 test('requests that come at once begin a few in each turn, in their order', async () => {
-  const turns = new RequestTurns();
+  const turns = new LoopTurns(PER_TURN);
   const begun: number[] = [];
   const come = async (request: number) => {
     await turns.next();
     begun.push(request);
   };
-  const num = 5 * LIMITS.requestsPerTurn + 3;
+  const num = 5 * PER_TURN + 3;
   const all = Array.from({ length: num }, (_, request) => come(request));
   const counts: number[] = [];
   while (begun.length < num) {
@@ -24,11 +25,11 @@ test('requests that come at once begin a few in each turn, in their order', asyn
   expect(begun).toEqual(Array.from({ length: num + 1 }, (_, request) => request));
   const steps = counts.map((count, turn) => count - (counts[turn - 1] ?? 0));
   expect(steps).toHaveLength(5);
-  expect(Math.max(...steps.slice(1))).toBeLessThanOrEqual(LIMITS.requestsPerTurn);
+  expect(Math.max(...steps.slice(1))).toBeLessThanOrEqual(PER_TURN);
 });
 
 test('a request that comes alone does not wait', async () => {
-  const turns = new RequestTurns();
+  const turns = new LoopTurns(PER_TURN);
   for (let request = 0; request < 3; request++) {
     let hasTurned = false;
     setImmediate(() => (hasTurned = true));
