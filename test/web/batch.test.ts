@@ -347,9 +347,9 @@ test('what is pointed at is what is told, while the picture moves; a click holds
   expect(seen.size).toBeGreaterThan(10);
 
   await page.mouse.click(frame.x + at.x, frame.y + at.y);
+  await page.getByRole('button', { name: 'Resume' }).waitFor();
   const held = await look();
   const before = await drawn(page);
-  await page.getByRole('button', { name: 'Resume' }).waitFor();
   await page.mouse.move(frame.x + 200, frame.y + 300);
   await page.waitForTimeout(1000);
   expect(await drawn(page)).toEqual(before);
