@@ -311,6 +311,8 @@ const grammars: Target = {
   },
 };
 
+type ToolForm = Extract<GrammarForm, { kind: 'tools' }>['tools'][number];
+
 function hasTypes(form: GrammarForm): boolean {
   if (form.kind === 'regex') return typeof form.pattern === 'string';
   if (form.kind === 'lark') return typeof form.definition === 'string';
@@ -322,7 +324,7 @@ function hasTypes(form: GrammarForm): boolean {
   form.tools.length = Math.min(form.tools.length, 8);
   Object.assign(form, { layout: HERMES.layout });
   return form.tools.every(
-    (tool: (typeof form.tools)[number] | null) =>
+    (tool: ToolForm | null) =>
       typeof tool?.function?.name === 'string' &&
       (tool.input === undefined || typeof Object(tool.input).definition === 'string'),
   );
