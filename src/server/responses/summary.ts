@@ -69,7 +69,9 @@ export async function startSummary(
   chat: PreparedChat,
   caller: Caller,
 ): Promise<() => Promise<Summary>> {
-  const deltas = await startChat(served, chat, { ...caller, isOfBatch: true });
+  // Nobody goes on with a conversation that ends with its summary.
+  const alone = { ...served, nextTurns: null };
+  const deltas = await startChat(alone, chat, { ...caller, isOfBatch: true });
   return async () => {
     const usage = new UsageCounter(chat.generation);
     const message = new AssistantMessage();

@@ -224,6 +224,17 @@ test('an answer after a summary stays on its server', async () => {
   expect((await errorOf(refused, 409)).code).toBe('cannot_resume');
 });
 
+test('the next turn that is computed ahead is that of the answer alone', async () => {
+  const expected: string[] = [];
+  const nextTurns = {
+    expect: async (_: unknown, { content }: { content: string }) => void expected.push(content),
+  };
+  const target = await server({ ...options, nextTurns: () => nextTurns });
+  const asked = { model: MODEL, input: CHAT, ...compaction(100) };
+  await clientOf(target).responses.create(asked);
+  expect(expected).toEqual(['Red.']);
+});
+
 test('a summary and its answer end together when their time is over', async () => {
   const target = await server({ ...options, engine: { heldAfter: 1 } });
   const late = await post(target, PATH, { input: CHAT, timeout: 0.2, ...compaction(100) });
