@@ -134,9 +134,9 @@ async function post(url: string, body: object, signal?: AbortSignal): Promise<vo
  */
 async function beside(reading: Reading, round: number, isRead: boolean): Promise<number[]> {
   const { url, words } = reading;
-  const content = textOf(words, tokens, numConversations++);
+  const content = textOf(words, tokens, isRead ? 0 : numConversations++);
   const input = [{ role: 'user', content }];
-  // From then on its prompt is in the cache, but for what asks for the summary.
+  // From then on its prompt is in the cache, in later rounds too, but for what asks for the summary.
   if (isRead) await post(`${url}/v1/responses`, { input, max_output_tokens: 1, store: false });
   const ending = new AbortController();
   let isOver = false;
@@ -160,7 +160,6 @@ const folder = await mkdtemp(join(tmpdir(), 'chairlift-sub-agents-'));
 const loops: object[] = [];
 const loopRows: string[][] = [];
 const streams: object[] = [];
-const streamRows: string[][] = [];
 try {
   const model = join(folder, 'model');
   const words = await writeAgentModel(model, 2 * tokens);
@@ -176,7 +175,12 @@ try {
     const counts = [result.computed, result.new].map((each) => each.toLocaleString('en'));
     loopRows.push([start, ...counts, result.ratio.toFixed(3), result.seconds.toFixed(0)]);
   }
+  if (!values.json) {
+    console.log(`${machineShape()}; ${numAgents} sub-agents, ${turns} turns, ${tokens} tokens\n`);
+    printTable(['sub-agents begin', 'computed', 'new', 'ratio', 's'], loopRows);
+  }
   for (const serviceClass of CLASSES) {
+    const streamRows: string[][] = [];
     const reading = { url, words, serviceClass };
     const gaps = new Map<string, number[][]>();
     const add = (name: string, more: number[]) => gaps.set(name, [...(gaps.get(name) ?? []), more]);
@@ -193,8 +197,11 @@ try {
       const ratios = [p50 / quantile('none', 0.5), p95 / quantile('none', 0.95)];
       streams.push({ class: serviceClass, summary: name, p50, p95, ratios });
       const times = [p50, p95].map((ms) => ms.toFixed(0));
-      streamRows.push([serviceClass, name, ...times, ...ratios.map((ratio) => ratio.toFixed(2))]);
+      streamRows.push([name, ...times, ...ratios.map((ratio) => ratio.toFixed(2))]);
     }
+    if (values.json) continue;
+    console.log(`\nStreams of the class ${serviceClass}:\n`);
+    printTable(['summary', 'p50, ms', 'p95, ms', 'p50 / alone', 'p95 / alone'], streamRows);
   }
   await server.close();
 } finally {
@@ -203,12 +210,6 @@ try {
 }
 
 if (values.json) {
-  console.log(
-    JSON.stringify({ machine: machineShape(), numAgents, turns, tokens, loops, streams }),
-  );
-} else {
-  console.log(`${machineShape()}; ${numAgents} sub-agents, ${turns} turns, ${tokens} tokens\n`);
-  printTable(['sub-agents begin', 'computed', 'new', 'ratio', 's'], loopRows);
-  console.log();
-  printTable(['class', 'summary', 'p50, ms', 'p95, ms', 'p50 / alone', 'p95 / alone'], streamRows);
+  const asked = { machine: machineShape(), numAgents, turns, tokens };
+  console.log(JSON.stringify({ ...asked, loops, streams }));
 }

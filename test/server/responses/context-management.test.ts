@@ -214,10 +214,15 @@ test('an answer after a summary stays on its server', async () => {
   const resumeKey = '0123456789abcdef'.repeat(4);
   const target = await server({ ...options, resumeKey });
   const asked = { input: CHAT, stream: true };
-  const tokenOf = async (fields: object) =>
-    (await post(target, PATH, { ...asked, ...fields })).headers.get('x-resume-token');
-  expect(await tokenOf(compaction(100))).toBeNull();
-  const token = await tokenOf({});
+  const stays = await post(target, PATH, { ...asked, ...compaction(100) });
+  expect(stays.headers.get('x-resume-token')).toBeNull();
+  const numbers = Array.from(
+    (await stays.text()).matchAll(/"sequence_number":(\d+)/g),
+    ([, number]) => Number(number),
+  );
+  expect(numbers).toEqual(numbers.map((_, index) => index));
+  expect(numbers.length).toBeGreaterThan(8);
+  const token = (await post(target, PATH, asked)).headers.get('x-resume-token');
   const resume = { token, counts: [1], events: 3 };
   expect((await post(target, PATH, { ...asked, resume })).status).toBe(200);
   const refused = await post(target, PATH, { ...asked, resume, ...compaction(100) });
