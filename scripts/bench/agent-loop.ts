@@ -9,22 +9,19 @@
  * embedded model's own, which only appends; and one that marks the last question, so that in each turn the
  * prompt changes from there on.
  */
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { PRESETS } from '../../src/model/huggingface/presets.ts';
+import { textOf, type Word, writeAgentModel } from './lib/agent-model.ts';
 import { machineShape } from './lib/machine.ts';
 import { startServer } from './lib/server-process.ts';
 import { type StreamedChat, streamChat } from './lib/streamed-chat.ts';
 import { median, printTable } from './lib/table.ts';
 
-const SUMMIT = fileURLToPath(new URL('../../models/summit', import.meta.url));
 const FIRST_SHARE = 0.25;
 const ANSWER_TOKENS = 40;
-const NUM_WORDS = 100;
 const QUESTION = "'<|im_start|>user\\n' + message['content']";
 
 const { values } = parseArgs({
@@ -39,33 +36,9 @@ const turns = Number(values.turns);
 const tokens = Number(values.tokens);
 const rounds = Number(values.rounds);
 
-interface Word {
-  readonly text: string;
-  readonly id: number;
-}
-
-/** A folder of the model, whose weights are made up. @returns words that are a token each */
-async function writeModel(folder: string, edit: (template: string) => string): Promise<Word[]> {
-  await mkdir(folder);
-  const config = { ...PRESETS['smollm2-135m'], max_position_embeddings: 2 * tokens };
-  await writeFile(join(folder, 'config.json'), JSON.stringify(config));
-  await copyFile(join(SUMMIT, 'tokenizer.json'), join(folder, 'tokenizer.json'));
-  const own: { chat_template: string } = JSON.parse(
-    await readFile(join(SUMMIT, 'tokenizer_config.json'), 'utf8'),
-  );
-  const edited = { ...own, chat_template: edit(own.chat_template) };
-  await writeFile(join(folder, 'tokenizer_config.json'), JSON.stringify(edited));
-  const { model }: { model: { vocab: Record<string, number> } } = JSON.parse(
-    await readFile(join(SUMMIT, 'tokenizer.json'), 'utf8'),
-  );
-  const words = Object.entries(model.vocab).filter(([token]) => /^Ġ[a-z]{3,}$/.test(token));
-  return words.slice(0, NUM_WORDS).map(([token, id]) => ({ text: token.replace('Ġ', ' '), id }));
-}
-
 /** One conversation. @returns its turns */
 async function loop(url: string, agent: Agent, words: readonly Word[], round: number) {
-  const text = (length: number, from: number) =>
-    Array.from({ length }, (_, index) => words[(from + index * 7) % words.length]?.text).join('');
+  const text = (length: number, from: number) => textOf(words, length, from);
   const first = Math.round(tokens * FIRST_SHARE);
   const perTurn = Math.floor((tokens - first) / (turns - 1)) - ANSWER_TOKENS;
   const messages = [{ role: 'system', content: text(first, 31 * round) }];
@@ -101,7 +74,7 @@ const rows: string[][] = [];
 try {
   for (const [index, [template, edit]] of TEMPLATES.entries()) {
     const model = join(folder, String(index));
-    const words = await writeModel(model, edit);
+    const words = await writeAgentModel(model, 2 * tokens, edit);
     const flags = ['--model', model, '--random-weights', '1', '--max-num-seqs', '4'];
     const server = await startServer(flags);
     const conversations: StreamedChat[][] = [];

@@ -6,7 +6,7 @@ import { LIMITS } from '../../src/limits.ts';
 import { toolCallFormat } from '../support/chat-formats.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { EOS, TOKEN_TEXTS } from '../support/grammar-vocabulary.ts';
-import { APPLY_PATCH, PATCH } from '../support/apply-patch.ts';
+import { APPLY_PATCH, APPLY_PATCH_IN_ENVIRONMENT, PATCH } from '../support/apply-patch.ts';
 import { RandomTextEngine } from '../support/random-text-engine.ts';
 
 const engine = new RandomTextEngine();
@@ -71,7 +71,11 @@ describe('texts', () => {
 
   test('a patch of Codex', async () => {
     const wrong = [PATCH.replace('*** Begin Patch', '*** Begin'), PATCH.replace('+new', 'new')];
-    expect(await accepts(lark(APPLY_PATCH), [PATCH, ...wrong])).toEqual([true, false, false]);
+    const inEnvironment = PATCH.replace('Patch\n', 'Patch\n*** Environment ID: local\n');
+    const texts = [PATCH, ...wrong, inEnvironment];
+    expect(await accepts(lark(APPLY_PATCH), texts)).toEqual([true, false, false, false]);
+    const several = await accepts(lark(APPLY_PATCH_IN_ENVIRONMENT), texts);
+    expect(several).toEqual([true, false, false, true]);
   });
 });
 

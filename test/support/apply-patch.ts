@@ -1,4 +1,4 @@
-/** The grammar of Codex' tool `apply_patch`, as its documentation has it, and a text of it. */
+/** The grammar of Codex' tool `apply_patch`, as version 0.169.0 sends it, and a text of it. */
 export const APPLY_PATCH = `start: begin_patch hunk+ end_patch
 begin_patch: "*** Begin Patch" LF
 end_patch: "*** End Patch" LF?
@@ -19,6 +19,13 @@ eof_line: "*** End of File" LF
 
 %import common.LF
 `;
+
+/** The same where Codex works in several environments. */
+export const APPLY_PATCH_IN_ENVIRONMENT = APPLY_PATCH.replace(
+  'start: begin_patch hunk+ end_patch',
+  `start: begin_patch environment_id? hunk+ end_patch
+environment_id: "*** Environment ID: " filename LF`,
+);
 
 export const PATCH = `*** Begin Patch
 *** Add File: a/b.txt

@@ -15,13 +15,20 @@ export interface TokenUsage {
 export class UsageCounter {
   readonly #numChoices: number;
   readonly #numPromptTokens: number;
-  #numCachedTokens = 0;
-  #numOutputTokens = 0;
-  #numReasoningTokens: number | null = null;
+  #numCachedTokens: number;
+  #numOutputTokens: number;
+  #numReasoningTokens: number | null;
 
-  constructor({ prompts, numChoices }: FanOutRequest) {
+  /** @param before what the answer took before this generation of it */
+  constructor({ prompts, numChoices }: FanOutRequest, before?: TokenUsage) {
     this.#numChoices = numChoices;
-    this.#numPromptTokens = prompts.reduce((sum, prompt) => sum + prompt.promptTokenIds.length, 0);
+    this.#numPromptTokens = prompts.reduce(
+      (sum, prompt) => sum + prompt.promptTokenIds.length,
+      before?.numPromptTokens ?? 0,
+    );
+    this.#numCachedTokens = before?.numCachedTokens ?? 0;
+    this.#numOutputTokens = before?.numOutputTokens ?? 0;
+    this.#numReasoningTokens = before?.numReasoningTokens ?? null;
   }
 
   add({ choice = 0, tokenIds, numCachedTokens = 0, numReasoningTokens = null }: TokenDelta): void {

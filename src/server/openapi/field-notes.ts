@@ -80,6 +80,8 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   store: 'Keep the response for later requests; on by default.',
   background:
     'Answer at once; the response is then polled, or cancelled. With `stream` its events can be read again.',
+  context_management:
+    '`[{"type": "compaction", "compact_threshold": N}]`: an input of more than N tokens is summed up first; without N, of more than three quarters of the context.',
   truncation: '`auto` drops the oldest items of a conversation that is too long.',
   include: '`message.output_text.logprobs` adds log probabilities.',
   metadata: 'Up to 16 texts of yours, returned as they are.',

@@ -7,7 +7,7 @@ import { UsageCounter } from '../../front/generation/token-usage.ts';
 import type { ServerContext } from '../context.ts';
 import type { ServedText } from '../runtimes.ts';
 import { hasLeft } from '../../front/deadline.ts';
-import { badRequest, type ApiError } from '../errors.ts';
+import type { ApiError } from '../errors.ts';
 import { type AnswerLogprobs, LogprobsFormat } from '../generation/logprobs-format.ts';
 import { startChat } from '../generation/start-generation.ts';
 import { ownTurn } from '../http/own-turn.ts';
@@ -18,7 +18,8 @@ import { responseBody, type ResponseBody } from '../schemas/responses.ts';
 import { rejectUnsupportedInResponse } from '../schemas/unsupported.ts';
 import { grantedClass, tierNameOf } from '../tiers/service-tiers.ts';
 import { toApiError } from '../to-api-error.ts';
-import { parseInput } from './input.ts';
+import { clientOf, type FindTurn, readConversation } from './asked-conversation.ts';
+import { type Compacted, type Compaction, prepareAnswer } from './compaction.ts';
 import type { Item } from './items.ts';
 import type { EventLog } from './event-log.ts';
 import type { EventFields } from './output-items.ts';
@@ -31,18 +32,12 @@ import {
   type ResponseState,
 } from './response-object.ts';
 import type { ResponsePartition, StoredResponse } from './partition.ts';
-import { fitting } from './fitting.ts';
-import { ReferencedItems } from './referenced-items.ts';
-import { openSummaries } from './summaries.ts';
-import { sealedTextsOf, type SealedTexts } from './sealed-texts.ts';
+import { openSummaries, rememberedOf } from './summaries.ts';
+import type { SealedTexts } from './sealed-texts.ts';
 import { type CallableTools, parseTools } from './tools.ts';
-import { conversationOf, Turn } from './turn.ts';
+import { Turn } from './turn.ts';
 import { conversationIdOf } from './response-object.ts';
-import { requireCallsOfOutputs, toChatRequest, topLogprobsOf } from './chat-request.ts';
-import { told } from '../../told.ts';
-
-/** Finds the conversation that a response id stands for. */
-export type FindTurn = (responseId: string) => Turn | undefined;
+import { toChatRequest, topLogprobsOf } from './chat-request.ts';
 
 /** Services of the server that responses need. */
 export type ResponseServices = Pick<ServerContext, 'responses' | 'resumption' | 'tiers' | 'logger'>;
@@ -53,6 +48,8 @@ interface Parts {
   readonly previous: Turn | null;
   readonly tools: CallableTools;
   readonly chat: PreparedChat;
+  /** Null for a conversation that is answered as it is. */
+  readonly compaction: Compaction | null;
   readonly thoughts: SealedTexts;
   /** Where its client's responses are kept. */
   readonly partition: ResponsePartition;
@@ -73,9 +70,10 @@ export class PreparedResponse {
   readonly #tools: CallableTools;
   readonly #previous: Turn | null;
   readonly #chat: PreparedChat;
+  readonly #compaction: Compaction | null;
   readonly #partition: ResponsePartition;
   readonly #output: Output;
-  readonly #usage: UsageCounter;
+  #usage: UsageCounter;
   readonly #nextEventNumber: () => number;
   #state: ResponseState = INITIAL_STATE;
   #events: EventLog | null = null;
@@ -97,6 +95,7 @@ export class PreparedResponse {
     this.#tools = parts.tools;
     this.#previous = parts.previous;
     this.#chat = parts.chat;
+    this.#compaction = parts.compaction;
     this.#partition = parts.partition;
     const { include } = parts.body;
     this.#output = new Output(ownId, {
@@ -119,30 +118,21 @@ export class PreparedResponse {
   ): Promise<PreparedResponse> {
     const body = parseWith(responseBody, json);
     rejectUnsupportedInResponse(body);
-    const partition = server.responses.of(caller.client);
-    const previous = previousTurn(body, findTurn, partition);
-    const conversation = conversationOf(previous);
-    const references = new ReferencedItems(conversation, partition);
-    const { thoughts, summaries } = sealedTextsOf(caller.client, server.resumption?.key);
-    const findItem = (id: string): Item | undefined => references.find(id);
-    const input = parseInput(body['input'], { findItem, thoughts, summaries });
-    const items = [...conversation, ...input];
-    requireCallsOfOutputs(items);
+    const client = clientOf(caller.client, findTurn, server);
+    const { previous, input, items } = readConversation(body, client);
+    const { partition, texts } = client;
+    const { thoughts, summaries } = texts;
     const tools = parseTools(body.tools ?? []);
     const toChat = (some: readonly Item[]): ChatRequest =>
       toChatRequest(body, openSummaries(some, summaries), tools, served.model);
     const prepare = (some: readonly Item[]): Promise<PreparedChat> =>
       prepareChat(served, toChat(some), caller);
-    const chat = await (body.truncation === 'auto' ? fitting(items, prepare) : prepare(items));
+    const options = { served, body, items: rememberedOf(items), summaries, prepare };
+    const { chat, compaction } = await prepareAnswer(options, caller);
     const granted = grantedClass(server.tiers, caller, body.service_tier);
     const tiered = { ...body, service_tier: tierNameOf(granted) };
-    const parts = { body: tiered, input, previous, tools, chat, thoughts, partition };
+    const parts = { body: tiered, input, previous, tools, chat, compaction, thoughts, partition };
     return new PreparedResponse(served, parts, caller.answer, server);
-  }
-
-  /** The conversation that it answers, oldest first. */
-  get items(): readonly Item[] {
-    return [...conversationOf(this.#previous), ...this.#input];
   }
 
   get numInputTokens(): number {
@@ -167,7 +157,8 @@ export class PreparedResponse {
     events: EventLog | null = null,
   ): Promise<AsyncGenerator<readonly ResponseEvent[], void>> {
     this.#events = events;
-    const deltas = await startChat(this.#served, this.#chat, caller);
+    const deltas = await (this.#compaction?.start(caller) ??
+      startChat(this.#served, this.#chat, caller));
     if (this.#head.isStored) this.#partition.put(this.#toStored(cancel));
     return this.#run(deltas, caller.signal);
   }
@@ -182,7 +173,7 @@ export class PreparedResponse {
   }
 
   async *#run(
-    deltas: AsyncIterable<ChatDelta>,
+    deltas: AsyncIterable<Compacted | ChatDelta>,
     signal: AbortSignal,
   ): AsyncGenerator<readonly ResponseEvent[], void> {
     try {
@@ -192,9 +183,8 @@ export class PreparedResponse {
       ];
       let finishReason: string | null = null;
       for await (const delta of deltas) {
-        finishReason ??= delta.finishReason;
-        this.#usage.add(delta);
-        const events = this.#output.push(delta);
+        if (!('sealed' in delta)) finishReason ??= delta.finishReason;
+        const events = this.#add(delta);
         if (events.length > 0) yield events.map((event) => this.#number(event));
       }
       // Stored before its last event is sent: the client may continue it at once.
@@ -210,6 +200,15 @@ export class PreparedResponse {
         this.#partition.tell(this.id, [this.#tell('response.cancelled', this.response)]);
       }
     }
+  }
+
+  #add(delta: Compacted | ChatDelta): EventFields[] {
+    if ('sealed' in delta) {
+      this.#usage = new UsageCounter(delta.generation, delta.usage);
+      return this.#output.begin(delta.sealed);
+    }
+    this.#usage.add(delta);
+    return this.#output.push(delta);
   }
 
   /** In turns of the event loop: the answer is written as a turn of its conversation, and as it is kept. */
@@ -252,29 +251,6 @@ export class PreparedResponse {
 function outputLogprobs({ tokenizer }: ServedText, body: ResponseBody): AnswerLogprobs | null {
   const numTop = topLogprobsOf(body);
   return numTop === null ? null : { format: new LogprobsFormat(tokenizer, false), numTop };
-}
-
-function previousTurn(
-  body: ResponseBody,
-  findTurn: FindTurn,
-  { conversations }: ResponsePartition,
-): Turn | null {
-  const { previous_response_id: id } = body;
-  const conversation = conversationIdOf(body);
-  if (id === undefined || id === null) {
-    return conversation === null ? null : conversations.turnOf(conversation);
-  }
-  if (conversation !== null) {
-    const message = '`conversation` and `previous_response_id` exclude each other.';
-    throw badRequest(message, 'conversation', 'invalid_value');
-  }
-  const turn = findTurn(id);
-  if (turn !== undefined) return turn;
-  throw badRequest(
-    `Previous response with id '${told(id, 100)}' not found.`,
-    'previous_response_id',
-    'previous_response_not_found',
-  );
 }
 
 /** Unix time in seconds. */

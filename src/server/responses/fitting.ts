@@ -32,6 +32,7 @@ export async function fitting(
   }
 }
 
-function isTooLong(error: unknown): boolean {
+/** Whether a conversation, or what is asked of it, is too long for its model. */
+export function isTooLong(error: unknown): boolean {
   return error instanceof InvalidRequestError && error.code === 'context_length_exceeded';
 }

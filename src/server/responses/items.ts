@@ -156,8 +156,13 @@ export type Item =
   | HostedItem
   | ReasoningItem;
 
-/** Item that the model may add to a conversation. */
-export type OutputItem = MessageItem | FunctionCallItem | CustomCallItem | ReasoningItem;
+/** Item that an answer may add to a conversation. */
+export type OutputItem =
+  | CompactionItem
+  | MessageItem
+  | FunctionCallItem
+  | CustomCallItem
+  | ReasoningItem;
 
 /** The text of a message's parts, one after the other. */
 export function textOf(message: MessageItem): string {

@@ -1,7 +1,7 @@
 /** Sorts what the model says into output items: one grows at a time. */
 import { type ChatDelta, isStreamed, type StreamedPart } from '../../front/chat/chat-delta.ts';
 import type { AnswerLogprobs, ChatTokenLogprob } from '../generation/logprobs-format.ts';
-import type { ItemStatus, OutputItem } from './items.ts';
+import type { CompactionItem, ItemStatus, OutputItem } from './items.ts';
 import {
   GrowingCall,
   GrowingCustomCall,
@@ -36,6 +36,17 @@ export class Output {
     this.#options = options;
   }
 
+  /** A summary, before anything that the model says. */
+  begin(sealed: string): EventFields[] {
+    const { id, index } = this.#place('cmp_');
+    const item: CompactionItem = { id, type: 'compaction', encrypted_content: sealed };
+    this.#closed.push(item);
+    return [
+      { type: 'response.output_item.added', output_index: index, item },
+      { type: 'response.output_item.done', output_index: index, item },
+    ];
+  }
+
   push(delta: ChatDelta): EventFields[] {
     this.#heldLogprobs.push(...this.#toLogprobs(delta));
     const events: EventFields[] = [];
@@ -51,7 +62,8 @@ export class Output {
 
   /** Closes what still grows; an answer without anything becomes an empty message. */
   end(status: ItemStatus): EventFields[] {
-    const isEmpty = this.#growing === null && this.#closed.length === 0;
+    const isEmpty =
+      this.#growing === null && this.#closed.every(({ type }) => type === 'compaction');
     return [
       ...(isEmpty ? this.#open(new GrowingMessage(this.#place('msg_'))) : []),
       ...this.#close(status),

@@ -94,7 +94,9 @@ export function toResponseObject(
 }
 
 /** Id of the conversation that a response belongs to; null for none. */
-export function conversationIdOf({ conversation = null }: ResponseBody): string | null {
+export function conversationIdOf({
+  conversation = null,
+}: Pick<ResponseBody, 'conversation'>): string | null {
   return typeof conversation === 'string' ? conversation : (conversation?.id ?? null);
 }
 
@@ -105,7 +107,7 @@ function toResponseError(error: ErrorEnvelope['error'] | null): JsonObject | nul
   return { code: type === 'invalid_request_error' ? 'invalid_prompt' : 'server_error', message };
 }
 
-function toUsage(usage: TokenUsage | null): JsonObject | null {
+export function toUsage(usage: TokenUsage | null): JsonObject | null {
   if (usage === null) return null;
   return {
     input_tokens: usage.numPromptTokens,

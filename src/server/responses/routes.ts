@@ -40,9 +40,11 @@ export function responseRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
     const json = await context.bodies.read(c.env.incoming, caller.client);
     const turnOf = (id: string) => partitionOf(c).turnOf(id);
     return withModel(context, json, caller, async (model) => {
+      // As it is, whatever would be summed up first.
+      const asked = Object(json) === json ? { ...Object(json), context_management: null } : json;
       const { numInputTokens } = await PreparedResponse.prepare(
         model,
-        json,
+        asked,
         turnOf,
         caller,
         context,

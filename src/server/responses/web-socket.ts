@@ -18,7 +18,8 @@ import type { FrameWriter } from '../websocket/frame-writer.ts';
 import { MovableAnswer } from '../resume/movable-answer.ts';
 import { type SendFrame, SocketSink } from '../websocket/socket-sink.ts';
 import { RESPONSES_PATH } from './api.ts';
-import { type FindTurn, PreparedResponse } from './create.ts';
+import type { FindTurn } from './asked-conversation.ts';
+import { PreparedResponse } from './create.ts';
 import type { ResponsePartition } from './partition.ts';
 import type { Turn } from './turn.ts';
 

@@ -99,6 +99,12 @@ const metadata = z
   )
   .pipe(z.record(z.string().max(64), z.string().max(512)));
 
+const compactionStrategy = z.looseObject({
+  type: z.literal('compaction'),
+  /** Tokens of the input; the server's own threshold if left out. */
+  compact_threshold: z.int().min(1).nullish(),
+});
+
 /** Fields that other APIs have, too: OpenAI's, and vLLM's extra ones. */
 export const generationFieldsOfResponses = {
   temperature: generationFields.temperature,
@@ -148,6 +154,8 @@ export const responseBody = z.looseObject({
   background: z.boolean().nullish(),
   /** `auto` drops the oldest items of a conversation that is too long. */
   truncation: z.enum(['auto', 'disabled']).nullish(),
+  /** Sums a conversation up before it is answered, once. */
+  context_management: boundedList(compactionStrategy, 1).nullish(),
   metadata: metadata.nullish(),
   safety_identifier: shortText.nullish(),
   prompt_cache_key: shortText.nullish(),
@@ -164,6 +172,7 @@ export const conversationChange = z.looseObject({ metadata: metadata.nullable() 
 
 /** Body of a request to compact a conversation; `input` has its own parser. */
 export const compactBody = z.looseObject({
+  input: z.unknown().optional(),
   model: responseBody.shape.model,
   instructions: responseBody.shape.instructions,
   previous_response_id: responseBody.shape.previous_response_id,

@@ -85,7 +85,6 @@ const RESPONSES_ONLY: Readonly<Record<string, Neutral>> = {
   ...COMMON,
   ...EXTRA_SAMPLERS,
   prompt: never,
-  context_management: isEmpty,
   structured_outputs: isEmpty,
   logit_bias: isEmpty,
   bad_words: isEmpty,
