@@ -137,9 +137,12 @@ export class CheckedEngine<Memory extends CheckedMemory = CheckedMemory> {
     assert.notEqual(segments.length, 0);
     const numBatched = segments.reduce((sum, { numTokens }) => sum + numTokens, 0);
     assert.ok(numBatched <= this.#shape.maxNumBatchedTokens, `${numBatched} tokens in a step`);
-    // Decode first: whoever has one token to compute is in the batch.
-    for (const sequence of this.scheduler.running) {
-      if (sequence.numUncomputedTokens === 1) assert.ok(sequences.includes(sequence));
+    // Decode first: whoever has one token to compute is in the batch, unless a better tier has a target.
+    const { running } = this.scheduler;
+    for (const sequence of running) {
+      if (sequence.numUncomputedTokens !== 1 || sequences.includes(sequence)) continue;
+      const better = running.filter(({ request }) => request.tier < sequence.request.tier);
+      assert.ok(better.some(({ request }) => Number.isFinite(request.targetItlMs)));
     }
     for (const { sequence, start, numTokens, numLogits, draftTokenIds } of segments) {
       const end = start + numTokens;

@@ -42,11 +42,11 @@ export class PrefillBudget {
    * For an iteration's prefill; any amount where nothing decodes.
    * @param decodeMs what its decode run is expected to take
    * @param numPrompts yet to be computed: those with a slot, and those that could have one
-   * @param targetMs how long the iteration may take; null leaves it to the policy
+   * @param targetMs how long the iteration may take; Infinity leaves it to the policy
    */
-  availableMs(decodeMs: number, numPrompts: number, targetMs: number | null = null): number {
+  availableMs(decodeMs: number, numPrompts: number, targetMs = Infinity): number {
     if (decodeMs === 0) return Infinity;
-    if (targetMs !== null) return targetMs - decodeMs;
+    if (targetMs < Infinity) return targetMs - decodeMs;
     return decodeMs * (this.#saved + this.policy.stretchPerPrompt * numPrompts);
   }
 

@@ -13,8 +13,8 @@ export interface PrefillRequest {
   readonly decode: readonly Pick<Segment, 'start'>[];
   /** Whether what is decoded may be held up for as long as the prompts take. */
   readonly mayHoldUp: boolean;
-  /** Milliseconds that the step may take; null leaves it to the budget. */
-  readonly targetMs: number | null;
+  /** Milliseconds that the step may take; Infinity leaves it to the budget. */
+  readonly targetMs: number;
   readonly maxTokens: number;
   readonly budget: PrefillBudget;
   readonly costs: CostModel;

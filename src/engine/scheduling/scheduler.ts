@@ -18,7 +18,7 @@ import { isDecoding, numWantedTokens, planPrefill } from './prefill-planner.ts';
 import { PrefixCounts } from './prefix-counts.ts';
 import { SentBack, type SentBackFor, type SentBackSequence } from './sent-back.ts';
 import { insertInOrder } from './sequence-order.ts';
-import { JOINING_SHARE, lastToYield, latestTier, shortest, tierOf } from './tiers.ts';
+import { JOINING_SHARE, lastToYield, latestTier, STEPS_IN_TIME, tierOf } from './tiers.ts';
 
 export interface SchedulerOptions {
   /** Sequences that run at once. */
@@ -56,6 +56,7 @@ export class Scheduler {
   readonly #background: BackgroundPrefill;
   readonly #sentBack = new SentBack();
   readonly #prefixes = new PrefixCounts();
+  #numPlans = 0;
 
   /** @param drafter without it every step gives a sequence one token at most */
   constructor(
@@ -116,8 +117,8 @@ export class Scheduler {
 
   /** Forgets a sequence and frees its slot at once. Unknown ids (already finished) are ignored. */
   abort(id: number): void {
-    const waiting = this.#waiting.findIndex((sequence) => sequence.id === id);
-    if (waiting !== -1) this.#waiting.splice(waiting, 1);
+    const waiting = this.#waiting.find((sequence) => sequence.id === id);
+    if (waiting) this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
     const running = this.#running.find((sequence) => sequence.id === id);
     if (running) this.#release(running, true);
     this.#background.abort(id);
@@ -130,9 +131,11 @@ export class Scheduler {
     this.#background.suspend();
     this.#growDecoding();
     this.#admit();
-    this.#keepPace();
+    const lateTier = this.#keepPace();
     this.#kvCache.compact();
-    const decode = this.#running.filter(isDecoding).map((sequence) => segmentOf(sequence, 1));
+    const decode = this.#running
+      .filter((sequence) => isDecoding(sequence) && tierOf(sequence) <= lateTier)
+      .map((sequence) => segmentOf(sequence, 1));
     const prefill = this.#planPrefill(decode);
     const isAlone = decode.length === this.#running.length;
     const drafted = this.#drafter?.draft(decode, isAlone) ?? decode;
@@ -199,12 +202,15 @@ export class Scheduler {
     insertInOrder(this.#waiting, sequence);
   }
 
-  /** As long as a step would be too long for a stream of a better tier, the last of the others yield. */
-  #keepPace(): void {
+  /**
+   * As long as a step would be too long for a stream of a better tier, the last of the others yield.
+   * @returns the worst tier that may decode in this step
+   */
+  #keepPace(): number {
     for (;;) {
       const tier = latestTier(this.#running, this.#decodeMs(this.#running));
       const last = lastToYield(this.#running, tier);
-      if (!last) return;
+      if (!last) return this.#numPlans++ % STEPS_IN_TIME === 0 ? Infinity : tier;
       this.#sendBack(last, 'class');
     }
   }
@@ -257,10 +263,7 @@ export class Scheduler {
     }
   }
 
-  /**
-   * Plans prefill for the best tier that has prompts to compute. Decodes of worse tiers can be held up
-   * for it.
-   */
+  /** For the best tier that has prompts to compute; decodes of worse tiers can be held up for it. */
   #planPrefill(decode: readonly Segment[]): Segment[] {
     const { maxNumSeqs, maxNumBatchedTokens, targetItlMs } = this.#options;
     const prompts = this.#running.filter((sequence) => !isDecoding(sequence));
@@ -275,7 +278,7 @@ export class Scheduler {
       numPrompts: decode.some(({ sequence }) => tierOf(sequence) < tier) ? 1 : numPrompts,
       decode,
       mayHoldUp: decode.every(({ sequence }) => tierOf(sequence) > tier),
-      targetMs: shortest(targets),
+      targetMs: Math.min(...targets.map((targetMs) => targetMs ?? Infinity)),
       maxTokens: maxNumBatchedTokens - decode.length,
       budget: this.#prefillBudget,
       costs: this.#costs,

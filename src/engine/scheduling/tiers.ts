@@ -4,6 +4,8 @@ import type { Sequence } from '../sequence.ts';
 export const JOINING_SHARE = 0.8;
 /** While its prompt is computed, others may decode for so much of a stream's target. */
 const PROMPT_SHARE = 0.5;
+/** One step in so many may be too long for a target, so that no worse tier starves: the others are 95%. */
+export const STEPS_IN_TIME = 20;
 
 export function tierOf({ request: { tier } }: Sequence): number {
   return tier;
@@ -18,16 +20,10 @@ export function latestTier(running: readonly Sequence[], stepMs: number): number
   return Math.min(...late.map(tierOf));
 }
 
-/** The last that has to yield to streams of `tier`: one of each worse tier always goes on. */
+/** The last that has to yield to streams of `tier`: one of each worse tier keeps its slot. */
 export function lastToYield(running: readonly Sequence[], tier: number): Sequence | undefined {
   const worse = running.filter((sequence) => tierOf(sequence) > tier);
   return worse.findLast((one) =>
     worse.some((other) => other !== one && tierOf(other) === tierOf(one)),
   );
-}
-
-/** The shortest of the targets that there are, in milliseconds. */
-export function shortest(targetsMs: readonly (number | null)[]): number | null {
-  const some = targetsMs.filter((targetMs) => targetMs !== null);
-  return some.length === 0 ? null : Math.min(...some);
 }

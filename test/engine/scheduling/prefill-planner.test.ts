@@ -21,7 +21,7 @@ function tokensOfPrompt(changes: Partial<PrefillRequest>): number {
     numPrompts: 1,
     decode: DECODE,
     mayHoldUp: false,
-    targetMs: null,
+    targetMs: Infinity,
     maxTokens: 512,
     budget: new PrefillBudget(DEFAULT_PREFILL_POLICY),
     costs: new CostModel(),
