@@ -193,6 +193,37 @@ def reranker(model: torch.nn.Module, tokenizer):
     return write
 
 
+def classifier(model: Callable[[], torch.nn.Module], tokenizer):
+    """Labels of texts by Transformers' own pipeline, which reads config.json."""
+
+    def write(folder: Path) -> dict:
+        # Made here: the weights of the cases above stay what they are.
+        save(folder, model(), tokenizer)
+        auto = transformers.AutoModelForSequenceClassification
+        whole = auto.from_pretrained(folder, dtype=torch.float32).eval()
+        pipe = transformers.pipeline("text-classification", model=whole, tokenizer=tokenizer)
+        labels = [whole.config.id2label[index] for index in range(whole.config.num_labels)]
+        limits = {"truncation": True, "max_length": MAX_LENGTH}
+        inputs = [*TEXTS, {"text": QUERY, "text_pair": TEXTS[0]}]
+
+        def rows(**how) -> list[list[float]]:
+            # One by one: nothing is padded.
+            found = [pipe([each], top_k=None, **limits, **how)[0] for each in inputs]
+            by_label = [{each["label"]: each["score"] for each in answer} for answer in found]
+            return [[answer[label] for label in labels] for answer in by_label]
+
+        return {
+            "texts": TEXTS,
+            "pair": [QUERY, TEXTS[0]],
+            "labels": labels,
+            "ids": [tokenizer(text, **limits)["input_ids"] for text in TEXTS],
+            "vectors": rows(function_to_apply="none"),
+            "probs": rows(),
+        }
+
+    return write
+
+
 def cases() -> dict[str, Callable[[Path], dict]]:
     return {
         "bert": embedder(
@@ -226,6 +257,18 @@ def cases() -> dict[str, Callable[[Path], dict]]:
         ),
         "xlm-roberta-reranker": reranker(
             transformers.XLMRobertaForSequenceClassification(xlm_roberta(num_labels=1)),
+            unigram_tokenizer(),
+        ),
+        "bert-classifier": classifier(
+            lambda: transformers.BertForSequenceClassification(
+                bert(id2label={0: "sad", 1: "neutral", 2: "glad"})
+            ),
+            bert_tokenizer(),
+        ),
+        "xlm-roberta-topics": classifier(
+            lambda: transformers.XLMRobertaForSequenceClassification(
+                xlm_roberta(num_labels=4, problem_type="multi_label_classification")
+            ),
             unigram_tokenizer(),
         ),
     }

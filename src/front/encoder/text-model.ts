@@ -4,6 +4,7 @@ import {
   type EncoderKind,
   inspectEncoderFolder,
 } from '../../model/encoder/encoder-folder.ts';
+import type { EncoderLabels } from '../../model/encoder/encoder-labels.ts';
 import type { BatcherOptions } from '../batching/batcher-options.ts';
 import type { BatcherStats } from '../batching/batcher-stats.ts';
 import type { Caller } from '../caller.ts';
@@ -13,6 +14,7 @@ import type { EncoderClientOptions } from './encoder-client.ts';
 import { EncoderEngine } from './encoder-engine.ts';
 import {
   checkTokenIds,
+  type ClassifierInput,
   type Embeddings,
   type EmbedOptions,
   EncoderInputError,
@@ -70,6 +72,10 @@ export class TextModel implements TextEncoder {
 
   get kind(): EncoderKind {
     return this.#folder.kind;
+  }
+
+  get labels(): EncoderLabels | null {
+    return this.kind === 'reranker' ? this.#folder.facts.labels : null;
   }
 
   /** Warning for the operator who loads the model; null if there is none. */
@@ -139,24 +145,7 @@ export class TextModel implements TextEncoder {
     const { modules } = this.#folder;
     if (dimensions !== null) requireDimensions(dimensions, this.dim, modules);
     const prompt = promptOf(promptName, modules);
-    const { size: vocabSize } = this.#tokenizer.vocabulary;
-    const { maxTokens } = this;
-    const bytes = inputs.reduce((sum, input) => sum + BYTES_PER_UNIT * input.length, 0);
-    const prepared = this.#engine.prepare(inputs.length, bytes, caller.client);
-    let encoded: readonly EncodedText[];
-    try {
-      const texts = inputs.flatMap((input): [string][] =>
-        typeof input === 'string' ? [[prompt + input]] : [],
-      );
-      const tokenized = [...(await this.#tokenize(texts, truncate, caller))];
-      encoded = inputs.map((input, index) =>
-        typeof input === 'string'
-          ? (tokenized.shift() ?? { ids: new Int32Array(), secondStart: 0 })
-          : checkTokenIds(input, { vocabSize, maxTokens, truncate, index }),
-      );
-    } finally {
-      prepared();
-    }
+    const encoded = await this.#encode(inputs, prompt, truncate, caller);
     const whole = await this.#run(encoded, priority, caller);
     const vectors =
       dimensions === null
@@ -174,14 +163,7 @@ export class TextModel implements TextEncoder {
   ): Promise<Scores> {
     requireComputable(caller);
     this.#require('reranker');
-    const units = pairs.reduce((sum, [first, second]) => sum + first.length + second.length, 0);
-    const prepared = this.#engine.prepare(pairs.length, BYTES_PER_UNIT * units, caller.client);
-    let encoded: readonly EncodedText[];
-    try {
-      encoded = await this.#tokenize(pairs, truncate, caller);
-    } finally {
-      prepared();
-    }
+    const encoded = await this.#encode(pairs, '', truncate, caller);
     const rows = await this.#run(encoded, priority, caller);
     // If there are two labels, the second is that of a match.
     const logits = Float32Array.from(rows, (row) =>
@@ -190,6 +172,48 @@ export class TextModel implements TextEncoder {
     const isProbability = this.#folder.facts.scoreActivation === 'sigmoid';
     const scores = isProbability ? logits.map(sigmoid) : logits;
     return { logits, scores, numTokens: count(encoded) };
+  }
+
+  /** @throws as TextEncoder.classify */
+  async classify(
+    inputs: readonly ClassifierInput[],
+    { truncate = false, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
+    caller: Caller,
+  ): Promise<Embeddings> {
+    requireComputable(caller);
+    if (this.labels === null) {
+      throw new EncoderInputError('the model makes embeddings and has no labels for texts');
+    }
+    const encoded = await this.#encode(inputs, '', truncate, caller);
+    const vectors = await this.#run(encoded, priority, caller);
+    const tokenCounts = encoded.map(({ ids }) => ids.length);
+    return { vectors, numTokens: count(encoded), tokenCounts };
+  }
+
+  async #encode(
+    inputs: readonly ClassifierInput[],
+    prompt: string,
+    truncate: boolean,
+    caller: Caller,
+  ): Promise<readonly EncodedText[]> {
+    const { size: vocabSize } = this.#tokenizer.vocabulary;
+    const { maxTokens } = this;
+    const units = inputs.reduce((sum, input) => sum + unitsOf(input), 0);
+    const prepared = this.#engine.prepare(inputs.length, BYTES_PER_UNIT * units, caller.client);
+    try {
+      const texts = inputs.flatMap((input): (readonly [string, string?])[] => {
+        if (typeof input === 'string') return [[prompt + input]];
+        return input instanceof Int32Array ? [] : [input];
+      });
+      const tokenized = [...(await this.#tokenize(texts, truncate, caller))];
+      return inputs.map((input, index) =>
+        input instanceof Int32Array
+          ? checkTokenIds(input, { vocabSize, maxTokens, truncate, index })
+          : (tokenized.shift() ?? { ids: new Int32Array(), secondStart: 0 }),
+      );
+    } finally {
+      prepared();
+    }
   }
 
   async #tokenize(
@@ -242,6 +266,12 @@ export class TextModel implements TextEncoder {
 
 function tokenizerOf({ path, facts }: EncoderFolder): EncoderTokenizerSource {
   return { folder: path, ...(facts.vocabSize !== null && { modelSize: facts.vocabSize }) };
+}
+
+/** Characters or token ids. */
+function unitsOf(input: ClassifierInput): number {
+  const isPair = typeof input !== 'string' && !(input instanceof Int32Array);
+  return isPair ? input[0].length + input[1].length : input.length;
 }
 
 function count(texts: readonly EncodedText[]): number {

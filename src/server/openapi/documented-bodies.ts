@@ -18,6 +18,8 @@ import {
   teiEmbedSchema,
   teiRerankSchema,
 } from '../embeddings/bodies.ts';
+import { cohereEmbedSchema } from '../embeddings/cohere-embed.ts';
+import { classifySchema, teiPredictSchema } from '../embeddings/classification.ts';
 import {
   ollamaChatBody,
   ollamaEmbedBody,
@@ -103,6 +105,9 @@ export const documentedBodies = {
   rerank: rerankSchema,
   teiRerank: teiRerankSchema,
   score: scoreSchema,
+  classify: classifySchema.extend({ input: prompt }),
+  teiPredict: teiPredictSchema,
+  cohereEmbed: cohereEmbedSchema,
   teiEmbed: teiEmbedSchema.extend({ inputs: prompt }),
   generate: generateBody,
   repositoryIndex: indexBody,

@@ -26,7 +26,7 @@ export async function openDecoderEncoder({
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
     onProblem(error.message);
-    return { embed: refuse, score: refuse };
+    return { labels: null, embed: refuse, score: refuse, classify: refuse };
   }
 }
 

@@ -101,4 +101,46 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
     example: { inputs: 'A bird sings.' },
     answerSchema: { type: 'array', items: { type: 'array', items: { type: 'number' } } },
   },
+  {
+    method: 'post',
+    path: '/v2/embed',
+    tag,
+    summary: 'Vectors of texts, as Cohere has it',
+    notes:
+      '`input_type` picks the prompt of that kind, for models that have one. The texts are not repeated in the answer.',
+    body: bodies.cohereEmbed,
+    example: { texts: ['A bird sings.'], embedding_types: ['float', 'ubinary'] },
+    answer: {
+      id: 'embed-...',
+      embeddings: { float: [[0.012, -0.034]], ubinary: [[128]] },
+      meta: { api_version: { version: '2' }, billed_units: { input_tokens: 6 } },
+      response_type: 'embeddings_by_type',
+    },
+  },
+  {
+    method: 'post',
+    path: '/classify',
+    tag,
+    summary: 'Labels of texts and how likely each is, as vLLM has it',
+    notes: 'Of an encoder with a head for sequence classification.',
+    body: bodies.classify,
+    answer: {
+      id: 'classify-...',
+      object: 'list',
+      created: 1_790_000_000,
+      model: 'sentiment',
+      data: [{ index: 0, label: 'positive', probs: [0.02, 0.98], num_classes: 2 }],
+      usage: { prompt_tokens: 6, total_tokens: 6 },
+    },
+  },
+  {
+    method: 'post',
+    path: '/predict',
+    tag,
+    summary: 'The same, as text-embeddings-inference has it',
+    notes:
+      '`inputs` is a text, a list of one or two texts that are read together, or a list of such lists.',
+    body: bodies.teiPredict,
+    answerSchema: { type: 'array', items: { type: ['object', 'array'] } },
+  },
 ];
