@@ -2,6 +2,7 @@
 
     python3 encoders.py test/fixtures/encoders           writes every case
     python3 encoders.py test/fixtures/encoders bert      writes the named ones
+    python3 encoders.py test/fixtures/encoders bert xlm-roberta --tokens    vectors of tokens, by Transformers
 
 A case is a folder with a tokenizer, random weights (in bfloat16, computed in float32) and
 reference.json: token ids, and vectors or scores. Those with an export have onnx/model.onnx, too.
@@ -274,11 +275,25 @@ def cases() -> dict[str, Callable[[Path], dict]]:
     }
 
 
+def token_vectors(folder: Path) -> list[list[list[float]]]:
+    """Last hidden states of TEXTS, one text at a time: nothing is padded."""
+    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    ids = json.loads((folder / "reference.json").read_text())["ids"]
+    with torch.no_grad():
+        return [model(torch.tensor([each])).last_hidden_state[0].tolist() for each in ids]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--tokens", action="store_true", help="tokens.json of folders that are there")
     arguments = parser.parse_args()
+    if arguments.tokens:
+        for name in arguments.names:
+            folder = arguments.folder / name
+            (folder / "tokens.json").write_text(json.dumps(token_vectors(folder)))
+        return
     for name in arguments.names or cases():
         torch.manual_seed(0)
         write = cases()[name]

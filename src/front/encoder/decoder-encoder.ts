@@ -51,6 +51,7 @@ export class DecoderEncoder implements TextEncoder {
   readonly #maxTokens: number;
   readonly #logitScore: LogitScore | null;
   readonly labels = null;
+  readonly givesTokens = false;
 
   constructor(options: DecoderEncoderOptions) {
     const { modules, maxModelLen, tokenizer } = options;
@@ -117,6 +118,11 @@ export class DecoderEncoder implements TextEncoder {
     throw new EncoderInputError(
       'the model generates text and has no labels to classify texts with',
     );
+  }
+
+  /** @throws EncoderInputError */
+  embedTokens(): Promise<never> {
+    throw new EncoderInputError('the model generates text and gives no vectors of tokens');
   }
 
   async #tokenize(

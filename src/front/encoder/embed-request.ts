@@ -31,6 +31,20 @@ export interface Embeddings {
 /** A text, its token ids with the special ones, or two texts that are read together. */
 export type ClassifierInput = string | Int32Array | readonly [string, string];
 
+/** Characters or token ids. */
+export function unitsOf(input: ClassifierInput): number {
+  const isPair = typeof input !== 'string' && !(input instanceof Int32Array);
+  return isPair ? input[0].length + input[1].length : input.length;
+}
+
+/** Tokens of texts, all together and of each. */
+export function countsOf(
+  texts: readonly EncodedText[],
+): Pick<Embeddings, 'numTokens' | 'tokenCounts'> {
+  const tokenCounts = texts.map(({ ids }) => ids.length);
+  return { numTokens: tokenCounts.reduce((sum, count) => sum + count, 0), tokenCounts };
+}
+
 export interface Scores {
   /** Model's output for each document, in their order. */
   readonly logits: Float32Array;
@@ -39,10 +53,18 @@ export interface Scores {
   readonly numTokens: number;
 }
 
+/** A vector for each token of each text, one after the other. */
+export interface TokenEmbeddings extends Embeddings {
+  /** Dimensions of one. */
+  readonly width: number;
+}
+
 /** Makes vectors of texts, and scores of pairs of them. */
 export interface TextEncoder {
   /** Labels that it can give texts; null for a model without. */
   readonly labels: EncoderLabels | null;
+  /** Whether it gives the vectors of tokens. */
+  readonly givesTokens: boolean;
   /**
    * @param inputs texts, or token ids with the special ones
    * @throws EncoderInputError, TextTooLongError; TaskTooCostlyError, QueueFullError, RunError,
@@ -59,6 +81,15 @@ export interface TextEncoder {
     options: Pick<EmbedOptions, 'truncate' | 'priority'>,
     caller: Caller,
   ): Promise<Scores>;
+  /**
+   * The vectors of all tokens, as they are before they become one.
+   * @throws as `embed`; EncoderInputError also where they are too many for an answer
+   */
+  embedTokens(
+    inputs: readonly (string | Int32Array)[],
+    options: Omit<EmbedOptions, 'dimensions'>,
+    caller: Caller,
+  ): Promise<TokenEmbeddings>;
   /** The logits of each input's labels, as vectors. @throws as `embed` */
   classify(
     inputs: readonly ClassifierInput[],

@@ -15,13 +15,17 @@ import { EncoderEngine } from './encoder-engine.ts';
 import {
   checkTokenIds,
   type ClassifierInput,
+  countsOf,
   type Embeddings,
   type EmbedOptions,
   EncoderInputError,
   promptOf,
   requireDimensions,
+  requireOutputRoom,
   type Scores,
   type TextEncoder,
+  type TokenEmbeddings,
+  unitsOf,
 } from './embed-request.ts';
 import {
   type EncodedText,
@@ -78,6 +82,14 @@ export class TextModel implements TextEncoder {
     return this.kind === 'reranker' ? this.#folder.facts.labels : null;
   }
 
+  get givesTokens(): boolean {
+    return this.#tokenDim !== null;
+  }
+
+  get #tokenDim(): number | null {
+    return this.#engine.info.text?.tokenDim ?? null;
+  }
+
   /** Warning for the operator who loads the model; null if there is none. */
   get warning(): string | null {
     return this.#tokenizer.vocabulary.warning;
@@ -91,11 +103,6 @@ export class TextModel implements TextEncoder {
   /** Dimensions of a vector; known once the model has started. */
   get dim(): number {
     return this.#engine.info.text?.dim ?? 0;
-  }
-
-  /** Names of the prompts that texts can be given. */
-  get promptNames(): readonly string[] {
-    return Object.keys(this.#folder.modules.prompts);
   }
 
   get state(): EngineState {
@@ -151,8 +158,26 @@ export class TextModel implements TextEncoder {
       dimensions === null
         ? whole
         : await changedInTurns(whole, (vector) => shortened(vector, dimensions));
-    const tokenCounts = encoded.map(({ ids }) => ids.length);
-    return { vectors, numTokens: count(encoded), tokenCounts };
+    return { vectors, ...countsOf(encoded) };
+  }
+
+  /** @throws as TextEncoder.embedTokens */
+  async embedTokens(
+    inputs: readonly (string | Int32Array)[],
+    { promptName = null, truncate = false, priority = 0 }: Omit<EmbedOptions, 'dimensions'>,
+    caller: Caller,
+  ): Promise<TokenEmbeddings> {
+    requireComputable(caller);
+    this.#require('embedding');
+    const width = this.#tokenDim;
+    if (width === null)
+      throw new EncoderInputError("the model's export gives no vectors of tokens");
+    const prompt = promptOf(promptName, this.#folder.modules);
+    const encoded = await this.#encode(inputs, prompt, truncate, caller);
+    const counts = countsOf(encoded);
+    requireOutputRoom(counts.numTokens * width);
+    const vectors = await this.#run(encoded, priority, caller, width);
+    return { vectors, ...counts, width };
   }
 
   /** Scores pairs of texts, with a cross-encoder. @throws as TextEncoder.score */
@@ -171,7 +196,7 @@ export class TextModel implements TextEncoder {
     );
     const isProbability = this.#folder.facts.scoreActivation === 'sigmoid';
     const scores = isProbability ? logits.map(sigmoid) : logits;
-    return { logits, scores, numTokens: count(encoded) };
+    return { logits, scores, numTokens: countsOf(encoded).numTokens };
   }
 
   /** @throws as TextEncoder.classify */
@@ -186,8 +211,7 @@ export class TextModel implements TextEncoder {
     }
     const encoded = await this.#encode(inputs, '', truncate, caller);
     const vectors = await this.#run(encoded, priority, caller);
-    const tokenCounts = encoded.map(({ ids }) => ids.length);
-    return { vectors, numTokens: count(encoded), tokenCounts };
+    return { vectors, ...countsOf(encoded) };
   }
 
   async #encode(
@@ -234,17 +258,20 @@ export class TextModel implements TextEncoder {
     texts: readonly EncodedText[],
     priority: number,
     caller: Caller,
+    tokenDim: number | null = null,
   ): Promise<Float32Array[]> {
-    if (caller.record) caller.record.numPromptTokens = count(texts);
+    const wantsTokens = tokenDim !== null;
+    const { numTokens } = countsOf(texts);
+    if (caller.record) caller.record.numPromptTokens = numTokens;
     const requests = texts.map(({ ids, secondStart }) => ({
-      input: { type: 'tokens', ids, secondStart } as const,
+      input: { type: 'tokens', ids, secondStart, wantsTokens } as const,
       rows: 1,
       tokens: ids.length,
-      bytes: ids.byteLength,
-      shape: '',
+      // What comes out waits in the front, too; each number has four bytes, as an id has.
+      bytes: ids.byteLength * (1 + (tokenDim ?? 0)),
+      shape: wantsTokens ? 'tokens' : '',
       priority,
     }));
-    const numTokens = count(texts);
     const settle = await caller.meter?.charge(numTokens);
     const outputs = await this.#engine.submit(requests, caller).catch(async (error: unknown) => {
       await settle?.(0);
@@ -266,14 +293,4 @@ export class TextModel implements TextEncoder {
 
 function tokenizerOf({ path, facts }: EncoderFolder): EncoderTokenizerSource {
   return { folder: path, ...(facts.vocabSize !== null && { modelSize: facts.vocabSize }) };
-}
-
-/** Characters or token ids. */
-function unitsOf(input: ClassifierInput): number {
-  const isPair = typeof input !== 'string' && !(input instanceof Int32Array);
-  return isPair ? input[0].length + input[1].length : input.length;
-}
-
-function count(texts: readonly EncodedText[]): number {
-  return texts.reduce((sum, { ids }) => sum + ids.length, 0);
 }

@@ -1,10 +1,20 @@
 import type { EmbeddingCache, Embed } from './embedding-cache.ts';
 import type { TextModel } from '../encoder/text-model.ts';
 
-/** A text encoder that computes no vector twice, and no logits of a text. Pairs are computed each time. */
+/** A text encoder that computes no vector twice, and no logits of a text. Pairs are computed each
+ * time, and vectors of tokens, which would push all others out. */
 export class CachedEncoder implements Pick<
   TextModel,
-  'kind' | 'labels' | 'maxTokens' | 'dim' | 'stats' | 'embed' | 'score' | 'classify'
+  | 'kind'
+  | 'labels'
+  | 'givesTokens'
+  | 'maxTokens'
+  | 'dim'
+  | 'stats'
+  | 'embed'
+  | 'embedTokens'
+  | 'score'
+  | 'classify'
 > {
   readonly embed: Embed;
   readonly #logits: Embed;
@@ -23,6 +33,10 @@ export class CachedEncoder implements Pick<
 
   get labels() {
     return this.#encoder.labels;
+  }
+
+  get givesTokens() {
+    return this.#encoder.givesTokens;
   }
 
   get maxTokens() {
@@ -45,6 +59,10 @@ export class CachedEncoder implements Pick<
       return this.#encoder.classify(inputs, options, caller);
     }
     return this.#logits(texts, options, caller);
+  }
+
+  embedTokens(...of: Parameters<TextModel['embedTokens']>) {
+    return this.#encoder.embedTokens(...of);
   }
 
   score(...of: Parameters<TextModel['score']>) {

@@ -1,14 +1,15 @@
 /** Labels of texts, as vLLM (/classify) and text-embeddings-inference (/predict) have them. */
 import { z } from 'zod';
+import type { Caller } from '../../front/caller.ts';
 import {
   type ClassifierInput,
   type Embeddings,
+  type EmbedOptions,
   EncoderInputError,
   requireOutputRoom,
 } from '../../front/encoder/embed-request.ts';
 import { activated, changedInTurns } from '../../front/encoder/vectors.ts';
 import { LIMITS } from '../../limits.ts';
-import type { EncoderLabels } from '../../model/encoder/encoder-labels.ts';
 import { badRequest } from '../errors.ts';
 import { holdAnswer } from '../http/hold-answer.ts';
 import { sendJsonPieces } from '../http/send-pieces.ts';
@@ -31,22 +32,19 @@ export const classifySchema = z.looseObject({
 export const classify: Answer = async (runtime, json, caller, c) => {
   const { input, ...body } = parseWith(classifySchema, json);
   const inputs = parseInputs(input, 'input');
-  const labels = requireLabels(runtime, inputs.length);
   const truncate = typeof body.truncate_prompt_tokens === 'number';
   const options = { truncate, priority: body.priority ?? 0 };
-  const logits = await runtime.encoder.classify(inputs, options, caller);
-  const probs = await probabilitiesOf(logits, labels, body.use_activation !== false);
-  holdAnswer(c, { numBytes: bytesOfVectors({ vectors: probs }) });
+  const isActivated = body.use_activation !== false;
+  const made = await classified(runtime, inputs, options, caller, isActivated);
+  holdAnswer(c, { numBytes: bytesOfVectors(made) });
   const created = Math.floor(Date.now() / 1000);
   const head = { id: createId('classify-'), object: 'list', created, model: runtime.model.id };
-  return await sendJsonPieces(c, classifyAnswer(head, probs, labels, logits.numTokens));
+  return await sendJsonPieces(c, classifyAnswer(head, made));
 };
 
 export function* classifyAnswer(
   head: object,
-  probs: readonly Float32Array[],
-  { names }: Pick<EncoderLabels, 'names'>,
-  numTokens: number,
+  { vectors: probs, labels: names, numTokens }: Classified,
 ): Generator<string, void> {
   yield `${JSON.stringify(head).slice(0, -1)},"data":[`;
   yield* joined(probs, (row, index) => {
@@ -69,18 +67,15 @@ export const teiPredictSchema = z.looseObject({
 export const teiPredict: Answer = async (runtime, json, caller, c) => {
   const body = parseWith(teiPredictSchema, json);
   const { inputs, isOne } = parseSequences(body.inputs);
-  const labels = requireLabels(runtime, inputs.length);
   const options = { truncate: body.truncate ?? false };
-  const logits = await runtime.encoder.classify(inputs, options, caller);
-  const scores = await probabilitiesOf(logits, labels, body.raw_scores !== true);
-  holdAnswer(c, { numBytes: bytesOfVectors({ vectors: scores }) });
-  return await sendJsonPieces(c, predictAnswer(scores, labels, isOne));
+  const made = await classified(runtime, inputs, options, caller, body.raw_scores !== true);
+  holdAnswer(c, { numBytes: bytesOfVectors(made) });
+  return await sendJsonPieces(c, predictAnswer(made, isOne));
 };
 
 /** @param isOne whether the request is a single text, whose answer is no list of lists */
 export function* predictAnswer(
-  scores: readonly Float32Array[],
-  { names }: Pick<EncoderLabels, 'names'>,
+  { vectors: scores, labels: names }: Pick<Classified, 'vectors' | 'labels'>,
   isOne: boolean,
 ): Generator<string, void> {
   const written = names.map((name) => JSON.stringify(name));
@@ -122,24 +117,38 @@ function parseSequences(given: unknown) {
   return { inputs, isOne: !isMany };
 }
 
-/** @throws EncoderInputError for a model without labels, or too many of them for one answer */
-function requireLabels({ encoder }: EmbeddingRuntime, numInputs: number): EncoderLabels {
+interface Classified extends Pick<Embeddings, 'numTokens'> {
+  /** Each input's probabilities, or logits. */
+  readonly vectors: readonly Float32Array[];
+  /** In their order. */
+  readonly labels: readonly string[];
+}
+
+/**
+ * @param isActivated for probabilities in place of logits
+ * @throws EncoderInputError for a model without labels, or too many of them for one answer; as
+ *   TextEncoder.classify
+ */
+export async function classified(
+  { encoder }: EmbeddingRuntime,
+  inputs: readonly ClassifierInput[],
+  options: Pick<EmbedOptions, 'truncate' | 'priority'>,
+  caller: Caller,
+  isActivated: boolean,
+): Promise<Classified> {
   const { labels } = encoder;
   if (labels === null) {
     throw new EncoderInputError(
       'the model has no labels to classify texts with: that takes one with a head for sequence classification',
     );
   }
-  requireOutputRoom(numInputs * labels.names.length);
-  return labels;
-}
-
-async function probabilitiesOf(
-  { vectors }: Pick<Embeddings, 'vectors'>,
-  { activation }: EncoderLabels,
-  isActivated: boolean,
-): Promise<readonly Float32Array[]> {
-  return isActivated ? changedInTurns(vectors, (row) => activated(row, activation)) : vectors;
+  requireOutputRoom(inputs.length * labels.names.length);
+  const { vectors: logits, numTokens } = await encoder.classify(inputs, options, caller);
+  const { activation } = labels;
+  const vectors = isActivated
+    ? await changedInTurns(logits, (row) => activated(row, activation))
+    : logits;
+  return { vectors, labels: labels.names, numTokens };
 }
 
 function placeOfLargest(row: Float32Array): number {

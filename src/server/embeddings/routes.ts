@@ -19,6 +19,7 @@ import {
 import { parseRerank, parseScore, parseTeiEmbed, parseTeiRerank } from './bodies.ts';
 import { classify, teiPredict } from './classification.ts';
 import { cohereEmbed } from './cohere-embed.ts';
+import { pooling, teiEmbedAll } from './pooling.ts';
 import { embeddingsOf, type EmbeddingRuntime, withOwnDeadline } from './embed.ts';
 
 const ANSWERS: readonly (readonly [path: string, answer: Answer])[] = [
@@ -31,6 +32,8 @@ const ANSWERS: readonly (readonly [path: string, answer: Answer])[] = [
   ['/score', score],
   ['/v2/embed', cohereEmbed],
   ['/embed', teiEmbed],
+  ['/embed_all', teiEmbedAll],
+  ['/pooling', pooling],
   ['/classify', classify],
   ['/predict', teiPredict],
 ];

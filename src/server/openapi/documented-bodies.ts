@@ -19,6 +19,7 @@ import {
   teiRerankSchema,
 } from '../embeddings/bodies.ts';
 import { cohereEmbedSchema } from '../embeddings/cohere-embed.ts';
+import { poolingSchema, teiEmbedAllSchema } from '../embeddings/pooling.ts';
 import { classifySchema, teiPredictSchema } from '../embeddings/classification.ts';
 import {
   ollamaChatBody,
@@ -108,6 +109,8 @@ export const documentedBodies = {
   classify: classifySchema.extend({ input: prompt }),
   teiPredict: teiPredictSchema,
   cohereEmbed: cohereEmbedSchema,
+  pooling: poolingSchema.extend({ input: prompt }),
+  teiEmbedAll: teiEmbedAllSchema.extend({ inputs: prompt }),
   teiEmbed: teiEmbedSchema.extend({ inputs: prompt }),
   generate: generateBody,
   repositoryIndex: indexBody,

@@ -17,6 +17,8 @@ const DOORS = [
   ['/classify', 'input', 'classifier'],
   ['/predict', 'inputs', 'classifier'],
   ['/v2/embed', 'texts', 'embedder'],
+  ['/embed_all', 'inputs', 'embedder'],
+  ['/pooling', 'input', 'embedder'],
 ] as const;
 
 /** @returns answers that are neither successes nor refusals */

@@ -119,6 +119,36 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
   },
   {
     method: 'post',
+    path: '/pooling',
+    tag,
+    summary: 'Vectors of tokens, or of texts, or what a classifier says, as vLLM has it',
+    notes:
+      '`task` is `token_embed`, `classify` or `embed`; left out, the first of these that the model can do. Vectors of tokens are lists of lists.',
+    body: bodies.pooling,
+    example: { input: ['A bird sings.'], task: 'embed' },
+    answer: {
+      id: 'pool-...',
+      object: 'list',
+      created: 1_790_000_000,
+      model: 'summit',
+      data: [{ index: 0, object: 'pooling', data: [0.012, -0.034] }],
+      usage: { prompt_tokens: 6, total_tokens: 6 },
+    },
+  },
+  {
+    method: 'post',
+    path: '/embed_all',
+    tag,
+    summary: 'The vectors of all tokens of texts, as text-embeddings-inference has it',
+    notes: 'Of a text encoder; models that generate text have none.',
+    body: bodies.teiEmbedAll,
+    answerSchema: {
+      type: 'array',
+      items: { type: 'array', items: { type: 'array', items: { type: 'number' } } },
+    },
+  },
+  {
+    method: 'post',
     path: '/classify',
     tag,
     summary: 'Labels of texts and how likely each is, as vLLM has it',
