@@ -266,7 +266,10 @@ export const LIMITS = {
   tensorDimensions: 8,
   /** Elements of a tensor of texts; those of numbers are bounded by the body. */
   tensorStrings: 65_536,
-  /** Bytes of the outputs of a request of tensors; they are in the front's memory until they are sent. */
+  /**
+   * Bytes of the outputs of a request of tensors, or of its vectors of tokens or labels; they are in the
+   * front's memory until they are sent.
+   */
   tensorOutputBytes: 64 * 2 ** 20,
   /** Bytes of such answers that wait to be read, of one client: beyond it those that it does not read are cut ... */
   clientUnreadAnswerBytes: 128 * 2 ** 20,

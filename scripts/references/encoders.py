@@ -2,6 +2,7 @@
 
     python3 encoders.py test/fixtures/encoders           writes every case
     python3 encoders.py test/fixtures/encoders bert      writes the named ones
+    python3 encoders.py test/fixtures/encoders bert xlm-roberta --tokens    vectors of tokens, by Transformers
 
 A case is a folder with a tokenizer, random weights (in bfloat16, computed in float32) and
 reference.json: token ids, and vectors or scores. Those with an export have onnx/model.onnx, too.
@@ -193,6 +194,37 @@ def reranker(model: torch.nn.Module, tokenizer):
     return write
 
 
+def classifier(model: Callable[[], torch.nn.Module], tokenizer):
+    """Labels of texts by Transformers' own pipeline, which reads config.json."""
+
+    def write(folder: Path) -> dict:
+        # Made here: the weights of the cases above stay what they are.
+        save(folder, model(), tokenizer)
+        auto = transformers.AutoModelForSequenceClassification
+        whole = auto.from_pretrained(folder, dtype=torch.float32).eval()
+        pipe = transformers.pipeline("text-classification", model=whole, tokenizer=tokenizer)
+        labels = [whole.config.id2label[index] for index in range(whole.config.num_labels)]
+        limits = {"truncation": True, "max_length": MAX_LENGTH}
+        inputs = [*TEXTS, {"text": QUERY, "text_pair": TEXTS[0]}]
+
+        def rows(**how) -> list[list[float]]:
+            # One by one: nothing is padded.
+            found = [pipe([each], top_k=None, **limits, **how)[0] for each in inputs]
+            by_label = [{each["label"]: each["score"] for each in answer} for answer in found]
+            return [[answer[label] for label in labels] for answer in by_label]
+
+        return {
+            "texts": TEXTS,
+            "pair": [QUERY, TEXTS[0]],
+            "labels": labels,
+            "ids": [tokenizer(text, **limits)["input_ids"] for text in TEXTS],
+            "vectors": rows(function_to_apply="none"),
+            "probs": rows(),
+        }
+
+    return write
+
+
 def cases() -> dict[str, Callable[[Path], dict]]:
     return {
         "bert": embedder(
@@ -228,14 +260,40 @@ def cases() -> dict[str, Callable[[Path], dict]]:
             transformers.XLMRobertaForSequenceClassification(xlm_roberta(num_labels=1)),
             unigram_tokenizer(),
         ),
+        "bert-classifier": classifier(
+            lambda: transformers.BertForSequenceClassification(
+                bert(id2label={0: "sad", 1: "neutral", 2: "glad"})
+            ),
+            bert_tokenizer(),
+        ),
+        "xlm-roberta-topics": classifier(
+            lambda: transformers.XLMRobertaForSequenceClassification(
+                xlm_roberta(num_labels=4, problem_type="multi_label_classification")
+            ),
+            unigram_tokenizer(),
+        ),
     }
+
+
+def token_vectors(folder: Path) -> list[list[list[float]]]:
+    """Last hidden states of TEXTS, one text at a time: nothing is padded."""
+    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    ids = json.loads((folder / "reference.json").read_text())["ids"]
+    with torch.no_grad():
+        return [model(torch.tensor([each])).last_hidden_state[0].tolist() for each in ids]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--tokens", action="store_true", help="tokens.json of folders that are there")
     arguments = parser.parse_args()
+    if arguments.tokens:
+        for name in arguments.names:
+            folder = arguments.folder / name
+            (folder / "tokens.json").write_text(json.dumps(token_vectors(folder)))
+        return
     for name in arguments.names or cases():
         torch.manual_seed(0)
         write = cases()[name]

@@ -5,6 +5,7 @@ import {
   type EncoderKind,
   inspectEncoderFolder,
 } from '../model/encoder/encoder-folder.ts';
+import { TOKEN_VECTORS } from '../model/encoder/bert-graph.ts';
 import { buildHeadGraph } from '../model/encoder/sentence-head.ts';
 import { Session } from '../ort/session.ts';
 import { BatchRunner } from './batch-runner.ts';
@@ -49,10 +50,10 @@ export async function openEncoder(source: EncoderSource, threads: number): Promi
 async function openTextEncoder(source: TextSource, threads: number): Promise<OpenedEncoder> {
   const prefer = source.precision === 'int8' ? 'weights' : 'export';
   const folder = await inspectEncoderFolder(source.folder, prefer);
-  const { graphs, dim } = await openGraphs(folder, source, threads);
+  const { graphs, dim, tokenDim } = await openGraphs(folder, source, threads);
   const runner = new BatchRunner(new TextBatch(graphs));
   warmUp(runner, folder.facts.padTokenId, folder.maxTokens);
-  return { runner, signature: TEXTS, text: { kind: folder.kind, dim }, maxBytes: null };
+  return { runner, signature: TEXTS, text: { kind: folder.kind, dim, tokenDim }, maxBytes: null };
 }
 
 /**
@@ -71,7 +72,7 @@ async function openGraphs(
   folder: EncoderFolder,
   { precision, cacheDirectory }: TextSource,
   intraOpThreads: number,
-): Promise<{ graphs: TextGraphs; dim: number }> {
+): Promise<{ graphs: TextGraphs; dim: number; tokenDim: number | null }> {
   const { graph, modules, kind, facts } = folder;
   const isReranker = kind === 'reranker';
   if (graph.type === 'weights') {
@@ -82,19 +83,25 @@ async function openGraphs(
     const session = new Session(path, { intraOpThreads });
     const output = isReranker ? 'logits' : 'embedding';
     const feed = packedFeed(graph.config);
-    return { graphs: { session, feed, output, head: null }, dim: lastDim(session, output) };
+    const tokens = isReranker ? null : TOKEN_VECTORS;
+    const tokenDim = isReranker ? null : graph.config.hiddenSize;
+    const graphs = { session, feed, output, tokens, head: null };
+    return { graphs, dim: lastDim(session, output), tokenDim };
   }
   await requireGraph(graph.file);
   const session = new Session(graph.file, { intraOpThreads });
   const feed = exportFeed(session, facts.padTokenId);
   const output = vectorOutput(session, kind);
   const isPooled = session.outputs.find(({ name }) => name === output)?.shape.length === 2;
-  if (isPooled)
-    return { graphs: { session, feed, output, head: null }, dim: lastDim(session, output) };
-  const head = await buildHeadGraph(modules, lastDim(session, output));
+  if (isPooled) {
+    const graphs = { session, feed, output, tokens: null, head: null };
+    return { graphs, dim: lastDim(session, output), tokenDim: null };
+  }
+  const tokenDim = lastDim(session, output);
+  const head = await buildHeadGraph(modules, tokenDim);
   const headSession = new Session(head.toBytes(), { intraOpThreads });
-  const graphs = { session, feed, output, head: headSession };
-  return { graphs, dim: lastDim(headSession, 'embedding') };
+  const graphs = { session, feed, output, tokens: output, head: headSession };
+  return { graphs, dim: lastDim(headSession, 'embedding'), tokenDim };
 }
 
 /** @throws Error when something else is in a graph's place, in words that ONNX Runtime does not have */

@@ -11,11 +11,13 @@ export interface TextGraphs {
   readonly feed: TokenFeed;
   /** Output that is read: a vector or scores for each text, or vectors of tokens. */
   readonly output: string;
+  /** Output with the vectors of tokens, [batch, seq, width]; null where there is none. */
+  readonly tokens: string | null;
   /** Makes a text's vector out of those of its tokens, see buildHeadGraph. */
   readonly head: Session | null;
 }
 
-/** Batches of texts, each of which becomes a vector. */
+/** Batches of texts, each of which becomes a vector, or one for each of its tokens. */
 export class TextBatch implements Batch {
   readonly #graphs: TextGraphs;
 
@@ -26,6 +28,7 @@ export class TextBatch implements Batch {
   run(inputs: readonly EncoderInput[]) {
     const texts = inputs.filter((input): input is TokenInput => input.type === 'tokens');
     if (texts.length < inputs.length) throw new Error('the model takes texts, not tensors');
+    if (texts[0]?.wantsTokens === true) return this.#runForTokens(texts);
     const vectors = this.#vectors(texts);
     const { shape, data } = vectors;
     const [rows, dim = 0] = shape;
@@ -38,6 +41,24 @@ export class TextBatch implements Batch {
       return [{ name: 'vector', datatype: 'FP32', shape: [dim], data: vector }];
     });
     return { outputs, tensors: [vectors] };
+  }
+
+  #runForTokens(texts: readonly TokenInput[]) {
+    const { session, feed, tokens } = this.#graphs;
+    if (tokens === null) throw new Error('the graph gives no vectors of tokens');
+    const table = runOnce(session, feed(texts), tokens);
+    const { shape, data } = table;
+    const [rows, seq = 0, width = 0] = shape;
+    if (shape.length !== 3 || rows !== texts.length || !(data instanceof Float32Array)) {
+      table.release();
+      throw new Error(`the encoder made [${shape.join(', ')}] of ${texts.length} texts`);
+    }
+    const outputs = texts.map(({ ids }, row): TensorValue[] => {
+      const start = row * seq * width;
+      const own = slice(data, start, start + ids.length * width);
+      return [{ name: 'vectors', datatype: 'FP32', shape: [ids.length, width], data: own }];
+    });
+    return { outputs, tensors: [table] };
   }
 
   /** [batch, dim] */

@@ -121,7 +121,9 @@ function capabilitiesOfRuntime(runtime: AnyRuntime): readonly string[] {
     case 'text':
       return runtime.prompts.canChat ? ['completions', 'chat'] : ['completions'];
     case 'encoder':
-      return runtime.encoder.kind === 'embedding' ? ['embeddings'] : ['rerank', 'score'];
+      return runtime.encoder.kind === 'embedding'
+        ? ['embeddings']
+        : ['rerank', 'score', 'classify'];
     case 'tensors':
       return ['infer'];
   }

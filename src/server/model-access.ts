@@ -135,7 +135,8 @@ async function acquireLease(
 ): Promise<Lease<AnyRuntime>> {
   // Each load holds up all others for a moment, and pushes another model out.
   const { state } = models.find(name);
-  const isLoad = models.control === 'auto' && (state === 'unloaded' || state === 'draining');
+  const isOut = state === 'unloaded' || state === 'draining';
+  const isLoad = isOut && models.control === 'auto' && !models.sleep.isAsleep;
   if (isLoad && caller.client !== ADMIN_CLIENT) await rates.takeLoad(caller.client);
   try {
     return await models.acquire(name, caller, user);

@@ -32,7 +32,7 @@ describe.each(EMBEDDERS)('%s', (name) => {
     await cp(encoderFolder(name), folder, { recursive: true });
     await rm(join(folder, 'onnx'), { recursive: true, force: true });
     const { run, text } = await encoderIn(folder, 'fp32', await temporaryDirectory());
-    expect(text).toEqual({ kind: 'embedding', dim: vectors[0]?.length });
+    expect(text).toEqual({ kind: 'embedding', dim: vectors[0]?.length, tokenDim: 16 });
     const made = run(ids.map((each) => tokensOf(each)));
     for (const [row, vector] of vectors.entries()) {
       expect(largestDifference(made[row] ?? [], vector)).toBeLessThan(1e-4);
@@ -73,7 +73,7 @@ describe.each(RERANKERS)('%s', (name) => {
     expect(pairs.map((pair) => [...pair.ids])).toEqual(ids);
     const cache = await temporaryDirectory();
     const { run, text } = await encoderIn(encoderFolder(name), 'fp32', cache);
-    expect(text).toEqual({ kind: 'reranker', dim: 1 });
+    expect(text).toEqual({ kind: 'reranker', dim: 1, tokenDim: null });
     const made = run(pairs.map((pair) => ({ type: 'tokens', ...pair })));
     expect(
       largestDifference(

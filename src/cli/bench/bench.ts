@@ -13,6 +13,7 @@ import { askServer, joinUrl, type ServerInfo } from '../../bench/server-info.ts'
 import { SseClient } from '../../bench/sse-client.ts';
 import { sampleItems, syntheticItems, type WorkItem } from '../../bench/workload.ts';
 import { BenchProgressBar } from './bench-progress.ts';
+import { socketPathOf } from '../../net/unix-address.ts';
 import type { OptionOf } from '../../settings/commands.ts';
 import { interruptible } from '../terminal/interruptible.ts';
 import type { Options } from '../../settings/options.ts';
@@ -38,6 +39,9 @@ export async function bench({ options }: Settings<'bench'>): Promise<void> {
     datasetPath === undefined ? null : await readDataset(datasetPath, outputLengthOf(options));
   const access = { ...options, serverKey: options.benchKey };
   const { url: baseUrl, apiKey } = await serverAccess(access);
+  if (socketPathOf(baseUrl) !== null) {
+    throw new UsageError('bench measures servers over TCP: give an address with http');
+  }
   const headers: Record<string, string> =
     apiKey === null ? {} : { authorization: `Bearer ${apiKey}` };
   const server = await askServer(baseUrl, headers, options.askedModel);

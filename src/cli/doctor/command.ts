@@ -10,7 +10,7 @@ import {
   nodeCheck,
 } from './machine-checks.ts';
 import { gpuCheck, nativeChecks } from './native-checks.ts';
-import { cacheCheck, portCheck } from './place-checks.ts';
+import { cacheCheck, placeCheck } from './place-checks.ts';
 import { hubCheck, modelChecks, serveSettings } from './serve-checks.ts';
 
 /** `chairlift doctor`: what of this machine is in the way of a server, and what to do. */
@@ -26,7 +26,7 @@ export async function doctor({ options, operands }: Settings<'doctor'>): Promise
     descriptorsCheck(),
     await cacheCheck(defaultCacheDirectory()),
     await gpuCheck(),
-    await portCheck(host, port),
+    await placeCheck(host, port),
     await hubCheck(offline),
     settingsCheck,
     ...(settings === null ? [] : await modelChecks(settings)),

@@ -3,7 +3,9 @@ import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
+import { socketPathOf } from '../../net/unix-address.ts';
 import { explainListenError } from '../../server/http/listen.ts';
+import { requireFree } from '../../server/http/unix-socket.ts';
 import { formatBytes } from '../terminal/text-format.ts';
 import { broken, type Check, ok, warning } from './check.ts';
 import { reasonOf } from '../../files/system-error.ts';
@@ -47,6 +49,21 @@ async function nearestExisting(folder: string): Promise<string> {
     const parent = dirname(folder);
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === folder) throw error;
     return nearestExisting(parent);
+  }
+}
+
+/** Whether a server could listen there. */
+export async function placeCheck(host: string, port: number): Promise<Check> {
+  const path = socketPathOf(host);
+  return path === null ? portCheck(host, port) : socketCheck(path);
+}
+
+async function socketCheck(path: string): Promise<Check> {
+  try {
+    await requireFree(path);
+    return ok('socket', `${path} is free`);
+  } catch (error) {
+    return broken('socket', reasonOf(error), 'choose another path with --host unix:/PATH');
   }
 }
 

@@ -3,6 +3,7 @@ import type { ModelControl } from '../../front/registry/model-control.ts';
 import type { EngineInfo } from '../../engine/process/protocol.ts';
 import type { DecoderManifest } from '../../model/manifest.ts';
 import type { EngineLimits } from '../../serving/plan/engine-limits.ts';
+import { socketPathOf } from '../../net/unix-address.ts';
 import { hostsToReach } from '../../serving/server/addresses.ts';
 import type { Ports } from '../../serving/server/open-ports.ts';
 import { formatBytes, formatCount } from '../terminal/text-format.ts';
@@ -87,17 +88,20 @@ function addressRows({ url, grpcAddress }: Places, version: string): string[][] 
 }
 
 function pageRows({ url, metricsUrl, hasPage }: Places): string[][] {
+  const isSocket = socketPathOf(url) !== null;
+  if (isSocket && metricsUrl === null) return [];
   const [first = url] = addressesOf(url);
   const [metrics = ''] = addressesOf(metricsUrl ?? `${url}/metrics`);
   return [
-    ...(hasPage ? [['chat', `${first}/`]] : []),
-    ['docs', `${first}/docs`],
+    ...(hasPage && !isSocket ? [['chat', `${first}/`]] : []),
+    ...(isSocket ? [] : [['docs', `${first}/docs`]]),
     ['metrics', metrics],
   ];
 }
 
 /** A URL as it can be typed: a server may listen on all addresses. */
 function addressesOf(url: string): string[] {
+  if (socketPathOf(url) !== null) return [url];
   const [, scheme = '', host = '', rest = ''] = /^(\w+:\/\/)(.*?)(:\d+.*)$/.exec(url) ?? [];
   return hostsToReach(host).map((each) => scheme.replace('tcp://', '') + each + rest);
 }
@@ -175,7 +179,11 @@ function exampleCall(
   example: Example,
   model?: string,
 ): string {
-  const [url] = addressesOf(places.url);
+  const socketPath = socketPathOf(places.url);
+  const [url] =
+    socketPath === null
+      ? addressesOf(places.url)
+      : [`--unix-socket ${socketPath} http://localhost`];
   const key = needsKey ? ` -H 'authorization: Bearer KEY'` : '';
   // Input tensors differ from model to model, and this call reports them.
   if (example === 'infer') return `  curl ${url}/v2/models/${model}${key}`;

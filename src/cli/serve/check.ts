@@ -2,6 +2,7 @@
 import type { ModelDefinition } from '../../front/registry/model-definition.ts';
 import { isHubReference } from '../../model/hub/hub-repository.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
+import { socketPathOf } from '../../net/unix-address.ts';
 import { createLogger } from '../../observability/logger.ts';
 import { openAccess } from '../../serving/server/access.ts';
 import type { ServeOptions } from '../../settings/commands.ts';
@@ -48,7 +49,7 @@ export async function check(settings: Settings<'serve'>): Promise<void> {
     ...(keys.hasAdmin ? ['an admin key'] : []),
   ].join(', ');
   const rows = [
-    ['address', `${scheme}://${options.host}:${options.port}`],
+    ['address', addressOf(options, scheme)],
     ['access', access],
     ...(prompts.length === 0 ? [] : [['prefetch', `${prompts.length} prompts`]]),
     ...(aliases.size === 0 ? [] : [['aliases', [...aliases.keys()].join(', ')]]),
@@ -60,6 +61,10 @@ export async function check(settings: Settings<'serve'>): Promise<void> {
     throw new UserError(`${failed} of ${definitions.length} models cannot be served`);
   }
   console.log('\nAll is well; nothing was started.');
+}
+
+function addressOf({ host, port }: ServeOptions, scheme: string): string {
+  return socketPathOf(host) === null ? `${scheme}://${host}:${port}` : host;
 }
 
 /** @returns how many can't be served */

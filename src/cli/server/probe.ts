@@ -5,6 +5,7 @@ import { isIPv6 } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Options } from '../../settings/options.ts';
 import type { Settings } from '../../settings/settings.ts';
+import { hostOfPorts, socketPathOf } from '../../net/unix-address.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 import { told } from '../../told.ts';
 
@@ -16,7 +17,10 @@ const ANSWER_MS = 5000;
 /** `chairlift probe`: asks the server that flags, environment and file describe, as for `serve`. */
 export async function probe({ options }: Settings<'probe'>): Promise<void> {
   try {
-    console.log(await ask(probeUrl(options, options.ready ? '/ready' : '/livez')));
+    const url = probeUrl(options, options.ready ? '/ready' : '/livez');
+    console.log(
+      await ask(url, ANSWER_MS, hasMetricsPort(options) ? null : socketPathOf(options.host)),
+    );
   } catch (error) {
     console.error(`chairlift: ${error instanceof Error ? error.message : String(error)}`);
     process.exitCode = 1;
@@ -29,23 +33,36 @@ export async function probe({ options }: Settings<'probe'>): Promise<void> {
  * @throws UsageError without a fixed port
  */
 export function probeUrl({ host, port, metricsPort, tlsCert }: ProbeOptions, path: string): URL {
-  const hasMetricsPort = metricsPort !== undefined && metricsPort !== 0;
-  const chosen = hasMetricsPort ? metricsPort : port;
+  const isMetrics = hasMetricsPort({ metricsPort });
+  const isSocket = !isMetrics && socketPathOf(host) !== null;
+  // The name is in the request alone: the socket's file says where it goes.
+  if (isSocket) return new URL(`http://localhost${path}`);
+  const chosen = isMetrics ? metricsPort : port;
   if (chosen === 0) throw new UsageError('probe needs a port other than 0');
-  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  const scheme = tlsCert === undefined || hasMetricsPort ? 'http' : 'https';
+  const bound = hostOfPorts(host);
+  const reached = bound === '0.0.0.0' ? '127.0.0.1' : bound === '::' ? '::1' : bound;
+  const scheme = tlsCert === undefined || isMetrics ? 'http' : 'https';
   return new URL(`${scheme}://${isIPv6(reached) ? `[${reached}]` : reached}:${chosen}${path}`);
+}
+
+function hasMetricsPort({ metricsPort }: Pick<ProbeOptions, 'metricsPort'>): boolean {
+  return metricsPort !== undefined && metricsPort !== 0;
 }
 
 /**
  * The body of a 200.
  * @param answerMs time for the answer
+ * @param socketPath of the unix socket by which it is asked; null for TCP
  * @throws Error with what is wrong
  */
-export async function ask(url: URL, answerMs = ANSWER_MS): Promise<string> {
+export async function ask(
+  url: URL,
+  answerMs = ANSWER_MS,
+  socketPath: string | null = null,
+): Promise<string> {
   const signal = AbortSignal.timeout(answerMs);
   try {
-    const { status, body } = await get(url, signal);
+    const { status, body } = await get(url, signal, socketPath);
     if (status === 200) return body;
     throw new Error(`${url.href} answered ${status}: ${told(body, 300)}`);
   } catch (error) {
@@ -54,11 +71,21 @@ export async function ask(url: URL, answerMs = ANSWER_MS): Promise<string> {
   }
 }
 
-function get(url: URL, signal: AbortSignal): Promise<{ status: number; body: string }> {
+function get(
+  url: URL,
+  signal: AbortSignal,
+  socketPath: string | null,
+): Promise<{ status: number; body: string }> {
   const { get: send } = url.protocol === 'https:' ? https : http;
   return new Promise((resolve, reject) => {
     // A restart, which is what follows, mends no certificate; and no name is asked for.
-    const request = send(url, { signal, agent: false, rejectUnauthorized: false }, (answer) => {
+    const how = {
+      signal,
+      agent: false,
+      rejectUnauthorized: false,
+      ...(socketPath && { socketPath }),
+    };
+    const request = send(url, how, (answer) => {
       text(answer).then((body) => resolve({ status: answer.statusCode ?? 0, body }), reject);
     });
     request.on('error', reject);

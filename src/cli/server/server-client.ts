@@ -4,6 +4,7 @@ import https from 'node:https';
 import { createInterface } from 'node:readline';
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
+import { socketPathOf } from '../../net/unix-address.ts';
 import { UserError } from '../../user-error.ts';
 import type { ServerAccess } from './server-access.ts';
 import { told } from '../../told.ts';
@@ -26,7 +27,9 @@ export class ServerClient {
   }
 
   get url(): string {
-    return this.#access.url.href.replace(/\/$/, '');
+    const { url } = this.#access;
+    const socketPath = socketPathOf(url);
+    return socketPath === null ? url.href.replace(/\/$/, '') : `unix:${socketPath}`;
   }
 
   /** Whether a server answers. */
@@ -141,6 +144,7 @@ export class ServerClient {
     signal?: AbortSignal,
   ): Promise<IncomingMessage> {
     const { url, apiKey } = this.#access;
+    const socketPath = socketPathOf(url);
     const transport = url.protocol === 'https:' ? https : http;
     const headers = {
       ...(body === null ? {} : { 'content-type': 'application/json' }),
@@ -148,8 +152,13 @@ export class ServerClient {
     };
     return new Promise((resolve, reject) => {
       const request = transport.request(
-        new URL(path, url),
-        { method, headers, ...(signal ? { signal } : {}) },
+        new URL(path, socketPath === null ? url : 'http://localhost/'),
+        {
+          ...(socketPath === null ? {} : { socketPath }),
+          method,
+          headers,
+          ...(signal ? { signal } : {}),
+        },
         resolve,
       );
       request.on('error', reject);

@@ -34,6 +34,8 @@ export interface TokenInput {
   readonly ids: Int32Array;
   /** Where the second text of a pair begins; as many as there are ids for a text by itself. */
   readonly secondStart: number;
+  /** Whether the vectors of its tokens are wanted, in place of its own; all of a batch want the same. */
+  readonly wantsTokens?: boolean;
 }
 
 export interface TensorsInput {
@@ -114,6 +116,11 @@ export interface EncoderInfo {
   readonly residentBytes: number;
   /** Memory that the model may take with its weights, texts in tensors left out; null where nothing bounds it. */
   readonly maxBytes: number | null;
-  /** Kind and dimension of a text encoder; null for other models. */
-  readonly text: { readonly kind: EncoderKind; readonly dim: number } | null;
+  /** Null for other models than text encoders. */
+  readonly text: {
+    readonly kind: EncoderKind;
+    readonly dim: number;
+    /** Dimensions of its tokens' vectors; null where the graph does not give them. */
+    readonly tokenDim: number | null;
+  } | null;
 }

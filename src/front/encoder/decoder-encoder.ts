@@ -50,6 +50,8 @@ export class DecoderEncoder implements TextEncoder {
   readonly #options: DecoderEncoderOptions;
   readonly #maxTokens: number;
   readonly #logitScore: LogitScore | null;
+  readonly labels = null;
+  readonly givesTokens = false;
 
   constructor(options: DecoderEncoderOptions) {
     const { modules, maxModelLen, tokenizer } = options;
@@ -109,6 +111,18 @@ export class DecoderEncoder implements TextEncoder {
     const read = await reader.read({ prompts, readout, priority }, caller);
     const logits = Float32Array.from(read, ([yes = 0, no = 0]) => yes - no);
     return { logits, scores: logits.map(sigmoid), numTokens: count(prompts) };
+  }
+
+  /** @throws EncoderInputError */
+  classify(): Promise<never> {
+    throw new EncoderInputError(
+      'the model generates text and has no labels to classify texts with',
+    );
+  }
+
+  /** @throws EncoderInputError */
+  embedTokens(): Promise<never> {
+    throw new EncoderInputError('the model generates text and gives no vectors of tokens');
   }
 
   async #tokenize(

@@ -1,13 +1,18 @@
 /** Requests to a text encoder, and its answers. */
+import type { EncoderLabels } from '../../model/encoder/encoder-labels.ts';
 import type { SentenceModules } from '../../model/encoder/sentence-modules.ts';
+import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../caller.ts';
 import { type EncodedText, TextTooLongError } from './encoder-tokenizer.ts';
 
 export interface EmbedOptions {
   /** Length of the vectors; the model's own if left out. */
   readonly dimensions?: number | null;
-  /** Which of the model's prompts comes before each text; the model's default if left out. */
-  readonly promptName?: string | null;
+  /**
+   * Which of the model's prompts comes before each text; the model's default if left out. Of several names
+   * the first that the model has is taken, if any.
+   */
+  readonly promptName?: string | readonly string[] | null;
   /** Whether texts that are too long are cut; otherwise they are refused. */
   readonly truncate?: boolean;
   /** Lower goes first. */
@@ -23,6 +28,23 @@ export interface Embeddings {
   readonly tokenCounts: readonly number[];
 }
 
+/** A text, its token ids with the special ones, or two texts that are read together. */
+export type ClassifierInput = string | Int32Array | readonly [string, string];
+
+/** Characters or token ids. */
+export function unitsOf(input: ClassifierInput): number {
+  const isPair = typeof input !== 'string' && !(input instanceof Int32Array);
+  return isPair ? input[0].length + input[1].length : input.length;
+}
+
+/** Tokens of texts, all together and of each. */
+export function countsOf(
+  texts: readonly EncodedText[],
+): Pick<Embeddings, 'numTokens' | 'tokenCounts'> {
+  const tokenCounts = texts.map(({ ids }) => ids.length);
+  return { numTokens: tokenCounts.reduce((sum, count) => sum + count, 0), tokenCounts };
+}
+
 export interface Scores {
   /** Model's output for each document, in their order. */
   readonly logits: Float32Array;
@@ -31,8 +53,18 @@ export interface Scores {
   readonly numTokens: number;
 }
 
+/** A vector for each token of each text, one after the other. */
+export interface TokenEmbeddings extends Embeddings {
+  /** Dimensions of one. */
+  readonly width: number;
+}
+
 /** Makes vectors of texts, and scores of pairs of them. */
 export interface TextEncoder {
+  /** Labels that it can give texts; null for a model without. */
+  readonly labels: EncoderLabels | null;
+  /** Whether it gives the vectors of tokens. */
+  readonly givesTokens: boolean;
   /**
    * @param inputs texts, or token ids with the special ones
    * @throws EncoderInputError, TextTooLongError; TaskTooCostlyError, QueueFullError, RunError,
@@ -49,11 +81,35 @@ export interface TextEncoder {
     options: Pick<EmbedOptions, 'truncate' | 'priority'>,
     caller: Caller,
   ): Promise<Scores>;
+  /**
+   * The vectors of all tokens, as they are before they become one.
+   * @throws as `embed`; EncoderInputError also where they are too many for an answer
+   */
+  embedTokens(
+    inputs: readonly (string | Int32Array)[],
+    options: Omit<EmbedOptions, 'dimensions'>,
+    caller: Caller,
+  ): Promise<TokenEmbeddings>;
+  /** The logits of each input's labels, as vectors. @throws as `embed` */
+  classify(
+    inputs: readonly ClassifierInput[],
+    options: Pick<EmbedOptions, 'truncate' | 'priority'>,
+    caller: Caller,
+  ): Promise<Embeddings>;
 }
 
 /** A request asks of a text encoder what it can't do; the message is for the client. */
 export class EncoderInputError extends Error {
   override readonly name = 'EncoderInputError';
+}
+
+/** @throws EncoderInputError for numbers that would take more memory than the answer of a request may */
+export function requireOutputRoom(numNumbers: number): void {
+  const bytes = Float32Array.BYTES_PER_ELEMENT * numNumbers;
+  if (bytes <= LIMITS.tensorOutputBytes) return;
+  throw new EncoderInputError(
+    `the answer would have ${bytes} bytes of numbers; ${LIMITS.tensorOutputBytes} are the most: send fewer texts`,
+  );
 }
 
 /**
@@ -78,14 +134,18 @@ export function requireDimensions(
 
 /**
  * Text that is put before each input.
- * @param name null for the model's default, usually no text
+ * @param name null for the model's default, usually no text; see `EmbedOptions`
  * @throws EncoderInputError when the model has no such prompt
  */
 export function promptOf(
-  name: string | null,
+  name: string | readonly string[] | null,
   { prompts, defaultPromptName }: Pick<SentenceModules, 'prompts' | 'defaultPromptName'>,
 ): string {
-  const chosen = name ?? defaultPromptName;
+  const wanted =
+    typeof name === 'object' && name !== null
+      ? (name.find((each) => Object.hasOwn(prompts, each)) ?? null)
+      : name;
+  const chosen = wanted ?? defaultPromptName;
   if (chosen === null) return '';
   const prompt = Object.hasOwn(prompts, chosen) ? prompts[chosen] : undefined;
   if (prompt !== undefined) return prompt;

@@ -4,6 +4,7 @@ import {
   type EncoderKind,
   inspectEncoderFolder,
 } from '../../model/encoder/encoder-folder.ts';
+import type { EncoderLabels } from '../../model/encoder/encoder-labels.ts';
 import type { BatcherOptions } from '../batching/batcher-options.ts';
 import type { BatcherStats } from '../batching/batcher-stats.ts';
 import type { Caller } from '../caller.ts';
@@ -13,13 +14,18 @@ import type { EncoderClientOptions } from './encoder-client.ts';
 import { EncoderEngine } from './encoder-engine.ts';
 import {
   checkTokenIds,
+  type ClassifierInput,
+  countsOf,
   type Embeddings,
   type EmbedOptions,
   EncoderInputError,
   promptOf,
   requireDimensions,
+  requireOutputRoom,
   type Scores,
   type TextEncoder,
+  type TokenEmbeddings,
+  unitsOf,
 } from './embed-request.ts';
 import {
   type EncodedText,
@@ -72,6 +78,18 @@ export class TextModel implements TextEncoder {
     return this.#folder.kind;
   }
 
+  get labels(): EncoderLabels | null {
+    return this.kind === 'reranker' ? this.#folder.facts.labels : null;
+  }
+
+  get givesTokens(): boolean {
+    return this.#tokenDim !== null;
+  }
+
+  get #tokenDim(): number | null {
+    return this.#engine.info.text?.tokenDim ?? null;
+  }
+
   /** Warning for the operator who loads the model; null if there is none. */
   get warning(): string | null {
     return this.#tokenizer.vocabulary.warning;
@@ -85,11 +103,6 @@ export class TextModel implements TextEncoder {
   /** Dimensions of a vector; known once the model has started. */
   get dim(): number {
     return this.#engine.info.text?.dim ?? 0;
-  }
-
-  /** Names of the prompts that texts can be given. */
-  get promptNames(): readonly string[] {
-    return Object.keys(this.#folder.modules.prompts);
   }
 
   get state(): EngineState {
@@ -139,31 +152,32 @@ export class TextModel implements TextEncoder {
     const { modules } = this.#folder;
     if (dimensions !== null) requireDimensions(dimensions, this.dim, modules);
     const prompt = promptOf(promptName, modules);
-    const { size: vocabSize } = this.#tokenizer.vocabulary;
-    const { maxTokens } = this;
-    const bytes = inputs.reduce((sum, input) => sum + BYTES_PER_UNIT * input.length, 0);
-    const prepared = this.#engine.prepare(inputs.length, bytes, caller.client);
-    let encoded: readonly EncodedText[];
-    try {
-      const texts = inputs.flatMap((input): [string][] =>
-        typeof input === 'string' ? [[prompt + input]] : [],
-      );
-      const tokenized = [...(await this.#tokenize(texts, truncate, caller))];
-      encoded = inputs.map((input, index) =>
-        typeof input === 'string'
-          ? (tokenized.shift() ?? { ids: new Int32Array(), secondStart: 0 })
-          : checkTokenIds(input, { vocabSize, maxTokens, truncate, index }),
-      );
-    } finally {
-      prepared();
-    }
+    const encoded = await this.#encode(inputs, prompt, truncate, caller);
     const whole = await this.#run(encoded, priority, caller);
     const vectors =
       dimensions === null
         ? whole
         : await changedInTurns(whole, (vector) => shortened(vector, dimensions));
-    const tokenCounts = encoded.map(({ ids }) => ids.length);
-    return { vectors, numTokens: count(encoded), tokenCounts };
+    return { vectors, ...countsOf(encoded) };
+  }
+
+  /** @throws as TextEncoder.embedTokens */
+  async embedTokens(
+    inputs: readonly (string | Int32Array)[],
+    { promptName = null, truncate = false, priority = 0 }: Omit<EmbedOptions, 'dimensions'>,
+    caller: Caller,
+  ): Promise<TokenEmbeddings> {
+    requireComputable(caller);
+    this.#require('embedding');
+    const width = this.#tokenDim;
+    if (width === null)
+      throw new EncoderInputError("the model's export gives no vectors of tokens");
+    const prompt = promptOf(promptName, this.#folder.modules);
+    const encoded = await this.#encode(inputs, prompt, truncate, caller);
+    const counts = countsOf(encoded);
+    requireOutputRoom(counts.numTokens * width);
+    const vectors = await this.#run(encoded, priority, caller, width);
+    return { vectors, ...counts, width };
   }
 
   /** Scores pairs of texts, with a cross-encoder. @throws as TextEncoder.score */
@@ -174,14 +188,7 @@ export class TextModel implements TextEncoder {
   ): Promise<Scores> {
     requireComputable(caller);
     this.#require('reranker');
-    const units = pairs.reduce((sum, [first, second]) => sum + first.length + second.length, 0);
-    const prepared = this.#engine.prepare(pairs.length, BYTES_PER_UNIT * units, caller.client);
-    let encoded: readonly EncodedText[];
-    try {
-      encoded = await this.#tokenize(pairs, truncate, caller);
-    } finally {
-      prepared();
-    }
+    const encoded = await this.#encode(pairs, '', truncate, caller);
     const rows = await this.#run(encoded, priority, caller);
     // If there are two labels, the second is that of a match.
     const logits = Float32Array.from(rows, (row) =>
@@ -189,7 +196,48 @@ export class TextModel implements TextEncoder {
     );
     const isProbability = this.#folder.facts.scoreActivation === 'sigmoid';
     const scores = isProbability ? logits.map(sigmoid) : logits;
-    return { logits, scores, numTokens: count(encoded) };
+    return { logits, scores, numTokens: countsOf(encoded).numTokens };
+  }
+
+  /** @throws as TextEncoder.classify */
+  async classify(
+    inputs: readonly ClassifierInput[],
+    { truncate = false, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
+    caller: Caller,
+  ): Promise<Embeddings> {
+    requireComputable(caller);
+    if (this.labels === null) {
+      throw new EncoderInputError('the model makes embeddings and has no labels for texts');
+    }
+    const encoded = await this.#encode(inputs, '', truncate, caller);
+    const vectors = await this.#run(encoded, priority, caller);
+    return { vectors, ...countsOf(encoded) };
+  }
+
+  async #encode(
+    inputs: readonly ClassifierInput[],
+    prompt: string,
+    truncate: boolean,
+    caller: Caller,
+  ): Promise<readonly EncodedText[]> {
+    const { size: vocabSize } = this.#tokenizer.vocabulary;
+    const { maxTokens } = this;
+    const units = inputs.reduce((sum, input) => sum + unitsOf(input), 0);
+    const prepared = this.#engine.prepare(inputs.length, BYTES_PER_UNIT * units, caller.client);
+    try {
+      const texts = inputs.flatMap((input): (readonly [string, string?])[] => {
+        if (typeof input === 'string') return [[prompt + input]];
+        return input instanceof Int32Array ? [] : [input];
+      });
+      const tokenized = [...(await this.#tokenize(texts, truncate, caller))];
+      return inputs.map((input, index) =>
+        input instanceof Int32Array
+          ? checkTokenIds(input, { vocabSize, maxTokens, truncate, index })
+          : (tokenized.shift() ?? { ids: new Int32Array(), secondStart: 0 }),
+      );
+    } finally {
+      prepared();
+    }
   }
 
   async #tokenize(
@@ -210,17 +258,20 @@ export class TextModel implements TextEncoder {
     texts: readonly EncodedText[],
     priority: number,
     caller: Caller,
+    tokenDim: number | null = null,
   ): Promise<Float32Array[]> {
-    if (caller.record) caller.record.numPromptTokens = count(texts);
+    const wantsTokens = tokenDim !== null;
+    const { numTokens } = countsOf(texts);
+    if (caller.record) caller.record.numPromptTokens = numTokens;
     const requests = texts.map(({ ids, secondStart }) => ({
-      input: { type: 'tokens', ids, secondStart } as const,
+      input: { type: 'tokens', ids, secondStart, wantsTokens } as const,
       rows: 1,
       tokens: ids.length,
-      bytes: ids.byteLength,
-      shape: '',
+      // What comes out waits in the front, too; each number has four bytes, as an id has.
+      bytes: ids.byteLength * (1 + (tokenDim ?? 0)),
+      shape: wantsTokens ? 'tokens' : '',
       priority,
     }));
-    const numTokens = count(texts);
     const settle = await caller.meter?.charge(numTokens);
     const outputs = await this.#engine.submit(requests, caller).catch(async (error: unknown) => {
       await settle?.(0);
@@ -242,8 +293,4 @@ export class TextModel implements TextEncoder {
 
 function tokenizerOf({ path, facts }: EncoderFolder): EncoderTokenizerSource {
   return { folder: path, ...(facts.vocabSize !== null && { modelSize: facts.vocabSize }) };
-}
-
-function count(texts: readonly EncodedText[]): number {
-  return texts.reduce((sum, { ids }) => sum + ids.length, 0);
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { LabelActivation } from '../../model/encoder/encoder-labels.ts';
 import type { TensorValue } from '../../encoder/tensors/tensor.ts';
 
 /** Numbers that are changed in a turn of the event loop: some tenths of a millisecond. */
@@ -41,6 +42,16 @@ export async function changedInTurns(
 export function ownVector(data: TensorValue['data'] | undefined): Float32Array {
   if (!(data instanceof Float32Array)) throw new Error('the encoder made no floats');
   return data.slice();
+}
+
+/** Logits as probabilities. */
+export function activated(logits: Float32Array, activation: LabelActivation): Float32Array {
+  if (activation === 'identity') return logits;
+  if (activation === 'sigmoid') return logits.map(sigmoid);
+  const largest = logits.reduce((most, logit) => Math.max(most, logit), -Infinity);
+  const powers = logits.map((logit) => Math.exp(logit - largest));
+  const sum = powers.reduce((total, power) => total + power, 0);
+  return powers.map((power) => power / sum);
 }
 
 export function sigmoid(value: number): number {

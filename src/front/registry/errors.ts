@@ -20,7 +20,12 @@ export class ModelUnavailableError extends Error {
   /** Name of the model; null where no single model is to blame. */
   readonly model: string | null;
   /** For programs, as `code` of the API's error. */
-  readonly code: 'service_unavailable' | 'model_load_failed' | 'model_loading' | 'model_not_loaded';
+  readonly code:
+    | 'service_unavailable'
+    | 'server_sleeping'
+    | 'model_load_failed'
+    | 'model_loading'
+    | 'model_not_loaded';
 
   constructor(
     message: string,

@@ -2,7 +2,7 @@
 import type { Caller } from '../caller.ts';
 import { QueueFullError } from '../queue/admission.ts';
 import type { Aliases } from './aliases.ts';
-import { cannotLoad, ModelControlError, ModelUnavailableError } from './errors.ts';
+import { ModelControlError, ModelUnavailableError } from './errors.ts';
 import type { Lease } from './lease.ts';
 import type { Runtime } from './loaded-model.ts';
 import { ModelCatalog } from './model-catalog.ts';
@@ -16,6 +16,8 @@ import {
   newEntry,
 } from './model-entry.ts';
 import { type RegistryEvent, Residency, type ResidencyOptions } from './residency.ts';
+import { requireLoadable, requireLoaded } from './require-loadable.ts';
+import { Sleep } from './sleep.ts';
 import { untilAborted } from './until-aborted.ts';
 
 export interface RegistryOptions<R extends Runtime> extends ResidencyOptions<R> {
@@ -24,14 +26,17 @@ export interface RegistryOptions<R extends Runtime> extends ResidencyOptions<R> 
   readonly maxWaiting: number;
 }
 
-/** A load that failed is not tried again for requests before this. */
-const RETRY_MS = 5000;
-
 export class ModelRegistry<R extends Runtime> {
   readonly control: ModelControl;
   readonly #residency: Residency<R>;
   readonly #maxWaiting: number;
   readonly #catalog = new ModelCatalog<R>();
+  /** Frees the memory of all models for a while. */
+  readonly sleep: Pick<Sleep<R>, 'isAsleep' | 'requireAwake' | 'begin' | 'end'> = new Sleep<R>({
+    entries: () => this.#catalog.entries.values(),
+    unload: (entry) => this.#residency.unload(entry),
+    load: (entry) => this.#waitFor(this.#residency.load(entry)),
+  });
   readonly #listeners = new Set<(event: RegistryEvent) => void>();
   /** Definitions that came by `add`, by key. */
   readonly #added = new Map<string, ModelDefinition>();
@@ -94,6 +99,7 @@ export class ModelRegistry<R extends Runtime> {
   async acquire(name: string | null, { signal }: Caller, user = ''): Promise<Lease<R>> {
     for (;;) {
       signal.throwIfAborted();
+      this.sleep.requireAwake();
       const entry = this.#catalog.resolve(name, user);
       const lease = this.#lease(entry) ?? (await this.#leaseLoaded(entry, signal));
       if (lease !== null) return lease;
@@ -153,10 +159,11 @@ export class ModelRegistry<R extends Runtime> {
    */
   async load(name: string): Promise<void> {
     this.requireControl();
+    this.sleep.requireAwake();
     const entry = this.#catalog.resolve(name, '');
     if (entry.loaded !== null) return;
     await this.#waitFor(this.#residency.load(entry));
-    this.#requireLoaded(entry);
+    requireLoaded(entry);
   }
 
   /**
@@ -210,25 +217,6 @@ export class ModelRegistry<R extends Runtime> {
     await this.#residency.close();
   }
 
-  #requireLoadable({ definition: { name }, loading, failure, failedAt }: ModelEntry<R>): void {
-    if (this.#isClosed) throw new ModelUnavailableError('The server is shutting down.');
-    if (loading !== null) {
-      if (this.control === 'auto') return;
-      const message = `Model \`${name}\` is ${loading.state}.`;
-      throw new ModelUnavailableError(message, name, 'model_loading');
-    }
-    const isRecent = performance.now() - failedAt < RETRY_MS;
-    if (failure !== null && (this.control !== 'auto' || isRecent)) throw cannotLoad(name, failure);
-    if (this.control !== 'auto') {
-      const message = `Model \`${name}\` is not loaded.`;
-      throw new ModelUnavailableError(message, name, 'model_not_loaded');
-    }
-  }
-
-  #requireLoaded({ definition: { name }, loaded, failure }: ModelEntry<R>): void {
-    if (loaded === null && failure !== null) throw cannotLoad(name, failure);
-  }
-
   #lease(entry: ModelEntry<R>): Lease<R> | null {
     const { loaded, definition } = entry;
     if (loaded === null) return null;
@@ -239,11 +227,12 @@ export class ModelRegistry<R extends Runtime> {
 
   /** Null when the load was given up. */
   async #leaseLoaded(entry: ModelEntry<R>, signal: AbortSignal): Promise<Lease<R> | null> {
-    this.#requireLoadable(entry);
+    if (this.#isClosed) throw new ModelUnavailableError('The server is shutting down.');
+    requireLoadable(entry, this.control);
     const load = this.#residency.load(entry);
     if (load.numWaiting >= this.#maxWaiting) throw new QueueFullError('requests', 5);
     return this.#waitFor(load, signal, () => {
-      this.#requireLoaded(entry);
+      requireLoaded(entry);
       // Before it counts as idle, so that it can't be evicted in between.
       return this.#lease(entry);
     });

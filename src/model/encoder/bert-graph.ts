@@ -34,6 +34,9 @@ export function normOutputs({ numLayers }: BertConfig): string[] {
   ]);
 }
 
+/** Output with the vectors of tokens. */
+export const TOKEN_VECTORS = 'table';
+
 const FLOAT: FloatFormat = { kind: 'float', type: 'float', activations: 'float' };
 
 /**
@@ -44,7 +47,8 @@ const FLOAT: FloatFormat = { kind: 'float', type: 'float', activations: 'float' 
  * `padded` int64 [batch, seq], the token at each place of the batch as a table, any token where there
  * is padding; `packed` int64 [tokens], the place of each token in that table, read row by row; and
  * `attention_mask` int64 [batch, seq].
- * Output: `embedding` float [batch, dim] or, of a classifier, `logits` float [batch, labels].
+ * Output: `embedding` float [batch, dim] and, before the head, `table` float [batch, seq, width]; of a
+ * classifier, `logits` float [batch, labels].
  */
 export async function buildBertGraph(options: BertGraphOptions): Promise<GraphBuilder> {
   return new BertEmitter(options).emit();
@@ -78,7 +82,8 @@ class BertEmitter {
     let hidden = this.#embed();
     for (let layer = 0; layer < numLayers; layer++) hidden = this.#layer(layer, hidden);
     if (head === null) {
-      const table = graph.node('table', 'Gather', [hidden, 'padded']);
+      const table = graph.node(TOKEN_VECTORS, 'Gather', [hidden, 'padded']);
+      graph.output(TOKEN_VECTORS, 'float', ['batch', 'seq', hiddenSize]);
       await emitHead(graph, this.#options.head, { hidden: table, mask, width: hiddenSize });
     } else {
       graph.node('logits', 'Identity', [this.#classify(hidden, head)]);

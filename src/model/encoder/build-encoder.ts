@@ -15,7 +15,7 @@ import type { WeightSource } from '../huggingface/weights.ts';
 import type { EncoderFolder, EncoderGraphSource } from './encoder-folder.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 2;
 
 const GRAPH_FILE = 'encoder.onnx';
 /** With outputs to calibrate by; it does not stay. */

@@ -3,6 +3,7 @@ import { explainZod } from '../../explain-zod.ts';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
+import { type EncoderLabels, labelsOf, labelsShape } from './encoder-labels.ts';
 
 const size = z.int().positive();
 
@@ -13,10 +14,7 @@ const commonSchema = z.looseObject({
   vocab_size: size.nullish(),
   max_position_embeddings: size.max(MODEL_LIMITS.positions).nullish(),
   pad_token_id: z.int().nonnegative().nullish(),
-  num_labels: size.nullish(),
-  id2label: z.record(z.string(), z.unknown()).nullish(),
-  /** Settings of a cross-encoder, written by newer versions of sentence-transformers. */
-  sentence_transformers: z.looseObject({ activation_fn: z.string().nullish() }).nullish(),
+  ...labelsShape,
 });
 
 /** Facts about an encoder, whoever computes it. */
@@ -26,7 +24,7 @@ export interface EncoderFacts {
   readonly vocabSize: number | null;
   /** Whether it has a head that scores a text: `...ForSequenceClassification`. */
   readonly isClassifier: boolean;
-  readonly numLabels: number;
+  readonly labels: EncoderLabels;
   readonly padTokenId: number;
   /** Longest text in tokens; null if config.json does not say. */
   readonly maxPositions: number | null;
@@ -46,7 +44,6 @@ export function parseEncoderFacts(json: unknown, origin: string): EncoderFacts {
   const parsed = commonSchema.safeParse(json);
   if (!parsed.success) throw new ModelError(`${origin}: ${explainZod(parsed.error)}`);
   const { data } = parsed;
-  const labels = Object.keys(data.id2label ?? {}).length;
   const positions = data.max_position_embeddings ?? null;
   const activation = data.sentence_transformers?.activation_fn ?? '';
   return {
@@ -55,7 +52,7 @@ export function parseEncoderFacts(json: unknown, origin: string): EncoderFacts {
     isClassifier: (data.architectures ?? []).some((name) =>
       name.endsWith('SequenceClassification'),
     ),
-    numLabels: data.num_labels ?? (labels || 2),
+    labels: labelsOf(data),
     padTokenId: data.pad_token_id ?? 0,
     maxPositions: positions === null ? null : positions - (POSITION_OFFSETS[data.model_type] ?? 0),
     scoreActivation: /identity/i.test(activation) ? 'identity' : 'sigmoid',
@@ -120,7 +117,7 @@ export function parseBertConfig(json: unknown, origin: string): BertConfig {
     activation: ACTIVATIONS[data.hidden_act],
     firstPosition: isBert ? 0 : (data.pad_token_id ?? 1) + 1,
     head: facts.isClassifier ? (isBert ? 'bert' : 'roberta') : null,
-    numLabels: facts.numLabels,
+    numLabels: facts.labels.names.length,
   };
 }
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ServerConfig } from '../config.ts';
 import { adminOnly } from '../errors.ts';
+import { socketPathOf } from '../../net/unix-address.ts';
 import { isLoopback } from '../http/hosts.ts';
 import { told } from '../../told.ts';
 
@@ -19,10 +20,12 @@ export type LocalRequest = Pick<IncomingMessage, 'headers'> & {
  */
 export function requireLocal(
   { headers, socket }: LocalRequest,
-  { corsOrigins }: Pick<ServerConfig, 'corsOrigins'>,
+  { corsOrigins, host: bound }: Pick<ServerConfig, 'corsOrigins' | 'host'>,
 ): void {
   const { origin, host } = headers;
-  if (!isLoopback(socket.remoteAddress ?? '')) {
+  // By its file, which other machines can't open; a TCP socket that is closed has no address either.
+  const isByFile = socket.remoteAddress === undefined && socketPathOf(bound) !== null;
+  if (!isByFile && !isLoopback(socket.remoteAddress ?? '')) {
     throw adminOnly(
       'Only this machine may ask for this; requests from others need --admin-api-key.',
     );

@@ -48,7 +48,8 @@ export function* ollamaEmbedAnswer(
   yield `],${JSON.stringify(rest).slice(1)}`;
 }
 
-function* joined(
+/** What is written of each, with commas in between, in pieces. */
+export function* joined(
   vectors: readonly Float32Array[],
   written: (vector: Float32Array, index: number) => string,
 ): Generator<string, void> {
@@ -65,11 +66,11 @@ function* joined(
   yield piece;
 }
 
-function toJson(vector: Float32Array): string {
+export function toJson(vector: Float32Array): string {
   return JSON.stringify(Array.from(vector));
 }
 
-function toBase64({ buffer, byteOffset, byteLength }: Float32Array): string {
+export function toBase64({ buffer, byteOffset, byteLength }: Float32Array): string {
   return `"${Buffer.from(buffer, byteOffset, byteLength).toString('base64')}"`;
 }
 

@@ -8,7 +8,7 @@ import { parseWith } from '../schemas/parse.ts';
 import { parsePrompts } from '../schemas/prompt.ts';
 
 /** Fields of all these bodies. */
-const common = {
+export const common = {
   model: shortText.nullish(),
   user: shortText.nullish(),
   /** Lower goes first. */
@@ -16,6 +16,16 @@ const common = {
   /** Seconds that the request may take, waiting included. */
   timeout: z.number().positive().max(86_400).nullish(),
 };
+
+/** Texts that are too long are cut to what the model takes (-1, or any length), not refused. */
+export const truncateTokens = z.int().min(-1).nullish();
+
+/** Texts, or token ids. @throws ApiError 400 naming the field */
+export function parseInputs(value: unknown, param: string): readonly (string | Int32Array)[] {
+  return parsePrompts(value, LIMITS.encoderTexts, param).map((prompt) =>
+    'text' in prompt ? prompt.text : Int32Array.from(prompt.tokenIds),
+  );
+}
 
 /** The fields that a schema names, but for some. */
 type Known<Body, Left extends string> = {
@@ -29,8 +39,7 @@ export const embeddingsSchema = z.looseObject({
   dimensions: z.int().min(1).nullish(),
   /** Which of the model's prompts comes before each text. */
   prompt_name: shortText.nullish(),
-  /** Texts that are too long are cut to what the model takes (-1, or any length), not refused. */
-  truncate_prompt_tokens: z.int().min(-1).nullish(),
+  truncate_prompt_tokens: truncateTokens,
 });
 
 /** Request to `/v1/embeddings`. */
@@ -41,10 +50,7 @@ export interface EmbeddingsRequest extends Known<z.infer<typeof embeddingsSchema
 /** @throws ApiError 400 naming the field */
 export function parseEmbeddings(json: unknown): EmbeddingsRequest {
   const { input, ...body } = parseWith(embeddingsSchema, json);
-  const inputs = parsePrompts(input, LIMITS.encoderTexts, 'input').map((prompt) =>
-    'text' in prompt ? prompt.text : Int32Array.from(prompt.tokenIds),
-  );
-  return { ...body, inputs };
+  return { ...body, inputs: parseInputs(input, 'input') };
 }
 
 const text = z.string();
@@ -133,10 +139,7 @@ export interface TeiEmbedRequest extends Known<z.infer<typeof teiEmbedSchema>, '
 /** @throws ApiError 400 naming the field */
 export function parseTeiEmbed(json: unknown): TeiEmbedRequest {
   const { inputs, ...body } = parseWith(teiEmbedSchema, json);
-  const parsed = parsePrompts(inputs, LIMITS.encoderTexts, 'inputs').map((prompt) =>
-    'text' in prompt ? prompt.text : Int32Array.from(prompt.tokenIds),
-  );
-  return { ...body, inputs: parsed };
+  return { ...body, inputs: parseInputs(inputs, 'inputs') };
 }
 
 export const teiRerankSchema = z.looseObject({

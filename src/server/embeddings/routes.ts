@@ -8,6 +8,7 @@ import { holdAnswer } from '../http/hold-answer.ts';
 import { sendJsonPieces } from '../http/send-pieces.ts';
 import { createId } from '../ids.ts';
 import { acquireKind } from '../model-access.ts';
+import type { Answer } from './answer.ts';
 import {
   bytesOfVectors,
   rerankAnswer,
@@ -16,15 +17,10 @@ import {
   teiRerankAnswer,
 } from './answers.ts';
 import { parseRerank, parseScore, parseTeiEmbed, parseTeiRerank } from './bodies.ts';
+import { classify, teiPredict } from './classification.ts';
+import { cohereEmbed } from './cohere-embed.ts';
+import { pooling, teiEmbedAll } from './pooling.ts';
 import { embeddingsOf, type EmbeddingRuntime, withOwnDeadline } from './embed.ts';
-
-/** Answers a body with the model that it names. */
-type Answer = (
-  runtime: EmbeddingRuntime,
-  json: unknown,
-  caller: Caller,
-  c: Context<ServerEnv>,
-) => Promise<Response>;
 
 const ANSWERS: readonly (readonly [path: string, answer: Answer])[] = [
   ['/v1/embeddings', embed],
@@ -34,7 +30,12 @@ const ANSWERS: readonly (readonly [path: string, answer: Answer])[] = [
   ['/rerank', (...of) => (isTei(of[1]) ? teiRerank(...of) : rerank(...of))],
   ['/v1/score', score],
   ['/score', score],
+  ['/v2/embed', cohereEmbed],
   ['/embed', teiEmbed],
+  ['/embed_all', teiEmbedAll],
+  ['/pooling', pooling],
+  ['/classify', classify],
+  ['/predict', teiPredict],
 ];
 
 export function embeddingRoutes(app: Hono<ServerEnv>, context: ServerContext): void {

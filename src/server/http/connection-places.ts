@@ -48,7 +48,7 @@ export class ConnectionPlaces {
    */
   take(socket: Socket, mayBeReserved: boolean): Place | NoPlace {
     const { maxConnections, maxConnectionsPerAddress } = this.limits;
-    const name = networkOf(socket.remoteAddress ?? '');
+    const name = networkOf(socket.remoteAddress);
     const numOwn = this.#networks.get(name)?.places.size ?? 0;
     if (numOwn >= (maxConnectionsPerAddress ?? Infinity)) return 'address';
     if (this.#numTaken >= maxConnections && !this.#makeRoom()) {

@@ -8,6 +8,7 @@ import { isIP } from 'node:net';
 import type { MiddlewareHandler } from 'hono';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { hostRefused } from '../errors.ts';
+import { socketPathOf } from '../../net/unix-address.ts';
 
 const ANY_HOST = '*';
 
@@ -28,6 +29,11 @@ export function isLoopback(host: string): boolean {
     (isIP(host) === 4 && host.startsWith('127.')) ||
     /^::ffff:127\.[\d.]+$/i.test(host)
   );
+}
+
+/** Whether nobody but this machine reaches a server by what it listens on: a loopback address, or a unix socket. */
+export function isOfMachine(bound: string): boolean {
+  return socketPathOf(bound) !== null || isLoopback(bound);
 }
 
 export function allowHosts(context: ServerContext): MiddlewareHandler<ServerEnv> {
@@ -52,7 +58,7 @@ export function requireAllowedHost(
   const { allowedHosts, host: bound } = config;
   if (asked === bound.toLowerCase() || isLoopback(asked)) return;
   if (allowedHosts.includes(asked) || allowedHosts.includes(ANY_HOST)) return;
-  if (isLoopback(bound)) throw hostRefused(host);
+  if (isOfMachine(bound)) throw hostRefused(host);
   const isService = config.isInCluster && SERVICE_SUFFIX.test(asked);
   if (!isService && !isOwnName(asked)) throw hostRefused(host);
 }

@@ -13,6 +13,7 @@ import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { cut, guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
+import { BACKLOG } from './backlog.ts';
 import { ClosingResponse } from './closing-response.ts';
 import { type ConnectionRules, Connections } from './connections.ts';
 import { ConnectionPlaces } from './connection-places.ts';
@@ -22,6 +23,8 @@ import { ApiError, notARequest } from '../errors.ts';
 import { PlainRequest } from './plain-request.ts';
 import { answerRaw, answerWith } from './raw-answer.ts';
 import { requireSoundHead } from './request-head.ts';
+import { openUnixSocket } from './unix-socket.ts';
+import { socketPathOf } from '../../net/unix-address.ts';
 import { UserError } from '../../user-error.ts';
 import type { TlsContext } from './tls.ts';
 
@@ -45,6 +48,7 @@ export interface UpgradeHandler {
 }
 
 export interface ListenOptions {
+  /** Or `unix:` and a path. */
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
@@ -75,7 +79,7 @@ const DEFAULT_CONNECTIONS = {
 };
 
 export interface Listener {
-  /** Such as `http://127.0.0.1:8000`. */
+  /** Such as `http://127.0.0.1:8000`, or `unix:/run/chairlift.sock`. */
   readonly url: string;
   /** For connections that are opened from now on; of no effect without TLS. */
   setTls(tls: TlsContext): void;
@@ -150,9 +154,12 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   };
   const guardedRefuse = guarded(refuse, cut);
   server.on('clientError', (error, duplex) => guardedRefuse(duplex, error));
-  const address = await openPort(server, host, port, flag);
+  const socketPath = socketPathOf(host);
+  let url = host;
+  if (socketPath !== null) await openUnixSocket(server, socketPath);
+  else url = toUrl(tls ? 'https' : 'http', host, (await openPort(server, host, port, flag)).port);
   return {
-    url: toUrl(tls ? 'https' : 'http', host, address.port),
+    url,
     setTls: (renewed) => tlsServer?.setSecureContext(renewed),
     async close(graceMs) {
       webSockets?.drain();
@@ -198,12 +205,6 @@ function httpOptions({ headMs, receiveMs }: ConnectionOptions) {
     connectionsCheckingInterval: Math.ceil(headMs / CHECKS_PER_HEAD),
   };
 }
-
-/**
- * Connections that may wait to be accepted; the system's own limit (`net.core.somaxconn`) if that is less.
- * Beyond it a client's first packet is dropped, and sent again after a second. Node's default is 511.
- */
-const BACKLOG = 4096;
 
 /** @param flag which port it is. @throws UserError */
 export function openPort(

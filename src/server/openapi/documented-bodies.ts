@@ -18,6 +18,9 @@ import {
   teiEmbedSchema,
   teiRerankSchema,
 } from '../embeddings/bodies.ts';
+import { cohereEmbedSchema } from '../embeddings/cohere-embed.ts';
+import { poolingSchema, teiEmbedAllSchema } from '../embeddings/pooling.ts';
+import { classifySchema, teiPredictSchema } from '../embeddings/classification.ts';
 import {
   ollamaChatBody,
   ollamaEmbedBody,
@@ -103,6 +106,11 @@ export const documentedBodies = {
   rerank: rerankSchema,
   teiRerank: teiRerankSchema,
   score: scoreSchema,
+  classify: classifySchema.extend({ input: prompt }),
+  teiPredict: teiPredictSchema,
+  cohereEmbed: cohereEmbedSchema,
+  pooling: poolingSchema.extend({ input: prompt }),
+  teiEmbedAll: teiEmbedAllSchema.extend({ inputs: prompt }),
   teiEmbed: teiEmbedSchema.extend({ inputs: prompt }),
   generate: generateBody,
   repositoryIndex: indexBody,

@@ -47,6 +47,8 @@ export function requireLive(context: ServerContext): void {
 /** @throws ApiError 503 when new requests would not run at once; as configured when it is leaving */
 export function requireReady(context: ServerContext): void {
   if (context.isLeaving()) throw leaving(context.config.drainStatus);
+  if (context.models.sleep.isAsleep)
+    throw unavailable('The server sleeps; POST /wake_up wakes it.');
   requireState(context, 'ready');
   requireProgress(context);
 }

@@ -1,5 +1,5 @@
-/** Load reports in answers, by ORCA: routers that ask for them need no scrapes. */
-import type { MiddlewareHandler } from 'hono';
+/** How busy a server is, for routers: by ORCA in answers, which needs no scrapes, and by /load. */
+import type { Hono, MiddlewareHandler } from 'hono';
 import type { ServerContext, ServerEnv } from '../context.ts';
 
 const ASKED = 'endpoint-load-metrics-format';
@@ -12,6 +12,13 @@ export function loadReport({ models }: ServerContext): MiddlewareHandler<ServerE
     if (format === 'TEXT' || format === 'JSON') c.header(ANSWERED, reportOf(models, format));
     await next();
   };
+}
+
+/** vLLM's /load: requests that wait or run, whatever they ask of a model. */
+export function loadRoute(app: Hono<ServerEnv>, { models }: ServerContext): void {
+  app.get('/load', (c) =>
+    c.json({ server_load: models.loaded().reduce((sum, { numUses }) => sum + numUses, 0) }),
+  );
 }
 
 /**

@@ -26,5 +26,5 @@ export function limitRates({ rates }: ServerContext): MiddlewareHandler<ServerEn
 
 /** Account whose rate it is: the client's, or on a server without keys the address's. */
 export function accountOf(client: string, { socket }: IncomingMessage): string {
-  return client === '' ? networkOf(socket.remoteAddress ?? '') : client;
+  return client === '' ? networkOf(socket.remoteAddress) : client;
 }

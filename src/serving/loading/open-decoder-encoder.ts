@@ -26,7 +26,14 @@ export async function openDecoderEncoder({
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
     onProblem(error.message);
-    return { embed: refuse, score: refuse };
+    return {
+      labels: null,
+      givesTokens: false,
+      embed: refuse,
+      embedTokens: refuse,
+      score: refuse,
+      classify: refuse,
+    };
   }
 }
 

@@ -3,8 +3,9 @@ import type { Logger } from 'pino';
 import { serviceClasses, type ServiceClasses } from '../../front/service-classes/service-class.ts';
 import { readApiKeyFile } from '../../server/auth/api-key-file.ts';
 import { type ApiKey, ApiKeys, digestOf } from '../../server/auth/api-keys.ts';
-import { isLoopback } from '../../server/http/hosts.ts';
+import { isOfMachine } from '../../server/http/hosts.ts';
 import { readTls, type TlsContext } from '../../server/http/tls.ts';
+import { socketPathOf } from '../../net/unix-address.ts';
 import { reasonOf } from '../../files/system-error.ts';
 import { secretOf } from '../../settings/secret-file.ts';
 import { UsageError } from '../../settings/usage-error.ts';
@@ -51,11 +52,14 @@ export async function openAccess(
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     throw new UsageError('--tls-cert and --tls-key go together: give both');
   }
+  if (tlsCert !== undefined && socketPathOf(options.host) !== null) {
+    throw new UsageError('--tls-cert is not for unix sockets, which never leave this machine');
+  }
   const { adminApiKey, adminApiKeyFile } = options;
   const admin = await secretOf('admin-api-key', adminApiKey, adminApiKeyFile, digestOf);
   const keys = new ApiKeys(await readUsers(options, classNames), admin ?? null);
   const tls = await readTlsOf(options);
-  if (keys.isOpen && !isLoopback(options.host)) {
+  if (keys.isOpen && !isOfMachine(options.host)) {
     logger.warn(
       `no API key, and ${options.host} can be reached from other machines: anybody there can use ` +
         'this server; give it --api-key or --api-key-file, or --host 127.0.0.1',

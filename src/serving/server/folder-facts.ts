@@ -56,7 +56,8 @@ export class FolderFacts {
         return { ...GRAPH, maxModelLen: null, capabilities: ['infer'], bytes };
       case 'encoder': {
         const { kind, maxTokens, graph } = await inspectEncoderFolder(path);
-        const capabilities = kind === 'embedding' ? ['embeddings'] : ['rerank', 'score'];
+        const capabilities =
+          kind === 'embedding' ? ['embeddings'] : ['rerank', 'score', 'classify'];
         const format = graph.type === 'weights' ? 'safetensors' : 'onnx';
         return { ...GRAPH, format, maxModelLen: maxTokens, capabilities, bytes };
       }

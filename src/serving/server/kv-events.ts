@@ -4,6 +4,7 @@ import { UsageError } from '../../settings/usage-error.ts';
 import { createServer, type Server, type Socket } from 'node:net';
 import { cut, guarded } from '../../guarded.ts';
 import type { ConnectionPlaces } from '../../server/http/connection-places.ts';
+import { socketPathOf } from '../../net/unix-address.ts';
 import { openPort } from '../../server/http/listen.ts';
 
 type KvEventFlags = Options<'kvEvents' | 'kvEventsReplay' | 'kvEventsAddress' | 'host' | 'port'>;
@@ -29,7 +30,9 @@ export async function openKvEvents(
     if (replayEndpoint === undefined) return null;
     throw new UsageError('--kv-events-replay needs --kv-events');
   }
-  const publisher = new KvEventPublisher(options.kvEventsAddress ?? `${host}:${port}`);
+  const publisher = new KvEventPublisher(
+    options.kvEventsAddress ?? (socketPathOf(host) === null ? `${host}:${port}` : host),
+  );
   const open = async (flag: string, at: string, connect: (socket: Socket) => void) => {
     const server = acceptor(places, connect);
     const address = addressOf(at);

@@ -6,6 +6,7 @@ import type { ConnectionPlaces } from '../../server/http/connection-places.ts';
 import type { ServerContext } from '../../server/context.ts';
 import { type Listener, listen } from '../../server/http/listen.ts';
 import type { TlsContext } from '../../server/http/tls.ts';
+import { hostOfPorts } from '../../net/unix-address.ts';
 import { isProbe } from '../../server/operating/health.ts';
 import { createMetricsApp } from '../../server/metrics-app.ts';
 import type { WebSocketHub } from '../../server/web-socket-hub.ts';
@@ -35,6 +36,7 @@ export async function openPorts(
   options: PortOptions,
 ): Promise<Ports> {
   const { host, port, grpcPort, metricsPort, places } = options;
+  const portHost = hostOfPorts(host);
   const connections = { places, receiveMs: options.receiveTimeout * 1000 };
   const hasOwnMetrics = metricsPort !== undefined;
   const app = createApp(context, { hasMetrics: !hasOwnMetrics });
@@ -54,7 +56,7 @@ export async function openPorts(
       grpcPort === undefined
         ? null
         : await openGrpc(context, {
-            host,
+            host: portHost,
             port: grpcPort,
             tls,
             publicHealth: options.grpcPublicHealth,
@@ -63,13 +65,13 @@ export async function openPorts(
     closers.add(() => grpc?.close(0));
     const metrics: Listener | null = hasOwnMetrics
       ? await listen(createMetricsApp(context), {
-          host,
+          host: portHost,
           port: metricsPort,
           flag: '--metrics-port',
           connections,
         })
       : null;
-    return portsOf({ http, grpc, metrics }, host);
+    return portsOf({ http, grpc, metrics }, portHost);
   } catch (error) {
     await closers.close();
     throw error;

@@ -1,5 +1,6 @@
 /** Answers that outlive the server, by its flags. */
 import type { Logger } from 'pino';
+import { socketPathOf } from '../../net/unix-address.ts';
 import type { RedisLink } from '../../net/redis-link.ts';
 import { Handover } from '../../server/resume/handover.ts';
 import type { Resumption } from '../../server/resume/movable-answer.ts';
@@ -23,7 +24,9 @@ const DNS = 'dns:';
  * @throws UsageError
  */
 export async function openResumption(
-  options: Options<'resumeKey' | 'resumeKeyFile' | 'handoverTo' | 'tlsCert'>,
+  options: Options<
+    'host' | 'resumeKey' | 'resumeKeyFile' | 'handoverTo' | 'handoverAddress' | 'tlsCert'
+  >,
   redis: RedisLink | null,
   logger: Logger,
 ): Promise<Resumption | null> {
@@ -35,6 +38,9 @@ export async function openResumption(
   }
   const key = new ResumeKey(resumeKey);
   if (peers === undefined) return { key, handover: null };
+  if (socketPathOf(options.host) !== null && options.handoverAddress === undefined) {
+    throw new UsageError('--handover-to with a unix socket needs --handover-address');
+  }
   const scheme = tlsCert === undefined ? 'http' : 'https';
   const directories = peers.map((peer): Directory => {
     if (peer.startsWith(DNS)) {

@@ -1,11 +1,13 @@
+import { isSoundAddress, socketPathOf } from '../../net/unix-address.ts';
 import type { FlagSpec } from './flag-spec.ts';
 import { listOf, readable, text } from './values.ts';
 
-const url = readable('an address such as http://127.0.0.1:8000', (given) =>
-  /^https?:\/\//.test(given) && URL.canParse(given)
+const url = readable('an address such as http://127.0.0.1:8000 or unix:/PATH', (given) => {
+  if (socketPathOf(given) !== null && isSoundAddress(given)) return new URL(given);
+  return /^https?:\/\//.test(given) && URL.canParse(given)
     ? new URL(given.endsWith('/') ? given : `${given}/`)
-    : undefined,
-);
+    : undefined;
+});
 
 /** In the environment and in files the server's own flags have these names. */
 const SCOPE = 'client';

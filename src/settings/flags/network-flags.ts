@@ -1,13 +1,29 @@
 import { LIMITS } from '../../limits.ts';
 import type { FlagSpec } from './flag-spec.ts';
-import { byteSize, count, hostName, listOf, origin, port, seconds, text } from './values.ts';
+import { isSoundAddress, LONGEST_PATH } from '../../net/unix-address.ts';
+import {
+  byteSize,
+  count,
+  hostName,
+  listOf,
+  origin,
+  port,
+  readable,
+  seconds,
+  text,
+} from './values.ts';
+
+const hostAddress = readable(
+  `an address, or unix:/PATH with at most ${LONGEST_PATH} bytes`,
+  (given) => (given !== '' && isSoundAddress(given) ? given : undefined),
+);
 
 /** Where the server listens, and to which callers it answers. */
 export const NETWORK_FLAGS = {
   host: {
     flags: '--host <address>',
-    description: 'address to listen on; 0.0.0.0 for all',
-    schema: text,
+    description: 'address to listen on; 0.0.0.0 for all, unix:/PATH for a socket',
+    schema: hostAddress,
     isBasic: true,
     default: '127.0.0.1',
   },

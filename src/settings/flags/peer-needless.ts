@@ -23,6 +23,8 @@ export const NEEDLESS: ReadonlyMap<string, NeedlessFlag> = new Map(
     '--trust-remote-code': { note: "no model's code is run" },
     '--enable-chunked-prefill': { note: ALWAYS },
     '--async-scheduling': { note: '' },
+    '--enable-sleep-mode': { note: ALWAYS },
+    '--enable-server-load-tracking': { note: ALWAYS },
     '--enforce-eager': { note: '' },
     '--swap-space': { note: '', takes: true },
     '--block-size': { note: '', takes: true },

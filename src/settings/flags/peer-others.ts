@@ -53,7 +53,7 @@ export const OTHERS: ReadonlyMap<string, OtherFlag> = new Map(
     '--rope-scaling': { answer: "change the model's config.json" },
     '--rope-theta': { answer: "change the model's config.json" },
     '--root-path': { answer: PROXY },
-    '--uds': { answer: 'it listens on TCP alone: --host and --port' },
+    '--uds': { answer: 'use --host unix:/PATH' },
     '--ssl-ca-certs': { answer: 'clients show a key, not a certificate: --api-key' },
     '--middleware': { answer: 'there is none' },
     '--otlp-traces-endpoint': {

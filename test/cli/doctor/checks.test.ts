@@ -14,7 +14,12 @@ import {
   nodeCheck,
 } from '../../../src/cli/doctor/machine-checks.ts';
 import { gpuCheck, nativeChecks } from '../../../src/cli/doctor/native-checks.ts';
-import { cacheCheck, portCheck, spaceCheck } from '../../../src/cli/doctor/place-checks.ts';
+import {
+  cacheCheck,
+  placeCheck,
+  portCheck,
+  spaceCheck,
+} from '../../../src/cli/doctor/place-checks.ts';
 import { hubCheck, modelChecks, serveSettings } from '../../../src/cli/doctor/serve-checks.ts';
 import { NO_DEVICE } from '../../../src/engine/gpu/device-options.ts';
 import { LINUX, needs } from '../../support/needs.ts';
@@ -118,6 +123,15 @@ test('a taken port', async () => {
   });
   await new Promise((resolve) => server.close(resolve));
   expect(await portCheck('127.0.0.1', port)).toMatchObject({ status: 'ok', advice: null });
+});
+
+test('a path for a unix socket', async () => {
+  expect(await placeCheck('unix:/dev/null', 0)).toMatchObject({
+    status: 'broken',
+    found: '/dev/null is there and is no socket; it is left alone',
+    advice: expect.stringContaining('--host'),
+  });
+  expect(await placeCheck('unix:/no/c.sock', 0)).toMatchObject({ status: 'ok' });
 });
 
 test('libraries that load name their versions, others why they do not', async () => {

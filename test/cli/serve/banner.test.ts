@@ -55,6 +55,18 @@ test('without a page it names none, and metrics where they are', () => {
   expect(rows).toContain('metrics    http://127.0.0.1:9100/metrics');
 });
 
+test('a server on a unix socket is called by its path', () => {
+  const socket = { url: 'unix:/run/c.sock' };
+  const rows = rowsOf(socket);
+  expect(rows).toContain('Chairlift  1.2.3 at unix:/run/c.sock');
+  const text = rows.join('\n');
+  expect(text).toContain('curl -N --unix-socket /run/c.sock http://localhost/v1/chat/completions ');
+  expect(text).not.toMatch(/chat  |docs  |metrics  |undefined/);
+  expect(rowsOf({ ...socket, metricsUrl: 'http://127.0.0.1:9100/metrics' })).toContain(
+    'metrics    http://127.0.0.1:9100/metrics',
+  );
+});
+
 test('a server on all addresses is named by addresses that can be typed', () => {
   const everywhere = { url: 'https://0.0.0.0:8443', metricsUrl: 'http://0.0.0.0:9100/metrics' };
   const text = rowsOf({ ...everywhere, grpcAddress: '0.0.0.0:8001' }).join('\n');

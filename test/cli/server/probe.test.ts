@@ -88,6 +88,17 @@ describe('the command', () => {
     expect(await run('--port', portOf(url))).toMatchObject({ code: 1 });
   });
 
+  test('finds one on a unix socket, or at its port for metrics', async () => {
+    const host = `unix:${join(folder, 'c.sock')}`;
+    await server({ listensOn: host, config: { host } });
+    expect(await run('--host', host)).toMatchObject({ code: 0 });
+    expect(await run('--ready', '--port', '0', '--host', host)).toMatchObject({ code: 0 });
+    const { url } = await server();
+    expect(await run('--host', host, '--metrics-port', portOf(url))).toMatchObject({ code: 0 });
+    const none = await run('--host', `${host}2`);
+    expect(none).toMatchObject({ code: 1, printed: expect.stringContaining('ENOENT') });
+  });
+
   test('needs no key, and no name that is allowed', async () => {
     const { url } = await server({ config: { apiKeys: ['key'], host: '127.0.0.1' } });
     expect(await run('--port', portOf(url))).toMatchObject({ code: 0 });

@@ -18,10 +18,16 @@ const referenceSchema = z.object({
   prompt: z.object({ name: z.string(), vectors }).optional(),
   logits: z.array(z.number()).default([]),
   scores: z.array(z.number()).default([]),
+  /** Two texts that a classifier reads together, after the texts. */
+  pair: z.tuple([z.string(), z.string()]).optional(),
+  labels: z.array(z.string()).default([]),
+  probs: vectors.default([]),
 });
 
 export const EMBEDDERS = ['bert', 'bert-dense', 'xlm-roberta', 'xlm-roberta-last'];
 export const RERANKERS = ['bert-reranker', 'xlm-roberta-reranker'];
+
+export const CLASSIFIERS = ['bert-classifier', 'xlm-roberta-topics'];
 
 export function encoderFolder(name: string): string {
   return fileURLToPath(new URL(`../../fixtures/encoders/${name}`, import.meta.url));

@@ -241,6 +241,75 @@ describe('control', () => {
   });
 });
 
+describe('sleep', () => {
+  test.each(['none', 'auto'] as const)(
+    'with %s all that is loaded goes once its requests have ended, and comes back',
+    async (control) => {
+      const { loader, registry } = setUp({ control });
+      await registry.update(
+        ['a', 'b'].map((name) => modelDefinition(name)),
+        new Map(),
+      );
+      await registry.preload();
+      const lease = await registry.acquire('a', anybody);
+      const others = loader.inMemory;
+      let isOut = false;
+      const sleeping = registry.sleep.begin().then(() => (isOut = true));
+      await turn();
+      expect(isOut).toBe(false);
+      expect(loader.inMemory).toEqual(['a@1']);
+      await expect(registry.acquire('a', anybody)).rejects.toMatchObject({
+        code: 'server_sleeping',
+      });
+      lease.release();
+      await sleeping;
+      await registry.sleep.begin();
+      expect(loader.inMemory).toEqual([]);
+      expect(registry.sleep.isAsleep).toBe(true);
+      await registry.sleep.end();
+      expect(loader.inMemory).toEqual(others);
+      expect(registry.sleep.isAsleep).toBe(false);
+      (await registry.acquire('a', anybody)).release();
+    },
+  );
+
+  test('what is being loaded goes too, and an operator loads nothing meanwhile', async () => {
+    const { loader, registry } = setUp({ control: 'explicit' });
+    await registry.update([modelDefinition('a')], new Map());
+    loader.isHolding = true;
+    const loading = registry.load('a');
+    const sleeping = registry.sleep.begin();
+    await loader.settle('a@1');
+    await Promise.all([loading, sleeping]);
+    expect(loader.inMemory).toEqual([]);
+    await expect(registry.load('a')).rejects.toMatchObject({ code: 'server_sleeping' });
+  });
+
+  test('a server that is woken before it sleeps keeps what comes', async () => {
+    const { loader, registry } = setUp({ control: 'explicit' });
+    await registry.update([modelDefinition('a')], new Map());
+    loader.isHolding = true;
+    const loading = registry.load('a');
+    const sleeping = registry.sleep.begin();
+    const waking = registry.sleep.end();
+    await loader.settle('a@1');
+    await Promise.all([loading, sleeping, waking]);
+    expect(loader.inMemory).toEqual(['a@1']);
+    expect(loader.runtimes).toHaveLength(1);
+  });
+
+  test('tells which model does not come back', async () => {
+    const { registry } = setUp({ control: 'none' });
+    await registry.update([modelDefinition('a')], new Map());
+    await registry.preload();
+    await registry.sleep.begin();
+    await registry.update([modelDefinition('a', { failure: 'it is gone' })], new Map());
+    await expect(registry.sleep.end()).rejects.toMatchObject({ code: 'model_load_failed' });
+    await registry.sleep.begin();
+    await registry.sleep.end();
+  });
+});
+
 describe('versions', () => {
   const versions = (...numbers: string[]) =>
     numbers.map((version) => modelDefinition('a', {}, { version }));

@@ -8,6 +8,9 @@ const ROUTES: readonly (readonly [method: string, path: string, body?: object])[
   ['GET', '/admin/log-level'],
   ['POST', '/admin/log-level', { level: 'trace' }],
   ['GET', '/slots'],
+  ['POST', '/sleep', {}],
+  ['POST', '/wake_up', {}],
+  ['GET', '/is_sleeping'],
   ['POST', '/v1/load_lora_adapter', { lora_name: 'evil', lora_path: 'evil' }],
   ['POST', '/v1/unload_lora_adapter', { lora_name: 'evil' }],
 ];

@@ -34,6 +34,11 @@ export const DOORS: readonly Door[] = [
     opens: ['createSecureServer(', 'createHttp2Server(', 'createServer(', 'openPort('],
     ports: ['grpc'],
   },
+  {
+    file: 'server/http/unix-socket.ts',
+    opens: ['.listen('],
+    ports: 'the first one by another address: test/hostile/unix-socket.test.ts attacks it',
+  },
   { file: 'server/web-socket-hub.ts', opens: ['WebSocketServer('], ports: ['webSocket'] },
   {
     file: 'serving/server/kv-events.ts',

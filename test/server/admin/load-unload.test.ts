@@ -122,7 +122,10 @@ describe('only the operator may', () => {
   });
 
   const check = (remoteAddress: string) => () =>
-    requireLocal({ headers: {}, socket: { remoteAddress } }, { corsOrigins: ['*'] });
+    requireLocal(
+      { headers: {}, socket: { remoteAddress } },
+      { host: '127.0.0.1', corsOrigins: ['*'] },
+    );
 
   test.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('without keys from %s', (address) => {
     expect(check(address)).not.toThrow();

@@ -141,6 +141,8 @@ const STATUSES: Readonly<Record<string, number>> = {
   '/api/push': 501,
   '/api/pull': 403,
   '/models/load': 403,
+  '/sleep': 403,
+  '/wake_up': 403,
   '/v1/load_lora_adapter': 403,
   '/v1/unload_lora_adapter': 403,
   '/models/unload': 403,

@@ -152,6 +152,8 @@ export interface TestServerOptions {
   readonly engine?: FakeEngineOptions;
   readonly config?: Partial<ServerConfig> & { readonly apiKeys?: readonly string[] };
   readonly tls?: TlsContext;
+  /** In place of 127.0.0.1. */
+  readonly listensOn?: string;
   /** In place of `config.apiKeys`. */
   readonly keys?: ApiKeys;
   readonly samplingDefaults?: SamplingDefaults;
@@ -404,7 +406,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   options.batches?.start(lineWork(shared), (client) => keys.isKnown(client));
   const webSockets = new WebSocketHub(shared);
   const listener = await listen(createApp(shared), {
-    host: '127.0.0.1',
+    host: options.listensOn ?? '127.0.0.1',
     port: 0,
     webSockets,
     tls: options.tls ?? null,

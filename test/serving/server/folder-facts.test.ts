@@ -36,7 +36,7 @@ it('tells length, uses and size of models by their small files', async () => {
     capabilities: ['embeddings'],
   });
   expect(await of('test/fixtures/encoders/bert-reranker')).toMatchObject({
-    capabilities: ['rerank', 'score'],
+    capabilities: ['rerank', 'score', 'classify'],
   });
   expect(await of(folder)).toEqual({
     family: null,

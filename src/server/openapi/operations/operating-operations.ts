@@ -1,4 +1,5 @@
-import { statusQuery } from '../../schemas/admin.ts';
+import { z } from 'zod';
+import { sleepFields, statusQuery } from '../../schemas/admin.ts';
 import { documentedBodies } from '../documented-bodies.ts';
 import { stepsQuery } from '../../schemas/steps.ts';
 import type { Operation } from '../operation.ts';
@@ -76,6 +77,13 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
   },
   {
     method: 'get',
+    path: '/load',
+    tag: 'Operation',
+    summary: 'Requests that wait or run, as vLLM counts them',
+    answer: { server_load: 3 },
+  },
+  {
+    method: 'get',
     path: '/v1/requests',
     tag: 'Operation',
     summary: 'What waits and runs, without its text; needs the admin key if there is one',
@@ -102,6 +110,34 @@ export const OPERATING_OPERATIONS: readonly Operation[] = [
     tag: 'Operation',
     summary: 'End a request by its x-request-id: its client gets an error that says so',
     answer: { id: '0b0f1c1e', object: 'request', aborted: true },
+  },
+  {
+    method: 'post',
+    path: '/sleep',
+    tag: 'Operation',
+    summary: 'Unload all models once what runs has ended, until /wake_up',
+    notes: "The operator's. Meanwhile requests get a 503 with the code `server_sleeping`.",
+    query: sleepFields,
+    body: z.looseObject({}),
+    isBodyOptional: true,
+    answer: { is_sleeping: true },
+  },
+  {
+    method: 'post',
+    path: '/wake_up',
+    tag: 'Operation',
+    summary: 'Load the models again that /sleep unloaded',
+    notes: "The operator's. `tags` are ignored: weights and KV cache come back together.",
+    body: z.looseObject({}),
+    isBodyOptional: true,
+    answer: { is_sleeping: false },
+  },
+  {
+    method: 'get',
+    path: '/is_sleeping',
+    tag: 'Operation',
+    summary: "Whether it sleeps; the operator's",
+    answer: { is_sleeping: false },
   },
   {
     method: 'get',
