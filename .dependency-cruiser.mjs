@@ -8,7 +8,7 @@ import { readdirSync } from 'node:fs';
 const FLOORS = {
   src: [
     'client files threads',
-    'grammar net onnx ort',
+    'grammar images net onnx ort',
     'bench model',
     'engine',
     'encoder',
