@@ -52,7 +52,7 @@ export function cropped(image: Pixels, { crop }: Preprocessing): Pixels {
 export function toNumbers(
   { width, height, data }: Pixels,
   { rescale, mean, std, channels, layout }: Preprocessing,
-): Float32Array {
+): Float32Array<ArrayBuffer> {
   const area = width * height;
   const numbers = new Float32Array(area * CHANNELS);
   const [ofPixel, ofChannel] = layout === 'NHWC' ? [CHANNELS, 1] : [1, area];
