@@ -1,7 +1,7 @@
-/** From a file to pixels. Headers are read first: nothing is decoded that is larger than it may be. */
+/** From a file to pixels. Its head is read first: nothing is decoded that is larger than it may be. */
 import type { Metadata, Sharp, SharpOptions } from 'sharp';
 import { ImageError } from './image-error.ts';
-import { isImage } from './image-type.ts';
+import { readImageHeader } from './image-header.ts';
 import { CHANNELS, type Pixels } from './pixels.ts';
 
 /** Loaders that may see a file; libvips has dozens more. */
@@ -42,7 +42,7 @@ export class ImageDecoder {
    * @throws ImageError for what is no image, is cut short, or is too large
    */
   async decode(file: Uint8Array, { maxPixels, maxSeconds }: DecodeLimits): Promise<Pixels> {
-    if (!isImage(file)) throw new ImageError('it is no PNG, JPEG, WebP or GIF');
+    numPixels(file, maxPixels);
     const image = this.#open(file, {
       limitInputPixels: maxPixels,
       failOn: 'error',
@@ -51,13 +51,22 @@ export class ImageDecoder {
       page: 0,
       pages: 1,
     }).timeout({ seconds: maxSeconds });
-    const { width, height, space } = await readable(image.metadata());
-    if (width * height > maxPixels) {
-      throw new ImageError(`${width} x ${height} pixels are more than the ${maxPixels} allowed`);
-    }
+    const { space } = await readable(image.metadata());
     image.autoOrient();
     return space === 'cmyk' ? await decodeInk(image) : await decodeLight(image);
   }
+}
+
+/**
+ * Pixels that an image says it has.
+ * @throws ImageError for what is no image, or has more of them than it may
+ */
+export function numPixels(file: Uint8Array, maxPixels: number): number {
+  const header = readImageHeader(file);
+  if (header === null) throw new ImageError('it is no PNG, JPEG, WebP or GIF');
+  const { width, height } = header;
+  if (width * height <= maxPixels) return width * height;
+  throw new ImageError(`${width} x ${height} pixels are more than the ${maxPixels} allowed`);
 }
 
 async function decodeLight(image: Sharp): Promise<Pixels> {

@@ -31,3 +31,31 @@ function crc32(bytes: Uint8Array): number {
   }
   return (crc ^ 0xffff_ffff) >>> 0;
 }
+
+/** Head of a GIF of the largest size that there is; its one frame says that it is as large. */
+export function gifBomb(): Buffer {
+  const head = Buffer.from('GIF89a\xff\xff\xff\xff\x80\0\0\0\0\0\xff\xff\xff', 'latin1');
+  const frame = Buffer.from(',\0\0\0\0\xff\xff\xff\xff\0\x02\x02D\x01\0;', 'latin1');
+  return Buffer.concat([head, frame]);
+}
+
+/** An animated WebP of 16,384 x 16,384 that has many frames, each of which says little. */
+export function webpBomb(): Buffer {
+  const head = Buffer.alloc(10, 0xff);
+  head.writeUInt32LE(2, 0);
+  head[6] = head[9] = 0x3f;
+  const frame = riff(
+    'ANMF',
+    Buffer.concat([Buffer.alloc(16), riff('VP8L', Buffer.alloc(20, 0x2f))]),
+  );
+  const frames = Array<Buffer>(10_000).fill(frame);
+  const body = Buffer.concat([riff('VP8X', head), riff('ANIM', Buffer.alloc(6)), ...frames]);
+  return riff('RIFF', Buffer.concat([Buffer.from('WEBP'), body]));
+}
+
+function riff(type: string, data: Buffer): Buffer {
+  const head = Buffer.alloc(8);
+  head.write(type, 'latin1');
+  head.writeUInt32LE(data.length, 4);
+  return Buffer.concat([head, data, Buffer.alloc(data.length % 2)]);
+}

@@ -1,3 +1,4 @@
+import { numPixels } from '../../images/decode.ts';
 import { ImageError } from '../../images/image-error.ts';
 import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../caller.ts';
@@ -22,8 +23,9 @@ export class ImagePool {
     maxThreads: LIMITS.imageThreads,
     heapMb: LIMITS.imageThreadMb,
     deadlineMs: LIMITS.imageMs,
-    // What an image takes is bounded by its pixels.
-    largeCost: Infinity,
+    // What decodes an image does not end with its thread: another would come on top of it.
+    graceMs: LIMITS.imageMs,
+    largeCost: LIMITS.imagePixelsInTurn,
   });
   readonly #all: Load = { numImages: 0, numBytes: 0 };
   /** Clients without images are left out. */
@@ -34,11 +36,12 @@ export class ImagePool {
    *   ThreadError; the signal's reason on abort
    */
   async run(job: ImageJob, caller: Caller): Promise<ImageData> {
+    const cost = numPixels(job.file, LIMITS.imagePixels);
     const leave = this.#enter(caller.client, job.file.length);
     try {
       // A view of a body: across threads all of the body would go with it.
       const file = new Uint8Array(job.file);
-      const answer = await this.#threads.run({ ...job, file }, caller, file.length);
+      const answer = await this.#threads.run({ ...job, file }, caller, cost);
       if (answer.type === 'done') return answer.data;
       throw new ImageError(answer.message);
     } catch (error) {
