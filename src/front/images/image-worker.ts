@@ -2,9 +2,10 @@
 import { ImageDecoder } from '../../images/decode.ts';
 import { type ImageAnswer, type ImageJob, runImageJob } from './image-job.ts';
 
-// Where this fails, so does the thread.
-const decoder = await ImageDecoder.load();
+/** Loaded with the first image: a thread that fails before it has one is started again and again. */
+let decoder: Promise<ImageDecoder> | undefined;
 
 export default async function answer(job: ImageJob): Promise<ImageAnswer> {
-  return await runImageJob(decoder, job);
+  decoder ??= ImageDecoder.load();
+  return await runImageJob(await decoder, job);
 }
