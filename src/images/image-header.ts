@@ -16,6 +16,8 @@ const KINDS: readonly (readonly [signature: string, read: Read])[] = [
   ['RIFF', webpHeader],
 ];
 const SIGNATURE_BYTES = 8;
+/** Segments of a JPEG before its first frame, and bytes between them. */
+const MAX_STEPS = 1024;
 
 /** @returns null for what is none of the kinds that are read, or ends before it says its size */
 export function readImageHeader(bytes: Uint8Array): ImageHeader | null {
@@ -41,7 +43,7 @@ function gifHeader(file: Buffer): ImageHeader | null {
 
 /** Goes from segment to segment, to the first that begins a frame. */
 function jpegHeader(file: Buffer): ImageHeader | null {
-  for (let at = 2; at + 9 <= file.length;) {
+  for (let at = 2, step = 0; at + 9 <= file.length && step < MAX_STEPS; step++) {
     const marker = file.readUInt8(at + 1);
     if (file[at] !== 0xff) return null;
     if (marker === 0xff) {

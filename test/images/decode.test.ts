@@ -42,6 +42,14 @@ test('sizes are read from the heads of files', async () => {
   }
 });
 
+test('a JPEG that goes on and on without a frame is not read to its end', () => {
+  const frame = Buffer.from('ffc0000b080010001001011100', 'hex');
+  const filled = (length: number) =>
+    Buffer.concat([Buffer.from('ffd8', 'hex'), Buffer.alloc(length, 0xff), frame]);
+  expect(readImageHeader(filled(100))).toEqual({ width: 16, height: 16 });
+  expect(readImageHeader(filled(2000))).toBe(null);
+});
+
 describe('an image is refused', () => {
   test('that has more pixels than it may, before it is decoded', async () => {
     const bomb = pngBomb(60_000);
