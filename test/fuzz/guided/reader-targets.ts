@@ -324,7 +324,7 @@ function hasTypes(form: GrammarForm): boolean {
   form.tools.length = Math.min(form.tools.length, 8);
   Object.assign(form, { layout: HERMES.layout });
   return form.tools.every(
-    (tool: (typeof form.tools)[number] | null) =>
+    (tool: (typeof form.tools)[number]) =>
       typeof tool?.function?.name === 'string' &&
       (tool.input === undefined || typeof Object(tool.input).definition === 'string'),
   );
