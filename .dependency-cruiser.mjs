@@ -8,7 +8,7 @@ import { readdirSync } from 'node:fs';
 const FLOORS = {
   src: [
     'client files threads',
-    'grammar net onnx ort',
+    'grammar images net onnx ort',
     'bench model',
     'engine',
     'encoder',
@@ -33,6 +33,7 @@ const FLOORS = {
     'engine-process queue service-classes text tool-calls',
     'adapters batching generation grammars kv-events templates',
     'prompts',
+    'images',
     'chat encoder',
     'prefetch registry response-cache',
   ],
@@ -53,7 +54,7 @@ const FLOORS = {
     'caching schemas',
     'http resume',
     'auth ui',
-    'adapters embeddings rates status steps tiers',
+    'adapters embeddings predictions rates status steps tiers',
     'operating',
     'admin generation',
     'answers',

@@ -1,4 +1,5 @@
 import { CONNECTION_LIMITS } from './connection-limits.ts';
+import { IMAGE_LIMITS } from './image-limits.ts';
 
 /**
  * Every bound on what an untrusted client may ask for, in one place. docs/security.md has the same
@@ -7,6 +8,7 @@ import { CONNECTION_LIMITS } from './connection-limits.ts';
  */
 export const LIMITS = {
   ...CONNECTION_LIMITS,
+  ...IMAGE_LIMITS,
 
   /** Bytes of a request body or a WebSocket frame (--max-body). */
   bodyBytes: 8 * 2 ** 20,

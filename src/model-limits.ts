@@ -26,6 +26,8 @@ export const MODEL_LIMITS = {
   /** Patterns of an adapter's scales, and milliseconds that all may take to match names. */
   adapterPatterns: 1024,
   adapterPatternsMs: 1000,
+  /** Pixels of each side of what a model takes an image as. */
+  imageSide: 2048,
   /** Models of a repository; further folders are not read. */
   repositoryModels: 1000,
 

@@ -31,6 +31,7 @@ import { modelRoutes } from './openai/models.ts';
 import { isOllamaPath, toOllamaError } from './ollama/errors.ts';
 import { ollamaRoutes } from './ollama/routes.ts';
 import { prefetchRoutes } from './openai/prefetch.ts';
+import { predictionRoutes } from './predictions/routes.ts';
 import { renderRoutes } from './openai/render.ts';
 import { moderationRoute } from './openai/moderations.ts';
 import { COMPLETION_APIS, INVOCATIONS_API } from './openai/apis.ts';
@@ -114,6 +115,7 @@ export function createApp(
   moderationRoute(app);
   countTokensRoute(app, context);
   embeddingRoutes(app, context);
+  predictionRoutes(app, context);
   fileRoutes(app, context);
   batchRoutes(app, context);
   ollamaRoutes(app, context);

@@ -12,6 +12,7 @@ import type { Prefetcher } from '../front/prefetch/prefetcher.ts';
 import type { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import type { TextEncoder } from '../front/encoder/embed-request.ts';
+import type { ImageClassifier } from '../front/encoder/image-classifier.ts';
 import type { TensorModel } from '../front/encoder/tensor-model.ts';
 import type { TextModel } from '../front/encoder/text-model.ts';
 import type { Runtime } from '../front/registry/loaded-model.ts';
@@ -109,6 +110,8 @@ export interface EncoderRuntime extends ServedRuntime {
 export interface TensorRuntime extends ServedRuntime {
   readonly kind: 'tensors';
   readonly tensors: Pick<TensorModel, 'signature' | 'maxBatchSize' | 'stats' | 'infer'>;
+  /** Null for a model that takes no images. */
+  readonly classifier: Pick<ImageClassifier, 'input' | 'classify'> | null;
 }
 
 export type AnyRuntime = TextRuntime | EncoderRuntime | TensorRuntime;

@@ -1,6 +1,7 @@
 /** Turns whatever was thrown into what a client may see. */
 import type { Logger } from 'pino';
 import { TensorError } from '../encoder/tensors/signature.ts';
+import { ImageError } from '../images/image-error.ts';
 import { RunError } from '../front/encoder/encoder-client.ts';
 import { EncoderInputError } from '../front/encoder/embed-request.ts';
 import { TextTooLongError } from '../front/encoder/encoder-tokenizer.ts';
@@ -53,6 +54,9 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
   }
   if (error instanceof EncoderInputError) return badRequest(sentence(error.message));
   if (error instanceof TensorError) return badRequest(sentence(error.message), 'inputs');
+  if (error instanceof ImageError) {
+    return badRequest(`The image can't be read: ${error.message}.`, null, 'invalid_image');
+  }
   if (error instanceof RunError) {
     const reason = told(error.message, LONGEST_REASON);
     return badRequest(`The model can't compute this: ${reason}.`, 'inputs', 'invalid_value');

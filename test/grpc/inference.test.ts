@@ -1,10 +1,11 @@
 /** The inference service over gRPC: metadata, infer, streams, statistics, the repository. */
 import { status } from '@grpc/grpc-js';
+import sharp from 'sharp';
 import { expect, test } from 'vitest';
 import { GRPCInferenceService } from '../../src/grpc/proto/inference_pb.ts';
 import { babbles, MODEL, says } from '../server/support/test-server.ts';
 import { modelDefinition } from '../front/registry/fake-loader.ts';
-import { tableGraph, tensorRuntime } from '../server/support/stateless-models.ts';
+import { colorRuntime, tableGraph, tensorRuntime } from '../server/support/stateless-models.ts';
 import { duplex, statusOf, unary, useGrpcServers } from './support/grpc-client.ts';
 import { bytesInput, flagInput, textOf, textRequest } from './support/requests.ts';
 
@@ -260,4 +261,28 @@ test('calls are counted by method and code', async () => {
     `chairlift_grpc_calls_total{${method},code="OK"} 1`,
     `chairlift_grpc_calls_total{${method},code="NOT_FOUND"} 1`,
   ]);
+});
+
+test('an image in one element, its labels out', async () => {
+  const runtime = await colorRuntime('color');
+  const { client } = await server({
+    models: [modelDefinition('color', {}, { preload: true })],
+    runtimes: { color: runtime },
+  });
+  const file = await sharp({
+    create: { width: 9, height: 9, channels: 3, background: '#0f0' },
+  })
+    .jpeg()
+    .toBuffer();
+  const contents = { bytesContents: [file] };
+  const answer = await unary(client, methods.modelInfer, {
+    modelName: 'color',
+    inputs: [{ name: 'pixels', datatype: 'BYTES', shape: [1n], contents }],
+    parameters: { top_k: { parameterChoice: { case: 'int64Param', value: 1n } } },
+  });
+  expect(answer.outputs).toMatchObject([
+    { name: 'label', datatype: 'BYTES', shape: [1n, 1n] },
+    { name: 'score', datatype: 'FP32', shape: [1n, 1n] },
+  ]);
+  expect(textOf(answer.rawOutputContents)).toBe('green');
 });

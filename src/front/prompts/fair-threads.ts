@@ -26,6 +26,8 @@ export class ThreadError extends Error {
 export interface FairThreadsOptions extends ThreadPoolOptions {
   /** Milliseconds that a task may run; its wait for a thread does not count. */
   readonly deadlineMs: number;
+  /** Milliseconds that a task may run on after its caller left; 200, if left out. */
+  readonly graceMs?: number;
   /** Tasks that cost more are large. */
   readonly largeCost: number;
 }
@@ -90,15 +92,15 @@ export class FairThreads<Task, Result> {
   }
 
   async #start(pool: Piscina<Task, Result>, task: Task, signal: AbortSignal): Promise<Result> {
-    const deadline = AbortSignal.timeout(this.#options.deadlineMs);
+    const { deadlineMs, graceMs = GRACE_MS, heapMb } = this.#options;
+    const deadline = AbortSignal.timeout(deadlineMs);
     const left = new AbortController();
-    const leave = () => setTimeout(() => left.abort(), GRACE_MS).unref();
+    const leave = () => setTimeout(() => left.abort(), graceMs).unref();
     signal.addEventListener('abort', leave, { once: true });
     try {
       return await pool.run(task, { signal: AbortSignal.any([left.signal, deadline]) });
     } catch (error) {
       signal.throwIfAborted();
-      const { deadlineMs, heapMb } = this.#options;
       if (deadline.aborted) {
         throw new TaskTooCostlyError(`takes longer than the limit of ${deadlineMs / 1000} s`);
       }

@@ -1,5 +1,6 @@
 /** Facts of a model that are known before it is loaded. */
 import type { TritonConfig } from '../encoder/triton-config.ts';
+import type { ImageConfig } from '../images/image-config.ts';
 
 export interface ModelKey {
   /** Name that clients use. */
@@ -15,6 +16,8 @@ export interface ModelDefinition extends ModelKey {
   readonly flags: Readonly<Record<string, string | number | boolean>>;
   /** How requests are batched, of a model without state. */
   readonly triton?: TritonConfig;
+  /** How a model of tensors takes images, with the path of its labels; null or left out for one that takes none. */
+  readonly image?: ImageConfig | null;
   /** Engine processes. */
   readonly instances: number;
   /** Loaded at start. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { explainZod } from '../../explain-zod.ts';
 import type { Aliases } from './aliases.ts';
 import { tritonConfigSchema } from '../encoder/triton-config.ts';
+import { imageConfigSchema } from '../images/image-config.ts';
 import { parseDuration } from './duration.ts';
 
 export const CONFIG_FILE = 'chairlift.json';
@@ -33,6 +34,8 @@ const modelConfig = z.strictObject({
   flags: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).default({}),
   /** How requests to a model without state are batched. */
   ...tritonConfigSchema.shape,
+  /** How a model of tensors takes images. */
+  image: imageConfigSchema.optional(),
 });
 
 const repositoryConfig = z.strictObject({

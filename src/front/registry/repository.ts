@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readBounded } from '../../files/read-bounded.ts';
+import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import type { Aliases } from './aliases.ts';
 import type { ModelDefinition } from './model-definition.ts';
@@ -61,7 +62,7 @@ async function readModel(path: string, name: string) {
           source: join(path, version),
         }))
       : [{ version: NO_VERSION, source: config.model ?? path }];
-  const { max_batch_size, dynamic_batching } = config;
+  const { max_batch_size, dynamic_batching, image = null } = config;
   const isModel = holdsModel || problem !== null || versions.length > 0;
   const definitions = isModel
     ? await Promise.all(
@@ -71,6 +72,7 @@ async function readModel(path: string, name: string) {
           source,
           flags: config.flags,
           triton: { max_batch_size, dynamic_batching },
+          image,
           instances: config.instances,
           preload: config.preload,
           keepAliveMs: config.keepAlive ?? null,
@@ -84,13 +86,19 @@ async function readModel(path: string, name: string) {
 
 async function readConfig(path: string): Promise<{ config: ModelConfig; problem: string | null }> {
   try {
-    return {
-      config: parseModelConfig((await readJson(join(path, CONFIG_FILE))) ?? {}),
-      problem: null,
-    };
+    const config = parseModelConfig((await readJson(join(path, CONFIG_FILE))) ?? {});
+    return { config: withLabels(config, path), problem: null };
   } catch (error) {
     return { config: parseModelConfig({}), problem: reasonOf(error) };
   }
+}
+
+/** With the path of the labels' file, which is in the model's folder. @throws UntrustedPathError */
+function withLabels(config: ModelConfig, path: string): ModelConfig {
+  const { image } = config;
+  if (image?.labels === undefined) return config;
+  const labels = joinUntrusted(path, image.labels, CONFIG_FILE);
+  return { ...config, image: { ...image, labels } };
 }
 
 async function readAliases(folder: string, problems: string[]): Promise<Aliases> {

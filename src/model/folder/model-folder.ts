@@ -42,6 +42,9 @@ const SUPPORTED =
   'supported: a Hugging Face folder (config.json and safetensors weights), a GGUF file or an ONNX ' +
   'export; see docs/models-and-precision.md';
 
+/** Weights as PyTorch pickles them; one file, or many. */
+const PICKLED = /^pytorch_model(?:-\d+-of-\d+)?\.bin$/;
+
 /** Names of a folder's content that an error lists. */
 const MAX_LISTED = 8;
 
@@ -65,7 +68,7 @@ export async function inspectModelFolder(path: string, maxModelLen?: number): Pr
       );
     }
     if (file !== undefined) return inspectGguf(join(folder, file), maxModelLen);
-    throw new ModelError(`${folder} ${describe(names)}; ${SUPPORTED}`);
+    throw new ModelError(`${folder} ${describe(folder, names)}; ${SUPPORTED}`);
   }
   try {
     return await inspectHuggingFaceFolder(folder, names, maxModelLen);
@@ -127,12 +130,23 @@ async function listFolder(folder: string): Promise<string[]> {
 }
 
 /** Describes a folder that is not supported, as the rest of a sentence about it. */
-function describe(names: readonly string[]): string {
+function describe(folder: string, names: readonly string[]): string {
   if (hasSafetensors(names)) return 'has safetensors weights but no config.json';
+  const pickled = names.find((name) => PICKLED.test(name));
+  if (pickled !== undefined && names.includes('config.json')) {
+    return `has pickled weights (${pickled}), which are programs and are not run; this makes safetensors of them: ${conversionOf(folder)}`;
+  }
   if (names.includes('config.json')) {
     return `has a config.json but no ${SINGLE_FILE}; it holds ${list(names)}`;
   }
   return names.length === 0 ? 'is an empty folder' : `holds no model, only ${list(names)}`;
+}
+
+/** A command for a shell; PyTorch reads weights of such a file and nothing else. */
+function conversionOf(folder: string): string {
+  const program =
+    'import sys, transformers as t; p = sys.argv[1]; t.AutoModelForCausalLM.from_pretrained(p, dtype="auto").save_pretrained(p)';
+  return `python3 -c '${program}' '${folder.replaceAll("'", "'\\''")}'`;
 }
 
 function list(names: readonly string[]): string {

@@ -3,8 +3,10 @@ import type { Caller } from '../../front/caller.ts';
 import type { ModelKey } from '../../front/registry/model-definition.ts';
 import type { GraphSignature, TensorSpec } from '../../encoder/tensors/signature.ts';
 import { dataFromBytes, type TensorValue } from '../../encoder/tensors/tensor.ts';
+import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';
 import type { TensorRuntime } from '../runtimes.ts';
+import { IMAGE_OUTPUTS, imagesOf, inferImages } from './image-request.ts';
 import type { InferRequest, InferResponse } from './infer-request.ts';
 import { type InferenceModel, type InferenceSignature, inOnePiece } from './inference-kind.ts';
 import { observed } from './observed.ts';
@@ -14,29 +16,34 @@ import { requireCount, type Tensor } from './tensor.ts';
 export function tensorModel(
   context: ServerContext,
   key: ModelKey,
-  { tensors: model }: Pick<TensorRuntime, 'tensors'>,
+  { tensors: model, classifier }: Pick<TensorRuntime, 'tensors' | 'classifier'>,
 ): InferenceModel {
-  const answer = async (request: InferRequest, caller: Caller): Promise<InferResponse> => {
-    const { inputs, outputs, id } = request;
+  const computed = async (request: InferRequest, caller: Caller): Promise<Tensor[]> => {
+    const files = classifier && imagesOf(request, classifier);
+    if (files) return await inferImages(classifier, request, files, caller);
+    const { inputs, outputs } = request;
     const options = {
       outputs: outputs.length === 0 ? null : outputs.map(({ name }) => name),
       priority: priorityOf(request),
       timeoutMs: timeoutMsOf(request),
     };
     const made = await model.infer(inputs.map(toValue), options, caller);
-    return {
-      model: key.name,
-      version: key.version,
-      id,
-      outputs: made.map(toTensor),
-      isFinal: true,
-    };
+    return made.map(toTensor);
   };
+  const answer = async (request: InferRequest, caller: Caller): Promise<InferResponse> => ({
+    model: key.name,
+    version: key.version,
+    id: request.id,
+    outputs: await computed(request, caller),
+    isFinal: true,
+  });
   const infer = (request: InferRequest, caller: Caller) =>
     observed(context, key, () => answer(request, caller));
   return {
     key,
-    signature: toSignature(model.signature, model.maxBatchSize),
+    signature: classifier
+      ? ofImages(classifier.input)
+      : toSignature(model.signature, model.maxBatchSize),
     infer,
     stream: async (request, caller) => inOnePiece(() => infer(request, caller)),
   };
@@ -52,6 +59,17 @@ function toSignature(
     maxBatchSize: isBatched ? maxBatchSize : 0,
     inputs: inputs.map((spec) => ({ ...toMetadata(spec), isOptional: false })),
     outputs: outputs.map(toMetadata),
+  };
+}
+
+/** The graph's own tensors are taken, too. */
+function ofImages(name: string): InferenceSignature {
+  return {
+    platform: 'onnxruntime_onnx',
+    streams: false,
+    maxBatchSize: LIMITS.images,
+    inputs: [{ name, datatype: 'BYTES', shape: [-1], isOptional: false }],
+    outputs: IMAGE_OUTPUTS,
   };
 }
 

@@ -116,12 +116,19 @@ function describe(operation: Operation): JsonObject {
   };
 }
 
-function describeBody({ body, form, example, isBodyOptional = false }: Operation): JsonObject {
+function describeBody({
+  body,
+  form,
+  fileType,
+  example,
+  isBodyOptional = false,
+}: Operation): JsonObject {
   const schema = body ?? form;
   if (schema === undefined) return {};
   const type = form === undefined ? 'application/json' : 'multipart/form-data';
   const content = {
     [type]: { schema: toBodySchema(schema), ...(example === undefined ? {} : { example }) },
+    ...(fileType === undefined ? {} : { [fileType]: {} }),
   };
   return { requestBody: { required: !isBodyOptional, content } };
 }

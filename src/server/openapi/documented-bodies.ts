@@ -44,6 +44,7 @@ import {
 import { generateBody } from '../kserve/generate.ts';
 import { indexBody, loadBody } from '../kserve/repository-bodies.ts';
 import { inferBody, tensorInput, tensorOutput } from '../kserve/infer-body.ts';
+import { predictionBody } from '../predictions/bodies.ts';
 import { inputSchema } from '../responses/item-schemas.ts';
 
 // Fields that are parsed by hand, item by item, are described here with the schemas of their items.
@@ -103,6 +104,7 @@ export const documentedBodies = {
   embeddings: embeddingsSchema.extend({ input: prompt }),
   batch: batchBody,
   upload: uploadFields.extend({ file: z.string().meta({ format: 'binary' }) }),
+  prediction: predictionBody,
   rerank: rerankSchema,
   teiRerank: teiRerankSchema,
   score: scoreSchema,

@@ -13,6 +13,8 @@ export interface Operation {
   readonly summary: string;
   readonly notes?: string;
   readonly body?: z.ZodObject;
+  /** Type of a file that is taken in place of a JSON body. */
+  readonly fileType?: 'image/*';
   /** A request without a body is taken too. */
   readonly isBodyOptional?: boolean;
   readonly query?: z.ZodObject;

@@ -7,6 +7,7 @@ import { MODEL_OPERATIONS } from './operations/model-operations.ts';
 import { OLLAMA_OPERATIONS } from './operations/ollama-operations.ts';
 import { OPENAI_OPERATIONS } from './operations/openai-operations.ts';
 import { OPERATING_OPERATIONS } from './operations/operating-operations.ts';
+import { PREDICTION_OPERATIONS } from './operations/prediction-operations.ts';
 import { RESPONSES_OPERATIONS } from './operations/responses-operations.ts';
 import type { Operation } from './operation.ts';
 
@@ -15,6 +16,7 @@ const ALL: readonly Operation[] = [
   ...RESPONSES_OPERATIONS,
   ...ANTHROPIC_OPERATIONS,
   ...EMBEDDING_OPERATIONS,
+  ...PREDICTION_OPERATIONS,
   ...BATCH_OPERATIONS,
   ...OLLAMA_OPERATIONS,
   ...MODEL_OPERATIONS,

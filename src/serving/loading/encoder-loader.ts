@@ -18,6 +18,7 @@ import { filesOf } from '../../model/export/export-folder.ts';
 import { isHubReference } from '../../model/hub/hub-repository.ts';
 import type { EncoderRuntime, TensorRuntime } from '../../server/runtimes.ts';
 import { encoderBuildId } from './build-id.ts';
+import { ImageLoader } from './image-loader.ts';
 import { type OptionName, type Options, readFlags } from '../../settings/options.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 
@@ -66,6 +67,7 @@ export async function kindOf(source: string): Promise<'text' | 'encoder' | 'tens
 
 export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime> {
   readonly #server: EncoderLoaderOptions;
+  readonly #images = new ImageLoader();
 
   constructor(options: EncoderLoaderOptions) {
     this.#server = options;
@@ -129,7 +131,7 @@ export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime
   }
 
   async #loadGraph(
-    { name, source, instances, triton = {} }: ModelDefinition,
+    { name, source, instances, triton = {}, image = null }: ModelDefinition,
     options: EncoderOptions,
   ): Promise<TensorRuntime> {
     const base = this.#batching(options, instances, null);
@@ -141,7 +143,20 @@ export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime
       priorities,
       ...this.#watch(name, options),
     });
-    return { kind: 'tensors', tensors, ...(await started(name, tensors)) };
+    const runtime = await started(name, tensors);
+    if (image === null) return { kind: 'tensors', tensors, classifier: null, ...runtime };
+    try {
+      const classifier = await this.#images.open(tensors, image);
+      return { kind: 'tensors', tensors, classifier, ...runtime };
+    } catch (error) {
+      await tensors.stop();
+      throw error;
+    }
+  }
+
+  /** Ends what its models share. */
+  close(): void {
+    this.#images.close();
   }
 
   #batching(

@@ -112,6 +112,8 @@ async function openParts(
   });
   const kvEvents = await openKvEvents(options, places);
   closers.add(() => kvEvents?.close());
+  const encoders = new EncoderLoader({ options, logger, isShared, embeddings: shared.embeddings });
+  closers.add(() => encoders.close());
   const loader = new AnyModelLoader(
     new TextModelLoader({
       options,
@@ -125,7 +127,7 @@ async function openParts(
       kvEvents: kvEvents?.publisher ?? null,
       prefetch: options.prefetch === undefined ? [] : await readPinnedPrompts(options.prefetch),
     }),
-    new EncoderLoader({ options, logger, isShared, embeddings: shared.embeddings }),
+    encoders,
   );
   const [only, another] = options.modelRepository === undefined ? definitions : [];
   const isAlone = only !== undefined && another === undefined;

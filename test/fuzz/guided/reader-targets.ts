@@ -17,6 +17,7 @@ import {
   RepositoryModelLoadRequestSchema,
 } from '../../../src/grpc/proto/inference_pb.ts';
 import { toInferRequest, toResponseMessage } from '../../../src/grpc/tensor-messages.ts';
+import { readImageHeader } from '../../../src/images/image-header.ts';
 import { parseGgufHeader } from '../../../src/model/gguf/gguf-header.ts';
 import { configSchema } from '../../../src/model/huggingface/config-schema.ts';
 import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
@@ -35,6 +36,7 @@ import { parseInferRequest, writeInferResponse } from '../../../src/server/kserv
 import { UserError } from '../../../src/user-error.ts';
 import { HERMES, THINK } from '../../support/chat-formats.ts';
 import { float32Tensor, ggufBytes, int32s, text, texts, uint } from '../../support/gguf-writer.ts';
+import { gifBomb, pngBomb, webpBomb } from '../../support/image-bombs.ts';
 import { refusable, type Target } from './target.ts';
 
 const gguf: Target = {
@@ -328,6 +330,28 @@ function hasTypes(form: GrammarForm): boolean {
   );
 }
 
+const imageHeads: Target = {
+  name: 'image-heads',
+  seeds: [
+    pngBomb(9),
+    gifBomb(),
+    webpBomb().subarray(0, 200),
+    // A segment of EXIF data, and the beginning of a frame.
+    Buffer.from('ffd8ffe1000601020304ffc0000b080010001001011100ffd9', 'hex'),
+    Buffer.from('RIFF0000WEBPVP8L0000/000000000000000'),
+    Buffer.from('RIFF0000WEBPVP8 00000000000000000000'),
+  ],
+  dictionary: ['GIF89a', 'RIFF', 'WEBPVP8X', 'WEBPVP8L'],
+  maxBytes: 4096,
+  maxWork: 2e6,
+  run(input) {
+    const header = readImageHeader(input);
+    if (header === null) return;
+    const isSize = [header.width, header.height].every((side) => side >= 0 && side < 2 ** 32);
+    if (!isSize) throw new TypeError(JSON.stringify(header));
+  },
+};
+
 const answers: Target = {
   name: 'answers',
   seeds: [
@@ -468,5 +492,5 @@ const grpc: Target = {
 
 export const READER_TARGETS: readonly Target[] = [
   ...[gguf, safetensors, onnx, modelConfig, settings, apiKeys, chatTemplates, grammars, answers],
-  ...[tensors, grpc],
+  ...[tensors, imageHeads, grpc],
 ];

@@ -6,7 +6,7 @@ const SERVER_NAMES = ['bodies', 'heads', 'frames'];
 export const TARGET_NAMES: readonly string[] = [
   ...SERVER_NAMES,
   ...['gguf', 'safetensors', 'onnx', 'model-config', 'settings', 'api-keys', 'chat-templates'],
-  ...['grammars', 'answers', 'tensors', 'grpc', 'events'],
+  ...['grammars', 'answers', 'tensors', 'image-heads', 'grpc', 'events'],
 ];
 
 /** @throws Error for a name that is none of TARGET_NAMES */

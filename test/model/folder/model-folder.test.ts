@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
@@ -47,7 +48,12 @@ test.each([
   [
     'pickled weights',
     { 'config.json': CONFIG, 'pytorch_model.bin': '' },
-    'has a config.json but no model.safetensors; it holds config.json, pytorch_model.bin',
+    'has pickled weights (pytorch_model.bin), which are programs and are not run; this makes safetensors of them: python3 -c ',
+  ],
+  [
+    'a configuration alone',
+    { 'config.json': CONFIG, 'tokenizer.json': '' },
+    'has a config.json but no model.safetensors; it holds config.json, tokenizer.json',
   ],
   ['no configuration', { 'model.safetensors': '' }, 'has safetensors weights but no config.json'],
   [
@@ -59,7 +65,22 @@ test.each([
   const folder = await folderWith(files);
   const inspection = inspectModelFolder(folder);
   await expect(inspection).rejects.toThrow(ModelError);
-  await expect(inspection).rejects.toThrow(`${folder} ${found}; supported: a Hugging Face folder`);
+  await expect(inspection).rejects.toThrow(`${folder} ${found}`);
+  await expect(inspection).rejects.toThrow('; supported: a Hugging Face folder');
+});
+
+test('gives the command that converts pickled weights, wherever they are', async () => {
+  const folder = join(await folderWith({}), "it's here");
+  await mkdir(folder);
+  for (const name of ['config.json', 'pytorch_model-00001-of-00002.bin']) {
+    await writeFile(join(folder, name), name === 'config.json' ? CONFIG : '');
+  }
+  const error: unknown = await inspectModelFolder(folder).catch((reason: unknown) => reason);
+  const command = /python3 (-c '[^']*' .*); supported/.exec(String(error))?.[1] ?? '';
+  // As a shell takes it apart.
+  const script = `for word in ${command}; do printf '%s\\n' "$word"; done`;
+  const words = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n');
+  expect(words).toEqual(['-c', expect.stringContaining('save_pretrained(p)'), folder]);
 });
 
 test('tells the precisions of an export on the hub by the names of its graphs', async () => {

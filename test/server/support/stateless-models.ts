@@ -3,13 +3,18 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { z } from 'zod';
 import { TENSOR_BATCHING } from '../../../src/front/batching/default-batching.ts';
+import { ImageClassifier } from '../../../src/front/encoder/image-classifier.ts';
 import { TensorModel } from '../../../src/front/encoder/tensor-model.ts';
 import { TextModel } from '../../../src/front/encoder/text-model.ts';
+import { type ImageConfig, imageConfigSchema } from '../../../src/front/images/image-config.ts';
+import { ImagePool } from '../../../src/front/images/image-pool.ts';
 import { GraphBuilder } from '../../../src/onnx/graph-builder.ts';
 import { ModelProtoSchema, type TensorProto_DataType } from '../../../src/onnx/onnx_pb.ts';
 import type { EncoderRuntime, TensorRuntime } from '../../../src/server/runtimes.ts';
 import { encoderFolder } from '../../encoder/support/encoders.ts';
+import { colorGraph } from '../../support/color-graph.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -42,7 +47,29 @@ const served = (id: string) => ({
   stop: async () => {},
 });
 
+/** Says whether an image is red, green or blue. @param more of the section `image` */
+export async function colorRuntime(
+  id: string,
+  more: z.input<typeof imageConfigSchema> = {},
+): Promise<TensorRuntime> {
+  const tensors = await startTensors(colorGraph());
+  const pool = new ImagePool();
+  onTestFinished(() => pool.close());
+  const config: ImageConfig = imageConfigSchema.parse({ size: { height: 4, width: 4 }, ...more });
+  const classifier = new ImageClassifier(tensors, config, ['red', 'green', 'blue'], pool);
+  return { ...ofTensors(id, tensors), classifier };
+}
+
 export async function tensorRuntime(id: string, graph: Uint8Array): Promise<TensorRuntime> {
+  return ofTensors(id, await startTensors(graph));
+}
+
+function ofTensors(id: string, tensors: TensorModel): TensorRuntime {
+  const engine = { state: 'ready', silentMs: 0 } as const;
+  return { kind: 'tensors', tensors, classifier: null, engine, admission: IDLE, ...served(id) };
+}
+
+async function startTensors(graph: Uint8Array): Promise<TensorModel> {
   const path = join(await temporaryDirectory(), 'model.onnx');
   await writeFile(path, graph);
   const tensors = new TensorModel({
@@ -53,8 +80,7 @@ export async function tensorRuntime(id: string, graph: Uint8Array): Promise<Tens
   });
   onTestFinished(() => tensors.stop());
   await tensors.start();
-  const engine = { state: 'ready', silentMs: 0 } as const;
-  return { kind: 'tensors', tensors, engine, admission: IDLE, ...served(id) };
+  return tensors;
 }
 
 /** One of the tiny encoders of test/fixtures/encoders. */

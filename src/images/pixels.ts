@@ -1,0 +1,8 @@
+/** An image in memory: rows of red, green and blue, a byte each. */
+export interface Pixels {
+  readonly width: number;
+  readonly height: number;
+  readonly data: Uint8Array;
+}
+
+export const CHANNELS = 3;

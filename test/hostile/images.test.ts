@@ -1,0 +1,3 @@
+import { mountAll } from './support/mount-all.ts';
+
+await mountAll('images', new URL('./attacks/images.ts', import.meta.url));
