@@ -1,7 +1,7 @@
 /** Bounds on images: part of LIMITS. */
 export const IMAGE_LIMITS = {
   /** Pixels of an image, by its header, and of what it is resized to. */
-  imagePixels: 2 ** 25,
+  imagePixels: 25_000_000,
   /** Larger ones are read one at a time, whosever they are: each takes up to 10 bytes for a pixel. */
   imagePixelsInTurn: 2 ** 22,
   /** Images of a request of tensors. */
