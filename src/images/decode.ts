@@ -91,7 +91,7 @@ async function decodeInk(image: Sharp): Promise<Pixels> {
   return { width, height, data };
 }
 
-/** What libvips says of a file has paths of nothing, but names of its parts: clients are told less. */
+/** Messages of libvips have no paths, but names of its parts: clients are told less. */
 async function readable<T extends Metadata | { readonly info: unknown }>(
   reading: Promise<T>,
 ): Promise<T> {

@@ -267,7 +267,7 @@ export class TextModel implements TextEncoder {
       input: { type: 'tokens', ids, secondStart, wantsTokens } as const,
       rows: 1,
       tokens: ids.length,
-      // What comes out waits in the front, too; each number has four bytes, as an id has.
+      // Outputs wait in the front, too; each number has four bytes, as an id has.
       bytes: ids.byteLength * (1 + (tokenDim ?? 0)),
       shape: wantsTokens ? 'tokens' : '',
       priority,

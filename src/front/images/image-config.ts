@@ -17,7 +17,7 @@ const fields = z.strictObject({
   resample: z
     .union([z.enum(RESAMPLES), resampleNumber.transform((at) => RESAMPLES[at] ?? 'bilinear')])
     .default('bilinear'),
-  /** Of the middle. */
+  /** The middle that is kept. */
   crop_size: z.union([square, size]).optional(),
   rescale_factor: z
     .number()

@@ -23,7 +23,7 @@ export class ImagePool {
     maxThreads: LIMITS.imageThreads,
     heapMb: LIMITS.imageThreadMb,
     deadlineMs: LIMITS.imageMs,
-    // What decodes an image does not end with its thread: another would come on top of it.
+    // A decoder does not end with its thread: another would come on top of it.
     graceMs: LIMITS.imageMs,
     largeCost: LIMITS.imagePixelsInTurn,
   });

@@ -63,7 +63,7 @@ export class Sleep<R extends Runtime> {
 
   /** @param sleepers of the sleep that it belongs to, which may be over meanwhile */
   async #putOut(entry: ModelEntry<R>, sleepers: readonly ModelEntry<R>[]): Promise<void> {
-    // What is being loaded can't be stopped, and may replace what is there.
+    // A load can't be stopped, and may replace a model that is there.
     await entry.loading?.done;
     if (this.#sleepers === sleepers) await this.#options.unload(entry);
   }

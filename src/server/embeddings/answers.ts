@@ -48,7 +48,7 @@ export function* ollamaEmbedAnswer(
   yield `],${JSON.stringify(rest).slice(1)}`;
 }
 
-/** What is written of each, with commas in between, in pieces. */
+/** The text of each, with commas in between, in pieces. */
 export function* joined(
   vectors: readonly Float32Array[],
   written: (vector: Float32Array, index: number) => string,

@@ -76,7 +76,7 @@ function explain({ code, message }: NodeJS.ErrnoException, path: string): string
   switch (code ?? '') {
     case 'EADDRINUSE':
       return `another server listens on ${path}; stop it or choose another path with --host`;
-    // Of folders that are not there Node says the same.
+    // Node says the same where the folder is not there.
     case 'EACCES':
       return `can't make ${path}: its folder must be there, and this user able to write to it`;
     default:

@@ -38,7 +38,7 @@ export interface AnswerOptions {
 
 export interface Answering {
   readonly chat: PreparedChat;
-  /** What has to come first, and makes another chat; null for nothing. */
+  /** Work that has to come first, and makes another chat; null for none. */
   readonly compaction: Compaction | null;
 }
 

@@ -13,7 +13,7 @@ export const logLevelBody = z.looseObject({ level: z.enum(LOG_LEVELS) });
 export const sleepFields = z.looseObject({
   /** vLLM's levels: both give the memory of weights and KV cache back. */
   level: z.coerce.number('expected 1 or 2').int('expected 1 or 2').min(1).max(2).optional(),
-  /** What becomes of requests that run: they end first. */
+  /** Fate of requests that run: they end first. */
   mode: z.literal('wait', 'only "wait" is supported: requests that run end first').optional(),
 });
 
