@@ -3,11 +3,13 @@
  * tokens are computed for each that is new, and the time to the first token late in the loop against early.
  *
  *   npx tsx scripts/bench/agent-loop.ts [--turns 20] [--tokens 16000] [--rounds 1] [--json]
+ *   npx tsx scripts/bench/agent-loop.ts --server NAME=URL [--server NAME=URL]... [--tokens 7000]
  *
  * The shape of SmolLM2-135M with random weights and the embedded model's tokenizer; answers are drawn from
  * words that are a token each, so that they have the same tokens when they come back. Two templates: the
  * embedded model's own, which only appends; and one that marks the last question, so that in each turn the
- * prompt changes from there on.
+ * prompt changes from there on. With --server the same conversation is had with servers that run already, in
+ * turns, greedily; their answers are their own.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent } from 'node:http';
@@ -30,14 +32,21 @@ const { values } = parseArgs({
     tokens: { type: 'string', default: '16000' },
     rounds: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
+    server: { type: 'string', multiple: true, default: [] },
   },
 });
 const turns = Number(values.turns);
 const tokens = Number(values.tokens);
 const rounds = Number(values.rounds);
 
-/** One conversation. @returns its turns */
-async function loop(url: string, agent: Agent, words: readonly Word[], round: number) {
+/** One conversation. @param fields of each request. @returns its turns */
+async function loop(
+  url: string,
+  agent: Agent,
+  words: readonly Pick<Word, 'text'>[],
+  round: number,
+  fields: object,
+) {
   const text = (length: number, from: number) => textOf(words, length, from);
   const first = Math.round(tokens * FIRST_SHARE);
   const perTurn = Math.floor((tokens - first) / (turns - 1)) - ANSWER_TOKENS;
@@ -50,7 +59,7 @@ async function loop(url: string, agent: Agent, words: readonly Word[], round: nu
       seed: turn,
       max_tokens: ANSWER_TOKENS,
       ignore_eos: true,
-      allowed_token_ids: words.map(({ id }) => id),
+      ...fields,
       stream_options: { include_usage: true },
     });
     answers.push(answer);
@@ -67,6 +76,42 @@ const TEMPLATES = [
   ],
 ] as const;
 
+/** Servers that run already: times alone, since not all say what they computed. */
+async function compareServers(servers: readonly string[]): Promise<void> {
+  const agent = new Agent({ keepAlive: true });
+  const words = WORDS.map((text) => ({ text: ` ${text}` }));
+  const all = new Map<string, StreamedChat[][]>();
+  for (let round = 0; round < rounds; round++) {
+    for (const server of servers) {
+      const [name = '', url = ''] = server.split(/=(.*)/);
+      const turnsOf = await loop(url, agent, words, round, { temperature: 0 });
+      all.set(name, [...(all.get(name) ?? []), turnsOf]);
+    }
+  }
+  agent.destroy();
+  const rowOf = ([name, conversations]: [string, StreamedChat[][]]): string[] => {
+    const ttft = (turn: number) => median(conversations.map((one) => one.at(turn)?.ttftMs ?? NaN));
+    const sums = conversations.map((one) => one.reduce((sum, { ttftMs }) => sum + ttftMs, 0));
+    const last = conversations.at(-1)?.at(-1)?.numPromptTokens ?? NaN;
+    const times = [ttft(0), ttft(1), ttft(-1), median(sums)].map((ms) => ms.toFixed(0));
+    return [name, String(last), ...times];
+  };
+  console.log(`${machineShape()}; ${turns} turns to ${tokens} tokens, rounds: ${rounds}\n`);
+  const ttfts = ['TTFT of turn 1, ms', 'turn 2', `turn ${turns}`, 'all turns'];
+  printTable(['server', 'last prompt', ...ttfts], [...all].map(rowOf));
+}
+
+/** Each a token of most vocabularies. */
+const WORDS =
+  'the water house light river stone paper green small large book table garden winter summer music'.split(
+    ' ',
+  );
+
+if (values.server.length > 0) {
+  await compareServers(values.server);
+  process.exit();
+}
+
 const folder = await mkdtemp(join(tmpdir(), 'chairlift-agent-loop-'));
 const agent = new Agent({ keepAlive: true });
 const results: object[] = [];
@@ -79,7 +124,8 @@ try {
     const server = await startServer(flags);
     const conversations: StreamedChat[][] = [];
     for (let round = 0; round < rounds; round++) {
-      conversations.push(await loop(server.url, agent, words, round));
+      const fields = { allowed_token_ids: words.map(({ id }) => id) };
+      conversations.push(await loop(server.url, agent, words, round, fields));
     }
     await server.close();
     const all = conversations.flat();

@@ -38,7 +38,7 @@ export async function writeAgentModel(
 }
 
 /** A text of `length` tokens, another one for each `from`. */
-export function textOf(words: readonly Word[], length: number, from: number): string {
+export function textOf(words: readonly Pick<Word, 'text'>[], length: number, from: number): string {
   const texts = Array.from(
     { length },
     (_, index) => words[(from + index * 7) % words.length]?.text,

@@ -20,8 +20,11 @@ export function streamChat(url: string, agent: Agent, body: object): Promise<Str
       let text = '';
       let ttftMs = NaN;
       response.on('data', (chunk: Buffer) => {
-        if (Number.isNaN(ttftMs)) ttftMs = performance.now() - begin;
-        text += chunk.toString();
+        const piece = chunk.toString();
+        // A role may come before there is a token.
+        if (Number.isNaN(ttftMs) && /"content":"[^"]/.test(piece))
+          ttftMs = performance.now() - begin;
+        text += piece;
       });
       response.on('end', () => {
         const content = Array.from(text.matchAll(/"content":("(?:[^"\\]|\\.)*")/g), ([, json]) =>
