@@ -1,13 +1,14 @@
 import { guarded } from './guarded.ts';
+import { RoundRobin } from './round-robin.ts';
 
 /**
  * Shares the event loop between work that has come at once and everything else: some of it begins in each
- * of its turns, in the order in which it came, so that tokens of running answers go out in between, and new
- * connections come in: of each port Node accepts one a turn.
+ * of its turns, so that tokens of running answers go out in between, and new connections come in: of each port
+ * Node accepts one a turn. Clients take turns, each with its own in order of arrival.
  */
 export class LoopTurns {
   readonly #perTurn: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new RoundRobin<() => void>();
   #numBegun = 0;
 
   /** @param perTurn pieces of work that begin in a turn */
@@ -15,11 +16,11 @@ export class LoopTurns {
     this.#perTurn = perTurn;
   }
 
-  /** Resolves when a piece of work may begin. */
-  async next(): Promise<void> {
+  /** Resolves when a piece of work of a client may begin. */
+  async next(client: string): Promise<void> {
     if (this.#numBegun === 0) this.#turnSoon();
     if (this.#numBegun++ < this.#perTurn) return;
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await new Promise<void>((resolve) => this.#waiting.push(client, resolve));
   }
 
   /** Whatever goes wrong in a turn, those that wait get theirs. */
@@ -33,10 +34,10 @@ export class LoopTurns {
   }
 
   #turn(): void {
-    const begun = this.#waiting.splice(0, this.#perTurn);
+    const begun = Array.from({ length: this.#perTurn }, () => this.#waiting.shift());
     // Those that still wait count as begun: who comes now comes after them.
-    this.#numBegun = begun.length + this.#waiting.length;
+    this.#numBegun = begun.filter((resolve) => resolve).length + this.#waiting.size;
     if (this.#numBegun > 0) this.#turnSoon();
-    for (const resolve of begun) resolve();
+    for (const resolve of begun) resolve?.();
   }
 }

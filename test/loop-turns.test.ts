@@ -9,7 +9,7 @@ test('requests that come at once begin a few in each turn, in their order', asyn
   const turns = new LoopTurns(PER_TURN);
   const begun: number[] = [];
   const come = async (request: number) => {
-    await turns.next();
+    await turns.next('anna');
     begun.push(request);
   };
   const num = 5 * PER_TURN + 3;
@@ -33,9 +33,21 @@ test('a request that comes alone does not wait', async () => {
   for (let request = 0; request < 3; request++) {
     let hasTurned = false;
     setImmediate(() => (hasTurned = true));
-    await turns.next();
+    await turns.next('anna');
     expect(hasTurned).toBe(false);
     await turnOfLoop();
     await turnOfLoop();
   }
+});
+
+test('a client with few pieces of work does not wait for one with many', async () => {
+  const turns = new LoopTurns(PER_TURN);
+  let numBegun = 0;
+  const many = Array.from({ length: 100 * PER_TURN }, async () => {
+    await turns.next('anna');
+    numBegun++;
+  });
+  await turns.next('bert');
+  expect(numBegun).toBeLessThanOrEqual(2 * PER_TURN);
+  await Promise.all(many);
 });

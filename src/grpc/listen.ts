@@ -111,7 +111,7 @@ export async function listenGrpc(
     try {
       // Its close says the same.
       stream.on('error', () => {});
-      await turns.next();
+      await turns.next(networkOf(stream.session?.socket.remoteAddress ?? ''));
       // A call that was reset while it waited costs nothing more.
       if (!stream.destroyed) services.serve(new CallStream(stream, headers));
     } catch (error) {

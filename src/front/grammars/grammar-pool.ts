@@ -2,7 +2,7 @@ import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import type { GrammarVocabulary } from '../../grammar/grammar-spec.ts';
 import { GrammarThread } from '../../grammar/grammar-thread.ts';
 import { LIMITS } from '../../limits.ts';
-import { RoundRobin } from '../../threads/round-robin.ts';
+import { RoundRobin } from '../../round-robin.ts';
 import type { Caller } from '../caller.ts';
 import { QueueFullError } from '../queue/admission.ts';
 

@@ -75,7 +75,8 @@ export class Replayer {
   }
 
   add(socket: Socket): void {
-    const peer = new ZmtpPeer(socket, 'ROUTER', (message) => this.#answer(peer, message));
+    const address = socket.remoteAddress ?? '';
+    const peer = new ZmtpPeer(socket, 'ROUTER', (message) => this.#answer(peer, address, message));
     this.#peers.add(peer);
     socket.once('close', () => this.#peers.delete(peer));
   }
@@ -84,9 +85,9 @@ export class Replayer {
     for (const peer of this.#peers) peer.close(0);
   }
 
-  async #answer(peer: ZmtpPeer, [empty, start]: readonly Buffer[]): Promise<void> {
+  async #answer(peer: ZmtpPeer, address: string, [empty, start]: readonly Buffer[]) {
     if (empty?.length !== 0 || start?.length !== 8) throw new Error('no request for events');
-    await this.#turns.next();
+    await this.#turns.next(address);
     let numBytes = 0;
     for (const batch of this.#history.from(Number(start.readBigUInt64BE()))) {
       if (peer.isGone) return;
@@ -96,7 +97,7 @@ export class Replayer {
       numBytes += message.length;
       if (keepsUp && numBytes < TURN_BYTES) continue;
       if (!keepsUp) await peer.drained();
-      await this.#turns.next();
+      await this.#turns.next(address);
       numBytes = 0;
     }
     if (!peer.send(messageOf(['', '', bigEndian(END), '']))) await peer.drained();

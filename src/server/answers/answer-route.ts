@@ -71,7 +71,7 @@ async function answer(
   // Before the body is read, unless another server may answer it.
   if (!context.isDraining() || !resumption?.handover) requireServing(context, caller.client);
   const json = await context.bodies.read(incoming, caller.client);
-  await turns.next();
+  await turns.next(caller.client);
   const movable = MovableAnswer.of(resumption, { path, json }, incoming.headers, caller);
   const requestId = c.get('requestId');
   const form = { style, toEvent: (error: ApiError) => toEvent(error, requestId) };
