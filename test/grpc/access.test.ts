@@ -42,12 +42,13 @@ test('probes and descriptions need a key, unless health is public', async () => 
     reflection.end();
     return reflection.all();
   };
-  for (const call of [
+  const calls = [
     unary(client, Health.method.check, {}),
     unary(client, methods.serverLive, {}),
     services({}),
-  ]) {
-    expect(await statusOf(call)).toMatchObject({ code: status.UNAUTHENTICATED });
+  ];
+  for (const refused of await Promise.all(calls.map((call) => statusOf(call)))) {
+    expect(refused).toMatchObject({ code: status.UNAUTHENTICATED });
   }
   const metadata = { 'x-api-key': 'user' };
   expect(await unary(client, Health.method.check, {}, { metadata })).toMatchObject({ status: 1 });

@@ -162,14 +162,16 @@ test('a full queue is told with the time to come back', async () => {
 test('unknown models', async () => {
   const { client } = await server({ control: 'explicit' });
   const other = textRequest('Hi', {}, { modelVersion: '2' });
-  for (const call of [
+  const calls = [
     unary(client, methods.modelReady, { name: 'none' }),
     unary(client, methods.modelMetadata, { name: 'none' }),
     unary(client, methods.modelInfer, other),
     unary(client, methods.modelStatistics, { name: MODEL, version: '2' }),
     unary(client, methods.repositoryModelLoad, { modelName: 'none' }),
-  ]) {
-    expect(await statusOf(call)).toMatchObject({ code: status.NOT_FOUND });
+  ];
+  // Watched from the start: one that is refused before its turn would be an error that nobody handles.
+  for (const refused of await Promise.all(calls.map((call) => statusOf(call)))) {
+    expect(refused).toMatchObject({ code: status.NOT_FOUND });
   }
 });
 

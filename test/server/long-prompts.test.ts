@@ -62,7 +62,7 @@ it('refuses what the queue has no room for before its prompt is made', async () 
   await errorOf(refused, 429);
   expect(pending).toHaveLength(2);
   gone.abort();
-  for (const request of waiting) await expect(request).rejects.toThrow(/abort/);
+  await Promise.all(waiting.map((request) => expect(request).rejects.toThrow(/abort/)));
   await expect.poll(() => target.admission.waiting).toBe(0);
   expect(target.engine.requests).toHaveLength(0);
 });

@@ -219,7 +219,7 @@ describe('prompts from threads', () => {
     const pool = new PromptPool(SOURCE, { maxThreads: 1 });
     const jobs = [pool.run(long(), caller), pool.run(long(), caller)];
     pool.close();
-    for (const job of jobs) await expect(job).rejects.toBeInstanceOf(ThreadError);
+    await Promise.all(jobs.map((job) => expect(job).rejects.toBeInstanceOf(ThreadError)));
   });
 });
 
