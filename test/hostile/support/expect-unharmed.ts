@@ -5,7 +5,7 @@ import type { Attack } from './attack.ts';
 import type { Outcome } from './stage.ts';
 
 /** For a text of the victim's before the attack, on the machine that the times below are for. */
-const TEXT_MS = 250;
+const TEXT_MS = 165;
 /** Slower machines may take longer, at most so many times. */
 const MAX_SLOWNESS = 4;
 /**
