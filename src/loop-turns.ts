@@ -34,10 +34,9 @@ export class LoopTurns {
   }
 
   #turn(): void {
-    const begun = Array.from({ length: this.#perTurn }, () => this.#waiting.shift());
     // Those that still wait count as begun: who comes now comes after them.
-    this.#numBegun = begun.filter((resolve) => resolve).length + this.#waiting.size;
+    this.#numBegun = this.#waiting.size;
     if (this.#numBegun > 0) this.#turnSoon();
-    for (const resolve of begun) resolve?.();
+    for (let begun = 0; begun < this.#perTurn; begun++) this.#waiting.shift()?.();
   }
 }

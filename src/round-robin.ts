@@ -23,9 +23,10 @@ export class RoundRobin<Entry> {
   shift(): Entry | undefined {
     const [turn] = this.#lines;
     if (turn === undefined) return undefined;
-    const [client, [first, ...others]] = turn;
+    const [client, line] = turn;
+    const first = line.shift();
     this.#lines.delete(client);
-    if (others.length > 0) this.#lines.set(client, others);
+    if (line.length > 0) this.#lines.set(client, line);
     this.#size--;
     return first;
   }

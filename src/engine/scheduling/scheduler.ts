@@ -18,7 +18,7 @@ import { isDecoding, numWantedTokens, planPrefill } from './prefill-planner.ts';
 import { PrefixCounts } from './prefix-counts.ts';
 import { SentBack, type SentBackFor, type SentBackSequence } from './sent-back.ts';
 import { insertInOrder } from './sequence-order.ts';
-import { JOINING_SHARE, lastToYield, latestTier, STEPS_IN_TIME, tierOf } from './tiers.ts';
+import { JOINING_SHARE, lastToYield, latestTier, LATE_STEP_EVERY, tierOf } from './tiers.ts';
 
 export interface SchedulerOptions {
   /** Sequences that run at once. */
@@ -117,8 +117,8 @@ export class Scheduler {
 
   /** Forgets a sequence and frees its slot at once. Unknown ids (already finished) are ignored. */
   abort(id: number): void {
-    const waiting = this.#waiting.find((sequence) => sequence.id === id);
-    if (waiting) this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+    const waiting = this.#waiting.findIndex((sequence) => sequence.id === id);
+    if (waiting !== -1) this.#waiting.splice(waiting, 1);
     const running = this.#running.find((sequence) => sequence.id === id);
     if (running) this.#release(running, true);
     this.#background.abort(id);
@@ -210,7 +210,7 @@ export class Scheduler {
     for (;;) {
       const tier = latestTier(this.#running, this.#decodeMs(this.#running));
       const last = lastToYield(this.#running, tier);
-      if (!last) return this.#numPlans++ % STEPS_IN_TIME === 0 ? Infinity : tier;
+      if (!last) return this.#numPlans++ % LATE_STEP_EVERY === 0 ? Infinity : tier;
       this.#sendBack(last, 'class');
     }
   }

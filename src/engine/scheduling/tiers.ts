@@ -4,8 +4,8 @@ import type { Sequence } from '../sequence.ts';
 export const JOINING_SHARE = 0.8;
 /** While its prompt is computed, others may decode for so much of a stream's target. */
 const PROMPT_SHARE = 0.5;
-/** One step in so many may be too long for a target, so that no worse tier starves: the others are 95%. */
-export const STEPS_IN_TIME = 20;
+/** One step in so many may be too long for a target, so that no worse tier starves; 95% are in time. */
+export const LATE_STEP_EVERY = 20;
 
 export function tierOf({ request: { tier } }: Sequence): number {
   return tier;
