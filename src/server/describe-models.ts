@@ -1,5 +1,6 @@
 /** Models as lists of them describe them. */
 import { basename } from 'node:path';
+import type { EncoderKind } from '../model/encoder/encoder-folder.ts';
 import type { ModelInfo } from '../front/registry/model-entry.ts';
 import { allAdapters, findAdapter, type FoundAdapter } from './adapters/find-adapter.ts';
 import type { ModelFacts, ServerContext } from './context.ts';
@@ -116,14 +117,17 @@ function samplingOf({ model: { samplingDefaults: defaults } }: TextRuntime): Jso
   };
 }
 
+/** What a text encoder can be asked for, loaded or not. */
+export function capabilitiesOfEncoder(kind: EncoderKind): readonly string[] {
+  return kind === 'embedding' ? ['embeddings'] : ['rerank', 'score', 'classify'];
+}
+
 function capabilitiesOfRuntime(runtime: AnyRuntime): readonly string[] {
   switch (runtime.kind) {
     case 'text':
       return runtime.prompts.canChat ? ['completions', 'chat'] : ['completions'];
     case 'encoder':
-      return runtime.encoder.kind === 'embedding'
-        ? ['embeddings']
-        : ['rerank', 'score', 'classify'];
+      return capabilitiesOfEncoder(runtime.encoder.kind);
     case 'tensors':
       return ['infer'];
   }

@@ -3,12 +3,14 @@ import type { TensorSpec } from '../../encoder/tensors/signature.ts';
 import { TensorError } from '../../encoder/tensors/signature.ts';
 import type { NumberValue, TensorValue } from '../../encoder/tensors/tensor.ts';
 import { float16ToFloat32 } from '../../model/huggingface/float-conversion.ts';
+import type { Preprocessing } from '../../images/preprocess.ts';
 import type { Caller } from '../caller.ts';
 import { type ImageConfig, inputSizeOf, preprocessingOf } from '../images/image-config.ts';
 import { IMAGE_TYPES, type ImageType } from '../images/image-job.ts';
 import type { ImagePool } from '../images/image-pool.ts';
 import { requireComputable } from '../not-cached-error.ts';
 import type { InferOptions, TensorModel } from './tensor-model.ts';
+import { activated } from './vectors.ts';
 
 export interface ImageClass {
   readonly label: string;
@@ -31,6 +33,7 @@ export class ImageClassifier {
   readonly input: string;
   readonly #model: Pick<TensorModel, 'infer'>;
   readonly #config: ImageConfig;
+  readonly #preprocessing: Preprocessing;
   readonly #labels: readonly string[];
   readonly #pool: ImagePool;
   readonly #datatype: ImageType;
@@ -62,6 +65,7 @@ export class ImageClassifier {
     this.input = input.name;
     this.#model = model;
     this.#config = config;
+    this.#preprocessing = preprocessingOf(config);
     this.#labels = labels;
     this.#pool = pool;
     this.#shape = shapeOf(input, config);
@@ -80,8 +84,8 @@ export class ImageClassifier {
     caller: Caller,
   ): Promise<readonly ImageClass[]> {
     requireComputable(caller);
-    const preprocessing = preprocessingOf(this.#config);
-    const data = await this.#pool.run({ file, preprocessing, datatype: this.#datatype }, caller);
+    const job = { file, preprocessing: this.#preprocessing, datatype: this.#datatype };
+    const data = await this.#pool.run(job, caller);
     const tensor: TensorValue = {
       name: this.input,
       datatype: this.#datatype,
@@ -90,10 +94,12 @@ export class ImageClassifier {
     };
     const wanted = { ...options, outputs: [this.#output] };
     const [made] = await this.#model.infer([tensor], wanted, caller);
-    const scores = SCORES[apply ?? this.#config.function_to_apply](numbersOf(made));
+    const { function_to_apply: usual, top_k: usualTop } = this.#config;
+    const activation = apply ?? usual;
+    const scores = activated(numbersOf(made), activation === 'none' ? 'identity' : activation);
     return Array.from(scores, (score, index) => ({ label: this.#labelOf(index), score }))
       .sort((a, b) => b.score - a.score)
-      .slice(0, topK ?? this.#config.top_k);
+      .slice(0, topK ?? usualTop);
   }
 
   /** As Transformers names classes without names. */
@@ -147,16 +153,3 @@ function numbersOf(tensor: TensorValue | undefined): Float64Array {
   float16ToFloat32(data, numbers);
   return Float64Array.from(numbers);
 }
-
-const SCORES: Readonly<
-  Record<ImageConfig['function_to_apply'], (numbers: Float64Array) => Float64Array>
-> = {
-  none: (numbers) => numbers,
-  sigmoid: (numbers) => numbers.map((each) => 1 / (1 + Math.exp(-each))),
-  softmax(numbers) {
-    const largest = numbers.reduce((most, each) => Math.max(most, each), -Infinity);
-    const powers = numbers.map((each) => Math.exp(each - largest));
-    const sum = powers.reduce((total, each) => total + each, 0);
-    return powers.map((each) => each / sum);
-  },
-};

@@ -44,8 +44,17 @@ export function ownVector(data: TensorValue['data'] | undefined): Float32Array {
   return data.slice();
 }
 
-/** Logits as probabilities. */
-export function activated(logits: Float32Array, activation: LabelActivation): Float32Array {
+/** A typed array of floats, whose `map` makes another of its type. */
+interface Floats<Same> {
+  map(change: (value: number) => number): Same;
+  reduce(join: (total: number, value: number) => number, first: number): number;
+}
+
+/** Logits as probabilities, in numbers of the same type. */
+export function activated<Logits extends Floats<Logits>>(
+  logits: Logits,
+  activation: LabelActivation,
+): Logits {
   if (activation === 'identity') return logits;
   if (activation === 'sigmoid') return logits.map(sigmoid);
   const largest = logits.reduce((most, logit) => Math.max(most, logit), -Infinity);

@@ -8,6 +8,11 @@ export function bytesOfVectors({ vectors }: Pick<Embeddings, 'vectors'>): number
   return vectors.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
+/** Tokens of a request that generates none, as OpenAI has them. */
+export function usageOf(numTokens: number) {
+  return { prompt_tokens: numTokens, total_tokens: numTokens };
+}
+
 /** Numbers that are written in a turn of the event loop: some 2 ms. */
 const NUMBERS_PER_PIECE = 4096;
 
@@ -26,8 +31,7 @@ export function* embeddingsAnswer(
   yield* joined(vectors, (vector, index) => {
     return `{"object":"embedding","index":${index},"embedding":${written(vector)}}`;
   });
-  const usage = { prompt_tokens: numTokens, total_tokens: numTokens };
-  yield `],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usage)}}`;
+  yield `],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usageOf(numTokens))}}`;
 }
 
 /** TEI's answer of vectors: nothing but them. */
@@ -87,7 +91,7 @@ export function rerankAnswer(
       ...(withDocuments === true ? { document: { text: documents[index] ?? '' } } : {}),
       relevance_score: scores[index] ?? 0,
     }));
-  return { id, model, usage: { prompt_tokens: numTokens, total_tokens: numTokens }, results };
+  return { id, model, usage: usageOf(numTokens), results };
 }
 
 /** vLLM's answer: a score for each pair. */
@@ -101,7 +105,7 @@ export function scoreAnswer(
     created,
     model,
     data: Array.from(scores, (score, index) => ({ index, object: 'score', score })),
-    usage: { prompt_tokens: numTokens, total_tokens: numTokens },
+    usage: usageOf(numTokens),
   };
 }
 

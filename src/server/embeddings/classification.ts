@@ -16,7 +16,7 @@ import { sendJsonPieces } from '../http/send-pieces.ts';
 import { createId } from '../ids.ts';
 import { parseWith } from '../schemas/parse.ts';
 import type { Answer } from './answer.ts';
-import { bytesOfVectors, joined, toJson } from './answers.ts';
+import { bytesOfVectors, joined, toJson, usageOf } from './answers.ts';
 import { common, parseInputs, truncateTokens } from './bodies.ts';
 import type { EmbeddingRuntime } from './embed.ts';
 
@@ -51,7 +51,7 @@ export function* classifyAnswer(
     const label = JSON.stringify(names[placeOfLargest(row)]);
     return `{"index":${index},"label":${label},"probs":${toJson(row)},"num_classes":${row.length}}`;
   });
-  yield `],"usage":${JSON.stringify({ prompt_tokens: numTokens, total_tokens: numTokens })}}`;
+  yield `],"usage":${JSON.stringify(usageOf(numTokens))}}`;
 }
 
 const text = z.string();

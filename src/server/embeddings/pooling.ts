@@ -7,7 +7,7 @@ import { sendJsonPieces } from '../http/send-pieces.ts';
 import { createId } from '../ids.ts';
 import { parseWith } from '../schemas/parse.ts';
 import type { Answer } from './answer.ts';
-import { bytesOfVectors, toBase64, toJson } from './answers.ts';
+import { bytesOfVectors, toBase64, toJson, usageOf } from './answers.ts';
 import { common, parseInputs, teiEmbedSchema, truncateTokens } from './bodies.ts';
 import { classified } from './classification.ts';
 import type { EmbeddingRuntime } from './embed.ts';
@@ -83,7 +83,7 @@ export function* poolingAnswer(
   const start = JSON.stringify({ id: head.id, object: 'list', created, model: head.model });
   yield `${start.slice(0, -1)},"data":`;
   yield* gathered(listJson(written.map((pieces, index) => itemJson(index, pieces))));
-  yield `,"usage":${JSON.stringify({ prompt_tokens: numTokens, total_tokens: numTokens })}}`;
+  yield `,"usage":${JSON.stringify(usageOf(numTokens))}}`;
 }
 
 function* itemJson(index: number, pieces: Iterable<string>): Generator<string, void> {

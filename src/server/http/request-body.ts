@@ -112,12 +112,16 @@ export class BodyReader {
   }
 }
 
+/** In lower case and without parameters; '' if there is none. */
+export function mediaTypeOf(contentType = ''): string {
+  return contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
 /** Pages may send this type to other servers only after a preflight, and all others without one. */
 function requireJsonOfPages(headers: IncomingHttpHeaders): void {
   if (!isFromPage(headers)) return;
   const contentType = headers['content-type'];
-  const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase();
-  if (mediaType !== 'application/json') throw unsupportedMediaType(contentType);
+  if (mediaTypeOf(contentType) !== 'application/json') throw unsupportedMediaType(contentType);
 }
 
 /**

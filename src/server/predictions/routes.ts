@@ -3,6 +3,7 @@ import type { Context, Hono } from 'hono';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { ApiError, badRequest, unavailable } from '../errors.ts';
+import { mediaTypeOf } from '../http/request-body.ts';
 import { acquireKind } from '../model-access.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parsePrediction, predictionQuery, type PredictionRequest } from './bodies.ts';
@@ -49,8 +50,4 @@ async function readPrediction(
   }
   const { tail: file } = await bodies.readWithTail(incoming, client, 0);
   return { file, topK, function: null };
-}
-
-function mediaTypeOf(contentType = ''): string {
-  return contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }

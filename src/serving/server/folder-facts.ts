@@ -16,6 +16,7 @@ import { parseDecoderConfig } from '../../model/huggingface/config.ts';
 import { readJson } from '../../model/huggingface/json-file.ts';
 import { SHARD_INDEX, SINGLE_FILE } from '../../model/huggingface/safetensors.ts';
 import type { ModelFacts } from '../../server/context.ts';
+import { capabilitiesOfEncoder } from '../../server/describe-models.ts';
 import { kindOf } from '../loading/encoder-loader.ts';
 
 /** Folders that are looked into at once. */
@@ -56,8 +57,7 @@ export class FolderFacts {
         return { ...GRAPH, maxModelLen: null, capabilities: ['infer'], bytes };
       case 'encoder': {
         const { kind, maxTokens, graph } = await inspectEncoderFolder(path);
-        const capabilities =
-          kind === 'embedding' ? ['embeddings'] : ['rerank', 'score', 'classify'];
+        const capabilities = capabilitiesOfEncoder(kind);
         const format = graph.type === 'weights' ? 'safetensors' : 'onnx';
         return { ...GRAPH, format, maxModelLen: maxTokens, capabilities, bytes };
       }
