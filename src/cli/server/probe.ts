@@ -18,9 +18,7 @@ const ANSWER_MS = 5000;
 export async function probe({ options }: Settings<'probe'>): Promise<void> {
   try {
     const url = probeUrl(options, options.ready ? '/ready' : '/livez');
-    console.log(
-      await ask(url, ANSWER_MS, hasMetricsPort(options) ? null : socketPathOf(options.host)),
-    );
+    console.log(await ask(url, ANSWER_MS, probeSocket(options)));
   } catch (error) {
     console.error(`chairlift: ${error instanceof Error ? error.message : String(error)}`);
     process.exitCode = 1;
@@ -33,20 +31,27 @@ export async function probe({ options }: Settings<'probe'>): Promise<void> {
  * @throws UsageError without a fixed port
  */
 export function probeUrl({ host, port, metricsPort, tlsCert }: ProbeOptions, path: string): URL {
-  const isMetrics = hasMetricsPort({ metricsPort });
-  const isSocket = !isMetrics && socketPathOf(host) !== null;
+  const hasMetricsPort = isFixed(metricsPort);
   // The name is in the request alone: the socket's file says where it goes.
-  if (isSocket) return new URL(`http://localhost${path}`);
-  const chosen = isMetrics ? metricsPort : port;
+  if (probeSocket({ host, metricsPort }) !== null) return new URL(`http://localhost${path}`);
+  const chosen = hasMetricsPort ? metricsPort : port;
   if (chosen === 0) throw new UsageError('probe needs a port other than 0');
   const bound = hostOfPorts(host);
   const reached = bound === '0.0.0.0' ? '127.0.0.1' : bound === '::' ? '::1' : bound;
-  const scheme = tlsCert === undefined || isMetrics ? 'http' : 'https';
+  const scheme = tlsCert === undefined || hasMetricsPort ? 'http' : 'https';
   return new URL(`${scheme}://${isIPv6(reached) ? `[${reached}]` : reached}:${chosen}${path}`);
 }
 
-function hasMetricsPort({ metricsPort }: Pick<ProbeOptions, 'metricsPort'>): boolean {
-  return metricsPort !== undefined && metricsPort !== 0;
+/** Path of the unix socket by which it is asked; null for TCP. */
+function probeSocket({
+  host,
+  metricsPort,
+}: Pick<ProbeOptions, 'host' | 'metricsPort'>): string | null {
+  return isFixed(metricsPort) ? null : socketPathOf(host);
+}
+
+function isFixed(port: number | undefined): port is number {
+  return port !== undefined && port !== 0;
 }
 
 /**
