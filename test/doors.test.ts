@@ -9,7 +9,7 @@ const SOURCES = new URL('../src/', import.meta.url);
 
 /** Node's servers by any name that is usual, and our own functions that open ports. */
 const OPENS =
-  /(?<!function )(?:\b(?:create\w*Server|createSocket|openPort|listen(?:[A-Z]\w*)?)|\b(?:WebSocket)?Server|\.listen)\(/g;
+  /(?<!function )(?:\b(?:create\w*Server|createSocket|openPort|startListening|listen(?:[A-Z]\w*)?)|\b(?:WebSocket)?Server|\.listen)\(/g;
 
 async function opensIn(file: string): Promise<string[]> {
   const text = await readFile(new URL(file, SOURCES), 'utf8');

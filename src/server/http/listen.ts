@@ -13,7 +13,6 @@ import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { cut, guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
-import { BACKLOG } from './backlog.ts';
 import { ClosingResponse } from './closing-response.ts';
 import { type ConnectionRules, Connections } from './connections.ts';
 import { ConnectionPlaces } from './connection-places.ts';
@@ -23,6 +22,7 @@ import { ApiError, notARequest } from '../errors.ts';
 import { PlainRequest } from './plain-request.ts';
 import { answerRaw, answerWith } from './raw-answer.ts';
 import { requireSoundHead } from './request-head.ts';
+import { startListening } from './start-listening.ts';
 import { openUnixSocket } from './unix-socket.ts';
 import { socketPathOf } from '../../net/unix-address.ts';
 import { UserError } from '../../user-error.ts';
@@ -207,27 +207,20 @@ function httpOptions({ headMs, receiveMs }: ConnectionOptions) {
 }
 
 /** @param flag which port it is. @throws UserError */
-export function openPort(
+export async function openPort(
   server: NetServer,
   host: string,
   port: number,
   flag: string,
 ): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new UserError(explainListenError(error, host, port, flag), { cause: error }));
-    });
-    server.listen({ port, host, backlog: BACKLOG }, () => {
-      // Such as a connection that could not be accepted for want of a descriptor: the next one may be.
-      server.on('error', () => {});
-      const address = server.address();
-      if (address === null || typeof address === 'string') {
-        reject(new UserError('the server does not listen on a TCP port'));
-      } else {
-        resolve(address);
-      }
-    });
-  });
+  await startListening(server, { host, port }, (error) =>
+    explainListenError(error, host, port, flag),
+  );
+  const address = server.address();
+  if (address === null || typeof address === 'string') {
+    throw new UserError('the server does not listen on a TCP port');
+  }
+  return address;
 }
 
 /** Why a port can't be opened, and what to do. @param flag which port it is */

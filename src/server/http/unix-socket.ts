@@ -2,7 +2,7 @@
 import { type BigIntStats, lstatSync, unlinkSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
 import { UserError } from '../../user-error.ts';
-import { BACKLOG } from './backlog.ts';
+import { startListening } from './start-listening.ts';
 
 /**
  * Node removes the file when the server closes.
@@ -11,16 +11,7 @@ import { BACKLOG } from './backlog.ts';
  */
 export async function openUnixSocket(server: Server, path: string): Promise<void> {
   await removeStale(path);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new UserError(explain(error, path), { cause: error }));
-    });
-    server.listen({ path, backlog: BACKLOG }, () => {
-      // Such as a connection that could not be accepted for want of a descriptor: the next one may be.
-      server.on('error', () => {});
-      resolve();
-    });
-  });
+  await startListening(server, { path }, (error) => explain(error, path));
 }
 
 /** Removes the socket of a server that ended without doing so itself. @throws as `requireFree` */

@@ -21,7 +21,7 @@ interface Door {
 export const DOORS: readonly Door[] = [
   {
     file: 'server/http/listen.ts',
-    opens: ['createTlsServer(', 'createServer(', 'openPort(', '.listen('],
+    opens: ['createTlsServer(', 'createServer(', 'openPort(', 'startListening('],
     ports: ['first', 'metrics'],
   },
   {
@@ -36,8 +36,13 @@ export const DOORS: readonly Door[] = [
   },
   {
     file: 'server/http/unix-socket.ts',
-    opens: ['.listen('],
+    opens: ['startListening('],
     ports: 'the first one by another address: test/hostile/unix-socket.test.ts attacks it',
+  },
+  {
+    file: 'server/http/start-listening.ts',
+    opens: ['.listen('],
+    ports: 'none by itself: those who call it are doors',
   },
   { file: 'server/web-socket-hub.ts', opens: ['WebSocketServer('], ports: ['webSocket'] },
   {
