@@ -52,13 +52,8 @@ export class HttpSink implements AnswerSink<Response> {
   }
 
   async relay(answer: IncomingMessage): Promise<Response> {
-    const { outgoing } = this.#c.env;
-    holdAnswer(this.#c, {
-      get numBytes() {
-        return outgoing.socket?.writableLength ?? 0;
-      },
-    });
-    await passOn(outgoing, answer, this.#c.body(null).headers);
+    holdAnswer(this.#c, {});
+    await passOn(this.#c.env.outgoing, answer, this.#c.body(null).headers);
     return RESPONSE_ALREADY_SENT;
   }
 }

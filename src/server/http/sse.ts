@@ -69,10 +69,10 @@ export interface EventStreamOptions {
   /** Rest of the answer, passed on unchanged, if `events` end because another server continues it; otherwise null. */
   rest?(): IncomingMessage | null;
   /**
-   * Told what waits to be read; left out where nobody counts that.
-   * @param waiting its bytes at the moment, and what ends the stream with an error
+   * Told of a stream that waits to be read; left out where nobody counts that.
+   * @param waiting whose `cut` ends it with an error
    */
-  hold?(waiting: { readonly numBytes: number; cut(reason: Error): void }): void;
+  hold?(waiting: { cut(reason: Error): void }): void;
 }
 
 /** Events of a batch that leave together; each of an answer's last may have all of it. */
@@ -108,9 +108,6 @@ export async function writeEventStream(
   response.flushHeaders();
   const body = new GrowingBody(response);
   options.hold?.({
-    get numBytes() {
-      return response.socket?.writableLength ?? 0;
-    },
     cut(reason) {
       const { socket } = response;
       response.end(style.toText(options.toErrorEvent(reason)) + style.end);
