@@ -76,6 +76,14 @@ const TEMPLATES = [
   ],
 ] as const;
 
+const TTFTS = ['TTFT of turn 1, ms', 'turn 2', `turn ${turns}`];
+
+/** Medians over conversations, for the turns that `TTFTS` names. */
+function ttftsOf(conversations: readonly StreamedChat[][]): [number, number, number] {
+  const ttftOf = (turn: number) => median(conversations.map((one) => one.at(turn)?.ttftMs ?? NaN));
+  return [ttftOf(0), ttftOf(1), ttftOf(-1)];
+}
+
 /** Servers that run already: times alone, since not all say what they computed. */
 async function compareServers(servers: readonly string[]): Promise<void> {
   const agent = new Agent({ keepAlive: true });
@@ -90,15 +98,13 @@ async function compareServers(servers: readonly string[]): Promise<void> {
   }
   agent.destroy();
   const rowOf = ([name, conversations]: [string, StreamedChat[][]]): string[] => {
-    const ttft = (turn: number) => median(conversations.map((one) => one.at(turn)?.ttftMs ?? NaN));
     const sums = conversations.map((one) => one.reduce((sum, { ttftMs }) => sum + ttftMs, 0));
     const last = conversations.at(-1)?.at(-1)?.numPromptTokens ?? NaN;
-    const times = [ttft(0), ttft(1), ttft(-1), median(sums)].map((ms) => ms.toFixed(0));
+    const times = [...ttftsOf(conversations), median(sums)].map((ms) => ms.toFixed(0));
     return [name, String(last), ...times];
   };
   console.log(`${machineShape()}; ${turns} turns to ${tokens} tokens, rounds: ${rounds}\n`);
-  const ttfts = ['TTFT of turn 1, ms', 'turn 2', `turn ${turns}`, 'all turns'];
-  printTable(['server', 'last prompt', ...ttfts], [...all].map(rowOf));
+  printTable(['server', 'last prompt', ...TTFTS, 'all turns'], [...all].map(rowOf));
 }
 
 /** Each a token of most vocabularies. */
@@ -136,9 +142,7 @@ try {
     // Each token of the last prompt, and the last answer, was new once.
     const lasts = conversations.map((each) => each.at(-1)?.numPromptTokens ?? NaN);
     const fresh = sum(lasts) + rounds * ANSWER_TOKENS;
-    const ttftOf = (turn: number) =>
-      median(conversations.map((each) => each.at(turn - 1)?.ttftMs ?? NaN));
-    const [first, second, last] = [ttftOf(1), ttftOf(2), ttftOf(turns)];
+    const [first, second, last] = ttftsOf(conversations);
     results.push({ template, computed, new: fresh, first, second, last });
     rows.push([
       template,
@@ -156,6 +160,5 @@ if (values.json) {
   console.log(JSON.stringify({ machine: machineShape(), turns, tokens, rounds, results }));
 } else {
   console.log(`${machineShape()}; ${turns} turns to ${tokens} tokens, rounds: ${rounds}\n`);
-  const ttfts = ['TTFT of turn 1, ms', 'turn 2', `turn ${turns}`];
-  printTable(['template', 'computed', 'new', 'ratio', ...ttfts], rows);
+  printTable(['template', 'computed', 'new', 'ratio', ...TTFTS], rows);
 }

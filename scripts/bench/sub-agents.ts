@@ -1,7 +1,7 @@
 /**
  * Sub-agents that begin with their parent's conversation and work at the same time: how many tokens are computed
  * for each that is new. And a conversation that is summed up while somebody reads a stream: the stream's time
- * between tokens, alone and beside it.
+ * between tokens, alone and meanwhile.
  *
  *   npx tsx scripts/bench/sub-agents.ts [--agents 4] [--turns 5] [--tokens 8000] [--streams 5]
  *     [--itl 100] [--json]

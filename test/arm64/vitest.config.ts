@@ -12,7 +12,7 @@ process.execPath = MACHINE.wrapper;
 export default defineConfig({
   test: {
     ...shared,
-    // What is compiled for ARM64: JavaScript alone does the same on all machines, and takes minutes here.
+    // Tests of native code: JavaScript alone does the same on all machines, and takes minutes here.
     include: ['test/arm64/**/*.test.ts', 'test/ort/**/*.test.ts'],
     execArgv: ['--expose-gc'],
     maxWorkers: 2,

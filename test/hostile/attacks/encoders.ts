@@ -1,4 +1,4 @@
-/** What encoders are asked for: as many texts as there may be, as long as they may be, and what is none. */
+/** Texts for encoders: as many as there may be, as long as they may be, and other things in their place. */
 import type { Attack } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';
 
