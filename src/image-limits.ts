@@ -6,13 +6,13 @@ export const IMAGE_LIMITS = {
   imagePixelsInTurn: 2 ** 22,
   /** Images of a request of tensors. */
   images: 16,
-  /** Threads that read images. */
-  imageThreads: 2,
-  /** Heap of such a thread, in megabytes; pixels are not in it. */
-  imageThreadMb: 256,
-  /** Milliseconds that a thread may spend on one image. */
-  imageMs: 10_000,
-  /** Images that wait for a thread or are in one, and bytes of their files ... */
+  /** Processes that read images. */
+  imageProcesses: 2,
+  /** Resident memory of such a process, in megabytes. */
+  imageProcessMb: 768,
+  /** Milliseconds that a process may spend on one image. */
+  imageMs: 20_000,
+  /** Images that wait for a process or are in one, and bytes of their files ... */
   imagesWaiting: 256,
   imageBytesWaiting: 128 * 2 ** 20,
   /** ... and those of one client; a server without keys has one. */

@@ -14,7 +14,7 @@ import {
   ModelUnavailableError,
   UnknownModelError,
 } from '../front/registry/errors.ts';
-import { TaskTooCostlyError } from '../front/prompts/fair-threads.ts';
+import { TaskTooCostlyError } from '../front/prompts/fair-pool.ts';
 import {
   EngineError,
   EngineUnavailableError,

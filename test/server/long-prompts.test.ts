@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PromptEncoderOptions } from '../../src/front/prompts/prompt-encoder.ts';
-import { ThreadError } from '../../src/front/prompts/fair-threads.ts';
+import { TaskError } from '../../src/front/prompts/fair-pool.ts';
 import { errorOf, post } from './support/client.ts';
 import { useServers } from './support/test-server.ts';
 
@@ -29,7 +29,7 @@ describe.each(PATHS)('a long prompt to %s', (path, body) => {
     let numRuns = 0;
     const promptPool: typeof FIT = {
       run: (...job) => {
-        if (numRuns++ === 0) throw new ThreadError('out of memory');
+        if (numRuns++ === 0) throw new TaskError('out of memory');
         return FIT.run(...job);
       },
     };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlainChatEncoder } from '../../src/front/templates/chat-encoder.ts';
 import { ChatTemplate } from '../../src/front/templates/chat-template.ts';
-import { TaskTooCostlyError } from '../../src/front/prompts/fair-threads.ts';
+import { TaskTooCostlyError } from '../../src/front/prompts/fair-pool.ts';
 import { PromptEncoder } from '../../src/front/prompts/prompt-encoder.ts';
 import { parsePrompts } from '../../src/server/schemas/prompt.ts';
 import { errorOf, post } from './support/client.ts';

@@ -15,7 +15,7 @@ import { DescriptorReserve } from '../engine-process/descriptor-reserve.ts';
 import { type EngineState } from '../engine-process/engine-contract.ts';
 import { EngineError } from '../engine-process/errors.ts';
 import { SupervisedProcess } from '../engine-process/supervised-process.ts';
-import { watchMemory } from './memory-watch.ts';
+import { watchMemory } from '../../threads/memory-watch.ts';
 import { ReceivedTensors } from '../../encoder/process/received-tensors.ts';
 import { InputSender } from './input-sender.ts';
 import { type Pending, pending } from './pending.ts';

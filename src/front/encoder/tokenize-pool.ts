@@ -1,6 +1,6 @@
 import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../caller.ts';
-import { FairThreads } from '../prompts/fair-threads.ts';
+import { FairPool } from '../prompts/fair-pool.ts';
 import { charactersOf } from '../prompts/prompt-job.ts';
 import { MissingTokenError } from '../text/model-vocabulary.ts';
 import {
@@ -16,12 +16,12 @@ const ENTRY = new URL('./tokenize-worker.js', import.meta.url);
 /** Tokenizes texts for an encoder: few and short ones at once, all others in threads. */
 export class TokenizePool {
   readonly #tokenizer: EncoderTokenizer;
-  readonly #threads: FairThreads<TokenizeJob, TokenizeAnswer>;
+  readonly #threads: FairPool<TokenizeJob, TokenizeAnswer>;
 
   /** @param source of the tokenizer @param maxThreads at least 1 */
   constructor(tokenizer: EncoderTokenizer, source: EncoderTokenizerSource, maxThreads: number) {
     this.#tokenizer = tokenizer;
-    this.#threads = new FairThreads({
+    this.#threads = new FairPool({
       entry: ENTRY,
       workerData: source,
       maxThreads,
@@ -31,7 +31,7 @@ export class TokenizePool {
     });
   }
 
-  /** @throws TextTooLongError, MissingTokenError, TaskTooCostlyError, ThreadError; the signal's reason on abort */
+  /** @throws TextTooLongError, MissingTokenError, TaskTooCostlyError, TaskError; the signal's reason on abort */
   async run(job: TokenizeJob, caller: Caller): Promise<readonly EncodedText[]> {
     const characters = charactersOf(job.texts);
     const answer =

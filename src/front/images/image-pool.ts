@@ -2,11 +2,15 @@ import { numPixels } from '../../images/decode.ts';
 import { ImageError } from '../../images/image-error.ts';
 import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../caller.ts';
-import { FairThreads, TaskTooCostlyError } from '../prompts/fair-threads.ts';
+import { ProcessPool } from '../../threads/process-pool.ts';
+import { FairPool, TaskTooCostlyError } from '../prompts/fair-pool.ts';
 import { QueueFullError } from '../queue/admission.ts';
 import type { ImageAnswer, ImageData, ImageJob } from './image-job.ts';
 
-const ENTRY = new URL('./image-worker.js', import.meta.url);
+/** Milliseconds after which a process without an image is ended. */
+const IDLE_MS = 60_000;
+
+const ENTRY = new URL('./image-process-main.js', import.meta.url);
 
 /** Images that wait or are read, and bytes of their files. */
 interface Load {
@@ -14,18 +18,17 @@ interface Load {
   numBytes: number;
 }
 
-/** Threads that read images, of all models of a server. They start with the first image. */
+/** Processes that read images, of all models of a server. They start with the first image. */
 export class ImagePool {
-  readonly #threads = new FairThreads<ImageJob, ImageAnswer>({
+  readonly #processes = new FairPool<ImageJob, ImageAnswer>({
     entry: ENTRY,
     workerData: null,
-    minThreads: 0,
-    maxThreads: LIMITS.imageThreads,
-    heapMb: LIMITS.imageThreadMb,
+    maxThreads: LIMITS.imageProcesses,
+    heapMb: LIMITS.imageProcessMb,
     deadlineMs: LIMITS.imageMs,
-    // A decoder does not end with its thread: another would come on top of it.
-    graceMs: LIMITS.imageMs,
     largeCost: LIMITS.imagePixelsInTurn,
+    startPool: ({ idleMs = IDLE_MS, heapMb }) =>
+      new ProcessPool({ entry: ENTRY, idleMs, maxMb: heapMb }),
   });
   readonly #all: Load = { numImages: 0, numBytes: 0 };
   /** Clients without images are left out. */
@@ -33,15 +36,13 @@ export class ImagePool {
 
   /**
    * @throws ImageError for what is no image, or too large a one; QueueFullError before anything is done;
-   *   ThreadError; the signal's reason on abort
+   *   TaskError; the signal's reason on abort
    */
   async run(job: ImageJob, caller: Caller): Promise<ImageData> {
     const cost = numPixels(job.file, LIMITS.imagePixels);
     const leave = this.#enter(caller.client, job.file.length);
     try {
-      // A view of a body: across threads all of the body would go with it.
-      const file = new Uint8Array(job.file);
-      const answer = await this.#threads.run({ ...job, file }, caller, cost);
+      const answer = await this.#processes.run(job, caller, cost);
       if (answer.type === 'done') return answer.data;
       throw new ImageError(answer.message);
     } catch (error) {
@@ -52,9 +53,9 @@ export class ImagePool {
     }
   }
 
-  /** Ends the threads; running and waiting images fail. */
+  /** Ends the processes; running and waiting images fail. */
   close(): void {
-    this.#threads.close();
+    this.#processes.close();
   }
 
   /** Takes a place until the function that it returns is called. @throws QueueFullError */

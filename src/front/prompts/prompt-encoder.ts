@@ -62,7 +62,7 @@ export class PromptEncoder {
   /**
    * The token ids of each text.
    * @throws PromptTooLongError, MissingTokenError. For what is not short also QueueFullError, ShuttingDownError,
-   *   TaskTooCostlyError, ThreadError; the signal's reason on abort.
+   *   TaskTooCostlyError, TaskError; the signal's reason on abort.
    */
   async encodeTexts(
     texts: readonly string[],

@@ -2,7 +2,7 @@ import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../caller.ts';
 import { ChatTemplateError } from '../templates/chat-message.ts';
 import type { ThreadPoolOptions } from '../../threads/thread-pool.ts';
-import { FairThreads } from './fair-threads.ts';
+import { FairPool } from './fair-pool.ts';
 import {
   charactersOf,
   type EncodedPrompt,
@@ -17,7 +17,7 @@ const ENTRY = new URL('./prompt-worker.js', import.meta.url);
 
 /** Threads that make prompts. Each has a tokenizer of its own. */
 export class PromptPool {
-  readonly #threads: FairThreads<PromptJob, PromptAnswer>;
+  readonly #threads: FairPool<PromptJob, PromptAnswer>;
 
   /** @param threads that are there at once, and at most */
   constructor(
@@ -25,7 +25,7 @@ export class PromptPool {
     threads: Pick<ThreadPoolOptions, 'minThreads' | 'maxThreads'>,
     deadlineMs: number = LIMITS.promptMs,
   ) {
-    this.#threads = new FairThreads({
+    this.#threads = new FairPool({
       entry: ENTRY,
       workerData: source,
       ...threads,
@@ -36,7 +36,7 @@ export class PromptPool {
   }
 
   /**
-   * @throws ChatTemplateError, MissingTokenError, PromptTooLongError, TaskTooCostlyError, ThreadError; the signal's
+   * @throws ChatTemplateError, MissingTokenError, PromptTooLongError, TaskTooCostlyError, TaskError; the signal's
    *   reason on abort
    */
   async run(job: PromptJob, caller: Caller): Promise<readonly EncodedPrompt[]> {

@@ -30,7 +30,7 @@ interface Entry<Run> {
 /**
  * The order in which waiting requests get a place: by priority, and among equals clients take
  * turns, weighted by the tokens of their requests (see StartTags). So a client's flood delays its own
- * requests and not those of others. Admission takes from it directly; for FairThreads it is p-queue's
+ * requests and not those of others. Admission takes from it directly; for FairPool it is p-queue's
  * queue class.
  */
 export class FairQueue<Run = Task> implements Queue<Run, FairQueueOptions> {

@@ -3,7 +3,7 @@ import { ChatTemplateError } from '../../front/templates/chat-message.ts';
 import { EncoderInputError } from '../../front/encoder/embed-request.ts';
 import { TextTooLongError } from '../../front/encoder/encoder-tokenizer.ts';
 import { InvalidRequestError } from '../../front/invalid-request.ts';
-import { TaskTooCostlyError } from '../../front/prompts/fair-threads.ts';
+import { TaskTooCostlyError } from '../../front/prompts/fair-pool.ts';
 import { GrammarError } from '../../grammar/grammar-spec.ts';
 import { UserError } from '../../user-error.ts';
 

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { Admission, QueueFullError } from '../../../src/front/queue/admission.ts';
 import type { Caller } from '../../../src/front/caller.ts';
 import { ChatTemplateError } from '../../../src/front/templates/chat-message.ts';
-import { TaskTooCostlyError, ThreadError } from '../../../src/front/prompts/fair-threads.ts';
+import { TaskTooCostlyError, TaskError } from '../../../src/front/prompts/fair-pool.ts';
 import {
   PromptEncoder,
   type PromptEncoderOptions,
@@ -169,7 +169,7 @@ describe('prompts from threads', () => {
       maxTokens,
     };
     for (let time = 0; time < 3; time++) {
-      await expect(one.run(job, caller)).rejects.toBeInstanceOf(ThreadError);
+      await expect(one.run(job, caller)).rejects.toBeInstanceOf(TaskError);
     }
     expect((await one.run(long(), caller))[0]?.tokenIds).toEqual(tokensOf(LONG));
   });
@@ -219,7 +219,7 @@ describe('prompts from threads', () => {
     const pool = new PromptPool(SOURCE, { maxThreads: 1 });
     const jobs = [pool.run(long(), caller), pool.run(long(), caller)];
     pool.close();
-    await Promise.all(jobs.map((job) => expect(job).rejects.toBeInstanceOf(ThreadError)));
+    await Promise.all(jobs.map((job) => expect(job).rejects.toBeInstanceOf(TaskError)));
   });
 });
 

@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import type { Piscina } from 'piscina';
+import { ProcessMemoryError } from '../../threads/process-pool.ts';
 import { startThreadPool, type ThreadPoolOptions } from '../../threads/thread-pool.ts';
 import type { Caller } from '../caller.ts';
 import { FairQueue, type FairQueueOptions } from '../queue/fair-queue.ts';
@@ -18,31 +18,38 @@ export class TaskTooCostlyError extends Error {
   override readonly name = 'TaskTooCostlyError';
 }
 
-/** The thread ended, or failed, over its task. */
-export class ThreadError extends Error {
-  override readonly name = 'ThreadError';
+/** The thread or process ended, or failed, over its task. */
+export class TaskError extends Error {
+  override readonly name = 'TaskError';
 }
 
-export interface FairThreadsOptions extends ThreadPoolOptions {
+/** Where tasks run, each in a thread or process that has no other meanwhile. */
+interface TaskPool<Task, Result> {
+  run(task: Task, options: { readonly signal: AbortSignal }): Promise<Result>;
+  destroy(): Promise<void>;
+}
+
+export interface FairPoolOptions<Task, Result> extends ThreadPoolOptions {
+  /** Threads, if left out. */
+  readonly startPool?: (options: ThreadPoolOptions) => TaskPool<Task, Result>;
   /** Milliseconds that a task may run; its wait for a thread does not count. */
   readonly deadlineMs: number;
-  /** Milliseconds that a task may run on after its caller left; 200, if left out. */
-  readonly graceMs?: number;
   /** Tasks that cost more are large. */
   readonly largeCost: number;
 }
 
 /**
- * Threads that clients use in turns. If there are several threads, one client has all but one at
- * most, so that the next client's task begins at once. Large tasks run one at a time, whosever they
- * are, and each in a thread of its own: it may take hundreds of megabytes, which only the end of a thread
- * gives back. A task that runs too long, or whose caller is gone, ends together with
- * its thread, and another thread takes its place.
+ * Threads, or processes, that clients use in turns. If there are several, one client has all but one at most, so
+ * that the next client's task begins at once. Large tasks run one at a time, whosever they are, and each in a
+ * thread of its own: it may take hundreds of megabytes, which only the end of a thread gives back.
+ *
+ * A task that runs too long, or whose caller is gone, ends together with its thread, and another one takes its
+ * place.
  */
-export class FairThreads<Task, Result> {
-  readonly #pool: Piscina<Task, Result>;
-  readonly #largePool: Piscina<Task, Result>;
-  readonly #options: FairThreadsOptions;
+export class FairPool<Task, Result> {
+  readonly #pool: TaskPool<Task, Result>;
+  readonly #largePool: TaskPool<Task, Result>;
+  readonly #options: FairPoolOptions<Task, Result>;
   readonly #queue: PQueue<FairQueue, FairQueueOptions>;
   readonly #largeOnes = new PQueue({ concurrency: 1, queueClass: FairQueue });
   /** By client, of which there are as many as keys: its tasks that are in the queue or run. */
@@ -51,10 +58,10 @@ export class FairThreads<Task, Result> {
   readonly #closed = new AbortController();
   #nextId = 0;
 
-  constructor(options: FairThreadsOptions) {
-    const { maxThreads } = options;
-    this.#pool = startThreadPool(options);
-    this.#largePool = startThreadPool({ ...options, minThreads: 0, maxThreads: 1, idleMs: 0 });
+  constructor(options: FairPoolOptions<Task, Result>) {
+    const { maxThreads, startPool = startThreadPool<Task, Result> } = options;
+    this.#pool = startPool(options);
+    this.#largePool = startPool({ ...options, minThreads: 0, maxThreads: 1, idleMs: 0 });
     this.#options = options;
     this.#queue = new PQueue({ concurrency: maxThreads, queueClass: FairQueue });
     this.#tasksPerClient = Math.max(1, maxThreads - 1);
@@ -62,7 +69,7 @@ export class FairThreads<Task, Result> {
 
   /**
    * @param cost of the task, in units of any kind; clients' turns are weighted by it
-   * @throws TaskTooCostlyError, ThreadError; the signal's reason on abort
+   * @throws TaskTooCostlyError, TaskError; the signal's reason on abort
    */
   async run(task: Task, { client, signal: callerSignal }: Caller, cost: number): Promise<Result> {
     const signal = AbortSignal.any([callerSignal, this.#closed.signal]);
@@ -79,7 +86,7 @@ export class FairThreads<Task, Result> {
 
   /** Ends the threads; running and waiting tasks fail. */
   close(): void {
-    this.#closed.abort(new ThreadError('the server is stopping'));
+    this.#closed.abort(new TaskError('the server is stopping'));
     for (const pool of [this.#pool, this.#largePool]) void pool.destroy();
   }
 
@@ -91,11 +98,11 @@ export class FairThreads<Task, Result> {
     return lane;
   }
 
-  async #start(pool: Piscina<Task, Result>, task: Task, signal: AbortSignal): Promise<Result> {
-    const { deadlineMs, graceMs = GRACE_MS, heapMb } = this.#options;
+  async #start(pool: TaskPool<Task, Result>, task: Task, signal: AbortSignal): Promise<Result> {
+    const { deadlineMs, heapMb } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     const left = new AbortController();
-    const leave = () => setTimeout(() => left.abort(), graceMs).unref();
+    const leave = () => setTimeout(() => left.abort(), GRACE_MS).unref();
     signal.addEventListener('abort', leave, { once: true });
     try {
       return await pool.run(task, { signal: AbortSignal.any([left.signal, deadline]) });
@@ -104,13 +111,18 @@ export class FairThreads<Task, Result> {
       if (deadline.aborted) {
         throw new TaskTooCostlyError(`takes longer than the limit of ${deadlineMs / 1000} s`);
       }
-      if (error instanceof Error && 'code' in error && error.code === OUT_OF_MEMORY) {
+      if (isOutOfMemory(error)) {
         throw new TaskTooCostlyError(`takes more than the limit of ${heapMb} MB of memory`);
       }
       const reason = reasonOf(error);
-      throw new ThreadError(reason, { cause: error });
+      throw new TaskError(reason, { cause: error });
     } finally {
       signal.removeEventListener('abort', leave);
     }
   }
+}
+
+function isOutOfMemory(error: unknown): boolean {
+  if (error instanceof ProcessMemoryError) return true;
+  return error instanceof Error && 'code' in error && error.code === OUT_OF_MEMORY;
 }

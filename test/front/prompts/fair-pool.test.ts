@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
-import { FairThreads } from '../../../src/front/prompts/fair-threads.ts';
+import { FairPool } from '../../../src/front/prompts/fair-pool.ts';
 
-const threads = new FairThreads<Int32Array, number>({
+const threads = new FairPool<Int32Array, number>({
   entry: new URL('./support/thread-worker.js', import.meta.url),
   workerData: null,
   maxThreads: 2,

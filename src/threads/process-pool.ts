@@ -1,0 +1,148 @@
+import { setPriority } from 'node:os';
+import { type ChildEvents, ChildModule } from './child-module.ts';
+import { watchMemory } from './memory-watch.ts';
+
+/** Steps by which Linux lets other processes go first: streams come before what runs here. */
+const NICENESS = 5;
+/** Milliseconds in which a process that is told to end does so by itself. */
+const STOP_MS = 1000;
+const MIB = 2 ** 20;
+
+/** What `serveTasks` answers: errors lose their class between processes. */
+export type TaskAnswer<Result> =
+  | { readonly type: 'done'; readonly result: Result }
+  | { readonly type: 'failed'; readonly reason: string };
+
+export interface ProcessPoolOptions {
+  /** URL, with the ending `.js`, of a module that calls `serveTasks`. */
+  readonly entry: URL;
+  /** Milliseconds after which a process without a task is ended. */
+  readonly idleMs: number;
+  /** Resident megabytes of a process, beyond which it alone ends. */
+  readonly maxMb: number;
+}
+
+/** A process took more memory than it may. */
+export class ProcessMemoryError extends Error {
+  override readonly name = 'ProcessMemoryError';
+}
+
+/**
+ * Runs tasks in processes of their own, one task in each at a time: native code may crash there, and what an
+ * aborted task does ends with its process. As many start as there are tasks at once.
+ */
+export class ProcessPool<Task extends object, Result> {
+  readonly #options: ProcessPoolOptions;
+  readonly #idle = new Map<TaskProcess<Task, Result>, NodeJS.Timeout>();
+  readonly #running = new Set<TaskProcess<Task, Result>>();
+
+  constructor(options: ProcessPoolOptions) {
+    this.#options = options;
+  }
+
+  /** @throws ProcessMemoryError; Error when the process ends or the task fails; the signal's reason on abort */
+  async run(task: Task, { signal }: { readonly signal: AbortSignal }): Promise<Result> {
+    signal.throwIfAborted();
+    const worker = this.#takeIdle() ?? new TaskProcess(this.#options);
+    this.#running.add(worker);
+    try {
+      return await worker.run(task, signal);
+    } finally {
+      if (this.#running.delete(worker)) this.#keep(worker);
+    }
+  }
+
+  /** Ends all processes; running tasks fail. */
+  async destroy(): Promise<void> {
+    const all = [...this.#idle.keys(), ...this.#running];
+    for (const timer of this.#idle.values()) clearTimeout(timer);
+    this.#idle.clear();
+    this.#running.clear();
+    await Promise.all(all.map((worker) => worker.stop(STOP_MS)));
+  }
+
+  /** The one that had a task last. */
+  #takeIdle(): TaskProcess<Task, Result> | undefined {
+    for (const [worker, timer] of [...this.#idle].toReversed()) {
+      clearTimeout(timer);
+      this.#idle.delete(worker);
+      if (worker.isAlive) return worker;
+    }
+    return undefined;
+  }
+
+  #keep(worker: TaskProcess<Task, Result>): void {
+    if (!worker.isAlive) return;
+    const end = (): void => {
+      this.#idle.delete(worker);
+      worker.kill();
+    };
+    this.#idle.set(worker, setTimeout(end, this.#options.idleMs).unref());
+  }
+}
+
+class TaskProcess<Task extends object, Result> {
+  readonly #module: ChildModule<Task, TaskAnswer<Result>>;
+  readonly #maxMb: number;
+  /** Why it is killed. */
+  #cause: unknown;
+  #settle: ((answer: TaskAnswer<Result> | Error) => void) | undefined;
+  isAlive = true;
+
+  constructor({ entry, maxMb }: ProcessPoolOptions) {
+    this.#maxMb = maxMb;
+    const events: ChildEvents<TaskAnswer<Result>> = {
+      onMessage: (answer) => this.#settle?.(answer),
+      onExit: (description) => {
+        this.isAlive = false;
+        this.#settle?.(new Error(`its process ended: ${description}`));
+      },
+    };
+    this.#module = new ChildModule(entry, events);
+    yieldCores(this.#module.pid);
+  }
+
+  async run(task: Task, signal: AbortSignal): Promise<Result> {
+    const answered = new Promise<TaskAnswer<Result> | Error>((resolve) => (this.#settle = resolve));
+    const abort = (): void => this.#end(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    const unwatch = watchMemory(this.#module.pid, this.#maxMb * MIB, () => {
+      this.#end(new ProcessMemoryError(`it takes more than ${this.#maxMb} MB of memory`));
+    });
+    try {
+      this.#module.send(task);
+      const answer = await answered;
+      if (this.#cause !== undefined) throw this.#cause;
+      if (answer instanceof Error) throw answer;
+      if (answer.type === 'failed') throw new Error(answer.reason);
+      return answer.result;
+    } finally {
+      this.#settle = undefined;
+      unwatch();
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  kill(): void {
+    this.#module.kill();
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    await this.#module.stop(timeoutMs);
+  }
+
+  /** The task fails once the process is gone: another would come on top of it. */
+  #end(cause: unknown): void {
+    this.#cause ??= cause;
+    this.kill();
+  }
+}
+
+/** Threads of a process are as nice as the one that starts them, so it is told before it has any. */
+function yieldCores(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, NICENESS);
+  } catch {
+    // It has ended already, or the system does not allow it: it is as good as others then.
+  }
+}

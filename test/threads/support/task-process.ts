@@ -1,0 +1,27 @@
+/** Does what a test tells it. */
+import { serveTasks } from '../../../src/threads/serve-tasks.ts';
+
+export interface Told {
+  readonly do: 'answer' | 'throw' | 'crash' | 'compute forever' | 'take memory';
+}
+
+const taken: Buffer[] = [];
+
+serveTasks(async (told): Promise<number> => {
+  switch ((told as Told).do) {
+    case 'answer':
+      return process.pid;
+    case 'throw':
+      throw new Error('no such number');
+    case 'crash':
+      process.kill(process.pid, 'SIGSEGV');
+      return await new Promise(() => {});
+    case 'compute forever':
+      for (;;);
+    case 'take memory':
+      for (;;) {
+        taken.push(Buffer.alloc(2 ** 24, 1));
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+  }
+});
