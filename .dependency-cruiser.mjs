@@ -32,9 +32,9 @@ const FLOORS = {
   'src/front': [
     'engine-process queue service-classes text tool-calls',
     'adapters batching generation grammars kv-events templates',
-    'prompts',
+    'encoder-process prompts',
+    'chat embedding tensors',
     'images',
-    'chat encoder',
     'prefetch registry response-cache',
   ],
   'src/model': [

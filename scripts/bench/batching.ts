@@ -22,7 +22,10 @@ import type { EncoderInput } from '../../src/encoder/process/protocol.ts';
 import type { BatcherOptions } from '../../src/front/batching/batcher-options.ts';
 import { TEXT_BATCHING } from '../../src/front/batching/default-batching.ts';
 import { DynamicBatcher } from '../../src/front/batching/dynamic-batcher.ts';
-import { EncoderClient, type EncoderOutput } from '../../src/front/encoder/encoder-client.ts';
+import {
+  EncoderClient,
+  type EncoderOutput,
+} from '../../src/front/encoder-process/encoder-client.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 import { machineShape } from './lib/machine.ts';
 import { median, printTable } from './lib/table.ts';

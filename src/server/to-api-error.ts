@@ -2,9 +2,9 @@
 import type { Logger } from 'pino';
 import { TensorError } from '../encoder/tensors/signature.ts';
 import { ImageError } from '../images/image-error.ts';
-import { RunError } from '../front/encoder/encoder-client.ts';
-import { EncoderInputError } from '../front/encoder/embed-request.ts';
-import { TextTooLongError } from '../front/encoder/encoder-tokenizer.ts';
+import { RunError } from '../front/encoder-process/encoder-client.ts';
+import { EncoderInputError } from '../front/embedding/embed-request.ts';
+import { TextTooLongError } from '../front/embedding/encoder-tokenizer.ts';
 import { BatchTimeoutError } from '../front/batching/batcher-options.ts';
 import { InvalidRequestError } from '../front/invalid-request.ts';
 import { NotCachedError } from '../front/not-cached-error.ts';

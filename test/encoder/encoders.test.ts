@@ -2,7 +2,7 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { EncoderTokenizer } from '../../src/front/encoder/encoder-tokenizer.ts';
+import { EncoderTokenizer } from '../../src/front/embedding/encoder-tokenizer.ts';
 import { inspectEncoderFolder } from '../../src/model/encoder/encoder-folder.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { TensorValue } from '../../src/encoder/tensors/tensor.ts';
 import { TENSOR_BATCHING } from '../../src/front/batching/default-batching.ts';
-import { TensorModel } from '../../src/front/encoder/tensor-model.ts';
+import { TensorModel } from '../../src/front/tensors/tensor-model.ts';
 import { GraphBuilder } from '../../src/onnx/graph-builder.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { EncoderTokenizer } from '../../src/front/encoder/encoder-tokenizer.ts';
+import { EncoderTokenizer } from '../../src/front/embedding/encoder-tokenizer.ts';
 import { inspectEncoderFolder } from '../../src/model/encoder/encoder-folder.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { cosine, encoderIn, tokensOf } from './support/encoders.ts';

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { TensorValue } from '../../src/encoder/tensors/tensor.ts';
 import { TENSOR_BATCHING } from '../../src/front/batching/default-batching.ts';
 import { ANY_ANSWER } from '../../src/front/caller.ts';
-import { TensorModel } from '../../src/front/encoder/tensor-model.ts';
+import { TensorModel } from '../../src/front/tensors/tensor-model.ts';
 import { NotCachedError } from '../../src/front/not-cached-error.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { GraphBuilder } from '../../src/onnx/graph-builder.ts';

@@ -6,8 +6,8 @@ import { openEncoder } from '../../src/encoder/open-encoder.ts';
 import type { TensorValue } from '../../src/encoder/tensors/tensor.ts';
 import { TENSOR_BATCHING } from '../../src/front/batching/default-batching.ts';
 import type { BatcherOptions } from '../../src/front/batching/batcher-options.ts';
-import { TensorModel } from '../../src/front/encoder/tensor-model.ts';
-import type { Priorities } from '../../src/front/encoder/triton-config.ts';
+import { TensorModel } from '../../src/front/tensors/tensor-model.ts';
+import type { Priorities } from '../../src/front/tensors/triton-config.ts';
 import { GraphBuilder } from '../../src/onnx/graph-builder.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { TEXT_BATCHING } from '../../src/front/batching/default-batching.ts';
-import { TextModel } from '../../src/front/encoder/text-model.ts';
+import { TextModel } from '../../src/front/embedding/text-model.ts';
 import { MissingTokenError } from '../../src/front/text/model-vocabulary.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { encoderFolder, encoderReference, largestDifference } from './support/encoders.ts';

@@ -1,5 +1,5 @@
 /** Facts of a model that are known before it is loaded. */
-import type { TritonConfig } from '../encoder/triton-config.ts';
+import type { TritonConfig } from '../tensors/triton-config.ts';
 import type { ImageConfig } from '../images/image-config.ts';
 
 export interface ModelKey {

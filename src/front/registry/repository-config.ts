@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { explainZod } from '../../explain-zod.ts';
 import type { Aliases } from './aliases.ts';
-import { tritonConfigSchema } from '../encoder/triton-config.ts';
+import { tritonConfigSchema } from '../tensors/triton-config.ts';
 import { imageConfigSchema } from '../images/image-config.ts';
 import { parseDuration } from './duration.ts';
 

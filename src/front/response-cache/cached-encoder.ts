@@ -1,5 +1,5 @@
 import type { EmbeddingCache, Embed } from './embedding-cache.ts';
-import type { TextModel } from '../encoder/text-model.ts';
+import type { TextModel } from '../embedding/text-model.ts';
 
 /** A text encoder that computes no vector twice, and no logits of a text. Pairs are computed each
  * time, and vectors of tokens, which would push all others out. */

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { ANY_ANSWER, type Caller } from '../caller.ts';
-import type { Embeddings, EmbedOptions } from '../encoder/embed-request.ts';
-import { TextTooLongError } from '../encoder/encoder-tokenizer.ts';
+import type { Embeddings, EmbedOptions } from '../embedding/embed-request.ts';
+import { TextTooLongError } from '../embedding/encoder-tokenizer.ts';
 import { type CacheCounts, CacheCounter } from './cache-counter.ts';
 import { NotCachedError } from '../not-cached-error.ts';
 import type { TwoLevelCache } from './two-level-cache.ts';

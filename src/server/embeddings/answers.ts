@@ -1,5 +1,5 @@
 /** Answers of embeddings, reranking and scoring, as OpenAI, Jina, Cohere, vLLM and TEI have it. */
-import type { Embeddings, Scores } from '../../front/encoder/embed-request.ts';
+import type { Embeddings, Scores } from '../../front/embedding/embed-request.ts';
 import type { JsonObject } from '../json-object.ts';
 import type { RerankRequest, TeiRerankRequest } from './bodies.ts';
 

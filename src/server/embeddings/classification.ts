@@ -7,8 +7,8 @@ import {
   type EmbedOptions,
   EncoderInputError,
   requireOutputRoom,
-} from '../../front/encoder/embed-request.ts';
-import { activated, changedInTurns } from '../../front/encoder/vectors.ts';
+} from '../../front/embedding/embed-request.ts';
+import { activated, changedInTurns } from '../../front/embedding/vectors.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { holdAnswer } from '../http/hold-answer.ts';

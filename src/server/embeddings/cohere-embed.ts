@@ -1,6 +1,6 @@
 /** Vectors of texts as Cohere has them: /v2/embed. */
 import { z } from 'zod';
-import type { Embeddings } from '../../front/encoder/embed-request.ts';
+import type { Embeddings } from '../../front/embedding/embed-request.ts';
 import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { holdAnswer } from '../http/hold-answer.ts';

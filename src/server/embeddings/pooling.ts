@@ -1,6 +1,6 @@
 /** Vectors of tokens, as vLLM (/pooling) and text-embeddings-inference (/embed_all) have them. */
 import { z } from 'zod';
-import { normalized } from '../../front/encoder/vectors.ts';
+import { normalized } from '../../front/embedding/vectors.ts';
 import { badRequest } from '../errors.ts';
 import { holdAnswer } from '../http/hold-answer.ts';
 import { sendJsonPieces } from '../http/send-pieces.ts';

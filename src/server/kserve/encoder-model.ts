@@ -1,6 +1,6 @@
 /** Text encoders through tensors: texts in, vectors or scores out. */
 import type { Caller } from '../../front/caller.ts';
-import type { TextEncoder } from '../../front/encoder/embed-request.ts';
+import type { TextEncoder } from '../../front/embedding/embed-request.ts';
 import type { ModelKey } from '../../front/registry/model-definition.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext } from '../context.ts';

@@ -1,6 +1,6 @@
 /** /api/embed, and the older /api/embeddings. */
 import type { Context, Hono } from 'hono';
-import type { Embeddings } from '../../front/encoder/embed-request.ts';
+import type { Embeddings } from '../../front/embedding/embed-request.ts';
 import { bytesOfVectors, ollamaEmbedAnswer } from '../embeddings/answers.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';

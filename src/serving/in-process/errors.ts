@@ -1,7 +1,7 @@
 /** Errors that a program catches that has loaded a model. */
 import { ChatTemplateError } from '../../front/templates/chat-message.ts';
-import { EncoderInputError } from '../../front/encoder/embed-request.ts';
-import { TextTooLongError } from '../../front/encoder/encoder-tokenizer.ts';
+import { EncoderInputError } from '../../front/embedding/embed-request.ts';
+import { TextTooLongError } from '../../front/embedding/encoder-tokenizer.ts';
 import { InvalidRequestError } from '../../front/invalid-request.ts';
 import { TaskTooCostlyError } from '../../front/prompts/fair-pool.ts';
 import { GrammarError } from '../../grammar/grammar-spec.ts';

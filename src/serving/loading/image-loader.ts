@@ -1,5 +1,5 @@
-import { ImageClassifier, ImageConfigError } from '../../front/encoder/image-classifier.ts';
-import type { TensorModel } from '../../front/encoder/tensor-model.ts';
+import { ImageClassifier, ImageConfigError } from '../../front/images/image-classifier.ts';
+import type { TensorModel } from '../../front/tensors/tensor-model.ts';
 import { type ImageConfig, preprocessingOf } from '../../front/images/image-config.ts';
 import { ImagePool } from '../../front/images/image-pool.ts';
 import { NEVER_ABORTED } from '../../front/never-aborted.ts';

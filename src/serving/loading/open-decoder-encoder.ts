@@ -1,5 +1,8 @@
-import { DecoderEncoder, type DecoderEncoderOptions } from '../../front/encoder/decoder-encoder.ts';
-import { EncoderInputError, type TextEncoder } from '../../front/encoder/embed-request.ts';
+import {
+  DecoderEncoder,
+  type DecoderEncoderOptions,
+} from '../../front/embedding/decoder-encoder.ts';
+import { EncoderInputError, type TextEncoder } from '../../front/embedding/embed-request.ts';
 import { PromptReader, type PromptReaderOptions } from '../../front/generation/prompt-reader.ts';
 import { LAST_TOKEN, readSentenceModules } from '../../model/encoder/sentence-modules.ts';
 import { ModelError } from '../../model/model-error.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ANY_ANSWER, type Caller, type CacheOutcome } from '../../../src/front/caller.ts';
-import type { Embeddings } from '../../../src/front/encoder/embed-request.ts';
-import { TextTooLongError } from '../../../src/front/encoder/encoder-tokenizer.ts';
+import type { Embeddings } from '../../../src/front/embedding/embed-request.ts';
+import { TextTooLongError } from '../../../src/front/embedding/encoder-tokenizer.ts';
 import { EmbeddingCache, type Embed } from '../../../src/front/response-cache/embedding-cache.ts';
 import { NotCachedError } from '../../../src/front/not-cached-error.ts';
 import { TwoLevelCache } from '../../../src/front/response-cache/two-level-cache.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it, test } from 'vitest';
 import { CachedEncoder } from '../../../src/front/response-cache/cached-encoder.ts';
 import { EmbeddingCache } from '../../../src/front/response-cache/embedding-cache.ts';
 import { TwoLevelCache } from '../../../src/front/response-cache/two-level-cache.ts';
-import { TextModel } from '../../../src/front/encoder/text-model.ts';
+import { TextModel } from '../../../src/front/embedding/text-model.ts';
 import { LIMITS } from '../../../src/limits.ts';
 import { labelsOf } from '../../../src/model/encoder/encoder-labels.ts';
 import { CLASSIFIERS, encoderReference } from '../../encoder/support/encoders.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { encoderFolder, encoderReference } from '../../encoder/support/encoders.ts';
-import { TextModel } from '../../../src/front/encoder/text-model.ts';
+import { TextModel } from '../../../src/front/embedding/text-model.ts';
 import { LIMITS } from '../../../src/limits.ts';
 import { matrixJson, poolingAnswer } from '../../../src/server/embeddings/pooling.ts';
 import { errorOf, post } from '../support/client.ts';

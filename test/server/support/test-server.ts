@@ -5,7 +5,7 @@ import type { EngineState } from '../../../src/front/engine-process/engine-contr
 import { Admission } from '../../../src/front/queue/admission.ts';
 import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat/chat-format.ts';
 import type { Generator } from '../../../src/front/generation/generation.ts';
-import { DecoderEncoder } from '../../../src/front/encoder/decoder-encoder.ts';
+import { DecoderEncoder } from '../../../src/front/embedding/decoder-encoder.ts';
 import { PromptReader } from '../../../src/front/generation/prompt-reader.ts';
 import { LAST_TOKEN, readSentenceModules } from '../../../src/model/encoder/sentence-modules.ts';
 import { pairTemplate } from '../../../src/front/templates/pair-template.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { expect, onTestFinished, test } from 'vitest';
 import { TENSOR_BATCHING } from '../../../src/front/batching/default-batching.ts';
-import { TensorModel } from '../../../src/front/encoder/tensor-model.ts';
+import { TensorModel } from '../../../src/front/tensors/tensor-model.ts';
 import { scanRepository } from '../../../src/front/registry/repository.ts';
 import { ImageLoader } from '../../../src/serving/loading/image-loader.ts';
 import { UsageError } from '../../../src/settings/usage-error.ts';

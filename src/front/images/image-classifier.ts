@@ -5,12 +5,12 @@ import type { NumberValue, TensorValue } from '../../encoder/tensors/tensor.ts';
 import { float16ToFloat32 } from '../../model/huggingface/float-conversion.ts';
 import type { Preprocessing } from '../../images/preprocess.ts';
 import type { Caller } from '../caller.ts';
-import { type ImageConfig, inputSizeOf, preprocessingOf } from '../images/image-config.ts';
-import { IMAGE_TYPES, type ImageType } from '../images/image-job.ts';
-import type { ImagePool } from '../images/image-pool.ts';
+import { type ImageConfig, inputSizeOf, preprocessingOf } from './image-config.ts';
+import { IMAGE_TYPES, type ImageType } from './image-job.ts';
+import type { ImagePool } from './image-pool.ts';
 import { requireComputable } from '../not-cached-error.ts';
-import type { InferOptions, TensorModel } from './tensor-model.ts';
-import { activated } from './vectors.ts';
+import type { InferOptions, TensorModel } from '../tensors/tensor-model.ts';
+import { activated } from '../embedding/vectors.ts';
 
 export interface ImageClass {
   readonly label: string;

@@ -10,8 +10,8 @@ import type { BatcherStats } from '../batching/batcher-stats.ts';
 import type { Caller } from '../caller.ts';
 import { requireComputable } from '../not-cached-error.ts';
 import type { EngineState } from '../engine-process/engine-contract.ts';
-import type { EncoderClientOptions } from './encoder-client.ts';
-import { EncoderEngine } from './encoder-engine.ts';
+import type { EncoderClientOptions } from '../encoder-process/encoder-client.ts';
+import { EncoderEngine } from '../encoder-process/encoder-engine.ts';
 import {
   checkTokenIds,
   type ClassifierInput,

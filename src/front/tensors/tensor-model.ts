@@ -10,7 +10,7 @@ import type { BatcherStats } from '../batching/batcher-stats.ts';
 import type { Caller } from '../caller.ts';
 import { requireComputable } from '../not-cached-error.ts';
 import type { EngineState } from '../engine-process/engine-contract.ts';
-import { EncoderEngine, type EncoderEngineOptions } from './encoder-engine.ts';
+import { EncoderEngine, type EncoderEngineOptions } from '../encoder-process/encoder-engine.ts';
 import type { Priorities } from './triton-config.ts';
 
 export interface InferOptions {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { TENSOR_BATCHING } from '../../../src/front/batching/default-batching.ts';
-import { fromTritonConfig, tritonConfigSchema } from '../../../src/front/encoder/triton-config.ts';
+import { fromTritonConfig, tritonConfigSchema } from '../../../src/front/tensors/triton-config.ts';
 
 function configOf(json: unknown) {
   return fromTritonConfig(tritonConfigSchema.parse(json), TENSOR_BATCHING);

@@ -3,7 +3,10 @@ import type {
   EncoderInput,
   EncoderOutcome,
 } from '../../../../src/encoder/process/protocol.ts';
-import type { EncoderEvents, EncoderHandle } from '../../../../src/front/encoder/encoder-client.ts';
+import type {
+  EncoderEvents,
+  EncoderHandle,
+} from '../../../../src/front/encoder-process/encoder-client.ts';
 
 export const LOAD_MS = 200;
 export const RUN_MS = 10;

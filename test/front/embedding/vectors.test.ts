@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedInTurns, normalized } from '../../../src/front/encoder/vectors.ts';
+import { changedInTurns, normalized } from '../../../src/front/embedding/vectors.ts';
 
 test('a vector gets length 1; one of zeros stays', () => {
   expect([...normalized(Float32Array.of(3, 4))]).toEqual([Math.fround(0.6), Math.fround(0.8)]);

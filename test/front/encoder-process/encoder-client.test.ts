@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EncoderOptions, TokenInput } from '../../../src/encoder/process/protocol.ts';
-import { EncoderClient } from '../../../src/front/encoder/encoder-client.ts';
+import { EncoderClient } from '../../../src/front/encoder-process/encoder-client.ts';
 import { FakeEncoder, type FakeEncoderOptions, LOAD_MS, RUN_MS } from './support/fake-encoder.ts';
 
 beforeEach(() => {

@@ -3,7 +3,7 @@ import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TextEncoder } from '../../../src/front/encoder/embed-request.ts';
+import type { TextEncoder } from '../../../src/front/embedding/embed-request.ts';
 import { QueueFullError } from '../../../src/front/queue/admission.ts';
 import { cosine, largestDifference } from '../../encoder/support/encoders.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
